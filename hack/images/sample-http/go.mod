@@ -1,0 +1,3 @@
+module slipway.dev/hack/images/sample-http
+
+go 1.24
