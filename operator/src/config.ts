@@ -1,0 +1,120 @@
+/** The operator's settings, read from the environment once, at start. */
+
+import { z } from "zod";
+import { parseCidr } from "./organization/cidrs.ts";
+
+const dnsLabel = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be a DNS label");
+const dnsName = z
+  .string()
+  .max(253)
+  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/, "must be a DNS name");
+const portNumber = z.coerce.number().int().min(0).max(65_535);
+
+const cidrList = z.string().transform((text, context) => {
+  const cidrs = text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+  for (const cidr of cidrs) {
+    try {
+      parseCidr(cidr);
+    } catch (error) {
+      context.addIssue({ code: "custom", message: (error as Error).message });
+    }
+  }
+  return cidrs;
+});
+
+const annotations = z.string().transform((text, context) => {
+  try {
+    return z.record(z.string(), z.string()).parse(JSON.parse(text));
+  } catch {
+    context.addIssue({ code: "custom", message: "must be a JSON object of strings" });
+    return z.NEVER;
+  }
+});
+
+const environment = z.object({
+  SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),
+  SLIPWAY_CATALOG_FILE: z.string().min(1),
+  SLIPWAY_DOMAIN_ZONE: dnsName.default("apps.localhost"),
+  SLIPWAY_NAMESPACE: dnsLabel,
+  POD_NAME: z.string().min(1).optional(),
+  SLIPWAY_INGRESS_CLASS: dnsName.default("traefik"),
+  SLIPWAY_INGRESS_NAMESPACE: dnsLabel.default("slipway-ingress"),
+  SLIPWAY_INGRESS_ANNOTATIONS: annotations.default({}),
+  SLIPWAY_INGRESS_PROBE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  SLIPWAY_STORAGE_CLASS: dnsName.optional(),
+  SLIPWAY_DNS_NAMESPACE: dnsLabel.default("kube-system"),
+  SLIPWAY_EGRESS_DENIED_CIDRS: cidrList,
+  SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
+  SLIPWAY_METRICS_PORT: portNumber.default(9090),
+});
+
+/** Settings of one operator process. */
+export interface Config {
+  ledgerUrl: string;
+  catalogFile: string;
+  /** Zone of default domains. */
+  domainZone: string;
+  /** Where the leader Lease lives. */
+  namespace: string;
+  /** Who holds the Lease; absent outside a cluster. */
+  podName?: string;
+  ingress: {
+    className: string;
+    /** Namespace of the controller's pods. */
+    namespace: string;
+    /** On every project's Ingress. */
+    annotations: Readonly<Record<string, string>>;
+    /** Address of the ingress inside the cluster; without one a route counts as ready once it is written. */
+    probeUrl?: string;
+  };
+  /** StorageClass of projects' volumes; the cluster's default without one. */
+  storageClass?: string;
+  dnsNamespace: string;
+  egressDeniedCidrs: string[];
+  logLevel: string;
+  metricsPort: number;
+}
+
+/** Settings that are missing or wrong; the message has one line for each. */
+export class ConfigError extends Error {
+  override name = "ConfigError";
+}
+
+/**
+ * Reads the settings from environment variables. An empty variable counts as absent.
+ * @throws ConfigError naming every variable that is missing or wrong, never its value.
+ */
+export function loadConfig(env: Record<string, string | undefined>): Config {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  // Denying nothing must be said: an operator that forgets the variable would open nodes and pods to tenants.
+  const parsed = environment.safeParse({
+    ...given,
+    SLIPWAY_EGRESS_DENIED_CIDRS: env.SLIPWAY_EGRESS_DENIED_CIDRS,
+  });
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+    throw new ConfigError(`The environment is not complete:\n${lines.join("\n")}`);
+  }
+  const e = parsed.data;
+  return {
+    ledgerUrl: e.SLIPWAY_LEDGER_URL,
+    catalogFile: e.SLIPWAY_CATALOG_FILE,
+    domainZone: e.SLIPWAY_DOMAIN_ZONE,
+    namespace: e.SLIPWAY_NAMESPACE,
+    podName: e.POD_NAME,
+    ingress: {
+      className: e.SLIPWAY_INGRESS_CLASS,
+      namespace: e.SLIPWAY_INGRESS_NAMESPACE,
+      annotations: e.SLIPWAY_INGRESS_ANNOTATIONS,
+      probeUrl: e.SLIPWAY_INGRESS_PROBE_URL,
+    },
+    storageClass: e.SLIPWAY_STORAGE_CLASS,
+    dnsNamespace: e.SLIPWAY_DNS_NAMESPACE,
+    egressDeniedCidrs: e.SLIPWAY_EGRESS_DENIED_CIDRS,
+    logLevel: e.SLIPWAY_LOG_LEVEL,
+    metricsPort: e.SLIPWAY_METRICS_PORT,
+  };
+}

@@ -1,0 +1,110 @@
+/**
+ * The guards of an organization's namespace, as a pure function of the organization and the platform's settings.
+ * Every one of them stands before the namespace is called guarded and before any tenant's pod starts in it.
+ */
+
+import type { KubeObject } from "@slipway/kube";
+import { outsideWorld } from "./cidrs.ts";
+
+/** What the guards depend on beside the organization's id. */
+export interface GuardSettings {
+  /** Namespace of the cluster's DNS pods, which carry `k8s-app: kube-dns`. */
+  dnsNamespace: string;
+  /** CIDRs that no tenant reaches: pods of others, Services (with them the apiserver) and nodes. */
+  egressDeniedCidrs: readonly string[];
+}
+
+/** Names of the guard objects inside the namespace. A name starting with `slipway-` can be no project's id. */
+export const guardNames = {
+  quota: "slipway-quota",
+  limits: "slipway-limits",
+  defaultDeny: "slipway-default-deny",
+  sameNamespace: "slipway-same-namespace",
+  egress: "slipway-egress",
+} as const;
+
+/** The guards inside the namespace, in the order in which they are applied: closed first, then opened. */
+export function desiredGuards(
+  organizationId: string,
+  namespace: string,
+  settings: GuardSettings,
+): KubeObject[] {
+  const object = (apiVersion: string, kind: string, name: string, spec: object): KubeObject => ({
+    apiVersion,
+    kind,
+    metadata: { name, namespace, labels: guardLabels(organizationId) },
+    spec,
+  });
+  const policy = (name: string, spec: object) => object("networking.k8s.io/v1", "NetworkPolicy", name, spec);
+  return [
+    policy(guardNames.defaultDeny, { podSelector: {}, policyTypes: ["Ingress", "Egress"] }),
+    policy(guardNames.sameNamespace, {
+      podSelector: {},
+      policyTypes: ["Ingress", "Egress"],
+      ingress: [{ from: [{ podSelector: {} }] }],
+      egress: [{ to: [{ podSelector: {} }] }],
+    }),
+    policy(guardNames.egress, {
+      podSelector: {},
+      policyTypes: ["Egress"],
+      egress: [
+        {
+          to: [
+            {
+              namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": settings.dnsNamespace } },
+              podSelector: { matchLabels: { "k8s-app": "kube-dns" } },
+            },
+          ],
+          ports: [
+            { port: 53, protocol: "UDP" },
+            { port: 53, protocol: "TCP" },
+          ],
+        },
+        ...outsideWorldRule(settings.egressDeniedCidrs),
+      ],
+    }),
+    object("v1", "LimitRange", guardNames.limits, { limits: [CONTAINER_LIMITS] }),
+    object("v1", "ResourceQuota", guardNames.quota, { hard: QUOTA }),
+  ];
+}
+
+/** Labels of everything that guards an organization's namespace, the namespace included. */
+export function guardLabels(organizationId: string): Record<string, string> {
+  return { "app.kubernetes.io/managed-by": "slipway", "slipway.dev/organization": organizationId };
+}
+
+/** An egress rule without peers would allow everything, so no open family means no rule. */
+function outsideWorldRule(denied: readonly string[]): object[] {
+  const blocks = outsideWorld(denied);
+  return blocks.length === 0 ? [] : [{ to: blocks.map((ipBlock) => ({ ipBlock })) }];
+}
+
+/** For containers that name no resources: without these, the quota below would refuse them. */
+const CONTAINER_LIMITS = {
+  type: "Container",
+  default: { cpu: "500m", memory: "512Mi", "ephemeral-storage": "1Gi" },
+  defaultRequest: { cpu: "10m", memory: "32Mi", "ephemeral-storage": "32Mi" },
+};
+
+/**
+ * A fence against runaways, not a plan limit: wide enough for the surge pod of every rollout at once and for the suspended
+ * Jobs that wait for admission. Node ports and load balancers would bypass the ingress, so there are none.
+ */
+const QUOTA = {
+  pods: "1000",
+  "requests.cpu": "200",
+  "requests.memory": "800Gi",
+  "requests.ephemeral-storage": "1000Gi",
+  "requests.storage": "20Ti",
+  persistentvolumeclaims: "500",
+  services: "1000",
+  "services.nodeports": "0",
+  "services.loadbalancers": "0",
+  secrets: "4000",
+  configmaps: "1000",
+  "count/deployments.apps": "1000",
+  "count/statefulsets.apps": "500",
+  "count/cronjobs.batch": "500",
+  "count/jobs.batch": "4000",
+  "count/ingresses.networking.k8s.io": "1000",
+};

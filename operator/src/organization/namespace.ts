@@ -1,0 +1,28 @@
+/** The namespace of an organization. */
+
+import type { KubeObject } from "@slipway/kube";
+import { guardLabels } from "./guards.ts";
+
+/** Set once every guard is in place; the API creates nothing in a namespace without it. */
+export const GUARDED_ANNOTATION = "slipway.dev/guarded";
+
+/**
+ * @param guarded whether every guard stands: applying the namespace without the annotation takes it away, so pass true
+ *   whenever it was true before.
+ */
+export function desiredNamespace(organizationId: string, name: string, guarded: boolean): KubeObject {
+  return {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: {
+      name,
+      labels: {
+        ...guardLabels(organizationId),
+        "slipway.dev/role": "organization",
+        "pod-security.kubernetes.io/enforce": "baseline",
+        "pod-security.kubernetes.io/warn": "restricted",
+      },
+      ...(guarded ? { annotations: { [GUARDED_ANNOTATION]: "true" } } : {}),
+    },
+  };
+}

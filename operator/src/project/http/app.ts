@@ -1,0 +1,67 @@
+/** What the children of an HTTP project are made from: its spec, resolved against the plan catalog and the platform. */
+
+import type { OwnerReference } from "@slipway/kube";
+
+/** CPU, memory and ephemeral storage as Kubernetes quantities. */
+export interface ResourceList {
+  cpu: string;
+  memory: string;
+  "ephemeral-storage": string;
+}
+
+/** One HTTP project, ready to be turned into objects. Every field is already validated. */
+export interface HttpApp {
+  /** The project's id: the name of every child. */
+  id: string;
+  namespace: string;
+  organizationId: string;
+  owner: OwnerReference;
+  image: string;
+  /** Name of a `kubernetes.io/dockerconfigjson` Secret of the same namespace. */
+  pullSecret?: string;
+  port: number;
+  /** Secrets whose keys become environment variables, later ones winning. */
+  envSecrets: readonly string[];
+  /** Instances to run now: 0 while paused. */
+  replicas: number;
+  autoscaling?: { min: number; max: number; cpuPercent?: number; memoryPercent?: number };
+  resources: { requests: ResourceList; limits: ResourceList };
+  /** A volume that outlives its pods; absent for projects that keep nothing. */
+  volume?: { capacityGb: number; mountPath: string; storageClass?: string };
+  /** Path that answers 2xx or 3xx when an instance is ready; without one an open port is enough. */
+  healthcheckPath?: string;
+  /** Present for public projects only. */
+  route?: HttpRoute;
+}
+
+/** How the outside world reaches a public project. */
+export interface HttpRoute {
+  host: string;
+  ingressClass: string;
+  /** Annotations that the ingress controller in use wants. */
+  annotations: Readonly<Record<string, string>>;
+  /** Namespace of the ingress controller's pods. */
+  ingressNamespace: string;
+}
+
+/** The label that ties a child, pods included, to its project. */
+export const PROJECT_LABEL = "slipway.dev/project";
+
+/** Labels of every child. */
+export function childLabels(app: Pick<HttpApp, "id" | "organizationId">): Record<string, string> {
+  return {
+    "app.kubernetes.io/managed-by": "slipway",
+    "slipway.dev/organization": app.organizationId,
+    [PROJECT_LABEL]: app.id,
+  };
+}
+
+/** Metadata of a child: named after the project, owned by it. */
+export function childMetadata(app: HttpApp) {
+  return {
+    name: app.id,
+    namespace: app.namespace,
+    labels: childLabels(app),
+    ownerReferences: [app.owner],
+  };
+}

@@ -1,0 +1,24 @@
+/** Every child of an HTTP project, as a pure function of it. */
+
+import type { KubeObject } from "@slipway/kube";
+import type { HttpApp } from "./app.ts";
+import { deployment } from "./deployment.ts";
+import { horizontalPodAutoscaler } from "./hpa.ts";
+import { ingress } from "./ingress.ts";
+import { networkPolicy } from "./networkPolicy.ts";
+import { podDisruptionBudget } from "./pdb.ts";
+import { persistentVolumeClaim } from "./pvc.ts";
+import { service } from "./service.ts";
+
+/** The children in the order in which they are applied: what others lean on first, the public route last. */
+export function desired(app: HttpApp): KubeObject[] {
+  return [
+    persistentVolumeClaim(app),
+    networkPolicy(app),
+    service(app),
+    deployment(app),
+    podDisruptionBudget(app),
+    horizontalPodAutoscaler(app),
+    ingress(app),
+  ].filter((object) => object !== undefined);
+}

@@ -1,0 +1,79 @@
+/** Asks the ingress, from inside the cluster, whether it already routes a host. */
+
+import http from "node:http";
+import https from "node:https";
+
+/** What the ingress said about a host. */
+export type ProbeResult =
+  /** An instance answered, with whatever status. */
+  | "serving"
+  /** The ingress knows the host but has no instance to ask yet. */
+  | "no-instance"
+  /** The ingress does not know the host, or the application itself answers exactly as an unknown host does. */
+  | "unknown-host"
+  /** The ingress gave no answer. */
+  | "unreachable";
+
+/** Asks for one host; never throws. */
+export type IngressProbe = (host: string) => Promise<ProbeResult>;
+
+/** Bytes of the answer that are looked at. */
+const MAX_BODY = 64;
+
+/**
+ * @param baseUrl address of the ingress controller's Service, such as `http://traefik.slipway-ingress.svc`
+ * @param timeoutMs until an answer's headers must be here; an application that thinks longer is still an answer to wait for
+ */
+export function createIngressProbe(baseUrl: string, timeoutMs = 3_000): IngressProbe {
+  const url = new URL("/", baseUrl);
+  const { request } = url.protocol === "https:" ? https : http;
+  return (host) =>
+    new Promise((resolve) => {
+      // A connection of its own: behind a Service, a kept one would always ask the same ingress pod.
+      const options = {
+        method: "GET",
+        agent: false as const,
+        headers: { host, "user-agent": "slipway-probe" },
+        rejectUnauthorized: false,
+        signal: AbortSignal.timeout(timeoutMs),
+      };
+      const outgoing = request(url, options, (response) => {
+        const status = response.statusCode ?? 0;
+        let body = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => {
+          body += chunk;
+          if (body.length > MAX_BODY) {
+            response.destroy();
+          }
+        });
+        response.on("error", () => resolve("unreachable"));
+        response.on("close", () => resolve(classify(status, body)));
+      });
+      outgoing.on("error", () => resolve("unreachable"));
+      outgoing.end();
+    });
+}
+
+/**
+ * Traefik's and ingress-nginx's own answers, told from an application's by their exact bodies. An application may answer
+ * 404 in the same words (Go's default does), which the caller has to allow for.
+ */
+export function classify(status: number, body: string): ProbeResult {
+  const text = body.trim();
+  const nginx = text.startsWith("<html>\r\n<head><title>") || text.startsWith("<html>\n<head><title>");
+  switch (status) {
+    case 404:
+      return text === "404 page not found" || nginx ? "unknown-host" : "serving";
+    case 502:
+      return text === "Bad Gateway" || nginx ? "no-instance" : "serving";
+    case 503:
+      return text === "no available server" || text === "Service Unavailable" || nginx
+        ? "no-instance"
+        : "serving";
+    case 504:
+      return text === "Gateway Timeout" || nginx ? "no-instance" : "serving";
+    default:
+      return "serving";
+  }
+}

@@ -1,0 +1,33 @@
+import type { KubeObject } from "@slipway/kube";
+import { childMetadata, type HttpApp, PROJECT_LABEL } from "./app.ts";
+
+/**
+ * Opens a public project's port to the ingress controller. The organization's namespace denies everything else but its
+ * own pods, so a private project needs none.
+ */
+export function networkPolicy(app: HttpApp): KubeObject | undefined {
+  if (!app.route) {
+    return undefined;
+  }
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "NetworkPolicy",
+    metadata: childMetadata(app),
+    spec: {
+      podSelector: { matchLabels: { [PROJECT_LABEL]: app.id } },
+      policyTypes: ["Ingress"],
+      ingress: [
+        {
+          from: [
+            {
+              namespaceSelector: {
+                matchLabels: { "kubernetes.io/metadata.name": app.route.ingressNamespace },
+              },
+            },
+          ],
+          ports: [{ port: app.port, protocol: "TCP" }],
+        },
+      ],
+    },
+  };
+}

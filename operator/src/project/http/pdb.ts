@@ -1,0 +1,18 @@
+import type { KubeObject } from "@slipway/kube";
+import { childMetadata, type HttpApp, PROJECT_LABEL } from "./app.ts";
+
+/** Keeps a drained node from stopping every instance at once; for one instance it would only block the drain. */
+export function podDisruptionBudget(app: HttpApp): KubeObject | undefined {
+  if ((app.autoscaling?.min ?? app.replicas) < 2) {
+    return undefined;
+  }
+  return {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: childMetadata(app),
+    spec: {
+      maxUnavailable: 1,
+      selector: { matchLabels: { [PROJECT_LABEL]: app.id } },
+    },
+  };
+}

@@ -1,0 +1,16 @@
+import type { KubeObject } from "@slipway/kube";
+import { childMetadata, type HttpApp, PROJECT_LABEL } from "./app.ts";
+
+/** The address of an HTTP project inside its organization: port 80, whatever port the application listens on. */
+export function service(app: HttpApp): KubeObject {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: childMetadata(app),
+    spec: {
+      type: "ClusterIP",
+      selector: { [PROJECT_LABEL]: app.id },
+      ports: [{ name: "http", port: 80, targetPort: "http", protocol: "TCP" }],
+    },
+  };
+}
