@@ -1,5 +1,6 @@
 /** Where organizations come from: the ledger, read every few seconds. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 
 /** How often the ledger is read, in milliseconds. */
@@ -36,7 +37,7 @@ export class OrganizationSource {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.poll();
-      await pause(this.#options.pollMs ?? POLL_MS, signal);
+      await sleep(this.#options.pollMs ?? POLL_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
@@ -61,16 +62,4 @@ export class OrganizationSource {
       }
     }
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-  });
 }
