@@ -1,7 +1,7 @@
 /** The operator's settings, read from the environment once, at start. */
 
 import { z } from "zod";
-import { parseCidr } from "./organization/cidrs.ts";
+import { parseCidr } from "./net/cidr.ts";
 
 const dnsLabel = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be a DNS label");
 const dnsName = z

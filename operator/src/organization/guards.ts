@@ -3,7 +3,7 @@
  * Every one of them stands before the namespace is called guarded and before any tenant's pod starts in it.
  */
 
-import type { KubeObject } from "@slipway/kube";
+import type { DesiredObject } from "../desired.ts";
 import { outsideWorld } from "./cidrs.ts";
 
 /** What the guards depend on beside the organization's id. */
@@ -28,8 +28,8 @@ export function desiredGuards(
   organizationId: string,
   namespace: string,
   settings: GuardSettings,
-): KubeObject[] {
-  const object = (apiVersion: string, kind: string, name: string, spec: object): KubeObject => ({
+): DesiredObject[] {
+  const object = (apiVersion: string, kind: string, name: string, spec: object): DesiredObject => ({
     apiVersion,
     kind,
     metadata: { name, namespace, labels: guardLabels(organizationId) },

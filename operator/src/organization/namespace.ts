@@ -1,6 +1,6 @@
 /** The namespace of an organization. */
 
-import type { KubeObject } from "@slipway/kube";
+import type { DesiredObject } from "../desired.ts";
 import { guardLabels } from "./guards.ts";
 
 /** Set once every guard is in place; the API creates nothing in a namespace without it. */
@@ -10,7 +10,7 @@ export const GUARDED_ANNOTATION = "slipway.dev/guarded";
  * @param guarded whether every guard stands: applying the namespace without the annotation takes it away, so pass true
  *   whenever it was true before.
  */
-export function desiredNamespace(organizationId: string, name: string, guarded: boolean): KubeObject {
+export function desiredNamespace(organizationId: string, name: string, guarded: boolean): DesiredObject {
   return {
     apiVersion: "v1",
     kind: "Namespace",

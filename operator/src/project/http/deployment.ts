@@ -1,4 +1,4 @@
-import type { KubeObject } from "@slipway/kube";
+import type { DesiredObject } from "../../desired.ts";
 import { childLabels, childMetadata, type HttpApp, PROJECT_LABEL } from "./app.ts";
 
 /** Seconds between the end of routing to an instance and its SIGTERM: ingress controllers notice late. */
@@ -14,7 +14,7 @@ export const PROGRESS_DEADLINE_SECONDS = 300;
 const VOLUME_GROUP = 10_001;
 
 /** The instances of an HTTP project. */
-export function deployment(app: HttpApp): KubeObject {
+export function deployment(app: HttpApp): DesiredObject {
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",

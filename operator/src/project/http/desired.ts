@@ -1,6 +1,6 @@
 /** Every child of an HTTP project, as a pure function of it. */
 
-import type { KubeObject } from "@slipway/kube";
+import type { DesiredObject } from "../../desired.ts";
 import type { HttpApp } from "./app.ts";
 import { deployment } from "./deployment.ts";
 import { horizontalPodAutoscaler } from "./hpa.ts";
@@ -11,7 +11,7 @@ import { persistentVolumeClaim } from "./pvc.ts";
 import { service } from "./service.ts";
 
 /** The children in the order in which they are applied: what others lean on first, the public route last. */
-export function desired(app: HttpApp): KubeObject[] {
+export function desired(app: HttpApp): DesiredObject[] {
   return [
     persistentVolumeClaim(app),
     networkPolicy(app),

@@ -1,11 +1,11 @@
-import type { KubeObject } from "@slipway/kube";
+import type { DesiredObject } from "../../desired.ts";
 import { childMetadata, type HttpApp } from "./app.ts";
 
 /** Percent of the requested CPU at which instances are added when the project names no target of its own. */
 const DEFAULT_CPU_PERCENT = 80;
 
 /** Adds and removes instances with the load; none for a fixed or a paused project. */
-export function horizontalPodAutoscaler(app: HttpApp): KubeObject | undefined {
+export function horizontalPodAutoscaler(app: HttpApp): DesiredObject | undefined {
   if (!app.autoscaling || app.replicas === 0) {
     return undefined;
   }

@@ -1,8 +1,8 @@
-import type { KubeObject } from "@slipway/kube";
+import type { DesiredObject } from "../../desired.ts";
 import { childMetadata, type HttpApp } from "./app.ts";
 
 /** The public route of an HTTP project; none for a private one. Applied only once the hostname is claimed. */
-export function ingress(app: HttpApp): KubeObject | undefined {
+export function ingress(app: HttpApp): DesiredObject | undefined {
   if (!app.route) {
     return undefined;
   }

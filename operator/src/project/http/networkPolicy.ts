@@ -1,11 +1,11 @@
-import type { KubeObject } from "@slipway/kube";
+import type { DesiredObject } from "../../desired.ts";
 import { childMetadata, type HttpApp, PROJECT_LABEL } from "./app.ts";
 
 /**
  * Opens a public project's port to the ingress controller. The organization's namespace denies everything else but its
  * own pods, so a private project needs none.
  */
-export function networkPolicy(app: HttpApp): KubeObject | undefined {
+export function networkPolicy(app: HttpApp): DesiredObject | undefined {
   if (!app.route) {
     return undefined;
   }

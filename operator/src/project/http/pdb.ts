@@ -1,8 +1,8 @@
-import type { KubeObject } from "@slipway/kube";
+import type { DesiredObject } from "../../desired.ts";
 import { childMetadata, type HttpApp, PROJECT_LABEL } from "./app.ts";
 
 /** Keeps a drained node from stopping every instance at once; for one instance it would only block the drain. */
-export function podDisruptionBudget(app: HttpApp): KubeObject | undefined {
+export function podDisruptionBudget(app: HttpApp): DesiredObject | undefined {
   if ((app.autoscaling?.min ?? app.replicas) < 2) {
     return undefined;
   }

@@ -1,11 +1,11 @@
-import type { KubeObject } from "@slipway/kube";
+import type { DesiredObject } from "../../desired.ts";
 import { childMetadata, type HttpApp } from "./app.ts";
 
 /**
  * The volume of a persistent project. Instances share it on one node. It is deleted with its project only: a project that
  * stops asking for storage keeps its data until then.
  */
-export function persistentVolumeClaim(app: HttpApp): KubeObject | undefined {
+export function persistentVolumeClaim(app: HttpApp): DesiredObject | undefined {
   if (!app.volume) {
     return undefined;
   }

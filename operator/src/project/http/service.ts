@@ -1,8 +1,8 @@
-import type { KubeObject } from "@slipway/kube";
+import type { DesiredObject } from "../../desired.ts";
 import { childMetadata, type HttpApp, PROJECT_LABEL } from "./app.ts";
 
 /** The address of an HTTP project inside its organization: port 80, whatever port the application listens on. */
-export function service(app: HttpApp): KubeObject {
+export function service(app: HttpApp): DesiredObject {
   return {
     apiVersion: "v1",
     kind: "Service",

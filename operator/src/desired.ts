@@ -1,0 +1,9 @@
+import type { KubernetesObject, ObjectMeta } from "@slipway/kube";
+
+/** An object as a reconciler wants it: what it leaves out belongs to others. */
+export interface DesiredObject extends KubernetesObject {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta & { name: string };
+  spec?: object;
+}
