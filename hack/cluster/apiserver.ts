@@ -1,0 +1,170 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { succeeds } from "../lib/exec.ts";
+import { waitFor } from "../lib/wait.ts";
+import { ensureBinary } from "./binaries.ts";
+import { ensureAuthority, ensureCertificate, ensureSigningKey } from "./certificates.ts";
+import { type Argv, apiserverArgs, auditPolicy, etcdArgs } from "./control-plane.ts";
+import { writeKubeconfig } from "./kubeconfig.ts";
+
+/** A kube-apiserver for tests. */
+export interface TestApiserver {
+  /** `https://127.0.0.1:PORT`; stays the same over `restart()`. */
+  url: string;
+  /** Path of an admin kubeconfig (group system:masters). */
+  kubeconfig: string;
+  /** Temporary folder with data and logs (`etcd.log`, `kube-apiserver.log`); gone after `stop()`. */
+  dir: string;
+  /** Path of the multi-call binary: `run(binary, ["kubectl", ...])`. */
+  binary: string;
+  /** Audit log: one JSON line per answered request that is no read. */
+  auditLog: string;
+  /** Ends kube-apiserver in order and starts it on the same port and data; resolves when it is ready. */
+  restart(): Promise<void>;
+  /** SIGKILL of kube-apiserver; etcd goes on. `restart()` brings it back. */
+  kill(): Promise<void>;
+  /** Ends both and removes the folder. */
+  stop(): Promise<void>;
+}
+
+export interface TestApiserverOptions {
+  /** More flags for kube-apiserver. */
+  flags?: Record<string, string | number | boolean>;
+}
+
+/**
+ * Starts etcd and kube-apiserver, and nothing else, on free ports of 127.0.0.1: a real API with
+ * validation, CEL, watch and RBAC, without controllers. So no pod starts, nothing is garbage collected, and a deleted
+ * namespace stays Terminating: use a new namespace per test. Takes about 5 s; share one per test file.
+ *
+ *     let api: TestApiserver;
+ *     beforeAll(async () => { api = await startApiserver(); });
+ *     afterAll(() => api.stop());
+ *
+ * Builds the binary when the cache does not have it (minutes on a bare machine). Both processes
+ * end with this one, however it ends.
+ */
+export async function startApiserver(options: TestApiserverOptions = {}): Promise<TestApiserver> {
+  const binary = await ensureBinary("kubernetes");
+  const dir = await mkdtemp(join(tmpdir(), "slipway-apiserver-"));
+  const [port, clientPort, peerPort] = await freePorts(3);
+  if (!port || !clientPort || !peerPort) throw new Error("no free ports");
+  const authority = await ensureAuthority(dir, "test-ca");
+  const altNames = ["IP:127.0.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"];
+  const server = await ensureCertificate(dir, "server", authority, { commonName: "server", altNames });
+  const admin = await ensureCertificate(dir, "admin", authority, {
+    commonName: "admin",
+    organizations: ["system:masters"],
+  });
+  const url = `https://127.0.0.1:${port}`;
+  const kubeconfig = join(dir, "kubeconfig");
+  await writeKubeconfig(kubeconfig, "test", url, authority.cert, admin);
+  const auditPolicyFile = join(dir, "audit-policy.yaml");
+  const auditLog = join(dir, "audit.log");
+  await writeFile(auditPolicyFile, stringify(auditPolicy));
+
+  const etcd = start(binary, dir, [
+    ...etcdArgs({
+      dataDir: join(dir, "etcd"),
+      clientPort,
+      peerPort,
+      unsafe: true,
+      authority: authority.cert,
+      server,
+    }),
+  ]);
+  const args = apiserverArgs({
+    port,
+    bindAddress: "127.0.0.1",
+    etcdPort: clientPort,
+    authority: authority.cert,
+    server,
+    etcdClient: admin,
+    serviceAccountKeys: await ensureSigningKey(dir, "service-account"),
+    serviceCidr: "10.96.0.0/16",
+    auditPolicy: auditPolicyFile,
+    auditLog,
+    // Without the controller that makes them, no pod would have its service account.
+    extra: {
+      "disable-admission-plugins": "ServiceAccount",
+      "shutdown-delay-duration": "0s",
+      ...options.flags,
+    },
+  });
+  let apiserver: ChildProcess | undefined;
+
+  const end = async (child: ChildProcess | undefined, signal: NodeJS.Signals) => {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, "exit");
+    child.kill(signal);
+    const limit = setTimeout(() => child.kill("SIGKILL"), 10_000);
+    await gone;
+    clearTimeout(limit);
+  };
+  const up = async () => {
+    const child = start(binary, dir, args);
+    apiserver = child;
+    await waitFor("kube-apiserver", 60_000, async () => {
+      if (child.exitCode !== null) throw new Error(`ended with code ${child.exitCode}`);
+      return succeeds(binary, ["kubectl", "--kubeconfig", kubeconfig, "get", "--raw", "/readyz"]);
+    });
+  };
+  const stop = async () => {
+    await end(apiserver, "SIGKILL");
+    await end(etcd, "SIGKILL");
+    await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+  };
+  try {
+    await up();
+  } catch (error) {
+    const log = await readFile(join(dir, "kube-apiserver.log"), "utf8").catch(() => "");
+    await stop();
+    throw new Error(`${(error as Error).message}\n${log.split("\n").slice(-15).join("\n")}`);
+  }
+  return {
+    url,
+    kubeconfig,
+    dir,
+    binary,
+    auditLog,
+    restart: async () => {
+      await end(apiserver, "SIGTERM");
+      await up();
+    },
+    kill: () => end(apiserver, "SIGKILL"),
+    stop,
+  };
+}
+
+/** Starts a component that the kernel kills when this process ends. */
+function start(binary: string, dir: string, argv: Argv): ChildProcess {
+  const log = openSync(join(dir, `${argv[0]}.log`), "a");
+  const child = spawn("setpriv", ["--pdeathsig", "KILL", binary, ...argv], {
+    stdio: ["ignore", log, log],
+  });
+  closeSync(log);
+  return child;
+}
+
+/** Ports of 127.0.0.1 that were free a moment ago; all different. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports: number[] = [];
+  for (const server of servers) {
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    if (address && typeof address === "object") ports.push(address.port);
+  }
+  for (const server of servers) {
+    server.close();
+    await once(server, "close");
+  }
+  return ports;
+}

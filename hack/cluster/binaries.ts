@@ -1,0 +1,121 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { run } from "../lib/exec.ts";
+import { contentHash, normalizeGoMod } from "../lib/hash.ts";
+import { binaryCache, logDir, root } from "../lib/paths.ts";
+import { say, seconds } from "../lib/steps.ts";
+
+/** Version of Kubernetes that the embedded cluster runs; the same as in go.mod. */
+export const kubernetesVersion = "v1.34.4";
+
+interface Binary {
+  /** Folder of its go.mod under hack/cluster. */
+  module: string;
+  /** Package to build, as `go build` takes it. */
+  package: string;
+  /** Folder of own sources, where there are any. */
+  sources?: string;
+  ldflags?: string;
+  /** Seconds that a cold build took on 2 cores, to say how long it may take. */
+  cold: number;
+}
+
+const versionFlags = ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"]
+  .flatMap((path) => [
+    `-X ${path}.gitVersion=${kubernetesVersion}`,
+    `-X ${path}.gitMajor=${kubernetesVersion.slice(1).split(".")[0]}`,
+    `-X ${path}.gitMinor=${kubernetesVersion.split(".")[1]}`,
+    `-X ${path}.gitTreeState=clean`,
+  ])
+  .join(" ");
+
+/** Every Go program of the embedded cluster, by name. */
+export const binaries = {
+  kubernetes: {
+    module: ".",
+    package: "./kubernetes",
+    sources: "kubernetes",
+    ldflags: versionFlags,
+    cold: 290,
+  },
+  netpol: { module: ".", package: "./netpol", sources: "netpol", cold: 15 },
+  pause: { module: ".", package: "./pause", sources: "pause", cold: 2 },
+  helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm", cold: 70 },
+  coredns: { module: "coredns", package: "github.com/coredns/coredns", cold: 100 },
+  registry: { module: "registry", package: "github.com/distribution/distribution/v3/cmd/registry", cold: 52 },
+  "local-path": { module: "local-path", package: "github.com/rancher/local-path-provisioner", cold: 62 },
+  "metrics-server": {
+    module: "metrics-server",
+    package: "sigs.k8s.io/metrics-server/cmd/metrics-server",
+    cold: 110,
+  },
+  traefik: { module: "traefik", package: "github.com/traefik/traefik/v3/cmd/traefik", cold: 295 },
+  kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok", cold: 63 },
+} satisfies Record<string, Binary>;
+
+export type BinaryName = keyof typeof binaries;
+
+const clusterDir = join(root, "hack/cluster");
+const flags = "-s -w";
+
+/**
+ * Where a binary is or will be: its folder is named by the hash of everything that it is built from, so
+ * that checkouts share it and a changed pin or source makes another.
+ */
+export function binaryPath(name: BinaryName): string {
+  const binary: Binary = binaries[name];
+  const module = join(clusterDir, binary.module);
+  const parts = [
+    name,
+    process.arch,
+    binary.package,
+    `${flags} ${binary.ldflags ?? ""}`,
+    normalizeGoMod(readFileSync(join(module, "go.mod"), "utf8")),
+    readFileSync(join(module, "go.sum")),
+  ];
+  if (binary.sources) {
+    const dir = join(module, binary.sources);
+    const files = readdirSync(dir, { recursive: true, encoding: "utf8" }).filter(
+      (file) => file.endsWith(".go") && !file.endsWith("_test.go"),
+    );
+    for (const file of files.sort()) parts.push(file, readFileSync(join(dir, file)));
+  }
+  return join(binaryCache, contentHash(parts), name);
+}
+
+/** Those of `names` that are not built yet. */
+export function missingBinaries(names: BinaryName[]): BinaryName[] {
+  return names.filter((name) => !existsSync(binaryPath(name)));
+}
+
+/**
+ * Builds a binary unless the cache has it, and returns its path. Statically linked. Two processes that want the
+ * same one at once build it once: the second waits for the first.
+ * @throws CommandError that names the build's log
+ */
+export async function ensureBinary(name: BinaryName): Promise<string> {
+  const path = binaryPath(name);
+  if (existsSync(path)) return path;
+  const binary: Binary = binaries[name];
+  const dir = join(path, "..");
+  const temporary = `${path}.${process.pid}.tmp`;
+  await mkdir(dir, { recursive: true });
+  await mkdir(logDir, { recursive: true });
+  say(`building ${name} (about ${binary.cold} s from nothing)`);
+  const start = performance.now();
+  const build = `[ -e "$1" ] || CGO_ENABLED=0 nice go build -trimpath -buildvcs=false -ldflags "$3" -o "$2" "$4"`;
+  const args = [path, temporary, `${flags} ${binary.ldflags ?? ""}`.trim(), binary.package];
+  await run("flock", [join(dir, ".lock"), "sh", "-c", build, "build", ...args], {
+    cwd: join(clusterDir, binary.module),
+    // A Go older than a pinned module wants fetches the newer toolchain as a module.
+    env: { GOTOOLCHAIN: "auto", GOFLAGS: "-mod=readonly", GOOS: "linux" },
+    log: join(logDir, `build-${name}.log`),
+  });
+  if (existsSync(temporary)) {
+    if (existsSync(path)) await rm(temporary);
+    else await rename(temporary, path);
+  }
+  say(`${name} built in ${seconds(performance.now() - start)}`);
+  return path;
+}

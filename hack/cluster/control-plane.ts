@@ -1,0 +1,110 @@
+import type { KeyPair } from "./certificates.ts";
+
+/** A command line: the component's name is its first word for the multi-call binary. */
+export type Argv = string[];
+
+/** Renders `--name=value` flags. */
+export function flags(values: Record<string, string | number | boolean>): Argv {
+  return Object.entries(values).map(([name, value]) => `--${name}=${value}`);
+}
+
+export interface EtcdOptions {
+  dataDir: string;
+  clientPort: number;
+  peerPort: number;
+  /** Skips fsync: for tests, whose data may be lost. */
+  unsafe?: boolean;
+  authority: string;
+  server: KeyPair;
+}
+
+/** etcd with one member, on loopback, which takes clients with a certificate of the authority only. */
+export function etcdArgs(options: EtcdOptions): Argv {
+  const client = `https://127.0.0.1:${options.clientPort}`;
+  const peer = `http://127.0.0.1:${options.peerPort}`;
+  const args = flags({
+    name: "slipway",
+    "data-dir": options.dataDir,
+    "listen-client-urls": client,
+    "advertise-client-urls": client,
+    "listen-peer-urls": peer,
+    "initial-advertise-peer-urls": peer,
+    "initial-cluster": `slipway=${peer}`,
+    "client-cert-auth": true,
+    "trusted-ca-file": options.authority,
+    "cert-file": options.server.cert,
+    "key-file": options.server.key,
+    "auto-compaction-mode": "periodic",
+    "auto-compaction-retention": "5m",
+    "quota-backend-bytes": 4 * 1024 ** 3,
+    "log-level": "warn",
+  });
+  if (options.unsafe) args.push("--unsafe-no-fsync");
+  return ["etcd", ...args];
+}
+
+export interface ApiserverOptions {
+  port: number;
+  bindAddress: string;
+  etcdPort: number;
+  authority: string;
+  server: KeyPair;
+  etcdClient: KeyPair;
+  serviceAccountKeys: KeyPair;
+  serviceCidr: string;
+  auditPolicy: string;
+  auditLog: string;
+  /** More flags; they win over the ones here. */
+  extra?: Record<string, string | number | boolean>;
+}
+
+/** kube-apiserver with RBAC, service account tokens and an audit log; defaults for the rest. */
+export function apiserverArgs(options: ApiserverOptions): Argv {
+  return [
+    "kube-apiserver",
+    ...flags({
+      "bind-address": options.bindAddress,
+      "secure-port": options.port,
+      "etcd-servers": `https://127.0.0.1:${options.etcdPort}`,
+      "etcd-cafile": options.authority,
+      "etcd-certfile": options.etcdClient.cert,
+      "etcd-keyfile": options.etcdClient.key,
+      "client-ca-file": options.authority,
+      "tls-cert-file": options.server.cert,
+      "tls-private-key-file": options.server.key,
+      "service-account-issuer": "https://kubernetes.default.svc",
+      "service-account-key-file": options.serviceAccountKeys.cert,
+      "service-account-signing-key-file": options.serviceAccountKeys.key,
+      "service-cluster-ip-range": options.serviceCidr,
+      "authorization-mode": "Node,RBAC",
+      "anonymous-auth": true,
+      "audit-policy-file": options.auditPolicy,
+      "audit-log-path": options.auditLog,
+      "audit-log-maxsize": 100,
+      "audit-log-maxbackup": 3,
+      profiling: false,
+      ...options.extra,
+    }),
+  ];
+}
+
+/**
+ * Metadata of every request that may write, and of no other: reads and watches would drown them, and
+ * bodies hold Secrets. One line a request, when it has been answered.
+ */
+export const auditPolicy = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [
+    { level: "None", verbs: ["get", "list", "watch"] },
+    // Written all the time by every cluster; nothing of it is Slipway's.
+    {
+      level: "None",
+      users: ["system:apiserver", "system:kube-scheduler", "system:kube-controller-manager"],
+      resources: [{ group: "coordination.k8s.io" }],
+    },
+    { level: "None", userGroups: ["system:nodes"], resources: [{ group: "coordination.k8s.io" }] },
+    { level: "Metadata" },
+  ],
+};
