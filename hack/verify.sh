@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Everything that needs no cluster and no test runner: generated files are current, format, lint, types, and a
+# tree that stayed clean. Each step prints its time; the first failure stops and says what to run.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export PATH="$PWD/node_modules/.bin:$PATH"
+
+step() { # name, hint, command...
+  local name=$1 hint=$2 start=$SECONDS
+  shift 2
+  if ! "$@"; then
+    printf 'verify: %s failed after %ss. %s\n' "$name" "$((SECONDS - start))" "$hint" >&2
+    exit 1
+  fi
+  printf 'verify: %-10s ok  %ss\n' "$name" "$((SECONDS - start))"
+}
+
+clean_tree() {
+  local changed
+  changed=$(git status --porcelain)
+  [ "$changed" = "$before" ] && return 0
+  printf 'verify changed the tree:\n%s\n' "$changed" >&2
+  return 1
+}
+
+before=$(git status --porcelain)
+step generate "Run 'npm run generate' and commit what it wrote." node hack/generate.ts --check
+step format+lint "Run 'npm run format'." biome ci --error-on-warnings .
+step types "Run 'npm run typecheck'." tsc --noEmit -p .
+step scripts "A shell script does not parse." bash -n hack/*.sh .ci/run
+step tree "Something above wrote into the tree." clean_tree
