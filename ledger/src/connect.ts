@@ -1,0 +1,39 @@
+import { Kysely, PostgresDialect } from "kysely";
+import pg from "pg";
+import type { LedgerSchema } from "./schema.ts";
+
+export type Ledger = Kysely<LedgerSchema>;
+
+export interface ConnectOptions {
+  /** PostgreSQL connection URL. */
+  url: string;
+  /** Shown in pg_stat_activity. */
+  applicationName: string;
+  /** Most connections of this process. Default 8. */
+  maxConnections?: number;
+  /** Longest time of one statement in milliseconds; 0 for no limit (migrations). Default 10,000. */
+  statementTimeoutMs?: number;
+  /** Called for errors of idle connections; the pool replaces them by itself. */
+  onIdleError?: (error: Error) => void;
+}
+
+/** How long a query waits for a connection. */
+const CONNECT_TIMEOUT_MS = 3_000;
+
+/**
+ * Opens a pool on the ledger. No connection is made before the first query; a lost one is replaced by the next query.
+ * Close it with `ledger.destroy()`.
+ */
+export function connectLedger(options: ConnectOptions): Ledger {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    application_name: options.applicationName,
+    max: options.maxConnections ?? 8,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: options.statementTimeoutMs ?? 10_000,
+    keepAlive: true,
+  });
+  // Without a listener a database restart would end the process.
+  pool.on("error", (error) => options.onIdleError?.(error));
+  return new Kysely<LedgerSchema>({ dialect: new PostgresDialect({ pool }) });
+}

@@ -1,0 +1,149 @@
+import { createHash } from "node:crypto";
+import { sql } from "kysely";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  completeIdempotencyKey,
+  connectLedger,
+  findApiKey,
+  findMember,
+  findOrganization,
+  hasTombstone,
+  insertApiKey,
+  insertAuditEntry,
+  insertMember,
+  insertOrganization,
+  insertTombstone,
+  type Ledger,
+  listOrganizations,
+  migrateToLatest,
+  releaseIdempotencyKey,
+  reserveIdempotencyKey,
+  revokeApiKey,
+  setOrganizationBlocked,
+} from "./index.ts";
+import { startPostgres, type TestPostgres } from "./testing/postgres.ts";
+
+let postgres: TestPostgres;
+let ledger: Ledger;
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest();
+const tables = ["organizations", "users", "audit_log", "project_tombstones"];
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  ledger = connectLedger({ url: postgres.url, applicationName: "test" });
+});
+
+afterAll(async () => {
+  await ledger?.destroy();
+  await postgres?.stop();
+});
+
+describe("migrations", () => {
+  it("are applied once when several processes start at once", async () => {
+    const others = [1, 2, 3].map(() => connectLedger({ url: postgres.url, applicationName: "test" }));
+    const applied = await Promise.all(others.map(migrateToLatest));
+    expect(applied.flat().sort()).toEqual(["0001-organizations-and-credentials", "0002-writes"]);
+    expect(await migrateToLatest(ledger)).toEqual([]);
+    await Promise.all(others.map((other) => other.destroy()));
+  });
+});
+
+describe("queries", () => {
+  beforeEach(async () => {
+    await migrateToLatest(ledger);
+    await sql.raw(`truncate ${tables.join(", ")} cascade`).execute(ledger);
+    await insertOrganization(ledger, { id: "acme", name: "Acme" });
+  });
+
+  it("refuse an organization id that cannot name a namespace", async () => {
+    await expect(insertOrganization(ledger, { id: "Not_Legal", name: "x" })).rejects.toThrow(/check/);
+  });
+
+  it("list organizations and block one", async () => {
+    await insertOrganization(ledger, { id: "other", name: "Other" });
+    expect(await setOrganizationBlocked(ledger, "acme", true)).toBe(true);
+    expect(await setOrganizationBlocked(ledger, "nobody", true)).toBe(false);
+    expect((await findOrganization(ledger, "acme"))?.blocked).toBe(true);
+    expect((await listOrganizations(ledger)).map((row) => row.id)).toEqual(["acme", "other"]);
+  });
+
+  it("find a key with its grants until it is revoked", async () => {
+    const grants = [
+      { permission: "project.read", resource: "project:*" },
+      { permission: "project.create", resource: "organization:*" },
+    ];
+    await insertApiKey(ledger, {
+      id: "k1",
+      organizationId: "acme",
+      prefix: "slw",
+      sha256: sha256("a key"),
+      grants,
+    });
+    const found = await findApiKey(ledger, "k1");
+    expect(found).toMatchObject({ id: "k1", organizationId: "acme", sha256: sha256("a key") });
+    expect(found?.grants).toEqual(expect.arrayContaining(grants));
+    expect(await revokeApiKey(ledger, "k1", new Date())).toBe(true);
+    expect(await findApiKey(ledger, "k1")).toBeUndefined();
+    expect(await revokeApiKey(ledger, "none", new Date())).toBe(false);
+  });
+
+  it("store neither key nor grants when one of them is refused", async () => {
+    const key = { id: "k2", organizationId: "acme", prefix: "slw", sha256: Buffer.from("short"), grants: [] };
+    await expect(insertApiKey(ledger, key)).rejects.toThrow(/check/);
+    expect(await findApiKey(ledger, "k2")).toBeUndefined();
+  });
+
+  it("find a member with its role and grants in that organization only", async () => {
+    await insertOrganization(ledger, { id: "other", name: "Other" });
+    const grants = [{ permission: "project.read", resource: "project:*" }];
+    await insertMember(ledger, { userId: "u1", organizationId: "acme", role: "assistant", grants });
+    expect(await findMember(ledger, "u1", "acme")).toMatchObject({ role: "assistant", grants });
+    expect(await findMember(ledger, "u1", "other")).toBeUndefined();
+  });
+
+  it("give every caller of one idempotency key the same record", async () => {
+    const reserve = (projectId: string) =>
+      reserveIdempotencyKey(ledger, {
+        organizationId: "acme",
+        key: "0123456789abcdef",
+        bodySha256: sha256("b"),
+        projectId,
+      });
+    const records = await Promise.all(Array.from({ length: 20 }, (_, index) => reserve(`p${index}`)));
+    const ids = new Set(records.map((record) => record.project_id));
+    expect(ids.size).toBe(1);
+    const [winner] = ids;
+    await releaseIdempotencyKey(ledger, "acme", "0123456789abcdef", winner as string);
+    expect((await reserve("second")).project_id).toBe("second");
+    await completeIdempotencyKey(ledger, "acme", "0123456789abcdef", new Date());
+    await releaseIdempotencyKey(ledger, "acme", "0123456789abcdef", "second");
+    expect((await reserve("third")).project_id).toBe("second");
+  });
+
+  it("keep tombstones and audit lines", async () => {
+    expect(await hasTombstone(ledger, "acme", "p1")).toBe(false);
+    await insertTombstone(ledger, "acme", "p1");
+    await insertTombstone(ledger, "acme", "p1");
+    expect(await hasTombstone(ledger, "acme", "p1")).toBe(true);
+    expect(await hasTombstone(ledger, "other", "p1")).toBe(false);
+    await insertAuditEntry(ledger, {
+      organizationId: "acme",
+      actor: "api-key:k1",
+      operation: "deleteProject",
+      projectId: "p1",
+      sourceIp: "127.0.0.1",
+      status: 200,
+      code: null,
+    });
+    const lines = await ledger.selectFrom("audit_log").select(["actor", "status"]).execute();
+    expect(lines).toEqual([{ actor: "api-key:k1", status: 200 }]);
+  });
+
+  it("answer again by themselves after the database crashed and came back", async () => {
+    await postgres.crash();
+    await expect(listOrganizations(ledger)).rejects.toThrow();
+    await postgres.restart();
+    expect((await listOrganizations(ledger)).map((row) => row.id)).toEqual(["acme"]);
+  });
+});

@@ -1,0 +1,91 @@
+import type { ColumnType, Generated, Selectable } from "kysely";
+
+type CreatedAt = ColumnType<Date, never, never>;
+
+export type Role = "owner" | "assistant" | "member";
+
+interface OrganizationTable {
+  id: string;
+  name: string;
+  /** A blocked organization's creations answer 402. */
+  blocked: Generated<boolean>;
+  created_at: CreatedAt;
+}
+
+interface UserTable {
+  id: string;
+  created_at: CreatedAt;
+}
+
+interface MembershipTable {
+  user_id: string;
+  organization_id: string;
+  role: Role;
+  created_at: CreatedAt;
+}
+
+interface ApiKeyTable {
+  /** Public part of the key: names it in lists, logs and the audit log. */
+  id: string;
+  organization_id: string;
+  /** What every key of this kind starts with, for secret scanners. */
+  prefix: string;
+  /** SHA-256 of the whole key. The key itself is stored nowhere. */
+  sha256: Buffer;
+  created_at: CreatedAt;
+  revoked_at: ColumnType<Date | null, never, Date | null>;
+}
+
+interface GrantTable {
+  id: Generated<string>;
+  organization_id: string;
+  /** Exactly one of `api_key_id` and `user_id` is set. */
+  api_key_id: string | null;
+  user_id: string | null;
+  permission: string;
+  resource: string;
+  created_at: CreatedAt;
+}
+
+interface AuditLogTable {
+  id: Generated<string>;
+  at: CreatedAt;
+  organization_id: string | null;
+  actor: string;
+  operation: string;
+  project_id: string | null;
+  source_ip: string | null;
+  status: number;
+  code: string | null;
+}
+
+interface IdempotencyTable {
+  organization_id: string;
+  key: string;
+  body_sha256: Buffer;
+  /** The resource is named by this id, so a retry finishes what a crash left half done. */
+  project_id: string;
+  completed_at: ColumnType<Date | null, never, Date>;
+  created_at: CreatedAt;
+}
+
+interface ProjectTombstoneTable {
+  organization_id: string;
+  project_id: string;
+  deleted_at: CreatedAt;
+}
+
+/** The tables, as kysely sees them. Migrations are the truth; this follows them. */
+export interface LedgerSchema {
+  organizations: OrganizationTable;
+  users: UserTable;
+  memberships: MembershipTable;
+  api_keys: ApiKeyTable;
+  grants: GrantTable;
+  audit_log: AuditLogTable;
+  idempotency_records: IdempotencyTable;
+  project_tombstones: ProjectTombstoneTable;
+}
+
+export type Organization = Selectable<OrganizationTable>;
+export type IdempotencyRecord = Selectable<IdempotencyTable>;
