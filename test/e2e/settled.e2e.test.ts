@@ -1,0 +1,60 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apiClient, type CreatedProject, httpProject } from "./support/api.ts";
+import { auditPosition, writesSince } from "./support/audit.ts";
+import { eventually } from "./support/eventually.ts";
+import { killOperator, leader, operatorAccount } from "./support/operator.ts";
+
+const seconds = process.env.SLIPWAY_TEST_LONG === "1" ? 60 : 20;
+const call = apiClient();
+
+/** What the operator writes in a while of watching; a platform that is still settling has its chance first. */
+async function writesWhileSettled(): Promise<string[]> {
+  await eventually(
+    async () => {
+      const start = await auditPosition();
+      await sleep(5_000);
+      expect(await writesSince(start, operatorAccount)).toEqual([]);
+    },
+    { within: 90_000 },
+  );
+  const start = await auditPosition();
+  await sleep(seconds * 1_000);
+  return writesSince(start, operatorAccount);
+}
+
+describe("a settled platform", () => {
+  const ids: string[] = [];
+
+  beforeAll(async () => {
+    const before = await auditPosition();
+    for (const name of ["settled-one", "settled-two", "settled-three"]) {
+      const created = await call<CreatedProject>("POST", "/v1/project", httpProject(name));
+      ids.push((created.body.data as CreatedProject).project_id);
+    }
+    await eventually(async () => {
+      for (const id of ids) {
+        const read = await call<{ status: string }>("GET", `/v1/project/${id}`);
+        expect(read.body.data?.status).toBe("running");
+      }
+    });
+    // Were the operator's writes not in the log, their absence below would say nothing.
+    expect((await writesSince(before, operatorAccount)).length).toBeGreaterThan(10);
+  });
+
+  afterAll(async () => {
+    for (const id of ids) await call("DELETE", `/v1/project/${id}`);
+  });
+
+  test(`gets no write from the operator in ${seconds} s`, async () => {
+    expect(await writesWhileSettled()).toEqual([]);
+  });
+
+  test("gets no write after the leading operator was killed and another took over, its Lease aside", async () => {
+    const killed = await leader();
+    await killOperator(killed);
+    await eventually(async () => expect(await leader()).toBeTruthy());
+    await sleep(20_000);
+    expect(await writesWhileSettled()).toEqual([]);
+  });
+});
