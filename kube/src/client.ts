@@ -1,0 +1,281 @@
+import type { KubeConfig } from "@kubernetes/client-node";
+import { type Clock, systemClock } from "./clock.ts";
+import { anonymousCredentials, kubeConfigCredentials } from "./credentials.ts";
+import { isNotFound } from "./errors.ts";
+import { collectionPath, objectPath, type Query } from "./paths.ts";
+import { type HttpRequest, Transport, type TransportOptions } from "./transport.ts";
+import {
+  apiVersionOf,
+  type KubernetesList,
+  type KubernetesObject,
+  type ObjectRef,
+  type Resource,
+  refOf,
+} from "./types.ts";
+
+/** What every call takes. */
+export interface CallOptions {
+  signal?: AbortSignal;
+  /** Milliseconds; 30,000 unless the client says otherwise. */
+  timeoutMs?: number;
+}
+
+export interface WriteOptions extends CallOptions {
+  /** Owner of the written fields in `managedFields`. */
+  fieldManager?: string;
+  dryRun?: boolean;
+  /** A subresource such as `status` or `scale`. */
+  subresource?: string;
+}
+
+export interface ApplyOptions extends WriteOptions {
+  fieldManager: string;
+  /** Take fields over from other managers; true unless given. */
+  force?: boolean;
+}
+
+export interface ListOptions extends CallOptions {
+  namespace?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  limit?: number;
+  continue?: string;
+  resourceVersion?: string;
+}
+
+export interface DeleteOptions extends CallOptions {
+  /** Delete only the object with this uid: never its namesake made since. */
+  uid?: string;
+  resourceVersion?: string;
+  propagationPolicy?: "Background" | "Foreground" | "Orphan";
+  gracePeriodSeconds?: number;
+}
+
+export interface WatchOptions extends CallOptions {
+  namespace?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  resourceVersion: string;
+  timeoutSeconds: number;
+}
+
+/** How a patch is merged. */
+export type PatchType = "merge" | "json" | "strategic";
+
+const PATCH_CONTENT_TYPE: Record<PatchType, string> = {
+  merge: "application/merge-patch+json",
+  json: "application/json-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+};
+
+export type KubeClientOptions = Omit<TransportOptions, "credentials">;
+
+/**
+ * A typed REST client of one apiserver. Every method throws `KubeError` on failure, or the abort reason of the caller's
+ * signal. `T` is trusted, not checked: the apiserver's schema is the check.
+ */
+export class KubeClient {
+  readonly transport: Transport;
+
+  constructor(transport: Transport) {
+    this.transport = transport;
+  }
+
+  /** A client of a kubeconfig's current context. */
+  static fromConfig(config: KubeConfig, options: KubeClientOptions = {}): KubeClient {
+    const clock: Clock = options.clock ?? systemClock;
+    return new KubeClient(new Transport({ ...options, credentials: kubeConfigCredentials(config, clock) }));
+  }
+
+  /** A client without credentials, for a fake apiserver. */
+  static forUrl(url: string, options: KubeClientOptions = {}): KubeClient {
+    return new KubeClient(new Transport({ ...options, credentials: anonymousCredentials(url) }));
+  }
+
+  /** Reads one object live. @throws KubeError 404 */
+  get<T extends KubernetesObject>(resource: Resource, ref: ObjectRef, options: CallOptions = {}): Promise<T> {
+    return this.#json({ method: "GET", path: objectPath(resource, ref) }, options);
+  }
+
+  /** Reads one object live; undefined when it does not exist. */
+  async getOrUndefined<T extends KubernetesObject>(
+    resource: Resource,
+    ref: ObjectRef,
+    options: CallOptions = {},
+  ): Promise<T | undefined> {
+    try {
+      return await this.get<T>(resource, ref, options);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** One page of a list. Items lack `apiVersion` and `kind`, as the API sends them. */
+  list<T extends KubernetesObject>(
+    resource: Resource,
+    options: ListOptions = {},
+  ): Promise<KubernetesList<T>> {
+    const { namespace, signal, timeoutMs, ...selection } = options;
+    const query: Query = { ...selection };
+    return this.#json(
+      { method: "GET", path: collectionPath(resource, namespace), query, verb: "list" },
+      { signal, timeoutMs },
+    );
+  }
+
+  /** Every page of a list, with `apiVersion` and `kind` filled in. @throws KubeError 410 when it took too long */
+  async listAll<T extends KubernetesObject>(resource: Resource, options: ListOptions = {}): Promise<T[]> {
+    const items: T[] = [];
+    let page: KubernetesList<T> | undefined;
+    do {
+      page = await this.list<T>(resource, {
+        limit: 500,
+        ...options,
+        ...(page ? { continue: page.metadata.continue, resourceVersion: undefined } : {}),
+      });
+      for (const item of page.items) items.push(withType(item, resource));
+    } while (page.metadata.continue);
+    return items;
+  }
+
+  /** Creates; the name may come from `generateName`. @throws KubeError 409 AlreadyExists, 422 Invalid */
+  create<T extends KubernetesObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<T> {
+    const path = collectionPath(resource, resource.namespaced ? object.metadata?.namespace : undefined);
+    const subpath = options.subresource ? objectPath(resource, refOf(object), options.subresource) : path;
+    return this.#write("POST", subpath, withType(object, resource), options);
+  }
+
+  /** Replaces. With `metadata.resourceVersion` set, fails with a conflict when the object changed since. */
+  replace<T extends KubernetesObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<T> {
+    const path = objectPath(resource, refOf(object), options.subresource);
+    return this.#write("PUT", path, withType(object, resource), options);
+  }
+
+  /** Replaces the status subresource; spec and metadata in the body are ignored by the server. */
+  updateStatus<T extends KubernetesObject>(
+    resource: Resource,
+    object: T,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    return this.replace(resource, object, { ...options, subresource: "status" });
+  }
+
+  /** Server-side apply: creates, or sets exactly the given fields in the name of the field manager. */
+  apply<T extends KubernetesObject>(resource: Resource, object: T, options: ApplyOptions): Promise<T> {
+    const body = withType(object, resource);
+    return this.#json(
+      {
+        method: "PATCH",
+        path: objectPath(resource, refOf(object), options.subresource),
+        query: { ...writeQuery(options), force: options.force ?? true },
+        body: JSON.stringify(body),
+        contentType: "application/apply-patch+yaml",
+        verb: "apply",
+      },
+      options,
+    );
+  }
+
+  /** Patches. A `metadata.resourceVersion` in a merge patch makes it conditional. */
+  patch<T extends KubernetesObject>(
+    resource: Resource,
+    ref: ObjectRef,
+    patch: unknown,
+    options: WriteOptions & { type?: PatchType } = {},
+  ): Promise<T> {
+    return this.#json(
+      {
+        method: "PATCH",
+        path: objectPath(resource, ref, options.subresource),
+        query: writeQuery(options),
+        body: JSON.stringify(patch),
+        contentType: PATCH_CONTENT_TYPE[options.type ?? "merge"],
+      },
+      options,
+    );
+  }
+
+  /**
+   * Deletes; false when it did not exist. True means accepted: finalizers may hold the object a while.
+   * @throws KubeError 409 when a precondition (`uid`, `resourceVersion`) does not hold
+   */
+  async delete(resource: Resource, ref: ObjectRef, options: DeleteOptions = {}): Promise<boolean> {
+    const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
+    const body = {
+      apiVersion: "v1",
+      kind: "DeleteOptions",
+      propagationPolicy: propagationPolicy ?? "Background",
+      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+      ...(uid || resourceVersion
+        ? { preconditions: { ...(uid ? { uid } : {}), ...(resourceVersion ? { resourceVersion } : {}) } }
+        : {}),
+    };
+    try {
+      await this.transport.text({
+        ...call(options),
+        method: "DELETE",
+        path: objectPath(resource, ref),
+        body: JSON.stringify(body),
+      });
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Opens a watch; the stream yields one JSON event a line. The caller aborts it through the signal. */
+  async watch(resource: Resource, options: WatchOptions): Promise<AsyncIterable<Buffer>> {
+    const { namespace, signal, timeoutMs, ...rest } = options;
+    const response = await this.transport.send({
+      method: "GET",
+      path: collectionPath(resource, namespace),
+      query: { ...rest, watch: true, allowWatchBookmarks: true },
+      verb: "watch",
+      signal,
+      timeoutMs: timeoutMs ?? 0,
+    });
+    return response.body;
+  }
+
+  /** Any other path of the apiserver, such as `/readyz` or `/api/v1/namespaces/a/pods/b/log`, as text. */
+  text(request: HttpRequest): Promise<string> {
+    return this.transport.text(request);
+  }
+
+  /** Closes every connection. */
+  close(): Promise<void> {
+    return this.transport.close();
+  }
+
+  #write<T extends KubernetesObject>(
+    method: "POST" | "PUT",
+    path: string,
+    object: T,
+    options: WriteOptions,
+  ): Promise<T> {
+    return this.#json({ method, path, query: writeQuery(options), body: JSON.stringify(object) }, options);
+  }
+
+  #json<T>(request: HttpRequest, options: CallOptions): Promise<T> {
+    return this.transport.json<T>({ ...request, ...call(options) });
+  }
+}
+
+/** The object with `apiVersion` and `kind` filled in; items of a list lack them. */
+export function withType<T extends KubernetesObject>(object: T, resource: Resource): T {
+  if (object.apiVersion && object.kind) return object;
+  return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };
+}
+
+function writeQuery(options: WriteOptions): Query {
+  return { fieldManager: options.fieldManager, dryRun: options.dryRun ? "All" : undefined };
+}
+
+function call(options: CallOptions): Pick<HttpRequest, "signal" | "timeoutMs"> {
+  return {
+    ...(options.signal ? { signal: options.signal } : {}),
+    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+  };
+}

@@ -1,0 +1,83 @@
+import type { StatusBody } from "./types.ts";
+
+/**
+ * A request that the apiserver answered with a failure, or that got no answer.
+ *
+ * `status` is the HTTP status, 0 when none came (connection refused, reset, timed out).
+ * `reason` is the API's own word (`NotFound`, `Conflict`, `AlreadyExists`, `Invalid`, …), or `NetworkError`/`Timeout`.
+ * `code` is the Node or undici error code where there is one (`ECONNREFUSED`).
+ * The message never holds a request body, since bodies may hold Secrets.
+ */
+export class KubeError extends Error {
+  override readonly name = "KubeError";
+  readonly status: number;
+  readonly reason: string;
+  readonly code: string;
+  readonly body: StatusBody | undefined;
+  /** Milliseconds that the server asked to wait, when it did. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(options: {
+    status: number;
+    reason: string;
+    message: string;
+    code?: string;
+    body?: StatusBody;
+    retryAfterMs?: number;
+    cause?: unknown;
+  }) {
+    super(options.message, { cause: options.cause });
+    this.status = options.status;
+    this.reason = options.reason;
+    this.code = options.code ?? "";
+    this.body = options.body;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+const byStatus =
+  (status: number, reason?: string) =>
+  (error: unknown): error is KubeError =>
+    error instanceof KubeError &&
+    error.status === status &&
+    (reason === undefined || error.reason === reason);
+
+/** 404: the object, or its resource, does not exist. */
+export const isNotFound = byStatus(404);
+/** 409 because the resourceVersion or a precondition no longer holds. */
+export const isConflict = byStatus(409, "Conflict");
+/** 409 because an object of that name exists. */
+export const isAlreadyExists = byStatus(409, "AlreadyExists");
+/** 422: the object is invalid; sending it again cannot help. */
+export const isInvalid = byStatus(422);
+/** 403. Also answered for a namespace that is being deleted; see {@link isNamespaceTerminating}. */
+export const isForbidden = byStatus(403);
+/** 410: the resourceVersion or the continue token is too old. */
+export const isGone = byStatus(410);
+/** 429. */
+export const isTooManyRequests = byStatus(429);
+
+/** A creation was refused because its namespace is being deleted. */
+export function isNamespaceTerminating(error: unknown): error is KubeError {
+  return (
+    isForbidden(error) &&
+    (error.body?.details?.causes ?? []).some((cause) => cause.reason === "NamespaceTerminating")
+  );
+}
+
+/** No answer came: nobody knows whether a write was done. */
+export function isNetworkError(error: unknown): error is KubeError {
+  return error instanceof KubeError && error.status === 0;
+}
+
+/** Whether waiting may help: no answer, 408, 409 conflict, 429 or any 5xx. */
+export function isTransient(error: unknown): error is KubeError {
+  if (!(error instanceof KubeError)) return false;
+  return (
+    error.status === 0 ||
+    error.status === 408 ||
+    error.status === 429 ||
+    error.status >= 500 ||
+    isConflict(error)
+  );
+}

@@ -1,0 +1,52 @@
+/** What a process needs to speak to Kubernetes: kubeconfig, REST client, reflector, store. Knows nothing of Slipway. */
+export { Backoff, type BackoffOptions, backoffDelay } from "./backoff.ts";
+export {
+  type ApplyOptions,
+  type CallOptions,
+  type DeleteOptions,
+  KubeClient,
+  type KubeClientOptions,
+  type ListOptions,
+  type PatchType,
+  type WatchOptions,
+  type WriteOptions,
+  withType,
+} from "./client.ts";
+export { type Clock, type Random, sleep, systemClock, type Timer } from "./clock.ts";
+export { type LoadKubeConfigOptions, loadKubeConfig } from "./config.ts";
+export {
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isGone,
+  isInvalid,
+  isNamespaceTerminating,
+  isNetworkError,
+  isNotFound,
+  isTooManyRequests,
+  isTransient,
+  KubeError,
+} from "./errors.ts";
+export { byControllerUid, byLabel, byNamespace, type Indexer } from "./index-table.ts";
+export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
+export { Reflector, type ReflectorEvents, type ReflectorOptions, type RelistReason } from "./reflector.ts";
+export { compareResourceVersions } from "./resource-version.ts";
+export { customResource, isOfResource, resources } from "./resources.ts";
+export { dropManagedFields, eventRef, Store, type StoreEvent, type StoreOptions } from "./store.ts";
+export type { HttpRequest, RequestObservation } from "./transport.ts";
+export {
+  type AnyMeta,
+  apiVersionOf,
+  type Condition,
+  type KubernetesList,
+  type KubernetesObject,
+  keyOf,
+  type ObjectMeta,
+  type ObjectRef,
+  type OwnerReference,
+  parseKey,
+  type Resource,
+  refKey,
+  refOf,
+  type StatusBody,
+} from "./types.ts";

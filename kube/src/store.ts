@@ -1,0 +1,220 @@
+import { type Clock, systemClock } from "./clock.ts";
+import { type Indexer, IndexTable } from "./index-table.ts";
+import { compareResourceVersions, maxResourceVersion } from "./resource-version.ts";
+import { type KubernetesObject, keyOf, type ObjectRef, refKey } from "./types.ts";
+import { VersionWaiters } from "./version-waiters.ts";
+
+/** What happened to one object. A recreated object (new uid) is a `delete` followed by an `add`. */
+export type StoreEvent<T> =
+  | { type: "add"; key: string; object: T; old?: undefined }
+  | { type: "update"; key: string; object: T; old: T }
+  /** `object` is the last state known. */
+  | { type: "delete"; key: string; object: T; old?: undefined };
+
+export interface StoreOptions<T extends KubernetesObject> {
+  /** Named indexes; see `byLabel`, `byControllerUid`, `byNamespace`. */
+  indexers?: Record<string, Indexer<T>>;
+  /** Makes an object smaller before it is kept. `dropManagedFields` unless given. */
+  transform?: (object: T) => T;
+  clock?: Clock;
+  /** Told of a subscriber that threw; a subscriber never stops the store. */
+  onHandlerError?: (error: unknown) => void;
+}
+
+/**
+ * The objects of one resource, as a reflector keeps them. Never change what it returns: it is shared.
+ *
+ * `Reflector` writes to it with `replace`, `upsert`, `remove` and `progress`; a writer may `observe` what its own write
+ * returned, so that the next reader finds it before the watch brings it.
+ */
+export class Store<T extends KubernetesObject = KubernetesObject> {
+  readonly #objects = new Map<string, T>();
+  readonly #indexes = new Map<string, IndexTable<T>>();
+  readonly #subscribers = new Set<(event: StoreEvent<T>) => void>();
+  readonly #transform: (object: T) => T;
+  readonly #onHandlerError: (error: unknown) => void;
+  readonly #waiters: VersionWaiters;
+  #version: string | undefined;
+  #synced = false;
+
+  constructor(options: StoreOptions<T> = {}) {
+    this.#transform = options.transform ?? dropManagedFields;
+    this.#onHandlerError = options.onHandlerError ?? (() => {});
+    this.#waiters = new VersionWaiters(options.clock ?? systemClock);
+    for (const [name, indexer] of Object.entries(options.indexers ?? {})) {
+      this.#indexes.set(name, new IndexTable(indexer));
+    }
+  }
+
+  /** Whether a whole list has been taken in. Stays true through later disconnections. */
+  get hasSynced(): boolean {
+    return this.#synced;
+  }
+
+  /** How far the server has told us: the resourceVersion of the last list, event or bookmark. */
+  get resourceVersion(): string | undefined {
+    return this.#version;
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  /** One object. The namespace is undefined for cluster-scoped resources. */
+  get(namespace: string | undefined, name: string): T | undefined {
+    return this.#objects.get(refKey({ namespace, name }));
+  }
+
+  /** One object by `namespace/name`. */
+  getByKey(key: string): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  /** All objects, or those of one namespace, in no order. */
+  list(namespace?: string): T[] {
+    const all = [...this.#objects.values()];
+    return namespace === undefined ? all : all.filter((object) => object.metadata?.namespace === namespace);
+  }
+
+  /** The objects that an indexer filed under a value. @throws RangeError for an index that was not configured */
+  byIndex(index: string, value: string): T[] {
+    const objects: T[] = [];
+    for (const key of this.#index(index).keys(value)) {
+      const object = this.#objects.get(key);
+      if (object) objects.push(object);
+    }
+    return objects;
+  }
+
+  /** Every value of an index. @throws RangeError for an index that was not configured */
+  indexValues(index: string): string[] {
+    return [...this.#index(index).values()];
+  }
+
+  /** Calls the subscriber with an `add` for each object present, then with every change. Returns the unsubscription. */
+  subscribe(subscriber: (event: StoreEvent<T>) => void): () => void {
+    this.#subscribers.add(subscriber);
+    for (const [key, object] of this.#objects) this.#deliver(subscriber, { type: "add", key, object });
+    return () => this.#subscribers.delete(subscriber);
+  }
+
+  /**
+   * Resolves once the server's own stream has passed `resourceVersion`, the one that a write returned.
+   * Resolves false when `timeoutMs` passed or the signal aborted first.
+   */
+  waitForResourceVersion(
+    resourceVersion: string,
+    options: { timeoutMs: number; signal?: AbortSignal },
+  ): Promise<boolean> {
+    return this.#waiters.wait(resourceVersion, this.#version, options);
+  }
+
+  /** Takes in a whole list: what is not in it is gone. */
+  replace(objects: readonly T[], resourceVersion: string): void {
+    // History went backwards when etcd was restored from a backup: then nothing kept locally can be trusted.
+    const rewound =
+      this.#version !== undefined && compareResourceVersions(resourceVersion, this.#version) < 0;
+    const listed = new Map(objects.map((object) => [keyOf(object), object]));
+    for (const [key, object] of [...this.#objects]) {
+      const observedLater =
+        !rewound && compareResourceVersions(object.metadata?.resourceVersion ?? "", resourceVersion) > 0;
+      if (!listed.has(key) && !observedLater) this.#delete(key, object);
+    }
+    for (const [key, object] of listed) this.#put(key, object, rewound);
+    this.#version = resourceVersion;
+    this.#synced = true;
+    if (rewound) this.#waiters.release();
+    this.#waiters.reached(resourceVersion);
+  }
+
+  /** Takes in an `ADDED` or `MODIFIED` event. */
+  upsert(object: T): void {
+    this.#put(keyOf(object), object, false);
+    this.progress(object.metadata?.resourceVersion);
+  }
+
+  /** Takes in a `DELETED` event. A namesake observed since stays. */
+  remove(object: T): void {
+    const key = keyOf(object);
+    const present = this.#objects.get(key);
+    const recreated = present !== undefined && present.metadata?.uid !== object.metadata?.uid;
+    if (present && !(recreated && isOlder(object, present))) this.#delete(key, present);
+    this.progress(object.metadata?.resourceVersion);
+  }
+
+  /** Takes in a bookmark. */
+  progress(resourceVersion: string | undefined): void {
+    if (!resourceVersion) return;
+    this.#version = maxResourceVersion(this.#version, resourceVersion);
+    this.#waiters.reached(this.#version ?? resourceVersion);
+  }
+
+  /**
+   * Takes in what a write of this process returned, unless the store is already past it. The watch will bring it again
+   * and be ignored. Only for objects that the store's reflector selects, or it would never see them change.
+   */
+  observe(object: T): void {
+    const present = this.#objects.get(keyOf(object));
+    // Unknown here but older than what the watch told: it was deleted since.
+    const passed =
+      !present &&
+      this.#version !== undefined &&
+      compareResourceVersions(object.metadata?.resourceVersion ?? "", this.#version) <= 0;
+    if (!passed && this.#synced) this.#put(keyOf(object), object, false);
+  }
+
+  #put(key: string, raw: T, force: boolean): void {
+    let old = this.#objects.get(key);
+    if (old && !force && !isOlder(old, raw)) return;
+    const object = this.#transform(raw);
+    if (old && old.metadata?.uid !== object.metadata?.uid) {
+      this.#delete(key, old);
+      old = undefined;
+    }
+    this.#objects.set(key, object);
+    for (const index of this.#indexes.values()) index.update(key, old, object);
+    if (!old) this.#emit({ type: "add", key, object });
+    else if (old.metadata?.resourceVersion !== object.metadata?.resourceVersion) {
+      this.#emit({ type: "update", key, object, old });
+    }
+  }
+
+  #delete(key: string, object: T): void {
+    this.#objects.delete(key);
+    for (const index of this.#indexes.values()) index.update(key, object, undefined);
+    this.#emit({ type: "delete", key, object });
+  }
+
+  #emit(event: StoreEvent<T>): void {
+    for (const subscriber of this.#subscribers) this.#deliver(subscriber, event);
+  }
+
+  #deliver(subscriber: (event: StoreEvent<T>) => void, event: StoreEvent<T>): void {
+    try {
+      subscriber(event);
+    } catch (error) {
+      this.#onHandlerError(error);
+    }
+  }
+
+  #index(name: string): IndexTable<T> {
+    const index = this.#indexes.get(name);
+    if (!index) throw new RangeError(`store has no index ${name}`);
+    return index;
+  }
+}
+
+/** The reference under which a store event's object is known. */
+export function eventRef(event: StoreEvent<KubernetesObject>): ObjectRef {
+  return { namespace: event.object.metadata?.namespace, name: event.object.metadata?.name ?? "" };
+}
+
+/** Drops `managedFields`, often half of an object's size and of no use to a reader. */
+export function dropManagedFields<T extends KubernetesObject>(object: T): T {
+  if (object.metadata) delete object.metadata.managedFields;
+  return object;
+}
+
+function isOlder(a: KubernetesObject, b: KubernetesObject): boolean {
+  return compareResourceVersions(a.metadata?.resourceVersion ?? "", b.metadata?.resourceVersion ?? "") < 0;
+}

@@ -1,0 +1,251 @@
+import { createHash } from "node:crypto";
+import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import { type Clock, sleep, systemClock } from "./clock.ts";
+import type { CredentialSource, Credentials } from "./credentials.ts";
+import { KubeError } from "./errors.ts";
+import { type Query, queryString } from "./paths.ts";
+import type { StatusBody } from "./types.ts";
+
+/** One HTTP request to the apiserver. */
+export interface HttpRequest {
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Absolute path within the server, such as `/api/v1/pods`. */
+  path: string;
+  query?: Query;
+  body?: string;
+  contentType?: string;
+  accept?: string;
+  signal?: AbortSignal;
+  /** Longest wait for headers, and longest silence within the body, in milliseconds. 0: no limit on the body. */
+  timeoutMs?: number;
+  /** Label of metrics; the method in lower case when absent (`watch` for watches). */
+  verb?: string;
+}
+
+/** What is told of each request once its headers came, or it failed (`status` 0). */
+export interface RequestObservation {
+  verb: string;
+  method: string;
+  host: string;
+  path: string;
+  status: number;
+  /** Milliseconds until the headers. */
+  durationMs: number;
+}
+
+export interface TransportOptions {
+  credentials: CredentialSource;
+  userAgent?: string;
+  clock?: Clock;
+  /** Default of {@link HttpRequest.timeoutMs}: 30,000. */
+  timeoutMs?: number;
+  /** Connections kept for requests other than watches. */
+  connections?: number;
+  onRequest?: (observation: RequestObservation) => void;
+}
+
+/** How often an answer with `Retry-After` (429, 5xx) is tried again; such answers come before any processing. */
+const MAX_RETRY_AFTER = 3;
+const MAX_RETRY_AFTER_MS = 10_000;
+
+interface Pools {
+  /** The credentials object last seen; the same object means the same material. */
+  credentials: Credentials;
+  fingerprint: string;
+  requests: Dispatcher;
+  watches: Dispatcher;
+}
+
+/** Keep-alive connections to one apiserver, with authentication, timeouts, retries that are safe, and observation. */
+export class Transport {
+  readonly #options: TransportOptions;
+  readonly #clock: Clock;
+  readonly #prefix: string;
+  readonly #origin: string;
+  readonly host: string;
+  #pools: Pools | undefined;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    const url = new URL(options.credentials.server);
+    this.host = url.host;
+    this.#origin = url.origin;
+    this.#prefix = url.pathname.replace(/\/+$/, "");
+  }
+
+  /** Sends and reads the whole body as text. @throws KubeError for every status ≥ 400 and for no answer. */
+  async text(request: HttpRequest): Promise<string> {
+    const response = await this.send(request);
+    try {
+      return await response.body.text();
+    } catch (error) {
+      throw networkError(request, error);
+    }
+  }
+
+  /** Sends and parses the body as JSON. @throws KubeError likewise, with reason `InvalidResponse` when it is no JSON. */
+  async json<T>(request: HttpRequest): Promise<T> {
+    const text = await this.text(request);
+    try {
+      return JSON.parse(text) as T;
+    } catch (cause) {
+      const message = `${request.method} ${request.path}: the response is not JSON`;
+      throw new KubeError({ status: 0, reason: "InvalidResponse", message, cause });
+    }
+  }
+
+  /** Sends and returns once the headers are here; the caller must read or destroy the body. @throws KubeError */
+  async send(request: HttpRequest): Promise<Dispatcher.ResponseData> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await this.#once(request);
+      } catch (error) {
+        if (!(error instanceof KubeError) || request.signal?.aborted) throw error;
+        if (error.status === 401 && attempt === 0) {
+          // A rotated token: read it again, once.
+          this.#options.credentials.invalidate();
+        } else if (isStaleConnection(error, request) && attempt === 0) {
+          // The server closed an idle connection just as a repeatable request went out on it.
+        } else if (error.retryAfterMs !== undefined && attempt < MAX_RETRY_AFTER) {
+          await sleep(this.#clock, Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS), request.signal);
+        } else {
+          throw error;
+        }
+      }
+    }
+  }
+
+  /** Closes every connection. */
+  async close(): Promise<void> {
+    const pools = this.#pools;
+    this.#pools = undefined;
+    if (pools) await Promise.all([pools.requests.destroy(), pools.watches.destroy()]);
+  }
+
+  async #once(request: HttpRequest): Promise<Dispatcher.ResponseData> {
+    request.signal?.throwIfAborted();
+    const started = this.#clock.monotonic();
+    let status = 0;
+    try {
+      const credentials = await this.#options.credentials.get();
+      const response = await this.#dispatch(request, credentials);
+      status = response.statusCode;
+      if (status < 400) return response;
+      throw await statusError(request, response);
+    } catch (error) {
+      if (error instanceof KubeError) throw error;
+      throw networkError(request, error);
+    } finally {
+      this.#options.onRequest?.({
+        verb: request.verb ?? request.method.toLowerCase(),
+        method: request.method,
+        host: this.host,
+        path: request.path,
+        status,
+        durationMs: this.#clock.monotonic() - started,
+      });
+    }
+  }
+
+  #dispatch(request: HttpRequest, credentials: Credentials): Promise<Dispatcher.ResponseData> {
+    const pools = this.#poolsFor(credentials);
+    const timeout = request.timeoutMs ?? this.#options.timeoutMs ?? 30_000;
+    const headers: Record<string, string> = {
+      ...credentials.headers,
+      accept: request.accept ?? "application/json",
+      "user-agent": this.#options.userAgent ?? "slipway",
+    };
+    if (request.body !== undefined) headers["content-type"] = request.contentType ?? "application/json";
+    return (request.verb === "watch" ? pools.watches : pools.requests).request({
+      origin: this.#origin,
+      path: `${this.#prefix}${request.path}${queryString(request.query)}`,
+      method: request.method,
+      headers,
+      body: request.body ?? null,
+      signal: request.signal ?? null,
+      headersTimeout: timeout === 0 ? 30_000 : timeout,
+      bodyTimeout: timeout,
+    });
+  }
+
+  /** The connection pools of these credentials; new ones when the TLS material changed. */
+  #poolsFor(credentials: Credentials): Pools {
+    const old = this.#pools;
+    if (old?.credentials === credentials) return old;
+    const fingerprint = createHash("sha256").update(JSON.stringify(credentials.tls)).digest("hex");
+    if (old?.fingerprint === fingerprint) {
+      old.credentials = credentials;
+      return old;
+    }
+    const pool = (connections: number | null): Dispatcher => {
+      const common = {
+        // One HTTP/1.1 connection a request: a dead one is noticed by its own timeout and takes nothing else along.
+        allowH2: false,
+        connections,
+        pipelining: 1,
+        keepAliveTimeout: 55_000,
+        keepAliveMaxTimeout: 55_000,
+      };
+      const connect = { ...credentials.tls, timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 30_000 };
+      const uri = this.#options.credentials.proxyUrl;
+      return uri
+        ? new ProxyAgent({ ...common, uri, requestTls: connect } as ProxyAgent.Options)
+        : new Agent({ ...common, connect } as Agent.Options);
+    };
+    this.#pools = {
+      credentials,
+      fingerprint,
+      requests: pool(this.#options.connections ?? 32),
+      watches: pool(null),
+    };
+    // Requests under way on the old pools finish; watches end when the server ends them.
+    if (old) void Promise.allSettled([old.requests.close(), old.watches.close()]);
+    return this.#pools;
+  }
+}
+
+async function statusError(request: HttpRequest, response: Dispatcher.ResponseData): Promise<KubeError> {
+  const text = await response.body.text().catch(() => "");
+  let body: StatusBody | undefined;
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed === "object" && parsed !== null) body = parsed as StatusBody;
+  } catch {
+    body = undefined;
+  }
+  const status = response.statusCode;
+  const seconds = Number(response.headers["retry-after"] ?? Number.NaN);
+  const retryable = (status === 429 || status >= 500) && Number.isFinite(seconds);
+  return new KubeError({
+    status,
+    reason: body?.reason ?? `HTTP${status}`,
+    message: `${request.method} ${request.path}: ${status} ${body?.message ?? "no Status in the answer"}`,
+    ...(body ? { body } : {}),
+    ...(retryable ? { retryAfterMs: Math.max(0, seconds * 1000) } : {}),
+  });
+}
+
+/** Turns whatever undici throws into a KubeError; an abort by the caller stays what it is. */
+export function networkError(request: HttpRequest, error: unknown): Error {
+  if (request.signal?.aborted) {
+    const reason: unknown = request.signal.reason;
+    return reason instanceof Error ? reason : new DOMException("aborted", "AbortError");
+  }
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const timedOut = code.endsWith("_TIMEOUT") || code === "ETIMEDOUT";
+  return new KubeError({
+    status: 0,
+    reason: timedOut ? "Timeout" : "NetworkError",
+    code,
+    message: `${request.method} ${request.path}: ${error instanceof Error ? error.message : String(error)}`,
+    cause: error,
+  });
+}
+
+function isStaleConnection(error: KubeError, request: HttpRequest): boolean {
+  const repeatable = request.method === "GET" || request.contentType === "application/apply-patch+yaml";
+  return (
+    repeatable && (error.code === "UND_ERR_SOCKET" || error.code === "ECONNRESET" || error.code === "EPIPE")
+  );
+}

@@ -1,0 +1,36 @@
+import type { KubernetesObject, StatusBody } from "./types.ts";
+
+/** One line of a watch, understood. */
+export type WatchEvent<T> =
+  | { type: "upsert"; object: T }
+  | { type: "delete"; object: T }
+  | { type: "bookmark"; resourceVersion: string }
+  | { type: "error"; status: StatusBody }
+  /** Not JSON, of an unknown type, or without what every object has: something happened that we cannot know. */
+  | { type: "unparsable"; why: string };
+
+/** Understands one line of a watch. Never throws. */
+export function parseWatchEvent<T extends KubernetesObject>(line: string): WatchEvent<T> {
+  let event: unknown;
+  try {
+    event = JSON.parse(line);
+  } catch (error) {
+    return { type: "unparsable", why: error instanceof Error ? error.message : "not JSON" };
+  }
+  if (!isRecord(event) || !isRecord(event.object)) return { type: "unparsable", why: "no object" };
+  if (event.type === "ERROR") return { type: "error", status: event.object as StatusBody };
+  const metadata = event.object.metadata;
+  if (!isRecord(metadata) || typeof metadata.resourceVersion !== "string") {
+    return { type: "unparsable", why: "no metadata.resourceVersion" };
+  }
+  if (event.type === "BOOKMARK") return { type: "bookmark", resourceVersion: metadata.resourceVersion };
+  if (typeof metadata.name !== "string") return { type: "unparsable", why: "no metadata.name" };
+  const object = event.object as unknown as T;
+  if (event.type === "ADDED" || event.type === "MODIFIED") return { type: "upsert", object };
+  if (event.type === "DELETED") return { type: "delete", object };
+  return { type: "unparsable", why: `unknown type ${String(event.type)}` };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
