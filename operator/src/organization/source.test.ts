@@ -1,8 +1,8 @@
-import { pino } from "pino";
 import { expect, test, vi } from "vitest";
+import { silentLogger } from "../runtime/logger.ts";
 import { OrganizationSource } from "./source.ts";
 
-const logger = pino({ level: "silent" });
+const logger = silentLogger;
 
 test("tells each organization once, and keeps what it knows while the ledger is away", async () => {
   const list = vi.fn<() => Promise<string[]>>();

@@ -1,7 +1,7 @@
 /** Where organizations come from: the ledger, read every few seconds. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Logger } from "pino";
+import type { Logger } from "../runtime/logger.ts";
 
 /** How often the ledger is read, in milliseconds. */
 const POLL_MS = 5_000;
@@ -50,7 +50,7 @@ export class OrganizationSource {
       this.#ids = ids;
       if (this.#failing) {
         this.#failing = false;
-        logger.info("ledger can be read again");
+        logger.info({}, "ledger can be read again");
       }
       for (const id of added) {
         onAdded(id);

@@ -1,7 +1,8 @@
 import type { DesiredObject } from "../../desired.ts";
+import { bytes, millicores } from "../quantity.ts";
 import { childMetadata, type HttpApp } from "./app.ts";
 
-/** Percent of the requested CPU at which instances are added when the project names no target of its own. */
+/** Percent of the plan's CPU at which instances are added when the project names no target of its own. */
 const DEFAULT_CPU_PERCENT = 80;
 
 /** Adds and removes instances with the load; none for a fixed or a paused project. */
@@ -10,10 +11,7 @@ export function horizontalPodAutoscaler(app: HttpApp): DesiredObject | undefined
     return undefined;
   }
   const { min, max, cpuPercent, memoryPercent } = app.autoscaling;
-  const utilization = (name: string, averageUtilization: number) => ({
-    type: "Resource",
-    resource: { name, target: { type: "Utilization", averageUtilization } },
-  });
+  const { limits } = app.resources;
   const cpu = cpuPercent ?? (memoryPercent === undefined ? DEFAULT_CPU_PERCENT : undefined);
   return {
     apiVersion: "autoscaling/v2",
@@ -24,9 +22,20 @@ export function horizontalPodAutoscaler(app: HttpApp): DesiredObject | undefined
       minReplicas: min,
       maxReplicas: max,
       metrics: [
-        ...(cpu === undefined ? [] : [utilization("cpu", cpu)]),
-        ...(memoryPercent === undefined ? [] : [utilization("memory", memoryPercent)]),
+        ...(cpu === undefined ? [] : [average("cpu", `${share(millicores(limits.cpu), cpu)}m`)]),
+        ...(memoryPercent === undefined
+          ? []
+          : [average("memory", String(share(bytes(limits.memory), memoryPercent)))]),
       ],
     },
   };
+}
+
+/** A percentage is meant of what the plan sells. Kubernetes' `Utilization` would count it from the smaller request. */
+function average(name: string, averageValue: string) {
+  return { type: "Resource", resource: { name, target: { type: "AverageValue", averageValue } } };
+}
+
+function share(amount: number, percent: number): number {
+  return Math.max(1, Math.floor((amount * percent) / 100));
 }

@@ -54,11 +54,11 @@ describe("readRollout: what the pods say", () => {
 
   test.each<[string, object, string | undefined]>([
     ["an instance that starts", { state: { running: {} } }, undefined],
-    ["a crash loop", { state: { waiting: { reason: "CrashLoopBackOff" } } }, "Crashing"],
+    ["a crash loop", { state: { waiting: { reason: "CrashLoopBackOff" } } }, "ContainerCrashing"],
     [
       "the moment between two crashes",
       { state: { running: {} }, lastState: { terminated: { exitCode: 1 } } },
-      "Crashing",
+      "ContainerCrashing",
     ],
     [
       "an instance that crashed once and serves",
@@ -97,6 +97,17 @@ describe("readRollout: what the pods say", () => {
       message: "pods is forbidden: exceeded quota: q",
     };
     expect(readRollout(deployment({ conditions: [failure] }), []).problem?.reason).toBe("QuotaExceeded");
+  });
+
+  test("an instance that was up and no longer answers, but not one that starts", () => {
+    const running = {
+      ready: false,
+      started: true,
+      state: { running: { startedAt: "2026-01-01T00:00:10Z" } },
+    };
+    const since = (lastTransitionTime: string) => [{ type: "Ready", status: "False", lastTransitionTime }];
+    expect(problem(pod(running, { conditions: since("2026-01-01T00:00:09Z") }))).toBeUndefined();
+    expect(problem(pod(running, { conditions: since("2026-01-01T00:05:00Z") }))).toBe("ProbeFailing");
   });
 
   test("pods that are being deleted say nothing", () => {

@@ -22,7 +22,7 @@ interface ContainerStatusView {
   state?: {
     waiting?: { reason?: string; message?: string };
     terminated?: { reason?: string; exitCode?: number };
-    running?: object;
+    running?: { startedAt?: string };
   };
   lastState?: { terminated?: { reason?: string; exitCode?: number } };
 }
@@ -35,7 +35,13 @@ export interface PodView {
     phase?: string;
     reason?: string;
     message?: string;
-    conditions?: readonly { type: string; status: string; reason?: string; message?: string }[];
+    conditions?: readonly {
+      type: string;
+      status: string;
+      reason?: string;
+      message?: string;
+      lastTransitionTime?: string;
+    }[];
     containerStatuses?: readonly ContainerStatusView[];
   };
 }
@@ -45,8 +51,6 @@ export interface RolloutProblem {
   /** CamelCase, for a condition's reason. */
   reason: string;
   message: string;
-  /** Whether the kubelet keeps trying and it may pass without a change of the project. */
-  transient: boolean;
 }
 
 /** A rollout at one moment. */
@@ -63,6 +67,8 @@ export interface Rollout {
   serving: number;
   /** Instances, of any version, that still exist. */
   existing: number;
+  /** The current spec was rolled out before, and only the number of instances changes. */
+  scaling: boolean;
   /** An instance waits for its image. */
   pulling: boolean;
   problem?: RolloutProblem;
@@ -89,6 +95,7 @@ export function readRollout(deployment: DeploymentView | undefined, pods: readon
     wanted,
     serving: status?.readyReplicas ?? 0,
     existing,
+    scaling: !complete && progressing?.reason === "NewReplicaSetAvailable",
     pulling: !complete && live.some(isPulling),
     problem: complete ? undefined : (replicaFailure(deployment) ?? firstProblem(live)),
     imageDigest: live.map(digestOf).find((digest) => digest !== undefined),
@@ -139,7 +146,6 @@ function replicaFailure(deployment: DeploymentView | undefined): RolloutProblem 
     message: quota
       ? "The organization's quota has no room for another instance."
       : "The cluster refuses to create an instance.",
-    transient: true,
   };
 }
 
@@ -150,46 +156,56 @@ function firstProblem(pods: readonly PodView[]): RolloutProblem | undefined {
 // Names of pods, nodes or addresses stay out of these texts: a condition that changes with every retry never settles.
 const WAITING: Readonly<Record<string, RolloutProblem>> = {
   CrashLoopBackOff: {
-    reason: "Crashing",
+    reason: "ContainerCrashing",
     message: "The application exits again and again; its logs say why.",
-    transient: true,
   },
-  ErrImagePull: { reason: "ImagePullFailed", message: "The image cannot be pulled.", transient: true },
-  ImagePullBackOff: { reason: "ImagePullFailed", message: "The image cannot be pulled.", transient: true },
+  ErrImagePull: { reason: "ImagePullFailed", message: "The image cannot be pulled." },
+  ImagePullBackOff: { reason: "ImagePullFailed", message: "The image cannot be pulled." },
   InvalidImageName: {
     reason: "InvalidImageName",
     message: "The image's name is not valid.",
-    transient: false,
   },
-  ErrImageNeverPull: { reason: "ImagePullFailed", message: "The image cannot be pulled.", transient: true },
+  ErrImageNeverPull: { reason: "ImagePullFailed", message: "The image cannot be pulled." },
   CreateContainerConfigError: {
     reason: "InvalidContainerConfig",
     message:
       "The container cannot be configured: a Secret it names is missing or the image runs as a forbidden user.",
-    transient: true,
   },
   CreateContainerError: {
     reason: "StartFailed",
     message: "The container cannot be created.",
-    transient: true,
   },
   RunContainerError: {
     reason: "StartFailed",
     message: "The container cannot be started: its command may not exist in the image.",
-    transient: true,
   },
 };
 
 const OUT_OF_MEMORY: RolloutProblem = {
   reason: "OutOfMemory",
   message: "The application uses more memory than its plan has.",
-  transient: true,
 };
+
+const NOT_ANSWERING: RolloutProblem = {
+  reason: "ProbeFailing",
+  message: "An instance that was up no longer answers.",
+};
+
+/** An instance that starts is not ready since before its container began; one that was up lost it later. */
+function lostReadiness(pod: PodView, container: ContainerStatusView | undefined): boolean {
+  const ready = pod.status?.conditions?.find(({ type }) => type === "Ready");
+  const started = container?.state?.running?.startedAt;
+  return (
+    ready?.status === "False" &&
+    started !== undefined &&
+    Date.parse(ready.lastTransitionTime ?? "") > Date.parse(started)
+  );
+}
 
 function podProblem(pod: PodView): RolloutProblem | undefined {
   const scheduled = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
   if (scheduled?.status === "False" && scheduled.reason === "Unschedulable") {
-    return { reason: "Unschedulable", message: "No node has room for another instance.", transient: true };
+    return { reason: "Unschedulable", message: "No node has room for another instance." };
   }
   const container = appStatus(pod);
   const waiting = container?.state?.waiting?.reason;
@@ -200,7 +216,7 @@ function podProblem(pod: PodView): RolloutProblem | undefined {
   const crash =
     container?.state?.terminated ?? (container?.ready ? undefined : container?.lastState?.terminated);
   if (!crash) {
-    return undefined;
+    return lostReadiness(pod, container) ? NOT_ANSWERING : undefined;
   }
   return crash.reason === "OOMKilled" ? OUT_OF_MEMORY : WAITING.CrashLoopBackOff;
 }

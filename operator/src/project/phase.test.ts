@@ -1,0 +1,127 @@
+import { projectPhases } from "@slipway/crds";
+import { expect, test } from "vitest";
+import { type PhaseInput, phaseOf } from "./phase.ts";
+
+/** Conditions as `Type=Status/Reason`, as `kubectl` people say them. */
+function conditions(...texts: string[]): PhaseInput["conditions"] {
+  return texts.map((text) => {
+    const [, type = "", status = "", reason = ""] = /^(\w+)=(\w+)\/(\w+)$/.exec(text) ?? [];
+    return { type, status, reason };
+  });
+}
+
+const fresh = { paused: false, served: false };
+const live = { paused: false, served: true };
+
+const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
+  ["a project without any condition is being created", fresh, [], "creating"],
+  ["a new project whose instances start is being created", fresh, ["Progressing=True/Creating"], "creating"],
+  [
+    "a new project that fetches its image is downloading",
+    fresh,
+    ["Progressing=True/PullingImage"],
+    "downloading",
+  ],
+  [
+    "a new project that waits for its domain is being created",
+    fresh,
+    ["DomainReady=False/DomainPending"],
+    "creating",
+  ],
+  [
+    "a new project that waits for a Secret is being created",
+    fresh,
+    ["Accepted=False/SecretNotFound"],
+    "creating",
+  ],
+  ["a new project on an unknown plan has failed", fresh, ["Accepted=False/UnknownPlan"], "failed"],
+  ["a type that is not supported yet has failed", fresh, ["Accepted=False/TypeNotSupported"], "failed"],
+  ["a new project whose domain is taken has failed", fresh, ["DomainReady=False/DomainTaken"], "failed"],
+  [
+    "a new project that crashes is failing while it is tried",
+    fresh,
+    ["Progressing=True/ContainerCrashing"],
+    "failing",
+  ],
+  [
+    "a new project without its image is failing while it is tried",
+    fresh,
+    ["Progressing=True/ImagePullFailed"],
+    "failing",
+  ],
+  [
+    "a first rollout past its deadline has failed",
+    fresh,
+    ["Progressing=True/ContainerCrashing", "RolloutFailed=True/DeadlineExceeded"],
+    "failed",
+  ],
+  [
+    "a project that waits for room on a node is being created",
+    fresh,
+    ["Progressing=True/Unschedulable"],
+    "creating",
+  ],
+  ["a project that is Ready runs", live, ["Ready=True/Ready", "Progressing=False/Settled"], "running"],
+  ["a rollout of a live project deploys", live, ["Progressing=True/RollingOut"], "deploying"],
+  [
+    "a live project that fetches a new image is downloading",
+    live,
+    ["Progressing=True/PullingImage"],
+    "downloading",
+  ],
+  [
+    "a rollout past its deadline beside the old version is failing",
+    live,
+    ["WorkloadAvailable=True/Available", "RolloutFailed=True/DeadlineExceeded"],
+    "failing",
+  ],
+  ["a live project that crashes is failing", live, ["Progressing=True/ContainerCrashing"], "failing"],
+  ["a live project that no longer answers is failing", live, ["Progressing=True/ProbeFailing"], "failing"],
+  ["a live project whose plan vanished is failing", live, ["Accepted=False/UnknownPlan"], "failing"],
+  ["a live project that wants a taken domain is failing", live, ["DomainReady=False/DomainTaken"], "failing"],
+  [
+    "a paused project whose instances still end deploys",
+    { ...live, paused: true },
+    ["Progressing=True/Pausing"],
+    "deploying",
+  ],
+  [
+    "a paused project without instances is stopped",
+    { ...live, paused: true },
+    ["Progressing=False/Paused"],
+    "stopped",
+  ],
+  ["a project made paused is stopped", { ...fresh, paused: true }, ["Progressing=False/Paused"], "stopped"],
+  [
+    "a stopped project that starts again is resuming",
+    { ...live, previous: "stopped" },
+    ["Progressing=True/Resuming"],
+    "resuming",
+  ],
+  [
+    "a resuming project that fetches its image is still resuming",
+    { ...live, previous: "resuming" },
+    ["Progressing=True/PullingImage"],
+    "resuming",
+  ],
+  [
+    "a resuming project that crashes is failing",
+    { ...live, previous: "resuming" },
+    ["Progressing=True/OutOfMemory"],
+    "failing",
+  ],
+  [
+    "a resuming project that is Ready runs",
+    { ...live, previous: "resuming" },
+    ["Ready=True/Ready"],
+    "running",
+  ],
+];
+
+test.each(rows)("%s", (_, input, texts, phase) => {
+  expect(phaseOf({ ...input, conditions: conditions(...texts) })).toBe(phase);
+});
+
+test("every phase of the specification is reached by some row", () => {
+  expect(new Set(rows.map(([, , , phase]) => phase))).toEqual(new Set(projectPhases));
+});

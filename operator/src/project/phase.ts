@@ -1,0 +1,64 @@
+/** The one place where a project's phase, the `status` of the public API, is decided. Pure. */
+
+import type { ProjectPhase } from "@slipway/crds";
+
+/** What a phase is decided from. */
+export interface PhaseInput {
+  /** The owner asked it to stop. */
+  paused: boolean;
+  /** A version of it has served before. */
+  served: boolean;
+  /** The phase decided last: what was stopped resumes until it runs. */
+  previous?: ProjectPhase;
+  conditions: readonly { type: string; status: string; reason: string }[];
+}
+
+/**
+ * `failed`: nothing has ever served and waiting does not help. `failing`: it is not as asked, through a fault, but it
+ * serves, has served, or is still being tried.
+ */
+export function phaseOf({ paused, served, previous, conditions }: PhaseInput): ProjectPhase {
+  const find = (type: string) => conditions.find((each) => each.type === type);
+  const progress = find("Progressing")?.reason ?? "";
+  const accepted = find("Accepted");
+  const domain = find("DomainReady");
+  if (find("Ready")?.status === "True") {
+    return "running";
+  }
+  if (accepted?.status === "False" && !AWAITED.has(accepted.reason)) {
+    return served ? "failing" : "failed";
+  }
+  if (paused) {
+    // Instances that are ending may still answer.
+    return progress === "Pausing" ? "deploying" : "stopped";
+  }
+  if (domain?.status === "False" && !AWAITED.has(domain.reason)) {
+    return served ? "failing" : "failed";
+  }
+  if (find("RolloutFailed")?.status === "True") {
+    return served ? "failing" : "failed";
+  }
+  if (FAULTS.has(progress)) {
+    return "failing";
+  }
+  if (previous === "stopped" || previous === "resuming") {
+    return "resuming";
+  }
+  if (progress === "PullingImage") {
+    return "downloading";
+  }
+  return served ? "deploying" : "creating";
+}
+
+/** Reasons that something else has to come first, not that the project is wrong. */
+const AWAITED: ReadonlySet<string> = new Set(["SecretNotFound", "NamespaceNotGuarded", "DomainPending"]);
+
+/** Reasons of a rollout that does not move because of a fault of the application or its image. */
+const FAULTS: ReadonlySet<string> = new Set([
+  "ContainerCrashing",
+  "ContainerInvalid",
+  "ImagePullFailed",
+  "InstanceRefused",
+  "OutOfMemory",
+  "ProbeFailing",
+]);
