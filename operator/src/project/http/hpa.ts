@@ -1,5 +1,5 @@
 import type { DesiredObject } from "../../desired.ts";
-import { bytes, millicores } from "../quantity.ts";
+import { parseQuantity } from "../../runtime/quantity.ts";
 import { childMetadata, type HttpApp } from "./app.ts";
 
 /** Percent of the plan's CPU at which instances are added when the project names no target of its own. */
@@ -22,10 +22,10 @@ export function horizontalPodAutoscaler(app: HttpApp): DesiredObject | undefined
       minReplicas: min,
       maxReplicas: max,
       metrics: [
-        ...(cpu === undefined ? [] : [average("cpu", `${share(millicores(limits.cpu), cpu)}m`)]),
+        ...(cpu === undefined ? [] : [average("cpu", `${share(limits.cpu, cpu) / 1_000_000n}m`)]),
         ...(memoryPercent === undefined
           ? []
-          : [average("memory", String(share(bytes(limits.memory), memoryPercent)))]),
+          : [average("memory", String(share(limits.memory, memoryPercent) / BILLION))]),
       ],
     },
   };
@@ -36,6 +36,9 @@ function average(name: string, averageValue: string) {
   return { type: "Resource", resource: { name, target: { type: "AverageValue", averageValue } } };
 }
 
-function share(amount: number, percent: number): number {
-  return Math.max(1, Math.floor((amount * percent) / 100));
+/** A share of a quantity, in billionths. */
+function share(quantity: string, percent: number): bigint {
+  return ((parseQuantity(quantity) ?? 0n) * BigInt(percent)) / 100n;
 }
+
+const BILLION = 1_000_000_000n;

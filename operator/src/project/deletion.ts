@@ -1,0 +1,90 @@
+/** Takes a project out of the cluster, in an order in which nothing is left behind and no request meets a dead end. */
+
+import { labels, type Project } from "@slipway/crds";
+import { type KubeClient, type KubernetesObject, type Resource, resources } from "@slipway/kube";
+import { controllerOf } from "../runtime/owner.ts";
+import type { Finding } from "./summarize.ts";
+
+/** Step by step: nothing of a step is touched before everything of the one before is gone. */
+const STEPS: readonly { delete: readonly Resource[]; gone: readonly Resource[]; waiting: Finding }[] = [
+  {
+    delete: [resources.ingresses],
+    gone: [resources.ingresses],
+    waiting: { reason: "DeletingChildren", message: "The public route is being removed." },
+  },
+  {
+    delete: [resources.horizontalPodAutoscalers, resources.podDisruptionBudgets, resources.deployments],
+    gone: [resources.deployments, resources.replicaSets, resources.pods],
+    waiting: { reason: "DeletingChildren", message: "Instances are being stopped." },
+  },
+  {
+    delete: [
+      resources.services,
+      resources.networkPolicies,
+      resources.persistentVolumeClaims,
+      resources.secrets,
+    ],
+    gone: [resources.persistentVolumeClaims],
+    waiting: { reason: "DeletingChildren", message: "The volume is being removed." },
+  },
+];
+
+/** Number of the step after which the hostnames may be given back. */
+export const ROUTE_STEP = 0;
+
+/**
+ * Deletes what is left of one step, read live.
+ * @returns what is waited for, or undefined when the step is done
+ */
+export async function runDeletionStep(
+  index: number,
+  project: Project,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Finding | undefined> {
+  const step = STEPS[index];
+  if (!step) {
+    return undefined;
+  }
+  for (const resource of step.delete) {
+    for (const { metadata } of await children(resource, project, client, signal)) {
+      if (!metadata?.deletionTimestamp) {
+        const { name = "", namespace, uid } = metadata ?? {};
+        await client.delete(resource, { name, namespace }, { uid, signal });
+      }
+    }
+  }
+  for (const resource of step.gone) {
+    if ((await children(resource, project, client, signal)).length > 0) {
+      return step.waiting;
+    }
+  }
+  return undefined;
+}
+
+/** How many steps a deletion has. */
+export const DELETION_STEPS = STEPS.length;
+
+async function children(
+  resource: Resource,
+  project: Project,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<KubernetesObject[]> {
+  const { namespace, name } = project.metadata;
+  const labelSelector = `${labels.project}=${name}`;
+  const found = await client.listAll<KubernetesObject>(resource, { namespace, labelSelector, signal });
+  return found.filter((object) => belongs(object, resource, project));
+}
+
+/**
+ * A labelled object that someone else controls is not the project's. Pods and ReplicaSets are controlled by the
+ * Deployment, and env Secrets may not have been adopted yet.
+ */
+function belongs(object: KubernetesObject, resource: Resource, project: Project): boolean {
+  if (resource === resources.pods || resource === resources.replicaSets) {
+    return true;
+  }
+  const owner = controllerOf(object);
+  return owner ? owner.uid === project.metadata.uid : resource === resources.secrets;
+}

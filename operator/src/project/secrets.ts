@@ -1,0 +1,81 @@
+/** The Secrets that a project names: they must exist, and those made for it end with it. */
+
+import { fieldManagers, labels, type Project } from "@slipway/crds";
+import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
+import { projectResource } from "../resources.ts";
+import { controllerOf, controllerReference } from "../runtime/owner.ts";
+import type { Finding } from "./summarize.ts";
+
+export interface SecretDependencies {
+  client: KubeClient;
+  /** Secrets that carry the project label, without their data. */
+  secrets: Store;
+}
+
+/** Keeps a Secret's metadata only: what is in it is none of the operator's business. */
+export function dropSecretData(secret: KubernetesObject): KubernetesObject {
+  const {
+    name,
+    namespace,
+    uid,
+    resourceVersion,
+    labels: own,
+    ownerReferences,
+    deletionTimestamp,
+  } = secret.metadata ?? {};
+  return {
+    apiVersion: secret.apiVersion,
+    kind: secret.kind,
+    metadata: { name, namespace, uid, resourceVersion, labels: own, ownerReferences, deletionTimestamp },
+  };
+}
+
+/** Names of the Secrets that a project's spec refers to, each once. */
+export function secretNames({ spec }: Project): string[] {
+  const pull = spec.image?.pullSecretRef?.name;
+  return [...new Set([...(spec.envsFrom ?? []).map(({ name }) => name), ...(pull ? [pull] : [])])];
+}
+
+/** The first Secret that the project names and that does not exist. */
+export async function findMissingSecret(
+  project: Project,
+  deps: SecretDependencies,
+  signal: AbortSignal,
+): Promise<Finding | undefined> {
+  const { namespace } = project.metadata;
+  for (const name of secretNames(project)) {
+    // Secrets that users made themselves carry no label, so they are asked for; the answer is not kept.
+    const found =
+      deps.secrets.get(namespace, name) ??
+      (await deps.client.getOrUndefined(resources.secrets, { namespace, name }, { signal }));
+    if (!found) {
+      return { reason: "SecretNotFound", message: `The Secret ${name} does not exist.` };
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Makes the project the owner of the Secrets that were made for it, which its label tells. Users' own Secrets may serve
+ * several projects and are left alone.
+ */
+export async function adoptSecrets(
+  project: Project,
+  deps: SecretDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace, name: id } = project.metadata;
+  for (const name of secretNames(project)) {
+    const secret = deps.secrets.get(namespace, name);
+    if (!secret || secret.metadata?.labels?.[labels.project] !== id || controllerOf(secret)) {
+      continue;
+    }
+    const ownerReferences = [controllerReference(project, projectResource)];
+    const adopted = await deps.client.apply<KubernetesObject>(
+      resources.secrets,
+      { apiVersion: "v1", kind: "Secret", metadata: { name, namespace, ownerReferences } },
+      { fieldManager: fieldManagers.project, signal },
+    );
+    deps.secrets.observe(adopted);
+  }
+}
