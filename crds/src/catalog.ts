@@ -1,0 +1,263 @@
+import { z } from "zod";
+import { compareDecimal, equalDecimal, parseDecimal, timesDecimal } from "./decimal.ts";
+import { decimal, planId } from "./fields.ts";
+
+/**
+ * The plan catalog: prices, resources and limits of all that is sold. A YAML file (`SLIPWAY_CATALOG_FILE`) that the
+ * platform's operator owns; both processes read it and reload it on change.
+ */
+
+/** A Kubernetes quantity of CPU or memory, restricted to what is sensible for a container. */
+const quantity = (about: string) =>
+  z
+    .string()
+    .regex(/^[1-9][0-9]*(m|Ki|Mi|Gi)?$/, { message: "must be a quantity such as 250m or 512Mi" })
+    .describe(about);
+
+const amounts = (about: string) =>
+  z.strictObject({ cpu: quantity("CPU."), memory: quantity("Memory.") }).describe(about);
+
+/** What one instance gets. */
+export const resources = z.strictObject({
+  requests: amounts("What is reserved for one instance: small, so that plans fit small clusters."),
+  limits: amounts("What one instance may use: what is sold."),
+});
+export type Resources = z.output<typeof resources>;
+
+/** Prices of a plan by payment mode, in BRL cents. */
+export const prices = z.strictObject({
+  hourly: decimal("Price of an hour."),
+  monthly: decimal("Price of a month."),
+  yearly: decimal("Price of a year."),
+});
+export type Prices = z.output<typeof prices>;
+
+const features = z.array(z.string().min(1).max(200)).max(50).describe("What the plan is advertised with.");
+
+/**
+ * Limits that a client reads. `free_storage_size` is shown as it stands; further keys may be added by the platform's
+ * operator and are passed through.
+ */
+const permissions = z
+  .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+  .describe("Permissions as /v1 shows them.");
+
+/** A countable limit of an organization; plans that name the same scope share its slots. */
+export const planLimit = z.strictObject({
+  scope: planId.describe("Name of the set of slots."),
+  counts: z.enum(["instances", "projects"]).describe("What takes a slot."),
+  max: z.int().min(1).max(1000).describe("Slots of one organization."),
+  code: z
+    .string()
+    .regex(/^[A-Z0-9_]+$/)
+    .describe("Code of the refusal when no slot is left."),
+  exceededCode: z
+    .string()
+    .regex(/^[A-Z0-9_]+$/)
+    .describe("Code of the refusal when some are left, but fewer than asked for.")
+    .optional(),
+});
+export type PlanLimit = z.output<typeof planLimit>;
+
+const base = {
+  plan: planId,
+  free: z.boolean().default(false).describe("Whether the plan costs nothing."),
+  resources,
+  features,
+  permissions,
+  limit: planLimit.optional(),
+};
+
+/** Capabilities of an HTTP plan; `logs` is always true. */
+export const capabilities = z.strictObject({
+  logs: z.literal(true),
+  metrics: z.boolean(),
+  healthcheck: z.boolean(),
+  autoscaling: z.boolean(),
+  custom_subdomain: z.boolean(),
+  network_access: z.boolean(),
+});
+export type Capabilities = z.output<typeof capabilities>;
+
+export const httpPlan = z.strictObject({
+  ...base,
+  prices,
+  capabilities,
+  maxInstances: z.int().min(1).max(100).describe("Most instances of one project."),
+});
+export type HttpPlan = z.output<typeof httpPlan>;
+
+export const jobPlan = z.strictObject({
+  ...base,
+  pricePerMinute: decimal("Price of a minute in BRL cents; it may be a fraction."),
+});
+export type JobPlan = z.output<typeof jobPlan>;
+
+export const storagePlan = z.strictObject({
+  storage: planId.describe("Storage type."),
+  persistent: z.boolean(),
+  prices: prices.describe("Prices of 1 GB."),
+  storageClass: z
+    .string()
+    .max(253)
+    .optional()
+    .describe("StorageClass of the volumes; the cluster's default without it."),
+});
+export type StoragePlan = z.output<typeof storagePlan>;
+
+const range = { min: z.int().min(0), default: z.int().min(0), max: z.int().min(0), editable: z.boolean() };
+
+/** What a plan offers for one engine; the API shows it under `engines.<name>`. */
+export const engineOffer = z
+  .strictObject({
+    instances: z.strictObject(range),
+    storage: z.strictObject({ ...range, included: z.int().min(0), step: z.int().min(1) }),
+    versions: z.array(z.string()).min(1).max(20),
+    defaultVersion: z.string(),
+    billing: z.strictObject({
+      instances: z.enum(["per_instance", "per_project"]),
+      storage: z.enum(["per_instance_gb", "per_project_gb", "none"]),
+    }),
+  })
+  .refine(({ versions, defaultVersion }) => versions.includes(defaultVersion), {
+    message: "must be one of versions",
+    path: ["defaultVersion"],
+  })
+  .refine(({ instances: i }) => i.min <= i.default && i.default <= i.max && i.editable === i.min < i.max, {
+    message: "needs min <= default <= max, and is editable only when min < max",
+    path: ["instances"],
+  })
+  .refine(({ storage: s }) => s.min <= s.default && s.default <= s.max, {
+    message: "needs min <= default <= max",
+    path: ["storage"],
+  });
+export type EngineOffer = z.output<typeof engineOffer>;
+
+/** Which metrics snapshots a plan gives. `tier` is what Valkey plans are told apart by. */
+const metrics = z.strictObject({
+  access: z.enum(["snapshot", "none"]),
+  tier: z.enum(["valkey_realtime", "valkey_premium", "valkey_enterprise"]).optional(),
+});
+
+const engineNames = ["postgresql", "mariadb", "clickhouse", "valkey"] as const;
+export type EngineName = (typeof engineNames)[number];
+
+/** A plan of databases or managed services: `db-*`, `analytics-*`, `cache-*`, `queue-*`. */
+export const databasePlan = z.strictObject({
+  ...base,
+  prices,
+  metrics,
+  engines: z.partialRecord(z.enum(engineNames), engineOffer).refine((all) => Object.keys(all).length > 0, {
+    message: "must name at least one engine",
+  }),
+});
+export type DatabasePlan = z.output<typeof databasePlan>;
+
+const field = z.strictObject({
+  name: z.string(),
+  type: z.enum(["string", "number", "boolean"]),
+  required: z.boolean(),
+  secret: z.boolean().optional(),
+  options: z.array(z.string()).optional(),
+  unit: z.string().optional(),
+  description: z.string(),
+});
+
+/** An engine as `GET /v1/project/database/catalog` shows it; `plans` derive from the plans that offer it. */
+export const engine = z.strictObject({
+  id: z.enum(engineNames),
+  name: z.string().min(1),
+  versions: z.array(z.string()).min(1).max(20),
+  paymentModes: z.array(z.enum(["hourly", "monthly", "yearly"])).min(1),
+  configurationFields: z.array(field),
+  connectionFields: z.array(field),
+});
+export type Engine = z.output<typeof engine>;
+
+const unique = <T>(items: readonly T[], key: (item: T) => string): boolean =>
+  new Set(items.map(key)).size === items.length;
+
+/** The whole file. */
+export const catalog = z
+  .strictObject({
+    currency: z.literal("brl"),
+    jobsEnabled: z
+      .boolean()
+      .default(true)
+      .describe("False makes the job catalog answer SCHEDULED_JOBS_UNAVAILABLE."),
+    databasesEnabled: z.boolean().default(true).describe("False makes both database catalogs answer 503."),
+    httpPlans: z.array(httpPlan).min(1),
+    jobPlans: z.array(jobPlan),
+    storagePlans: z.array(storagePlan).min(1),
+    databasePlans: z.array(databasePlan),
+    engines: z.array(engine),
+  })
+  .superRefine((all, context) => {
+    const refuse = (path: (string | number)[], message: string): void => {
+      context.addIssue({ code: "custom", path, message });
+    };
+    const plans = [...all.httpPlans, ...all.jobPlans, ...all.databasePlans];
+    if (!unique(plans, ({ plan }) => plan)) refuse([], "no plan id may stand twice");
+    all.httpPlans.forEach(({ plan }, i) => {
+      if (/^(job|db|analytics|cache|queue)-/.test(plan))
+        refuse(["httpPlans", i, "plan"], "must not begin with the prefix of another type");
+    });
+    all.jobPlans.forEach(({ plan }, i) => {
+      if (!plan.startsWith("job-")) refuse(["jobPlans", i, "plan"], "must begin with job-");
+    });
+    all.databasePlans.forEach(({ plan, engines }, i) => {
+      const prefix = /^(db|analytics|cache|queue)-/.exec(plan)?.[1];
+      if (prefix === undefined)
+        refuse(["databasePlans", i, "plan"], "must begin with db-, analytics-, cache- or queue-");
+      if ((prefix === "analytics") !== (engines.clickhouse !== undefined))
+        refuse(["databasePlans", i, "engines"], "clickhouse is for analytics- plans, and they are for it");
+      for (const [name, offer] of Object.entries(engines)) {
+        const known = all.engines.find(({ id }) => id === name)?.versions ?? [];
+        if (!offer.versions.every((version) => known.includes(version)))
+          refuse(["databasePlans", i, "engines", name, "versions"], "must be versions of the engine");
+      }
+    });
+    all.storagePlans.forEach(({ prices: p }, i) => {
+      const monthly = parseDecimal(p.monthly);
+      if (!equalDecimal(timesDecimal(parseDecimal(p.hourly), 720n), monthly))
+        refuse(["storagePlans", i, "prices", "hourly"], "must be monthly / 720");
+      if (!equalDecimal(timesDecimal(monthly, 12n), parseDecimal(p.yearly)))
+        refuse(["storagePlans", i, "prices", "yearly"], "must be 12 x monthly");
+    });
+    for (const [key, list] of [
+      ["httpPlans", all.httpPlans],
+      ["databasePlans", all.databasePlans],
+    ] as const)
+      list.forEach(({ free, prices: p }, i) => {
+        const zero = Object.values(p).every(
+          (price) => compareDecimal(parseDecimal(price), parseDecimal("0")) === 0,
+        );
+        if (free !== zero) refuse([key, i, "prices"], "must all be 0 on free plans, and only there");
+      });
+    const scopes = new Map<string, PlanLimit>();
+    for (const { limit } of plans) {
+      if (limit === undefined) continue;
+      const earlier = scopes.get(limit.scope) ?? limit;
+      scopes.set(limit.scope, limit);
+      if (earlier.max !== limit.max || earlier.counts !== limit.counts)
+        refuse([], `plans that share the limit ${limit.scope} must agree on it`);
+    }
+  });
+export type Catalog = z.output<typeof catalog>;
+
+/** Any plan that a project can be on. */
+export type ProjectPlan = HttpPlan | JobPlan | DatabasePlan;
+
+/** The plan of this id, or undefined. */
+export function findPlan(all: Catalog, plan: string): ProjectPlan | undefined {
+  return (
+    all.httpPlans.find((one) => one.plan === plan) ??
+    all.jobPlans.find((one) => one.plan === plan) ??
+    all.databasePlans.find((one) => one.plan === plan)
+  );
+}
+
+/** The HTTP plan of this id, or undefined. */
+export function findHttpPlan(all: Catalog, plan: string): HttpPlan | undefined {
+  return all.httpPlans.find((one) => one.plan === plan);
+}

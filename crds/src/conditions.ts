@@ -1,0 +1,205 @@
+import { z } from "zod";
+import { matching, text, timestamp } from "./fields.ts";
+import { mapOf } from "./rule.ts";
+
+/** `metav1.Condition`. */
+export const condition = z
+  .strictObject({
+    type: matching(/^[A-Za-z][A-Za-z0-9]*$/, "must be a condition type in CamelCase", 64, "What is told."),
+    status: z.enum(["True", "False", "Unknown"]).describe("Whether it holds."),
+    observedGeneration: z
+      .int()
+      .min(0)
+      .meta({ description: "Generation of the resource that this was told about.", format: "int64" })
+      .optional(),
+    lastTransitionTime: timestamp("When status changed last."),
+    reason: matching(/^[A-Za-z][A-Za-z0-9_]*$/, "must be a reason in CamelCase", 128, "Why, for machines."),
+    message: text(0, 2048, "Why, for people. It never holds a secret."),
+  })
+  .describe("One observation about the resource.");
+export type Condition = z.output<typeof condition>;
+
+/** A `conditions` field: one entry per type. */
+export const conditions = mapOf(z.array(condition).max(24), "type").describe("Observations, one per type.");
+
+/**
+ * Condition types of a Project. "Positive" ones are good when True and always present from the first reconcile on;
+ * "negative" ones are bad when True and absent while there is nothing to tell.
+ */
+export const projectConditions = {
+  /** Positive, summary: everything the spec asks for is there and serves. What `kubectl wait` should wait for. */
+  Ready: "Ready",
+  /** Neutral: True while the project is on its way to a new state (rollout, scaling, resuming). */
+  Progressing: "Progressing",
+  /** Positive: the spec fits the plan catalog and names only Secrets that exist. */
+  Accepted: "Accepted",
+  /** Positive: enough instances are ready to serve. False also while paused (reason Paused). */
+  WorkloadAvailable: "WorkloadAvailable",
+  /** Positive, public HTTP projects only: the default domain is claimed and its route is in place. */
+  DomainReady: "DomainReady",
+  /** Positive, only with custom domains: every one of them is verified, routed and certified. */
+  CustomDomainsReady: "CustomDomainsReady",
+  /** Positive, only with persistent storage: every volume is bound at the size asked for. */
+  StorageReady: "StorageReady",
+  /** Positive, Git projects only: the last build that was to be published succeeded. */
+  BuildSucceeded: "BuildSucceeded",
+  /** Positive, databases only: the engine takes writes and holds the replicas it should. */
+  DatabaseReady: "DatabaseReady",
+  /** Positive, jobs only: the schedule is active. False while paused or closed for deletion. */
+  ScheduleActive: "ScheduleActive",
+  /** Negative: the last rollout missed its deadline; the version before it still serves. */
+  RolloutFailed: "RolloutFailed",
+  /** Negative: the organization's or the plan's limits leave no slot for the project. */
+  LimitExceeded: "LimitExceeded",
+  /** Neutral, Analytics only: True while a plan change runs, False with reason PlanChangeFailed after one failed. */
+  PlanChanging: "PlanChanging",
+  /** Neutral: True while the project is being deleted; its message says what is waited for. */
+  Terminating: "Terminating",
+} as const;
+export type ProjectCondition = keyof typeof projectConditions;
+
+/** Reasons of a Project's conditions; the same names serve as event reasons. */
+export const projectReasons = {
+  // Ready, WorkloadAvailable
+  Ready: "Ready",
+  Available: "Available",
+  Unavailable: "Unavailable",
+  PartlyAvailable: "PartlyAvailable",
+  Paused: "Paused",
+  // Progressing
+  Creating: "Creating",
+  PullingImage: "PullingImage",
+  RollingOut: "RollingOut",
+  Scaling: "Scaling",
+  Resuming: "Resuming",
+  Pausing: "Pausing",
+  Settled: "Settled",
+  // Accepted
+  Accepted: "Accepted",
+  UnknownPlan: "UnknownPlan",
+  PlanIncompatible: "PlanIncompatible",
+  FeatureNotInPlan: "FeatureNotInPlan",
+  SecretNotFound: "SecretNotFound",
+  TypeNotSupported: "TypeNotSupported",
+  NotInOrganizationNamespace: "NotInOrganizationNamespace",
+  // LimitExceeded
+  FreeLimitReached: "FreeLimitReached",
+  PlanCapacityReached: "PlanCapacityReached",
+  QuotaExceeded: "QuotaExceeded",
+  // Failures of a workload
+  ImagePullFailed: "ImagePullFailed",
+  ContainerCrashing: "ContainerCrashing",
+  OutOfMemory: "OutOfMemory",
+  ProbeFailing: "ProbeFailing",
+  Unschedulable: "Unschedulable",
+  DeadlineExceeded: "DeadlineExceeded",
+  // Domains
+  DomainAssigned: "DomainAssigned",
+  DomainPending: "DomainPending",
+  DomainTaken: "DomainTaken",
+  DomainUnverified: "DomainUnverified",
+  CertificatePending: "CertificatePending",
+  Private: "Private",
+  // Storage, databases, builds, jobs, plan changes
+  VolumeBound: "VolumeBound",
+  VolumePending: "VolumePending",
+  VolumeResizing: "VolumeResizing",
+  DatabaseAvailable: "DatabaseAvailable",
+  Bootstrapping: "Bootstrapping",
+  FailingOver: "FailingOver",
+  ReplicasMissing: "ReplicasMissing",
+  BuildPending: "BuildPending",
+  BuildSucceeded: "BuildSucceeded",
+  BuildFailed: "BuildFailed",
+  Scheduled: "Scheduled",
+  ScheduleClosed: "ScheduleClosed",
+  PlanChangeInProgress: "PlanChangeInProgress",
+  PlanChangeFailed: "PlanChangeFailed",
+  // Deletion
+  ReleasingDomain: "ReleasingDomain",
+  DeletingChildren: "DeletingChildren",
+  JobRunsPending: "JobRunsPending",
+  // Anything that should not happen
+  ReconcileFailed: "ReconcileFailed",
+} as const;
+export type ProjectReason = keyof typeof projectReasons;
+
+/** Condition types of a DomainClaim. */
+export const domainClaimConditions = {
+  /** Positive, summary: traffic for the hostname may reach the project. */
+  Ready: "Ready",
+  /** Positive: ownership is proved; always True for default domains and subdomains of the platform's zone. */
+  Verified: "Verified",
+  /** Positive: the ingress routes the hostname. */
+  Routed: "Routed",
+  /** Positive, custom domains only: the ingress holds a certificate for the hostname. */
+  CertificateReady: "CertificateReady",
+} as const;
+export type DomainClaimCondition = keyof typeof domainClaimConditions;
+
+/** Reasons of a DomainClaim's conditions. */
+export const domainClaimReasons = {
+  Ready: "Ready",
+  PlatformZone: "PlatformZone",
+  OwnershipProved: "OwnershipProved",
+  VouchedByOperator: "VouchedByOperator",
+  TxtRecordMissing: "TxtRecordMissing",
+  TxtRecordWrong: "TxtRecordWrong",
+  LookupFailed: "LookupFailed",
+  Routed: "Routed",
+  RoutePending: "RoutePending",
+  CertificateIssued: "CertificateIssued",
+  CertificatePending: "CertificatePending",
+  ProjectGone: "ProjectGone",
+  Expired: "Expired",
+} as const;
+export type DomainClaimReason = keyof typeof domainClaimReasons;
+
+/** Condition types of a JobRun. */
+export const jobRunConditions = {
+  /** Positive: the container ran and has ended, whatever its exit code. */
+  Finished: "Finished",
+  /** Positive: the charge stands in the ledger and was read back; only then the finalizers fall. */
+  Charged: "Charged",
+  /** Neutral: True from the first cancellation request until the run has ended. */
+  Cancelling: "Cancelling",
+} as const;
+export type JobRunCondition = keyof typeof jobRunConditions;
+
+/** Reasons of a JobRun's conditions. */
+export const jobRunReasons = {
+  Running: "Running",
+  Succeeded: "Succeeded",
+  Failed: "Failed",
+  DeadlineExceeded: "DeadlineExceeded",
+  Cancelled: "Cancelled",
+  NeverStarted: "NeverStarted",
+  ChargePending: "ChargePending",
+  ChargeRecorded: "ChargeRecorded",
+  NothingToCharge: "NothingToCharge",
+  CancelRequested: "CancelRequested",
+  CancelUnsafe: "CancelUnsafe",
+} as const;
+export type JobRunReason = keyof typeof jobRunReasons;
+
+/** Condition types of a Build. */
+export const buildConditions = {
+  /** Positive: the image is built and pushed. Unknown while the build runs. */
+  Succeeded: "Succeeded",
+  /** Positive: the project serves the image. */
+  Published: "Published",
+} as const;
+export type BuildCondition = keyof typeof buildConditions;
+
+/** Reasons of a Build's conditions. */
+export const buildReasons = {
+  Pending: "Pending",
+  Building: "Building",
+  Pushed: "Pushed",
+  Failed: "Failed",
+  Superseded: "Superseded",
+  Published: "Published",
+  PublishFailed: "PublishFailed",
+  PublishTimeout: "PublishTimeout",
+} as const;
+export type BuildReason = keyof typeof buildReasons;

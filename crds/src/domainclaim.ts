@@ -1,0 +1,64 @@
+import { z } from "zod";
+import { conditions } from "./conditions.ts";
+import { hostname, matching, objectName, text, timestamp } from "./fields.ts";
+import type { Resource } from "./metadata.ts";
+import { ORGANIZATION_ID } from "./names.ts";
+import { dnsRecords } from "./project/status.ts";
+import { withRules } from "./rule.ts";
+
+const fields = z
+  .strictObject({
+    hostname: hostname("The hostname that is claimed; the same as metadata.name."),
+    organization: matching(
+      ORGANIZATION_ID,
+      "must be an organization id",
+      40,
+      "Organization that holds the claim.",
+    ).min(1),
+    projectRef: z
+      .strictObject({
+        namespace: objectName("Namespace of the project."),
+        name: objectName("Id of the project."),
+        uid: text(1, 64, "UID of the project: a later project of the same name does not inherit the claim."),
+      })
+      .describe("The project that the hostname leads to."),
+    kind: z
+      .enum(["default", "subdomain", "custom"])
+      .describe(
+        "default: made from the project's name. subdomain: chosen in the platform's zone. custom: the user's own domain.",
+      ),
+  })
+  .describe("A claim cannot be changed: it is deleted and made again.");
+export type DomainClaimSpec = z.output<typeof fields>;
+
+export const domainClaimSpec = withRules(
+  fields,
+  [],
+  [
+    {
+      cel: "self == oldSelf",
+      check: (self, old) => JSON.stringify(self) === JSON.stringify(old),
+      message: "a claim cannot be changed",
+      fields: [],
+    },
+  ],
+);
+
+export const domainClaimStatus = z
+  .strictObject({
+    observedGeneration: z
+      .int()
+      .min(0)
+      .meta({ description: "Generation that this is about.", format: "int64" })
+      .optional(),
+    conditions: conditions.optional(),
+    dnsRecords: dnsRecords.optional(),
+    verifiedAt: timestamp("When ownership was proved.").optional(),
+    verifiedBy: z.enum(["zone", "txt", "operator"]).describe("How ownership was proved.").optional(),
+    expiresAt: timestamp("When an unproved claim is given up.").optional(),
+  })
+  .describe("Where the claim stands.");
+export type DomainClaimStatus = z.output<typeof domainClaimStatus>;
+
+/** The claim of one project on one hostname; its name is the hostname, so that creating it is atomic. */
+export type DomainClaim = Resource<"DomainClaim", DomainClaimSpec, DomainClaimStatus>;

@@ -1,0 +1,13 @@
+export * from "./build.ts";
+export * from "./catalog.ts";
+export { isCidr } from "./cidr.ts";
+export * from "./conditions.ts";
+export { normalizeContextPath } from "./contextPath.ts";
+export { isCron, normalizeCron } from "./cron.ts";
+export * from "./decimal.ts";
+export * from "./domainclaim.ts";
+export * from "./jobrun.ts";
+export * from "./metadata.ts";
+export * from "./names.ts";
+export * from "./project/index.ts";
+export { type Rule, renderMessage, rule, type TransitionRule, withRules } from "./rule.ts";

@@ -1,0 +1,105 @@
+import { z } from "zod";
+import { conditions } from "./conditions.ts";
+import { decimal, objectName, planId, text, timestamp } from "./fields.ts";
+import type { Resource } from "./metadata.ts";
+import { type TransitionRule, withRules } from "./rule.ts";
+
+/** States of a run. Empty status means: admitted, its container has not started yet. */
+export const jobRunPhases = ["running", "succeeded", "failed", "deadline_exceeded", "cancelled"] as const;
+export type JobRunPhase = (typeof jobRunPhases)[number];
+
+const fields = z
+  .strictObject({
+    projectRef: z.strictObject({ name: objectName("Id of the project.") }).describe("The job that runs."),
+    trigger: z.enum(["schedule", "manual"]).describe("What asked for the run."),
+    scheduledAt: timestamp("Minute for which the run was scheduled, or when it was asked for."),
+    jobName: objectName("The Job that carries the run."),
+    plan: planId,
+    pricePerMinute: decimal("Price of a minute in BRL cents; a run keeps the price it started with."),
+    cancelRequestedAt: timestamp(
+      "When cancelling was asked for first. It ends the billing and cannot be moved.",
+    ).optional(),
+  })
+  .describe(
+    "One run of a scheduled job. It is made by the operator, and nothing in it changes but a cancellation.",
+  );
+export type JobRunSpec = z.output<typeof fields>;
+
+const fixed = ["projectRef", "trigger", "scheduledAt", "jobName", "plan", "pricePerMinute"] as const;
+
+const transitions: TransitionRule<JobRunSpec>[] = [
+  ...fixed.map((field) => ({
+    cel: `self.${field} == oldSelf.${field}`,
+    check: (self: JobRunSpec, old: JobRunSpec) => JSON.stringify(self[field]) === JSON.stringify(old[field]),
+    message: `{${field}} cannot be changed`,
+    fields: [field],
+  })),
+  {
+    cel: "!has(oldSelf.cancelRequestedAt) || (has(self.cancelRequestedAt) && self.cancelRequestedAt == oldSelf.cancelRequestedAt)",
+    check: (self, old) =>
+      old.cancelRequestedAt === undefined || self.cancelRequestedAt === old.cancelRequestedAt,
+    message: "{cancelRequestedAt} cannot be changed once it is set",
+    fields: ["cancelRequestedAt"],
+  },
+];
+
+export const jobRunSpec = withRules(fields, [], transitions);
+
+const sample = (unit: string, about: string) => text(1, 40, `${about}, in ${unit}, as a decimal.`).optional();
+
+export const jobRunStatus = z
+  .strictObject({
+    observedGeneration: z
+      .int()
+      .min(0)
+      .meta({ description: "Generation that this is about.", format: "int64" })
+      .optional(),
+    phase: z
+      .enum(jobRunPhases)
+      .describe("State of the run; absent until its container has started.")
+      .optional(),
+    conditions: conditions.optional(),
+    startedAt: timestamp("When the container started.").optional(),
+    finishedAt: timestamp("When the container ended.").optional(),
+    lastObservedRunningAt: timestamp(
+      "When the container was last seen running; at most 30 s old while it runs.",
+    ).optional(),
+    billedUntil: timestamp("Moment up to which the run is billed.").optional(),
+    billedMinutes: z
+      .int()
+      .min(1)
+      .max(60)
+      .meta({ description: "Minutes charged.", format: "int32" })
+      .optional(),
+    amount: decimal("Charge in BRL cents, exact.").optional(),
+    chargedAt: timestamp("When the charge was read back from the ledger.").optional(),
+    jobUid: text(1, 64, "UID of the Job.").optional(),
+    podName: text(1, 253, "Name of the Pod.").optional(),
+    podUid: text(1, 64, "UID of the Pod.").optional(),
+    nodeName: text(1, 253, "Node of the Pod.").optional(),
+    exitCode: z
+      .int()
+      .min(0)
+      .max(255)
+      .meta({ description: "Exit code; never shown by /v1.", format: "int32" })
+      .optional(),
+    metrics: z
+      .strictObject({
+        status: z.enum(["collecting", "available", "unavailable"]).describe("Where sampling stands."),
+        samples: z.int().min(0).meta({ description: "Samples taken.", format: "int32" }).optional(),
+        sampledAt: timestamp("When the last sample was taken.").optional(),
+        averageCores: sample("cores", "Average CPU"),
+        peakCores: sample("cores", "Highest CPU"),
+        latestCores: sample("cores", "CPU of the last sample"),
+        averageBytes: sample("bytes", "Average memory"),
+        peakBytes: sample("bytes", "Highest memory"),
+        latestBytes: sample("bytes", "Memory of the last sample"),
+      })
+      .describe("CPU and memory of the run; what is not known is absent.")
+      .optional(),
+  })
+  .describe("What became of the run.");
+export type JobRunStatus = z.output<typeof jobRunStatus>;
+
+/** One run of a scheduled job. */
+export type JobRun = Resource<"JobRun", JobRunSpec, JobRunStatus>;

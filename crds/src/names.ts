@@ -1,0 +1,123 @@
+import { createHash } from "node:crypto";
+
+/** API group of every Slipway resource. */
+export const GROUP = "slipway.dev";
+/** The served and stored version. */
+export const VERSION = "v1alpha1";
+/** `apiVersion` of every Slipway resource. */
+export const API_VERSION = `${GROUP}/${VERSION}`;
+
+/** Namespace and release in which the chart installs Slipway itself. */
+export const SYSTEM_NAMESPACE = "slipway-system";
+/** Every organization's namespace begins with this. */
+export const ORGANIZATION_NAMESPACE_PREFIX = "slipway-org-";
+
+/** Labels on objects that Slipway makes. */
+export const labels = {
+  managedBy: "app.kubernetes.io/managed-by",
+  /** Organization id; on namespaces and children. */
+  organization: `${GROUP}/organization`,
+  /** Project id; on every child of a project, its pods too. */
+  project: `${GROUP}/project`,
+  /** Project type; on every child of a project. */
+  type: `${GROUP}/type`,
+  /** `system` or `organization`; on namespaces. */
+  role: `${GROUP}/role`,
+} as const;
+
+/** Value of `labels.managedBy`. */
+export const MANAGED_BY = "slipway";
+
+/** Annotations on objects that Slipway makes. */
+export const annotations = {
+  /** On an organization's namespace once every guard of it is in place. */
+  guarded: `${GROUP}/guarded`,
+} as const;
+
+/** One field manager per writer. */
+export const fieldManagers = {
+  project: "slipway-project",
+  organization: "slipway-organization",
+  domainClaim: "slipway-domainclaim",
+  jobRun: "slipway-jobrun",
+  build: "slipway-build",
+  api: "slipway-api",
+} as const;
+
+/** Finalizers, one per kind whose end needs work. */
+export const finalizers = {
+  project: `${GROUP}/project`,
+  jobRun: `${GROUP}/jobrun`,
+  build: `${GROUP}/build`,
+  domainClaim: `${GROUP}/domainclaim`,
+} as const;
+
+/** Plural names, as they stand in API paths and RBAC rules. */
+export const plurals = {
+  Project: "projects",
+  JobRun: "jobruns",
+  Build: "builds",
+  DomainClaim: "domainclaims",
+} as const;
+
+/** Draws a whole number in `[0, below)`. Given in, so that names can be tested. */
+export type RandomInt = (below: number) => number;
+
+const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+function randomText(length: number, random: RandomInt): string {
+  let text = "";
+  for (let i = 0; i < length; i += 1) text += ALPHABET[random(ALPHABET.length)];
+  return text;
+}
+
+/** A new project id: `p` and 19 characters of `[a-z0-9]`, 98 bits of chance. */
+export function newProjectId(random: RandomInt): string {
+  return `p${randomText(19, random)}`;
+}
+
+/** A new organization id: `o` and 15 characters of `[a-z0-9]`. */
+export function newOrganizationId(random: RandomInt): string {
+  return `o${randomText(15, random)}`;
+}
+
+/** What an organization id looks like. */
+export const ORGANIZATION_ID = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
+/** What a project id (the `metadata.name` of a Project) looks like: names of children derive from it. */
+export const PROJECT_ID = /^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/;
+
+/** The namespace of an organization. @throws RangeError when the id is not an organization id */
+export function organizationNamespace(organizationId: string): string {
+  if (!ORGANIZATION_ID.test(organizationId)) throw new RangeError("not an organization id");
+  return `${ORGANIZATION_NAMESPACE_PREFIX}${organizationId}`;
+}
+
+/** The organization that a namespace belongs to, or undefined when it is no organization's. */
+export function organizationOfNamespace(namespace: string): string | undefined {
+  if (!namespace.startsWith(ORGANIZATION_NAMESPACE_PREFIX)) return undefined;
+  const id = namespace.slice(ORGANIZATION_NAMESPACE_PREFIX.length);
+  return ORGANIZATION_ID.test(id) ? id : undefined;
+}
+
+/** What decides a project's default domain. */
+export interface DomainSubject {
+  readonly metadata: { readonly namespace?: string; readonly name: string };
+  readonly spec: { readonly name: string; readonly subdomain?: string };
+}
+
+/**
+ * The default domain of a public HTTP project: `<subdomain>.<zone>`, or `<spec.name>-<8 hex>.<zone>` where the
+ * digits come from namespace and id, so that equal names of two projects do not meet.
+ */
+export function defaultDomain({ metadata, spec }: DomainSubject, zone: string): string {
+  if (spec.subdomain !== undefined) return `${spec.subdomain}.${zone}`;
+  const digest = createHash("sha256")
+    .update(`${metadata.namespace ?? ""}/${metadata.name}`)
+    .digest("hex");
+  return `${spec.name}-${digest.slice(0, 8)}.${zone}`;
+}
+
+/** Name of the Secret that holds the environment variables with this content hash. */
+export function envSecretName(projectId: string, hash: string): string {
+  return `${projectId}-env-${hash}`;
+}

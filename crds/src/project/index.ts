@@ -1,0 +1,12 @@
+import type { Resource } from "../metadata.ts";
+import type { ProjectSpec } from "./spec.ts";
+import type { ProjectStatus } from "./status.ts";
+
+export * from "./parts.ts";
+export { isFreePlan, planPrefix, projectRules, projectTransitions } from "./rules.ts";
+export { type ProjectSpec, projectSpec, projectSpecFields } from "./spec.ts";
+export { type ProjectPhase, type ProjectStatus, projectPhases, projectStatus } from "./status.ts";
+export * from "./types.ts";
+
+/** A Project in the cluster; its `metadata.name` is the project's id. */
+export type Project = Resource<"Project", ProjectSpec, ProjectStatus>;

@@ -1,0 +1,218 @@
+import { z } from "zod";
+import {
+  absolutePath,
+  command,
+  contextPath,
+  cron,
+  imageUrl,
+  integer,
+  matching,
+  networkAccessItem,
+  objectName,
+  text,
+} from "../fields.ts";
+import { rule, withRules } from "../rule.ts";
+
+/** The objects inside a Project's spec. */
+
+export const secretRef = z
+  .strictObject({ name: objectName("Name of the Secret.") })
+  .describe("A Secret of the project's own namespace.");
+
+export const image = withRules(
+  z
+    .strictObject({
+      url: imageUrl,
+      isPublic: z.boolean().describe("Whether the image can be pulled without credentials."),
+      pullSecretRef: secretRef
+        .describe("Secret of type kubernetes.io/dockerconfigjson with the credentials of a private image.")
+        .optional(),
+    })
+    .describe("The container image to run."),
+  [
+    rule({
+      cel: "self.isPublic || has(self.pullSecretRef)",
+      check: (self) => self.isPublic || self.pullSecretRef !== undefined,
+      message: "{pullSecretRef} is required when {isPublic} is false",
+      fields: ["pullSecretRef", "isPublic"],
+    }),
+  ],
+);
+
+const tagPattern = matching(
+  /^[^\p{Cc}\\[\]{}!]+$/u,
+  "may hold the wildcards * and ? only: no character classes, braces, backslashes or control characters",
+  255,
+  "Full tag name, case-sensitive, with the wildcards * (any sequence) and ? (one character).",
+).min(1);
+
+export const versionDeploy = withRules(
+  z
+    .strictObject({
+      enabled: z.boolean().describe("Whether tags or releases are published."),
+      event: z.enum(["tag", "release"]).describe("What starts a publication.").optional(),
+      tagPattern: tagPattern.optional(),
+      includePrereleases: z
+        .boolean()
+        .describe("Whether prereleases are published too; only for event release.")
+        .optional(),
+    })
+    .describe("Publication by tag or by release."),
+  [
+    rule({
+      cel: "!self.enabled || has(self.tagPattern)",
+      check: (self) => !self.enabled || self.tagPattern !== undefined,
+      message: "{tagPattern} is required when {enabled} is true",
+      fields: ["tagPattern", "enabled"],
+    }),
+    rule({
+      cel: "!self.enabled || has(self.event)",
+      check: (self) => !self.enabled || self.event !== undefined,
+      message: "{event} is required when {enabled} is true",
+      fields: ["event", "enabled"],
+    }),
+  ],
+);
+
+const oneTrigger = {
+  cel: "!(self.autoDeploy && has(self.versionDeploy) && self.versionDeploy.enabled)",
+  check: (self: { autoDeploy: boolean; versionDeploy?: { enabled: boolean } }): boolean =>
+    !(self.autoDeploy && self.versionDeploy?.enabled === true),
+  message: "{autoDeploy} cannot be true while {versionDeploy.enabled} is true",
+  fields: ["autoDeploy", "versionDeploy.enabled"],
+};
+
+const branch = text(1, 255, "Branch that is built.");
+
+export const source = withRules(
+  z
+    .strictObject({
+      connectionId: text(1, 64, "Id of the organization's Git connection."),
+      repositoryId: text(1, 1024, "Opaque id of the repository within the connection."),
+      branch,
+      autoDeploy: z.boolean().describe("Whether every push to the branch is published."),
+      versionDeploy: versionDeploy.optional(),
+    })
+    .describe("The Git repository that the application is built from."),
+  [rule(oneTrigger)],
+);
+
+const buildFields = {
+  runtime: text(1, 64, "Runtime of the runtime catalog.").optional(),
+  version: text(1, 64, "Version of the runtime.").optional(),
+  startCommand: command("Command that starts the application.").optional(),
+  preBuildCommand: command("Command that runs before the build, usually to install dependencies.").optional(),
+  buildCommand: command("Command that builds the application.").optional(),
+};
+
+export const build = z
+  .strictObject({
+    ...buildFields,
+    dockerfilePath: text(
+      1,
+      256,
+      "Path of a Dockerfile inside the build root; it takes the place of the runtime.",
+    ).optional(),
+    contextPath: contextPath.optional(),
+  })
+  .describe("How the application is built from its source.");
+
+export const github = withRules(
+  z
+    .strictObject({
+      repositoryOwner: text(1, 100, "Owner of the repository."),
+      repositoryName: text(1, 100, "Name of the repository."),
+      branch,
+      autoDeploy: z.boolean().describe("Whether every push to the branch is published."),
+      versionDeploy: versionDeploy.optional(),
+      ...buildFields,
+      contextPath: contextPath.optional(),
+    })
+    .describe("The older form of a Git source, kept for the github kind of repository."),
+  [rule(oneTrigger)],
+);
+
+export const storage = withRules(
+  z
+    .strictObject({
+      persistent: z.boolean().describe("Whether the data outlives the container."),
+      capacity: integer(1, 250, "Size in GB. It may grow, never shrink, while persistent."),
+      dirPathToPersist: absolutePath.optional(),
+    })
+    .describe("Storage of each instance."),
+  [],
+  [
+    {
+      cel: "!oldSelf.persistent || self.capacity >= oldSelf.capacity",
+      check: (self, old) => !old.persistent || self.capacity >= old.capacity,
+      message: "{capacity} of persistent storage cannot shrink",
+      fields: ["capacity"],
+    },
+    {
+      cel: "self.persistent == oldSelf.persistent",
+      check: (self, old) => self.persistent === old.persistent,
+      message: "{persistent} cannot be changed",
+      fields: ["persistent"],
+    },
+  ],
+);
+
+export const networkAccess = z
+  .strictObject({
+    ingressWhiteList: z
+      .array(networkAccessItem)
+      .max(10)
+      .meta({ "x-kubernetes-list-type": "atomic" })
+      .describe("Ranges that may reach the project; 0.0.0.0/0 admits everybody."),
+    ingressBlackList: z
+      .array(networkAccessItem)
+      .max(10)
+      .meta({ "x-kubernetes-list-type": "atomic" })
+      .describe("Ranges that may not, although the white list admits them.")
+      .optional(),
+  })
+  .describe("Who may reach the project, by address.");
+
+export const healthcheck = withRules(
+  z
+    .strictObject({
+      enabled: z.boolean().describe("Whether the path is probed; otherwise only the port is."),
+      path: matching(
+        /^\/[^\p{Cc} ]*$/u,
+        "must be a path that begins with /",
+        256,
+        "Path that answers 2xx or 3xx when an instance can serve.",
+      ).optional(),
+    })
+    .describe("How the platform tells that an instance can serve."),
+  [
+    rule({
+      cel: "!self.enabled || has(self.path)",
+      check: (self) => !self.enabled || self.path !== undefined,
+      message: "{path} is required when {enabled} is true",
+      fields: ["path", "enabled"],
+    }),
+  ],
+);
+
+export const autoscaling = z
+  .strictObject({
+    enabled: z.boolean().describe("Whether the number of instances follows the load."),
+    maxInstances: integer(1, 100, "Most instances to scale to; instances is the least."),
+    cpuTargetPercentage: integer(1, 100, "Average CPU to hold, in percent of the plan's.").optional(),
+    memoryTargetPercentage: integer(1, 100, "Average memory to hold, in percent of the plan's.").optional(),
+  })
+  .describe("Scaling by CPU and memory.");
+
+const words = (about: string) =>
+  z.array(z.string().max(1024)).max(64).meta({ "x-kubernetes-list-type": "atomic" }).describe(about);
+
+export const job = z
+  .strictObject({
+    cron,
+    command: words(
+      "Replaces the image's entrypoint. Without command and args the image's own are used.",
+    ).optional(),
+    args: words("Arguments of the command.").optional(),
+  })
+  .describe("When a scheduled job runs, and what.");

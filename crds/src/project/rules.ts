@@ -1,0 +1,260 @@
+import type { Rule, TransitionRule } from "../rule.ts";
+import type { ProjectSpecFields } from "./spec.ts";
+import { type ProjectType, typedFields, typesRequiring, typesWith, versionsOfType } from "./types.ts";
+
+type SpecRule = Rule<ProjectSpecFields>;
+
+const list = (items: readonly string[]): string => items.join(", ");
+const celList = (items: readonly string[]): string => `[${items.map((item) => `'${item}'`).join(", ")}]`;
+/** CEL for "the type is one of these", cheap for one. */
+const typeIn = (types: readonly ProjectType[]): string =>
+  types.length === 1 ? `self.type == '${types[0]}'` : `self.type in ${celList(types)}`;
+
+/** A typed field is refused on every type that does not have it. */
+const belongs: SpecRule[] = typedFields.map((field) => {
+  const types = typesWith(field);
+  return {
+    cel: `!has(self.${field}) || ${typeIn(types)}`,
+    check: (self) => self[field] === undefined || types.includes(self.type),
+    message: `{${field}} does not belong to this type of project, only to: ${list(types)}`,
+    fields: [field, "type"],
+  };
+});
+
+/** And it is required on those that cannot do without. */
+const required: SpecRule[] = typedFields.flatMap((field) => {
+  const types = typesRequiring(field);
+  if (types.length === 0) return [];
+  return [
+    {
+      cel: `has(self.${field}) || !(${typeIn(types)})`,
+      check: (self) => self[field] !== undefined || !types.includes(self.type),
+      message: `{${field}} is required for projects of type ${list(types)}`,
+      fields: [field, "type"],
+    },
+  ];
+});
+
+/** True for the ids of free plans: `free` itself and all that end in `-free`. */
+export function isFreePlan(plan: string): boolean {
+  return plan === "free" || plan.endsWith("-free");
+}
+const FREE = "(self.plan == 'free' || self.plan.endsWith('-free'))";
+
+const TYPED_PLAN = /^(job|db|analytics|cache|queue)-/;
+/** Prefix of the plans of a type; undefined for http, whose plans have none of them. */
+export function planPrefix(type: ProjectType, profile?: string): string | undefined {
+  switch (type) {
+    case "http":
+      return undefined;
+    case "job":
+      return "job-";
+    case "clickhouse":
+      return "analytics-";
+    case "postgresql":
+    case "mariadb":
+      return "db-";
+    case "valkey":
+      return profile === "cache" ? "cache-" : profile === "queue" ? "queue-" : "db-";
+  }
+}
+
+const plans: SpecRule[] = [
+  {
+    cel: `self.type != 'http' || !self.plan.matches('${TYPED_PLAN.source}')`,
+    check: (self) => self.type !== "http" || !TYPED_PLAN.test(self.plan),
+    message: "{plan} is not a plan for http projects",
+    fields: ["plan", "type"],
+  },
+  {
+    cel: "self.type != 'job' || self.plan.startsWith('job-')",
+    check: (self) => self.type !== "job" || self.plan.startsWith("job-"),
+    message: "{plan} of a job must begin with job-",
+    fields: ["plan", "type"],
+  },
+  {
+    cel: "!(self.type in ['postgresql', 'mariadb']) || self.plan.startsWith('db-')",
+    check: (self) => !["postgresql", "mariadb"].includes(self.type) || self.plan.startsWith("db-"),
+    message: "{plan} of a postgresql or mariadb project must begin with db-",
+    fields: ["plan", "type"],
+  },
+  {
+    cel: "self.type != 'mariadb' || self.plan != 'db-free'",
+    check: (self) => self.type !== "mariadb" || self.plan !== "db-free",
+    message: "{plan} db-free is not for mariadb projects",
+    fields: ["plan", "type"],
+  },
+  {
+    cel: "self.type != 'clickhouse' || self.plan.startsWith('analytics-')",
+    check: (self) => self.type !== "clickhouse" || self.plan.startsWith("analytics-"),
+    message: "{plan} of a clickhouse project must begin with analytics-",
+    fields: ["plan", "type"],
+  },
+  {
+    cel: "self.type != 'valkey' || !has(self.profile) || self.plan.startsWith(self.profile == 'key_value' ? 'db-' : self.profile + '-')",
+    check: (self) =>
+      self.type !== "valkey" ||
+      self.profile === undefined ||
+      self.plan.startsWith(planPrefix("valkey", self.profile) ?? ""),
+    message: "{plan} must match {profile}: db- for key_value, cache- for cache, queue- for queue",
+    fields: ["plan", "type", "profile"],
+  },
+  {
+    cel: "(self.type == 'job') == (self.paymentMode == 'per_minute')",
+    check: (self) => (self.type === "job") === (self.paymentMode === "per_minute"),
+    message: "{paymentMode} per_minute is for jobs, and jobs accept no other",
+    fields: ["paymentMode", "type"],
+  },
+];
+
+const images: SpecRule[] = [
+  {
+    cel: "self.type != 'http' || (has(self.image) ? 1 : 0) + (has(self.source) ? 1 : 0) + (has(self.github) ? 1 : 0) == 1",
+    check: ({ type, image, source, github }) =>
+      type !== "http" || [image, source, github].filter((one) => one !== undefined).length === 1,
+    message: "exactly one of {image}, {source} and {github} is required",
+    fields: ["image", "source", "github", "type"],
+  },
+  {
+    cel: "self.type != 'job' || has(self.image) != has(self.github)",
+    check: ({ type, image, github }) => type !== "job" || (image !== undefined) !== (github !== undefined),
+    message: "exactly one of {image} and {github} is required",
+    fields: ["image", "github", "type"],
+  },
+  {
+    cel: "has(self.source) == has(self.build)",
+    check: ({ source, build }) => (source !== undefined) === (build !== undefined),
+    message: "{source} and {build} must be given together",
+    fields: ["build", "source"],
+  },
+];
+
+const exposure: SpecRule[] = [
+  {
+    cel: "!has(self.exposure) || self.exposure == 'public' || !has(self.subdomain)",
+    check: (self) => self.exposure !== "private" || self.subdomain === undefined,
+    message: "{subdomain} is not allowed when {exposure} is private",
+    fields: ["subdomain", "exposure"],
+  },
+  {
+    cel: "!has(self.exposure) || self.exposure == 'public' || !has(self.customDomains) || size(self.customDomains) == 0",
+    check: (self) => self.exposure !== "private" || (self.customDomains ?? []).length === 0,
+    message: "{customDomains} must be empty when {exposure} is private",
+    fields: ["customDomains", "exposure"],
+  },
+];
+
+const sizes: SpecRule[] = [
+  {
+    cel: `!has(self.storage) || !${FREE} || self.storage.capacity == 1`,
+    check: (self) => self.storage === undefined || !isFreePlan(self.plan) || self.storage.capacity === 1,
+    message: "{storage.capacity} must be exactly 1 on free plans",
+    fields: ["storage.capacity", "plan"],
+  },
+  {
+    cel: "!has(self.storage) || !(self.type in ['http', 'job']) || !self.storage.persistent || has(self.storage.dirPathToPersist)",
+    check: ({ type, storage }) =>
+      !(
+        ["http", "job"].includes(type) &&
+        storage?.persistent === true &&
+        storage.dirPathToPersist === undefined
+      ),
+    message: "{storage.dirPathToPersist} is required when {storage.persistent} is true",
+    fields: ["storage.dirPathToPersist", "storage.persistent", "type"],
+  },
+  {
+    cel: "!has(self.storage) || !has(self.storage.dirPathToPersist) || self.type in ['http', 'job']",
+    check: ({ type, storage }) => storage?.dirPathToPersist === undefined || ["http", "job"].includes(type),
+    message: "{storage.dirPathToPersist} belongs only to projects of type http, job",
+    fields: ["storage.dirPathToPersist", "type"],
+  },
+  {
+    cel: "self.type != 'valkey' || !has(self.profile) || (self.profile == 'cache' ? !has(self.storage) : has(self.storage) && self.storage.persistent)",
+    check: ({ type, profile, storage }) =>
+      type !== "valkey" ||
+      profile === undefined ||
+      (profile === "cache" ? storage === undefined : storage?.persistent === true),
+    message:
+      "{storage} must be persistent for the profiles key_value and queue, and is not allowed for cache",
+    fields: ["storage", "profile", "type"],
+  },
+  {
+    cel: "self.type != 'postgresql' || !has(self.instances) || self.instances <= (self.plan == 'db-free' ? 1 : 3)",
+    check: ({ type, instances, plan }) =>
+      type !== "postgresql" || instances === undefined || instances <= (plan === "db-free" ? 1 : 3),
+    message: "{instances} of a postgresql project must be 1 to 3, and 1 on db-free",
+    fields: ["instances", "type", "plan"],
+  },
+  {
+    cel: "self.type != 'mariadb' || !has(self.instances) || self.instances == 3",
+    check: ({ type, instances }) => type !== "mariadb" || instances === undefined || instances === 3,
+    message: "{instances} of a mariadb project must be exactly 3",
+    fields: ["instances", "type"],
+  },
+  {
+    cel: "self.type != 'http' || self.plan != 'free' || !has(self.instances) || self.instances <= 2",
+    check: ({ type, plan, instances }) =>
+      type !== "http" || plan !== "free" || instances === undefined || instances <= 2,
+    message: "{instances} cannot exceed 2 on the free plan",
+    fields: ["instances", "plan", "type"],
+  },
+  {
+    cel: "!has(self.autoscaling) || !has(self.instances) || self.autoscaling.maxInstances >= self.instances",
+    check: ({ autoscaling, instances }) =>
+      autoscaling === undefined || instances === undefined || autoscaling.maxInstances >= instances,
+    message: "{autoscaling.maxInstances} must be at least {instances}",
+    fields: ["autoscaling.maxInstances", "instances"],
+  },
+  {
+    cel: "!has(self.networkAccess) || self.type == 'valkey' || size(self.networkAccess.ingressWhiteList) > 0",
+    check: ({ type, networkAccess }) =>
+      networkAccess === undefined || type === "valkey" || networkAccess.ingressWhiteList.length > 0,
+    message: "{networkAccess.ingressWhiteList} must hold at least one range; 0.0.0.0/0 admits everybody",
+    fields: ["networkAccess.ingressWhiteList", "type"],
+  },
+];
+
+const versions: SpecRule[] = Object.entries(versionsOfType).map(([type, accepted]) => ({
+  cel: `self.type != '${type}' || !has(self.version) || self.version in ${celList(accepted)}`,
+  check: (self) =>
+    self.type !== type ||
+    self.version === undefined ||
+    (accepted as readonly string[]).includes(self.version),
+  message: `{version} of a ${type} project must be one of: ${list(accepted)}`,
+  fields: ["version", "type"],
+}));
+
+/** Every rule of the specification's "Create a project" tables that spans fields. */
+export const projectRules: readonly SpecRule[] = [
+  ...belongs,
+  ...required,
+  ...plans,
+  ...images,
+  ...exposure,
+  ...sizes,
+  ...versions,
+];
+
+const immutable = (field: "type" | "profile" | "version"): TransitionRule<ProjectSpecFields> => ({
+  cel:
+    field === "type"
+      ? "self.type == oldSelf.type"
+      : `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`,
+  check: (self, old) => self[field] === old[field],
+  message: `{${field}} cannot be changed`,
+  fields: [field],
+});
+
+/** What cannot change in the life of a project. Storage has rules of its own beside its schema. */
+export const projectTransitions: readonly TransitionRule<ProjectSpecFields>[] = [
+  immutable("type"),
+  immutable("profile"),
+  immutable("version"),
+  {
+    cel: "self.type in ['http', 'job'] || has(self.storage) == has(oldSelf.storage)",
+    check: (self, old) =>
+      ["http", "job"].includes(self.type) || (self.storage === undefined) === (old.storage === undefined),
+    message: "{storage} of a database cannot be added or removed",
+    fields: ["storage"],
+  },
+];
