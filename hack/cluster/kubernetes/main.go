@@ -39,7 +39,7 @@ func main() {
 	name := filepath.Base(os.Args[0])
 	if !known(name) {
 		if len(os.Args) < 2 || !known(os.Args[1]) {
-			fmt.Fprintln(os.Stderr, "usage: kubernetes {etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubelet|kube-proxy|kubectl} [flags]")
+			fmt.Fprintln(os.Stderr, "usage: kubernetes {etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubelet|kube-proxy|kubectl|stop-pods} [flags]")
 			os.Exit(2)
 		}
 		name = os.Args[1]
@@ -48,6 +48,8 @@ func main() {
 	switch name {
 	case "etcd":
 		etcdmain.Main(os.Args)
+	case "stop-pods":
+		os.Exit(stopPods(os.Args[1:]))
 	case "kubectl":
 		// As in kubectl's own main: it words its errors itself.
 		logs.GlogSetter(kubectl.GetLogVerbosity(os.Args)) //nolint:errcheck
@@ -61,5 +63,5 @@ func main() {
 
 func known(name string) bool {
 	_, ok := commands[name]
-	return ok || name == "etcd" || name == "kubectl"
+	return ok || name == "etcd" || name == "kubectl" || name == "stop-pods"
 }

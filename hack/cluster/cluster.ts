@@ -1,0 +1,24 @@
+import type { BuiltImage, Registry } from "../images/index.ts";
+import type { Kubectl } from "./kubectl.ts";
+
+/** A cluster that Slipway can be installed on, whoever made it. */
+export interface Cluster {
+  kind: "embedded" | "kind" | "context";
+  kubeconfig: string;
+  /** Context of the kubeconfig; its current one when undefined. */
+  context: string | undefined;
+  kubectl: Kubectl;
+  /** Path of helm. */
+  helm: string;
+  /** Registry that the nodes pull from: as this machine pushes to it, and its host as the nodes name it. */
+  registry: { push: Registry; pull: string } | undefined;
+  /** Brings an image into the nodes' runtimes; undefined where only a registry can. */
+  importImage: ((image: BuiltImage) => Promise<void>) | undefined;
+  /** Base addresses of the API and of the ingress from this machine, where the scripts arranged for them. */
+  apiUrl: string | undefined;
+  ingressUrl: string | undefined;
+  /** Networks that tenants must not reach. */
+  deniedCidrs: string[];
+  /** Whether this machine can open connections to pods' addresses. */
+  podsReachable: boolean;
+}

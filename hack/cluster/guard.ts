@@ -1,0 +1,33 @@
+import { addresses, ports } from "./addresses.ts";
+
+/** Name of the nftables table that keeps the cluster closed to the machine's other networks. */
+export const guardTable = "slipway_guard";
+
+/**
+ * nftables rules that close the cluster to everything outside the machine: its components listen on all
+ * addresses, since both 127.0.0.1 and the node's must answer, and forwarding would carry a neighbour's packets
+ * to pods and Services. The registry takes pushes without a password, so pods may not reach it either.
+ * Loading the text twice changes nothing.
+ */
+export function guardRules(): string {
+  const closed = [ports.apiserver, ports.kubelet, ports.etcdClient, ports.etcdPeer, ports.registry].join(
+    ", ",
+  );
+  return `table inet ${guardTable}
+delete table inet ${guardTable}
+table inet ${guardTable} {
+  chain input {
+    type filter hook input priority -150; policy accept;
+    iifname "lo" accept
+    tcp dport ${ports.registry} drop
+    iifname "${addresses.bridge}" accept
+    tcp dport { ${closed} } drop
+  }
+  chain prerouting {
+    type filter hook prerouting priority -150; policy accept;
+    iifname { "lo", "${addresses.bridge}" } accept
+    ip daddr { ${addresses.podCidr}, ${addresses.serviceCidr} } ct state new drop
+  }
+}
+`;
+}

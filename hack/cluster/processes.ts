@@ -1,0 +1,137 @@
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { contentHash } from "../lib/hash.ts";
+import { logDir, runDir } from "../lib/paths.ts";
+import { UserError } from "../lib/steps.ts";
+import { waitFor } from "../lib/wait.ts";
+
+/** A daemon of the embedded cluster. */
+export interface Daemon {
+  name: string;
+  argv: string[];
+  /** Files whose content it reads at start: when one changes, it is restarted. */
+  reads?: string[];
+  /** Resolves to true when it does its work. */
+  healthy: () => Promise<boolean>;
+  timeoutMs?: number;
+}
+
+interface PidFile {
+  pid: number;
+  /** Clock ticks after boot at which it started: tells it from a later process with the same pid. */
+  startTime: string;
+  hash: string;
+}
+
+const pidFile = (name: string) => join(runDir, `${name}.pid`);
+const environment = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  HOME: "/root",
+  LANG: "C.UTF-8",
+};
+/** Handed on, since containerd pulls through them where the machine needs a proxy. */
+const passedOn = [
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "SSL_CERT_FILE",
+];
+
+/** The start time in a line of /proc/PID/stat; undefined for a zombie. The command's name may hold spaces. */
+export function parseStartTime(stat: string): string | undefined {
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
+}
+
+function startTime(pid: number): string | undefined {
+  try {
+    return parseStartTime(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function running(name: string): PidFile | undefined {
+  try {
+    const file = JSON.parse(readFileSync(pidFile(name), "utf8")) as PidFile;
+    return startTime(file.pid) === file.startTime ? file : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Names of the daemons that have a pid file, running or not. */
+export function knownDaemons(): string[] {
+  try {
+    return readdirSync(runDir)
+      .filter((file) => file.endsWith(".pid"))
+      .map((file) => file.slice(0, -4));
+  } catch {
+    return [];
+  }
+}
+
+/** Whether the daemon that this machine's stack started under `name` is alive. */
+export const isRunning = (name: string): boolean => running(name) !== undefined;
+
+/**
+ * Sees to it that a daemon runs with this command line and these files: leaves it alone when it does,
+ * restarts it when they changed, starts it when it is dead; then waits until it is healthy.
+ * @returns what was done
+ */
+export async function ensureDaemon(daemon: Daemon): Promise<"kept" | "started" | "restarted"> {
+  const hash = contentHash([...daemon.argv, ...(daemon.reads ?? []).map((file) => readFileSync(file))]);
+  const current = running(daemon.name);
+  const log = join(logDir, `${daemon.name}.log`);
+  let did: "kept" | "started" | "restarted" = "kept";
+  if (current?.hash !== hash) {
+    did = current ? "restarted" : "started";
+    await stopDaemon(daemon.name);
+    await start(daemon, hash, log);
+  }
+  await waitFor(daemon.name, daemon.timeoutMs ?? 60_000, async () => {
+    if (!running(daemon.name)) throw new Error("it ended");
+    return daemon.healthy();
+  }).catch((error: Error) => {
+    throw new UserError(`${error.message}; run hack/up.sh again once the cause in its log is gone`, log);
+  });
+  return did;
+}
+
+async function start(daemon: Daemon, hash: string, log: string): Promise<void> {
+  const [command, ...args] = daemon.argv;
+  if (!command) throw new Error(`${daemon.name} has no command`);
+  await mkdir(runDir, { recursive: true, mode: 0o755 });
+  const out = openSync(log, "a", 0o600);
+  const env: Record<string, string> = { ...environment };
+  for (const name of passedOn) if (process.env[name]) env[name] = process.env[name];
+  const child = spawn(command, args, { detached: true, cwd: "/", stdio: ["ignore", out, out], env });
+  closeSync(out);
+  const failed = new Promise<never>((_, reject) => child.on("error", reject));
+  await Promise.race([new Promise((resolve) => child.on("spawn", resolve)), failed]);
+  child.unref();
+  const started = child.pid === undefined ? undefined : startTime(child.pid);
+  if (child.pid === undefined || !started) throw new UserError(`${daemon.name} ended at once`, log);
+  await writeFile(pidFile(daemon.name), JSON.stringify({ pid: child.pid, startTime: started, hash }));
+}
+
+/** Ends a daemon: SIGTERM, and SIGKILL after `graceMs`. Nothing happens when it does not run. */
+export async function stopDaemon(name: string, graceMs = 15_000): Promise<boolean> {
+  const file = running(name);
+  if (file) {
+    process.kill(file.pid, "SIGTERM");
+    const end = performance.now() + graceMs;
+    while (startTime(file.pid) === file.startTime) {
+      if (performance.now() > end) process.kill(file.pid, "SIGKILL");
+      await sleep(50);
+    }
+  }
+  await rm(pidFile(name), { force: true });
+  return file !== undefined;
+}
