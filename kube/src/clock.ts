@@ -16,14 +16,13 @@ export interface Clock {
 /** Yields numbers in [0, 1). */
 export type Random = () => number;
 
-/** The real clock. Its timers do not keep the process alive on their own. */
+/** The real clock. */
 export const systemClock: Clock = {
   now: () => new Date(),
   monotonic: () => performance.now(),
   setTimeout: (callback, ms) => {
     // setTimeout fires at once past 2^31-1 ms; nothing here waits 24 days.
     const handle = setTimeout(callback, Math.min(ms, 0x7fffffff));
-    handle.unref();
     return { cancel: () => clearTimeout(handle) };
   },
 };

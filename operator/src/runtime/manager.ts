@@ -1,0 +1,309 @@
+import type { KubeConfig } from "@kubernetes/client-node";
+import {
+  type Clock,
+  createKubeMetrics,
+  type Indexer,
+  KubeClient,
+  type KubeMetrics,
+  type KubernetesObject,
+  type Random,
+  Reflector,
+  type Resource,
+  Store,
+  sleep,
+  systemClock,
+} from "@slipway/kube";
+import { Registry } from "prom-client";
+import { Controller, type ControllerOptions } from "./controller.ts";
+import { ApiEventRecorder, type EventRecorder } from "./events.ts";
+import { LeaderElector } from "./leader-elector.ts";
+import type { Logger } from "./logger.ts";
+import { createRuntimeMetrics, type RuntimeMetrics } from "./metrics.ts";
+import { type Check, startOpsServer } from "./ops-server.ts";
+
+export interface ManagerOptions {
+  /** Where the cluster is; or a client made elsewhere. */
+  cluster: KubeConfig | { url: string };
+  log: Logger;
+  /** Such as `slipway.dev/operator`: the reporting controller of events. */
+  name: string;
+  /** Unique name of this process: the pod's. */
+  identity: string;
+  /** Without it, this process acts alone. */
+  leaderElection?: {
+    namespace: string;
+    name: string;
+    leaseDurationMs?: number;
+    renewDeadlineMs?: number;
+    retryPeriodMs?: number;
+  };
+  /** Port of `/metrics`, `/healthz`, `/readyz`; 0 picks one, absent serves none. */
+  port?: number;
+  host?: string;
+  /** How long reconciles under way may take to end on stop: 20,000. */
+  gracePeriodMs?: number;
+  registry?: Registry;
+  clock?: Clock;
+  random?: Random;
+  /** Ends the process when the lease is lost; `process.exit` unless given. */
+  exit?: (code: number) => void;
+}
+
+export interface StoreRequest<T extends KubernetesObject> {
+  namespace?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  indexers?: Record<string, Indexer<T>>;
+  transform?: (object: T) => T;
+}
+
+/** Something else that runs as long as the process, or as long as it leads. */
+export interface Runnable {
+  name: string;
+  /** Only on the leader; true unless given. */
+  leaderOnly?: boolean;
+  /** Returns when the signal aborts. Throwing ends the process: what must go on catches its own errors. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Wires one controller process: stores, leader election, controllers, events, metrics and health. */
+export class Manager {
+  readonly client: KubeClient;
+  readonly recorder: EventRecorder;
+  readonly registry: Registry;
+  readonly metrics: RuntimeMetrics;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly #options: ManagerOptions;
+  readonly #kubeMetrics: KubeMetrics;
+  readonly #apiRecorder: ApiEventRecorder;
+  readonly #reflectors: Reflector<never>[] = [];
+  readonly #controllers: Controller[] = [];
+  readonly #runnables: Runnable[] = [];
+  readonly #health = new Map<string, Check>([["ping", () => true]]);
+  readonly #ready = new Map<string, Check>();
+  #elector: LeaderElector | undefined;
+  /** The port that is served, once `run` listens. */
+  port: number | undefined;
+
+  constructor(options: ManagerOptions) {
+    this.#options = options;
+    this.clock = options.clock ?? systemClock;
+    this.random = options.random ?? Math.random;
+    this.log = options.log;
+    this.registry = options.registry ?? new Registry();
+    this.metrics = createRuntimeMetrics(this.registry);
+    this.#kubeMetrics = createKubeMetrics(this.registry);
+    const clientOptions = {
+      onRequest: this.#kubeMetrics.onRequest,
+      clock: this.clock,
+      userAgent: options.name,
+    };
+    this.client =
+      "url" in options.cluster
+        ? KubeClient.forUrl(options.cluster.url, clientOptions)
+        : KubeClient.fromConfig(options.cluster, clientOptions);
+    this.#apiRecorder = new ApiEventRecorder({
+      client: this.client,
+      clock: this.clock,
+      random: this.random,
+      log: options.log,
+      metrics: this.metrics,
+      reportingController: options.name,
+      reportingInstance: options.identity,
+    });
+    this.recorder = this.#apiRecorder;
+    this.#ready.set("stores", () => this.#reflectors.every((reflector) => reflector.store.hasSynced));
+  }
+
+  /** Whether this process leads, or needs no election. */
+  get isLeader(): boolean {
+    return this.#options.leaderElection === undefined || this.#elector?.isLeader === true;
+  }
+
+  /** A store of a resource, kept by a reflector that starts with `run`. */
+  store<T extends KubernetesObject>(resource: Resource, request: StoreRequest<T> = {}): Store<T> {
+    const { indexers, transform, ...selection } = request;
+    const store = new Store<T>({
+      indexers,
+      transform,
+      clock: this.clock,
+      onHandlerError: (error) => {
+        this.metrics.handlerErrors.inc({ resource: resource.plural });
+        this.log.error({ err: error, resource: resource.plural }, "event handler threw");
+      },
+    });
+    const metrics = this.#kubeMetrics.reflector;
+    const reflector = new Reflector<T>({
+      ...selection,
+      client: this.client,
+      resource,
+      store,
+      clock: this.clock,
+      random: this.random,
+      events: {
+        ...metrics,
+        onError: (info) => {
+          metrics.onError(info);
+          const fields = { err: info.error, resource: resource.plural, delayMs: info.delayMs };
+          this.log.warn(fields, "list or watch failed; trying again");
+        },
+      },
+    });
+    this.#reflectors.push(reflector as unknown as Reflector<never>);
+    return store;
+  }
+
+  /** Adds a controller; it runs while this process leads. */
+  addController(options: ControllerOptions): Controller {
+    const controller = new Controller(options, {
+      clock: this.clock,
+      random: this.random,
+      log: this.log,
+      metrics: this.metrics,
+      mayAct: () => this.isLeader,
+    });
+    this.#controllers.push(controller);
+    return controller;
+  }
+
+  addRunnable(runnable: Runnable): void {
+    this.#runnables.push(runnable);
+  }
+
+  /** Adds to `/readyz`. */
+  addReadyCheck(name: string, check: Check): void {
+    this.#ready.set(name, check);
+  }
+
+  /** Adds to `/healthz`. */
+  addHealthCheck(name: string, check: Check): void {
+    this.#health.set(name, check);
+  }
+
+  /**
+   * Runs until the signal aborts, then stops in order: controllers, lease, reflectors, server. Standbys keep their
+   * stores filled, so that taking over is quick. @throws Error when the port is taken or a runnable failed
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    const server = await this.#serve();
+    const background = new AbortController();
+    const stop = new AbortController();
+    const stopLeading = () => stop.abort();
+    signal.addEventListener("abort", stopLeading, { once: true });
+    if (signal.aborted) stopLeading();
+    let failure: { error: unknown } | undefined;
+    const fail = (error: unknown) => {
+      failure ??= { error };
+      stopLeading();
+    };
+    const running = [
+      ...this.#reflectors.map((reflector) => reflector.run(background.signal)),
+      this.#apiRecorder.run(background.signal),
+      ...this.#start((runnable) => runnable.leaderOnly === false, background.signal, fail),
+    ];
+    try {
+      await this.#syncAndLead(stop.signal, fail);
+    } finally {
+      signal.removeEventListener("abort", stopLeading);
+      background.abort();
+      await Promise.allSettled(running);
+      await server?.close();
+      await this.client.close();
+    }
+    if (failure) throw failure.error;
+  }
+
+  async #syncAndLead(signal: AbortSignal, fail: (error: unknown) => void): Promise<void> {
+    while (!signal.aborted && !this.#reflectors.every((reflector) => reflector.store.hasSynced)) {
+      await sleep(this.clock, 50, signal);
+    }
+    if (signal.aborted) return;
+    this.log.info({ stores: this.#reflectors.length }, "stores are filled");
+    const election = this.#options.leaderElection;
+    if (!election) {
+      await this.#lead(signal, fail);
+      return;
+    }
+    const { clock, random, log, client } = this;
+    const elector = new LeaderElector({
+      client,
+      clock,
+      random,
+      log,
+      identity: this.#options.identity,
+      ...election,
+    });
+    this.#elector = elector;
+    const labels = { name: election.name };
+    this.metrics.leader.set(labels, 0);
+    if (!(await elector.acquire(signal))) return;
+    this.metrics.leader.set(labels, 1);
+    this.log.info({ identity: this.#options.identity }, "became leader");
+    const stop = new AbortController();
+    const work = this.#lead(signal, fail);
+    const holding = elector.hold(stop.signal).then((end) => {
+      if (end === "stopped") return;
+      // What is under way may still write; only the end of the process surely stops it.
+      this.metrics.leader.set(labels, 0);
+      this.log.error({ holder: elector.holder }, "lost the lease; the process ends");
+      (this.#options.exit ?? process.exit)(1);
+    });
+    // The lease is kept until the last reconcile has ended.
+    await work;
+    stop.abort();
+    await holding;
+    await elector.release();
+    this.metrics.leader.set(labels, 0);
+  }
+
+  /** Runs the controllers until the signal aborts, and then for the grace period at most. */
+  async #lead(signal: AbortSignal, fail: (error: unknown) => void): Promise<void> {
+    const running = [
+      ...this.#controllers.map((controller) => controller.run(signal)),
+      ...this.#start((runnable) => runnable.leaderOnly !== false, signal, fail),
+    ];
+    await untilAborted(signal);
+    const grace = new AbortController();
+    const late = sleep(this.clock, this.#options.gracePeriodMs ?? 20_000, grace.signal);
+    await Promise.race([Promise.allSettled(running), late]);
+    grace.abort();
+  }
+
+  #start(
+    which: (runnable: Runnable) => boolean,
+    signal: AbortSignal,
+    fail: (error: unknown) => void,
+  ): Promise<void>[] {
+    return this.#runnables.filter(which).map(async (runnable) => {
+      try {
+        await runnable.run(signal);
+      } catch (error) {
+        this.log.error({ err: error, runnable: runnable.name }, "runnable failed");
+        fail(error);
+      }
+    });
+  }
+
+  async #serve(): Promise<{ close(): Promise<void> } | undefined> {
+    const { port, host } = this.#options;
+    if (port === undefined) return undefined;
+    const server = await startOpsServer({
+      registry: this.registry,
+      port,
+      ...(host ? { host } : {}),
+      health: this.#health,
+      ready: this.#ready,
+    });
+    this.port = server.port;
+    return server;
+  }
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
