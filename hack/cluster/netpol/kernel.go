@@ -27,7 +27,9 @@ func nft(ctx context.Context, input string, args ...string) error {
 func Apply(ctx context.Context, text string) error { return nft(ctx, text, "-f", "-") }
 
 // Exists tells whether the table is loaded.
-func Exists(ctx context.Context) bool { return nft(ctx, "", "list", "chain", "inet", Table, "egress_forward") == nil }
+func Exists(ctx context.Context) bool {
+	return nft(ctx, "", "list", "chain", "inet", Table, "egress_forward") == nil
+}
 
 // Flush removes the table; it may be missing already.
 func Flush(ctx context.Context) error {

@@ -140,7 +140,7 @@ func serveHealth(ctx context.Context, address string, status func() Status) erro
 type linux struct{}
 
 func (linux) Apply(ctx context.Context, text string) error { return Apply(ctx, text) }
-func (linux) Exists(ctx context.Context) bool               { return Exists(ctx) }
+func (linux) Exists(ctx context.Context) bool              { return Exists(ctx) }
 func (linux) CutForbidden(ruleset *Ruleset, changed map[netip.Addr]bool) (int, error) {
 	return CutForbidden(ruleset, changed)
 }
