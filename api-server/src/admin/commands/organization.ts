@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { insertOrganization, setOrganizationBlocked } from "@slipway/ledger";
+import { newOrganizationId } from "../../ids.ts";
+import { isGuarded, readNamespace } from "../../organizations/namespace.ts";
+import { EVERY_GRANT } from "../../policy/permissions.ts";
+import { type AdminContext, AdminError } from "../context.ts";
+import { createApiKey, createUserToken } from "../credentials.ts";
+
+const GUARD_WAIT_MS = 60_000;
+const GUARD_POLL_MS = 500;
+
+/**
+ * A new organization with its first key and its owner. Returns once the operator has made and guarded its namespace,
+ * or after a minute with a warning.
+ */
+export async function createOrganization(
+  context: AdminContext,
+  name: string,
+): Promise<{ organization_id: string; api_key: string; owner_token: string }> {
+  if (name.length < 1 || name.length > 128) throw new AdminError("a name has 1 to 128 characters");
+  // Read first: without a key file nothing is left half done.
+  context.tokenKey();
+  const id = newOrganizationId();
+  await insertOrganization(context.ledger, { id, name });
+  const { api_key } = await createApiKey(context, id, EVERY_GRANT);
+  const { token } = await createUserToken(context, id, "owner", []);
+  await waitUntilGuarded(context, id);
+  return { organization_id: id, api_key, owner_token: token };
+}
+
+/** A blocked organization's creations answer 402 from the next request on. */
+export async function blockOrganization(
+  context: AdminContext,
+  id: string,
+  blocked: boolean,
+): Promise<{ organization_id: string; blocked: boolean }> {
+  const found = await setOrganizationBlocked(context.ledger, id, blocked);
+  if (!found) throw new AdminError(`there is no organization ${id}`);
+  return { organization_id: id, blocked };
+}
+
+async function waitUntilGuarded(context: AdminContext, id: string): Promise<void> {
+  const deadline = performance.now() + GUARD_WAIT_MS;
+  let reason = "the operator has not made it";
+  while (performance.now() < deadline) {
+    try {
+      if (isGuarded(await readNamespace(context.kube(), id))) return;
+      reason = "the operator has not guarded it";
+    } catch (error) {
+      reason = (error as Error).message;
+    }
+    await sleep(GUARD_POLL_MS);
+  }
+  context.warn(`warning: the namespace of organization ${id} is not ready after a minute: ${reason}`);
+}

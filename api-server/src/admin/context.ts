@@ -1,0 +1,43 @@
+import { KubeClient, loadKubeConfig } from "@slipway/kube";
+import { connectLedger, type Ledger } from "@slipway/ledger";
+import { readTokenKey, type TokenKey } from "../auth/token-key.ts";
+
+/** What the admin commands work with. The token key and the cluster are opened only by the commands that need them. */
+export interface AdminContext {
+  ledger: Ledger;
+  tokenKey: () => TokenKey;
+  kube: () => KubeClient;
+  /** For people: standard error. */
+  warn: (line: string) => void;
+  close: () => Promise<void>;
+}
+
+/** A mistake of whoever typed the command; shown without a stack trace. */
+export class AdminError extends Error {
+  override readonly name = "AdminError";
+}
+
+/** @throws AdminError when the ledger's address is not set */
+export function openAdminContext(env: NodeJS.ProcessEnv): AdminContext {
+  const url = env.SLIPWAY_LEDGER_URL;
+  if (!url) throw new AdminError("SLIPWAY_LEDGER_URL is not set: run this inside an API server pod");
+  const ledger = connectLedger({ url, applicationName: "slipway-admin", maxConnections: 2 });
+  let kube: KubeClient | undefined;
+  return {
+    ledger,
+    tokenKey: () => {
+      const file = env.SLIPWAY_TOKEN_KEY_FILE;
+      if (!file) throw new AdminError("SLIPWAY_TOKEN_KEY_FILE is not set");
+      return readTokenKey(file);
+    },
+    kube: () => {
+      kube ??= KubeClient.fromConfig(loadKubeConfig());
+      return kube;
+    },
+    warn: (line) => console.error(line),
+    close: async () => {
+      await kube?.close();
+      await ledger.destroy();
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import type { Role } from "@slipway/ledger";
+import { revokeApiKey } from "@slipway/ledger";
+import { Command, Option } from "commander";
+import { blockOrganization, createOrganization } from "./commands/organization.ts";
+import { type AdminContext, AdminError, openAdminContext } from "./context.ts";
+import { createApiKey, createUserToken, parseGrants, requireOrganization } from "./credentials.ts";
+
+interface Common {
+  json?: boolean;
+}
+
+const collect = (value: string, previous: string[]): string[] => [...previous, value];
+
+/** Runs a command and prints its one result: a JSON object, or a line for each field. */
+async function run(options: Common, work: (context: AdminContext) => Promise<object>): Promise<void> {
+  const context = openAdminContext(process.env);
+  try {
+    const result = await work(context);
+    if (options.json) console.log(JSON.stringify(result));
+    else for (const [key, value] of Object.entries(result)) console.log(`${key}: ${String(value)}`);
+  } finally {
+    await context.close();
+  }
+}
+
+function program(): Command {
+  const root = new Command("admin").description("Administers the platform.").showHelpAfterError();
+  const json = () => new Option("--json", "print exactly one JSON object");
+  const organizationOption = () =>
+    new Option("--organization <id>", "the organization's id").makeOptionMandatory();
+  const grantOption = () =>
+    new Option("--grant <grant>", '"PERMISSION on RESOURCE"; may be given more than once')
+      .argParser(collect)
+      .default([] as string[], "none");
+
+  const organization = root.command("organization").description("organizations");
+  organization
+    .command("create")
+    .description("make an organization with a key that may everything and an owner")
+    .requiredOption("--name <name>", "its name, 1 to 128 characters")
+    .addOption(json())
+    .action((options: Common & { name: string }) =>
+      run(options, (context) => createOrganization(context, options.name)),
+    );
+  for (const [name, blocked] of [
+    ["block", true],
+    ["unblock", false],
+  ] as const) {
+    organization
+      .command(name)
+      .description(blocked ? "refuse its creations with 402" : "allow its creations again")
+      .addOption(organizationOption())
+      .addOption(json())
+      .action((options: Common & { organization: string }) =>
+        run(options, (context) => blockOrganization(context, options.organization, blocked)),
+      );
+  }
+
+  const apiKey = root.command("api-key").description("API keys");
+  apiKey
+    .command("create")
+    .description("make a key; it is shown once")
+    .addOption(organizationOption())
+    .addOption(grantOption())
+    .addOption(json())
+    .action((options: Common & { organization: string; grant: string[] }) =>
+      run(options, async (context) => {
+        const grants = parseGrants(options.grant);
+        await requireOrganization(context, options.organization);
+        return createApiKey(context, options.organization, grants);
+      }),
+    );
+  apiKey
+    .command("revoke")
+    .description("revoke a key for good, within seconds")
+    .requiredOption("--id <id>", "the key's id")
+    .addOption(json())
+    .action((options: Common & { id: string }) =>
+      run(options, async (context) => {
+        if (!(await revokeApiKey(context.ledger, options.id, new Date()))) {
+          throw new AdminError(`there is no API key ${options.id}`);
+        }
+        return { api_key_id: options.id, revoked: true };
+      }),
+    );
+
+  root
+    .command("user-token")
+    .description("tokens of users")
+    .command("create")
+    .description("make a user and its token; the token is shown once")
+    .addOption(organizationOption())
+    .addOption(
+      new Option("--role <role>", "its role").choices(["owner", "assistant", "member"]).makeOptionMandatory(),
+    )
+    .addOption(grantOption())
+    .addOption(json())
+    .action((options: Common & { organization: string; role: Role; grant: string[] }) =>
+      run(options, async (context) => {
+        const grants = parseGrants(options.grant);
+        await requireOrganization(context, options.organization);
+        return createUserToken(context, options.organization, options.role, grants);
+      }),
+    );
+  return root;
+}
+
+// `npm run slipway -- admin …` hands over all its words, the first one included.
+const words = process.argv.slice(2);
+try {
+  await program().parseAsync(words[0] === "admin" ? words.slice(1) : words, { from: "user" });
+} catch (error) {
+  const known = error instanceof AdminError;
+  console.error(`slipway: ${known ? error.message : `failed: ${(error as Error).message}`}`);
+  process.exitCode = 1;
+}

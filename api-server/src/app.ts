@@ -1,0 +1,77 @@
+import "./fastify.ts";
+import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
+import { failures } from "./errors/catalog.ts";
+import { installErrorHandling, renderFailure, toFailure } from "./errors/handler.ts";
+import { installJsonBody } from "./http/json-body.ts";
+import { registerRoute } from "./http/register.ts";
+import { installRequestLog } from "./plugins/request-log.ts";
+import { routes } from "./routes/index.ts";
+import type { Services } from "./services.ts";
+
+/** Bytes of the largest body of a route that does not say otherwise. */
+const BODY_LIMIT = 1024 * 1024;
+/** Milliseconds in which a whole request must arrive: slow clients do not hold a connection for long. */
+const REQUEST_TIMEOUT_MS = 30_000;
+
+/**
+ * The `/v1` application over the given services. It does not listen: `main.ts` does, and tests use `app.inject`.
+ * @throws Error when a route has no line in the policy table
+ */
+export function buildApp(services: Services): FastifyInstance {
+  const app = fastify({
+    loggerInstance: services.logger,
+    disableRequestLogging: true,
+    // The request id is given to the few lines that are written, not bound to a child logger per request.
+    childLoggerFactory: (logger) => logger,
+    trustProxy: services.trustedProxies.length > 0 ? [...services.trustedProxies] : false,
+    bodyLimit: BODY_LIMIT,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 200 },
+    frameworkErrors: (error, request, reply) => renderFailure(toFailure(error, request), request, reply),
+    clientErrorHandler: (error, socket) => {
+      if (error.code === "ECONNRESET" || !socket.writable) return;
+      socket.end(rawRefusal(error.code));
+    },
+  }) as unknown as FastifyInstance;
+
+  app.decorateRequest("principal", undefined);
+  app.decorateRequest("project", undefined);
+  app.decorateRequest("writtenProjectId", undefined);
+  app.decorateRequest("failureCode", undefined);
+  app.decorateRequest("operationId", {
+    getter(this: FastifyRequest) {
+      return this.routeOptions.config.operationId;
+    },
+  });
+  app.addHook("onRoute", (route) => {
+    // Whoever adds a route past registerRoute adds one without a policy.
+    if (route.config?.operationId === undefined) {
+      throw new Error(`route ${String(route.method)} ${route.url} has no policy`);
+    }
+  });
+  installJsonBody(app);
+  installErrorHandling(app);
+  installRequestLog(app, services);
+  for (const route of routes) registerRoute(app, route, services);
+  return app;
+}
+
+/** The answer to bytes that are no HTTP request, before there is a request to answer. */
+function rawRefusal(code: string | undefined): string {
+  const [line, failure] =
+    code === "HPE_HEADER_OVERFLOW"
+      ? ["431 Request Header Fields Too Large", failures.malformedRequest("the headers are too large")]
+      : code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? ["408 Request Timeout", failures.malformedRequest("the request did not arrive in time")]
+        : ["400 Bad Request", failures.malformedRequest("this is no HTTP request")];
+  const body = JSON.stringify(failure.toBody());
+  return [
+    `HTTP/1.1 ${line}`,
+    "content-type: application/json; charset=utf-8",
+    `content-length: ${Buffer.byteLength(body)}`,
+    "connection: close",
+    "",
+    body,
+  ].join("\r\n");
+}

@@ -1,0 +1,133 @@
+import { generateKeyPairSync } from "node:crypto";
+import type { ApiKeyRecord, Member } from "@slipway/ledger";
+import { beforeEach, describe, expect, it } from "vitest";
+import { generateApiKey } from "./api-key.ts";
+import { Authenticator } from "./authenticator.ts";
+import { PrincipalCache } from "./principal-cache.ts";
+import { ownTokenVerifier, signUserToken } from "./user-token.ts";
+
+const key = generateKeyPairSync("ed25519");
+const generated = generateApiKey();
+const record: ApiKeyRecord = {
+  id: generated.id,
+  organizationId: "acme",
+  sha256: generated.sha256,
+  grants: [{ permission: "project.read", resource: "project:*" }],
+};
+
+let now: number;
+let lookups: number;
+let away: boolean;
+let keys: Map<string, ApiKeyRecord>;
+let members: Member[];
+let authenticator: Authenticator;
+
+beforeEach(() => {
+  now = 0;
+  lookups = 0;
+  away = false;
+  keys = new Map([[record.id, record]]);
+  members = [{ userId: "u1", organizationId: "acme", role: "owner", grants: [] }];
+  const ask = async <T>(answer: () => T): Promise<T> => {
+    lookups += 1;
+    if (away) throw new Error("connection refused");
+    return answer();
+  };
+  const source = {
+    findApiKey: (id: string) => ask(() => keys.get(id)),
+    findMember: (userId: string, organizationId: string) =>
+      ask(() => members.find((m) => m.userId === userId && m.organizationId === organizationId)),
+  };
+  const cache = new PrincipalCache({ now: () => now, freshMs: 3_000, staleMs: 60_000 });
+  authenticator = new Authenticator(source, ownTokenVerifier(key), cache);
+});
+
+const authenticate = async (headers: Record<string, string>) => authenticator.authenticate(headers);
+const refusal = (status: number, code: string) => expect.objectContaining({ status, code });
+
+describe("an API key", () => {
+  it("is taken from x-api-key and from Authorization", async () => {
+    const byKey = await authenticate({ "x-api-key": generated.key });
+    const byBearer = await authenticate({ authorization: `Bearer ${generated.key}` });
+    expect(byKey).toMatchObject({ organizationId: "acme", kind: "api-key", actor: `api-key:${record.id}` });
+    expect(byBearer).toEqual(byKey);
+  });
+
+  it("costs one look-up for many calls at once, and none while it is fresh", async () => {
+    await Promise.all(Array.from({ length: 50 }, () => authenticate({ "x-api-key": generated.key })));
+    expect(authenticator.authenticate({ "x-api-key": generated.key })).not.toBeInstanceOf(Promise);
+    expect(lookups).toBe(1);
+  });
+
+  it("is refused within seconds of its revocation, even after a long silence", async () => {
+    await authenticate({ "x-api-key": generated.key });
+    keys.clear();
+    now = 3_001;
+    await expect(authenticate({ "x-api-key": generated.key })).rejects.toEqual(
+      refusal(401, "CREDENTIAL_INVALID"),
+    );
+  });
+
+  it("serves on while the ledger is away, but not for ever", async () => {
+    await authenticate({ "x-api-key": generated.key });
+    away = true;
+    now = 59_000;
+    expect(await authenticate({ "x-api-key": generated.key })).toMatchObject({ organizationId: "acme" });
+    now = 61_000;
+    await expect(authenticate({ "x-api-key": generated.key })).rejects.toEqual(
+      refusal(503, "LEDGER_UNAVAILABLE"),
+    );
+  });
+
+  it("with a right id and a wrong secret is refused", async () => {
+    const wrong = generated.key.slice(0, -4) + (generated.key.endsWith("0000") ? "1111" : "0000");
+    await expect(authenticate({ "x-api-key": wrong })).rejects.toEqual(refusal(401, "CREDENTIAL_INVALID"));
+  });
+
+  it("may be sent with its own organization, not with another", async () => {
+    const headers = { "x-api-key": generated.key };
+    expect(await authenticate({ ...headers, "x-organization-id": "acme" })).toBeDefined();
+    await expect(authenticate({ ...headers, "x-organization-id": "other" })).rejects.toEqual(
+      refusal(403, "ORGANIZATION_FORBIDDEN"),
+    );
+  });
+});
+
+describe("a user token", () => {
+  it("of an owner has full access in its organization", async () => {
+    const token = await signUserToken(key, "u1", 30);
+    const principal = await authenticate({ authorization: `Bearer ${token}`, "x-organization-id": "acme" });
+    expect(principal).toMatchObject({ kind: "user", role: "owner", actor: "user:u1" });
+    expect(principal.grants.onProject("project.delete", "any")).toBe(true);
+  });
+
+  it("needs an organization of which the user is a member", async () => {
+    const token = await signUserToken(key, "u1", 30);
+    const headers = { authorization: `Bearer ${token}` };
+    await expect(authenticate(headers)).rejects.toEqual(refusal(403, "ORGANIZATION_REQUIRED"));
+    await expect(authenticate({ ...headers, "x-organization-id": "other" })).rejects.toEqual(
+      refusal(403, "ORGANIZATION_FORBIDDEN"),
+    );
+  });
+
+  it("signed by another key, or expired, is refused", async () => {
+    const foreign = await signUserToken(generateKeyPairSync("ed25519"), "u1", 30);
+    const expired = await signUserToken(key, "u1", -1);
+    for (const token of [foreign, expired]) {
+      const headers = { authorization: `Bearer ${token}`, "x-organization-id": "acme" };
+      await expect(authenticate(headers)).rejects.toEqual(refusal(401, "CREDENTIAL_INVALID"));
+    }
+  });
+});
+
+describe("no credential", () => {
+  it.each([
+    [{}, "CREDENTIAL_MISSING"],
+    [{ "x-api-key": "nonsense" }, "CREDENTIAL_INVALID"],
+    [{ authorization: "Basic dTpw" }, "CREDENTIAL_INVALID"],
+    [{ authorization: "Bearer a.b.c", "x-organization-id": "acme" }, "CREDENTIAL_INVALID"],
+  ])("%j answers 401", async (headers, code) => {
+    await expect(authenticate(headers as Record<string, string>)).rejects.toEqual(refusal(401, code));
+    expect(lookups).toBe(0);
+  });
+});

@@ -1,0 +1,137 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { type ApiKeyRecord, findApiKey, findMember, type Ledger, type Member } from "@slipway/ledger";
+import { failures } from "../errors/catalog.ts";
+import { askLedger } from "../ledger-call.ts";
+import { GrantSet } from "../policy/grant-set.ts";
+import { apiKeyId, matchesApiKey } from "./api-key.ts";
+import type { Principal } from "./principal.ts";
+import { PrincipalCache } from "./principal-cache.ts";
+import type { UserTokenVerifier, VerifiedToken } from "./user-token.ts";
+
+/** What the authenticator asks of the ledger. */
+export interface CredentialSource {
+  findApiKey(id: string): Promise<ApiKeyRecord | undefined>;
+  findMember(userId: string, organizationId: string): Promise<Member | undefined>;
+}
+
+export const ledgerCredentials = (ledger: Ledger): CredentialSource => ({
+  findApiKey: (id) => findApiKey(ledger, id),
+  findMember: (userId, organizationId) => findMember(ledger, userId, organizationId),
+});
+
+const BEARER = /^bearer +(\S+) *$/i;
+/** Longer headers are no credential of ours, and are not worth remembering. */
+const LONGEST_CREDENTIAL = 4_096;
+const ORGANIZATION_ID = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
+const MOST_TOKENS = 10_000;
+
+/** Finds out who sent a request. Answers from memory; asks the ledger every few seconds per credential. */
+export class Authenticator {
+  readonly #source: CredentialSource;
+  readonly #verifier: UserTokenVerifier;
+  readonly #cache: PrincipalCache;
+  readonly #tokens = new Map<string, VerifiedToken>();
+
+  constructor(source: CredentialSource, verifier: UserTokenVerifier, cache = new PrincipalCache()) {
+    this.#source = source;
+    this.#verifier = verifier;
+    this.#cache = cache;
+  }
+
+  /**
+   * The principal, at once when it is in memory, else as a promise.
+   * @throws Failure 401 without a valid credential, 403 for the wrong organization, 503 when the ledger is needed and away
+   */
+  authenticate(headers: IncomingHttpHeaders): Principal | Promise<Principal> {
+    const credential = credentialOf(headers);
+    const organization = headers["x-organization-id"];
+    const organizationId = typeof organization === "string" ? organization : undefined;
+    if (apiKeyId(credential) !== undefined) return this.#byApiKey(credential, organizationId);
+    return this.#byToken(credential, organizationId);
+  }
+
+  #byApiKey(key: string, organizationId: string | undefined): Principal | Promise<Principal> {
+    const known = this.#cache.peek(key);
+    if (known) return admit(known.principal, organizationId);
+    const load = () => askLedger(() => this.#loadApiKey(key));
+    return this.#cache.get(key, load).then((principal) => admit(principal, organizationId));
+  }
+
+  #byToken(token: string, organizationId: string | undefined): Principal | Promise<Principal> {
+    const known = organizationId && this.#cache.peek(`${organizationId} ${token}`);
+    if (known) return admitUser(known.principal);
+    return this.#verifyToken(token, organizationId);
+  }
+
+  async #verifyToken(token: string, organizationId: string | undefined): Promise<Principal> {
+    const verified = this.#tokens.get(token) ?? (await this.#verifier.verify(token));
+    if (!verified || verified.expiresAt <= Date.now()) {
+      this.#tokens.delete(token);
+      throw failures.credentialInvalid();
+    }
+    if (this.#tokens.size >= MOST_TOKENS) this.#tokens.clear();
+    this.#tokens.set(token, verified);
+    if (organizationId === undefined || organizationId === "") throw failures.organizationRequired();
+    if (!ORGANIZATION_ID.test(organizationId)) throw failures.organizationForbidden();
+    const load = () => askLedger(() => this.#loadMember(verified, organizationId));
+    return admitUser(await this.#cache.get(`${organizationId} ${token}`, load));
+  }
+
+  async #loadApiKey(key: string): Promise<Principal | undefined> {
+    const record = await this.#source.findApiKey(apiKeyId(key) ?? "");
+    if (!record || !matchesApiKey(key, record.sha256)) return undefined;
+    const actor = `api-key:${record.id}`;
+    return {
+      credentialId: actor,
+      actor,
+      organizationId: record.organizationId,
+      kind: "api-key",
+      grants: GrantSet.of(record.grants),
+    };
+  }
+
+  async #loadMember(token: VerifiedToken, organizationId: string): Promise<Principal | undefined> {
+    const member = await this.#source.findMember(token.userId, organizationId);
+    if (!member) return undefined;
+    return {
+      credentialId: `user:${member.userId}@${organizationId}`,
+      actor: `user:${member.userId}`,
+      organizationId,
+      kind: "user",
+      role: member.role,
+      grants: member.role === "owner" ? GrantSet.full() : GrantSet.of(member.grants),
+      expiresAt: token.expiresAt,
+    };
+  }
+}
+
+/** The text of the credential. @throws Failure 401 when there is none */
+function credentialOf(headers: IncomingHttpHeaders): string {
+  const apiKey = headers["x-api-key"];
+  if (typeof apiKey === "string" && apiKey !== "") {
+    // A user token is a bearer token: only an API key may come in x-api-key.
+    if (apiKeyId(apiKey) === undefined) throw failures.credentialInvalid();
+    return apiKey;
+  }
+  const authorization = headers.authorization;
+  if (authorization === undefined || authorization === "") throw failures.credentialMissing();
+  const token = BEARER.exec(authorization)?.[1];
+  if (token === undefined || token.length > LONGEST_CREDENTIAL) throw failures.credentialInvalid();
+  return token;
+}
+
+function admit(principal: Principal | undefined, organizationId: string | undefined): Principal {
+  if (!principal) throw failures.credentialInvalid();
+  if (organizationId !== undefined && organizationId !== "" && organizationId !== principal.organizationId) {
+    throw failures.organizationForbidden();
+  }
+  return principal;
+}
+
+function admitUser(principal: Principal | undefined): Principal {
+  if (!principal) throw failures.organizationForbidden();
+  if (principal.expiresAt !== undefined && principal.expiresAt <= Date.now()) {
+    throw failures.credentialInvalid();
+  }
+  return principal;
+}

@@ -1,0 +1,51 @@
+import { errors, jwtVerify, SignJWT } from "jose";
+import type { TokenKey } from "./token-key.ts";
+
+const ISSUER = "slipway";
+const AUDIENCE = "slipway-api";
+const ALGORITHM = "EdDSA";
+
+/** Who a verified token speaks for. */
+export interface VerifiedToken {
+  userId: string;
+  /** Milliseconds since 1970. */
+  expiresAt: number;
+}
+
+/** Verifies bearer tokens of users. Own tokens now; other issuers come as further implementations. */
+export interface UserTokenVerifier {
+  /** @returns undefined for a token that is not valid */
+  verify(token: string): Promise<VerifiedToken | undefined>;
+}
+
+/** Signs a token for a user. What the user may do is not in it: that is read from the ledger. */
+export async function signUserToken(key: TokenKey, userId: string, lifetimeDays: number): Promise<string> {
+  return new SignJWT()
+    .setProtectedHeader({ alg: ALGORITHM, typ: "JWT" })
+    .setIssuer(ISSUER)
+    .setAudience(AUDIENCE)
+    .setSubject(userId)
+    .setIssuedAt()
+    .setExpirationTime(`${lifetimeDays}d`)
+    .sign(key.privateKey);
+}
+
+/** Accepts what {@link signUserToken} made with the same key. */
+export function ownTokenVerifier(key: TokenKey): UserTokenVerifier {
+  return {
+    async verify(token) {
+      try {
+        const { payload } = await jwtVerify(token, key.publicKey, {
+          issuer: ISSUER,
+          audience: AUDIENCE,
+          algorithms: [ALGORITHM],
+          requiredClaims: ["sub", "exp"],
+        });
+        return { userId: payload.sub as string, expiresAt: (payload.exp as number) * 1000 };
+      } catch (error) {
+        if (error instanceof errors.JOSEError) return undefined;
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import { z } from "zod";
+
+const port = z.coerce.number().int().min(0).max(65_535);
+
+const environment = z.object({
+  SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),
+  SLIPWAY_CATALOG_FILE: z.string().min(1),
+  SLIPWAY_TOKEN_KEY_FILE: z.string().min(1),
+  SLIPWAY_DOMAIN_ZONE: z
+    .string()
+    .max(190)
+    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/, "must be a DNS name")
+    .default("apps.localhost"),
+  SLIPWAY_RATE_LIMIT_SCALE: z.coerce.number().positive().default(1),
+  SLIPWAY_TRUSTED_PROXIES: z
+    .string()
+    .default("")
+    .transform((text) =>
+      text
+        .split(",")
+        .map((part) => part.trim())
+        .filter((part) => part !== ""),
+    )
+    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], "must be addresses or CIDRs"))),
+  SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
+  SLIPWAY_LISTEN_ADDRESS: z.union([z.ipv4(), z.ipv6()], "must be an IP address").default("0.0.0.0"),
+  SLIPWAY_PORT: port.default(8080),
+  SLIPWAY_METRICS_PORT: port.default(9090),
+  SLIPWAY_DRAIN_SECONDS: z.coerce.number().min(0).max(300).default(5),
+});
+
+/** Settings of one API server process. */
+export interface Config {
+  ledgerUrl: string;
+  catalogFile: string;
+  tokenKeyFile: string;
+  domainZone: string;
+  rateLimitScale: number;
+  /** Addresses and CIDRs whose X-Forwarded-For is believed. */
+  trustedProxies: string[];
+  logLevel: string;
+  listenAddress: string;
+  port: number;
+  metricsPort: number;
+  /** How long it serves on after SIGTERM, unready, until routers have noticed. */
+  drainSeconds: number;
+}
+
+/** Settings that are missing or wrong; the message has one line for each and no value. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/**
+ * Reads the settings from environment variables; an empty one counts as absent.
+ * @throws ConfigError naming every variable that is missing or wrong
+ */
+export function loadConfig(env: Record<string, string | undefined>): Config {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const parsed = environment.safeParse(given);
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map(
+      (issue) =>
+        `  ${issue.path.join(".")}: ${given[String(issue.path[0])] === undefined ? "is not set" : issue.message}`,
+    );
+    throw new ConfigError(`the environment is not complete:\n${lines.join("\n")}`);
+  }
+  const e = parsed.data;
+  return {
+    ledgerUrl: e.SLIPWAY_LEDGER_URL,
+    catalogFile: e.SLIPWAY_CATALOG_FILE,
+    tokenKeyFile: e.SLIPWAY_TOKEN_KEY_FILE,
+    domainZone: e.SLIPWAY_DOMAIN_ZONE,
+    rateLimitScale: e.SLIPWAY_RATE_LIMIT_SCALE,
+    trustedProxies: e.SLIPWAY_TRUSTED_PROXIES,
+    logLevel: e.SLIPWAY_LOG_LEVEL,
+    listenAddress: e.SLIPWAY_LISTEN_ADDRESS,
+    port: e.SLIPWAY_PORT,
+    metricsPort: e.SLIPWAY_METRICS_PORT,
+    drainSeconds: e.SLIPWAY_DRAIN_SECONDS,
+  };
+}

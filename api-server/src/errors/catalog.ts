@@ -1,0 +1,143 @@
+import { Failure, type FieldError } from "./failure.ts";
+
+/**
+ * Every way in which the API refuses, in the order of refusal. Codes are stable: clients branch on them.
+ * A new failure is one entry here.
+ */
+export const failures = {
+  // 401
+  credentialMissing: () =>
+    new Failure(
+      401,
+      "CREDENTIAL_MISSING",
+      "send an API key in x-api-key, or a bearer token in Authorization",
+    ),
+  credentialInvalid: () => new Failure(401, "CREDENTIAL_INVALID", "the credential is not valid"),
+
+  // 429
+  rateLimitExceeded: (headers: Record<string, string>) =>
+    new Failure(429, "RATE_LIMIT_EXCEEDED", "rate limit exceeded, try again later", { headers }),
+
+  // 403, who may
+  organizationRequired: () =>
+    new Failure(403, "ORGANIZATION_REQUIRED", "x-organization-id is required with a user token"),
+  organizationForbidden: () =>
+    new Failure(403, "ORGANIZATION_FORBIDDEN", "the credential does not belong to this organization"),
+  organizationPermission: (permissions: readonly string[]) =>
+    new Failure(403, "PERMISSION_DENIED", "insufficient organization permission", {
+      extra: { required: permissions.map((permission) => `${permission} on organization:*`) },
+    }),
+  projectPermission: (permission: string, projectId: string) =>
+    new Failure(403, "PERMISSION_DENIED", "insufficient project permission", {
+      extra: { required: [`${permission} on project:${projectId}`] },
+    }),
+
+  // 404, 405
+  routeNotFound: () => new Failure(404, "ROUTE_NOT_FOUND", "there is no such route"),
+  projectNotFound: () => new Failure(404, "PROJECT_NOT_FOUND", "project not found"),
+
+  // 400, 413, 415, 431
+  validation: (errors: readonly FieldError[]) => {
+    const codes = new Set(errors.map((error) => error.code));
+    const [only] = codes;
+    const code = codes.size === 1 && only !== undefined ? only : "VALIDATION_FAILED";
+    const message = errors.map((error) => `${error.field}: ${error.message}`).join("; ");
+    return new Failure(400, code, message, { extra: { errors } });
+  },
+  malformedBody: (reason: string) => new Failure(400, "MALFORMED_BODY", reason),
+  malformedRequest: (reason: string) => new Failure(400, "MALFORMED_REQUEST", reason),
+  bodyTooLarge: (limit: number) =>
+    new Failure(413, "BODY_TOO_LARGE", "the body is too large", { extra: { limit } }),
+  mediaTypeUnsupported: () => new Failure(415, "MEDIA_TYPE_UNSUPPORTED", "send the body as application/json"),
+
+  // 403, what the plan lacks
+  healthcheckNotAvailable: (plan: string) =>
+    new Failure(403, "HEALTHCHECK_NOT_AVAILABLE_FOR_PLAN", `plan ${plan} has no healthcheck`),
+  autoscalingNotAvailable: (plan: string) =>
+    new Failure(403, "AUTOSCALING_NOT_AVAILABLE_FOR_PLAN", `plan ${plan} has no autoscaling`),
+  networkAccessNotAvailable: (plan: string) =>
+    new Failure(
+      403,
+      "NETWORK_ACCESS_NOT_AVAILABLE_FOR_PLAN",
+      `plan ${plan} takes only an open white list (0.0.0.0/0, ::/0) and no black list`,
+    ),
+  customSubdomainNotAvailable: (plan: string) =>
+    new Failure(403, "CUSTOM_SUBDOMAIN_NOT_AVAILABLE_FOR_PLAN", `plan ${plan} has no custom subdomain`),
+
+  // 402
+  organizationBlocked: () =>
+    new Failure(402, "ORGANIZATION_BLOCKED", "the organization is blocked by a pending payment"),
+
+  // 409
+  /** `code` and `limit` come from the plan catalog, for example FREE_PLAN_INSTANCE_LIMIT_REACHED and 2. */
+  planLimitReached: (code: string, limit: number, counts: string) =>
+    new Failure(409, code, `the organization already uses its ${limit} ${counts} on plans of this kind`, {
+      extra: { limit },
+    }),
+  planLimitExceeded: (code: string, limit: number, remaining: number, counts: string) =>
+    new Failure(409, code, `more ${counts} are requested than are left: ${remaining} of ${limit}`, {
+      extra: { limit, remaining },
+    }),
+  domainUnavailable: (hostname: string) =>
+    new Failure(409, "DOMAIN_UNAVAILABLE", `the domain ${hostname} is not available`, {
+      extra: { hostname },
+    }),
+  idempotencyKeyConflict: () =>
+    new Failure(409, "IDEMPOTENCY_KEY_CONFLICT", "this Idempotency-Key was used with a different body"),
+  projectAlreadyDeleted: () => new Failure(409, "PROJECT_ALREADY_DELETED", "the project is already deleted"),
+
+  // 503 and what was not foreseen
+  projectTypeUnavailable: (type: string) =>
+    new Failure(
+      503,
+      "PROJECT_TYPE_UNAVAILABLE",
+      `projects of type ${type} cannot be created on this platform yet`,
+    ),
+  projectFeatureUnavailable: (feature: string) =>
+    new Failure(503, "PROJECT_FEATURE_UNAVAILABLE", `${feature} is not available on this platform yet`),
+  organizationRuntimeUnavailable: () =>
+    new Failure(
+      503,
+      "ORGANIZATION_RUNTIME_UNAVAILABLE",
+      "the organization's runtime is not ready, try again",
+      {
+        headers: { "retry-after": "5" },
+      },
+    ),
+  planCapacityTemporarilyUnavailable: (cause?: unknown) =>
+    new Failure(
+      503,
+      "PLAN_CAPACITY_TEMPORARILY_UNAVAILABLE",
+      "the plan's capacity cannot be told now, try again",
+      {
+        headers: { "retry-after": "5" },
+        cause,
+      },
+    ),
+  domainReleasePending: () =>
+    new Failure(
+      503,
+      "DOMAIN_RELEASE_PENDING",
+      "the project is being deleted and its domain not yet released",
+      {
+        headers: { "retry-after": "5" },
+      },
+    ),
+  clusterUnavailable: (cause?: unknown) =>
+    new Failure(503, "CLUSTER_UNAVAILABLE", "the cluster does not answer, try again", {
+      headers: { "retry-after": "5" },
+      cause,
+    }),
+  ledgerUnavailable: (cause?: unknown) =>
+    new Failure(503, "LEDGER_UNAVAILABLE", "the ledger does not answer, try again", {
+      headers: { "retry-after": "5" },
+      cause,
+    }),
+  catalogUnavailable: () =>
+    new Failure(503, "CATALOG_UNAVAILABLE", "the catalog is not available, try again", {
+      headers: { "retry-after": "5" },
+    }),
+  scheduledJobsUnavailable: () =>
+    new Failure(503, "SCHEDULED_JOBS_UNAVAILABLE", "scheduled jobs are not available on this platform"),
+  internal: (cause?: unknown) => new Failure(500, "INTERNAL_ERROR", "internal error", { cause }),
+} as const;

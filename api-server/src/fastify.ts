@@ -1,0 +1,23 @@
+import type { Principal } from "./auth/principal.ts";
+import type { OperationObservation } from "./metrics.ts";
+import type { ApiProject } from "./projects/api-project.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    operationId?: string;
+    observation?: OperationObservation;
+    audited?: boolean;
+  }
+
+  interface FastifyRequest {
+    /** Who sent it; set by the guard, except for public operations. */
+    principal: Principal | undefined;
+    /** The project of the path; set by the guard of operations with project access. */
+    project: ApiProject | undefined;
+    /** The id of the project that the call created, for the audit log. */
+    writtenProjectId: string | undefined;
+    /** The code of the failure that was answered. */
+    failureCode: string | undefined;
+    readonly operationId: string | undefined;
+  }
+}

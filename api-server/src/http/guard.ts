@@ -1,0 +1,112 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Principal } from "../auth/principal.ts";
+import { failures } from "../errors/catalog.ts";
+import type { Permission } from "../policy/permissions.ts";
+import type { Access, Policy } from "../policy/table.ts";
+import { rateLimitHeaders, scaledLimit } from "../rate-limit/limiter.ts";
+import type { Services } from "../services.ts";
+
+type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
+
+/**
+ * What stands before every handler, in the order of refusal: credential (401), rate (429), permission (403),
+ * existence (404). It runs before the body is read, so nobody without a credential sends one.
+ * Without a promise where the answers are in memory: this is the path of every read.
+ */
+export function guard(operationId: string, policy: Policy, services: Services): Hook {
+  const { access } = policy;
+  const limit = scaledLimit(policy.rateLimit, services.rateLimitScale);
+
+  const countCall = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
+    const { windowSeconds, per } = policy.rateLimit;
+    const who = per === "ip" ? request.ip : (request.principal?.credentialId ?? request.ip);
+    const decision = services.rateLimiter.take(`${operationId} ${who}`, limit, windowSeconds);
+    const apply = (known: Awaited<typeof decision>): void => {
+      const headers = rateLimitHeaders(known, windowSeconds);
+      if (!known.allowed) throw failures.rateLimitExceeded(headers);
+      reply.headers(headers);
+    };
+    return decision instanceof Promise ? decision.then(apply) : apply(decision);
+  };
+
+  const admit = (request: FastifyRequest): void | Promise<void> => {
+    const { principal } = request;
+    if (principal === undefined || access.kind === "public" || access.kind === "credential") return;
+    if (access.kind === "owner") return requireOwner(principal);
+    if (access.kind === "create") return requireAnyCreation(principal, access.byType);
+    return admitToProject(request, principal, access, services);
+  };
+
+  const proceed = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
+    const counted = countCall(request, reply);
+    return counted instanceof Promise ? counted.then(() => admit(request)) : admit(request);
+  };
+
+  const run = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
+    if (access.kind === "public") return proceed(request, reply);
+    const principal = services.authenticator.authenticate(request.headers);
+    if (!(principal instanceof Promise)) {
+      request.principal = principal;
+      return proceed(request, reply);
+    }
+    return principal.then((found) => {
+      request.principal = found;
+      return proceed(request, reply);
+    });
+  };
+
+  return (request, reply, done) => {
+    try {
+      const pending = run(request, reply);
+      if (pending === undefined) done();
+      else pending.then(() => done(), done);
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+}
+
+function requireOwner(principal: Principal): void {
+  if (principal.kind !== "user" || principal.role !== "owner") {
+    throw failures.organizationForbidden();
+  }
+}
+
+/** Which creation it is stands in the body, not yet read: here only who may create nothing at all is refused. */
+function requireAnyCreation(principal: Principal, byType: Readonly<Record<string, Permission>>): void {
+  const permissions = [...new Set(Object.values(byType))];
+  if (!permissions.some((permission) => principal.grants.onOrganization(permission))) {
+    throw failures.organizationPermission(permissions);
+  }
+}
+
+/** Once the body is read: the permission that its type needs. A type nobody knows is left to validation. */
+export function requireCreation(
+  principal: Principal,
+  access: Extract<Access, { kind: "create" }>,
+  type: unknown,
+): void {
+  const permission =
+    typeof type === "string" && Object.hasOwn(access.byType, type) ? access.byType[type] : undefined;
+  if (permission !== undefined && !principal.grants.onOrganization(permission)) {
+    throw failures.organizationPermission([permission]);
+  }
+}
+
+function admitToProject(
+  request: FastifyRequest,
+  principal: Principal,
+  access: Extract<Access, { kind: "project" }>,
+  services: Services,
+): void | Promise<void> {
+  const { id } = request.params as { id: string };
+  if (!principal.grants.onProject(access.permission, id)) {
+    throw failures.projectPermission(access.permission, id);
+  }
+  const settle = (project: typeof request.project): void => {
+    if (project === undefined && access.missing === "refuse") throw failures.projectNotFound();
+    request.project = project;
+  };
+  const found = services.projects.find(principal.organizationId, id);
+  return found instanceof Promise ? found.then(settle) : settle(found);
+}

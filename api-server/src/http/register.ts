@@ -1,0 +1,56 @@
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { policyOf } from "../policy/table.ts";
+import type { Services } from "../services.ts";
+import { guard, requireCreation } from "./guard.ts";
+import type { Answer, AnyRoute, Call } from "./route.ts";
+import { validate } from "./validate.ts";
+
+const JSON_TYPE = "application/json; charset=utf-8";
+
+/**
+ * Puts one operation into the application.
+ * @throws Error for a route without a line in the policy table
+ */
+export function registerRoute(app: FastifyInstance, route: AnyRoute, services: Services): void {
+  const policy = policyOf(route.operationId);
+  if (!policy) throw new Error(`route ${route.method} ${route.path} has no policy: ${route.operationId}`);
+  const { access } = policy;
+  const observation = services.metrics.operation(route.operationId);
+
+  app.route({
+    method: route.method,
+    url: route.path,
+    config: { operationId: route.operationId, observation, audited: policy.audited },
+    ...(route.bodyLimit === undefined ? {} : { bodyLimit: route.bodyLimit }),
+    onRequest: guard(route.operationId, policy, services),
+    handler: (request, reply) => {
+      if (access.kind === "create" && request.principal) {
+        requireCreation(request.principal, access, projectTypeOf(request.body));
+      }
+      const call: Call<unknown, unknown, unknown> = {
+        principal: request.principal,
+        project: request.project,
+        params: route.params ? validate(route.params, request.params, "path") : request.params,
+        query: route.query ? validate(route.query, request.query, "query") : undefined,
+        body: route.body ? validate(route.body, request.body, "body") : request.body,
+        request,
+      };
+      const answer = route.handler(call, services);
+      if (answer instanceof Promise) return answer.then((settled) => send(reply, settled));
+      return send(reply, answer);
+    },
+  });
+}
+
+function send(reply: FastifyReply, answer: Answer): FastifyReply {
+  reply.code(answer.status).header("content-type", JSON_TYPE);
+  if (answer.headers) reply.headers(answer.headers);
+  return reply.send("json" in answer ? answer.json : JSON.stringify(answer.body));
+}
+
+function projectTypeOf(body: unknown): unknown {
+  if (typeof body !== "object" || body === null) return undefined;
+  const { config } = body as { config?: unknown };
+  if (typeof config !== "object" || config === null) return undefined;
+  return (config as { type_project?: unknown }).type_project;
+}

@@ -1,0 +1,63 @@
+import type { FastifyRequest } from "fastify";
+import type { z } from "zod";
+import type { Principal } from "../auth/principal.ts";
+import type { OperationId } from "../policy/table.ts";
+import type { ApiProject } from "../projects/api-project.ts";
+import type { Services } from "../services.ts";
+
+/** What a handler gets: who calls, about what, with which checked input. */
+export interface Call<Params, Query, Body> {
+  /** Undefined for public operations only. */
+  principal: Principal | undefined;
+  /** The project of the path, for operations with project access. */
+  project: ApiProject | undefined;
+  params: Params;
+  query: Query;
+  body: Body;
+  request: FastifyRequest;
+}
+
+/** What a handler answers. `json` is already serialised; otherwise `body` is. */
+export type Answer =
+  | { status: number; body: Record<string, unknown>; headers?: Record<string, string> }
+  | { status: number; json: string; headers?: Record<string, string> };
+
+/**
+ * One operation: its schemas, its documentation and its handler. Who may call it and how often stands in the policy
+ * table under the same operation id.
+ */
+export interface Route<Params = unknown, Query = unknown, Body = unknown> {
+  operationId: OperationId;
+  method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
+  /** With `:name` parameters. */
+  path: `/v1/${string}`;
+  summary: string;
+  description?: string;
+  tags: readonly string[];
+  params?: z.ZodType<Params>;
+  query?: z.ZodType<Query>;
+  /** Checked before the handler. A route whose body needs more than a schema has `documentedBody` instead. */
+  body?: z.ZodType<Body>;
+  /** The schema of a body that the handler checks itself; the OpenAPI document shows it. */
+  documentedBody?: z.ZodType;
+  /** Request headers beside those of authentication, for the OpenAPI document. */
+  headers?: z.ZodObject;
+  /** Success answers by status. */
+  responses: Readonly<Record<number, { description: string; schema: z.ZodType }>>;
+  /** Statuses of refusals beside those that the policy implies. */
+  refusals?: readonly number[];
+  /** Bytes of the largest body. */
+  bodyLimit?: number;
+  handler: (call: Call<Params, Query, Body>, services: Services) => Answer | Promise<Answer>;
+}
+
+/** A route of any input, as the table of routes holds it. */
+// biome-ignore lint/suspicious/noExplicitAny: handlers take their input in contravariant position
+export type AnyRoute = Route<any, any, any>;
+
+/** Types a route's handler by its schemas. */
+export function defineRoute<Params, Query, Body>(
+  route: Route<Params, Query, Body>,
+): Route<Params, Query, Body> {
+  return route;
+}

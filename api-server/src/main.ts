@@ -1,0 +1,82 @@
+import { KubeClient, loadKubeConfig } from "@slipway/kube";
+import { connectLedger } from "@slipway/ledger";
+import { buildApp } from "./app.ts";
+import { LedgerAuditLog } from "./audit-log.ts";
+import { Authenticator, ledgerCredentials } from "./auth/authenticator.ts";
+import { readTokenKey } from "./auth/token-key.ts";
+import { ownTokenVerifier } from "./auth/user-token.ts";
+import { openCatalog } from "./catalog/source.ts";
+import { type Config, ConfigError, loadConfig } from "./config.ts";
+import { createLogger } from "./logger.ts";
+import { ApiMetrics } from "./metrics.ts";
+import { createOpsServer } from "./ops-server.ts";
+import { ProjectStore } from "./projects/store.ts";
+import { MemoryRateLimiter } from "./rate-limit/memory.ts";
+import { shutdownInOrder } from "./shutdown.ts";
+
+/** Starts the process: wires the services, serves, and ends in order on SIGTERM or SIGINT. */
+async function main(config: Config): Promise<void> {
+  const logger = createLogger(config.logLevel);
+  const metrics = new ApiMetrics({ processMetrics: true });
+  const tokenKey = readTokenKey(config.tokenKeyFile);
+  const catalog = await openCatalog(config.catalogFile, logger);
+  const kube = KubeClient.fromConfig(loadKubeConfig());
+  const ledger = connectLedger({
+    url: config.ledgerUrl,
+    applicationName: "slipway-api-server",
+    onIdleError: (error) => logger.warn({ err: error }, "ledger connection lost"),
+  });
+  const projects = new ProjectStore({ client: kube, logger, zone: config.domainZone });
+  const audit = new LedgerAuditLog(ledger, logger, () => metrics.auditLineLost());
+  metrics.watchProjects(() => projects.size);
+
+  const app = buildApp({
+    logger,
+    metrics,
+    authenticator: new Authenticator(ledgerCredentials(ledger), ownTokenVerifier(tokenKey)),
+    rateLimiter: new MemoryRateLimiter(),
+    rateLimitScale: config.rateLimitScale,
+    audit,
+    catalog,
+    projects,
+    kube,
+    ledger,
+    domainZone: config.domainZone,
+    trustedProxies: config.trustedProxies,
+    now: () => new Date(),
+  });
+
+  let draining = false;
+  const ops = createOpsServer({
+    registry: metrics.registry,
+    isReady: () => !draining && projects.hasSynced,
+  });
+  projects.start();
+  ops.listen(config.metricsPort, config.listenAddress);
+  await app.listen({ port: config.port, host: config.listenAddress });
+  logger.info({ port: config.port, metricsPort: config.metricsPort }, "serving");
+
+  shutdownInOrder(logger, {
+    drainMs: config.drainSeconds * 1000,
+    beginDraining: () => {
+      draining = true;
+    },
+    steps: [
+      () => app.close(),
+      () => audit.close(),
+      () => projects.stop(),
+      () => catalog.close(),
+      () => kube.close(),
+      () => ledger.destroy(),
+      () => ops.close(),
+    ],
+  });
+}
+
+try {
+  await main(loadConfig(process.env));
+} catch (error) {
+  const line = error instanceof ConfigError ? error.message : (error as Error).stack;
+  console.error(`slipway api-server: ${line}`);
+  process.exit(1);
+}

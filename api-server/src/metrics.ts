@@ -1,0 +1,74 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Takes the outcome of each call of one operation. */
+export interface OperationObservation {
+  readonly operationId: string;
+  /** @param seconds from the first byte of the request to the last of the answer */
+  observe(status: number, seconds: number): void;
+}
+
+/**
+ * The API server's metrics. Labels are bounded: operation ids of the policy table and status classes.
+ */
+export class ApiMetrics {
+  readonly registry = new Registry();
+  readonly #requests: Counter<"operation" | "class">;
+  readonly #duration: Histogram<"operation">;
+  readonly #auditFailures: Counter;
+
+  constructor(options: { processMetrics: boolean }) {
+    const registers = [this.registry];
+    if (options.processMetrics) collectDefaultMetrics({ register: this.registry });
+    this.#requests = new Counter({
+      name: "slipway_api_requests_total",
+      help: "Requests answered, by operation and status class.",
+      labelNames: ["operation", "class"],
+      registers,
+    });
+    this.#duration = new Histogram({
+      name: "slipway_api_request_duration_seconds",
+      help: "Time to answer, by operation.",
+      labelNames: ["operation"],
+      buckets: BUCKETS,
+      registers,
+    });
+    this.#auditFailures = new Counter({
+      name: "slipway_api_audit_lines_lost_total",
+      help: "Audit lines that could not be written to the ledger.",
+      registers,
+    });
+  }
+
+  /** Binds the labels once, so that a request costs no label look-up by name. */
+  operation(operationId: string): OperationObservation {
+    const classes = ["1xx", "2xx", "3xx", "4xx", "5xx"].map((name) =>
+      this.#requests.labels({ operation: operationId, class: name }),
+    );
+    const duration = this.#duration.labels({ operation: operationId });
+    return {
+      operationId,
+      observe: (status, seconds) => {
+        classes[Math.floor(status / 100) - 1]?.inc();
+        duration.observe(seconds);
+      },
+    };
+  }
+
+  /** How many projects the memory holds, read when scraped. */
+  watchProjects(size: () => number): void {
+    new Gauge({
+      name: "slipway_api_projects",
+      help: "Projects in memory.",
+      registers: [this.registry],
+      collect() {
+        this.set(size());
+      },
+    });
+  }
+
+  auditLineLost(): void {
+    this.#auditFailures.inc();
+  }
+}

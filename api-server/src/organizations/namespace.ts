@@ -1,0 +1,19 @@
+import { annotations, organizationNamespace } from "@slipway/crds";
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+
+/** The live namespace of an organization, or undefined when there is none. */
+export function readNamespace(
+  kube: KubeClient,
+  organizationId: string,
+): Promise<KubernetesObject | undefined> {
+  return kube.getOrUndefined(resources.namespaces, { name: organizationNamespace(organizationId) });
+}
+
+/** Whether projects may be made in it: it is there, stays, and every guard is in place. */
+export function isGuarded(namespace: KubernetesObject | undefined): boolean {
+  return (
+    namespace?.metadata !== undefined &&
+    namespace.metadata.deletionTimestamp === undefined &&
+    namespace.metadata.annotations?.[annotations.guarded] !== undefined
+  );
+}

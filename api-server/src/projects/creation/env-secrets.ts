@@ -1,0 +1,48 @@
+import { createHash } from "node:crypto";
+
+export interface EnvironmentVariable {
+  name: string;
+  value: string;
+}
+
+/** The content of one immutable Secret with environment variables. */
+export interface EnvShard {
+  /** `<project id>-env-<hash of the content>`. */
+  name: string;
+  /** Variables by name, in plain text. */
+  stringData: Record<string, string>;
+}
+
+/** Bytes of names and values in one Secret: below Kubernetes' 1 MiB, and etcd's request limit. */
+const SHARD_BYTES = 900 * 1024;
+
+const HASH_LENGTH = 12;
+
+/**
+ * Spreads variables over as few Secrets as hold them. The order of the variables does not matter: the same set has
+ * the same names, so a retry meets what it made before. No variables, no Secret.
+ */
+export function envShards(projectId: string, variables: readonly EnvironmentVariable[]): EnvShard[] {
+  const sorted = [...variables].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const shards: EnvironmentVariable[][] = [];
+  let room = 0;
+  for (const variable of sorted) {
+    const bytes = Buffer.byteLength(variable.name) + Buffer.byteLength(variable.value);
+    if (bytes > room) {
+      shards.push([]);
+      room = SHARD_BYTES;
+    }
+    shards.at(-1)?.push(variable);
+    room -= bytes;
+  }
+  return shards.map((shard) => ({
+    name: `${projectId}-env-${contentHash(projectId, shard)}`,
+    stringData: Object.fromEntries(shard.map(({ name, value }) => [name, value])),
+  }));
+}
+
+/** The project id goes in, so that the same content of two projects does not show as the same. */
+function contentHash(projectId: string, shard: readonly EnvironmentVariable[]): string {
+  const content = JSON.stringify([projectId, ...shard.map(({ name, value }) => [name, value])]);
+  return createHash("sha256").update(content).digest("hex").slice(0, HASH_LENGTH);
+}

@@ -1,0 +1,112 @@
+import {
+  API_VERSION,
+  type DomainClaim,
+  defaultDomain,
+  labels,
+  MANAGED_BY,
+  organizationNamespace,
+  type Project,
+  type ProjectSpec,
+} from "@slipway/crds";
+import type { KubernetesObject, ObjectMeta } from "@slipway/kube";
+import type { EnvShard } from "./env-secrets.ts";
+import type { PullSecret } from "./pull-secret.ts";
+
+/** The objects that a creation writes. Pure. */
+
+export interface Secret extends KubernetesObject {
+  metadata: ObjectMeta & { name: string; namespace: string };
+  type: string;
+  immutable: true;
+  stringData: Record<string, string>;
+}
+
+/** What names a project in the cluster. */
+export interface Identity {
+  organizationId: string;
+  projectId: string;
+}
+
+function metadataOf(name: string, { organizationId, projectId }: Identity) {
+  return {
+    name,
+    namespace: organizationNamespace(organizationId),
+    labels: {
+      [labels.managedBy]: MANAGED_BY,
+      [labels.organization]: organizationId,
+      [labels.project]: projectId,
+    },
+  };
+}
+
+function secret(name: string, type: string, stringData: Record<string, string>, identity: Identity): Secret {
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: metadataOf(name, identity),
+    type,
+    immutable: true,
+    stringData,
+  };
+}
+
+export const envSecret = (shard: EnvShard, identity: Identity): Secret =>
+  secret(shard.name, "Opaque", shard.stringData, identity);
+
+export const imagePullSecret = (pull: PullSecret, identity: Identity): Secret =>
+  secret(
+    pull.name,
+    "kubernetes.io/dockerconfigjson",
+    { ".dockerconfigjson": pull.dockerConfigJson },
+    identity,
+  );
+
+export function projectObject(spec: ProjectSpec, identity: Identity): Project {
+  return {
+    apiVersion: API_VERSION,
+    kind: "Project",
+    metadata: metadataOf(identity.projectId, identity),
+    spec,
+  };
+}
+
+/** The hostname that a project is born with: public HTTP projects have one. */
+export function firstHostname(project: Project, zone: string): string | undefined {
+  const { type, exposure } = project.spec;
+  return type === "http" && exposure === "public" ? defaultDomain(project, zone) : undefined;
+}
+
+/** The claim of a project that exists (its uid is in it) on its default domain. */
+export function domainClaim(project: Project, hostname: string, organizationId: string): DomainClaim {
+  const { namespace = "", name, uid = "" } = project.metadata;
+  return {
+    apiVersion: API_VERSION,
+    kind: "DomainClaim",
+    metadata: {
+      name: hostname,
+      labels: {
+        [labels.managedBy]: MANAGED_BY,
+        [labels.organization]: organizationId,
+        [labels.project]: name,
+      },
+    },
+    spec: {
+      hostname,
+      organization: organizationId,
+      projectRef: { namespace, name, uid },
+      kind: project.spec.subdomain === undefined ? "default" : "subdomain",
+    },
+  };
+}
+
+/** A Secret of a project goes with it. */
+export function ownedBy(project: Project) {
+  const { name, uid } = project.metadata;
+  return {
+    metadata: {
+      ownerReferences: [
+        { apiVersion: API_VERSION, kind: "Project", name, uid, controller: false, blockOwnerDeletion: false },
+      ],
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { RateLimit } from "../policy/table.ts";
+
+export interface Decision {
+  allowed: boolean;
+  limit: number;
+  /** Calls left in the window. */
+  remaining: number;
+  /** Seconds until the window ends, rounded up. */
+  resetSeconds: number;
+}
+
+/**
+ * Counts calls. The memory limiter answers at once; one that is shared by replicas answers with a promise.
+ * `bucket` names who and what is counted.
+ */
+export interface RateLimiter {
+  take(bucket: string, limit: number, windowSeconds: number): Decision | Promise<Decision>;
+}
+
+/** The limit after `SLIPWAY_RATE_LIMIT_SCALE`: rounded up, at least 1. */
+export function scaledLimit(rateLimit: RateLimit, scale: number): number {
+  return Math.max(1, Math.ceil(rateLimit.limit * scale));
+}
+
+/** `RateLimit` fields of draft-ietf-httpapi-ratelimit-headers, with `Retry-After` on a refusal. */
+export function rateLimitHeaders(decision: Decision, windowSeconds: number): Record<string, string> {
+  const headers: Record<string, string> = {
+    "ratelimit-policy": `"default";q=${decision.limit};w=${windowSeconds}`,
+    ratelimit: `"default";r=${decision.remaining};t=${decision.resetSeconds}`,
+  };
+  if (!decision.allowed) headers["retry-after"] = String(decision.resetSeconds);
+  return headers;
+}

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { rateLimitHeaders, scaledLimit } from "./limiter.ts";
+import { MemoryRateLimiter } from "./memory.ts";
+
+describe("MemoryRateLimiter", () => {
+  it("allows the limit, refuses the next, and allows again when the window has ended", () => {
+    let now = 0;
+    const limiter = new MemoryRateLimiter(() => now);
+    for (let left = 9; left >= 0; left -= 1) {
+      expect(limiter.take("a", 10, 60)).toMatchObject({ allowed: true, remaining: left });
+    }
+    now = 59_001;
+    expect(limiter.take("a", 10, 60)).toMatchObject({ allowed: false, remaining: 0, resetSeconds: 1 });
+    now = 60_000;
+    expect(limiter.take("a", 10, 60)).toMatchObject({ allowed: true, remaining: 9 });
+  });
+
+  it("counts each bucket on its own", () => {
+    const limiter = new MemoryRateLimiter(() => 0);
+    expect(limiter.take("a", 1, 60).allowed).toBe(true);
+    expect(limiter.take("b", 1, 60).allowed).toBe(true);
+    expect(limiter.take("a", 1, 60).allowed).toBe(false);
+  });
+});
+
+describe("limits", () => {
+  it.each([
+    [10, 1, 10],
+    [10, 0.25, 3],
+    [5, 0.001, 1],
+    [100, 1000, 100_000],
+  ])("of %i scaled by %d are %i", (limit, scale, expected) => {
+    expect(scaledLimit({ limit, windowSeconds: 60, per: "ip" }, scale)).toBe(expected);
+  });
+
+  it("are told in headers, with Retry-After on a refusal only", () => {
+    const decision = { allowed: true, limit: 10, remaining: 4, resetSeconds: 31 };
+    expect(rateLimitHeaders(decision, 60)).toEqual({
+      "ratelimit-policy": '"default";q=10;w=60',
+      ratelimit: '"default";r=4;t=31',
+    });
+    expect(rateLimitHeaders({ ...decision, allowed: false }, 60)["retry-after"]).toBe("31");
+  });
+});

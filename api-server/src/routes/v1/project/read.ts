@@ -1,0 +1,13 @@
+import { defineRoute } from "../../../http/route.ts";
+import type { ApiProject } from "../../../projects/api-project.ts";
+import { projectSchema, success } from "./schemas.ts";
+
+export const read = defineRoute({
+  operationId: "readProject",
+  method: "GET",
+  path: "/v1/project/:id",
+  summary: "Read a project",
+  tags: ["Projects"],
+  responses: { 200: { description: "The project.", schema: success({ data: projectSchema }) } },
+  handler: ({ project }) => ({ status: 200, json: (project as ApiProject).json }),
+});

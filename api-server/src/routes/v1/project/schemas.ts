@@ -1,0 +1,81 @@
+import { projectPhases, projectTypes } from "@slipway/crds";
+import { z } from "zod";
+
+/** Schemas of answers, for the OpenAPI document and the tests. */
+
+/** The success envelope around the given members. */
+export function success<Shape extends z.ZodRawShape>(members: Shape) {
+  return z.object({ status: z.literal("success"), ...members });
+}
+
+/** A success that only says so. */
+export const messageOnly = success({ message: z.string() });
+
+export const pagination = z.object({
+  page: z.int().min(1),
+  limit: z.int().min(1),
+  total: z.int().min(0),
+  pages: z.int().min(0),
+});
+
+const managedService = z.object({ profile: z.enum(["key_value", "cache", "queue"]) });
+
+export const projectItemSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  type_project: z.enum(projectTypes),
+  plan: z.string(),
+  status: z.enum(projectPhases),
+  managed_service: managedService.optional(),
+});
+
+const networkAccessItem = z.object({ cidr: z.string(), description: z.string().optional() });
+
+export const projectSchema = projectItemSchema.extend({
+  description: z.string(),
+  domain: z.string().describe("Default domain; absent for private projects.").optional(),
+  exposure: z.enum(["public", "private"]).optional(),
+  instances: z.int(),
+  storage: z.object({ persistent: z.boolean(), capacity: z.number().describe("GB") }),
+  payment_mode: z.enum(["hourly", "monthly", "yearly", "per_minute"]),
+  port: z.int().optional(),
+  additional_info: z.object({
+    current_instances: z.int(),
+    max_cpu: z.string(),
+    max_memory: z.string(),
+  }),
+  image: z.object({ url: z.string(), is_public: z.boolean() }).optional(),
+  custom_domains: z.array(z.string()).optional(),
+  network_access: z
+    .object({
+      ingress_white_list: z.array(networkAccessItem),
+      ingress_black_list: z.array(networkAccessItem),
+    })
+    .optional(),
+  last_deployment: z
+    .object({
+      id: z.string(),
+      status: z.string(),
+      created_at: z.string(),
+      finished_at: z.string().optional(),
+      message: z.string().optional(),
+    })
+    .optional(),
+  created_at: z.string(),
+  updated_at: z.string(),
+});
+
+/** The failure envelope. */
+export const failureSchema = z
+  .object({
+    status: z.literal("failed"),
+    message: z.string(),
+    code: z.string().describe("Stable and machine-readable; prefer it over message."),
+    errors: z
+      .array(z.object({ field: z.string(), message: z.string(), code: z.string().optional() }))
+      .describe("Every broken rule of a request.")
+      .optional(),
+    limit: z.number().optional(),
+    remaining: z.number().optional(),
+  })
+  .loose();
