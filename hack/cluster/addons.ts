@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { root } from "../lib/paths.ts";
 import { applyManifests, type Kubectl } from "./kubectl.ts";
 
-/** Manifests under hack/cluster/addons, in the order in which they are applied. */
-export const addonManifests = ["netpol", "coredns", "local-path", "traefik", "metrics-server"] as const;
+/** Names of the manifests under hack/cluster/addons. */
+export type AddonManifest = "netpol" | "coredns" | "local-path" | "traefik" | "metrics-server";
 
 /** Workloads that have to be up before the cluster is called ready, as namespace and name of a Deployment. */
 const deployments = [
@@ -26,14 +26,15 @@ export function fillIn(manifest: string, values: Record<string, string>): string
   });
 }
 
-/** Applies the addons' manifests. */
+/** Applies addons' manifests. */
 export async function applyAddons(
   kubectl: Kubectl,
+  names: AddonManifest[],
   values: Record<string, string>,
   log: string,
 ): Promise<void> {
   const manifests: string[] = [];
-  for (const name of addonManifests) {
+  for (const name of names) {
     const text = await readFile(join(root, "hack/cluster/addons", `${name}.yaml`), "utf8");
     manifests.push(fillIn(text, values));
   }

@@ -193,3 +193,22 @@ export function nodeAgents(binaries: Binaries, pki: Pki): Daemon[] {
   };
   return [kubelet, proxy];
 }
+
+/** The NetworkPolicy enforcer. It starts before the kubelet does, so that no pod runs without its policies. */
+export function netpol(binaries: Binaries, pki: Pki): Daemon {
+  return {
+    name: "netpol",
+    argv: [
+      binaries.netpol,
+      ...flags({
+        kubeconfig: pki.kubeconfigs.netpol,
+        "pod-cidr": addresses.podCidr,
+        "node-ip": addresses.node,
+        bridge: addresses.bridge,
+        health: "127.0.0.1:10290",
+      }),
+    ],
+    reads: [pki.kubeconfigs.netpol],
+    healthy: () => answers("http://127.0.0.1:10290/healthz"),
+  };
+}

@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { stringify } from "yaml";
 import { aptPackages, buildImage, importImage, type Registry } from "../images/index.ts";
 import { sampleJob } from "../images/samples.ts";
 import { writeFileAtomic } from "../lib/env-file.ts";
@@ -16,18 +16,16 @@ import {
   type Binaries,
   containerd,
   controlPlane,
+  netpol,
   nodeAgents,
   paths,
   registry,
-  resolvConf,
 } from "./components.ts";
-import { cniConfig, containerdConfig, registryConfig, registryHosts } from "./containerd.ts";
-import { auditPolicy } from "./control-plane.ts";
+import { renderContainerd, writeConfigs } from "./configs.ts";
 import { type Kubectl, kubectlFor } from "./kubectl.ts";
 import { ensureNetwork } from "./network.ts";
-import { kubeletConfig, proxyConfig } from "./node-config.ts";
 import { clusterPackages, ensurePackages } from "./packages.ts";
-import { ensurePki, type Pki } from "./pki.ts";
+import { ensurePki } from "./pki.ts";
 import { type Daemon, ensureDaemon } from "./processes.ts";
 
 export interface EmbeddedOptions {
@@ -40,7 +38,7 @@ const needed: BinaryName[] = [
   "kubernetes",
   "helm",
   "registry",
-  //NETPOL "netpol",
+  "netpol",
   "pause",
   "coredns",
   "local-path",
@@ -60,14 +58,11 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   await mkdir(runDir, { recursive: true, mode: 0o755 });
   await claimMachine();
 
-  await step(
-    "Debian packages",
-    async () => {
-      const added = await ensurePackages([...new Set([...clusterPackages, ...aptPackages])], log);
-      say(added.length ? `installed ${added.join(" ")}` : "all there");
-    },
-    log,
-  );
+  const install = async () => {
+    const added = await ensurePackages([...new Set([...clusterPackages, ...aptPackages])], log);
+    say(added.length ? `installed ${added.join(" ")}` : "all there");
+  };
+  await step("Debian packages", install, log);
   const binaries = await step("cluster binaries", ensureBinaries);
   const pki = await step("certificates", ensurePki, log);
   await step("network", ensureNetwork, log);
@@ -77,29 +72,26 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   // A changed pause image changes the configuration, and so restarts the runtime; its containers go on.
   await writeFile(paths.containerdConfig, renderContainerd(images.IMAGE_PAUSE));
   await step("control plane", () => ensureDaemons([containerd(), ...controlPlane(binaries, pki)]));
-  await step("node", () => ensureDaemons(nodeAgents(binaries, pki)));
-
   const kubectl = kubectlFor([binaries.kubernetes, "kubectl"], adminKubeconfig);
-  await step(
-    "cluster services",
-    async () => {
-      await applyAddons(
-        kubectl,
-        {
-          ...images,
-          CLUSTER_DOMAIN: addresses.clusterDomain,
-          DNS_ADDRESS: addresses.dns,
-          VOLUMES: paths.volumes,
-          API_PORT: String(options.apiPort),
-          INGRESS_PORT: String(options.ingressPort),
-        },
-        log,
-      );
-      await waitForNode(kubectl);
-      await waitForAddons(kubectl, log);
-    },
-    log,
-  );
+  await step("network policies", async () => {
+    await applyAddons(kubectl, ["netpol"], {}, log);
+    await ensureDaemons([netpol(binaries, pki)]);
+  });
+  await step("node", () => ensureDaemons(nodeAgents(binaries, pki)));
+  const values = {
+    ...images,
+    CLUSTER_DOMAIN: addresses.clusterDomain,
+    DNS_ADDRESS: addresses.dns,
+    VOLUMES: paths.volumes,
+    API_PORT: String(options.apiPort),
+    INGRESS_PORT: String(options.ingressPort),
+  };
+  const services = async () => {
+    await applyAddons(kubectl, ["coredns", "local-path", "traefik", "metrics-server"], values, log);
+    await waitForNode(kubectl);
+    await waitForAddons(kubectl, log);
+  };
+  await step("cluster services", services, log);
   const host: Registry = { host: `127.0.0.1:${ports.registry}`, caFile: pki.authority.cert };
   return {
     kind: "embedded",
@@ -113,9 +105,18 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
     },
     apiUrl: `http://127.0.0.1:${options.apiPort}`,
     ingressUrl: `http://127.0.0.1:${options.ingressPort}`,
-    deniedCidrs: [addresses.podCidr, addresses.serviceCidr, "169.254.0.0/16"],
+    deniedCidrs: [addresses.podCidr, addresses.serviceCidr, "169.254.0.0/16", ...machineAddresses()],
     podsReachable: true,
   };
+}
+
+/** This machine's own IPv4 addresses, behind which its other services listen, as CIDRs. */
+function machineAddresses(): string[] {
+  const all = Object.entries(networkInterfaces()).filter(([name]) => name !== addresses.bridge);
+  const own = all
+    .flatMap(([, list]) => list ?? [])
+    .filter((entry) => entry.family === "IPv4" && !entry.internal);
+  return [...new Set(own.map((entry) => `${entry.address}/32`))].sort();
 }
 
 /** One embedded cluster a machine: the first checkout that brings one up owns it until `hack/down.sh`. */
@@ -137,7 +138,7 @@ async function ensureBinaries(): Promise<Binaries & { helm: string }> {
   return {
     kubernetes: await ensureBinary("kubernetes"),
     registry: await ensureBinary("registry"),
-    netpol: "", //NETPOL
+    netpol: await ensureBinary("netpol"),
     helm: await ensureBinary("helm"),
   };
 }
@@ -147,43 +148,6 @@ async function ensureDaemons(daemons: Daemon[]): Promise<void> {
     const did = await ensureDaemon(daemon);
     say(`${daemon.name} ${did === "kept" ? "runs" : did}`);
   }
-}
-
-function renderContainerd(sandboxImage: string): string {
-  return containerdConfig({
-    root: paths.containerd,
-    state: join(runDir, "containerd"),
-    socket: paths.containerdSocket,
-    cniConfDir: paths.cniConfDir,
-    registryConfigDir: paths.registryConfigDir,
-    sandboxImage,
-  });
-}
-
-async function writeConfigs(pki: Pki): Promise<void> {
-  const authority = pki.authority.cert;
-  const hosts = join(paths.registryConfigDir, registryHost);
-  for (const dir of [paths.cniConfDir, hosts, paths.volumes, paths.podLogs, paths.registry]) {
-    await mkdir(dir, { recursive: true });
-  }
-  await mkdir(paths.etcd, { recursive: true, mode: 0o700 });
-  await writeFile(join(paths.cniConfDir, "10-slipway.conflist"), cniConfig(join(runDir, "ipam")));
-  await writeFile(join(hosts, "hosts.toml"), registryHosts(authority));
-  await writeFile(paths.registryConfig, registryConfig(paths.registry, pki.registry.cert, pki.registry.key));
-  await writeFile(paths.auditPolicy, stringify(auditPolicy));
-  await writeFile(paths.proxyConfig, proxyConfig(pki.kubeconfigs.proxy));
-  const kubelet = {
-    authority,
-    server: pki.kubelet,
-    containerdSocket: paths.containerdSocket,
-    resolvConf,
-    podLogsDir: paths.podLogs,
-  };
-  await writeFile(paths.kubeletConfig, kubeletConfig(kubelet));
-  // The first start of the runtime, without which no image can be imported, names no pause image yet.
-  const current = await readFile(paths.containerdConfig, "utf8").catch(() => "");
-  if (current === "")
-    await writeFile(paths.containerdConfig, renderContainerd("slipway.local/slipway/pause:none"));
 }
 
 /** Builds the cluster's own images and brings them into the runtime; answers their references by placeholder. */

@@ -1,0 +1,49 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { runDir } from "../lib/paths.ts";
+import { registryHost } from "./addresses.ts";
+import { paths, resolvConf } from "./components.ts";
+import { cniConfig, containerdConfig, registryConfig, registryHosts } from "./containerd.ts";
+import { auditPolicy } from "./control-plane.ts";
+import { kubeletConfig, proxyConfig } from "./node-config.ts";
+import type { Pki } from "./pki.ts";
+
+/** containerd's configuration with the machine's paths. */
+export function renderContainerd(sandboxImage: string): string {
+  return containerdConfig({
+    root: paths.containerd,
+    state: join(runDir, "containerd"),
+    socket: paths.containerdSocket,
+    cniConfDir: paths.cniConfDir,
+    registryConfigDir: paths.registryConfigDir,
+    sandboxImage,
+  });
+}
+
+/** Writes the configuration files that the cluster's components read. */
+export async function writeConfigs(pki: Pki): Promise<void> {
+  const authority = pki.authority.cert;
+  const hosts = join(paths.registryConfigDir, registryHost);
+  for (const dir of [paths.cniConfDir, hosts, paths.volumes, paths.podLogs, paths.registry]) {
+    await mkdir(dir, { recursive: true });
+  }
+  await mkdir(paths.etcd, { recursive: true, mode: 0o700 });
+  await writeFile(join(paths.cniConfDir, "10-slipway.conflist"), cniConfig(join(runDir, "ipam")));
+  await writeFile(join(hosts, "hosts.toml"), registryHosts(authority));
+  await writeFile(paths.registryConfig, registryConfig(paths.registry, pki.registry.cert, pki.registry.key));
+  await writeFile(paths.auditPolicy, stringify(auditPolicy));
+  await writeFile(paths.proxyConfig, proxyConfig(pki.kubeconfigs.proxy));
+  const kubelet = {
+    authority,
+    server: pki.kubelet,
+    containerdSocket: paths.containerdSocket,
+    resolvConf,
+    podLogsDir: paths.podLogs,
+  };
+  await writeFile(paths.kubeletConfig, kubeletConfig(kubelet));
+  // The first start of the runtime, without which no image can be imported, names no pause image yet.
+  const current = await readFile(paths.containerdConfig, "utf8").catch(() => "");
+  if (current === "")
+    await writeFile(paths.containerdConfig, renderContainerd("slipway.local/slipway/pause:none"));
+}
