@@ -44,7 +44,6 @@ const environment = z.object({
   SLIPWAY_INGRESS_NAMESPACE: dnsLabel.default("slipway-ingress"),
   SLIPWAY_INGRESS_ANNOTATIONS: annotations.default({}),
   SLIPWAY_INGRESS_PROBE_URL: z.url({ protocol: /^https?$/ }).optional(),
-  SLIPWAY_STORAGE_CLASS: dnsName.optional(),
   SLIPWAY_DNS_NAMESPACE: dnsLabel.default("kube-system"),
   SLIPWAY_EGRESS_DENIED_CIDRS: cidrList,
   SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
@@ -70,8 +69,6 @@ export interface Config {
     /** Address of the ingress inside the cluster; without one a route counts as ready once it is written. */
     probeUrl?: string;
   };
-  /** StorageClass of projects' volumes; the cluster's default without one. */
-  storageClass?: string;
   dnsNamespace: string;
   egressDeniedCidrs: string[];
   logLevel: string;
@@ -111,7 +108,6 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
       annotations: e.SLIPWAY_INGRESS_ANNOTATIONS,
       probeUrl: e.SLIPWAY_INGRESS_PROBE_URL,
     },
-    storageClass: e.SLIPWAY_STORAGE_CLASS,
     dnsNamespace: e.SLIPWAY_DNS_NAMESPACE,
     egressDeniedCidrs: e.SLIPWAY_EGRESS_DENIED_CIDRS,
     logLevel: e.SLIPWAY_LOG_LEVEL,

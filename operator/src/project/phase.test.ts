@@ -55,6 +55,8 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     ["Progressing=True/ContainerCrashing", "RolloutFailed=True/DeadlineExceeded"],
     "failed",
   ],
+  ["a new project whose name is taken has failed", fresh, ["Ready=False/ChildConflict"], "failed"],
+  ["a live project that the apiserver refuses to change fails", live, ["Ready=False/ApiRefused"], "failing"],
   [
     "a project that waits for room on a node is being created",
     fresh,

@@ -28,6 +28,9 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
   if (accepted?.status === "False" && !AWAITED.has(accepted.reason)) {
     return served ? "failing" : "failed";
   }
+  if (BROKEN.has(find("Ready")?.reason ?? "")) {
+    return served ? "failing" : "failed";
+  }
   if (paused) {
     // Instances that are ending may still answer.
     return progress === "Pausing" ? "deploying" : "stopped";
@@ -52,6 +55,9 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
 
 /** Reasons that something else has to come first, not that the project is wrong. */
 const AWAITED: ReadonlySet<string> = new Set(["SecretNotFound", "NamespaceNotGuarded", "DomainPending"]);
+
+/** Reasons of `Ready` when the project's objects could not be made. */
+const BROKEN: ReadonlySet<string> = new Set(["ApiRefused", "ChildConflict", "InternalError"]);
 
 /** Reasons of a rollout that does not move because of a fault of the application or its image. */
 const FAULTS: ReadonlySet<string> = new Set([

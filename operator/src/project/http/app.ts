@@ -1,6 +1,6 @@
 /** What the children of an HTTP project are made from: its spec, resolved against the plan catalog and the platform. */
 
-import type { OwnerReference } from "@slipway/kube";
+import { labels, MANAGED_BY } from "@slipway/crds";
 
 /** CPU, memory and ephemeral storage as Kubernetes quantities. */
 export interface ResourceList {
@@ -15,7 +15,6 @@ export interface HttpApp {
   id: string;
   namespace: string;
   organizationId: string;
-  owner: OwnerReference;
   image: string;
   /** Name of a `kubernetes.io/dockerconfigjson` Secret of the same namespace. */
   pullSecret?: string;
@@ -44,24 +43,22 @@ export interface HttpRoute {
   ingressNamespace: string;
 }
 
-/** The label that ties a child, pods included, to its project. */
-export const PROJECT_LABEL = "slipway.dev/project";
-
-/** Labels of every child. */
+/** Labels of every child, pods included. */
 export function childLabels(app: Pick<HttpApp, "id" | "organizationId">): Record<string, string> {
   return {
-    "app.kubernetes.io/managed-by": "slipway",
-    "slipway.dev/organization": app.organizationId,
-    [PROJECT_LABEL]: app.id,
+    [labels.managedBy]: MANAGED_BY,
+    [labels.organization]: app.organizationId,
+    [labels.type]: "http",
+    [labels.project]: app.id,
   };
 }
 
-/** Metadata of a child: named after the project, owned by it. */
+/** What selects the instances of a project. It can never change: a Deployment's selector is immutable. */
+export function instanceSelector(app: Pick<HttpApp, "id">) {
+  return { matchLabels: { [labels.project]: app.id } };
+}
+
+/** Metadata of a child: named after the project. The applier adds the owner reference. */
 export function childMetadata(app: HttpApp) {
-  return {
-    name: app.id,
-    namespace: app.namespace,
-    labels: childLabels(app),
-    ownerReferences: [app.owner],
-  };
+  return { name: app.id, namespace: app.namespace, labels: childLabels(app) };
 }

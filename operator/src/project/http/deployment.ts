@@ -1,5 +1,5 @@
 import type { DesiredObject } from "../../desired.ts";
-import { childLabels, childMetadata, type HttpApp, PROJECT_LABEL } from "./app.ts";
+import { childLabels, childMetadata, type HttpApp, instanceSelector } from "./app.ts";
 
 /** Seconds between the end of routing to an instance and its SIGTERM: ingress controllers notice late. */
 const DRAIN_SECONDS = 5;
@@ -23,7 +23,7 @@ export function deployment(app: HttpApp): DesiredObject {
       replicas: app.replicas,
       revisionHistoryLimit: 3,
       progressDeadlineSeconds: PROGRESS_DEADLINE_SECONDS,
-      selector: { matchLabels: { [PROJECT_LABEL]: app.id } },
+      selector: instanceSelector(app),
       // Two versions must never write one volume at the same time, so a persistent project stops before it starts anew.
       strategy: app.volume
         ? { type: "Recreate" }
@@ -91,7 +91,7 @@ function container(app: HttpApp) {
 
 /** Instances spread over nodes where there are several, except those that share one volume: it attaches to one node. */
 function placement(app: HttpApp) {
-  const labelSelector = { matchLabels: { [PROJECT_LABEL]: app.id } };
+  const labelSelector = instanceSelector(app);
   if (app.volume) {
     const term = { labelSelector, topologyKey: "kubernetes.io/hostname" };
     return { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } };

@@ -1,5 +1,5 @@
 import type { DesiredObject } from "../../desired.ts";
-import { childMetadata, type HttpApp, PROJECT_LABEL } from "./app.ts";
+import { childMetadata, type HttpApp, instanceSelector } from "./app.ts";
 
 /**
  * Opens a public project's port to the ingress controller. The organization's namespace denies everything else but its
@@ -14,7 +14,7 @@ export function networkPolicy(app: HttpApp): DesiredObject | undefined {
     kind: "NetworkPolicy",
     metadata: childMetadata(app),
     spec: {
-      podSelector: { matchLabels: { [PROJECT_LABEL]: app.id } },
+      podSelector: instanceSelector(app),
       policyTypes: ["Ingress"],
       ingress: [
         {

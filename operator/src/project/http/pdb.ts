@@ -1,5 +1,5 @@
 import type { DesiredObject } from "../../desired.ts";
-import { childMetadata, type HttpApp, PROJECT_LABEL } from "./app.ts";
+import { childMetadata, type HttpApp, instanceSelector } from "./app.ts";
 
 /** Keeps a drained node from stopping every instance at once; for one instance it would only block the drain. */
 export function podDisruptionBudget(app: HttpApp): DesiredObject | undefined {
@@ -12,7 +12,7 @@ export function podDisruptionBudget(app: HttpApp): DesiredObject | undefined {
     metadata: childMetadata(app),
     spec: {
       maxUnavailable: 1,
-      selector: { matchLabels: { [PROJECT_LABEL]: app.id } },
+      selector: instanceSelector(app),
     },
   };
 }

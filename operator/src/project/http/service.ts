@@ -1,5 +1,5 @@
 import type { DesiredObject } from "../../desired.ts";
-import { childMetadata, type HttpApp, PROJECT_LABEL } from "./app.ts";
+import { childMetadata, type HttpApp, instanceSelector } from "./app.ts";
 
 /** The address of an HTTP project inside its organization: port 80, whatever port the application listens on. */
 export function service(app: HttpApp): DesiredObject {
@@ -9,7 +9,7 @@ export function service(app: HttpApp): DesiredObject {
     metadata: childMetadata(app),
     spec: {
       type: "ClusterIP",
-      selector: { [PROJECT_LABEL]: app.id },
+      selector: instanceSelector(app).matchLabels,
       ports: [{ name: "http", port: 80, targetPort: "http", protocol: "TCP" }],
     },
   };

@@ -1,0 +1,82 @@
+/** From a Project to what its children are made from. Pure. */
+
+import { type Catalog, defaultDomain, type Project } from "@slipway/crds";
+import type { Accepted } from "../accept.ts";
+import type { HttpApp, HttpRoute } from "./app.ts";
+
+/** What of the platform matters to a project's children. */
+export interface HttpPlatform {
+  domainZone: string;
+  ingress: { className: string; namespace: string; annotations: Readonly<Record<string, string>> };
+}
+
+/** Reserved for one instance; what it may use is its storage, which is sold. */
+const EPHEMERAL_REQUEST = "32Mi";
+
+/** The hostname that a project asks for; none for a private one. */
+export function wantedHost(project: Project, zone: string): string | undefined {
+  const isPublic = project.spec.type === "http" && project.spec.exposure === "public";
+  return isPublic ? defaultDomain(project, zone) : undefined;
+}
+
+/**
+ * @param host the hostname that is claimed for the project; without one it gets no route
+ * @param liveReplicas instances that the Deployment has now: the autoscaler's number is kept
+ */
+export function toHttpApp(
+  project: Project,
+  { organizationId, plan }: Accepted,
+  from: { catalog: Catalog; platform: HttpPlatform; host?: string; liveReplicas?: number },
+): HttpApp {
+  const { metadata, spec } = project;
+  const { catalog, platform, host, liveReplicas } = from;
+  const instances = spec.instances ?? 1;
+  const autoscaling = spec.autoscaling?.enabled
+    ? {
+        min: instances,
+        max: spec.autoscaling.maxInstances,
+        cpuPercent: spec.autoscaling.cpuTargetPercentage,
+        memoryPercent: spec.autoscaling.memoryTargetPercentage,
+      }
+    : undefined;
+  const storage = spec.storage;
+  const volume = storage?.persistent
+    ? {
+        capacityGb: storage.capacity,
+        mountPath: storage.dirPathToPersist ?? "/data",
+        storageClass: catalog.storagePlans.find(({ persistent }) => persistent)?.storageClass,
+      }
+    : undefined;
+  const { requests, limits } = plan.resources;
+  return {
+    id: metadata.name,
+    namespace: metadata.namespace ?? "",
+    organizationId,
+    image: spec.image?.url ?? "",
+    pullSecret: spec.image?.pullSecretRef?.name,
+    port: spec.port ?? 8080,
+    envSecrets: (spec.envsFrom ?? []).map(({ name }) => name),
+    replicas: spec.paused
+      ? 0
+      : autoscaling
+        ? Math.min(Math.max(liveReplicas ?? 0, autoscaling.min), autoscaling.max)
+        : instances,
+    autoscaling,
+    resources: {
+      requests: { ...requests, "ephemeral-storage": EPHEMERAL_REQUEST },
+      limits: { ...limits, "ephemeral-storage": `${volume ? 1 : (storage?.capacity ?? 1)}Gi` },
+    },
+    volume,
+    healthcheckPath: spec.healthcheck?.enabled ? spec.healthcheck.path : undefined,
+    route: host === undefined ? undefined : routeOf(host, platform),
+  };
+}
+
+function routeOf(host: string, { ingress }: HttpPlatform): HttpRoute {
+  return {
+    host,
+    ingressClass: ingress.className,
+    annotations: ingress.annotations,
+    ingressNamespace: ingress.namespace,
+  };
+}
