@@ -1,0 +1,98 @@
+import { mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CommandError, run } from "../lib/exec.ts";
+import { contentHash } from "../lib/hash.ts";
+import type { Layer } from "./build.ts";
+import { packTar } from "./files.ts";
+
+export interface DebianRoot {
+  name: string;
+  /** Packages by name; their dependencies come along. */
+  packages: string[];
+  /** Dependencies to leave out: what only a package's installation scripts need. */
+  without?: RegExp;
+  /** Completes the unpacked root. */
+  finish?: (root: string) => Promise<void>;
+  /** Stands for `finish` in the layer's key: change it when `finish` changes. */
+  revision: string;
+}
+
+const unneeded = ["doc", "man", "info", "lintian", "locale", "bash-completion", "bug", "perl5", "perl"];
+
+/**
+ * A layer with Debian packages of the release and from the sources that this machine itself uses, unpacked without
+ * running their scripts (a few seconds, no chroot). Its key holds package names, not versions: newer packages come in
+ * when the recipe's revision changes or the image cache is removed.
+ */
+export function debianLayer(recipe: DebianRoot): Layer {
+  return {
+    name: recipe.name,
+    key: async () =>
+      contentHash([
+        "debian",
+        recipe.revision,
+        ...recipe.packages,
+        String(recipe.without),
+        (await release()).trim(),
+      ]),
+    write: async (tar, scratch) => {
+      const root = join(scratch, "root");
+      await unpack(recipe, root, join(scratch, "debs"));
+      for (const folder of unneeded)
+        await rm(join(root, "usr/share", folder), { recursive: true, force: true });
+      await recipe.finish?.(root);
+      await packTar(root, tar);
+    },
+  };
+}
+
+/** Release and architecture, as in `bookworm amd64`. */
+async function release(): Promise<string> {
+  const codename = await run("sh", ["-c", '. /etc/os-release; echo "$VERSION_CODENAME"']);
+  return `${codename.trim()} ${await run("dpkg", ["--print-architecture"])}`;
+}
+
+async function unpack(recipe: DebianRoot, root: string, debs: string): Promise<void> {
+  await mkdir(debs, { recursive: true });
+  for (const folder of ["bin", "sbin", "lib", "lib64"]) {
+    await mkdir(join(root, "usr", folder), { recursive: true });
+    await symlink(`usr/${folder}`, join(root, folder));
+  }
+  const wanted = (await closure(recipe.packages, debs)).filter((name) => !recipe.without?.test(name));
+  await download(wanted, debs);
+  for (const file of (await readdir(debs)).filter((name) => name.endsWith(".deb")).sort()) {
+    // Packages of a release before the merged /usr also carry /lib and /bin, which are links here.
+    const script = 'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2"';
+    await run("bash", ["-c", script, "unpack", join(debs, file), root]);
+  }
+}
+
+/** Names of the packages that an empty system would need to install `packages`. */
+async function closure(packages: string[], scratch: string): Promise<string[]> {
+  const status = join(scratch, "status");
+  await writeFile(status, "");
+  const empty = ["-o", `Dir::State::status=${status}`, "-o", "Debug::NoLocking=1"];
+  const plan = await run("apt-get", ["-s", ...empty, "--no-install-recommends", "install", ...packages]);
+  return [...plan.matchAll(/^Inst (\S+)/gm)].flatMap((match) => match[1] ?? []);
+}
+
+async function download(packages: string[], folder: string): Promise<void> {
+  const args = ["download", "-o", "APT::Sandbox::User=root", ...packages];
+  try {
+    await run("apt-get", args, { cwd: folder });
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    // Package lists go stale: a mirror keeps only the newest version of each.
+    await run("apt-get", ["update"]);
+    await run("apt-get", args, { cwd: folder });
+  }
+}
+
+/** The users and name service files that a root without installation scripts lacks. */
+export function accounts(user: string, uid: number, home: string): Record<string, string> {
+  return {
+    "etc/passwd": `root:x:0:0:root:/root:/sbin/nologin\n${user}:x:${uid}:${uid}::${home}:/sbin/nologin\n`,
+    "etc/group": `root:x:0:\n${user}:x:${uid}:\n`,
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+  };
+}

@@ -1,0 +1,131 @@
+import { copyFile, mkdir, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { run } from "../lib/exec.ts";
+import { contentHash } from "../lib/hash.ts";
+import { root } from "../lib/paths.ts";
+import type { ImageConfig, ImageRecipe, Layer } from "./build.ts";
+import { accounts, debianLayer } from "./debian.ts";
+import { hashFiles, listFiles, packTar, writeFiles } from "./files.ts";
+
+const uid = 65532;
+
+/** The rooms that run inside the operator and the API server. */
+const rooms = ["crds", "kube", "ledger", "operator", "api-server"];
+
+/** Both processes run from the same layers; only the command differs. */
+export function operator(): ImageRecipe {
+  return { name: "slipway/operator", layers, config: config("operator/src/main.ts", [9090]) };
+}
+
+export function apiServer(): ImageRecipe {
+  return { name: "slipway/api-server", layers, config: config("api-server/src/main.ts", [8080, 9090]) };
+}
+
+function config(main: string, ports: number[]): ImageConfig {
+  return {
+    cmd: ["node", main],
+    env: { PATH: "/usr/local/bin:/usr/bin:/bin", NODE_ENV: "production" },
+    user: `${uid}:${uid}`,
+    workdir: "/app",
+    ports,
+  };
+}
+
+/** The C and C++ run-time libraries that Node links to, and the CAs that a tenant's endpoints are checked against. */
+function libraries(): Layer {
+  const files = accounts("slipway", uid, "/app");
+  return debianLayer({
+    name: "node-libraries",
+    packages: ["libc6", "libgcc-s1", "libstdc++6", "ca-certificates"],
+    without: /^(debconf|openssl|libssl3.*|libssl-.*)$/,
+    revision: contentHash(["1", JSON.stringify(files)]),
+    finish: async (folder) => {
+      await writeFiles(folder, { ...files, "etc/ssl/certs/ca-certificates.crt": await bundle(folder) });
+      await rm(join(folder, "usr/share/ca-certificates"), { recursive: true });
+      await mkdir(join(folder, "tmp"));
+      await run("chmod", ["1777", join(folder, "tmp")]);
+    },
+  });
+}
+
+/** What the ca-certificates package's installation script would put together. */
+async function bundle(folder: string): Promise<string> {
+  const store = join(folder, "usr/share/ca-certificates");
+  const certificates = await listFiles(store, () => true);
+  const texts = await Promise.all(certificates.map((path) => readFile(join(store, path), "utf8")));
+  return texts.map((text) => `${text.trimEnd()}\n`).join("");
+}
+
+/** The `node` binary that the npm package of that name carries, at the version in the root package.json. */
+function nodeBinary(): Layer {
+  const manifest = createRequire(join(root, "package.json")).resolve("node/package.json");
+  return {
+    name: "node",
+    key: async () => contentHash(["node", process.arch, await readFile(manifest, "utf8")]),
+    write: async (tar, scratch) => {
+      const bin = join(scratch, "root/usr/local/bin");
+      await mkdir(bin, { recursive: true });
+      await copyFile(join(dirname(manifest), "bin/node"), join(bin, "node"));
+      await packTar(join(scratch, "root"), tar);
+    },
+  };
+}
+
+/** /app/node_modules: what the rooms need at run time, exactly as package-lock.json says. */
+function dependencies(): Layer {
+  return {
+    name: "dependencies",
+    key: async () => contentHash(["dependencies", "1", await hashFiles(root, await manifests())]),
+    write: async (tar, scratch) => {
+      const app = join(scratch, "root/app");
+      for (const path of await manifests()) {
+        await mkdir(dirname(join(app, path)), { recursive: true });
+        await copyFile(join(root, path), join(app, path));
+      }
+      const only = rooms.flatMap((room) => ["--workspace", room]);
+      // Without the root's own dependencies: those are the Node binary, which has a layer of its own.
+      const flags = ["--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
+      await run("npm", ["ci", ...flags, ...only], { cwd: app, env: { NODE_ENV: undefined } });
+      await packTar(join(scratch, "root"), tar, [
+        "*.d.ts",
+        "*.d.mts",
+        "*.d.cts",
+        "*.map",
+        ".package-lock.json",
+      ]);
+    },
+  };
+}
+
+/** The package files that decide what `npm ci` installs; every workspace's, or npm finds the lock file wanting. */
+async function manifests(): Promise<string[]> {
+  const main = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { workspaces: string[] };
+  return ["package.json", "package-lock.json", ...main.workspaces.map((room) => `${room}/package.json`)];
+}
+
+/** /app/<room>: the sources as they are, which Node runs without a build. */
+function sources(): Layer {
+  const wanted = (path: string): boolean =>
+    !/(^|\/)(node_modules|testdata|testing|fixtures|docs)$/.test(path) && !/\.test\.ts$/.test(path);
+  const list = async (): Promise<string[]> => {
+    const found = await Promise.all(
+      rooms.map(async (room) => (await listFiles(join(root, room), wanted)).map((path) => join(room, path))),
+    );
+    return [...found.flat(), "package.json"];
+  };
+  return {
+    name: "sources",
+    key: async () => contentHash(["sources", await hashFiles(root, await list())]),
+    write: async (tar, scratch) => {
+      const app = join(scratch, "root/app");
+      for (const path of await list()) {
+        await mkdir(dirname(join(app, path)), { recursive: true });
+        await copyFile(join(root, path), join(app, path));
+      }
+      await packTar(join(scratch, "root"), tar);
+    },
+  };
+}
+
+const layers = [libraries(), nodeBinary(), dependencies(), sources()];
