@@ -7,6 +7,7 @@ export { isCron, normalizeCron } from "./cron.ts";
 export * from "./decimal.ts";
 export * from "./domainclaim.ts";
 export * from "./jobrun.ts";
+export { type Kind, kinds, type PrinterColumn, resourceSchema } from "./kinds.ts";
 export * from "./metadata.ts";
 export * from "./names.ts";
 export * from "./project/index.ts";

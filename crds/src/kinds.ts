@@ -1,0 +1,187 @@
+import { z } from "zod";
+import { buildSpec, buildStatus } from "./build.ts";
+import { domainClaimSpec, domainClaimStatus } from "./domainclaim.ts";
+import { jobRunSpec, jobRunStatus } from "./jobrun.ts";
+import { API_VERSION, PROJECT_ID, plurals } from "./names.ts";
+import { projectSpec } from "./project/spec.ts";
+import { projectStatus } from "./project/status.ts";
+import { type Rule, withRules } from "./rule.ts";
+
+/** A column of `kubectl get`. */
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: "string" | "integer" | "date" | "boolean";
+  readonly jsonPath: string;
+  readonly description?: string;
+  /** 1 shows the column only with `-o wide`. */
+  readonly priority?: number;
+}
+
+/** What rules at the root of a resource see: the CEL environment shows no more of the metadata than this. */
+interface Root {
+  readonly metadata: { readonly name: string };
+  readonly spec: unknown;
+}
+
+/** All that a custom resource definition says. */
+export interface Kind {
+  readonly kind: keyof typeof plurals;
+  readonly singular: string;
+  readonly plural: string;
+  readonly shortNames: readonly string[];
+  readonly scope: "Namespaced" | "Cluster";
+  readonly description: string;
+  readonly spec: z.ZodType;
+  readonly status: z.ZodType;
+  readonly rules: readonly Rule<Root>[];
+  readonly columns: readonly PrinterColumn[];
+}
+
+const conditionColumn = (type: string, priority?: number): PrinterColumn => ({
+  name: type,
+  type: "string",
+  jsonPath: `.status.conditions[?(@.type=="${type}")].status`,
+  ...(priority === undefined ? {} : { priority }),
+});
+const age: PrinterColumn = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
+
+const projectId: Rule<Root> = {
+  cel: `self.metadata.name.matches('${PROJECT_ID.source}')`,
+  check: ({ metadata }) => PROJECT_ID.test(metadata.name),
+  message:
+    "{metadata.name} must be at most 40 lowercase letters, digits and hyphens, beginning with a letter",
+  fields: [],
+};
+
+const claimName: Rule<Root> = {
+  cel: "self.metadata.name == self.spec.hostname",
+  check: ({ metadata, spec }) => metadata.name === (spec as { hostname: string }).hostname,
+  message: "{metadata.name} must be the hostname",
+  fields: [],
+};
+
+const project: Kind = {
+  kind: "Project",
+  singular: "project",
+  plural: plurals.Project,
+  shortNames: ["proj"],
+  scope: "Namespaced",
+  description:
+    "Project is an application, a database, a key-value service or a scheduled job that the platform hosts. Its metadata.name is the project's id.",
+  spec: projectSpec,
+  status: projectStatus,
+  rules: [projectId],
+  columns: [
+    { name: "Title", type: "string", jsonPath: ".spec.name", description: "Name that people gave it." },
+    { name: "Type", type: "string", jsonPath: ".spec.type" },
+    { name: "Plan", type: "string", jsonPath: ".spec.plan" },
+    { name: "Status", type: "string", jsonPath: ".status.phase" },
+    conditionColumn("Ready"),
+    {
+      name: "Instances",
+      type: "integer",
+      jsonPath: ".status.readyInstances",
+      description: "Instances that serve.",
+    },
+    { name: "Domain", type: "string", jsonPath: ".status.domain" },
+    age,
+    { name: "Image", type: "string", jsonPath: ".status.image.reference", priority: 1 },
+    {
+      name: "Reason",
+      type: "string",
+      jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
+      priority: 1,
+    },
+    {
+      name: "Message",
+      type: "string",
+      jsonPath: '.status.conditions[?(@.type=="Ready")].message',
+      priority: 1,
+    },
+  ],
+};
+
+const jobRun: Kind = {
+  kind: "JobRun",
+  singular: "jobrun",
+  plural: plurals.JobRun,
+  shortNames: ["jr"],
+  scope: "Namespaced",
+  description:
+    "JobRun is one run of a scheduled job, from its admission until its charge stands in the ledger.",
+  spec: jobRunSpec,
+  status: jobRunStatus,
+  rules: [],
+  columns: [
+    { name: "Project", type: "string", jsonPath: ".spec.projectRef.name" },
+    { name: "Trigger", type: "string", jsonPath: ".spec.trigger" },
+    { name: "Status", type: "string", jsonPath: ".status.phase" },
+    { name: "Scheduled", type: "string", jsonPath: ".spec.scheduledAt" },
+    { name: "Started", type: "string", jsonPath: ".status.startedAt" },
+    { name: "Minutes", type: "integer", jsonPath: ".status.billedMinutes" },
+    conditionColumn("Charged"),
+    age,
+    { name: "Plan", type: "string", jsonPath: ".spec.plan", priority: 1 },
+    { name: "Pod", type: "string", jsonPath: ".status.podName", priority: 1 },
+  ],
+};
+
+const build: Kind = {
+  kind: "Build",
+  singular: "build",
+  plural: plurals.Build,
+  shortNames: ["bld"],
+  scope: "Namespaced",
+  description: "Build is one build of a Git project, from its request to the image that was pushed.",
+  spec: buildSpec,
+  status: buildStatus,
+  rules: [],
+  columns: [
+    { name: "Project", type: "string", jsonPath: ".spec.projectRef.name" },
+    { name: "Status", type: "string", jsonPath: ".status.phase" },
+    { name: "Step", type: "string", jsonPath: ".status.step" },
+    { name: "Branch", type: "string", jsonPath: ".spec.branch" },
+    { name: "Commit", type: "string", jsonPath: ".status.commitSha" },
+    { name: "By", type: "string", jsonPath: ".spec.triggeredBy" },
+    { name: "Error", type: "string", jsonPath: ".status.errorCode" },
+    age,
+    { name: "Image", type: "string", jsonPath: ".status.image.reference", priority: 1 },
+  ],
+};
+
+const domainClaim: Kind = {
+  kind: "DomainClaim",
+  singular: "domainclaim",
+  plural: plurals.DomainClaim,
+  shortNames: ["dc"],
+  scope: "Cluster",
+  description:
+    "DomainClaim is the claim of one project on one hostname. Its name is the hostname, so nobody can claim it twice.",
+  spec: domainClaimSpec,
+  status: domainClaimStatus,
+  rules: [claimName],
+  columns: [
+    { name: "Organization", type: "string", jsonPath: ".spec.organization" },
+    { name: "Project", type: "string", jsonPath: ".spec.projectRef.name" },
+    { name: "Kind", type: "string", jsonPath: ".spec.kind" },
+    conditionColumn("Verified"),
+    conditionColumn("Ready"),
+    age,
+    { name: "Expires", type: "string", jsonPath: ".status.expiresAt", priority: 1 },
+  ],
+};
+
+/** Every custom resource. */
+export const kinds: readonly Kind[] = [project, jobRun, build, domainClaim];
+
+/** Schema of a whole resource as a user writes it: what the fixtures run through. */
+export function resourceSchema({ kind, spec, status, rules }: Kind): z.ZodType {
+  const root = z.strictObject({
+    apiVersion: z.literal(API_VERSION),
+    kind: z.literal(kind),
+    metadata: z.looseObject({ name: z.string().min(1).max(253) }),
+    spec,
+    status: status.optional(),
+  });
+  return withRules(root, rules);
+}
