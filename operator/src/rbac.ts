@@ -2,5 +2,6 @@
 export interface PolicyRule {
   apiGroups: readonly string[];
   resources: readonly string[];
+  resourceNames?: readonly string[];
   verbs: readonly string[];
 }

@@ -140,7 +140,8 @@ function setRoute(conditions: ConditionSet, route: Findings["route"]): void {
   if (!route) {
     conditions.remove(type);
   } else if (route.missing) {
-    conditions.set({ type, status: "False", ...route.missing });
+    const { reason, message } = route.missing;
+    conditions.set({ type, status: "False", reason, message });
   } else {
     conditions.set({ type, status: "True", reason: "DomainAssigned" });
   }

@@ -7,9 +7,9 @@ import type { IngressProbe, ProbeResult } from "./ingressProbe.ts";
 /** How long an answer that looks like an unknown host is doubted, in milliseconds; see `check`. */
 const DOUBT_MS = 20_000;
 
-/** What is still missing on a route, and when to look again. */
+/** What is still missing on a route, and when to look again by ourselves. */
 export interface MissingRoute extends Finding {
-  retryAfterMs: number;
+  retryAfterMs?: number;
 }
 
 /** Asks the ingress about hosts and remembers how long it has been denying one. */

@@ -1,0 +1,59 @@
+/** The operator process. */
+
+import { hostname } from "node:os";
+import { loadKubeConfig } from "@slipway/kube";
+import { connectLedger, listOrganizations } from "@slipway/ledger";
+import { pino } from "pino";
+import { collectDefaultMetrics } from "prom-client";
+import { CatalogFile } from "./catalog.ts";
+import { type Config, ConfigError, loadConfig } from "./config.ts";
+import { createOperator } from "./operator.ts";
+
+async function main(config: Config): Promise<void> {
+  const log = pino({
+    level: config.logLevel,
+    base: { process: "operator" },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    // Nothing logs these on purpose; an error object of a library might carry them.
+    redact: ["*.password", "*.token", "*.authorization", "err.config", "err.request", "err.connectionString"],
+  });
+  const ledger = connectLedger({
+    url: config.ledgerUrl,
+    applicationName: "slipway-operator",
+    maxConnections: 2,
+    onIdleError: (error) => log.warn({ err: error }, "idle ledger connection lost"),
+  });
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.once(signal, () => {
+      log.info({ signal }, "stopping");
+      stop.abort();
+    });
+  }
+  const manager = createOperator({
+    config,
+    log,
+    cluster: loadKubeConfig(),
+    identity: config.podName ?? `${hostname()}-${process.pid}`,
+    catalog: await CatalogFile.open(config.catalogFile, log),
+    listOrganizations: async () => (await listOrganizations(ledger)).map(({ id }) => id),
+  });
+  collectDefaultMetrics({ register: manager.registry });
+  try {
+    log.info({ port: config.metricsPort }, "operator starts");
+    await manager.run(stop.signal);
+    log.info({}, "operator stopped");
+  } finally {
+    await ledger.destroy();
+  }
+}
+
+try {
+  await main(loadConfig(process.env));
+} catch (error) {
+  // A wrong setting needs no stack trace, and everything else does.
+  process.stderr.write(
+    `operator: ${error instanceof ConfigError ? error.message : ((error as Error).stack ?? error)}\n`,
+  );
+  process.exitCode = 1;
+}

@@ -1,0 +1,21 @@
+/** What the operator counts beside its controllers. */
+
+import type { Project } from "@slipway/crds";
+import type { Store } from "@slipway/kube";
+import { Gauge, type Registry } from "prom-client";
+
+/** Registers the number of projects by type and phase, read when metrics are scraped. */
+export function registerProjectMetrics(registry: Registry, projects: Store<Project>): void {
+  new Gauge({
+    name: "slipway_projects",
+    help: "Projects by type and phase.",
+    labelNames: ["type", "phase"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { spec, status } of projects.list()) {
+        this.inc({ type: spec.type, phase: status?.phase ?? "creating" });
+      }
+    },
+  });
+}

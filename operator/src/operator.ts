@@ -1,0 +1,69 @@
+/** Puts the operator together: one manager, three controllers. It starts with `manager.run`. */
+
+import type { KubeConfig } from "@kubernetes/client-node";
+import type { CatalogFile } from "./catalog.ts";
+import type { Config } from "./config.ts";
+import { addDomainClaimController } from "./domainclaim/controller.ts";
+import { registerProjectMetrics } from "./metrics.ts";
+import { addOrganizationController, createNamespaceStore } from "./organization/controller.ts";
+import { addProjectController } from "./project/controller.ts";
+import { createIngressProbe, type IngressProbe } from "./project/http/ingressProbe.ts";
+import { RouteCheck } from "./project/http/routeCheck.ts";
+import { createProjectStores } from "./project/stores.ts";
+import { type Logger, Manager, type ManagerOptions } from "./runtime/index.ts";
+
+export interface OperatorOptions {
+  config: Omit<Config, "ledgerUrl" | "catalogFile" | "logLevel">;
+  cluster: KubeConfig | { url: string };
+  /** Unique name of this process. */
+  identity: string;
+  log: Logger;
+  catalog: Pick<CatalogFile, "current" | "onChange" | "run">;
+  /** Reads the ids of all organizations. */
+  listOrganizations: () => Promise<string[]>;
+  /** In place of the one that asks `config.ingress.probeUrl`. */
+  ingressProbe?: IngressProbe;
+  /** Settings of the manager that tests change. */
+  manager?: Partial<ManagerOptions>;
+}
+
+/** Builds the operator. Nothing is read or written before it runs. */
+export function createOperator(options: OperatorOptions): Manager {
+  const { config, cluster, identity, log, catalog } = options;
+  const manager = new Manager({
+    name: "slipway.dev/operator",
+    cluster,
+    identity,
+    log,
+    leaderElection: { namespace: config.namespace, name: "slipway-operator" },
+    port: config.metricsPort,
+    ...options.manager,
+  });
+
+  const namespaces = createNamespaceStore(manager);
+  addOrganizationController(manager, namespaces, {
+    list: options.listOrganizations,
+    dnsNamespace: config.dnsNamespace,
+    egressDeniedCidrs: config.egressDeniedCidrs,
+  });
+
+  const stores = createProjectStores(manager, namespaces, config.domainZone);
+  const probe =
+    options.ingressProbe ??
+    (config.ingress.probeUrl ? createIngressProbe(config.ingress.probeUrl) : undefined);
+  addProjectController(
+    manager,
+    {
+      stores,
+      catalog: () => catalog.current,
+      platform: { domainZone: config.domainZone, ingress: config.ingress },
+      routeCheck: new RouteCheck(probe, manager.clock),
+    },
+    (listener) => catalog.onChange(listener),
+  );
+  addDomainClaimController(manager, stores);
+
+  manager.addRunnable({ name: "catalog", leaderOnly: false, run: (signal) => catalog.run(signal) });
+  registerProjectMetrics(manager.registry, stores.projects);
+  return manager;
+}

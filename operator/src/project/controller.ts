@@ -1,0 +1,92 @@
+/** The project controller: what it needs, what wakes it, what it may do. */
+
+import { labels, type Project } from "@slipway/crds";
+import { type ObjectRef, refKey } from "@slipway/kube";
+import { holds } from "../domainclaim/claims.ts";
+import type { PolicyRule } from "../rbac.ts";
+import {
+  type Controller,
+  customSource,
+  ignoreStatusUpdates,
+  type Manager,
+  type Source,
+  watchLabelled,
+  watchMapped,
+  watchObjects,
+} from "../runtime/index.ts";
+import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
+import { BY_WANTED_HOST, type ProjectStores } from "./stores.ts";
+
+const READ = ["get", "list", "watch"] as const;
+const OWN = [...READ, "create", "patch", "delete"] as const;
+
+/** Permissions of the controller; the chart's ClusterRole is generated from them. */
+export const rules: PolicyRule[] = [
+  { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: [...READ, "patch"] },
+  { apiGroups: ["slipway.dev"], resources: ["projects/status"], verbs: ["update"] },
+  // Owner references that block their owner's deletion need it.
+  { apiGroups: ["slipway.dev"], resources: ["projects/finalizers"], verbs: ["update"] },
+  { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: [...READ, "create", "delete"] },
+  { apiGroups: [""], resources: ["namespaces", "pods"], verbs: [...READ] },
+  { apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"] },
+  // Adopts and deletes the Secrets made for a project; their data is dropped on arrival.
+  { apiGroups: [""], resources: ["secrets"], verbs: [...READ, "patch", "delete"] },
+  { apiGroups: [""], resources: ["services", "persistentvolumeclaims"], verbs: OWN },
+  { apiGroups: ["apps"], resources: ["deployments"], verbs: OWN },
+  { apiGroups: ["autoscaling"], resources: ["horizontalpodautoscalers"], verbs: OWN },
+  { apiGroups: ["networking.k8s.io"], resources: ["ingresses", "networkpolicies"], verbs: OWN },
+  { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: OWN },
+  { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
+];
+
+/**
+ * Adds the project controller to a manager.
+ * @param onCatalogChange registers a listener for catalog changes; returns how to stop it
+ */
+export function addProjectController(
+  manager: Manager,
+  deps: Omit<ProjectDependencies, "client" | "clock" | "recorder" | "metrics">,
+  onCatalogChange: (listener: () => void) => () => void,
+): Controller {
+  const { client, clock, recorder, metrics } = manager;
+  return manager.addController({
+    name: "project",
+    reconcile: projectReconciler({ ...deps, client, clock, recorder, metrics }),
+    sources: sources(deps.stores, onCatalogChange),
+    workers: 8,
+  });
+}
+
+function sources(
+  { projects, claims, namespaces, secrets, pods, children }: ProjectStores,
+  onCatalogChange: (listener: () => void) => () => void,
+): Source[] {
+  const refOf = ({ metadata: { namespace, name } }: Project): ObjectRef => ({ namespace, name });
+  return [
+    watchObjects(projects, ignoreStatusUpdates),
+    ...children.map(({ store }) => watchLabelled(store, labels.project)),
+    watchLabelled(pods, labels.project),
+    watchLabelled(secrets, labels.project),
+    // Guards that are in place at last.
+    watchMapped(
+      namespaces,
+      (namespace) => projects.list(namespace.metadata?.name).map(refOf),
+      ignoreStatusUpdates,
+    ),
+    // A claim taken away from its project, and one set free for whoever waits for it.
+    watchMapped(claims, (claim) => [
+      ...projects
+        .list(claim.spec.projectRef.namespace)
+        .filter((project) => holds(project, claim))
+        .map(refOf),
+      ...projects.byIndex(BY_WANTED_HOST, claim.spec.hostname).map(refOf),
+    ]),
+    customSource((enqueue) =>
+      onCatalogChange(() => {
+        for (const project of projects.list()) {
+          enqueue(refKey(refOf(project)));
+        }
+      }),
+    ),
+  ];
+}

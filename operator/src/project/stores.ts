@@ -1,0 +1,94 @@
+/** What the project controller watches: its own kind, every kind of child, and what children depend on. */
+
+import { type DomainClaim, labels, type Project } from "@slipway/crds";
+import { byLabel, type KubernetesObject, type Resource, resources, type Store } from "@slipway/kube";
+import { claimIndexers } from "../domainclaim/claims.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
+import type { ChildKind, Manager } from "../runtime/index.ts";
+import type { PodView } from "./http/rollout.ts";
+import { wantedHost } from "./http/view.ts";
+import { dropSecretData } from "./secrets.ts";
+
+/** A pod without what nobody here reads. */
+export type Pod = KubernetesObject & PodView;
+
+export interface ProjectStores {
+  projects: Store<Project>;
+  claims: Store<DomainClaim>;
+  /** Namespaces of organizations. */
+  namespaces: Store;
+  /** Secrets with the project label, without their data. */
+  secrets: Store;
+  pods: Store<Pod>;
+  /** The kinds that the controller itself applies. */
+  children: readonly ChildKind[];
+}
+
+/** Index of projects by the hostname that they ask for. */
+export const BY_WANTED_HOST = "wantedHost";
+
+const CHILDREN: readonly Resource[] = [
+  resources.persistentVolumeClaims,
+  resources.networkPolicies,
+  resources.services,
+  resources.deployments,
+  resources.podDisruptionBudgets,
+  resources.horizontalPodAutoscalers,
+  resources.ingresses,
+];
+
+/** Creates the stores; their reflectors start with the manager. */
+export function createProjectStores(manager: Manager, namespaces: Store, domainZone: string): ProjectStores {
+  const byProject = { [labels.project]: byLabel(labels.project) };
+  const labelSelector = labels.project;
+  return {
+    projects: manager.store<Project>(projectResource, {
+      indexers: {
+        [BY_WANTED_HOST]: (project) => {
+          const host = wantedHost(project, domainZone);
+          return host === undefined ? [] : [host];
+        },
+      },
+    }),
+    claims: manager.store<DomainClaim>(domainClaimResource, { indexers: claimIndexers }),
+    namespaces,
+    secrets: manager.store(resources.secrets, { labelSelector, transform: dropSecretData }),
+    pods: manager.store<Pod>(resources.pods, { labelSelector, indexers: byProject, transform: slimPod }),
+    children: CHILDREN.map((resource) => ({
+      resource,
+      store: manager.store(resource, { labelSelector, indexers: byProject }),
+    })),
+  };
+}
+
+/** One kind of child, live as the watch told it. */
+export function childOf<T extends KubernetesObject>(
+  { children }: ProjectStores,
+  resource: Resource,
+  project: Project,
+): T | undefined {
+  const kind = children.find((child) => child.resource === resource);
+  return kind?.store.get(project.metadata.namespace, project.metadata.name) as T | undefined;
+}
+
+function slimPod({ apiVersion, kind, metadata, status }: Pod): Pod {
+  const {
+    name,
+    namespace,
+    uid,
+    resourceVersion,
+    labels: own,
+    creationTimestamp,
+    deletionTimestamp,
+  } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, namespace, uid, resourceVersion, labels: own, creationTimestamp, deletionTimestamp },
+    status: {
+      phase: status?.phase,
+      conditions: status?.conditions,
+      containerStatuses: status?.containerStatuses,
+    },
+  } as Pod;
+}
