@@ -17,7 +17,9 @@ export function collectionPath(resource: Resource, namespace?: string): string {
 export function objectPath(resource: Resource, ref: ObjectRef, subresource?: string): string {
   if (resource.namespaced && !ref.namespace)
     throw new TypeError(`${resource.kind} ${ref.name} needs a namespace`);
-  if (!ref.name) throw new TypeError(`${resource.kind} needs a name`);
+  // `..` would survive the encoding and name another object.
+  if (!ref.name || ref.name === "." || ref.name === "..")
+    throw new TypeError(`${resource.kind} needs a name`);
   const path = `${collectionPath(resource, ref.namespace)}/${encodeURIComponent(ref.name)}`;
   return subresource ? `${path}/${subresource}` : path;
 }

@@ -171,7 +171,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     const { store } = this.#options;
     switch (event.type) {
       case "upsert":
-        store.upsert(event.object);
+        store.upsert(withType(event.object, this.resource));
         this.#version = event.object.metadata?.resourceVersion ?? this.#version;
         return undefined;
       case "delete":
