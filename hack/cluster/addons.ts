@@ -6,13 +6,13 @@ import { applyManifests, type Kubectl } from "./kubectl.ts";
 /** Names of the manifests under hack/cluster/addons. */
 export type AddonManifest = "netpol" | "coredns" | "local-path" | "traefik" | "metrics-server";
 
-/** Workloads that have to be up before the cluster is called ready, as namespace and name of a Deployment. */
-const deployments = [
-  ["kube-system", "coredns"],
-  ["local-path-storage", "local-path-provisioner"],
-  ["slipway-ingress", "traefik"],
-  ["kube-system", "metrics-server"],
-] as const;
+/** The Deployment that each addon is up with, as namespace and name. */
+const deployments: Partial<Record<AddonManifest, [string, string]>> = {
+  coredns: ["kube-system", "coredns"],
+  "local-path": ["local-path-storage", "local-path-provisioner"],
+  traefik: ["slipway-ingress", "traefik"],
+  "metrics-server": ["kube-system", "metrics-server"],
+};
 
 /**
  * Fills in the `${NAME}`s of a manifest.
@@ -41,10 +41,12 @@ export async function applyAddons(
   await applyManifests(kubectl, manifests.join("\n---\n"), log);
 }
 
-/** Waits until every addon's Deployment has rolled out. */
-export async function waitForAddons(kubectl: Kubectl, log: string): Promise<void> {
-  for (const [namespace, name] of deployments) {
-    const args = ["rollout", "status", `deployment/${name}`, "--timeout=120s"];
-    await kubectl(["-n", namespace, ...args], { log });
+/** Waits until the Deployments of these addons have rolled out. */
+export async function waitForAddons(kubectl: Kubectl, names: AddonManifest[], log: string): Promise<void> {
+  for (const name of names) {
+    const deployment = deployments[name];
+    if (!deployment) continue;
+    const args = ["rollout", "status", `deployment/${deployment[1]}`, "--timeout=120s"];
+    await kubectl(["-n", deployment[0], ...args], { log });
   }
 }

@@ -51,6 +51,7 @@ export const binaries = {
     cold: 110,
   },
   traefik: { module: "traefik", package: "github.com/traefik/traefik/v3/cmd/traefik", cold: 295 },
+  kind: { module: "kind", package: "sigs.k8s.io/kind", cold: 4 },
   kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok", cold: 63 },
 } satisfies Record<string, Binary>;
 

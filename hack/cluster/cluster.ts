@@ -5,8 +5,6 @@ import type { Kubectl } from "./kubectl.ts";
 export interface Cluster {
   kind: "embedded" | "kind" | "context";
   kubeconfig: string;
-  /** Context of the kubeconfig; its current one when undefined. */
-  context: string | undefined;
   kubectl: Kubectl;
   /** Path of helm. */
   helm: string;

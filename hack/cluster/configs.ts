@@ -1,6 +1,7 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
+import { writeFileAtomic } from "../lib/files.ts";
 import { runDir } from "../lib/paths.ts";
 import { registryHost } from "./addresses.ts";
 import { paths, resolvConf } from "./components.ts";
@@ -29,11 +30,14 @@ export async function writeConfigs(pki: Pki): Promise<void> {
     await mkdir(dir, { recursive: true });
   }
   await mkdir(paths.etcd, { recursive: true, mode: 0o700 });
-  await writeFile(join(paths.cniConfDir, "10-slipway.conflist"), cniConfig(join(runDir, "ipam")));
-  await writeFile(join(hosts, "hosts.toml"), registryHosts(authority));
-  await writeFile(paths.registryConfig, registryConfig(paths.registry, pki.registry.cert, pki.registry.key));
-  await writeFile(paths.auditPolicy, stringify(auditPolicy));
-  await writeFile(paths.proxyConfig, proxyConfig(pki.kubeconfigs.proxy));
+  await writeFileAtomic(join(paths.cniConfDir, "10-slipway.conflist"), cniConfig(join(runDir, "ipam")));
+  await writeFileAtomic(join(hosts, "hosts.toml"), registryHosts(authority));
+  await writeFileAtomic(
+    paths.registryConfig,
+    registryConfig(paths.registry, pki.registry.cert, pki.registry.key),
+  );
+  await writeFileAtomic(paths.auditPolicy, stringify(auditPolicy));
+  await writeFileAtomic(paths.proxyConfig, proxyConfig(pki.kubeconfigs.proxy));
   const kubelet = {
     authority,
     server: pki.kubelet,
@@ -41,9 +45,9 @@ export async function writeConfigs(pki: Pki): Promise<void> {
     resolvConf,
     podLogsDir: paths.podLogs,
   };
-  await writeFile(paths.kubeletConfig, kubeletConfig(kubelet));
+  await writeFileAtomic(paths.kubeletConfig, kubeletConfig(kubelet));
   // The first start of the runtime, without which no image can be imported, names no pause image yet.
   const current = await readFile(paths.containerdConfig, "utf8").catch(() => "");
   if (current === "")
-    await writeFile(paths.containerdConfig, renderContainerd("slipway.local/slipway/pause:none"));
+    await writeFileAtomic(paths.containerdConfig, renderContainerd("slipway.local/slipway/pause:none"));
 }

@@ -1,14 +1,14 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { aptPackages, buildImage, importImage, type Registry } from "../images/index.ts";
 import { sampleJob } from "../images/samples.ts";
-import { writeFileAtomic } from "../lib/env-file.ts";
+import { writeFileAtomic } from "../lib/files.ts";
 import { adminKubeconfig, confDir, logDir, root, runDir, stateDir } from "../lib/paths.ts";
-import { say, step, UserError } from "../lib/steps.ts";
+import { say, step } from "../lib/steps.ts";
 import { waitFor } from "../lib/wait.ts";
 import { addonImage, addonNames } from "./addon-images.ts";
-import { applyAddons, waitForAddons } from "./addons.ts";
+import { type AddonManifest, applyAddons, waitForAddons } from "./addons.ts";
 import { addresses, ports, registryHost } from "./addresses.ts";
 import { type BinaryName, ensureBinary, missingBinaries } from "./binaries.ts";
 import type { Cluster } from "./cluster.ts";
@@ -34,7 +34,7 @@ export interface EmbeddedOptions {
 }
 
 /** In the order in which they are wanted: those that the machine's own processes need come first. */
-const needed: BinaryName[] = [
+export const neededBinaries: BinaryName[] = [
   "kubernetes",
   "helm",
   "registry",
@@ -46,6 +46,8 @@ const needed: BinaryName[] = [
   "traefik",
 ];
 
+const nodeAddons: AddonManifest[] = ["coredns", "local-path", "traefik", "metrics-server"];
+
 /** Log of everything that the cluster's steps run. */
 const log = join(logDir, "up.log");
 
@@ -56,7 +58,8 @@ const log = join(logDir, "up.log");
 export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster> {
   for (const dir of [stateDir, logDir, confDir]) await mkdir(dir, { recursive: true, mode: 0o755 });
   await mkdir(runDir, { recursive: true, mode: 0o755 });
-  await claimMachine();
+  // The first checkout that brings one up owns the machine's cluster until `hack/down.sh`.
+  await writeFileAtomic(join(runDir, "owner"), root, 0o644);
 
   const install = async () => {
     const added = await ensurePackages([...new Set([...clusterPackages, ...aptPackages])], log);
@@ -70,7 +73,7 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   await step("container runtime and registry", () => ensureDaemons([containerd(), registry(binaries, pki)]));
   const images = await step("images of the cluster", ensureImages, log);
   // A changed pause image changes the configuration, and so restarts the runtime; its containers go on.
-  await writeFile(paths.containerdConfig, renderContainerd(images.IMAGE_PAUSE));
+  await writeFileAtomic(paths.containerdConfig, renderContainerd(images.IMAGE_PAUSE));
   await step("control plane", () => ensureDaemons([containerd(), ...controlPlane(binaries, pki)]));
   const kubectl = kubectlFor([binaries.kubernetes, "kubectl"], adminKubeconfig);
   await step("network policies", async () => {
@@ -83,20 +86,21 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
     CLUSTER_DOMAIN: addresses.clusterDomain,
     DNS_ADDRESS: addresses.dns,
     VOLUMES: paths.volumes,
+    HOST_ADDRESS: "127.0.0.1",
     API_PORT: String(options.apiPort),
     INGRESS_PORT: String(options.ingressPort),
+    KUBELET_TLS: "--kubelet-certificate-authority=/cluster-ca/ca.crt",
   };
   const services = async () => {
-    await applyAddons(kubectl, ["coredns", "local-path", "traefik", "metrics-server"], values, log);
+    await applyAddons(kubectl, nodeAddons, values, log);
     await waitForNode(kubectl);
-    await waitForAddons(kubectl, log);
+    await waitForAddons(kubectl, nodeAddons, log);
   };
   await step("cluster services", services, log);
   const host: Registry = { host: `127.0.0.1:${ports.registry}`, caFile: pki.authority.cert };
   return {
     kind: "embedded",
     kubeconfig: adminKubeconfig,
-    context: undefined,
     kubectl,
     helm: binaries.helm,
     registry: { push: host, pull: registryHost },
@@ -119,20 +123,8 @@ function machineAddresses(): string[] {
   return [...new Set(own.map((entry) => `${entry.address}/32`))].sort();
 }
 
-/** One embedded cluster a machine: the first checkout that brings one up owns it until `hack/down.sh`. */
-async function claimMachine(): Promise<void> {
-  const file = join(runDir, "owner");
-  const owner = await readFile(file, "utf8").catch(() => root);
-  if (owner !== root) {
-    throw new UserError(
-      `this machine's embedded cluster belongs to ${owner}; take it down first: ${owner}/hack/down.sh`,
-    );
-  }
-  await writeFileAtomic(file, root, 0o644);
-}
-
 async function ensureBinaries(): Promise<Binaries & { helm: string }> {
-  const missing = missingBinaries(needed);
+  const missing = missingBinaries(neededBinaries);
   say(missing.length ? `to build: ${missing.join(", ")}; kept for every later run` : "all built");
   for (const name of missing) await ensureBinary(name);
   return {

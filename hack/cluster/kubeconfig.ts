@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { stringify } from "yaml";
-import { writeFileAtomic } from "../lib/env-file.ts";
+import { writeFileAtomic } from "../lib/files.ts";
 import type { KeyPair } from "./certificates.ts";
 
 const base64 = (file: string) => readFileSync(file).toString("base64");

@@ -4,13 +4,13 @@ import { type RunOptions, run } from "../lib/exec.ts";
 export type Kubectl = (args: string[], options?: RunOptions) => Promise<string>;
 
 /**
- * A kubectl bound to a kubeconfig, and to a context of it where one is named.
+ * A kubectl bound to a kubeconfig.
  * @param command the kubectl to run, with words before its own arguments
  */
-export function kubectlFor(command: string[], kubeconfig: string, context?: string): Kubectl {
+export function kubectlFor(command: string[], kubeconfig: string): Kubectl {
   const [program, ...before] = command;
   if (!program) throw new Error("no kubectl");
-  const bound = [...before, "--kubeconfig", kubeconfig, ...(context ? ["--context", context] : [])];
+  const bound = [...before, "--kubeconfig", kubeconfig];
   return (args, options) => run(program, [...bound, ...args], options);
 }
 

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { rename, writeFile } from "node:fs/promises";
 
 /** Values that a shell takes as they are; everything else is quoted. */
 const plain = /^[A-Za-z0-9_@%+=:,./-]*$/;
@@ -36,11 +35,4 @@ export function readEnvFile(path: string): Record<string, string> {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
     throw error;
   }
-}
-
-/** Replaces a file in one step, so that a reader sees the old or the new one; mode 0600 by default. */
-export async function writeFileAtomic(path: string, text: string, mode = 0o600): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
-  await writeFile(temporary, text, { mode });
-  await rename(temporary, path);
 }

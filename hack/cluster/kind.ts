@@ -1,0 +1,99 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { archiveImage, type BuiltImage } from "../images/index.ts";
+import { run } from "../lib/exec.ts";
+import { adminKubeconfig, confDir, logDir, root, stateDir } from "../lib/paths.ts";
+import { say, step } from "../lib/steps.ts";
+import { addonImage } from "./addon-images.ts";
+import { applyAddons, fillIn, waitForAddons } from "./addons.ts";
+import { binaryPath, ensureBinary } from "./binaries.ts";
+import type { Cluster } from "./cluster.ts";
+import type { EmbeddedOptions } from "./embedded.ts";
+import { kubectlFor } from "./kubectl.ts";
+
+const name = "slipway";
+const log = join(logDir, "up.log");
+/** Host ports of Traefik inside the node; kind's port mappings lead to them. */
+const nodePorts = { ingress: 8000, api: 8001 };
+
+/** kind's configuration for these loopback ports. */
+export async function kindConfig(options: EmbeddedOptions): Promise<string> {
+  const text = await readFile(join(root, "hack/cluster/kind/config.yaml"), "utf8");
+  return fillIn(text, { API_PORT: String(options.apiPort), INGRESS_PORT: String(options.ingressPort) });
+}
+
+/**
+ * Brings up a cluster of one node by kind, which runs it on Docker. kind brings DNS, storage and network policies;
+ * Traefik and metrics-server are added as on the embedded cluster. Images are loaded into the node.
+ */
+export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
+  for (const dir of [stateDir, logDir, confDir]) await mkdir(dir, { recursive: true });
+  const [kind, kubernetes, helm] = await step("cluster tools", async () => [
+    await ensureBinary("kind"),
+    await ensureBinary("kubernetes"),
+    await ensureBinary("helm"),
+  ]);
+  if (!kind || !kubernetes || !helm) throw new Error("a tool is missing");
+  const create = async () => {
+    const clusters = (await run(kind, ["get", "clusters"], { log })).split("\n");
+    if (clusters.includes(name)) say("runs");
+    else
+      await run(kind, ["create", "cluster", "--config", "-", "--wait", "180s"], {
+        input: await kindConfig(options),
+        log,
+      });
+    await run(kind, ["export", "kubeconfig", "--name", name, "--kubeconfig", adminKubeconfig], { log });
+  };
+  await step("kind cluster", create, log);
+  const importImage = async (image: BuiltImage) => {
+    const archive = join(stateDir, `load-${process.pid}.tar`);
+    try {
+      await archiveImage(image, archive);
+      await run(kind, ["load", "image-archive", "--name", name, archive], { log });
+    } finally {
+      await rm(archive, { force: true });
+    }
+  };
+  const kubectl = kubectlFor([kubernetes, "kubectl"], adminKubeconfig);
+  const services = async () => {
+    const values: Record<string, string> = {
+      HOST_ADDRESS: "0.0.0.0",
+      INGRESS_PORT: String(nodePorts.ingress),
+      API_PORT: String(nodePorts.api),
+      // kind's kubelet signs its certificate itself.
+      KUBELET_TLS: "--kubelet-insecure-tls",
+    };
+    for (const addon of ["traefik", "metrics-server"] as const) {
+      const image = await addonImage(addon);
+      await importImage(image);
+      values[`IMAGE_${addon.toUpperCase().replaceAll("-", "_")}`] = image.reference;
+    }
+    await applyAddons(kubectl, ["traefik", "metrics-server"], values, log);
+    await waitForAddons(kubectl, ["traefik", "metrics-server"], log);
+  };
+  await step("cluster services", services, log);
+  return {
+    kind: "kind",
+    kubeconfig: adminKubeconfig,
+    kubectl,
+    helm,
+    registry: undefined,
+    importImage,
+    apiUrl: `http://127.0.0.1:${options.apiPort}`,
+    ingressUrl: `http://127.0.0.1:${options.ingressPort}`,
+    deniedCidrs: ["10.244.0.0/16", "10.96.0.0/16", "169.254.0.0/16", "172.16.0.0/12"],
+    podsReachable: false,
+  };
+}
+
+/** Deletes the kind cluster of these scripts, where this user ever built kind for it. */
+export async function deleteKind(): Promise<void> {
+  const kind = binaryPath("kind");
+  if (!existsSync(kind)) return;
+  const clusters = await run(kind, ["get", "clusters"]).catch(() => "");
+  if (!clusters.split("\n").includes(name)) return;
+  await step("kind cluster", async () => {
+    await run(kind, ["delete", "cluster", "--name", name]);
+  });
+}

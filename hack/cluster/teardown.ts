@@ -1,0 +1,166 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { run, succeeds } from "../lib/exec.ts";
+import { runDir } from "../lib/paths.ts";
+import { say, step, UserError } from "../lib/steps.ts";
+import { binaryPath } from "./binaries.ts";
+import { paths } from "./components.ts";
+import { removeNetwork } from "./network.ts";
+import { isRunning, knownDaemons, stopDaemon } from "./processes.ts";
+
+/** Mount points of /proc/self/mounts below a folder, the deepest first. Octal escapes are undone. */
+export function mountsBelow(mounts: string, folder: string): string[] {
+  return mounts
+    .split("\n")
+    .map((line) =>
+      (line.split(" ")[1] ?? "").replace(/\\(\d{3})/g, (_, code: string) =>
+        String.fromCharCode(Number.parseInt(code, 8)),
+      ),
+    )
+    .filter((point) => point.startsWith(`${folder}/`))
+    .sort((a, b) => b.length - a.length);
+}
+
+/**
+ * Stops everything that the embedded cluster runs: pods first, in order and with time to end; then its processes; then
+ * mounts, interfaces and packet rules. Safe on a half-made cluster, and on none.
+ * @param stateDir `.slipway` of the checkout that owns the cluster
+ */
+export async function stopEmbedded(stateDir: string): Promise<void> {
+  // The kubelet would start again what is stopped next.
+  await step("kubelet", async () => say((await stopDaemon("kubelet")) ? "stopped" : "did not run"));
+  await step("pods", stopPods);
+  await step("processes", async () => {
+    const order = [
+      "netpol",
+      "kube-proxy",
+      "kube-scheduler",
+      "kube-controller-manager",
+      "kube-apiserver",
+      "etcd",
+      "registry",
+      "containerd",
+    ];
+    const known = knownDaemons();
+    for (const name of [
+      ...order.filter((one) => known.includes(one)),
+      ...known.filter((one) => !order.includes(one)),
+    ]) {
+      if (await stopDaemon(name)) say(`${name} stopped`);
+    }
+    await killShims();
+  });
+  await step("mounts", async () => {
+    for (const folder of [stateDir, runDir]) await unmountBelow(folder);
+    await removeNamespaces();
+  });
+  await step("network", removeNetwork);
+  await rm(runDir, { recursive: true, force: true });
+}
+
+async function stopPods(): Promise<void> {
+  const kubernetes = binaryPath("kubernetes");
+  if (!isRunning("containerd") || !existsSync(kubernetes)) {
+    say("no container runtime to ask");
+    return;
+  }
+  try {
+    say(
+      (
+        await run(kubernetes, ["stop-pods", `unix://${paths.containerdSocket}`, "10s"], {
+          timeoutMs: 120_000,
+        })
+      ).trim(),
+    );
+  } catch (error) {
+    // What is left ends with its shim, below.
+    say(`not all of them stopped in order: ${(error as Error).message}`);
+  }
+}
+
+/** Processes whose command line has `-address` of this cluster's containerd: shims, parents of every container. */
+function shims(): number[] {
+  return readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+        return (words[0] ?? "").includes("containerd-shim") && words.includes(paths.containerdSocket);
+      } catch {
+        return false;
+      }
+    });
+}
+
+function descendants(pid: number): number[] {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+    return children === ""
+      ? []
+      : children
+          .split(" ")
+          .map(Number)
+          .flatMap((child) => [child, ...descendants(child)]);
+  } catch {
+    return [];
+  }
+}
+
+/** Kills what outlived the runtime's own stopping: every container's processes, then their shim. */
+async function killShims(): Promise<void> {
+  for (const shim of shims()) {
+    for (const pid of [...descendants(shim).reverse(), shim]) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // It has ended by itself.
+      }
+    }
+  }
+  for (let tries = 0; shims().length > 0 && tries < 50; tries++) await sleep(100);
+}
+
+async function unmountBelow(folder: string): Promise<void> {
+  for (let tries = 0; tries < 20; tries++) {
+    const points = mountsBelow(readFileSync("/proc/self/mounts", "utf8"), folder);
+    if (points.length === 0) return;
+    for (const point of points) {
+      if (!(await succeeds("umount", [point])) && tries > 5) await succeeds("umount", ["--lazy", point]);
+    }
+    await sleep(200);
+  }
+  const left = mountsBelow(readFileSync("/proc/self/mounts", "utf8"), folder);
+  if (left.length > 0) throw new UserError(`still mounted, so nothing below is removed: ${left.join(" ")}`);
+}
+
+/** Network namespaces that containerd made; those that name no other owner are left over from this cluster's pods. */
+async function removeNamespaces(): Promise<void> {
+  const folder = "/run/netns";
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder).filter((entry) => entry.startsWith("cni-"))) {
+    const own = await run("ip", ["-n", name, "-o", "-4", "address", "show"]).catch(() => "");
+    // A namespace without addresses is one whose pod is half made or half gone.
+    if (own === "" || own.includes(" 10.244.")) await succeeds("ip", ["netns", "delete", name]);
+  }
+}
+
+/** Removes everything in the state folder but logs, which tell what happened. */
+export async function purgeState(stateDir: string): Promise<void> {
+  if (!existsSync(stateDir)) return;
+  const left = mountsBelow(readFileSync("/proc/self/mounts", "utf8"), stateDir);
+  if (left.length > 0)
+    throw new UserError(`mounted below ${stateDir}, so it is not removed: ${left.join(" ")}`);
+  for (const entry of readdirSync(stateDir)) {
+    if (entry !== "logs") await rm(join(stateDir, entry), { recursive: true, force: true });
+  }
+  for (const folder of ["/var/lib/cni/results", "/var/lib/cni/networks/slipway"]) {
+    if (!existsSync(folder)) continue;
+    for (const entry of readdirSync(folder)) {
+      if (entry.startsWith("slipway-") || folder.endsWith("/slipway"))
+        await rm(join(folder, entry), { force: true });
+    }
+  }
+}

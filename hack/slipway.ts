@@ -1,0 +1,17 @@
+/**
+ * `npm run --silent slipway -- admin ...`: administers the running stack from the repository's root. Standard output and
+ * exit code are the admin command's own.
+ */
+import { runAdmin } from "./stack/admin.ts";
+
+const [command, ...args] = process.argv.slice(2);
+if (command !== "admin") {
+  console.error("usage: npm run --silent slipway -- admin COMMAND ...");
+  process.exit(2);
+}
+try {
+  process.exitCode = await runAdmin(args);
+} catch (error) {
+  console.error(`slipway: ${(error as Error).message}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,64 @@
+import { join } from "node:path";
+import { stringify } from "yaml";
+import type { Cluster } from "../cluster/cluster.ts";
+import { run } from "../lib/exec.ts";
+import { writeFileAtomic } from "../lib/files.ts";
+import { confDir, root } from "../lib/paths.ts";
+
+/** Release name and namespace of Slipway wherever these scripts install it. */
+export const release = "slipway";
+export const systemNamespace = "slipway-system";
+export const domainZone = "apps.localhost";
+const ingressNamespace = "slipway-ingress";
+const deployments = ["slipway-operator", "slipway-api-server"];
+
+export interface ChartInput {
+  images: { operator: string; apiServer: string; ledger: string };
+  rateLimitScale: number;
+  deniedCidrs: string[];
+  /** Whether the cluster's ingress is the one of hack/cluster/addons, with an entry point of its own for the API. */
+  ownIngress: boolean;
+}
+
+/** Values of charts/slipway for a stack made by hack/up.sh. */
+export function chartValues(input: ChartInput): Record<string, unknown> {
+  return {
+    images: input.images,
+    domainZone,
+    rateLimitScale: input.rateLimitScale,
+    ingress: { className: "traefik", namespace: ingressNamespace },
+    networkPolicy: { deniedCidrs: input.deniedCidrs },
+    apiServer: {
+      ingress: {
+        enabled: input.ownIngress,
+        annotations: { "traefik.ingress.kubernetes.io/router.entrypoints": "api" },
+        host: "",
+      },
+    },
+  };
+}
+
+/**
+ * Installs or upgrades the chart, and waits until both processes have rolled out. A release that an interrupted run
+ * left half done is taken over.
+ */
+export async function installChart(cluster: Cluster, input: ChartInput, log: string): Promise<void> {
+  const values = join(confDir, "values.yaml");
+  await writeFileAtomic(values, stringify(chartValues(input)));
+  await forgetPending(cluster, log);
+  const args = ["upgrade", "--install", release, join(root, "charts/slipway"), "-n", systemNamespace];
+  args.push("--create-namespace", "-f", values, "--history-max", "5", "--timeout", "5m", "--wait");
+  await run(cluster.helm, [...args, "--kubeconfig", cluster.kubeconfig], { log });
+  for (const name of deployments) {
+    const rollout = ["rollout", "status", `deployment/${name}`, "--timeout=180s"];
+    await cluster.kubectl(["-n", systemNamespace, ...rollout], { log });
+  }
+}
+
+/** Removes the record of an upgrade that never ended: helm refuses every later one because of it. */
+async function forgetPending(cluster: Cluster, log: string): Promise<void> {
+  const selector = `owner=helm,name=${release},status in (pending-install,pending-upgrade,pending-rollback)`;
+  await cluster.kubectl(["-n", systemNamespace, "delete", "secret", "-l", selector, "--ignore-not-found"], {
+    log,
+  });
+}

@@ -1,0 +1,34 @@
+import type { Cluster } from "../cluster/cluster.ts";
+import { type BuiltImage, images, pushImage, type StackImage } from "../images/index.ts";
+import { say } from "../lib/steps.ts";
+
+/** References, as the nodes pull or hold them, by image. */
+export type StackImages = Record<StackImage["name"], string>;
+
+/**
+ * Builds every image of the stack, or finds it built, and brings it to the cluster: into the nodes' runtimes, or into the
+ * registry that they pull from.
+ */
+export async function deliverImages(cluster: Cluster): Promise<StackImages> {
+  const references: Partial<StackImages> = {};
+  for (const image of images) {
+    const built = await image.build();
+    if (built.built) say(`${image.name} built`);
+    references[image.name] = await deliver(cluster, image, built);
+  }
+  return references as StackImages;
+}
+
+async function deliver(cluster: Cluster, image: StackImage, built: BuiltImage): Promise<string> {
+  const { registry, importImage } = cluster;
+  if (importImage && (image.deliver === "import" || !registry)) {
+    await importImage(built);
+    return built.reference;
+  }
+  if (!registry) throw new Error("the cluster takes no images");
+  const { repositoryTag, digest, pushed } = await pushImage(built, registry.push);
+  if (pushed) say(`${image.name} pushed`);
+  // The platform's own images are pinned; a sample is named as a person would name it.
+  if (image.deliver === "import") return `${registry.pull}/${built.name}@${digest}`;
+  return `${registry.pull}/${repositoryTag}`;
+}

@@ -1,0 +1,101 @@
+import { parseArgs } from "node:util";
+import { UserError } from "../lib/steps.ts";
+
+export interface UpOptions {
+  help: boolean;
+  /** Context of the current kubeconfig: the only way to a cluster that these scripts did not make. */
+  context: string | undefined;
+  cluster: "embedded" | "kind" | undefined;
+  /** Registry, as `host[:port][/path]`, that takes the images for `--context`. */
+  registry: string | undefined;
+  /** File of the CA that signs that registry's certificate. */
+  registryCa: string | undefined;
+  apiPort: number;
+  ingressPort: number;
+  rateLimitScale: number;
+}
+
+export const usage = `usage: hack/up.sh [--cluster embedded|kind] [--context NAME --registry HOST[:PORT] [--registry-ca FILE]]
+
+Brings up Slipway on a cluster of its own, or on an existing one. Run again, it upgrades what
+changed, repairs what died, and keeps the data.
+
+  --cluster embedded   Kubernetes from processes of this machine (Linux, root); chosen where no Docker engine answers
+  --cluster kind       kind on Docker; chosen where a Docker engine answers
+  --context NAME       an existing cluster: that context of the current kubeconfig
+  --registry HOST      with --context: a registry that this machine pushes to and the cluster pulls from
+  --registry-ca FILE   with --registry: the CA of its certificate, if not one that the machine trusts
+  --help               this text
+
+environment:
+  SLIPWAY_API_PORT          loopback port of the API, 8081 by default
+  SLIPWAY_INGRESS_PORT      loopback port of the projects' ingress, 8080 by default
+  SLIPWAY_RATE_LIMIT_SCALE  multiplies every rate limit, 1 by default`;
+
+/**
+ * Reads the command line and environment of hack/up.sh.
+ * @throws UserError naming the first thing that is wrong
+ */
+export function parseUpOptions(argv: string[], env: Record<string, string | undefined>): UpOptions {
+  const values = readArguments(argv);
+  if (values.cluster !== undefined && values.cluster !== "embedded" && values.cluster !== "kind") {
+    throw new UserError(`--cluster is embedded or kind, not ${values.cluster}`);
+  }
+  if (values.context !== undefined && values.cluster !== undefined) {
+    throw new UserError("--context and --cluster exclude each other");
+  }
+  if (values.context === "") throw new UserError("--context needs a name");
+  if (values.context !== undefined && !values.registry && !values.help) {
+    throw new UserError("--context needs --registry: a registry that the cluster pulls from");
+  }
+  if (values.registry !== undefined && values.context === undefined) {
+    throw new UserError("--registry goes with --context; the other clusters bring their own");
+  }
+  const options: UpOptions = {
+    help: values.help ?? false,
+    context: values.context,
+    cluster: values.cluster,
+    registry: values.registry,
+    registryCa: values["registry-ca"],
+    apiPort: port(env, "SLIPWAY_API_PORT", 8081),
+    ingressPort: port(env, "SLIPWAY_INGRESS_PORT", 8080),
+    rateLimitScale: positive(env, "SLIPWAY_RATE_LIMIT_SCALE", 1),
+  };
+  if (options.apiPort === options.ingressPort) {
+    throw new UserError(`SLIPWAY_API_PORT and SLIPWAY_INGRESS_PORT are both ${options.apiPort}`);
+  }
+  return options;
+}
+
+function readArguments(argv: string[]) {
+  try {
+    return parseArgs({
+      args: argv,
+      options: {
+        help: { type: "boolean", short: "h" },
+        context: { type: "string" },
+        cluster: { type: "string" },
+        registry: { type: "string" },
+        "registry-ca": { type: "string" },
+      },
+    }).values;
+  } catch (error) {
+    throw new UserError(`${(error as Error).message.split(". ")[0]}; hack/up.sh --help lists the options`);
+  }
+}
+
+function port(env: Record<string, string | undefined>, name: string, fallback: number): number {
+  const text = env[name];
+  if (!text) return fallback;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < 1 || value > 65_535) throw new UserError(`${name} is no port: ${text}`);
+  return value;
+}
+
+function positive(env: Record<string, string | undefined>, name: string, fallback: number): number {
+  const text = env[name];
+  if (!text) return fallback;
+  const value = Number(text);
+  if (!Number.isFinite(value) || value <= 0) throw new UserError(`${name} is no positive number: ${text}`);
+  return value;
+}
