@@ -1,5 +1,5 @@
 import "./fastify.ts";
-import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
+import { type FastifyInstance, type FastifyRequest, fastify, LogController } from "fastify";
 import { failures } from "./errors/catalog.ts";
 import { installErrorHandling, renderFailure, toFailure } from "./errors/handler.ts";
 import { installJsonBody } from "./http/json-body.ts";
@@ -20,7 +20,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 export function buildApp(services: Services): FastifyInstance {
   const app = fastify({
     loggerInstance: services.logger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     // The request id is given to the few lines that are written, not bound to a child logger per request.
     childLoggerFactory: (logger) => logger,
     trustProxy: services.trustedProxies.length > 0 ? [...services.trustedProxies] : false,

@@ -5,7 +5,7 @@ import type { AuditLog } from "./audit-log.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
 import type { CatalogSource } from "./catalog/source.ts";
 import type { ApiMetrics } from "./metrics.ts";
-import type { ProjectStore } from "./projects/store.ts";
+import type { Projects } from "./projects/store.ts";
 import type { RateLimiter } from "./rate-limit/limiter.ts";
 
 /** What the routes work with; made in `main.ts`, or by a test. */
@@ -18,7 +18,7 @@ export interface Services {
   rateLimitScale: number;
   audit: AuditLog;
   catalog: CatalogSource;
-  projects: ProjectStore;
+  projects: Projects;
   kube: KubeClient;
   ledger: Ledger;
   /** Zone of default domains. */

@@ -13,10 +13,26 @@ export interface ProjectStoreOptions {
   zone: string;
 }
 
+/** What the routes ask of the projects. */
+export interface Projects {
+  /**
+   * One project. At once when it is in memory; else the cluster is asked, since another replica may have made it a
+   * moment ago.
+   * @throws Failure 503 when it is not in memory and the cluster does not answer
+   */
+  find(organizationId: string, id: string): ApiProject | undefined | Promise<ApiProject | undefined>;
+  /** Every project of an organization, in no order. */
+  list(organizationId: string): ApiProject[];
+  /** Takes in what a write returned, so that the next read shows it. */
+  observe(project: Project): ApiProject;
+  /** Resolves true once the object with this uid is gone, false after `timeoutMs`. */
+  waitUntilGone(project: Project, timeoutMs: number): Promise<boolean>;
+}
+
 /**
  * Every project of the cluster, in memory, kept by a reflector. Reads are answered from here.
  */
-export class ProjectStore {
+export class ProjectStore implements Projects {
   readonly #client: KubeClient;
   readonly #zone: string;
   readonly #store: Store<Project>;
@@ -69,11 +85,6 @@ export class ProjectStore {
     return this.#store.size;
   }
 
-  /**
-   * One project. At once when it is in memory; else the cluster is asked, since another replica may have made it a
-   * moment ago.
-   * @throws Failure 503 when it is not in memory and the cluster does not answer
-   */
   find(organizationId: string, id: string): ApiProject | undefined | Promise<ApiProject | undefined> {
     const namespace = organizationNamespace(organizationId);
     const known = this.#store.get(namespace, id);
@@ -81,21 +92,18 @@ export class ProjectStore {
     return PROJECT_ID.test(id) ? this.#findLive(namespace, id) : undefined;
   }
 
-  /** Every project of an organization, in no order. */
   list(organizationId: string): ApiProject[] {
     return this.#store
       .byIndex("namespace", organizationNamespace(organizationId))
       .map((project) => this.#view(project));
   }
 
-  /** Takes in what a write returned, so that the next read shows it. */
   observe(project: Project): ApiProject {
     this.#store.observe(project);
     const kept = this.#store.get(project.metadata.namespace, project.metadata.name);
     return this.#view(kept ?? project);
   }
 
-  /** Resolves true once the object with this uid is gone, false after `timeoutMs`. */
   waitUntilGone(project: Project, timeoutMs: number): Promise<boolean> {
     const { namespace, name, uid } = project.metadata;
     const isGone = () => this.#store.get(namespace, name)?.metadata.uid !== uid;

@@ -113,7 +113,8 @@ async function run(
   if (code !== 0) throw new Error(`${command} failed: ${stderr}`);
 }
 
-async function freePort(): Promise<number> {
+/** A port of 127.0.0.1 that was free a moment ago. */
+export async function freePort(): Promise<number> {
   const probe = createServer();
   probe.listen(0, "127.0.0.1");
   await once(probe, "listening");

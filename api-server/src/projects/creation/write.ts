@@ -21,6 +21,7 @@ const WRITE = { fieldManager: fieldManagers.api };
 /** What one creation writes. */
 export interface CreationPlan {
   organizationId: string;
+  namespace: string;
   secrets: readonly Secret[];
   project: Project;
   /** Default domain to claim. */

@@ -1,0 +1,90 @@
+import { findPlan, type HttpPlan, type ProjectSpec } from "@slipway/crds";
+import { findOrganization } from "@slipway/ledger";
+import { failures } from "../../errors/catalog.ts";
+import { KeyedLock } from "../../keyed-lock.ts";
+import { askLedger } from "../../ledger-call.ts";
+import { isGuarded, readNamespace } from "../../organizations/namespace.ts";
+import type { Services } from "../../services.ts";
+import type { ApiProject } from "../api-project.ts";
+import { capabilityFailure, limitFailure } from "./plan-check.ts";
+import { planCreation } from "./plan-creation.ts";
+import type { CreationRequest } from "./request.ts";
+import { type CreationPlan, readClaim, writeProject } from "./write.ts";
+
+/** Creations of one organization follow one another, so that two at once do not both take its last free slot. */
+const byOrganization = new KeyedLock();
+
+/**
+ * Refuses in the order of refusal, once the body has kept every rule: what the plan lacks (403), a blocked
+ * organization (402), what this platform cannot run (503).
+ * @throws Failure
+ */
+export async function admitCreation(
+  { spec, login }: CreationRequest,
+  organizationId: string,
+  { catalog, ledger }: Services,
+): Promise<void> {
+  const lacking = spec.type === "http" && capabilityFailure(spec, requireHttpPlan(spec, catalog.current));
+  if (lacking) throw lacking;
+  const organization = await askLedger(() => findOrganization(ledger, organizationId));
+  if (organization?.blocked) throw failures.organizationBlocked();
+  if (spec.type !== "http") throw failures.projectTypeUnavailable(spec.type);
+  if (spec.image === undefined) throw failures.projectFeatureUnavailable("building from a Git repository");
+  if (login?.kind === "aws") throw failures.projectFeatureUnavailable("logging in to a registry of AWS");
+}
+
+/**
+ * Creates an admitted project under this id, or finishes a creation that was begun under it.
+ * @throws Failure 409 without a free slot or domain, 503 when the organization's namespace cannot take it
+ */
+export function createProject(
+  request: CreationRequest,
+  identity: { organizationId: string; projectId: string },
+  services: Services,
+): Promise<ApiProject> {
+  const plan = planCreation(request, identity, services.domainZone);
+  return byOrganization.run(identity.organizationId, async () => {
+    refuseOverLimit(plan, services);
+    await refuseTakenDomain(plan, services);
+    await requireRuntime(plan, services);
+    return services.projects.observe(await writeProject(services.kube, plan));
+  });
+}
+
+function refuseOverLimit({ organizationId, project }: CreationPlan, { projects, catalog }: Services): void {
+  const planOf = (id: string) => findPlan(catalog.current, id);
+  const wanted = planOf(project.spec.plan);
+  const others = projects
+    .list(organizationId)
+    .map(({ resource }) => resource)
+    .filter(({ metadata }) => metadata.name !== project.metadata.name);
+  const failure = wanted && limitFailure(others, project.spec, wanted, planOf);
+  if (failure) throw failure;
+}
+
+/** A look ahead: the claim itself, after the project, is what decides. */
+async function refuseTakenDomain(
+  { hostname, project, namespace }: CreationPlan,
+  { kube }: Services,
+): Promise<void> {
+  if (hostname === undefined) return;
+  const claim = await readClaim(kube, hostname);
+  const holder = claim?.spec.projectRef;
+  if (holder && (holder.namespace !== namespace || holder.name !== project.metadata.name)) {
+    throw failures.domainUnavailable(hostname);
+  }
+}
+
+async function requireRuntime({ organizationId }: CreationPlan, { kube }: Services): Promise<void> {
+  const namespace = await readNamespace(kube, organizationId).catch((error: unknown) => {
+    throw failures.clusterUnavailable(error);
+  });
+  if (!isGuarded(namespace)) throw failures.organizationRuntimeUnavailable();
+}
+
+function requireHttpPlan(spec: ProjectSpec, catalog: Services["catalog"]["current"]): HttpPlan {
+  const plan = catalog.httpPlans.find((one) => one.plan === spec.plan);
+  // The body was checked against the catalog a moment ago; it may have been reloaded since.
+  if (!plan) throw failures.validation([{ field: "plan", message: `unknown plan ${spec.plan}` }]);
+  return plan;
+}

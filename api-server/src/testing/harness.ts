@@ -1,0 +1,158 @@
+import { generateKeyPairSync } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { annotations, organizationNamespace, type Project } from "@slipway/crds";
+import { KubeClient, resources } from "@slipway/kube";
+import { eventually, FakeApiserver } from "@slipway/kube/testing";
+import { type AuditEntry, connectLedger, type Grant, type Ledger } from "@slipway/ledger";
+import type { FastifyInstance } from "fastify";
+import { buildApp } from "../app.ts";
+import { generateApiKey } from "../auth/api-key.ts";
+import { Authenticator, type CredentialSource } from "../auth/authenticator.ts";
+import { ownTokenVerifier, signUserToken } from "../auth/user-token.ts";
+import { parseCatalog } from "../catalog/source.ts";
+import { createLogger } from "../logger.ts";
+import { ApiMetrics } from "../metrics.ts";
+import { parseGrant } from "../policy/permissions.ts";
+import { projectResource } from "../projects/kinds.ts";
+import { ProjectStore } from "../projects/store.ts";
+import { MemoryRateLimiter } from "../rate-limit/memory.ts";
+import type { Services } from "../services.ts";
+
+export const ZONE = "apps.localhost";
+const CATALOG_FILE = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);
+
+/** The application over a fake apiserver, with keys and users in memory. */
+export interface Harness {
+  app: FastifyInstance;
+  apiserver: FakeApiserver;
+  kube: KubeClient;
+  projects: ProjectStore;
+  services: Services;
+  /** Audit lines so far. */
+  audited: AuditEntry[];
+  /** What was logged, as JSON lines. */
+  logged: () => string;
+  /** Makes a key with these grants; returns its headers. */
+  key: (organizationId: string, ...grants: string[]) => Record<string, string>;
+  /** Makes an owner of the organization; returns its headers. */
+  owner: (organizationId: string) => Promise<Record<string, string>>;
+  /** Makes an organization's guarded namespace. */
+  namespace: (organizationId: string) => Promise<void>;
+  /** Puts a project into the cluster. */
+  put: (organizationId: string, id: string, change?: Partial<Project["spec"]>) => Promise<Project>;
+  /** The same, and waits until the store has it. */
+  project: (organizationId: string, id: string, change?: Partial<Project["spec"]>) => Promise<Project>;
+  close: () => Promise<void>;
+}
+
+export interface HarnessOptions {
+  /** Without one, every query of the ledger fails, as when it is away. */
+  ledger?: Ledger;
+  rateLimitScale?: number;
+}
+
+export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+  const apiserver = await FakeApiserver.start();
+  const kube = KubeClient.forUrl(apiserver.url);
+  const lines: string[] = [];
+  const logger = createLogger("debug", { write: (line: string) => void lines.push(line) });
+  const projects = new ProjectStore({ client: kube, logger, zone: ZONE });
+  const tokenKey = generateKeyPairSync("ed25519");
+  const keys = new Map<string, { organizationId: string; sha256: Buffer; grants: Grant[] }>();
+  const owners = new Map<string, string>();
+  const source: CredentialSource = {
+    findApiKey: async (id) => {
+      const known = keys.get(id);
+      return known && { id, ...known };
+    },
+    findMember: async (userId, organizationId) =>
+      owners.get(userId) === organizationId
+        ? { userId, organizationId, role: "owner", grants: [] }
+        : undefined,
+  };
+  const ledger =
+    options.ledger ?? connectLedger({ url: "postgresql://nobody@127.0.0.1:1/none", applicationName: "test" });
+  const audited: AuditEntry[] = [];
+  const services: Services = {
+    logger,
+    metrics: new ApiMetrics({ processMetrics: false }),
+    authenticator: new Authenticator(source, ownTokenVerifier(tokenKey)),
+    rateLimiter: new MemoryRateLimiter(),
+    rateLimitScale: options.rateLimitScale ?? 1_000,
+    audit: { record: (entry) => void audited.push(entry) },
+    catalog: { current: parseCatalog(readFileSync(CATALOG_FILE, "utf8")) },
+    projects,
+    kube,
+    ledger,
+    domainZone: ZONE,
+    trustedProxies: [],
+    now: () => new Date(),
+  };
+  const app = buildApp(services);
+  await app.ready();
+  projects.start();
+  await eventually("the store to have synced", () => projects.hasSynced);
+
+  const put: Harness["put"] = (organizationId, id, change = {}) =>
+    kube.create<Project>(projectResource, {
+      apiVersion: "slipway.dev/v1alpha1",
+      kind: "Project",
+      metadata: { name: id, namespace: organizationNamespace(organizationId) },
+      spec: { ...exampleSpec, ...change },
+    });
+
+  return {
+    app,
+    apiserver,
+    kube,
+    projects,
+    services,
+    audited,
+    logged: () => lines.join(""),
+    key: (organizationId, ...grants) => {
+      const { id, key, sha256 } = generateApiKey();
+      keys.set(id, { organizationId, sha256, grants: grants.map(parseGrant) });
+      return { "x-api-key": key };
+    },
+    owner: async (organizationId) => {
+      const userId = `u${owners.size}`;
+      owners.set(userId, organizationId);
+      const token = await signUserToken(tokenKey, userId, 1);
+      return { authorization: `Bearer ${token}`, "x-organization-id": organizationId };
+    },
+    namespace: async (organizationId) => {
+      const name = organizationNamespace(organizationId);
+      await kube.create(resources.namespaces, {
+        metadata: { name, annotations: { [annotations.guarded]: "1" } },
+      });
+    },
+    put,
+    project: async (organizationId, id, change) => {
+      const created = await put(organizationId, id, change);
+      await eventually(`project ${id}`, () =>
+        projects.list(organizationId).some((project) => project.id === id),
+      );
+      return created;
+    },
+    close: async () => {
+      await app.close();
+      await projects.stop();
+      await kube.close();
+      await apiserver.stop();
+      if (!options.ledger) await ledger.destroy();
+    },
+  };
+}
+
+export const exampleSpec: Project["spec"] = {
+  type: "http",
+  name: "shop-front",
+  plan: "free",
+  paymentMode: "hourly",
+  exposure: "public",
+  image: { url: "registry.example.com/shop:1", isPublic: true },
+  port: 8080,
+  instances: 1,
+  storage: { persistent: false, capacity: 1 },
+  networkAccess: { ingressWhiteList: [{ cidr: "0.0.0.0/0" }] },
+};

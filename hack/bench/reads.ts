@@ -1,0 +1,163 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { organizationNamespace } from "@slipway/crds";
+import { KubeClient, loadKubeConfig } from "@slipway/kube";
+import { freePort, startPostgres } from "@slipway/ledger/testing";
+import { startApiserver } from "../cluster/apiserver.ts";
+import { root } from "../lib/paths.ts";
+import { waitFor } from "../lib/wait.ts";
+import { load, type Measurement, median, type Target } from "./load.ts";
+import {
+  createProjects,
+  ORGANIZATION,
+  prepareCluster,
+  prepareLedger,
+  projectId,
+  residentMiB,
+  startNode,
+  writeTokenKey,
+} from "./setup.ts";
+
+/**
+ * `node hack/bench/reads.ts`: GET /v1/project/:id with authentication, beside a bare Fastify that answers the same
+ * JSON and beside kube-apiserver's GET of the same object, in turns within one run, each server in its own process.
+ * Ends with code 1 when a goal of the design is missed.
+ */
+const GOALS = { bareFastify: 0.8, kubeApiserver: 10 };
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "5" },
+    seconds: { type: "string", default: "5" },
+    connections: { type: "string", default: "20" },
+    catalog: { type: "string", default: join(root, "charts/slipway/files/catalog.yaml") },
+  },
+});
+const rounds = Number(values.rounds);
+const options = { seconds: Number(values.seconds), connections: Number(values.connections) };
+
+const directory = mkdtempSync(join(tmpdir(), "slipway-bench-"));
+const cleanups: (() => unknown)[] = [() => rmSync(directory, { recursive: true, force: true })];
+
+async function bench(): Promise<boolean> {
+  const [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres()]);
+  cleanups.push(apiserver.stop, postgres.stop);
+  const config = loadKubeConfig({ file: apiserver.kubeconfig });
+  const kube = KubeClient.fromConfig(config);
+  cleanups.push(() => kube.close());
+  await prepareCluster(kube);
+  const key = await prepareLedger(postgres.url);
+  await createProjects(kube, 0, 200);
+
+  const [port, metricsPort, barePort] = [await freePort(), await freePort(), await freePort()];
+  const keyFile = join(directory, "token-key.pem");
+  writeTokenKey(keyFile);
+  const api = startNode("api-server/src/main.ts", [], {
+    SLIPWAY_LEDGER_URL: postgres.url,
+    SLIPWAY_CATALOG_FILE: values.catalog,
+    SLIPWAY_TOKEN_KEY_FILE: keyFile,
+    SLIPWAY_RATE_LIMIT_SCALE: "1000000000",
+    SLIPWAY_LISTEN_ADDRESS: "127.0.0.1",
+    SLIPWAY_PORT: String(port),
+    SLIPWAY_METRICS_PORT: String(metricsPort),
+    SLIPWAY_LOG_LEVEL: "warn",
+    KUBECONFIG: apiserver.kubeconfig,
+  });
+  cleanups.push(() => api.kill("SIGKILL"));
+  await waitFor(
+    "the API server",
+    30_000,
+    async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok,
+  );
+
+  const id = projectId(7);
+  const path = `/v1/project/${id}`;
+  const slipway: Target = {
+    name: "slipway",
+    url: `http://127.0.0.1:${port}${path}`,
+    headers: { "x-api-key": key },
+  };
+  const answer = await (await fetch(slipway.url, { headers: slipway.headers })).text();
+  const answerFile = join(directory, "answer.json");
+  writeFileSync(answerFile, answer);
+  const bareServer = startNode("hack/bench/bare-server.ts", [answerFile, String(barePort)]);
+  cleanups.push(() => bareServer.kill("SIGKILL"));
+  const bare: Target = { name: "bare Fastify", url: `http://127.0.0.1:${barePort}${path}` };
+  const bareAnswer = await waitFor("bare Fastify", 30_000, async () => (await fetch(bare.url)).text());
+  if (bareAnswer !== answer) throw new Error("the bare server does not answer the same JSON");
+
+  const user = config.getCurrentUser();
+  const cluster = config.getCurrentCluster();
+  const pem = (file: string | undefined, data: string | undefined): Buffer =>
+    data ? Buffer.from(data, "base64") : readFileSync(file ?? "");
+  const kubeApiserver: Target = {
+    name: "kube-apiserver",
+    url: `${apiserver.url}/apis/slipway.dev/v1alpha1/namespaces/${organizationNamespace(ORGANIZATION)}/projects/${id}`,
+    tls: {
+      cert: pem(user?.certFile, user?.certData),
+      key: pem(user?.keyFile, user?.keyData),
+      ca: pem(cluster?.caFile, cluster?.caData),
+    },
+  };
+
+  const memory200 = residentMiB(api.pid as number);
+  const results = await takeTurns([slipway, bare, kubeApiserver]);
+  const memory200Loaded = residentMiB(api.pid as number);
+  await createProjects(kube, 200, 2_000);
+  await waitFor("2,000 projects in memory", 60_000, async () => {
+    const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    return /^slipway_api_projects 2000$/m.test(metrics);
+  });
+  const after2000 = await takeTurns([slipway]);
+  const memory2000 = residentMiB(api.pid as number);
+
+  const [ours, theirs, apiservers] = results as [Summary, Summary, Summary];
+  const toBare = ours.requestsPerSecond / theirs.requestsPerSecond;
+  const toKube = ours.requestsPerSecond / apiservers.requestsPerSecond;
+  console.log(`\nmedian of ${rounds} rounds of ${options.seconds} s, ${options.connections} connections`);
+  for (const [name, { requestsPerSecond, p50, p99 }] of [
+    ["slipway, 200 projects", ours],
+    ["slipway, 2,000 projects", after2000[0] as Summary],
+    ["bare Fastify", theirs],
+    ["kube-apiserver", apiservers],
+  ] as const) {
+    console.log(
+      `  ${name.padEnd(24)} ${Math.round(requestsPerSecond)} requests/s, p50 ${p50} ms, p99 ${p99} ms`,
+    );
+  }
+  console.log(`  to bare Fastify   ${toBare.toFixed(2)} x (goal ${GOALS.bareFastify})`);
+  console.log(`  to kube-apiserver ${toKube.toFixed(1)} x (goal ${GOALS.kubeApiserver})`);
+  console.log(
+    `  memory of the API server: ${memory200.toFixed(0)} MiB at 200 projects before load, ` +
+      `${memory200Loaded.toFixed(0)} MiB after; ${memory2000.toFixed(0)} MiB at 2,000 after load`,
+  );
+  return toBare >= GOALS.bareFastify && toKube >= GOALS.kubeApiserver;
+}
+
+type Summary = Measurement;
+
+/** One short warm-up each, then rounds in which every target has its turn: what disturbs the machine disturbs all. */
+async function takeTurns(targets: readonly Target[]): Promise<Summary[]> {
+  for (const target of targets) await load(target, { ...options, seconds: 2 });
+  const all = targets.map((): Measurement[] => []);
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const [index, target] of targets.entries()) {
+      const measured = await load(target, options);
+      all[index]?.push(measured);
+      console.log(`round ${round}: ${target.name} ${Math.round(measured.requestsPerSecond)} requests/s`);
+    }
+  }
+  return all.map((measured) => ({
+    requestsPerSecond: median(measured.map((one) => one.requestsPerSecond)),
+    p50: median(measured.map((one) => one.p50)),
+    p99: median(measured.map((one) => one.p99)),
+  }));
+}
+
+try {
+  if (!(await bench())) process.exitCode = 1;
+} finally {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+}

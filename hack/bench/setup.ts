@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  API_VERSION,
+  annotations,
+  GROUP,
+  labels,
+  organizationNamespace,
+  type Project,
+  plurals,
+  VERSION,
+} from "@slipway/crds";
+import { customResource, type KubeClient, resources } from "@slipway/kube";
+import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
+import { parse } from "yaml";
+import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
+import { root } from "../lib/paths.ts";
+import { waitFor } from "../lib/wait.ts";
+
+const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
+
+export const ORGANIZATION = "bench";
+
+/** Makes the organization with a key that may read one project after the other. Returns the key. */
+export async function prepareLedger(url: string): Promise<string> {
+  const ledger = connectLedger({ url, applicationName: "bench" });
+  try {
+    await migrateToLatest(ledger);
+    await insertOrganization(ledger, { id: ORGANIZATION, name: "Bench" });
+    const { id, key, sha256 } = generateApiKey();
+    const grants = [{ permission: "project.read", resource: "project:*" }];
+    await insertApiKey(ledger, { id, organizationId: ORGANIZATION, prefix: "slw", sha256, grants });
+    return key;
+  } finally {
+    await ledger.destroy();
+  }
+}
+
+/** Applies the CRDs and makes the organization's namespace. */
+export async function prepareCluster(kube: KubeClient): Promise<void> {
+  const folder = join(root, "crds/generated");
+  for (const file of readdirSync(folder).filter((name) => name.endsWith(".yaml"))) {
+    await kube.apply(resources.customResourceDefinitions, parse(readFileSync(join(folder, file), "utf8")), {
+      fieldManager: "bench",
+    });
+  }
+  await waitFor("the custom resources to be served", 30_000, async () => {
+    await kube.list(projectResource, { limit: 1 });
+    return true;
+  });
+  const name = organizationNamespace(ORGANIZATION);
+  await kube.create(resources.namespaces, {
+    metadata: { name, annotations: { [annotations.guarded]: "true" } },
+  });
+}
+
+/** Makes projects `from` to `to`, as the operator would have left them: running, with a full status. */
+export async function createProjects(kube: KubeClient, from: number, to: number): Promise<void> {
+  for (let start = from; start < to; start += 20) {
+    const batch = Array.from({ length: Math.min(20, to - start) }, (_, index) => start + index);
+    await Promise.all(batch.map((index) => createProject(kube, index)));
+  }
+}
+
+export const projectId = (index: number): string => `pbench${String(index).padStart(14, "0")}`;
+
+async function createProject(kube: KubeClient, index: number): Promise<void> {
+  const id = projectId(index);
+  const project = await kube.create<Project>(projectResource, {
+    apiVersion: API_VERSION,
+    kind: "Project",
+    metadata: {
+      name: id,
+      namespace: organizationNamespace(ORGANIZATION),
+      labels: { [labels.organization]: ORGANIZATION, [labels.project]: id },
+    },
+    spec: {
+      type: "http",
+      name: `bench-${index}`,
+      description: "A project to be read",
+      plan: "basic",
+      paymentMode: "hourly",
+      exposure: "public",
+      image: { url: "registry.example.com/team/app:1.2.3", isPublic: true },
+      port: 8080,
+      instances: 2,
+      storage: { persistent: false, capacity: 1 },
+      networkAccess: { ingressWhiteList: [{ cidr: "0.0.0.0/0", description: "everybody" }] },
+    },
+  });
+  const now = new Date().toISOString();
+  const condition = (type: string, reason: string) => ({
+    type,
+    status: "True" as const,
+    reason,
+    message: "",
+    lastTransitionTime: now,
+    observedGeneration: 1,
+  });
+  project.status = {
+    observedGeneration: 1,
+    phase: "running",
+    domain: `bench-${index}.apps.localhost`,
+    currentInstances: 2,
+    readyInstances: 2,
+    maxCpu: "500m",
+    maxMemory: "512Mi",
+    conditions: [
+      condition("Ready", "Ready"),
+      condition("Accepted", "Accepted"),
+      condition("WorkloadAvailable", "Available"),
+      condition("DomainReady", "DomainAssigned"),
+    ],
+  };
+  await kube.updateStatus(projectResource, project);
+}
+
+/** Starts a program of this repository with the same Node, and ends it with this process. */
+export function startNode(script: string, args: string[], env: Record<string, string> = {}): ChildProcess {
+  return spawn("setpriv", ["--pdeathsig", "KILL", process.execPath, join(root, script), ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+}
+
+/** Resident memory of a process in MiB. */
+export function residentMiB(pid: number): number {
+  const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  if (!match) throw new Error(`no memory of process ${pid}`);
+  return Number(match[1]) / 1024;
+}
+
+/** A key file for user tokens, which the API server does not start without. */
+export function writeTokenKey(file: string): void {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  writeFileSync(file, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+}
