@@ -1,0 +1,113 @@
+import { type KubernetesObject, resources } from "@slipway/kube";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  eventually,
+  startCluster,
+  startOperator,
+  type TestCluster,
+  type TestOperator,
+} from "../testing/harness.ts";
+import { guardNames } from "./guards.ts";
+import { GUARDED_ANNOTATION } from "./namespace.ts";
+
+let cluster: TestCluster;
+let operator: TestOperator;
+let ledger: () => Promise<string[]> = async () => ["alpha"];
+const start = () => startOperator(cluster, { listOrganizations: () => ledger() });
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  operator = await start();
+});
+afterAll(async () => {
+  await operator.stop();
+  await cluster.stop();
+});
+
+const namespaceOf = (id: string) =>
+  cluster.client.getOrUndefined<KubernetesObject>(resources.namespaces, { name: `slipway-org-${id}` });
+const guarded = (id: string) =>
+  eventually(async () => {
+    const namespace = await namespaceOf(id);
+    return namespace?.metadata?.annotations?.[GUARDED_ANNOTATION] !== undefined && namespace;
+  });
+
+describe("organizations", () => {
+  test("each gets a namespace that is called guarded once every guard stands", async () => {
+    const namespace = await guarded("alpha");
+    expect(namespace.metadata?.labels).toMatchObject({
+      "slipway.dev/organization": "alpha",
+      "slipway.dev/role": "organization",
+      "pod-security.kubernetes.io/enforce": "baseline",
+      "pod-security.kubernetes.io/warn": "restricted",
+    });
+    const inside = { namespace: "slipway-org-alpha" };
+    const policies = await cluster.client.listAll(resources.networkPolicies, inside);
+    expect(policies.map(({ metadata }) => metadata?.name).sort()).toEqual(
+      [guardNames.defaultDeny, guardNames.egress, guardNames.sameNamespace].sort(),
+    );
+    expect(await cluster.client.listAll(resources.resourceQuotas, inside)).toHaveLength(1);
+    expect(await cluster.client.listAll(resources.limitRanges, inside)).toHaveLength(1);
+  });
+
+  test("guards that are deleted or edited come back", async () => {
+    const deny = { namespace: "slipway-org-alpha", name: guardNames.defaultDeny };
+    const quota = { namespace: "slipway-org-alpha", name: guardNames.quota };
+    await cluster.client.delete(resources.networkPolicies, deny);
+    await cluster.client.patch(resources.resourceQuotas, quota, { spec: { hard: { pods: "1" } } });
+    const labels = { "pod-security.kubernetes.io/enforce": "privileged" };
+    await cluster.client.patch(resources.namespaces, { name: "slipway-org-alpha" }, { metadata: { labels } });
+
+    await eventually(() => cluster.client.getOrUndefined(resources.networkPolicies, deny));
+    await eventually(async () => {
+      const live = await cluster.client.get<KubernetesObject & { spec: { hard: { pods: string } } }>(
+        resources.resourceQuotas,
+        quota,
+      );
+      return live.spec.hard.pods !== "1";
+    });
+    await eventually(
+      async () =>
+        (await namespaceOf("alpha"))?.metadata?.labels?.["pod-security.kubernetes.io/enforce"] === "baseline",
+    );
+  });
+
+  test("a rule that is added to a policy by hand is taken out again", async () => {
+    const ref = { namespace: "slipway-org-alpha", name: guardNames.egress };
+    const open = [{ op: "add", path: "/spec/egress/-", value: {} }];
+    await cluster.client.patch(resources.networkPolicies, ref, open, { type: "json" });
+    await eventually(async () => {
+      const live = await cluster.client.get<KubernetesObject & { spec: { egress: unknown[] } }>(
+        resources.networkPolicies,
+        ref,
+      );
+      return live.spec.egress.length === 2;
+    });
+  });
+
+  test("while the ledger is away everything stays and is healed, after a restart too", async () => {
+    await operator.stop();
+    ledger = async () => {
+      throw new Error("connection refused");
+    };
+    operator = await start();
+    const deny = { namespace: "slipway-org-alpha", name: guardNames.defaultDeny };
+    await cluster.client.delete(resources.networkPolicies, deny);
+    await eventually(() => cluster.client.getOrUndefined(resources.networkPolicies, deny));
+    expect((await namespaceOf("alpha"))?.metadata?.deletionTimestamp).toBeUndefined();
+  });
+
+  test("nothing is written when all is settled", async () => {
+    await operator.stop();
+    ledger = async () => ["alpha", "beta"];
+    operator = await start();
+    await guarded("beta");
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const before = await cluster.operatorWrites();
+    expect(before).not.toEqual([]);
+    await operator.stop();
+    operator = await start();
+    await new Promise((resolve) => setTimeout(resolve, 7_000));
+    expect((await cluster.operatorWrites()).slice(before.length)).toEqual([]);
+  });
+});

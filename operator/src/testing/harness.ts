@@ -1,0 +1,176 @@
+/** A real kube-apiserver with Slipway's kinds, and an operator on it, for integration tests. */
+
+import { readdir, readFile } from "node:fs/promises";
+import { type Catalog, catalog as catalogSchema, type Project } from "@slipway/crds";
+import {
+  KubeClient,
+  type KubernetesObject,
+  loadKubeConfig,
+  type ObjectRef,
+  type Resource,
+  resources,
+} from "@slipway/kube";
+import { parse } from "yaml";
+import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
+import { waitFor } from "../../../hack/lib/wait.ts";
+import { createOperator } from "../operator.ts";
+import type { IngressProbe } from "../project/http/ingressProbe.ts";
+import { projectResource } from "../resources.ts";
+import { silentLogger } from "../runtime/index.ts";
+
+const repository = new URL("../../../", import.meta.url);
+
+/** A cluster without controllers: no Deployment ever makes a pod, so tests write its status themselves. */
+export interface TestCluster {
+  api: TestApiserver;
+  client: KubeClient;
+  /** Requests of operators that may write, from the apiserver's audit log. */
+  operatorWrites(): Promise<string[]>;
+  stop(): Promise<void>;
+}
+
+/** Starts the apiserver and installs the custom resources; takes about 10 s. */
+export async function startCluster(): Promise<TestCluster> {
+  const api = await startApiserver();
+  const client = KubeClient.fromConfig(loadKubeConfig({ file: api.kubeconfig }), { userAgent: "test" });
+  const folder = new URL("crds/generated/", repository);
+  for (const file of (await readdir(folder)).filter((name) => name.endsWith(".yaml"))) {
+    const definition = parse(await readFile(new URL(file, folder), "utf8")) as KubernetesObject;
+    await client.create(resources.customResourceDefinitions, definition);
+    await eventually(async () => {
+      const live = await client.get<
+        KubernetesObject & { status?: { conditions?: { type: string; status: string }[] } }
+      >(resources.customResourceDefinitions, { name: definition.metadata?.name ?? "" });
+      return live.status?.conditions?.some(({ type, status }) => type === "Established" && status === "True");
+    });
+  }
+  return {
+    api,
+    client,
+    operatorWrites: async () =>
+      (await readFile(api.auditLog, "utf8"))
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line) as { userAgent?: string; verb: string; requestURI: string })
+        .filter(({ userAgent }) => userAgent === "slipway.dev/operator")
+        .map(({ verb, requestURI }) => `${verb} ${requestURI}`),
+    stop: async () => {
+      await client.close();
+      await api.stop();
+    },
+  };
+}
+
+export interface TestOperator {
+  catalog: Catalog;
+  /** Tells the operator that the catalog changed. */
+  catalogChanged(): void;
+  stop(): Promise<void>;
+}
+
+/** Runs an operator in this process, without leader election and without a port. */
+export async function startOperator(
+  { api }: TestCluster,
+  options: {
+    listOrganizations: () => Promise<string[]>;
+    ingressProbe?: IngressProbe;
+    egressDeniedCidrs?: string[];
+  },
+): Promise<TestOperator> {
+  const text = await readFile(new URL("charts/slipway/files/catalog.yaml", repository), "utf8");
+  const catalog = { ...catalogSchema.parse(parse(text)) };
+  let listener: (() => void) | undefined;
+  const manager = createOperator({
+    config: {
+      domainZone: "apps.test",
+      namespace: "slipway-system",
+      ingress: { className: "traefik", namespace: "slipway-ingress", annotations: {} },
+      dnsNamespace: "kube-system",
+      egressDeniedCidrs: options.egressDeniedCidrs ?? ["10.0.0.0/8"],
+      metricsPort: 0,
+    },
+    cluster: loadKubeConfig({ file: api.kubeconfig }),
+    identity: "test",
+    log: silentLogger,
+    catalog: {
+      current: catalog,
+      onChange: (added) => {
+        listener = added;
+        return () => {};
+      },
+      run: async () => {},
+    },
+    listOrganizations: options.listOrganizations,
+    ingressProbe: options.ingressProbe,
+    manager: { leaderElection: undefined, port: undefined },
+  });
+  const stop = new AbortController();
+  const running = manager.run(stop.signal);
+  return {
+    catalog,
+    catalogChanged: () => listener?.(),
+    stop: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+/** A public project as the documentation's example has it; override what a test is about. */
+export function exampleProject(
+  ref: { namespace: string; name: string },
+  spec: Partial<Project["spec"]> = {},
+): Project {
+  return {
+    apiVersion: "slipway.dev/v1alpha1",
+    kind: "Project",
+    metadata: ref,
+    spec: {
+      type: "http",
+      name: "example",
+      plan: "basic",
+      paymentMode: "hourly",
+      exposure: "public",
+      image: { url: "registry.example/team/app:1.0.0", isPublic: true },
+      port: 8080,
+      instances: 1,
+      storage: { persistent: false, capacity: 1 },
+      networkAccess: { ingressWhiteList: [{ cidr: "0.0.0.0/0" }] },
+      ...spec,
+    },
+  };
+}
+
+/** Waits, for 15 s at most, until a probe answers something true. @throws what the probe threw last, or that it took too long */
+export function eventually<T>(probe: () => Promise<T | undefined | false>, timeoutMs = 15_000): Promise<T> {
+  return waitFor(String(probe), timeoutMs, probe, 50);
+}
+
+/** Does what the Deployment controller and kubelets would: every instance of the current spec serves. */
+export async function serveDeployment(client: KubeClient, ref: ObjectRef): Promise<void> {
+  const live = await client.get<KubernetesObject & { spec: { replicas: number } }>(
+    resources.deployments,
+    ref,
+  );
+  const { replicas } = live.spec;
+  const status = {
+    observedGeneration: live.metadata?.generation,
+    replicas,
+    updatedReplicas: replicas,
+    readyReplicas: replicas,
+    availableReplicas: replicas,
+  };
+  await client.patch(resources.deployments, ref, { status }, { subresource: "status" });
+}
+
+/** A project's `Type=Status/Reason` conditions. */
+export async function conditionsOf(client: KubeClient, ref: ObjectRef): Promise<string[]> {
+  const project = await client.get<Project>(projectResource, ref);
+  return (project.status?.conditions ?? []).map(({ type, status, reason }) => `${type}=${status}/${reason}`);
+}
+
+/** Whether an object exists and is not being deleted. */
+export async function exists(client: KubeClient, resource: Resource, ref: ObjectRef): Promise<boolean> {
+  const found = await client.getOrUndefined(resource, ref);
+  return found !== undefined && !found.metadata?.deletionTimestamp;
+}
