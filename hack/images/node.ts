@@ -76,7 +76,7 @@ function nodeBinary(): Layer {
 function dependencies(): Layer {
   return {
     name: "dependencies",
-    key: async () => contentHash(["dependencies", "1", await hashFiles(root, await manifests())]),
+    key: async () => contentHash(["dependencies", "2", await hashFiles(root, await manifests())]),
     write: async (tar, scratch) => {
       const app = join(scratch, "root/app");
       for (const path of await manifests()) {

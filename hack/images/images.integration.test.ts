@@ -1,0 +1,148 @@
+import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { freePort } from "../lib/ports.ts";
+import { waitFor } from "../lib/wait.ts";
+import { images, type StackImage } from "./index.ts";
+import { type InsideProcess, inside } from "./inside.ts";
+
+const undo: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+async function unpacked(name: StackImage["name"]) {
+  const image = images.find((candidate) => candidate.name === name);
+  if (!image) throw new Error(`no image ${name}`);
+  const opened = await inside(await image.build());
+  undo.push(opened.close);
+  return opened;
+}
+
+function stopAfterTest(running: InsideProcess): InsideProcess {
+  undo.push(async () => {
+    await running.stop("SIGKILL").catch(() => undefined);
+  });
+  return running;
+}
+
+test("an unchanged image is found, not built again", async () => {
+  for (const image of images) await image.build();
+  for (const image of images) expect(await image.build()).toMatchObject({ built: false });
+}, 180_000);
+
+test("the HTTP samples answer as the stack contract says, each with its version, and stop cleanly", async () => {
+  const seen: string[] = [];
+  for (const name of ["sampleHttp", "sampleHttpV2"] as const) {
+    const port = await freePort();
+    const { run } = await unpacked(name);
+    const env = { PORT: String(port), GREETING: "good day" };
+    const running = stopAfterTest(run(["/sample-http"], { uid: 12345, env }));
+    const url = `http://127.0.0.1:${port}`;
+    const echo = await waitFor(
+      name,
+      5_000,
+      async () => (await fetch(`${url}/any`)).json() as Promise<{ version: string }>,
+    );
+    expect(Object.keys(echo).sort()).toEqual([
+      "headers",
+      "hostname",
+      "method",
+      "path",
+      "started_at",
+      "version",
+    ]);
+    expect(await (await fetch(`${url}/env/GREETING`)).text()).toBe("good day");
+    expect((await fetch(`${url}/status/503`)).status).toBe(503);
+    seen.push(echo.version);
+    expect(await running.stop("SIGTERM")).toBe(0);
+    expect(running.output()).toMatch(/^GET \/env\/GREETING 200 /m);
+  }
+  expect(seen).toEqual(["v1", "v2"]);
+});
+
+test("the job sample prints the date and has the tools of the stack contract", async () => {
+  const { run } = await unpacked("sampleJob");
+  const date = run(["/bin/date"], { uid: 65532 });
+  expect(await date.exited).toBe(0);
+  expect(date.output()).toMatch(/ 20\d\d$/m);
+  const script = run(["/bin/sh", "-c", "sleep 0 && echo done && exit 3"], {
+    uid: 65532,
+    env: { PATH: "/bin" },
+  });
+  expect(await script.exited).toBe(3);
+  expect(script.output()).toBe("done\n");
+});
+
+test("the platform's image runs Node, resolves the rooms and carries no tests", async () => {
+  for (const name of ["operator", "apiServer"] as const) {
+    const { run } = await unpacked(name);
+    const script = `
+      import { existsSync } from "node:fs";
+      const crds = import.meta.resolve("@slipway/crds");
+      const list = ["operator/src/main.ts", "api-server/src/main.ts", "ledger/src/migrate.ts", "hack", "node_modules/vitest"];
+      console.log(JSON.stringify({ major: process.version.split(".")[0], crds, there: list.filter((path) => existsSync("/app/" + path)) }));`;
+    const node = ["/usr/local/bin/node", "--input-type=module", "--eval", script];
+    const answered = run(["/usr/local/bin/node", "--eval", nodeInApp(node.slice(1))], { uid: 65532 });
+    expect(await answered.exited, answered.output()).toBe(0);
+    expect(JSON.parse(answered.output())).toEqual({
+      major: "v24",
+      crds: "file:///app/crds/src/index.ts",
+      there: ["operator/src/main.ts", "api-server/src/main.ts", "ledger/src/migrate.ts"],
+    });
+  }
+});
+
+/** A script that runs Node again with /app as its working directory, as the image's configuration says. */
+function nodeInApp(args: string[]): string {
+  return `require("node:child_process").execFileSync(process.execPath, ${JSON.stringify(args)}, { cwd: "/app", stdio: "inherit" })`;
+}
+
+test("the ledger's PostgreSQL makes its database, asks for the password, stops cleanly and starts again on its data", async () => {
+  const { run } = await unpacked("ledger");
+  const folder = await mkdtemp(join(tmpdir(), "slipway-ledger-"));
+  undo.push(() => rm(folder, { recursive: true, force: true }));
+  const volume = join(folder, "volume");
+  await mkdir(volume);
+  await chown(volume, 999, 999);
+  await writeFile(join(folder, "password"), "a secret'; --");
+  await chmod(folder, 0o755);
+  const port = await freePort();
+  const start = (): InsideProcess =>
+    stopAfterTest(
+      run(["/usr/bin/docker-entrypoint.sh", "postgres", "-c", "jit=off", "-p", String(port)], {
+        uid: 999,
+        mounts: { "var/lib/postgresql/data": volume, media: folder },
+        env: {
+          PATH: "/usr/lib/postgresql/15/bin:/usr/bin:/bin",
+          PGDATA: "/var/lib/postgresql/data/pgdata",
+          POSTGRES_USER: "slipway",
+          POSTGRES_DB: "ledger",
+          POSTGRES_PASSWORD_FILE: "/media/password",
+        },
+      }),
+    );
+  const query = async (sql: string, password: string): Promise<string> => {
+    const command = ["psql", "-h", "127.0.0.1", "-p", String(port), "-U", "slipway", "-Atc", sql, "ledger"];
+    const env = { PATH: "/usr/lib/postgresql/15/bin:/usr/bin:/bin", PGPASSWORD: password };
+    const asked = run(["/bin/env", ...command], { uid: 999, env });
+    if ((await asked.exited) !== 0) throw new Error(asked.output());
+    return asked.output().trim();
+  };
+
+  const first = start();
+  await waitFor("PostgreSQL", 30_000, () => query("create table kept (id int)", "a secret'; --"));
+  await expect(query("select 1", "wrong")).rejects.toThrow(/password authentication failed/);
+  expect(await first.stop("SIGINT")).toBe(0);
+  expect(first.output()).not.toContain("a secret");
+
+  const second = start();
+  const rows = await waitFor("PostgreSQL", 30_000, () =>
+    query("select count(*), current_setting('server_encoding') from kept", "a secret'; --"),
+  );
+  expect(rows).toBe("0|UTF8");
+  expect(second.output()).not.toContain("initdb");
+  expect(await second.stop("SIGTERM")).toBe(0);
+}, 120_000);
