@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readFile, rm } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { run } from "../lib/exec.ts";
@@ -76,7 +76,7 @@ function nodeBinary(): Layer {
 function dependencies(): Layer {
   return {
     name: "dependencies",
-    key: async () => contentHash(["dependencies", "2", await hashFiles(root, await manifests())]),
+    key: async () => contentHash(["dependencies", "3", await hashFiles(root, await manifests())]),
     write: async (tar, scratch) => {
       const app = join(scratch, "root/app");
       for (const path of await manifests()) {
@@ -87,6 +87,9 @@ function dependencies(): Layer {
       // Without the root's own dependencies: those are the Node binary, which has a layer of its own.
       const flags = ["--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
       await run("npm", ["ci", ...flags, ...only], { cwd: app, env: { NODE_ENV: undefined } });
+      // The package files have done their work: the rooms' own come with the sources.
+      for (const path of await manifests()) await rm(join(app, path));
+      for (const folder of await readdir(app)) await rmdir(join(app, folder)).catch(ignoreNotEmpty);
       await packTar(join(scratch, "root"), tar, [
         "*.d.ts",
         "*.d.mts",
@@ -96,6 +99,10 @@ function dependencies(): Layer {
       ]);
     },
   };
+}
+
+function ignoreNotEmpty(error: NodeJS.ErrnoException): void {
+  if (error.code !== "ENOTEMPTY") throw error;
 }
 
 /** The package files that decide what `npm ci` installs; every workspace's, or npm finds the lock file wanting. */
