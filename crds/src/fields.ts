@@ -134,7 +134,7 @@ export const networkAccessItem = z
 export const cron = withRules(
   z
     .string()
-    .min(9)
+    .min(1)
     .max(CRON_MAX_LENGTH)
     .describe("Schedule in UTC: minute, hour, day of month, month, day of week (0 is Sunday)."),
   [

@@ -1,0 +1,53 @@
+import { z } from "zod";
+
+/** An environment variable as `/v1` has it. In the cluster it stands in a Secret that `spec.envsFrom` names. */
+export const environmentVariable = z
+  .strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(120)
+      // The names that a key of a Secret can have; `.` and names that begin with `..` are no keys either.
+      .regex(/^([-_a-zA-Z0-9]|\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$/, {
+        message: "must be letters, digits, hyphens, underscores and dots",
+      })
+      .describe("Name of the variable."),
+    value: z
+      .string()
+      .min(1)
+      .max(32_760)
+      .refine((value) => !value.includes("\0"), {
+        message: "must not hold a NUL character: no process can be given one",
+      })
+      .describe("Value, taken literally: nothing in it is expanded."),
+  })
+  .refine(({ name, value }) => bytes(name, value) <= MAX_ARGUMENT_BYTES, {
+    message: `is longer than Linux passes to a process: name and value may take ${131_072 - 2} bytes together`,
+    path: ["value"],
+  });
+export type EnvironmentVariable = z.output<typeof environmentVariable>;
+
+/** What Linux takes as one string of an environment (MAX_ARG_STRLEN), its `=` and its end included. */
+const MAX_ARGUMENT_BYTES = 131_072;
+/** What execve takes for arguments and environment with the usual stack (a quarter of 8 MiB), less room for our own. */
+const MAX_ENVIRONMENT_BYTES = 2 * 1024 * 1024 - 192 * 1024;
+
+const encoder = new TextEncoder();
+/** Bytes of `NAME=value` and its end. */
+function bytes(name: string, value: string): number {
+  return encoder.encode(name).length + encoder.encode(value).length + 2;
+}
+
+/** A project's environment variables: at most 50, each name once, all of them small enough for a process to start. */
+export const environment = z
+  .array(environmentVariable)
+  .max(50)
+  .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, {
+    message: "must not hold two variables with the same name",
+  })
+  .refine(
+    // 8 bytes for the pointer to each.
+    (all) => all.reduce((sum, { name, value }) => sum + bytes(name, value) + 8, 0) <= MAX_ENVIRONMENT_BYTES,
+    { message: "are together longer than Linux passes to a process" },
+  )
+  .describe("Environment variables.");

@@ -1,0 +1,20 @@
+export { createProjectBodies, type ImageAuthentication, imageAuthentication } from "./bodies.ts";
+export {
+  type CreateProjectRequest,
+  type CreateProjectResult,
+  createProjectBody,
+  type FieldIssue,
+  parseCreateProject,
+} from "./createProject.ts";
+export { type EnvironmentVariable, environment, environmentVariable } from "./environment.ts";
+export {
+  camelCase,
+  type Snake,
+  type SnakeCase,
+  snakeCase,
+  snakeObject,
+  snakeSchema,
+  toCamel,
+  toOpenApi,
+  toSnake,
+} from "./snake.ts";
