@@ -192,13 +192,6 @@ const sizes: SpecRule[] = [
     fields: ["instances", "type"],
   },
   {
-    cel: "self.type != 'http' || self.plan != 'free' || !has(self.instances) || self.instances <= 2",
-    check: ({ type, plan, instances }) =>
-      type !== "http" || plan !== "free" || instances === undefined || instances <= 2,
-    message: "{instances} cannot exceed 2 on the free plan",
-    fields: ["instances", "plan", "type"],
-  },
-  {
     cel: "!has(self.autoscaling) || !has(self.instances) || self.autoscaling.maxInstances >= self.instances",
     check: ({ autoscaling, instances }) =>
       autoscaling === undefined || instances === undefined || autoscaling.maxInstances >= instances,
