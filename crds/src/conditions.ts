@@ -81,7 +81,9 @@ export const projectReasons = {
   FeatureNotInPlan: "FeatureNotInPlan",
   SecretNotFound: "SecretNotFound",
   TypeNotSupported: "TypeNotSupported",
+  FeatureNotSupported: "FeatureNotSupported",
   NotInOrganizationNamespace: "NotInOrganizationNamespace",
+  NamespaceNotGuarded: "NamespaceNotGuarded",
   // LimitExceeded
   FreeLimitReached: "FreeLimitReached",
   PlanCapacityReached: "PlanCapacityReached",
@@ -89,6 +91,8 @@ export const projectReasons = {
   // Failures of a workload
   ImagePullFailed: "ImagePullFailed",
   ContainerCrashing: "ContainerCrashing",
+  ContainerInvalid: "ContainerInvalid",
+  InstanceRefused: "InstanceRefused",
   OutOfMemory: "OutOfMemory",
   ProbeFailing: "ProbeFailing",
   Unschedulable: "Unschedulable",
@@ -119,6 +123,8 @@ export const projectReasons = {
   ReleasingDomain: "ReleasingDomain",
   DeletingChildren: "DeletingChildren",
   JobRunsPending: "JobRunsPending",
+  // A child's name is taken by an object that is not ours
+  ChildConflict: "ChildConflict",
   // Anything that should not happen
   ReconcileFailed: "ReconcileFailed",
 } as const;

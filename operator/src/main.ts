@@ -14,6 +14,7 @@ async function main(config: Config): Promise<void> {
     level: config.logLevel,
     base: { process: "operator" },
     timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (level) => ({ level }) },
     // Nothing logs these on purpose; an error object of a library might carry them.
     redact: ["*.password", "*.token", "*.authorization", "err.config", "err.request", "err.connectionString"],
   });

@@ -9,6 +9,7 @@ import {
   labels,
   organizationOfNamespace,
   type Project,
+  type ProjectReason,
 } from "@slipway/crds";
 import type { KubernetesObject } from "@slipway/kube";
 import { TerminalError, WaitingError } from "../runtime/index.ts";
@@ -19,7 +20,7 @@ export interface Accepted {
   plan: HttpPlan;
 }
 
-const refuse = (reason: string, message: string) =>
+const refuse = (reason: ProjectReason, message: string) =>
   new TerminalError(reason, message, { condition: "Accepted" });
 
 /**

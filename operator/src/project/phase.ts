@@ -1,6 +1,6 @@
 /** The one place where a project's phase, the `status` of the public API, is decided. Pure. */
 
-import type { ProjectPhase } from "@slipway/crds";
+import type { ProjectPhase, ProjectReason } from "@slipway/crds";
 
 /** What a phase is decided from. */
 export interface PhaseInput {
@@ -54,13 +54,17 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
 }
 
 /** Reasons that something else has to come first, not that the project is wrong. */
-const AWAITED: ReadonlySet<string> = new Set(["SecretNotFound", "NamespaceNotGuarded", "DomainPending"]);
+const AWAITED: ReadonlySet<string> = new Set<ProjectReason>([
+  "SecretNotFound",
+  "NamespaceNotGuarded",
+  "DomainPending",
+]);
 
 /** Reasons of `Ready` when the project's objects could not be made. */
 const BROKEN: ReadonlySet<string> = new Set(["ApiRefused", "ChildConflict", "InternalError"]);
 
 /** Reasons of a rollout that does not move because of a fault of the application or its image. */
-const FAULTS: ReadonlySet<string> = new Set([
+const FAULTS: ReadonlySet<string> = new Set<ProjectReason>([
   "ContainerCrashing",
   "ContainerInvalid",
   "ImagePullFailed",

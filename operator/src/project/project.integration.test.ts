@@ -5,7 +5,6 @@ import { domainClaimResource, projectResource } from "../resources.ts";
 import {
   conditionsOf,
   eventually,
-  exampleProject,
   exists,
   serveDeployment,
   startCluster,
@@ -13,6 +12,7 @@ import {
   type TestCluster,
   type TestOperator,
 } from "../testing/harness.ts";
+import { exampleProject } from "../testing/projects.ts";
 import type { ProbeResult } from "./http/ingressProbe.ts";
 
 const namespace = "slipway-org-alpha";

@@ -26,7 +26,7 @@ import type { MissingRoute, RouteCheck } from "./http/routeCheck.ts";
 import { type HttpPlatform, toHttpApp, wantedHost } from "./http/view.ts";
 import { adoptSecrets, findMissingSecret } from "./secrets.ts";
 import { childOf, type ProjectStores } from "./stores.ts";
-import { type Findings, setPhase, summarize } from "./summarize.ts";
+import { type Finding, type Findings, setPhase, summarize } from "./summarize.ts";
 
 export interface ProjectDependencies {
   client: KubeClient;
@@ -93,7 +93,10 @@ class ProjectSteps {
     await releaseHostnames(project, held ? [host] : [], this.#claims, context.signal);
 
     const found = this.#observe(project, accepted);
-    const taken = { reason: "DomainTaken", message: `The domain ${host} belongs to another project.` };
+    const taken: Finding = {
+      reason: "DomainTaken",
+      message: `The domain ${host} belongs to another project.`,
+    };
     const missing = held ? await this.#checkRoute(project, host, routeChanged, found) : undefined;
     const route = host === undefined ? undefined : { host, missing: held ? missing : taken };
     summarize(project, { ...found, route }, context.conditions, context.status);

@@ -1,13 +1,13 @@
 /** The only place where what a reconcile of a project has found becomes conditions and status. Pure but for its arguments. */
 
-import type { Project, ProjectStatus } from "@slipway/crds";
+import type { Project, ProjectReason, ProjectStatus } from "@slipway/crds";
 import type { ConditionSet } from "../runtime/condition-set.ts";
 import type { Rollout } from "./http/rollout.ts";
 import { phaseOf } from "./phase.ts";
 
 /** Reason and message of a condition that is not as it should be. */
 export interface Finding {
-  reason: string;
+  reason: ProjectReason;
   message: string;
 }
 

@@ -116,31 +116,6 @@ export async function startOperator(
   };
 }
 
-/** A public project as the documentation's example has it; override what a test is about. */
-export function exampleProject(
-  ref: { namespace: string; name: string },
-  spec: Partial<Project["spec"]> = {},
-): Project {
-  return {
-    apiVersion: "slipway.dev/v1alpha1",
-    kind: "Project",
-    metadata: ref,
-    spec: {
-      type: "http",
-      name: "example",
-      plan: "basic",
-      paymentMode: "hourly",
-      exposure: "public",
-      image: { url: "registry.example/team/app:1.0.0", isPublic: true },
-      port: 8080,
-      instances: 1,
-      storage: { persistent: false, capacity: 1 },
-      networkAccess: { ingressWhiteList: [{ cidr: "0.0.0.0/0" }] },
-      ...spec,
-    },
-  };
-}
-
 /** Waits, for 15 s at most, until a probe answers something true. @throws what the probe threw last, or that it took too long */
 export function eventually<T>(probe: () => Promise<T | undefined | false>, timeoutMs = 15_000): Promise<T> {
   return waitFor(String(probe), timeoutMs, probe, 50);

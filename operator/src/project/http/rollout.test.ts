@@ -82,7 +82,7 @@ describe("readRollout: what the pods say", () => {
     [
       "a missing Secret",
       { state: { waiting: { reason: "CreateContainerConfigError" } } },
-      "InvalidContainerConfig",
+      "ContainerInvalid",
     ],
   ])("%s", (_, container, reason) => {
     expect(problem(pod(container))).toBe(reason);

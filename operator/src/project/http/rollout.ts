@@ -1,5 +1,7 @@
 /** What a Deployment and its pods say about a rollout. Pure: the same objects always give the same answer. */
 
+import type { ProjectReason } from "@slipway/crds";
+
 /** The parts of a Deployment that are read here. */
 export interface DeploymentView {
   metadata: { generation?: number };
@@ -49,7 +51,7 @@ export interface PodView {
 /** Why instances do not come up, in words for whoever owns the project. */
 export interface RolloutProblem {
   /** CamelCase, for a condition's reason. */
-  reason: string;
+  reason: ProjectReason;
   message: string;
 }
 
@@ -162,21 +164,21 @@ const WAITING: Readonly<Record<string, RolloutProblem>> = {
   ErrImagePull: { reason: "ImagePullFailed", message: "The image cannot be pulled." },
   ImagePullBackOff: { reason: "ImagePullFailed", message: "The image cannot be pulled." },
   InvalidImageName: {
-    reason: "InvalidImageName",
+    reason: "ImagePullFailed",
     message: "The image's name is not valid.",
   },
   ErrImageNeverPull: { reason: "ImagePullFailed", message: "The image cannot be pulled." },
   CreateContainerConfigError: {
-    reason: "InvalidContainerConfig",
+    reason: "ContainerInvalid",
     message:
       "The container cannot be configured: a Secret it names is missing or the image runs as a forbidden user.",
   },
   CreateContainerError: {
-    reason: "StartFailed",
+    reason: "ContainerInvalid",
     message: "The container cannot be created.",
   },
   RunContainerError: {
-    reason: "StartFailed",
+    reason: "ContainerInvalid",
     message: "The container cannot be started: its command may not exist in the image.",
   },
 };

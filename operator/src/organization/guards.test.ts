@@ -1,0 +1,32 @@
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { goldenTests } from "../testing/golden.ts";
+import { desiredGuards, type GuardSettings } from "./guards.ts";
+import { desiredNamespace } from "./namespace.ts";
+
+function objectsOf(input: unknown) {
+  const { organization, settings } = input as { organization: string; settings: GuardSettings };
+  const namespace = `slipway-org-${organization}`;
+  return [
+    desiredNamespace(organization, namespace, true),
+    ...desiredGuards(organization, namespace, settings),
+  ];
+}
+
+goldenTests(fileURLToPath(new URL("testdata", import.meta.url)), objectsOf);
+
+test("no egress rule ever has no peers, which would open everything", () => {
+  const settings = { dnsNamespace: "kube-system", egressDeniedCidrs: ["0.0.0.0/0", "::/0"] };
+  for (const { spec } of desiredGuards("alpha", "slipway-org-alpha", settings)) {
+    for (const { to } of (spec as { egress?: { to: unknown[] }[] }).egress ?? []) {
+      expect(to.length).toBeGreaterThan(0);
+    }
+  }
+});
+
+test("a namespace is called guarded only when it is", () => {
+  expect(desiredNamespace("alpha", "slipway-org-alpha", false).metadata.annotations).toBeUndefined();
+  expect(desiredNamespace("alpha", "slipway-org-alpha", true).metadata.annotations).toEqual({
+    "slipway.dev/guarded": "true",
+  });
+});
