@@ -157,7 +157,8 @@ export class Transport {
       "user-agent": this.#options.userAgent ?? "slipway",
     };
     if (request.body !== undefined) headers["content-type"] = request.contentType ?? "application/json";
-    return (request.verb === "watch" ? pools.watches : pools.requests).request({
+    const pool = request.verb === "watch" ? pools.watches : pools.requests;
+    const response = pool.request({
       origin: this.#origin,
       path: `${this.#prefix}${request.path}${queryString(request.query)}`,
       method: request.method,
@@ -167,6 +168,7 @@ export class Transport {
       headersTimeout: timeout === 0 ? 30_000 : timeout,
       bodyTimeout: timeout,
     });
+    return unlessAborted(response, request.signal);
   }
 
   /** The connection pools of these credentials; new ones when the TLS material changed. */
@@ -203,6 +205,27 @@ export class Transport {
     if (old) void Promise.allSettled([old.requests.close(), old.watches.close()]);
     return this.#pools;
   }
+}
+
+/**
+ * Rejects as soon as the signal aborts. undici itself looks at the signal only once a connection stands, so that a request
+ * that waits for one could outlive its deadline by the connect timeout.
+ */
+function unlessAborted(
+  response: Promise<Dispatcher.ResponseData>,
+  signal: AbortSignal | undefined,
+): Promise<Dispatcher.ResponseData> {
+  if (!signal) return response;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    response
+      .finally(() => signal.removeEventListener("abort", abort))
+      .then((data) => {
+        if (signal.aborted) data.body.destroy();
+        resolve(data);
+      }, reject);
+  });
 }
 
 async function statusError(request: HttpRequest, response: Dispatcher.ResponseData): Promise<KubeError> {

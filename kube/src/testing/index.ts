@@ -1,5 +1,5 @@
-/** Fakes for unit tests of whatever uses `@slipway/kube`. */
-
+/** Fakes and helpers for tests of whatever uses `@slipway/kube`. */
 export { eventually } from "./eventually.ts";
 export { FakeApiserver, type SeenRequest } from "./fake-apiserver.ts";
 export { FakeClock } from "./fake-clock.ts";
+export { TcpProxy } from "./tcp-proxy.ts";
