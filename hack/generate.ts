@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { generateCrds } from "@slipway/crds/generate";
+import { generateChartFiles } from "./chart/generate.ts";
 
 /** One source of generated files. */
 interface Generator {
@@ -14,7 +15,10 @@ interface Generator {
   readonly run: () => ReadonlyMap<string, string> | Promise<ReadonlyMap<string, string>>;
 }
 
-const generators: readonly Generator[] = [{ name: "custom resource definitions", run: generateCrds }];
+const generators: readonly Generator[] = [
+  { name: "custom resource definitions", run: generateCrds },
+  { name: "chart", run: generateChartFiles },
+];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 

@@ -1,0 +1,110 @@
+{{- define "slipway.labels" -}}
+app.kubernetes.io/name: {{ .component }}
+app.kubernetes.io/part-of: slipway
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
+{{- end }}
+
+{{- define "slipway.selector" -}}
+app.kubernetes.io/name: {{ .component }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{- end }}
+
+{{/* Of pods: nothing that changes with every release, or each would restart them all. */}}
+{{- define "slipway.podLabels" -}}
+{{ include "slipway.selector" . }}
+app.kubernetes.io/part-of: slipway
+{{- end }}
+
+{{/* Whether the chart runs the ledger itself: "true" or empty. */}}
+{{- define "slipway.ledger.embedded" -}}
+{{- if and .Values.ledger.url .Values.ledger.existingSecret.name }}
+{{- fail "ledger.url and ledger.existingSecret.name exclude each other" }}
+{{- end }}
+{{- if not (or .Values.ledger.url .Values.ledger.existingSecret.name) }}true{{ end }}
+{{- end }}
+
+{{/* The environment variable with the ledger's connection URL. */}}
+{{- define "slipway.ledger.env" -}}
+- name: SLIPWAY_LEDGER_URL
+  valueFrom:
+    secretKeyRef:
+      {{- if .Values.ledger.existingSecret.name }}
+      name: {{ .Values.ledger.existingSecret.name }}
+      key: {{ .Values.ledger.existingSecret.key }}
+      {{- else }}
+      name: slipway-ledger
+      key: url
+      {{- end }}
+{{- end }}
+
+{{/* A probe of the embedded ledger. Over TCP: while upstream's image makes a database, its server listens on the socket alone. */}}
+{{- define "slipway.ledger.answers" -}}
+timeoutSeconds: 5, exec: { command: [pg_isready, --host=127.0.0.1, --username=slipway, --dbname=ledger] }
+{{- end }}
+
+{{/* Brings the ledger's schema up to date. Every pod that uses the ledger runs it first; an advisory lock lets one at a time. */}}
+{{- define "slipway.ledger.migrate" -}}
+- name: migrate
+  image: {{ .image | quote }}
+  imagePullPolicy: {{ .root.Values.images.pullPolicy }}
+  args: [node, ledger/src/migrate.ts]
+  env:
+    {{- include "slipway.ledger.env" .root | nindent 4 }}
+  resources:
+    requests: { cpu: 20m, memory: 64Mi }
+    limits: { memory: 256Mi }
+  securityContext:
+    {{- include "slipway.containerSecurity" . | nindent 4 }}
+{{- end }}
+
+{{- define "slipway.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: {{ .uid }}
+runAsGroup: {{ .uid }}
+fsGroup: {{ .uid }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "slipway.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end }}
+
+{{/* Prefers other nodes than those that already run one of the same. */}}
+{{- define "slipway.spread" -}}
+podAntiAffinity:
+  preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      podAffinityTerm:
+        topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels:
+            {{- include "slipway.selector" . | nindent 12 }}
+{{- end }}
+
+{{/* Placement and registry credentials, from a component's values. */}}
+{{- define "slipway.placement" -}}
+{{- with .root.Values.images.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "slipway.probes" -}}
+startupProbe: { httpGet: { path: /healthz, port: metrics }, periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 60 }
+livenessProbe: { httpGet: { path: /healthz, port: metrics }, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 3 }
+readinessProbe: { httpGet: { path: /readyz, port: metrics }, periodSeconds: 2, timeoutSeconds: 2, failureThreshold: 2 }
+{{- end }}
