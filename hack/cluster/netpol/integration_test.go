@@ -106,6 +106,7 @@ func TestRealConnections(t *testing.T) {
 	}
 	t.Run("link-local IPv6 leads past no rules", func(t *testing.T) { l.t = t; testIPv6(l) })
 	t.Run("open connections", func(t *testing.T) { l.t = t; testOpenConnections(l) })
+	t.Run("what is cut stays cut", func(t *testing.T) { l.t = t; testCutStaysCut(l) })
 	t.Run("a replacement opens no gap", func(t *testing.T) { l.t = t; testNoGap(l) })
 	t.Run("flush removes the rules", func(t *testing.T) {
 		l.t = t

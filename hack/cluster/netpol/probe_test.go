@@ -42,14 +42,13 @@ func (l *lab) expect(want bool, probes ...string) {
 				l.t.Errorf("%s: passed %v, want %v (%v)", probe, got, want, err)
 			}
 		}()
+		answering := netip.MustParseAddrPort(labAddresses[to] + ":" + port)
 		if to == "service" {
-			to, port = "db", "8080"
+			answering = netip.AddrPortFrom(netip.MustParseAddr(labAddresses["db"]), 8080)
 		}
 		judged := l.enforcer.current.Allows(Connection{
-			Source:      netip.MustParseAddr(labAddresses[from]),
-			Destination: netip.MustParseAddr(labAddresses[to]),
-			Port:        netip.MustParseAddrPort("0.0.0.0:" + port).Port(),
-			Protocol:    network, FromNode: from == "node",
+			Source: netip.MustParseAddr(labAddresses[from]), Destination: answering.Addr(), Port: answering.Port(),
+			Protocol: network, FromNode: from == "node",
 		})
 		if judged != want {
 			l.t.Errorf("%s: judged %v, want %v", probe, judged, want)
