@@ -4,11 +4,11 @@ import { registerRoute } from "./http/register.ts";
 import type { AnyRoute } from "./http/route.ts";
 import { policies } from "./policy/table.ts";
 import { routes } from "./routes/index.ts";
-import { type Harness, startHarness } from "./testing/harness.ts";
+import { type FakeHarness, startFakeHarness } from "./testing/harness.ts";
 
-let harness: Harness;
+let harness: FakeHarness;
 beforeAll(async () => {
-  harness = await startHarness();
+  harness = await startFakeHarness();
 });
 afterAll(() => harness.close());
 
@@ -31,7 +31,7 @@ describe("the policy table", () => {
   });
 
   it("stops the start for a route that was added past it", async () => {
-    const late = await startHarness();
+    const late = await startFakeHarness();
     expect(() => late.app.get("/v1/stray", () => "")).toThrow();
     await late.close();
   });
@@ -152,7 +152,7 @@ describe("refusals", () => {
   });
 
   it("come in order: rate before permission", async () => {
-    const strict = await startHarness({ rateLimitScale: 0.001 });
+    const strict = await startFakeHarness({ rateLimitScale: 0.001 });
     const headers = strict.key("acme");
     const answers = [];
     for (let index = 0; index < 2; index += 1) {

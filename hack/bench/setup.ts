@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   API_VERSION,
@@ -14,10 +14,9 @@ import {
 } from "@slipway/crds";
 import { customResource, type KubeClient, resources } from "@slipway/kube";
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
-import { parse } from "yaml";
 import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
 import { root } from "../lib/paths.ts";
-import { waitFor } from "../lib/wait.ts";
+import { applyCrds } from "../testing/crds.ts";
 
 const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
 
@@ -40,16 +39,7 @@ export async function prepareLedger(url: string): Promise<string> {
 
 /** Applies the CRDs and makes the organization's namespace. */
 export async function prepareCluster(kube: KubeClient): Promise<void> {
-  const folder = join(root, "crds/generated");
-  for (const file of readdirSync(folder).filter((name) => name.endsWith(".yaml"))) {
-    await kube.apply(resources.customResourceDefinitions, parse(readFileSync(join(folder, file), "utf8")), {
-      fieldManager: "bench",
-    });
-  }
-  await waitFor("the custom resources to be served", 30_000, async () => {
-    await kube.list(projectResource, { limit: 1 });
-    return true;
-  });
+  await applyCrds(kube);
   const name = organizationNamespace(ORGANIZATION);
   await kube.create(resources.namespaces, {
     metadata: { name, annotations: { [annotations.guarded]: "true" } },

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { toOpenApi } from "@slipway/crds";
 import type { AnyRoute } from "../http/route.ts";
 import { type Access, type Policy, policyOf } from "../policy/table.ts";
 import { failureSchema } from "../routes/v1/project/schemas.ts";
@@ -39,7 +39,7 @@ export function openApiDocument(routes: readonly AnyRoute[], version: string): J
     servers: [{ url: "/" }],
     paths,
     components: {
-      schemas: { Failure: jsonSchema(failureSchema, "output") },
+      schemas: { Failure: toOpenApi(failureSchema, "output") },
       securitySchemes: {
         apiKey: {
           type: "apiKey",
@@ -76,7 +76,7 @@ function operation(route: AnyRoute): Json {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { [JSON_TYPE]: { schema: jsonSchema(body, "input") } } } }),
+      : { requestBody: { required: true, content: { [JSON_TYPE]: { schema: toOpenApi(body, "input") } } } }),
     responses: responses(route, policy),
   };
 }
@@ -100,7 +100,7 @@ function scopeText(access: Access): string {
 function responses(route: AnyRoute, policy: Policy): Json {
   const result: Json = {};
   for (const [status, { description, schema }] of Object.entries(route.responses)) {
-    result[status] = { description, content: { [JSON_TYPE]: { schema: jsonSchema(schema, "output") } } };
+    result[status] = { description, content: { [JSON_TYPE]: { schema: toOpenApi(schema, "output") } } };
   }
   for (const status of refusals(route, policy)) {
     result[String(status)] = {
@@ -130,12 +130,12 @@ function pathParameters(route: AnyRoute): Json[] {
 
 function queryParameters(route: AnyRoute): Json[] {
   if (!route.query) return [];
-  return objectParameters(jsonSchema(route.query, "output"), "query", () => false);
+  return objectParameters(toOpenApi(route.query, "output"), "query", () => false);
 }
 
 function headerParameters(route: AnyRoute, { access }: Policy): Json[] {
   const own = route.headers
-    ? objectParameters(jsonSchema(route.headers, "input"), "header", (name, required) =>
+    ? objectParameters(toOpenApi(route.headers, "input"), "header", (name, required) =>
         required.includes(name),
       )
     : [];
@@ -164,21 +164,4 @@ function objectParameters(
     ...(description === undefined ? {} : { description }),
     schema: property,
   }));
-}
-
-/** JSON Schema 2020-12, as OpenAPI 3.1 takes it. Keys that only the cluster understands are left out. */
-function jsonSchema(schema: z.ZodType, io: "input" | "output"): Json {
-  const converted = z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" }) as Json;
-  delete converted.$schema;
-  return withoutClusterKeys(converted) as Json;
-}
-
-function withoutClusterKeys(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutClusterKeys);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([key]) => !key.startsWith("x-kubernetes-"))
-      .map(([key, inner]) => [key, withoutClusterKeys(inner)]),
-  );
 }

@@ -1,6 +1,7 @@
 import type { AnyRoute } from "../http/route.ts";
 import { databaseCatalog, databasePlans, httpPlans, jobPlans, storagePlans } from "./v1/catalog/plans.ts";
 import { readOpenApi } from "./v1/openapi/read.ts";
+import { create } from "./v1/project/create.ts";
 import { list } from "./v1/project/list.ts";
 import { read } from "./v1/project/read.ts";
 import { remove } from "./v1/project/remove.ts";
@@ -12,6 +13,7 @@ export const routes: readonly AnyRoute[] = [
   storagePlans,
   databasePlans,
   databaseCatalog,
+  create,
   list,
   read,
   remove,

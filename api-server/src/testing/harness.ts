@@ -21,10 +21,9 @@ import type { Services } from "../services.ts";
 export const ZONE = "apps.localhost";
 const CATALOG_FILE = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);
 
-/** The application over a fake apiserver, with keys and users in memory. */
+/** The application over an apiserver, with keys and users in memory. */
 export interface Harness {
   app: FastifyInstance;
-  apiserver: FakeApiserver;
   kube: KubeClient;
   projects: ProjectStore;
   services: Services;
@@ -45,15 +44,29 @@ export interface Harness {
   close: () => Promise<void>;
 }
 
+export interface FakeHarness extends Harness {
+  apiserver: FakeApiserver;
+}
+
 export interface HarnessOptions {
   /** Without one, every query of the ledger fails, as when it is away. */
   ledger?: Ledger;
   rateLimitScale?: number;
 }
 
-export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+/** The application over a fake apiserver of its own. */
+export async function startFakeHarness(options: HarnessOptions = {}): Promise<FakeHarness> {
   const apiserver = await FakeApiserver.start();
-  const kube = KubeClient.forUrl(apiserver.url);
+  const harness = await startHarness(KubeClient.forUrl(apiserver.url), options);
+  const close = async () => {
+    await harness.close();
+    await apiserver.stop();
+  };
+  return { ...harness, apiserver, close };
+}
+
+/** The application over any apiserver. Closes the client when it is closed. */
+export async function startHarness(kube: KubeClient, options: HarnessOptions = {}): Promise<Harness> {
   const lines: string[] = [];
   const logger = createLogger("debug", { write: (line: string) => void lines.push(line) });
   const projects = new ProjectStore({ client: kube, logger, zone: ZONE });
@@ -103,7 +116,6 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
 
   return {
     app,
-    apiserver,
     kube,
     projects,
     services,
@@ -138,8 +150,28 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       await app.close();
       await projects.stop();
       await kube.close();
-      await apiserver.stop();
       if (!options.ledger) await ledger.destroy();
+    },
+  };
+}
+
+/** A body of `POST /v1/project` that every rule allows; `config` is merged. */
+export function exampleBody(change: Record<string, unknown> = {}, config: Record<string, unknown> = {}) {
+  return {
+    name: "shop-front",
+    plan: "free",
+    payment_mode: "hourly",
+    ...change,
+    config: {
+      type_project: "http",
+      exposure: "public",
+      image: { url: "registry.example.com/shop:1", is_public: true },
+      port: 8080,
+      instances: 1,
+      storage: { persistent: false, capacity: 1 },
+      envs: [],
+      network_access: { ingress_white_list: [{ cidr: "0.0.0.0/0", description: "everybody" }] },
+      ...config,
     },
   };
 }

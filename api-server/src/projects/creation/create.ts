@@ -1,4 +1,10 @@
-import { findPlan, type HttpPlan, type ProjectSpec } from "@slipway/crds";
+import {
+  type CreateProjectRequest,
+  findHttpPlan,
+  findPlan,
+  type HttpPlan,
+  type ProjectSpec,
+} from "@slipway/crds";
 import { findOrganization } from "@slipway/ledger";
 import { failures } from "../../errors/catalog.ts";
 import { KeyedLock } from "../../keyed-lock.ts";
@@ -8,7 +14,6 @@ import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import { capabilityFailure, limitFailure } from "./plan-check.ts";
 import { planCreation } from "./plan-creation.ts";
-import type { CreationRequest } from "./request.ts";
 import { type CreationPlan, readClaim, writeProject } from "./write.ts";
 
 /** Creations of one organization follow one another, so that two at once do not both take its last free slot. */
@@ -20,7 +25,7 @@ const byOrganization = new KeyedLock();
  * @throws Failure
  */
 export async function admitCreation(
-  { spec, login }: CreationRequest,
+  { spec, imageAuthentication }: CreateProjectRequest,
   organizationId: string,
   { catalog, ledger }: Services,
 ): Promise<void> {
@@ -30,7 +35,10 @@ export async function admitCreation(
   if (organization?.blocked) throw failures.organizationBlocked();
   if (spec.type !== "http") throw failures.projectTypeUnavailable(spec.type);
   if (spec.image === undefined) throw failures.projectFeatureUnavailable("building from a Git repository");
-  if (login?.kind === "aws") throw failures.projectFeatureUnavailable("logging in to a registry of AWS");
+  if (imageAuthentication?.auth_type === "aws") {
+    throw failures.projectFeatureUnavailable("logging in to a registry of AWS");
+  }
+  if ((spec.customDomains ?? []).length > 0) throw failures.projectFeatureUnavailable("a custom domain");
 }
 
 /**
@@ -38,7 +46,7 @@ export async function admitCreation(
  * @throws Failure 409 without a free slot or domain, 503 when the organization's namespace cannot take it
  */
 export function createProject(
-  request: CreationRequest,
+  request: CreateProjectRequest,
   identity: { organizationId: string; projectId: string },
   services: Services,
 ): Promise<ApiProject> {
@@ -83,7 +91,7 @@ async function requireRuntime({ organizationId }: CreationPlan, { kube }: Servic
 }
 
 function requireHttpPlan(spec: ProjectSpec, catalog: Services["catalog"]["current"]): HttpPlan {
-  const plan = catalog.httpPlans.find((one) => one.plan === spec.plan);
+  const plan = findHttpPlan(catalog, spec.plan);
   // The body was checked against the catalog a moment ago; it may have been reloaded since.
   if (!plan) throw failures.validation([{ field: "plan", message: `unknown plan ${spec.plan}` }]);
   return plan;

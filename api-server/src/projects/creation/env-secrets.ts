@@ -1,9 +1,5 @@
 import { createHash } from "node:crypto";
-
-export interface EnvironmentVariable {
-  name: string;
-  value: string;
-}
+import { type EnvironmentVariable, envSecretName } from "@slipway/crds";
 
 /** The content of one immutable Secret with environment variables. */
 export interface EnvShard {
@@ -36,7 +32,7 @@ export function envShards(projectId: string, variables: readonly EnvironmentVari
     room -= bytes;
   }
   return shards.map((shard) => ({
-    name: `${projectId}-env-${contentHash(projectId, shard)}`,
+    name: envSecretName(projectId, contentHash(projectId, shard)),
     stringData: Object.fromEntries(shard.map(({ name, value }) => [name, value])),
   }));
 }

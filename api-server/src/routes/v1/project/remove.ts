@@ -1,10 +1,12 @@
+import type { DomainClaim } from "@slipway/crds";
+import { KubeError } from "@slipway/kube";
 import { hasTombstone, insertTombstone } from "@slipway/ledger";
 import type { Principal } from "../../../auth/principal.ts";
 import { failures } from "../../../errors/catalog.ts";
 import { defineRoute } from "../../../http/route.ts";
 import { askLedger } from "../../../ledger-call.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
-import { projectResource } from "../../../projects/kinds.ts";
+import { domainClaimResource, projectResource } from "../../../projects/kinds.ts";
 import type { Services } from "../../../services.ts";
 import { messageOnly } from "./schemas.ts";
 
@@ -31,6 +33,7 @@ export const remove = defineRoute({
     if (!(await services.projects.waitUntilGone(project.resource, RELEASE_LIMIT_MS))) {
       throw failures.domainReleasePending();
     }
+    await releaseDomain(project, services);
     return { status: 200, body: { status: "success", message: "project deleted" } };
   },
 });
@@ -40,12 +43,25 @@ async function refuseMissing(organizationId: string, id: string, { ledger }: Ser
   throw deletedBefore ? failures.projectAlreadyDeleted() : failures.projectNotFound();
 }
 
+/** The operator lets go of the domain before the project; it may never have seen a project that lived for a moment. */
+async function releaseDomain({ domain, resource }: ApiProject, { kube }: Services): Promise<void> {
+  if (domain === undefined) return;
+  const ref = { name: domain };
+  try {
+    const claim = await kube.getOrUndefined<DomainClaim>(domainClaimResource, ref);
+    if (claim?.spec.projectRef.uid !== resource.metadata.uid) return;
+    await kube.delete(domainClaimResource, ref, { uid: claim?.metadata.uid });
+  } catch {
+    throw failures.domainReleasePending();
+  }
+}
+
 async function deleteResource(project: ApiProject, { kube }: Services): Promise<void> {
   const { namespace, name, uid } = project.resource.metadata;
   try {
     const accepted = await kube.delete(projectResource, { namespace, name }, { uid });
     if (!accepted) throw failures.projectAlreadyDeleted();
   } catch (error) {
-    throw error instanceof Error && error.name === "KubeError" ? failures.clusterUnavailable(error) : error;
+    throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;
   }
 }

@@ -1,0 +1,167 @@
+import { execFile } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { annotations, organizationNamespace } from "@slipway/crds";
+import { KubeClient, resources } from "@slipway/kube";
+import { FakeApiserver } from "@slipway/kube/testing";
+import { connectLedger, type Ledger, listOrganizations, migrateToLatest } from "@slipway/ledger";
+import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Authenticator, ledgerCredentials } from "../auth/authenticator.ts";
+import { readTokenKey } from "../auth/token-key.ts";
+import { ownTokenVerifier } from "../auth/user-token.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "slipway-admin-"));
+const tokenKeyFile = join(directory, "token-key.pem");
+const kubeconfig = join(directory, "kubeconfig");
+
+let postgres: TestPostgres;
+let ledger: Ledger;
+let apiserver: FakeApiserver;
+let stopOperator: () => void;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  ledger = connectLedger({ url: postgres.url, applicationName: "test" });
+  await migrateToLatest(ledger);
+  apiserver = await FakeApiserver.start();
+  stopOperator = actAsOperator();
+  const { privateKey } = generateKeyPairSync("ed25519");
+  writeFileSync(tokenKeyFile, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+  writeFileSync(kubeconfig, kubeconfigOf(apiserver.url));
+});
+
+afterAll(async () => {
+  stopOperator?.();
+  await ledger?.destroy();
+  await postgres?.stop();
+  await apiserver?.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** Makes and guards the namespace of every organization in the ledger, a moment after it was added. */
+function actAsOperator(): () => void {
+  const kube = KubeClient.forUrl(apiserver.url);
+  const timer = setInterval(async () => {
+    for (const { id } of await listOrganizations(ledger)) {
+      const metadata = { name: organizationNamespace(id), annotations: { [annotations.guarded]: "1" } };
+      await kube.create(resources.namespaces, { metadata }).catch(() => undefined);
+    }
+  }, 50);
+  return () => {
+    clearInterval(timer);
+    void kube.close();
+  };
+}
+
+const kubeconfigOf = (url: string) =>
+  JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "fake", cluster: { server: url, "insecure-skip-tls-verify": true } }],
+    users: [{ name: "nobody", user: {} }],
+    contexts: [{ name: "fake", context: { cluster: "fake", user: "nobody" } }],
+    "current-context": "fake",
+  });
+
+interface Result {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+function admin(...args: string[]): Promise<Result> {
+  const main = new URL("main.ts", import.meta.url).pathname;
+  const env = {
+    PATH: process.env.PATH,
+    SLIPWAY_LEDGER_URL: postgres.url,
+    SLIPWAY_TOKEN_KEY_FILE: tokenKeyFile,
+    KUBECONFIG: kubeconfig,
+  };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [main, ...args], { env }, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
+    });
+  });
+}
+
+async function json(...args: string[]): Promise<Record<string, unknown>> {
+  const { code, stdout, stderr } = await admin(...args, "--json");
+  expect(stderr).toBe("");
+  expect(code).toBe(0);
+  return JSON.parse(stdout);
+}
+
+const authenticator = () =>
+  new Authenticator(ledgerCredentials(ledger), ownTokenVerifier(readTokenKey(tokenKeyFile)));
+
+describe("the admin command", () => {
+  it("makes an organization whose key may everything and whose owner owns it", async () => {
+    const made = await json("admin", "organization", "create", "--name", "Acme");
+    expect(Object.keys(made).sort()).toEqual(["api_key", "organization_id", "owner_token"]);
+    const byKey = await authenticator().authenticate({ "x-api-key": String(made.api_key) });
+    expect(byKey.organizationId).toBe(made.organization_id);
+    expect(byKey.grants.onOrganization("project.create")).toBe(true);
+    expect(byKey.grants.onProject("project.delete", "any")).toBe(true);
+    const owner = await authenticator().authenticate({
+      authorization: `Bearer ${made.owner_token}`,
+      "x-organization-id": String(made.organization_id),
+    });
+    expect(owner).toMatchObject({ kind: "user", role: "owner" });
+    expect((owner.expiresAt ?? 0) - Date.now()).toBeGreaterThan(30 * 86_400_000);
+  });
+
+  it("makes a key with just its grants, and revokes it", async () => {
+    const { organization_id: organization } = await json("organization", "create", "--name", "Keys");
+    const created = await json(
+      ...["api-key", "create", "--organization", String(organization)],
+      ...["--grant", "project.read on project:p1", "--grant", "project.create on organization:*"],
+    );
+    expect(Object.keys(created).sort()).toEqual(["api_key", "api_key_id"]);
+    const { grants } = await authenticator().authenticate({ "x-api-key": String(created.api_key) });
+    expect(grants.onProject("project.read", "p1")).toBe(true);
+    expect(grants.onProject("project.read", "p2")).toBe(false);
+    const revoked = await json("api-key", "revoke", "--id", String(created.api_key_id));
+    expect(revoked).toEqual({ api_key_id: created.api_key_id, revoked: true });
+    await expect(
+      authenticator().authenticate({ "x-api-key": String(created.api_key) }),
+    ).rejects.toMatchObject({ status: 401 });
+  });
+
+  it("makes a member with its grants, and blocks and unblocks the organization", async () => {
+    const { organization_id: organization } = await json("organization", "create", "--name", "Members");
+    const id = String(organization);
+    const made = await json(
+      ...["user-token", "create", "--organization", id, "--role", "member"],
+      ...["--grant", "project.read on project:*"],
+    );
+    expect(Object.keys(made).sort()).toEqual(["token", "user_id"]);
+    const member = await authenticator().authenticate({
+      authorization: `Bearer ${made.token}`,
+      "x-organization-id": id,
+    });
+    expect(member).toMatchObject({ role: "member", actor: `user:${made.user_id}` });
+    expect(member.grants.onProject("project.delete", "p1")).toBe(false);
+    expect(await json("organization", "block", "--organization", id)).toEqual({
+      organization_id: id,
+      blocked: true,
+    });
+    expect(await json("organization", "unblock", "--organization", id)).toMatchObject({ blocked: false });
+  });
+
+  it.each([
+    [["api-key", "create", "--organization", "nobody"], /there is no organization nobody/],
+    [["api-key", "create", "--organization", "x", "--grant", "fly on project:*"], /unknown permission fly/],
+    [["user-token", "create", "--organization", "x", "--role", "king"], /Allowed choices/],
+    [["api-key", "revoke", "--id", "none"], /there is no API key none/],
+    [["organization", "create"], /--name/],
+  ])("%j fails with one clear line and prints nothing else", async (args, message) => {
+    const { code, stdout, stderr } = await admin(...args, "--json");
+    expect(code).not.toBe(0);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/\n\s+at /);
+  });
+});

@@ -1,0 +1,66 @@
+import {
+  type Catalog,
+  type CreateProjectRequest,
+  findHttpPlan,
+  findPlan,
+  parseCreateProject,
+} from "@slipway/crds";
+import { failures } from "../../errors/catalog.ts";
+import type { FieldError } from "../../errors/failure.ts";
+import { planErrors } from "./plan-check.ts";
+
+/** Letters that an Idempotency-Key may have, and how many. */
+const IDEMPOTENCY_KEY = /^[A-Za-z0-9._-]{16,200}$/;
+
+export interface CreationInput {
+  request: CreateProjectRequest;
+  idempotencyKey: string | undefined;
+}
+
+/**
+ * Checks the body and the Idempotency-Key of a creation: the rules of the resource, then those of the catalog.
+ * @throws Failure 400 that names every broken rule at once
+ */
+export function checkCreation(body: unknown, idempotencyKey: unknown, catalog: Catalog): CreationInput {
+  const parsed = parseCreateProject(body);
+  const errors: FieldError[] = parsed.ok ? [] : parsed.issues.map((issue) => withCode(issue, body));
+  errors.push(...planFieldErrors(body, errors, catalog), ...keyErrors(body, idempotencyKey));
+  if (parsed.ok) {
+    const plan = findHttpPlan(catalog, parsed.value.spec.plan);
+    if (plan && parsed.value.spec.type === "http") errors.push(...planErrors(parsed.value.spec, plan));
+  }
+  if (!parsed.ok || errors.length > 0) throw failures.validation(errors);
+  return { request: parsed.value, idempotencyKey: idempotencyKey as string | undefined };
+}
+
+/** A payment mode that is wrong, not missing, has codes of its own in the specification. */
+function withCode(issue: { field: string; message: string }, body: unknown): FieldError {
+  if (issue.field !== "payment_mode" || member(body, "payment_mode") === undefined) return issue;
+  const isJob = member(member(body, "config"), "type_project") === "job";
+  return { ...issue, code: isJob ? "SCHEDULED_JOB_PAYMENT_MODE_INVALID" : "PAYMENT_MODE_INVALID" };
+}
+
+/** A plan that the catalog does not have, unless the plan is refused already. */
+function planFieldErrors(body: unknown, errors: readonly FieldError[], catalog: Catalog): FieldError[] {
+  const plan = member(body, "plan");
+  if (typeof plan !== "string" || errors.some((error) => error.field === "plan")) return [];
+  return findPlan(catalog, plan)
+    ? []
+    : [{ field: "plan", message: `unknown plan ${plan}`, code: "PLAN_UNKNOWN" }];
+}
+
+function keyErrors(body: unknown, key: unknown): FieldError[] {
+  const field = "Idempotency-Key";
+  if (key === undefined || key === "") {
+    const isValkey = member(member(body, "config"), "type_project") === "valkey";
+    return isValkey
+      ? [{ field, message: "is required for projects of type valkey", code: "IDEMPOTENCY_KEY_REQUIRED" }]
+      : [];
+  }
+  if (typeof key === "string" && IDEMPOTENCY_KEY.test(key)) return [];
+  return [{ field, message: "must be 16 to 200 characters of letters, digits, dot, underscore and hyphen" }];
+}
+
+function member(value: unknown, key: string): unknown {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined;
+}

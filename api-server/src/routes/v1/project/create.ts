@@ -1,0 +1,66 @@
+import { createProjectBody } from "@slipway/crds";
+import { z } from "zod";
+import type { Principal } from "../../../auth/principal.ts";
+import { defineRoute } from "../../../http/route.ts";
+import { newProjectId } from "../../../ids.ts";
+import { checkCreation } from "../../../projects/creation/body.ts";
+import { admitCreation, createProject } from "../../../projects/creation/create.ts";
+import { onceByKey } from "../../../projects/creation/idempotency.ts";
+import { success } from "./schemas.ts";
+
+/** 50 variables of 32,760 characters, each written as a six-byte JSON escape, and room for the rest. */
+const BODY_LIMIT = 12 * 1024 * 1024;
+
+export const create = defineRoute({
+  operationId: "createProject",
+  method: "POST",
+  path: "/v1/project",
+  summary: "Create a project",
+  description:
+    "The permission depends on config.type_project. With an Idempotency-Key, sending the same body again answers " +
+    "the same project.",
+  tags: ["Projects"],
+  documentedBody: createProjectBody,
+  headers: z.object({
+    "idempotency-key": z
+      .string()
+      .regex(/^[A-Za-z0-9._-]{16,200}$/)
+      .describe("Required for Valkey; one key stands for one body.")
+      .optional(),
+  }),
+  responses: {
+    201: {
+      description: "Created; it starts in the background.",
+      schema: success({
+        message: z.string(),
+        data: z.object({
+          project_id: z.string(),
+          domain: z.string().describe("Default domain; empty for private projects."),
+          type: z.literal("application"),
+        }),
+      }),
+    },
+  },
+  refusals: [402, 409],
+  bodyLimit: BODY_LIMIT,
+  handler: async ({ principal, body, request }, services) => {
+    const { organizationId } = principal as Principal;
+    const key = request.headers["idempotency-key"];
+    const { request: wanted, idempotencyKey } = checkCreation(body, key, services.catalog.current);
+    await admitCreation(wanted, organizationId, services);
+    const createAs = (projectId: string) => createProject(wanted, { organizationId, projectId }, services);
+    const project =
+      idempotencyKey === undefined
+        ? await createAs(newProjectId())
+        : await onceByKey({ organizationId, key: idempotencyKey, body }, services, createAs);
+    request.writtenProjectId = project.id;
+    return {
+      status: 201,
+      body: {
+        status: "success",
+        message: "project created",
+        data: { project_id: project.id, domain: project.domain ?? "", type: "application" },
+      },
+    };
+  },
+});
