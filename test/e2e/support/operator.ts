@@ -13,7 +13,7 @@ export async function leader(): Promise<string> {
   const holder = lease.spec?.holderIdentity ?? "";
   const pods = await cluster.core.listNamespacedPod({
     namespace: systemNamespace,
-    labelSelector: "app.kubernetes.io/component=operator",
+    labelSelector: "app.kubernetes.io/name=slipway-operator",
   });
   const pod = pods.items.map(({ metadata }) => metadata?.name ?? "").find((name) => holder.startsWith(name));
   if (pod === undefined) throw new Error(`no operator pod holds the Lease (holder: ${holder})`);
