@@ -1,6 +1,6 @@
 /** All that the operator may do: what the chart's roles are generated from. */
 
-import { rules as domainClaimRules } from "./domainclaim/reaper.ts";
+import { rules as domainClaimRules } from "./domainclaim/controller.ts";
 import { rules as organizationRules } from "./organization/controller.ts";
 import { rules as projectRules } from "./project/controller.ts";
 import type { PolicyRule } from "./rbac.ts";

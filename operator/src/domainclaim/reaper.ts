@@ -2,16 +2,9 @@
 
 import type { DomainClaim, Project } from "@slipway/crds";
 import type { KubeClient, ObjectRef, Store } from "@slipway/kube";
-import type { PolicyRule } from "../rbac.ts";
 import { projectResource } from "../resources.ts";
 import type { ReconcileContext } from "../runtime/controller.ts";
-import type { Result } from "../runtime/outcome.ts";
 import { deleteClaim, holds } from "./claims.ts";
-
-export const rules: PolicyRule[] = [
-  { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: ["get", "list", "watch", "delete"] },
-  { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["get", "list", "watch"] },
-];
 
 export interface ReaperDependencies {
   client: KubeClient;
@@ -20,29 +13,30 @@ export interface ReaperDependencies {
 }
 
 /**
- * Looks at one claim. A project that is being deleted still holds its hostnames: it gives them back itself, once its
- * route is gone.
+ * Looks at one claim, and deletes it when its project is gone. A project that is being deleted still holds its
+ * hostnames: it gives them back itself, once its route is gone.
+ * @returns whether the claim is to go
  */
 export async function reap(
   { name }: ObjectRef,
   { client, claims, projects }: ReaperDependencies,
   { signal, log }: Pick<ReconcileContext, "signal" | "log">,
-): Promise<Result | undefined> {
+): Promise<boolean> {
   const claim = claims.get(undefined, name);
   if (!claim || claim.metadata.deletionTimestamp) {
-    return undefined;
+    return true;
   }
   const { projectRef } = claim.spec;
   const known = projects.get(projectRef.namespace, projectRef.name);
   if (known && holds(known, claim)) {
-    return undefined;
+    return false;
   }
   // The claim may have come before its project in the watches: only the live state is proof.
   const live = await client.getOrUndefined<Project>(projectResource, projectRef, { signal });
   if (live && holds(live, claim)) {
-    return undefined;
+    return false;
   }
   log.info({ hostname: name, project: projectRef.name }, "freeing the hostname of a project that is gone");
   await deleteClaim(claim.metadata, client, signal);
-  return undefined;
+  return true;
 }

@@ -93,6 +93,10 @@ describe("a public project", () => {
     });
     const claim = await cluster.client.get<DomainClaim>(domainClaimResource, { name: domain });
     expect(claim.spec.projectRef).toEqual({ namespace, name: "first", uid: project.metadata.uid });
+    await eventually(async () => {
+      const { status } = await cluster.client.get<DomainClaim>(domainClaimResource, { name: domain });
+      return status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True");
+    });
   });
 
   test.each(CHILDREN)("gets its %s back when it is deleted", async (_, resource) => {
