@@ -26,7 +26,12 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
     images: input.images,
     domainZone,
     rateLimitScale: input.rateLimitScale,
-    ingress: { className: "traefik", namespace: ingressNamespace },
+    ingress: {
+      className: "traefik",
+      namespace: ingressNamespace,
+      // A project is called running only once its domain answers there.
+      ...(input.ownIngress ? { probeUrl: `http://traefik.${ingressNamespace}.svc` } : {}),
+    },
     networkPolicy: { deniedCidrs: input.deniedCidrs },
     apiServer: {
       ingress: {
