@@ -26,6 +26,8 @@ function settled(objects: Rendered[]): Rendered[] {
         const same = JSON.stringify(parse(object.data["catalog.yaml"])) === JSON.stringify(catalog);
         if (same) return { ...object, data: { "catalog.yaml": "(files/catalog.yaml)" } };
       }
+      if (object.kind === "Role" || object.kind === "ClusterRole")
+        return { ...object, rules: "(files/rbac)" };
       if (object.kind === "Secret" && object.data) {
         const data = Object.fromEntries(Object.keys(object.data).map((key) => [key, "(made)"]));
         return { ...object, data };
