@@ -1,5 +1,5 @@
 import { defaultDomain, organizationNamespace, type Project } from "@slipway/crds";
-import { KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
+import { customResource, KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
 import {
   connectLedger,
   insertOrganization,
@@ -12,28 +12,58 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
 import { applyCrds } from "../../hack/testing/crds.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";
+import { rules } from "./rbac.ts";
 import { exampleBody, type Harness, startHarness, ZONE } from "./testing/harness.ts";
 
-/** The routes that write, over a real kube-apiserver with the real CRDs and a real PostgreSQL. No operator runs. */
+/**
+ * The routes that write, over a real kube-apiserver with the real CRDs and a real PostgreSQL. No operator runs. The API
+ * server acts as a user with nothing but the rules of its own role.
+ */
 
 let apiserver: TestApiserver;
 let postgres: TestPostgres;
 let ledger: Ledger;
 let harness: Harness;
 
-const newClient = () => KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
+let admin: KubeClient;
+
+const API_SERVER_USER = "test:api-server";
+
+/** A client that may what the API server's role allows. */
+async function restrictedClient(): Promise<KubeClient> {
+  const rbac = (plural: string, kind: string) =>
+    customResource("rbac.authorization.k8s.io", "v1", plural, kind, false);
+  const metadata = { name: "slipway-api-server" };
+  await admin.create<KubernetesObject & { rules: unknown }>(rbac("clusterroles", "ClusterRole"), {
+    metadata,
+    rules,
+  });
+  await admin.create<KubernetesObject & { subjects: unknown; roleRef: unknown }>(
+    rbac("clusterrolebindings", "ClusterRoleBinding"),
+    {
+      metadata,
+      subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: API_SERVER_USER }],
+      roleRef: { kind: "ClusterRole", apiGroup: "rbac.authorization.k8s.io", ...metadata },
+    },
+  );
+  const config = loadKubeConfig({ file: apiserver.kubeconfig });
+  const user = config.getCurrentUser();
+  config.users = [{ ...user, name: user?.name ?? "", impersonateUser: API_SERVER_USER }];
+  return KubeClient.fromConfig(config);
+}
 
 beforeAll(async () => {
   [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres()]);
   ledger = connectLedger({ url: postgres.url, applicationName: "test", maxConnections: 20 });
   await migrateToLatest(ledger);
-  const kube = newClient();
-  await applyCrds(kube);
-  harness = await startHarness(kube, { ledger });
+  admin = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
+  await applyCrds(admin);
+  harness = await startHarness(await restrictedClient(), { ledger, admin });
 });
 
 afterAll(async () => {
   await harness?.close();
+  await admin?.close();
   await ledger?.destroy();
   await postgres?.stop();
   await apiserver?.stop();
@@ -60,11 +90,12 @@ const on = (method: "GET" | "DELETE", id: string, headers: Record<string, string
   harness.app.inject({ method, url: `/v1/project/${id}`, headers });
 
 const secretsOf = (organizationId: string) =>
-  harness.kube.listAll<
-    KubernetesObject & { immutable?: boolean; type?: string; data: Record<string, string> }
-  >(resources.secrets, { namespace: organizationNamespace(organizationId) });
+  admin.listAll<KubernetesObject & { immutable?: boolean; type?: string; data: Record<string, string> }>(
+    resources.secrets,
+    { namespace: organizationNamespace(organizationId) },
+  );
 const liveProject = (organizationId: string, id: string) =>
-  harness.kube.get<Project>(projectResource, { namespace: organizationNamespace(organizationId), name: id });
+  admin.get<Project>(projectResource, { namespace: organizationNamespace(organizationId), name: id });
 const decoded = (data: Record<string, string>) =>
   Object.fromEntries(
     Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]),
@@ -116,7 +147,7 @@ describe("POST /v1/project", () => {
     }
     expect(JSON.stringify(project)).not.toContain("p4ss");
 
-    const claim = await harness.kube.get(domainClaimResource, { name: `shop-of-org-1.${ZONE}` });
+    const claim = await admin.get(domainClaimResource, { name: `shop-of-org-1.${ZONE}` });
     expect(claim).toMatchObject({
       spec: { kind: "subdomain", projectRef: { name: id, uid: project.metadata.uid } },
     });
@@ -228,7 +259,7 @@ describe("POST /v1/project", () => {
     const missing = await post(headers, exampleBody());
     expect(missing.json()).toMatchObject({ code: "ORGANIZATION_RUNTIME_UNAVAILABLE" });
     expect(missing.statusCode).toBe(503);
-    await harness.kube.create(resources.namespaces, { metadata: { name: organizationNamespace(id) } });
+    await admin.create(resources.namespaces, { metadata: { name: organizationNamespace(id) } });
     expect((await post(headers, exampleBody())).statusCode).toBe(503);
     expect(await secretsOf(id)).toEqual([]);
   });
@@ -249,7 +280,7 @@ describe("DELETE /v1/project/:id", () => {
     const deleted = await on("DELETE", id, headers);
     expect(deleted.json()).toEqual({ status: "success", message: expect.any(String) });
     expect(deleted.statusCode).toBe(200);
-    const claims = await harness.kube.listAll(domainClaimResource, {
+    const claims = await admin.listAll(domainClaimResource, {
       labelSelector: `slipway.dev/project=${id}`,
     });
     expect(claims).toEqual([]);
@@ -264,7 +295,7 @@ describe("DELETE /v1/project/:id", () => {
     const { project_id: id } = (await post(headers, exampleBody())).json().data;
     const ref = { namespace: organizationNamespace(org), name: id };
     const finalizers = (value: string[]) =>
-      harness.kube.patch(projectResource, ref, { metadata: { finalizers: value } });
+      admin.patch(projectResource, ref, { metadata: { finalizers: value } });
     await finalizers(["slipway.dev/project"]);
     const deletion = on("DELETE", id, headers);
     let answered = false;

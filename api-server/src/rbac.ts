@@ -12,7 +12,7 @@ export const rules: PolicyRule[] = [
   { apiGroups: [""], resources: ["namespaces"], verbs: ["get"] },
   // Environment variables and registry credentials; read only to go on after a creation that was cut short.
   { apiGroups: [""], resources: ["secrets"], verbs: ["get", "create", "patch", "delete"] },
-  { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: ["get", "create"] },
+  { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: ["get", "create", "delete"] },
   {
     apiGroups: ["slipway.dev"],
     resources: ["projects"],

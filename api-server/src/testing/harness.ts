@@ -52,6 +52,8 @@ export interface HarnessOptions {
   /** Without one, every query of the ledger fails, as when it is away. */
   ledger?: Ledger;
   rateLimitScale?: number;
+  /** Who plays everybody else in the cluster; the application's own client unless given. */
+  admin?: KubeClient;
 }
 
 /** The application over a fake apiserver of its own. */
@@ -67,6 +69,7 @@ export async function startFakeHarness(options: HarnessOptions = {}): Promise<Fa
 
 /** The application over any apiserver. Closes the client when it is closed. */
 export async function startHarness(kube: KubeClient, options: HarnessOptions = {}): Promise<Harness> {
+  const admin = options.admin ?? kube;
   const lines: string[] = [];
   const logger = createLogger("debug", { write: (line: string) => void lines.push(line) });
   const projects = new ProjectStore({ client: kube, logger, zone: ZONE });
@@ -107,7 +110,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
   await eventually("the store to have synced", () => projects.hasSynced);
 
   const put: Harness["put"] = (organizationId, id, change = {}) =>
-    kube.create<Project>(projectResource, {
+    admin.create<Project>(projectResource, {
       apiVersion: "slipway.dev/v1alpha1",
       kind: "Project",
       metadata: { name: id, namespace: organizationNamespace(organizationId) },
@@ -134,7 +137,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     },
     namespace: async (organizationId) => {
       const name = organizationNamespace(organizationId);
-      await kube.create(resources.namespaces, {
+      await admin.create(resources.namespaces, {
         metadata: { name, annotations: { [annotations.guarded]: "1" } },
       });
     },
