@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"strings"
@@ -130,6 +131,28 @@ func testNoGap(l *lab) {
 	}
 	if count < 1000 {
 		l.t.Errorf("only %d packets were sent", count)
+	}
+}
+
+// testFlush removes the rules twice (the second time there are none), then starts as after the machine's own start.
+func testFlush(l *lab) {
+	reach := func() bool {
+		conn, err := dial("client", "tcp", labAddresses["web"]+":80")
+		return err == nil && echo(conn)
+	}
+	l.in("node", func() error {
+		err := errors.Join(Flush(l.t.Context()), Flush(l.t.Context()))
+		if Exists(l.t.Context()) {
+			l.t.Error("the table is still there")
+		}
+		return err
+	})
+	if !reach() {
+		l.t.Error("closed without rules")
+	}
+	l.in("node", func() error { return l.enforcer.CloseIfBare(l.t.Context()) })
+	if reach() {
+		l.t.Error("open before the cluster was read")
 	}
 }
 

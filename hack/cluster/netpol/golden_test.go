@@ -83,7 +83,7 @@ func reversed[T any](list []T) []T {
 }
 
 // parseInput reads YAML documents of the three kinds. Fields that do not exist are an error.
-func parseInput(t *testing.T, content []byte) Input {
+func parseInput(t testing.TB, content []byte) Input {
 	t.Helper()
 	var input Input
 	for _, document := range bytes.Split(content, []byte("\n---\n")) {
@@ -105,7 +105,7 @@ func parseInput(t *testing.T, content []byte) Input {
 	return input
 }
 
-func parseStrict[T any](t *testing.T, document []byte) *T {
+func parseStrict[T any](t testing.TB, document []byte) *T {
 	t.Helper()
 	object := new(T)
 	if err := yaml.UnmarshalStrict(document, object); err != nil {
