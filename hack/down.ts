@@ -5,7 +5,7 @@ import { deleteKind } from "./cluster/kind.ts";
 import { ownerOfMachine } from "./cluster/preflight.ts";
 import { knownDaemons } from "./cluster/processes.ts";
 import { purgeState, stopEmbedded } from "./cluster/teardown.ts";
-import { root, runDir, stateDir } from "./lib/paths.ts";
+import { root, stateDir } from "./lib/paths.ts";
 import { say, step, UserError } from "./lib/steps.ts";
 
 const usage = `usage: hack/down.sh [--purge]
@@ -30,7 +30,7 @@ async function main(): Promise<void> {
     );
   }
   await deleteKind();
-  if (process.platform === "linux" && (existsSync(runDir) || knownDaemons().length > 0)) {
+  if (process.platform === "linux" && (owner !== undefined || knownDaemons().length > 0)) {
     if (process.getuid?.() !== 0)
       throw new UserError("the embedded cluster runs as root: run hack/down.sh as root");
     await stopEmbedded(join(owner ?? root, ".slipway"));

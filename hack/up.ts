@@ -43,7 +43,7 @@ async function main(): Promise<void> {
       {
         images: { operator: images.operator, apiServer: images.apiServer, ledger: images.ledger },
         rateLimitScale: options.rateLimitScale,
-        deniedCidrs: cluster.deniedCidrs,
+        networks: cluster.networks,
         ownIngress: cluster.kind !== "context",
       },
       log,
@@ -55,6 +55,7 @@ async function main(): Promise<void> {
     log,
   );
   const stack = await step("stack file", () => writeStackFile(cluster, images, organization), log);
+  await step("last parts of the cluster", cluster.settle, log);
   say(summary(stack));
   say(`up in ${seconds(performance.now() - start)}`);
 }

@@ -15,8 +15,18 @@ export interface Cluster {
   /** Base addresses of the API and of the ingress from this machine, where the scripts arranged for them. */
   apiUrl: string | undefined;
   ingressUrl: string | undefined;
-  /** Networks that tenants must not reach. */
-  deniedCidrs: string[];
+  /** Addresses as CIDRs; undefined where these scripts did not choose them. */
+  networks:
+    | {
+        pods: string;
+        /** Where pods find kube-apiserver: its Service's address and its own. */
+        apiserver: string[];
+        /** What tenants must not reach: pods, Services, nodes, metadata. */
+        denied: string[];
+      }
+    | undefined;
   /** Whether this machine can open connections to pods' addresses. */
   podsReachable: boolean;
+  /** Waits for what nothing else waits for: slow parts of the cluster that Slipway starts without. */
+  settle: () => Promise<void>;
 }

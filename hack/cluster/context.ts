@@ -51,7 +51,8 @@ export async function useContext(
     importImage: undefined,
     apiUrl: undefined,
     ingressUrl: undefined,
-    deniedCidrs: [],
+    networks: undefined,
     podsReachable: false,
+    settle: async () => {},
   };
 }

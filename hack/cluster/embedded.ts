@@ -94,7 +94,7 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   const services = async () => {
     await applyAddons(kubectl, nodeAddons, values, log);
     await waitForNode(kubectl);
-    await waitForAddons(kubectl, nodeAddons, log);
+    await waitForAddons(kubectl, ["coredns", "local-path", "traefik"], log);
   };
   await step("cluster services", services, log);
   const host: Registry = { host: `127.0.0.1:${ports.registry}`, caFile: pki.authority.cert };
@@ -109,8 +109,14 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
     },
     apiUrl: `http://127.0.0.1:${options.apiPort}`,
     ingressUrl: `http://127.0.0.1:${options.ingressPort}`,
-    deniedCidrs: [addresses.podCidr, addresses.serviceCidr, "169.254.0.0/16", ...machineAddresses()],
+    networks: {
+      pods: addresses.podCidr,
+      apiserver: [`${addresses.apiService}/32`, `${addresses.node}/32`],
+      denied: [addresses.podCidr, addresses.serviceCidr, "169.254.0.0/16", ...machineAddresses()],
+    },
     podsReachable: true,
+    // It is ready once it has two samples of everything.
+    settle: () => waitForAddons(kubectl, ["metrics-server"], log),
   };
 }
 

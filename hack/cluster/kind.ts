@@ -70,7 +70,7 @@ export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
       values[`IMAGE_${addon.toUpperCase().replaceAll("-", "_")}`] = image.reference;
     }
     await applyAddons(kubectl, ["traefik", "metrics-server"], values, log);
-    await waitForAddons(kubectl, ["traefik", "metrics-server"], log);
+    await waitForAddons(kubectl, ["traefik"], log);
   };
   await step("cluster services", services, log);
   return {
@@ -82,8 +82,14 @@ export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
     importImage,
     apiUrl: `http://127.0.0.1:${options.apiPort}`,
     ingressUrl: `http://127.0.0.1:${options.ingressPort}`,
-    deniedCidrs: ["10.244.0.0/16", "10.96.0.0/16", "169.254.0.0/16", "172.16.0.0/12"],
+    networks: {
+      pods: "10.244.0.0/16",
+      // The node's address is Docker's choice, out of this range.
+      apiserver: ["10.96.0.1/32", "172.16.0.0/12"],
+      denied: ["10.244.0.0/16", "10.96.0.0/16", "169.254.0.0/16", "172.16.0.0/12"],
+    },
     podsReachable: false,
+    settle: () => waitForAddons(kubectl, ["metrics-server"], log),
   };
 }
 

@@ -125,13 +125,22 @@ async function start(daemon: Daemon, hash: string, log: string): Promise<void> {
 export async function stopDaemon(name: string, graceMs = 15_000): Promise<boolean> {
   const file = running(name);
   if (file) {
-    process.kill(file.pid, "SIGTERM");
+    signal(file.pid, "SIGTERM");
     const end = performance.now() + graceMs;
     while (startTime(file.pid) === file.startTime) {
-      if (performance.now() > end) process.kill(file.pid, "SIGKILL");
+      if (performance.now() > end) signal(file.pid, "SIGKILL");
       await sleep(50);
     }
   }
   await rm(pidFile(name), { force: true });
   return file !== undefined;
+}
+
+/** Sends a signal; a process that has just ended is none to fail on. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }

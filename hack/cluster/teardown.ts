@@ -19,7 +19,7 @@ export function mountsBelow(mounts: string, folder: string): string[] {
         String.fromCharCode(Number.parseInt(code, 8)),
       ),
     )
-    .filter((point) => point.startsWith(`${folder}/`))
+    .filter((point) => point.startsWith(`${folder}/`) && !point.startsWith(`${runDir}/buildah/`))
     .sort((a, b) => b.length - a.length);
 }
 
@@ -33,22 +33,15 @@ export async function stopEmbedded(stateDir: string): Promise<void> {
   await step("kubelet", async () => say((await stopDaemon("kubelet")) ? "stopped" : "did not run"));
   await step("pods", stopPods);
   await step("processes", async () => {
-    const order = [
-      "netpol",
-      "kube-proxy",
-      "kube-scheduler",
-      "kube-controller-manager",
-      "kube-apiserver",
-      "etcd",
-      "registry",
-      "containerd",
+    const groups = [
+      ["netpol", "kube-proxy", "kube-scheduler", "kube-controller-manager"],
+      ["kube-apiserver"],
     ];
-    const known = knownDaemons();
-    for (const name of [
-      ...order.filter((one) => known.includes(one)),
-      ...known.filter((one) => !order.includes(one)),
-    ]) {
-      if (await stopDaemon(name)) say(`${name} stopped`);
+    const named = groups.flat();
+    groups.push(knownDaemons().filter((name) => !named.includes(name)));
+    for (const group of groups) {
+      const stopped = await Promise.all(group.map(async (name) => ((await stopDaemon(name)) ? [name] : [])));
+      if (stopped.flat().length > 0) say(`stopped ${stopped.flat().join(", ")}`);
     }
     await killShims();
   });
@@ -57,7 +50,15 @@ export async function stopEmbedded(stateDir: string): Promise<void> {
     await removeNamespaces();
   });
   await step("network", removeNetwork);
-  await rm(runDir, { recursive: true, force: true });
+  await clearRunDir();
+}
+
+/** Removes sockets, pid files and the like. buildah's folder stays: a build of images may be under way. */
+async function clearRunDir(): Promise<void> {
+  if (!existsSync(runDir)) return;
+  for (const entry of readdirSync(runDir)) {
+    if (entry !== "buildah") await rm(join(runDir, entry), { recursive: true, force: true });
+  }
 }
 
 async function stopPods(): Promise<void> {

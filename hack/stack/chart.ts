@@ -15,31 +15,33 @@ const deployments = ["slipway-operator", "slipway-api-server"];
 export interface ChartInput {
   images: { operator: string; apiServer: string; ledger: string };
   rateLimitScale: number;
-  deniedCidrs: string[];
+  /** Addresses of the cluster; undefined where these scripts do not know them, and the chart's defaults stand. */
+  networks: Cluster["networks"];
   /** Whether the cluster's ingress is the one of hack/cluster/addons, with an entry point of its own for the API. */
   ownIngress: boolean;
 }
 
 /** Values of charts/slipway for a stack made by hack/up.sh. */
 export function chartValues(input: ChartInput): Record<string, unknown> {
+  const { networks } = input;
+  const apiIngress = {
+    enabled: input.ownIngress,
+    annotations: { "traefik.ingress.kubernetes.io/router.entrypoints": "api" },
+    host: "",
+  };
   return {
-    images: input.images,
+    images: { ...input.images, pullPolicy: "IfNotPresent" },
     domainZone,
     rateLimitScale: input.rateLimitScale,
     ingress: {
       className: "traefik",
       namespace: ingressNamespace,
-      // A project is called running only once its domain answers there.
-      ...(input.ownIngress ? { probeUrl: `http://traefik.${ingressNamespace}.svc` } : {}),
+      ...(input.ownIngress ? { probeUrl: `http://traefik.${ingressNamespace}` } : {}),
     },
-    networkPolicy: { deniedCidrs: input.deniedCidrs },
-    apiServer: {
-      ingress: {
-        enabled: input.ownIngress,
-        annotations: { "traefik.ingress.kubernetes.io/router.entrypoints": "api" },
-        host: "",
-      },
-    },
+    apiServer: { ingress: apiIngress, ...(networks ? { trustedProxies: [networks.pods] } : {}) },
+    ...(networks
+      ? { networkPolicy: { deniedCidrs: networks.denied, apiserver: { cidrs: networks.apiserver } } }
+      : {}),
   };
 }
 
@@ -53,10 +55,26 @@ export async function installChart(cluster: Cluster, input: ChartInput, log: str
   await forgetPending(cluster, log);
   const args = ["upgrade", "--install", release, join(root, "charts/slipway"), "-n", systemNamespace];
   args.push("--create-namespace", "-f", values, "--history-max", "5", "--timeout", "5m", "--wait");
-  await run(cluster.helm, [...args, "--kubeconfig", cluster.kubeconfig], { log });
+  try {
+    await run(cluster.helm, [...args, "--kubeconfig", cluster.kubeconfig], { log });
+    for (const name of deployments) {
+      const rollout = ["rollout", "status", `deployment/${name}`, "--timeout=180s"];
+      await cluster.kubectl(["-n", systemNamespace, ...rollout], { log });
+    }
+  } catch (error) {
+    await noteState(cluster, log);
+    throw error;
+  }
+}
+
+/** Writes what the platform's pods say into the log, where the reason for a failed rollout is found. */
+async function noteState(cluster: Cluster, log: string): Promise<void> {
+  const kubectl = (args: string[]) =>
+    cluster.kubectl(["-n", systemNamespace, ...args], { log }).catch(() => "");
+  await kubectl(["get", "pods", "-o", "wide"]);
+  await kubectl(["get", "events", "--sort-by=.lastTimestamp"]);
   for (const name of deployments) {
-    const rollout = ["rollout", "status", `deployment/${name}`, "--timeout=180s"];
-    await cluster.kubectl(["-n", systemNamespace, ...rollout], { log });
+    await kubectl(["logs", `deployment/${name}`, "--all-containers", "--prefix", "--tail=20"]);
   }
 }
 

@@ -6,7 +6,7 @@ import type { Stack } from "./file.ts";
 export function firstApplication(image: string): object {
   return {
     name: "hello-world",
-    plan: "app-free",
+    plan: "free",
     payment_mode: "hourly",
     config: {
       type_project: "http",
