@@ -6,9 +6,27 @@ import { rule, withRules } from "./rule.ts";
 
 /** Field schemas that more than one kind, or the `/v1` API, uses. */
 
+/**
+ * A string whose length is counted in characters as the apiserver and JSON Schema count them (code points), where
+ * JavaScript and zod count an emoji as two.
+ */
+export function bounded(min: number, max: number): z.ZodString {
+  const fits = (value: string): boolean => {
+    if (value.length > max * 2) return false;
+    const characters = [...value].length;
+    return characters >= min && characters <= max;
+  };
+  const message =
+    min === 0 ? `must be at most ${max} characters long` : `must be ${min} to ${max} characters long`;
+  return z
+    .string()
+    .refine(fits, { message })
+    .meta(min === 0 ? { maxLength: max } : { minLength: min, maxLength: max });
+}
+
 /** Text of bounded length that a person reads or writes. */
 export function text(min: number, max: number, description: string): z.ZodString {
-  return z.string().min(min).max(max).describe(description);
+  return bounded(min, max).describe(description);
 }
 
 /** A whole number with both bounds, as `format: int32`. */
@@ -18,7 +36,13 @@ export function integer(min: number, max: number, description: string): z.ZodInt
 
 /** Text that must match an expression; the message says what is expected. */
 export function matching(pattern: RegExp, message: string, max: number, description: string): z.ZodString {
-  return z.string().max(max).regex(pattern, { message }).describe(description);
+  return bounded(0, max).regex(pattern, { message }).describe(description);
+}
+
+/** JavaScript reads 30 February as 2 March; the apiserver refuses it. */
+function exists(moment: string): boolean {
+  const time = new Date(moment);
+  return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(moment.slice(0, 19));
 }
 
 /** A moment in UTC, RFC 3339 with `Z`. */
@@ -29,7 +53,7 @@ export function timestamp(description: string): z.ZodType<string, string> {
     .regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z$/, {
       message: "must be a moment in UTC such as 2026-01-31T12:00:00Z",
     })
-    .refine((moment) => !Number.isNaN(Date.parse(moment)), { message: "must be a moment that exists" })
+    .refine(exists, { message: "must be a moment that exists" })
     .meta({ description, format: "date-time" });
 }
 

@@ -12,5 +12,13 @@ export { type Kind, kinds, type PrinterColumn, resourceSchema } from "./kinds.ts
 export * from "./metadata.ts";
 export * from "./names.ts";
 export * from "./project/index.ts";
-export { type Rule, renderMessage, rule, type TransitionRule, withRules } from "./rule.ts";
+export {
+  type Rule,
+  renderMessage,
+  rule,
+  type TransitionIssue,
+  type TransitionRule,
+  transitionIssues,
+  withRules,
+} from "./rule.ts";
 export * from "./v1/index.ts";

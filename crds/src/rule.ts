@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 
 /**
  * One rule that spans fields, said once: CEL for the cluster, `check` for everybody who holds the object in
@@ -90,8 +90,54 @@ export function withRules<S extends z.ZodType>(
       when: when as never,
     });
   }
+  const described = describeRules(schema, result, [...rules, ...transitions]);
+  if (transitions.length > 0) transitionsOf.set(described, transitions as readonly TransitionRule[]);
+  return described;
+}
+
+function describeRules<S extends z.ZodType>(
+  schema: S,
+  result: S,
+  rules: readonly (Rule<never> | TransitionRule<never>)[],
+): S {
   const earlier = (schema.meta()?.[VALIDATIONS] ?? []) as readonly CelValidation[];
-  return result.meta({ [VALIDATIONS]: [...earlier, ...[...rules, ...transitions].map(toCel)] });
+  return result.meta({ [VALIDATIONS]: [...earlier, ...rules.map(toCel)] });
+}
+
+/** Rules on changes, by the schema that they stand on. */
+const transitionsOf = new WeakMap<z.core.$ZodType, readonly TransitionRule[]>();
+
+/** A broken rule on a change; `template` is the message with its field names marked. */
+export interface TransitionIssue {
+  readonly path: string[];
+  readonly message: string;
+  readonly template: string;
+}
+
+/** The rules on changes that going from `old` to `self` breaks, as the apiserver finds them on update. Both are valid. */
+export function transitionIssues(
+  schema: z.core.$ZodType,
+  self: unknown,
+  old: unknown,
+  path: string[] = [],
+): TransitionIssue[] {
+  if (self === undefined || old === undefined) return [];
+  if (schema instanceof z.ZodOptional) return transitionIssues(schema.unwrap(), self, old, path);
+  const own = (transitionsOf.get(schema) ?? [])
+    .filter((one) => !one.check(self, old))
+    .map(({ message, fields }) => ({
+      path: [...path, ...(fields[0]?.split(".") ?? [])],
+      message: renderMessage(message),
+      template: message,
+    }));
+  if (!(schema instanceof z.ZodObject)) return own;
+  const below = Object.entries(schema.shape as Record<string, z.core.$ZodType>).flatMap(([key, field]) =>
+    transitionIssues(field, (self as Record<string, unknown>)[key], (old as Record<string, unknown>)[key], [
+      ...path,
+      key,
+    ]),
+  );
+  return [...own, ...below];
 }
 
 /** A list whose items are unique (`x-kubernetes-list-type: set`, which the apiserver enforces). */

@@ -122,10 +122,10 @@ const images: SpecRule[] = [
     fields: ["image", "github", "type"],
   },
   {
-    cel: "has(self.source) == has(self.build)",
-    check: ({ source, build }) => (source !== undefined) === (build !== undefined),
+    cel: "self.type != 'http' || has(self.source) == has(self.build)",
+    check: ({ type, source, build }) => type !== "http" || (source !== undefined) === (build !== undefined),
     message: "{source} and {build} must be given together",
-    fields: ["build", "source"],
+    fields: ["build", "source", "type"],
   },
 ];
 

@@ -1,21 +1,16 @@
 import { z } from "zod";
+import { bounded } from "../fields.ts";
 
 /** An environment variable as `/v1` has it. In the cluster it stands in a Secret that `spec.envsFrom` names. */
 export const environmentVariable = z
   .strictObject({
-    name: z
-      .string()
-      .min(1)
-      .max(120)
+    name: bounded(1, 120)
       // The names that a key of a Secret can have; `.` and names that begin with `..` are no keys either.
       .regex(/^([-_a-zA-Z0-9]|\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$/, {
         message: "must be letters, digits, hyphens, underscores and dots",
       })
       .describe("Name of the variable."),
-    value: z
-      .string()
-      .min(1)
-      .max(32_760)
+    value: bounded(1, 32_760)
       .refine((value) => !value.includes("\0"), {
         message: "must not hold a NUL character: no process can be given one",
       })

@@ -1,0 +1,118 @@
+import { readdirSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
+import { TestClient } from "../testing/apiserver.ts";
+import {
+  type FixtureCase,
+  type FixtureResource,
+  fixtureCases,
+  kindOf,
+  validFixtures,
+} from "../testing/fixtures.ts";
+import { committedCrd } from "../testing/layers.ts";
+
+/** The same fixtures as in `fixtures.test.ts`, before a real kube-apiserver with the committed definitions. */
+
+const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+let api: TestApiserver;
+let client: TestClient;
+
+beforeAll(async () => {
+  api = await startApiserver();
+  client = new TestClient(api.kubeconfig);
+  const files = readdirSync(new URL("../generated/", import.meta.url));
+  for (const file of files) {
+    const { status, body } = await client.call("POST", `${CRDS}?fieldValidation=Strict`, committedCrd(file));
+    if (status !== 201) throw new Error(`${file}: ${body.message}`);
+  }
+  for (const file of files) await established(committedCrd(file).metadata.name);
+});
+
+afterAll(async () => {
+  client?.close();
+  await api?.stop();
+});
+
+async function established(name: string): Promise<void> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const { body } = await client.call("GET", `${CRDS}/${name}`);
+    const conditions =
+      (body.status as { conditions?: { type: string; status: string; message?: string }[] })?.conditions ??
+      [];
+    const nonStructural = conditions.find(
+      ({ type, status }) => type === "NonStructuralSchema" && status === "True",
+    );
+    if (nonStructural !== undefined) throw new Error(`${name}: ${nonStructural.message}`);
+    if (conditions.some(({ type, status }) => type === "Established" && status === "True")) return;
+    await sleep(100);
+  }
+  throw new Error(`${name} was not established`);
+}
+
+/** Each case works on a resource of its own name where the name is free to choose. */
+async function created(resource: FixtureResource): Promise<FixtureResource> {
+  const kind = kindOf(resource);
+  await client.remove(kind, resource.metadata.name);
+  const { status, body } = await client.create(kind, resource);
+  expect(body.message ?? "", `status ${status}`).toBe("");
+  return body as unknown as FixtureResource;
+}
+
+/** Puts the changed parts of a case over what the apiserver holds. */
+const over = (stored: FixtureResource, { changed }: FixtureCase): FixtureResource => ({
+  ...changed,
+  metadata: stored.metadata,
+});
+
+function expectRefusal({ status, body }: Awaited<ReturnType<TestClient["call"]>>, one: FixtureCase): void {
+  expect([400, 422], JSON.stringify(body)).toContain(status);
+  if (one.path !== undefined) expect(body.message).toContain(one.path);
+  if (one.message !== undefined) expect(body.message).toContain(one.message);
+}
+
+describe("valid fixtures and documented examples", () => {
+  it.each(validFixtures())("%s is taken, spec and status whole", async (_, resource) => {
+    const kind = kindOf(resource);
+    const stored = await created(resource);
+    expect(stored.spec).toEqual(resource.spec);
+    if (resource.status === undefined) return;
+    const { status, body } = await client.replace(
+      kind,
+      { ...stored, status: resource.status },
+      { status: true },
+    );
+    expect(body.message ?? "", `status ${status}`).toBe("");
+    expect(body.status).toEqual(resource.status);
+  });
+});
+
+const invalid = fixtureCases("invalid");
+
+describe("invalid fixtures", () => {
+  const refused = invalid.filter(({ only }) => only.includes("apiserver"));
+  it.each(refused.filter(({ status }) => !status).map((one) => [one.name, one] as const))(
+    "%s",
+    async (_, one) => {
+      expectRefusal(await client.create(one.kind, one.changed, true), one);
+    },
+  );
+
+  it.each(refused.filter(({ status }) => status).map((one) => [one.name, one] as const))(
+    "%s",
+    async (_, one) => {
+      const stored = await created(one.base);
+      expectRefusal(await client.replace(one.kind, over(stored, one), { status: true, dryRun: true }), one);
+    },
+  );
+});
+
+describe("changes to what exists", () => {
+  it.each(fixtureCases("update").map((one) => [one.name, one] as const))("%s", async (_, one) => {
+    const stored = await created(one.base);
+    const answer = await client.replace(one.kind, over(stored, one), { dryRun: true });
+    if (one.message === undefined) expect(answer.body.message ?? "", `status ${answer.status}`).toBe("");
+    else expectRefusal(answer, one);
+  });
+});

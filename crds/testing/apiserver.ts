@@ -1,0 +1,96 @@
+// biome-ignore lint/style/noRestrictedImports: test support speaks to the test's own apiserver; nothing of the room imports it.
+import { readFileSync } from "node:fs";
+import { Agent, request } from "node:https";
+import { parse } from "yaml";
+import type { Kind } from "../src/kinds.ts";
+import { API_VERSION } from "../src/names.ts";
+import type { FixtureResource } from "./fixtures.ts";
+
+interface Kubeconfig {
+  clusters: { cluster: { server: string; "certificate-authority-data": string } }[];
+  users: { user: { "client-certificate-data": string; "client-key-data": string } }[];
+}
+
+/** An answer of the apiserver; `message` is that of a Status. */
+export interface Answer {
+  status: number;
+  body: { message?: string; [key: string]: unknown };
+}
+
+/** A few calls on an apiserver with an admin kubeconfig, every write under strict field validation. */
+export class TestClient {
+  readonly #server: string;
+  readonly #agent: Agent;
+
+  constructor(kubeconfig: string) {
+    const { clusters, users } = parse(readFileSync(kubeconfig, "utf8")) as Kubeconfig;
+    const cluster = clusters[0]?.cluster;
+    const user = users[0]?.user;
+    if (cluster === undefined || user === undefined)
+      throw new Error("the kubeconfig names no cluster or user");
+    const decode = (data: string): Buffer => Buffer.from(data, "base64");
+    this.#server = cluster.server;
+    this.#agent = new Agent({
+      ca: decode(cluster["certificate-authority-data"]),
+      cert: decode(user["client-certificate-data"]),
+      key: decode(user["client-key-data"]),
+      keepAlive: true,
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  call(method: string, path: string, body?: unknown): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const headers = body === undefined ? {} : { "content-type": "application/json" };
+      const call = request(`${this.#server}${path}`, { method, agent: this.#agent, headers }, (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => {
+          text += chunk;
+        });
+        response.on("end", () =>
+          resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as Answer["body"] }),
+        );
+        response.on("error", reject);
+      });
+      call.on("error", reject);
+      call.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  }
+
+  create(kind: Kind, resource: FixtureResource, dryRun = false): Promise<Answer> {
+    return this.call(
+      "POST",
+      `${collection(kind)}?fieldValidation=Strict${dryRun ? "&dryRun=All" : ""}`,
+      resource,
+    );
+  }
+
+  read(kind: Kind, name: string): Promise<Answer> {
+    return this.call("GET", `${collection(kind)}/${name}`);
+  }
+
+  replace(
+    kind: Kind,
+    resource: FixtureResource,
+    options: { dryRun?: boolean; status?: boolean } = {},
+  ): Promise<Answer> {
+    const path = `${collection(kind)}/${resource.metadata.name}${options.status === true ? "/status" : ""}`;
+    return this.call(
+      "PUT",
+      `${path}?fieldValidation=Strict${options.dryRun === true ? "&dryRun=All" : ""}`,
+      resource,
+    );
+  }
+
+  remove(kind: Kind, name: string): Promise<Answer> {
+    return this.call("DELETE", `${collection(kind)}/${name}`);
+  }
+}
+
+function collection({ plural, scope }: Kind): string {
+  return `/apis/${API_VERSION}${scope === "Cluster" ? "" : "/namespaces/default"}/${plural}`;
+}
