@@ -84,6 +84,7 @@ export class Manager {
   readonly #health = new Map<string, Check>([["ping", () => true]]);
   readonly #ready = new Map<string, Check>();
   #elector: LeaderElector | undefined;
+  #running = false;
   /** The port that is served, once `run` listens. */
   port: number | undefined;
 
@@ -124,6 +125,7 @@ export class Manager {
 
   /** A store of a resource, kept by a reflector that starts with `run`. */
   store<T extends KubernetesObject>(resource: Resource, request: StoreRequest<T> = {}): Store<T> {
+    this.#mustNotRun();
     const { indexers, transform, ...selection } = request;
     const store = new Store<T>({
       indexers,
@@ -157,6 +159,7 @@ export class Manager {
 
   /** Adds a controller; it runs while this process leads. */
   addController(options: ControllerOptions): Controller {
+    this.#mustNotRun();
     const controller = new Controller(options, {
       clock: this.clock,
       random: this.random,
@@ -169,6 +172,7 @@ export class Manager {
   }
 
   addRunnable(runnable: Runnable): void {
+    this.#mustNotRun();
     this.#runnables.push(runnable);
   }
 
@@ -187,6 +191,8 @@ export class Manager {
    * stores filled, so that taking over is quick. @throws Error when the port is taken or a runnable failed
    */
   async run(signal: AbortSignal): Promise<void> {
+    this.#mustNotRun();
+    this.#running = true;
     const server = await this.#serve();
     const background = new AbortController();
     const stop = new AbortController();
@@ -284,6 +290,11 @@ export class Manager {
         fail(error);
       }
     });
+  }
+
+  /** What is added later would never start, silently. */
+  #mustNotRun(): void {
+    if (this.#running) throw new Error("the manager runs already");
   }
 
   async #serve(): Promise<{ close(): Promise<void> } | undefined> {

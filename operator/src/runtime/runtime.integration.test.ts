@@ -59,7 +59,10 @@ afterEach(async () => {
   }
 });
 
-function start(options: Partial<WidgetOperatorOptions> & { log?: Logger } = {}): {
+function start({
+  prepare,
+  ...options
+}: Partial<WidgetOperatorOptions> & { log?: Logger; prepare?: (manager: Manager) => void } = {}): {
   manager: Manager;
   stop: () => Promise<void>;
 } {
@@ -71,6 +74,7 @@ function start(options: Partial<WidgetOperatorOptions> & { log?: Logger } = {}):
     log: silentLogger,
     ...options,
   });
+  prepare?.(manager);
   const abort = new AbortController();
   const running = manager.run(abort.signal);
   const stop = async () => {
@@ -186,6 +190,9 @@ describe("a settled platform", () => {
     await client.patch(widgets, { namespace, name: "w" }, { spec: { size: 2 } });
     await eventually("pruned", async () => (await collectionSize(resources.deployments)) === 0);
     expect(await collectionSize(resources.configMaps)).toBe(1);
+    // No controller is here that lets a claim go.
+    const claim = { namespace, name: "w" };
+    await client.patch(resources.persistentVolumeClaims, claim, { metadata: { finalizers: null } });
     await client.delete(widgets, { namespace, name: "w" });
     await eventually(
       "widget gone",
@@ -213,14 +220,19 @@ describe("under trouble", () => {
       before: (widget) => {
         if (widget.metadata.name === "poison") throw new TypeError("defect");
       },
-    });
-    one.manager.store(resources.pods).subscribe(() => {
-      throw new Error("handler");
+      prepare: (manager) =>
+        manager.store(resources.configMaps).subscribe(() => {
+          throw new Error("handler");
+        }),
     });
     await create("poison");
     await create("terminal", { broken: "no such plan" });
     for (let index = 0; index < 5; index += 1) await create(`w-${index}`);
     await eventually("five ready", async () => (await readyCount()) === 5, 30_000);
+    const threw = (await one.manager.registry.metrics()).match(
+      /slipway_event_handler_errors_total{.*} (\d+)/,
+    );
+    expect(Number(threw?.[1])).toBeGreaterThanOrEqual(5);
     expect((await get("poison")).status?.conditions?.[0]).toMatchObject({ reason: "InternalError" });
     expect((await get("terminal")).status?.conditions?.[0]).toMatchObject({ reason: "Broken" });
   });
