@@ -1,5 +1,4 @@
 import { readdirSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
 import { TestClient } from "../testing/apiserver.ts";
@@ -14,42 +13,20 @@ import { committedCrd } from "../testing/layers.ts";
 
 /** The same fixtures as in `fixtures.test.ts`, before a real kube-apiserver with the committed definitions. */
 
-const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-
 let api: TestApiserver;
 let client: TestClient;
 
 beforeAll(async () => {
   api = await startApiserver();
   client = new TestClient(api.kubeconfig);
-  const files = readdirSync(new URL("../generated/", import.meta.url));
-  for (const file of files) {
-    const { status, body } = await client.call("POST", `${CRDS}?fieldValidation=Strict`, committedCrd(file));
-    if (status !== 201) throw new Error(`${file}: ${body.message}`);
-  }
-  for (const file of files) await established(committedCrd(file).metadata.name);
+  for (const file of readdirSync(new URL("../generated/", import.meta.url)))
+    await client.installCrd(committedCrd(file));
 });
 
 afterAll(async () => {
   client?.close();
   await api?.stop();
 });
-
-async function established(name: string): Promise<void> {
-  for (let tries = 0; tries < 100; tries += 1) {
-    const { body } = await client.call("GET", `${CRDS}/${name}`);
-    const conditions =
-      (body.status as { conditions?: { type: string; status: string; message?: string }[] })?.conditions ??
-      [];
-    const nonStructural = conditions.find(
-      ({ type, status }) => type === "NonStructuralSchema" && status === "True",
-    );
-    if (nonStructural !== undefined) throw new Error(`${name}: ${nonStructural.message}`);
-    if (conditions.some(({ type, status }) => type === "Established" && status === "True")) return;
-    await sleep(100);
-  }
-  throw new Error(`${name} was not established`);
-}
 
 /** Each case works on a resource of its own name where the name is free to choose. */
 async function created(resource: FixtureResource): Promise<FixtureResource> {

@@ -1,7 +1,9 @@
 // biome-ignore lint/style/noRestrictedImports: test support speaks to the test's own apiserver; nothing of the room imports it.
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
+import type { Crd } from "../src/generate/crd.ts";
 import type { Kind } from "../src/kinds.ts";
 import { API_VERSION } from "../src/names.ts";
 import type { FixtureResource } from "./fixtures.ts";
@@ -9,6 +11,14 @@ import type { FixtureResource } from "./fixtures.ts";
 interface Kubeconfig {
   clusters: { cluster: { server: string; "certificate-authority-data": string } }[];
   users: { user: { "client-certificate-data": string; "client-key-data": string } }[];
+}
+
+const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+interface CrdCondition {
+  type: string;
+  status: string;
+  message?: string;
 }
 
 /** An answer of the apiserver; `message` is that of a Status. */
@@ -59,6 +69,23 @@ export class TestClient {
       call.on("error", reject);
       call.end(body === undefined ? undefined : JSON.stringify(body));
     });
+  }
+
+  /** Creates a definition and waits until it is served. @throws Error when it is refused or not structural */
+  async installCrd(crd: Crd): Promise<void> {
+    const created = await this.call("POST", `${CRDS}?fieldValidation=Strict`, crd);
+    if (created.status !== 201) throw new Error(`${crd.metadata.name}: ${created.body.message}`);
+    for (let tries = 0; tries < 100; tries += 1) {
+      const { body } = await this.call("GET", `${CRDS}/${crd.metadata.name}`);
+      const conditions = (body.status as { conditions?: CrdCondition[] } | undefined)?.conditions ?? [];
+      const broken = conditions.find(
+        ({ type, status }) => type === "NonStructuralSchema" && status === "True",
+      );
+      if (broken !== undefined) throw new Error(`${crd.metadata.name}: ${broken.message}`);
+      if (conditions.some(({ type, status }) => type === "Established" && status === "True")) return;
+      await sleep(100);
+    }
+    throw new Error(`${crd.metadata.name} was not established`);
   }
 
   create(kind: Kind, resource: FixtureResource, dryRun = false): Promise<Answer> {

@@ -1,0 +1,88 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
+import { TestClient } from "../testing/apiserver.ts";
+import { almostCidr, almostCron, wellFormedSpec } from "../testing/arbitraries.ts";
+import type { FixtureResource } from "../testing/fixtures.ts";
+import { committedCrd, zodFailures } from "../testing/layers.ts";
+import { type Kind, kinds } from "./kinds.ts";
+
+/** Random Projects before zod and a real kube-apiserver: both must break exactly the same rules. */
+
+const project = kinds.find(({ kind }) => kind === "Project") as Kind;
+let api: TestApiserver;
+let client: TestClient;
+
+beforeAll(async () => {
+  api = await startApiserver();
+  client = new TestClient(api.kubeconfig);
+  await client.installCrd(committedCrd("slipway.dev_projects.yaml"));
+});
+
+afterAll(async () => {
+  client?.close();
+  await api?.stop();
+});
+
+const resource = (spec: Record<string, unknown>): FixtureResource => ({
+  apiVersion: "slipway.dev/v1alpha1",
+  kind: "Project",
+  metadata: { name: "random" },
+  spec,
+});
+
+/** `path: message` of every failure, as zod words them. */
+async function apiserverFailures(one: FixtureResource): Promise<string[]> {
+  const { status, body } = await client.create(project, one, true);
+  if (status === 201) return [];
+  const causes =
+    (body.details as { causes?: { field: string; message: string }[] } | undefined)?.causes ?? [];
+  if (causes.length === 0) throw new Error(`status ${status}: ${body.message}`);
+  return causes.map(
+    ({ field, message }) => `${field}: ${message.replace(/^Invalid value: ("[^"]*"|[^:]+): /, "")}`,
+  );
+}
+
+async function expectAgreement(one: FixtureResource): Promise<void> {
+  expect((await apiserverFailures(one)).sort()).toEqual(zodFailures(project, one).sort());
+}
+
+it("breaks the same rules for 400 random specs", async () => {
+  await fc.assert(
+    fc.asyncProperty(wellFormedSpec, (spec) => expectAgreement(resource(spec))),
+    { numRuns: 400 },
+  );
+});
+
+const minimal = {
+  type: "http",
+  name: "abcdef",
+  plan: "basic",
+  paymentMode: "hourly",
+  exposure: "private",
+  image: { url: "nginx:1.29", isPublic: true },
+  port: 80,
+  instances: 1,
+  storage: { persistent: false, capacity: 1 },
+};
+
+it("tells the same CIDRs from text", async () => {
+  await fc.assert(
+    fc.asyncProperty(almostCidr, (cidr) =>
+      expectAgreement(resource({ ...minimal, networkAccess: { ingressWhiteList: [{ cidr }] } })),
+    ),
+    { numRuns: 500 },
+  );
+});
+
+it("tells the same schedules from text", async () => {
+  const { type: _, exposure: _e, port: _p, instances: _i, ...rest } = minimal;
+  await fc.assert(
+    fc.asyncProperty(almostCron, (cron) =>
+      expectAgreement(
+        resource({ ...rest, type: "job", plan: "job-basic", paymentMode: "per_minute", job: { cron } }),
+      ),
+    ),
+    { numRuns: 500 },
+  );
+});
