@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Authenticator, ledgerCredentials } from "../auth/authenticator.ts";
 import { readTokenKey } from "../auth/token-key.ts";
 import { ownTokenVerifier } from "../auth/user-token.ts";
+import { fakeKubeconfig } from "../testing/kubeconfig.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slipway-admin-"));
 const tokenKeyFile = join(directory, "token-key.pem");
@@ -30,7 +31,7 @@ beforeAll(async () => {
   stopOperator = actAsOperator();
   const { privateKey } = generateKeyPairSync("ed25519");
   writeFileSync(tokenKeyFile, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
-  writeFileSync(kubeconfig, kubeconfigOf(apiserver.url));
+  writeFileSync(kubeconfig, fakeKubeconfig(apiserver.url));
 });
 
 afterAll(async () => {
@@ -55,16 +56,6 @@ function actAsOperator(): () => void {
     void kube.close();
   };
 }
-
-const kubeconfigOf = (url: string) =>
-  JSON.stringify({
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "fake", cluster: { server: url, "insecure-skip-tls-verify": true } }],
-    users: [{ name: "nobody", user: {} }],
-    contexts: [{ name: "fake", context: { cluster: "fake", user: "nobody" } }],
-    "current-context": "fake",
-  });
 
 interface Result {
   code: number;

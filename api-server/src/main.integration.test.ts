@@ -1,0 +1,168 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventually, FakeApiserver } from "@slipway/kube/testing";
+import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
+import { freePort, startPostgres, type TestPostgres } from "@slipway/ledger/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { generateApiKey } from "./auth/api-key.ts";
+import { fakeKubeconfig } from "./testing/kubeconfig.ts";
+
+/** The process as it runs in a pod: its start, its ports, its end. */
+
+const directory = mkdtempSync(join(tmpdir(), "slipway-main-"));
+const main = new URL("main.ts", import.meta.url).pathname;
+
+let postgres: TestPostgres;
+let apiserver: FakeApiserver;
+let key: string;
+let env: Record<string, string>;
+let api: string;
+let ops: string;
+
+beforeAll(async () => {
+  [postgres, apiserver] = await Promise.all([startPostgres(), FakeApiserver.start()]);
+  const ledger = connectLedger({ url: postgres.url, applicationName: "test" });
+  await migrateToLatest(ledger);
+  await insertOrganization(ledger, { id: "acme", name: "Acme" });
+  const generated = generateApiKey();
+  key = generated.key;
+  await insertApiKey(ledger, {
+    id: generated.id,
+    organizationId: "acme",
+    prefix: "slw",
+    sha256: generated.sha256,
+    grants: [{ permission: "*", resource: "project:*" }],
+  });
+  await ledger.destroy();
+  const { privateKey } = generateKeyPairSync("ed25519");
+  writeFileSync(join(directory, "token.pem"), privateKey.export({ type: "pkcs8", format: "pem" }));
+  writeFileSync(join(directory, "kubeconfig"), fakeKubeconfig(apiserver.url));
+  const [port, metricsPort] = [await freePort(), await freePort()];
+  api = `http://127.0.0.1:${port}`;
+  ops = `http://127.0.0.1:${metricsPort}`;
+  env = {
+    PATH: process.env.PATH ?? "",
+    SLIPWAY_LEDGER_URL: postgres.url,
+    SLIPWAY_CATALOG_FILE: new URL("../../charts/slipway/files/catalog.yaml", import.meta.url).pathname,
+    SLIPWAY_TOKEN_KEY_FILE: join(directory, "token.pem"),
+    SLIPWAY_RATE_LIMIT_SCALE: "1000000",
+    SLIPWAY_LISTEN_ADDRESS: "127.0.0.1",
+    SLIPWAY_PORT: String(port),
+    SLIPWAY_METRICS_PORT: String(metricsPort),
+    SLIPWAY_DRAIN_SECONDS: "1",
+    KUBECONFIG: join(directory, "kubeconfig"),
+  };
+});
+
+afterAll(async () => {
+  await apiserver?.stop();
+  await postgres?.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function start(more: Record<string, string> = {}): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [main], {
+    env: { ...env, ...more },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  await eventually("readiness", () => status(`${ops}/readyz`).then((code) => code === 200), 20_000);
+  return child;
+}
+
+const status = (url: string) =>
+  fetch(url).then(
+    (response) => response.status,
+    () => 0,
+  );
+
+describe("the API server's process", () => {
+  it("serves on while it drains: no request fails, and it ends by itself", async () => {
+    const child = await start();
+    const answers: number[] = [];
+    let draining = true;
+    const loop = async () => {
+      while (draining) {
+        const response = await fetch(`${api}/v1/project`, { headers: { "x-api-key": key } });
+        await response.arrayBuffer();
+        answers.push(response.status);
+        await sleep(5);
+      }
+    };
+    const clients = [loop(), loop(), loop()];
+    await sleep(100);
+    const exited = once(child, "exit");
+    child.kill("SIGTERM");
+    await eventually("unreadiness", () => status(`${ops}/readyz`).then((code) => code === 503));
+    await sleep(700);
+    // Routers have noticed by now and send nothing more.
+    draining = false;
+    await Promise.all(clients);
+    expect(await exited).toEqual([0, null]);
+    expect(answers.length).toBeGreaterThan(50);
+    expect(new Set(answers)).toEqual(new Set([200]));
+  });
+
+  it("counts requests by operation and class, and answers nothing else on that port", async () => {
+    const child = await start();
+    await status(`${api}/v1/project`);
+    await status(`${api}/nowhere`);
+    const text = await (await fetch(`${ops}/metrics`)).text();
+    expect(text).toContain('slipway_api_requests_total{operation="listProjects",class="4xx"} 1');
+    expect(text).toContain('slipway_api_requests_total{operation="none",class="4xx"} 1');
+    expect(text).toContain("slipway_api_projects 0");
+    expect(await status(`${ops}/v1/project`)).toBe(404);
+    expect(await status(`${ops}/healthz`)).toBe(200);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  });
+
+  it("answers bytes that are no HTTP in the envelope, and lives on", async () => {
+    const child = await start();
+    const socket = connect(Number(new URL(api).port), "127.0.0.1");
+    socket.write("NONSENSE\r\n\r\n");
+    let received = "";
+    for await (const chunk of socket) received += chunk;
+    expect(received).toMatch(/^HTTP\/1\.1 400 /);
+    expect(JSON.parse(received.split("\r\n\r\n")[1] ?? "")).toMatchObject({
+      status: "failed",
+      code: "MALFORMED_REQUEST",
+    });
+    expect(await status(`${api}/v1/project/plans`)).toBe(200);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  });
+
+  it("is not ready before it has read every project", async () => {
+    await apiserver.down();
+    const child = spawn(process.execPath, [main], { env, stdio: "ignore" });
+    await eventually("liveness", () => status(`${ops}/healthz`).then((code) => code === 200), 20_000);
+    expect(await status(`${ops}/readyz`)).toBe(503);
+    await apiserver.up();
+    await eventually("readiness", () => status(`${ops}/readyz`).then((code) => code === 200), 20_000);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  });
+
+  it.each([
+    [{ SLIPWAY_LEDGER_URL: "" }, /SLIPWAY_LEDGER_URL: is not set/],
+    [{ SLIPWAY_TOKEN_KEY_FILE: "/nowhere.pem" }, /\/nowhere\.pem is no PEM private key/],
+    [{ SLIPWAY_CATALOG_FILE: "/nowhere.yaml" }, /\/nowhere\.yaml/],
+  ])("does not start with %j, and says why", async (more, message) => {
+    const child = spawn(process.execPath, [main], {
+      env: { ...env, ...more },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let stderr = "";
+    child.stderr.on("data", (chunk: Buffer) => {
+      stderr += chunk.toString();
+    });
+    expect((await once(child, "close"))[0]).toBe(1);
+    expect(stderr).toMatch(message);
+  });
+});
