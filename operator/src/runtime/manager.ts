@@ -17,6 +17,7 @@ import { Registry } from "prom-client";
 import { Controller, type ControllerOptions } from "./controller.ts";
 import { ApiEventRecorder, type EventRecorder } from "./events.ts";
 import { LeaderElector } from "./leader-elector.ts";
+import { leadWhileHeld } from "./leadership.ts";
 import type { Logger } from "./logger.ts";
 import { createRuntimeMetrics, type RuntimeMetrics } from "./metrics.ts";
 import { type Check, startOpsServer } from "./ops-server.ts";
@@ -232,40 +233,16 @@ export class Manager {
       await this.#lead(signal, fail);
       return;
     }
-    const { clock, random, log, client } = this;
-    const elector = new LeaderElector({
-      client,
-      clock,
-      random,
-      log,
-      identity: this.#options.identity,
-      ...election,
-    });
+    const { clock, random, log, client, metrics } = this;
+    const { identity, exit = process.exit } = this.#options;
+    const elector = new LeaderElector({ client, clock, random, log, identity, ...election });
     this.#elector = elector;
-    const labels = { name: election.name };
-    this.metrics.leader.set(labels, 0);
-    if (!(await elector.acquire(signal))) return;
-    this.metrics.leader.set(labels, 1);
-    this.log.info({ identity: this.#options.identity }, "became leader");
-    const stop = new AbortController();
-    const work = this.#lead(signal, fail);
-    const holding = elector.hold(stop.signal).then((end) => {
-      if (end === "stopped") return;
-      // What is under way may still write; only the end of the process surely stops it.
-      this.metrics.leader.set(labels, 0);
-      this.log.error({ holder: elector.holder }, "lost the lease; the process ends");
-      (this.#options.exit ?? process.exit)(1);
-    });
-    // The lease is kept until the last reconcile has ended.
-    await work;
-    stop.abort();
-    await holding;
-    await elector.release();
-    this.metrics.leader.set(labels, 0);
+    const work = () => this.#lead(signal, fail);
+    await leadWhileHeld({ elector, name: election.name, log, metrics, exit, work }, signal);
   }
 
-  /** Runs the controllers until the signal aborts, and then for the grace period at most. */
-  async #lead(signal: AbortSignal, fail: (error: unknown) => void): Promise<void> {
+  /** Runs the controllers until the signal aborts, and then for the grace period at most; true when all have ended. */
+  async #lead(signal: AbortSignal, fail: (error: unknown) => void): Promise<boolean> {
     const running = [
       ...this.#controllers.map((controller) => controller.run(signal)),
       ...this.#start((runnable) => runnable.leaderOnly !== false, signal, fail),
@@ -273,8 +250,10 @@ export class Manager {
     await untilAborted(signal);
     const grace = new AbortController();
     const late = sleep(this.clock, this.#options.gracePeriodMs ?? 20_000, grace.signal);
-    await Promise.race([Promise.allSettled(running), late]);
+    const ended = Promise.allSettled(running).then(() => true);
+    const inTime = await Promise.race([ended, late.then(() => false)]);
     grace.abort();
+    return inTime;
   }
 
   #start(

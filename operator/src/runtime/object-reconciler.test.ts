@@ -141,6 +141,19 @@ describe("objectReconciler", () => {
     expect(status).toEqual({ size: 7 });
   });
 
+  it("writes the status after a finalizer that it added itself", async () => {
+    const { status, error, writes } = await reconcile(async (object) => {
+      await ensureFinalizer(object, "test.dev/f", {
+        client: harness.client,
+        resource: widgets,
+        store: harness.widgets,
+      });
+      return undefined;
+    });
+    expect([error, ready(status)?.status, writes]).toEqual([undefined, "True", 2]);
+    expect(api.etcd.get(WIDGETS, "a/w").metadata.finalizers).toEqual(["test.dev/f"]);
+  });
+
   it("lets the summary have the last word", async () => {
     const { status } = await reconcile(async () => undefined, {
       summarize: (_object, draft, conditions, outcome) => {

@@ -9,6 +9,7 @@ import {
 import { ConditionSet } from "./condition-set.ts";
 import type { ReconcileContext, Reconciler } from "./controller.ts";
 import type { EventRecorder } from "./events.ts";
+import { equalJson } from "./json.ts";
 import { type Outcome, outcomeOfError, outcomeOfResult, type Result } from "./outcome.ts";
 import { type ObjectStatus, type StatusObject, writeStatus } from "./status.ts";
 
@@ -91,7 +92,7 @@ async function finish<T extends StatusObject>(
   options.summarize?.(object, context.status, conditions, outcome);
   status.conditions = conditions.list();
   try {
-    const wrote = await writeStatus(object, context.status, {
+    const wrote = await writeStatus(latest(object, options.store), context.status, {
       client: options.client,
       resource: options.resource,
       store: options.store,
@@ -103,6 +104,17 @@ async function finish<T extends StatusObject>(
     // Its last finalizer fell: nobody is left to be told.
     if (!isNotFound(error)) throw error;
   }
+}
+
+/**
+ * The object as this reconcile has itself written it since (a finalizer), so that the status write is no conflict; the
+ * one that was read when anybody changed spec or status, so that it is one.
+ */
+function latest<T extends StatusObject>(object: T, store: Store<T>): T {
+  const { namespace, name = "", uid, generation } = object.metadata ?? {};
+  const now = store.get(namespace, name);
+  const same = now?.metadata?.uid === uid && now?.metadata?.generation === generation;
+  return now && same && equalJson(now.status, object.status) ? now : object;
 }
 
 /** The one place where an outcome becomes conditions. */
