@@ -22,6 +22,8 @@ async function adminExec(command: string[], kubeconfig: string, args: string[]):
     systemNamespace,
     "exec",
     pod.name,
+    "-c",
+    "api-server",
     "--",
     ...inPod,
   ];

@@ -54,7 +54,17 @@ export async function installChart(cluster: Cluster, input: ChartInput, log: str
   await writeFileAtomic(values, stringify(chartValues(input)));
   await forgetPending(cluster, log);
   const args = ["upgrade", "--install", release, join(root, "charts/slipway"), "-n", systemNamespace];
-  args.push("--create-namespace", "-f", values, "--history-max", "5", "--timeout", "5m", "--wait");
+  args.push(
+    "--create-namespace",
+    "-f",
+    values,
+    "--history-max",
+    "5",
+    "--timeout",
+    "5m",
+    "--wait",
+    "--take-ownership",
+  );
   try {
     await run(cluster.helm, [...args, "--kubeconfig", cluster.kubeconfig], { log });
     for (const name of deployments) {

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { parseUpOptions } from "./options.ts";
+
+test("without anything: ports and scale of the stack contract, no cluster named", () => {
+  expect(parseUpOptions([], {})).toEqual({
+    help: false,
+    context: undefined,
+    cluster: undefined,
+    registry: undefined,
+    registryCa: undefined,
+    apiPort: 8081,
+    ingressPort: 8080,
+    rateLimitScale: 1,
+  });
+});
+
+test("reads options and environment", () => {
+  const env = { SLIPWAY_API_PORT: "9001", SLIPWAY_INGRESS_PORT: "9000", SLIPWAY_RATE_LIMIT_SCALE: "0.5" };
+  const options = parseUpOptions(["--context=prod", "--registry", "registry:5000"], env);
+  expect(options).toMatchObject({
+    context: "prod",
+    registry: "registry:5000",
+    apiPort: 9001,
+    rateLimitScale: 0.5,
+  });
+  expect(parseUpOptions(["--cluster", "kind"], { SLIPWAY_API_PORT: "" }).cluster).toBe("kind");
+  expect(parseUpOptions(["--help", "--context", "x"], {}).help).toBe(true);
+});
+
+test.each([
+  [["--cluster", "minikube"], {}, "--cluster is embedded or kind, not minikube"],
+  [["--context", "a", "--cluster", "kind"], {}, "exclude each other"],
+  [["--context", "a"], {}, "--context needs --registry"],
+  [["--context", ""], {}, "--context needs a name"],
+  [["--registry", "r"], {}, "--registry goes with --context"],
+  [["--nope"], {}, "Unknown option '--nope'"],
+  [["now"], {}, "hack/up.sh --help"],
+  [[], { SLIPWAY_API_PORT: "http" }, "SLIPWAY_API_PORT is no port: http"],
+  [[], { SLIPWAY_INGRESS_PORT: "70000" }, "SLIPWAY_INGRESS_PORT is no port: 70000"],
+  [[], { SLIPWAY_API_PORT: "8080" }, "are both 8080"],
+  [[], { SLIPWAY_RATE_LIMIT_SCALE: "0" }, "SLIPWAY_RATE_LIMIT_SCALE is no positive number: 0"],
+  [[], { SLIPWAY_RATE_LIMIT_SCALE: "ten" }, "SLIPWAY_RATE_LIMIT_SCALE is no positive number: ten"],
+] as [string[], Record<string, string>, string][])("refuses %j with %j", (argv, env, message) => {
+  expect(() => parseUpOptions(argv, env)).toThrow(message);
+});

@@ -1,0 +1,106 @@
+import { execFileSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { chartValues } from "./chart.ts";
+import { clientOf } from "./client-address.ts";
+import { renderStack, type Stack } from "./file.ts";
+import { readyPods } from "./pods.ts";
+import { curlLine, firstApplication, summary } from "./summary.ts";
+
+const image = "10.244.0.1:5000/slipway/sample-http:v1-0123";
+const stack: Stack = {
+  url: "http://127.0.0.1:8081",
+  organization: { organization_id: "oabc", api_key: "the-api-key", owner_token: "the-owner-token" },
+  ingressUrl: "http://127.0.0.1:8080",
+  metricsUrls: ["http://10.244.0.5:9090/metrics", "http://10.244.0.6:9090/metrics"],
+  images: {
+    operator: "o",
+    apiServer: "a",
+    ledger: "l",
+    sampleHttp: image,
+    sampleHttpV2: "v2",
+    sampleJob: "job",
+  },
+  clientCidr: "10.244.0.1/32",
+  kubeconfig: "/repo/.slipway/kubeconfig",
+};
+
+test("the stack file has every key of the contract that has a value", () => {
+  expect(
+    renderStack(stack)
+      .split("\n")
+      .map((line) => line.split("=")[0]),
+  ).toEqual([
+    "SLIPWAY_URL",
+    "SLIPWAY_ORGANIZATION_ID",
+    "SLIPWAY_API_KEY",
+    "SLIPWAY_OWNER_TOKEN",
+    "SLIPWAY_INGRESS_URL",
+    "SLIPWAY_DOMAIN_ZONE",
+    "SLIPWAY_METRICS_URLS",
+    "SLIPWAY_IMAGE_HTTP",
+    "SLIPWAY_IMAGE_HTTP_V2",
+    "SLIPWAY_IMAGE_JOB",
+    "SLIPWAY_CLIENT_CIDR",
+    "KUBECONFIG",
+    "",
+  ]);
+  expect(renderStack({ ...stack, metricsUrls: [], clientCidr: undefined })).not.toMatch(/METRICS|CIDR/);
+});
+
+test("the curl line sends the body of the first application, with the image from the stack file", () => {
+  const script = `curl() { while [ "$1" != -d ]; do shift; done; printf %s "$2"; }; ${curlLine()}`;
+  const env = { ...process.env, SLIPWAY_URL: stack.url, SLIPWAY_API_KEY: "the-api-key", SLIPWAY_IMAGE_HTTP: image };
+  const body = execFileSync("sh", ["-c", script], { encoding: "utf8", env });
+  expect(JSON.parse(body)).toEqual(firstApplication(image));
+});
+
+test("the summary shows addresses and no secret", () => {
+  expect(summary(stack)).toContain("http://127.0.0.1:8081/v1");
+  expect(summary(stack)).not.toMatch(/the-api-key|the-owner-token/);
+  expect(summary({ ...stack, url: undefined })).toContain("port-forward");
+});
+
+test("the client is read from the access-log line of its path alone", () => {
+  const log = [
+    '{"level":"info","message":"Starting /who-asks-1"}',
+    '{"ClientHost":"10.0.0.1","RequestPath":"/who-asks-12"}',
+    "GET /who-asks-1 no json",
+    '{"ClientHost":"10.244.0.1","RequestPath":"/who-asks-1"}',
+  ].join("\n");
+  expect(clientOf(log, "/who-asks-1")).toBe("10.244.0.1");
+  expect(clientOf(log, "/other")).toBeUndefined();
+});
+
+test("a pod is ready when its condition says so, it has an address and it is not being deleted", () => {
+  const pod = (name: string, ready: string, podIP?: string, deletionTimestamp?: string) => ({
+    metadata: { name, deletionTimestamp },
+    status: { podIP, conditions: [{ type: "Ready", status: ready }] },
+  });
+  const items = [
+    pod("b", "True", "10.0.0.2"),
+    pod("starting", "False", "10.0.0.3"),
+    pod("leaving", "True", "10.0.0.4", "2026-01-01T00:00:00Z"),
+    pod("unassigned", "True"),
+    pod("a", "True", "10.0.0.1"),
+    { metadata: { name: "new" }, status: {} },
+  ];
+  expect(readyPods({ items }).map((ready) => ready.name)).toEqual(["a", "b"]);
+});
+
+test("values name the API's entry point only where the ingress is ours, and addresses only where they are known", () => {
+  const images = { operator: "o", apiServer: "a", ledger: "l" };
+  const networks = { pods: "10.244.0.0/22", apiserver: ["10.96.0.1/32"], denied: ["10.244.0.0/22"] };
+  expect(chartValues({ images, rateLimitScale: 2, networks, ownIngress: true })).toMatchObject({
+    rateLimitScale: 2,
+    ingress: { probeUrl: "http://traefik.slipway-ingress" },
+    apiServer: {
+      ingress: { enabled: true, annotations: { "traefik.ingress.kubernetes.io/router.entrypoints": "api" } },
+      trustedProxies: ["10.244.0.0/22"],
+    },
+    networkPolicy: { deniedCidrs: ["10.244.0.0/22"], apiserver: { cidrs: ["10.96.0.1/32"] } },
+  });
+  const foreign = chartValues({ images, rateLimitScale: 1, networks: undefined, ownIngress: false });
+  expect(foreign).not.toHaveProperty("networkPolicy");
+  expect(foreign).not.toHaveProperty("ingress.probeUrl");
+  expect(foreign).toMatchObject({ apiServer: { ingress: { enabled: false } } });
+});
