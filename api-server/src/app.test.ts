@@ -1,3 +1,4 @@
+import { Validator } from "@seriousme/openapi-schema-validator";
 import { fastify } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { registerRoute } from "./http/register.ts";
@@ -222,5 +223,26 @@ describe("GET /v1/openapi.json", () => {
     expect(read["x-slipway-scope"]).toBe("project.read on project:<project-id>");
     expect(Object.keys(read.responses)).toEqual(["200", "401", "403", "404", "429", "503"]);
     expect(JSON.stringify(document)).not.toContain("x-kubernetes");
+  });
+
+  it("is a valid OpenAPI 3.1 document", async () => {
+    const document = (await get("/v1/openapi.json")).json();
+    const validator = new Validator();
+    const { valid, errors } = await validator.validate(document);
+    expect(errors ?? []).toEqual([]);
+    expect(valid).toBe(true);
+    expect(validator.version).toBe("3.1");
+  });
+
+  it("describes what the routes answer", async () => {
+    await harness.project("openapi", "pdoc", { description: "Documented" });
+    const headers = await harness.owner("openapi");
+    for (const { operationId, method, path, responses } of routes) {
+      const schema = responses[200]?.schema;
+      if (method !== "GET" || !schema) continue;
+      const answer = await get(path.replace(":id", "pdoc"), headers);
+      const parsed = schema.safeParse(answer.json());
+      expect(`${operationId}: ${parsed.error?.message ?? "fits"}`).toBe(`${operationId}: fits`);
+    }
   });
 });

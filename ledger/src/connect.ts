@@ -13,7 +13,7 @@ export interface ConnectOptions {
   maxConnections?: number;
   /** Longest time of one statement in milliseconds; 0 for no limit (migrations). Default 10,000. */
   statementTimeoutMs?: number;
-  /** Called for errors of idle connections; the pool replaces them by itself. */
+  /** Called for errors of connections that no query waits on; the pool replaces them by itself. */
   onIdleError?: (error: Error) => void;
 }
 
@@ -33,7 +33,9 @@ export function connectLedger(options: ConnectOptions): Ledger {
     statement_timeout: options.statementTimeoutMs ?? 10_000,
     keepAlive: true,
   });
-  // Without a listener a database restart would end the process.
+  // Without listeners a database restart would end the process: the pool listens to idle connections only, so each
+  // connection gets one for the moments in which a query holds it. What the query itself meets rejects its promise.
   pool.on("error", (error) => options.onIdleError?.(error));
+  pool.on("connect", (client) => client.on("error", (error) => options.onIdleError?.(error)));
   return new Kysely<LedgerSchema>({ dialect: new PostgresDialect({ pool }) });
 }
