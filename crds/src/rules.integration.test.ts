@@ -5,6 +5,7 @@ import { TestClient } from "../testing/apiserver.ts";
 import { almostCidr, almostCron, wellFormedSpec } from "../testing/arbitraries.ts";
 import type { FixtureResource } from "../testing/fixtures.ts";
 import { committedCrd, zodFailures } from "../testing/layers.ts";
+import { isCron } from "./cron.ts";
 import { type Kind, kinds } from "./kinds.ts";
 
 /** Random Projects before zod and a real kube-apiserver: both must break exactly the same rules. */
@@ -85,4 +86,33 @@ it("tells the same schedules from text", async () => {
     ),
     { numRuns: 500 },
   );
+});
+
+it("accepts no schedule that a CronJob refuses", async () => {
+  const template = {
+    spec: {
+      template: { spec: { restartPolicy: "Never", containers: [{ name: "app", image: "nginx:1.29" }] } },
+    },
+  };
+  const refusals: string[] = [];
+  let accepted = 0;
+  await fc.assert(
+    fc.asyncProperty(almostCron.filter(isCron), async (schedule) => {
+      const { status, body } = await client.call(
+        "POST",
+        "/apis/batch/v1/namespaces/default/cronjobs?dryRun=All",
+        {
+          apiVersion: "batch/v1",
+          kind: "CronJob",
+          metadata: { name: "random" },
+          spec: { schedule, jobTemplate: template },
+        },
+      );
+      accepted += 1;
+      if (status !== 201) refusals.push(`${schedule}: ${body.message}`);
+    }),
+    { numRuns: 300 },
+  );
+  expect(refusals).toEqual([]);
+  expect(accepted).toBe(300);
 });
