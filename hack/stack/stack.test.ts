@@ -49,7 +49,12 @@ test("the stack file has every key of the contract that has a value", () => {
 
 test("the curl line sends the body of the first application, with the image from the stack file", () => {
   const script = `curl() { while [ "$1" != -d ]; do shift; done; printf %s "$2"; }; ${curlLine()}`;
-  const env = { ...process.env, SLIPWAY_URL: stack.url, SLIPWAY_API_KEY: "the-api-key", SLIPWAY_IMAGE_HTTP: image };
+  const env = {
+    ...process.env,
+    SLIPWAY_URL: stack.url,
+    SLIPWAY_API_KEY: "the-api-key",
+    SLIPWAY_IMAGE_HTTP: image,
+  };
   const body = execFileSync("sh", ["-c", script], { encoding: "utf8", env });
   expect(JSON.parse(body)).toEqual(firstApplication(image));
 });

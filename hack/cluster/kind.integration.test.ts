@@ -1,0 +1,54 @@
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { CommandError, run } from "../lib/exec.ts";
+import { ensureBinary } from "./binaries.ts";
+import { kindConfig } from "./kind.ts";
+
+/** Answers what kind asks of an engine before it looks at the configuration, and refuses everything after that. */
+const docker = `#!/bin/sh
+case "$1" in
+info) echo '{"CgroupVersion":"2","MemoryLimit":true,"PidsLimit":true,"CPUShares":true,"SecurityOptions":[]}' ;;
+-v) echo "Docker version 28.0.0, build 0" ;;
+ps) ;;
+*) exit 1 ;;
+esac
+`;
+
+let dir: string;
+let kind: string;
+
+beforeAll(async () => {
+  kind = await ensureBinary("kind");
+  dir = await mkdtemp(join(tmpdir(), "slipway-kind-"));
+  await writeFile(join(dir, "docker"), docker);
+  await chmod(join(dir, "docker"), 0o755);
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+/** How far kind itself comes with a configuration on a machine whose engine starts nothing. */
+async function refusal(config: string): Promise<string> {
+  const env = { PATH: `${dir}:${process.env.PATH}`, KIND_EXPERIMENTAL_PROVIDER: "docker" };
+  try {
+    await run(kind, ["create", "cluster", "--config", "-"], { input: config, env });
+  } catch (error) {
+    if (error instanceof CommandError) return error.stderr;
+    throw error;
+  }
+  throw new Error("an engine that starts nothing started a cluster");
+}
+
+test("kind takes our configuration, as far as the image of the node", async () => {
+  const config = await kindConfig({ apiPort: 8081, ingressPort: 8080 });
+  expect(await refusal(config)).toMatch(/Ensuring node image \(kindest\/node:v1\.34\.11\)/);
+});
+
+test("kind refuses it with a key, a role or a network that is none", async () => {
+  const config = await kindConfig({ apiPort: 8081, ingressPort: 8080 });
+  expect(await refusal(config.replaceAll("listenAddress", "listenAdress"))).toContain(
+    "unable to decode config",
+  );
+  expect(await refusal(config.replace("control-plane", "worker"))).toContain("at least one control-plane");
+  expect(await refusal(config.replace("10.96.0.0/16", "10.96.0.0"))).toContain("invalid service subnet");
+});
