@@ -11,7 +11,7 @@ import { hashFiles, listFiles, packTar, writeFiles } from "./files.ts";
 const uid = 65532;
 
 /** The rooms that run inside the operator and the API server. */
-const rooms = ["crds", "kube", "ledger", "operator", "api-server"];
+export const rooms = ["crds", "kube", "ledger", "operator", "api-server"];
 
 /** Both processes run from the same layers; only the command differs. */
 export function operator(): ImageRecipe {
