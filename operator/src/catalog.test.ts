@@ -45,5 +45,7 @@ test("a file that becomes wrong or goes away changes nothing, and is complained 
 
 test("a wrong file at start names itself and what is wrong", async () => {
   await writeFile(path, "currency: gold");
-  await expect(CatalogFile.open(path, silentLogger)).rejects.toThrow(/catalog\.yaml is wrong:[\s\S]*httpPlans/);
+  await expect(CatalogFile.open(path, silentLogger)).rejects.toThrow(
+    /catalog\.yaml is wrong:[\s\S]*httpPlans/,
+  );
 });
