@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import autocannon from "autocannon";
 
 export interface Target {
@@ -6,12 +7,16 @@ export interface Target {
   headers?: Record<string, string>;
   /** Client certificate and CA of a TLS server. */
   tls?: { cert: Buffer; key: Buffer; ca: Buffer };
+  /** Process whose processor time is counted. */
+  pid?: number;
 }
 
 export interface Measurement {
   requestsPerSecond: number;
   p50: number;
   p99: number;
+  /** Processor time of the server per request, in microseconds: what other work on the machine does not change. */
+  cpuMicroseconds: number;
 }
 
 export interface LoadOptions {
@@ -22,6 +27,7 @@ export interface LoadOptions {
 /** Loads one target on loopback. @throws Error when an answer was not 2xx, since then nothing was measured */
 export async function load(target: Target, { connections, seconds }: LoadOptions): Promise<Measurement> {
   if (!/^https?:\/\/127\.0\.0\.1:/.test(target.url)) throw new Error("only 127.0.0.1 is loaded");
+  const before = target.pid === undefined ? 0 : cpuSeconds(target.pid);
   const result = await autocannon({
     url: target.url,
     headers: target.headers,
@@ -32,11 +38,23 @@ export async function load(target: Target, { connections, seconds }: LoadOptions
   if (result.non2xx > 0 || result.errors > 0) {
     throw new Error(`${target.name}: ${result.non2xx} answers were not 2xx, ${result.errors} errors`);
   }
+  const spent = target.pid === undefined ? Number.NaN : cpuSeconds(target.pid) - before;
   return {
+    cpuMicroseconds: (spent / result.requests.total) * 1e6,
     requestsPerSecond: result.requests.average,
     p50: result.latency.p50,
     p99: result.latency.p99,
   };
+}
+
+/** Clock ticks a second of /proc: fixed on Linux. */
+const TICKS = 100;
+
+/** Processor time that a process has used. */
+function cpuSeconds(pid: number): number {
+  // The second field, the name, may hold spaces: fields are counted after its parenthesis.
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
 }
 
 /** The middle one of an odd number of values. */

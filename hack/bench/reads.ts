@@ -78,13 +78,18 @@ async function bench(): Promise<boolean> {
     name: "slipway",
     url: `http://127.0.0.1:${port}${path}`,
     headers: { "x-api-key": key },
+    pid: api.pid,
   };
   const answer = await (await fetch(slipway.url, { headers: slipway.headers })).text();
   const answerFile = join(directory, "answer.json");
   writeFileSync(answerFile, answer);
   const bareServer = startNode("hack/bench/bare-server.ts", [answerFile, String(barePort)]);
   cleanups.push(() => bareServer.kill("SIGKILL"));
-  const bare: Target = { name: "bare Fastify", url: `http://127.0.0.1:${barePort}${path}` };
+  const bare: Target = {
+    name: "bare Fastify",
+    url: `http://127.0.0.1:${barePort}${path}`,
+    pid: bareServer.pid,
+  };
   const bareAnswer = await waitFor("bare Fastify", 30_000, async () => (await fetch(bare.url)).text());
   if (bareAnswer !== answer) throw new Error("the bare server does not answer the same JSON");
 
@@ -110,24 +115,33 @@ async function bench(): Promise<boolean> {
     const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
     return /^slipway_api_projects 2000$/m.test(metrics);
   });
-  const after2000 = await takeTurns([slipway]);
+  const after2000 = await takeTurns([slipway, bare]);
   const memory2000 = residentMiB(api.pid as number);
 
   const [ours, theirs, apiservers] = results as [Summary, Summary, Summary];
   const toBare = ours.requestsPerSecond / theirs.requestsPerSecond;
+  const [ours2000, theirs2000] = after2000 as [Summary, Summary];
+  const toBare2000 = ours2000.requestsPerSecond / theirs2000.requestsPerSecond;
   const toKube = ours.requestsPerSecond / apiservers.requestsPerSecond;
   console.log(`\nmedian of ${rounds} rounds of ${options.seconds} s, ${options.connections} connections`);
-  for (const [name, { requestsPerSecond, p50, p99 }] of [
+  for (const [name, { requestsPerSecond, p50, p99, cpuMicroseconds }] of [
     ["slipway, 200 projects", ours],
-    ["slipway, 2,000 projects", after2000[0] as Summary],
     ["bare Fastify", theirs],
     ["kube-apiserver", apiservers],
+    ["slipway, 2,000 projects", ours2000],
+    ["bare Fastify, same rounds", theirs2000],
   ] as const) {
     console.log(
-      `  ${name.padEnd(24)} ${Math.round(requestsPerSecond)} requests/s, p50 ${p50} ms, p99 ${p99} ms`,
+      `  ${name.padEnd(26)} ${Math.round(requestsPerSecond)} requests/s, p50 ${p50} ms, p99 ${p99} ms`,
     );
   }
-  console.log(`  to bare Fastify   ${toBare.toFixed(2)} x (goal ${GOALS.bareFastify})`);
+  console.log(
+    `  to bare Fastify   ${toBare.toFixed(2)} x, at 2,000 projects ${toBare2000.toFixed(2)} x (goal ${GOALS.bareFastify})`,
+  );
+  console.log(
+    `  to bare Fastify by processor time ${(theirs.cpuMicroseconds / ours.cpuMicroseconds).toFixed(2)} x, ` +
+      `at 2,000 projects ${(theirs2000.cpuMicroseconds / ours2000.cpuMicroseconds).toFixed(2)} x`,
+  );
   console.log(`  to kube-apiserver ${toKube.toFixed(1)} x (goal ${GOALS.kubeApiserver})`);
   console.log(
     `  memory of the API server: ${memory200.toFixed(0)} MiB at 200 projects before load, ` +
@@ -151,6 +165,7 @@ async function takeTurns(targets: readonly Target[]): Promise<Summary[]> {
   }
   return all.map((measured) => ({
     requestsPerSecond: median(measured.map((one) => one.requestsPerSecond)),
+    cpuMicroseconds: median(measured.map((one) => one.cpuMicroseconds)),
     p50: median(measured.map((one) => one.p50)),
     p99: median(measured.map((one) => one.p99)),
   }));
