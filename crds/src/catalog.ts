@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { compareDecimal, equalDecimal, parseDecimal, timesDecimal } from "./decimal.ts";
+import { catalogProblems } from "./catalogProblems.ts";
 import { decimal, planId } from "./fields.ts";
 
 /**
@@ -174,9 +174,6 @@ export const engine = z.strictObject({
 });
 export type Engine = z.output<typeof engine>;
 
-const unique = <T>(items: readonly T[], key: (item: T) => string): boolean =>
-  new Set(items.map(key)).size === items.length;
-
 /** The whole file. */
 export const catalog = z
   .strictObject({
@@ -193,55 +190,7 @@ export const catalog = z
     engines: z.array(engine),
   })
   .superRefine((all, context) => {
-    const refuse = (path: (string | number)[], message: string): void => {
-      context.addIssue({ code: "custom", path, message });
-    };
-    const plans = [...all.httpPlans, ...all.jobPlans, ...all.databasePlans];
-    if (!unique(plans, ({ plan }) => plan)) refuse([], "no plan id may stand twice");
-    all.httpPlans.forEach(({ plan }, i) => {
-      if (/^(job|db|analytics|cache|queue)-/.test(plan))
-        refuse(["httpPlans", i, "plan"], "must not begin with the prefix of another type");
-    });
-    all.jobPlans.forEach(({ plan }, i) => {
-      if (!plan.startsWith("job-")) refuse(["jobPlans", i, "plan"], "must begin with job-");
-    });
-    all.databasePlans.forEach(({ plan, engines }, i) => {
-      const prefix = /^(db|analytics|cache|queue)-/.exec(plan)?.[1];
-      if (prefix === undefined)
-        refuse(["databasePlans", i, "plan"], "must begin with db-, analytics-, cache- or queue-");
-      if ((prefix === "analytics") !== (engines.clickhouse !== undefined))
-        refuse(["databasePlans", i, "engines"], "clickhouse is for analytics- plans, and they are for it");
-      for (const [name, offer] of Object.entries(engines)) {
-        const known = all.engines.find(({ id }) => id === name)?.versions ?? [];
-        if (!offer.versions.every((version) => known.includes(version)))
-          refuse(["databasePlans", i, "engines", name, "versions"], "must be versions of the engine");
-      }
-    });
-    all.storagePlans.forEach(({ prices: p }, i) => {
-      const monthly = parseDecimal(p.monthly);
-      if (!equalDecimal(timesDecimal(parseDecimal(p.hourly), 720n), monthly))
-        refuse(["storagePlans", i, "prices", "hourly"], "must be monthly / 720");
-      if (!equalDecimal(timesDecimal(monthly, 12n), parseDecimal(p.yearly)))
-        refuse(["storagePlans", i, "prices", "yearly"], "must be 12 x monthly");
-    });
-    for (const [key, list] of [
-      ["httpPlans", all.httpPlans],
-      ["databasePlans", all.databasePlans],
-    ] as const)
-      list.forEach(({ free, prices: p }, i) => {
-        const zero = Object.values(p).every(
-          (price) => compareDecimal(parseDecimal(price), parseDecimal("0")) === 0,
-        );
-        if (free !== zero) refuse([key, i, "prices"], "must all be 0 on free plans, and only there");
-      });
-    const scopes = new Map<string, PlanLimit>();
-    for (const { limit } of plans) {
-      if (limit === undefined) continue;
-      const earlier = scopes.get(limit.scope) ?? limit;
-      scopes.set(limit.scope, limit);
-      if (earlier.max !== limit.max || earlier.counts !== limit.counts)
-        refuse([], `plans that share the limit ${limit.scope} must agree on it`);
-    }
+    for (const { path, message } of catalogProblems(all)) context.addIssue({ code: "custom", path, message });
   });
 export type Catalog = z.output<typeof catalog>;
 

@@ -1,0 +1,38 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { buildConditions, domainClaimConditions, jobRunConditions, projectConditions } from "./conditions.ts";
+import { crdOf } from "./generate/crd.ts";
+import { type Kind, kinds } from "./kinds.ts";
+
+const docs = new URL("../../docs/resources/", import.meta.url);
+const conditionsOf: Record<Kind["kind"], object> = {
+  Project: projectConditions,
+  JobRun: jobRunConditions,
+  Build: buildConditions,
+  DomainClaim: domainClaimConditions,
+};
+
+describe.each(kinds.map((kind) => [kind.kind, kind] as const))("the page of %s", (_, kind) => {
+  const page = readFileSync(new URL(`${kind.singular}.md`, docs), "utf8");
+  const { properties = {} } = crdOf(kind).spec.versions[0]?.schema.openAPIV3Schema ?? {};
+
+  it.each(["spec", "status"])("names every field of the %s", (part) => {
+    const missing = Object.keys(properties[part]?.properties ?? {}).filter(
+      (field) => !page.includes(`\`${field}\``) && !page.includes(`\`${field}.`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it("names every condition", () => {
+    expect(Object.keys(conditionsOf[kind.kind]).filter((type) => !page.includes(`| \`${type}\` |`))).toEqual(
+      [],
+    );
+  });
+
+  it("shows the example that is tested", () => {
+    const [, shown = ""] = /```yaml\n([\s\S]*?)```/.exec(page) ?? [];
+    const [, file = ""] = /\[(examples\/[a-z-]+\.yaml)\]/.exec(page) ?? [];
+    expect(parse(shown)).toEqual(parse(readFileSync(new URL(file, docs), "utf8")));
+  });
+});
