@@ -1,5 +1,5 @@
 import { mkdir } from "node:fs/promises";
-import { run } from "../lib/exec.ts";
+import { CommandError, run } from "../lib/exec.ts";
 import { writeFileAtomic } from "../lib/files.ts";
 import { adminKubeconfig, confDir, logDir, stateDir } from "../lib/paths.ts";
 import { step, UserError } from "../lib/steps.ts";
@@ -24,9 +24,8 @@ export async function contextKubeconfig(command: string[], context: string): Pro
   });
   const ask = ["--context", context, "--request-timeout=10s", "get", "--raw", "/version"];
   await run(program, [...before, ...ask], { timeoutMs: 20_000 }).catch((error: Error) => {
-    throw new UserError(
-      `the cluster of context ${context} does not answer: ${error.message.split("\n").at(-1)}`,
-    );
+    const said = error instanceof CommandError ? error.stderr.trim().split("\n").at(-1) : error.message;
+    throw new UserError(`the cluster of context ${context} does not answer: ${said}`);
   });
   return text;
 }
