@@ -26,6 +26,11 @@ app.kubernetes.io/part-of: slipway
 {{- if not (or .Values.ledger.url .Values.ledger.existingSecret.name) }}true{{ end }}
 {{- end }}
 
+{{/* Changes when the values name another ledger; too short to tell anything of a password. */}}
+{{- define "slipway.ledger.which" -}}
+{{ printf "%s %s %s" .Values.ledger.url .Values.ledger.existingSecret.name .Values.ledger.existingSecret.key | sha256sum | trunc 6 | quote }}
+{{- end }}
+
 {{/* The environment variable with the ledger's connection URL. */}}
 {{- define "slipway.ledger.env" -}}
 - name: SLIPWAY_LEDGER_URL
