@@ -27,6 +27,7 @@ import { ensureNetwork } from "./network.ts";
 import { clusterPackages, ensurePackages } from "./packages.ts";
 import { ensurePki } from "./pki.ts";
 import { type Daemon, ensureDaemon } from "./processes.ts";
+import { linkTools } from "./tools.ts";
 
 export interface EmbeddedOptions {
   apiPort: number;
@@ -67,6 +68,7 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   };
   await step("Debian packages", install, log);
   const binaries = await step("cluster binaries", ensureBinaries);
+  await linkTools(binaries.kubernetes, binaries.helm);
   const pki = await step("certificates", ensurePki, log);
   await step("network", ensureNetwork, log);
   await writeConfigs(pki);

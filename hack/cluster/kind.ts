@@ -11,6 +11,7 @@ import { binaryPath, ensureBinary } from "./binaries.ts";
 import type { Cluster } from "./cluster.ts";
 import type { EmbeddedOptions } from "./embedded.ts";
 import { kubectlFor } from "./kubectl.ts";
+import { linkTools } from "./tools.ts";
 
 const name = "slipway";
 const log = join(logDir, "up.log");
@@ -35,6 +36,7 @@ export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
     await ensureBinary("helm"),
   ]);
   if (!kind || !kubernetes || !helm) throw new Error("a tool is missing");
+  await linkTools(kubernetes, helm);
   const create = async () => {
     const clusters = (await run(kind, ["get", "clusters"], { log })).split("\n");
     if (clusters.includes(name)) say("runs");

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { closeSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { contentHash } from "../lib/hash.ts";
@@ -108,6 +108,7 @@ async function start(daemon: Daemon, hash: string, log: string): Promise<void> {
   const [command, ...args] = daemon.argv;
   if (!command) throw new Error(`${daemon.name} has no command`);
   await mkdir(runDir, { recursive: true, mode: 0o755 });
+  await rotate(log);
   const out = openSync(log, "a", 0o600);
   const env: Record<string, string> = { ...environment };
   for (const name of passedOn) if (process.env[name]) env[name] = process.env[name];
@@ -119,6 +120,14 @@ async function start(daemon: Daemon, hash: string, log: string): Promise<void> {
   const started = child.pid === undefined ? undefined : startTime(child.pid);
   if (child.pid === undefined || !started) throw new UserError(`${daemon.name} ended at once`, log);
   await writeFile(pidFile(daemon.name), JSON.stringify({ pid: child.pid, startTime: started, hash }));
+}
+
+const longestLog = 50 * 1024 * 1024;
+
+/** Puts a long log aside when its daemon starts anew; one older one is kept. */
+async function rotate(log: string): Promise<void> {
+  const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > longestLog) await rename(log, `${log}.1`);
 }
 
 /** Ends a daemon: SIGTERM, and SIGKILL after `graceMs`. Nothing happens when it does not run. */

@@ -11,6 +11,8 @@ export const logDir = join(stateDir, "logs");
 export const pkiDir = join(stateDir, "pki");
 export const confDir = join(stateDir, "conf");
 export const stackFile = join(stateDir, "stack.env");
+/** kubectl and helm of the stack. */
+export const toolDir = join(stateDir, "bin");
 export const adminKubeconfig = join(stateDir, "kubeconfig");
 
 /** Sockets and pid files of the one embedded cluster that a machine can have. */

@@ -1,4 +1,4 @@
-import { stackFile } from "../lib/paths.ts";
+import { stackFile, toolDir } from "../lib/paths.ts";
 import { domainZone } from "./chart.ts";
 import type { Stack } from "./file.ts";
 
@@ -42,7 +42,7 @@ export function summary(stack: Stack): string {
     lines.push("  API        kubectl -n slipway-system port-forward service/slipway-api-server 8081:80");
     lines.push("             and export SLIPWAY_URL=http://127.0.0.1:8081");
   }
-  lines.push(`  kubectl    KUBECONFIG=${stack.kubeconfig}`);
+  lines.push(`  kubectl    export KUBECONFIG=${stack.kubeconfig} PATH=${toolDir}:$PATH`);
   lines.push(`  stack file ${stackFile}`, "", "Create an application:", "");
   lines.push(`  . ${stackFile}`, `  ${curlLine()}`, "");
   return lines.join("\n");
