@@ -1,5 +1,5 @@
 import "./fastify.ts";
-import { type FastifyInstance, type FastifyRequest, fastify, LogController } from "fastify";
+import { type FastifyInstance, fastify, LogController } from "fastify";
 import { failures } from "./errors/catalog.ts";
 import { installErrorHandling, renderFailure, toFailure } from "./errors/handler.ts";
 import { installJsonBody } from "./http/json-body.ts";
@@ -39,11 +39,7 @@ export function buildApp(services: Services): FastifyInstance {
   app.decorateRequest("project", undefined);
   app.decorateRequest("writtenProjectId", undefined);
   app.decorateRequest("failureCode", undefined);
-  app.decorateRequest("operationId", {
-    getter(this: FastifyRequest) {
-      return this.routeOptions.config.operationId;
-    },
-  });
+  app.decorateRequest("operation", undefined);
   app.addHook("onRoute", (route) => {
     // Whoever adds a route past registerRoute adds one without a policy.
     if (route.config?.operationId === undefined) {

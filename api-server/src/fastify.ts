@@ -2,11 +2,17 @@ import type { Principal } from "./auth/principal.ts";
 import type { OperationObservation } from "./metrics.ts";
 import type { ApiProject } from "./projects/api-project.ts";
 
+/** What hooks need to know of the operation that is called. */
+export interface Operation {
+  readonly operationId: string;
+  readonly observation: OperationObservation;
+  /** Whether it leaves a line in the audit log. */
+  readonly audited: boolean;
+}
+
 declare module "fastify" {
   interface FastifyContextConfig {
     operationId?: string;
-    observation?: OperationObservation;
-    audited?: boolean;
   }
 
   interface FastifyRequest {
@@ -18,6 +24,7 @@ declare module "fastify" {
     writtenProjectId: string | undefined;
     /** The code of the failure that was answered. */
     failureCode: string | undefined;
-    readonly operationId: string | undefined;
+    /** What is called; undefined for an unknown path. Set by the guard. */
+    operation: Operation | undefined;
   }
 }

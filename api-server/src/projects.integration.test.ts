@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
 import { applyCrds } from "../../hack/testing/crds.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";
-import { rules } from "./rbac.ts";
+import { clusterRules, organizationRules } from "./rbac.ts";
 import { exampleBody, type Harness, startHarness, ZONE } from "./testing/harness.ts";
 
 /**
@@ -29,23 +29,26 @@ let admin: KubeClient;
 
 const API_SERVER_USER = "test:api-server";
 
-/** A client that may what the API server's role allows. */
+const rbac = (plural: string, kind: string, namespaced: boolean) =>
+  customResource("rbac.authorization.k8s.io", "v1", plural, kind, namespaced);
+type ClusterRole = KubernetesObject & { rules: unknown };
+type Binding = KubernetesObject & { subjects: unknown; roleRef: unknown };
+
+/** What binds one of the API server's roles, everywhere or in one organization's namespace. */
+const bindingOf = (role: string, namespace?: string): Binding => ({
+  metadata: { name: role, namespace },
+  subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: API_SERVER_USER }],
+  roleRef: { kind: "ClusterRole", apiGroup: "rbac.authorization.k8s.io", name: role },
+});
+const ROLE = "slipway-api-server";
+const ORGANIZATION_ROLE = "slipway-api-server-organization";
+
+/** A client that may what the API server's roles allow. */
 async function restrictedClient(): Promise<KubeClient> {
-  const rbac = (plural: string, kind: string) =>
-    customResource("rbac.authorization.k8s.io", "v1", plural, kind, false);
-  const metadata = { name: "slipway-api-server" };
-  await admin.create<KubernetesObject & { rules: unknown }>(rbac("clusterroles", "ClusterRole"), {
-    metadata,
-    rules,
-  });
-  await admin.create<KubernetesObject & { subjects: unknown; roleRef: unknown }>(
-    rbac("clusterrolebindings", "ClusterRoleBinding"),
-    {
-      metadata,
-      subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: API_SERVER_USER }],
-      roleRef: { kind: "ClusterRole", apiGroup: "rbac.authorization.k8s.io", ...metadata },
-    },
-  );
+  const roles = rbac("clusterroles", "ClusterRole", false);
+  await admin.create<ClusterRole>(roles, { metadata: { name: ROLE }, rules: clusterRules });
+  await admin.create<ClusterRole>(roles, { metadata: { name: ORGANIZATION_ROLE }, rules: organizationRules });
+  await admin.create(rbac("clusterrolebindings", "ClusterRoleBinding", false), bindingOf(ROLE));
   const config = loadKubeConfig({ file: apiserver.kubeconfig });
   const user = config.getCurrentUser();
   config.users = [{ ...user, name: user?.name ?? "", impersonateUser: API_SERVER_USER }];
@@ -76,6 +79,8 @@ async function organization(): Promise<{ id: string; headers: Record<string, str
   const id = `org-${organizations}`;
   await insertOrganization(ledger, { id, name: id });
   await harness.namespace(id);
+  // The operator's part: one of the guards of the namespace.
+  await admin.create(resources.roleBindings, bindingOf(ORGANIZATION_ROLE, organizationNamespace(id)));
   return { id, headers: harness.key(id, "* on organization:*", "* on project:*") };
 }
 

@@ -6,16 +6,20 @@ export interface PolicyRule {
   verbs: readonly string[];
 }
 
-/** All that the API server may do in the cluster: what the chart's role is generated from. */
-export const rules: PolicyRule[] = [
+/** What the API server may do in the whole cluster; the chart's ClusterRole is generated from it. */
+export const clusterRules: PolicyRule[] = [
   // Whether an organization's namespace is there and guarded.
   { apiGroups: [""], resources: ["namespaces"], verbs: ["get"] },
+  { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: ["get", "create", "delete"] },
+  { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["get", "list", "watch"] },
+];
+
+/**
+ * What it may do in organizations' namespaces alone, where the operator binds this role as one of the namespace's guards.
+ * It cannot read a Secret anywhere else.
+ */
+export const organizationRules: PolicyRule[] = [
   // Environment variables and registry credentials; read only to go on after a creation that was cut short.
   { apiGroups: [""], resources: ["secrets"], verbs: ["get", "create", "patch", "delete"] },
-  { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: ["get", "create", "delete"] },
-  {
-    apiGroups: ["slipway.dev"],
-    resources: ["projects"],
-    verbs: ["get", "list", "watch", "create", "delete"],
-  },
+  { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["create", "delete"] },
 ];

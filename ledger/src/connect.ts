@@ -35,7 +35,9 @@ export function connectLedger(options: ConnectOptions): Ledger {
   });
   // Without listeners a database restart would end the process: the pool listens to idle connections only, so each
   // connection gets one for the moments in which a query holds it. What the query itself meets rejects its promise.
-  pool.on("error", (error) => options.onIdleError?.(error));
-  pool.on("connect", (client) => client.on("error", (error) => options.onIdleError?.(error)));
+  // Only the message goes on: pg hangs the whole client on the error, with keys that belong into no log.
+  const report = (error: Error) => options.onIdleError?.(new Error(error.message));
+  pool.on("error", report);
+  pool.on("connect", (client) => client.on("error", report));
   return new Kysely<LedgerSchema>({ dialect: new PostgresDialect({ pool }) });
 }

@@ -110,6 +110,14 @@ describe("a user token", () => {
     );
   });
 
+  it("is not taken from x-api-key, not even in the form in which it is remembered", async () => {
+    const token = await signUserToken(key, "u1", 30);
+    await authenticate({ authorization: `Bearer ${token}`, "x-organization-id": "acme" });
+    for (const text of [token, `acme ${token}`]) {
+      await expect(authenticate({ "x-api-key": text })).rejects.toEqual(refusal(401, "CREDENTIAL_INVALID"));
+    }
+  });
+
   it("signed by another key, or expired, is refused", async () => {
     const foreign = await signUserToken(generateKeyPairSync("ed25519"), "u1", 30);
     const expired = await signUserToken(key, "u1", -1);

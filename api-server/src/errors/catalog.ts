@@ -15,8 +15,10 @@ export const failures = {
   credentialInvalid: () => new Failure(401, "CREDENTIAL_INVALID", "the credential is not valid"),
 
   // 429
-  rateLimitExceeded: (headers: Record<string, string>) =>
-    new Failure(429, "RATE_LIMIT_EXCEEDED", "rate limit exceeded, try again later", { headers }),
+  rateLimitExceeded: (retryAfterSeconds: number) =>
+    new Failure(429, "RATE_LIMIT_EXCEEDED", "rate limit exceeded, try again later", {
+      headers: { "retry-after": String(retryAfterSeconds) },
+    }),
 
   // 403, who may
   organizationRequired: () =>

@@ -38,7 +38,12 @@ export function renderFailure(failure: Failure, request: FastifyRequest, reply: 
   request.failureCode = failure.code;
   if (failure.status >= 500 && failure.cause !== undefined) {
     request.log.error(
-      { err: failure.cause, reqId: request.id, operation: request.operationId, code: failure.code },
+      {
+        err: failure.cause,
+        reqId: request.id,
+        operation: request.operation?.operationId,
+        code: failure.code,
+      },
       "request failed",
     );
   }

@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Principal } from "../auth/principal.ts";
 import { failures } from "../errors/catalog.ts";
+import type { Operation } from "../fastify.ts";
 import type { Permission } from "../policy/permissions.ts";
 import type { Access, Policy } from "../policy/table.ts";
-import { rateLimitHeaders, scaledLimit } from "../rate-limit/limiter.ts";
+import { rateLimitHeader, rateLimitPolicyHeader, scaledLimit } from "../rate-limit/limiter.ts";
 import type { Services } from "../services.ts";
 
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
@@ -13,18 +14,18 @@ type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error)
  * existence (404). It runs before the body is read, so nobody without a credential sends one.
  * Without a promise where the answers are in memory: this is the path of every read.
  */
-export function guard(operationId: string, policy: Policy, services: Services): Hook {
+export function guard(operation: Operation, policy: Policy, services: Services): Hook {
   const { access } = policy;
+  const { windowSeconds, per } = policy.rateLimit;
   const limit = scaledLimit(policy.rateLimit, services.rateLimitScale);
+  const policyHeader = rateLimitPolicyHeader(limit, windowSeconds);
 
   const countCall = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
-    const { windowSeconds, per } = policy.rateLimit;
     const who = per === "ip" ? request.ip : (request.principal?.credentialId ?? request.ip);
-    const decision = services.rateLimiter.take(`${operationId} ${who}`, limit, windowSeconds);
+    const decision = services.rateLimiter.take(`${operation.operationId} ${who}`, limit, windowSeconds);
     const apply = (known: Awaited<typeof decision>): void => {
-      const headers = rateLimitHeaders(known, windowSeconds);
-      if (!known.allowed) throw failures.rateLimitExceeded(headers);
-      reply.headers(headers);
+      reply.header("ratelimit-policy", policyHeader).header("ratelimit", rateLimitHeader(known));
+      if (!known.allowed) throw failures.rateLimitExceeded(known.resetSeconds);
     };
     return decision instanceof Promise ? decision.then(apply) : apply(decision);
   };
@@ -56,13 +57,16 @@ export function guard(operationId: string, policy: Policy, services: Services): 
   };
 
   return (request, reply, done) => {
+    request.operation = operation;
+    let pending: void | Promise<void>;
     try {
-      const pending = run(request, reply);
-      if (pending === undefined) done();
-      else pending.then(() => done(), done);
+      pending = run(request, reply);
     } catch (error) {
       done(error as Error);
+      return;
     }
+    if (pending === undefined) done();
+    else pending.then(() => done(), done);
   };
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
+import type { Operation } from "../fastify.ts";
 import { policyOf } from "../policy/table.ts";
 import type { Services } from "../services.ts";
 import { guard, requireCreation } from "./guard.ts";
@@ -15,14 +16,18 @@ export function registerRoute(app: FastifyInstance, route: AnyRoute, services: S
   const policy = policyOf(route.operationId);
   if (!policy) throw new Error(`route ${route.method} ${route.path} has no policy: ${route.operationId}`);
   const { access } = policy;
-  const observation = services.metrics.operation(route.operationId);
+  const operation: Operation = {
+    operationId: route.operationId,
+    observation: services.metrics.operation(route.operationId),
+    audited: policy.audited,
+  };
 
   app.route({
     method: route.method,
     url: route.path,
-    config: { operationId: route.operationId, observation, audited: policy.audited },
+    config: { operationId: route.operationId },
     ...(route.bodyLimit === undefined ? {} : { bodyLimit: route.bodyLimit }),
-    onRequest: guard(route.operationId, policy, services),
+    onRequest: guard(operation, policy, services),
     handler: (request, reply) => {
       if (access.kind === "create" && request.principal) {
         requireCreation(request.principal, access, projectTypeOf(request.body));

@@ -8,16 +8,15 @@ import type { Services } from "../services.ts";
 export function installRequestLog(app: FastifyInstance, services: Services): void {
   const unknownRoute = services.metrics.operation("none");
   app.addHook("onResponse", (request, reply, done) => {
-    const { observation, audited } = request.routeOptions.config;
+    const { operation, principal } = request;
     const status = reply.statusCode;
-    (observation ?? unknownRoute).observe(status, reply.elapsedTime / 1000);
-    const { principal } = request;
-    if (audited && principal) {
+    (operation?.observation ?? unknownRoute).observe(status, reply.elapsedTime / 1000);
+    if (operation?.audited && principal) {
       const projectId = request.writtenProjectId ?? request.project?.id ?? null;
       services.audit.record({
         organizationId: principal.organizationId,
         actor: principal.actor,
-        operation: request.operationId ?? "none",
+        operation: operation.operationId,
         projectId,
         sourceIp: request.ip,
         status,
@@ -25,11 +24,11 @@ export function installRequestLog(app: FastifyInstance, services: Services): voi
       });
       const { actor, organizationId } = principal;
       request.log.info(
-        { reqId: request.id, operation: request.operationId, status, actor, organizationId, projectId },
+        { reqId: request.id, operation: operation.operationId, status, actor, organizationId, projectId },
         "write answered",
       );
     } else if (services.logger.isLevelEnabled("debug")) {
-      request.log.debug({ reqId: request.id, operation: request.operationId, status }, "request answered");
+      request.log.debug({ reqId: request.id, operation: operation?.operationId, status }, "request answered");
     }
     done();
   });

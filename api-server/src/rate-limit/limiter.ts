@@ -22,12 +22,12 @@ export function scaledLimit(rateLimit: RateLimit, scale: number): number {
   return Math.max(1, Math.ceil(rateLimit.limit * scale));
 }
 
-/** `RateLimit` fields of draft-ietf-httpapi-ratelimit-headers, with `Retry-After` on a refusal. */
-export function rateLimitHeaders(decision: Decision, windowSeconds: number): Record<string, string> {
-  const headers: Record<string, string> = {
-    "ratelimit-policy": `"default";q=${decision.limit};w=${windowSeconds}`,
-    ratelimit: `"default";r=${decision.remaining};t=${decision.resetSeconds}`,
-  };
-  if (!decision.allowed) headers["retry-after"] = String(decision.resetSeconds);
-  return headers;
+/** `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers: what is allowed. */
+export function rateLimitPolicyHeader(limit: number, windowSeconds: number): string {
+  return `"default";q=${limit};w=${windowSeconds}`;
+}
+
+/** `RateLimit` of the same draft: what is left of it. */
+export function rateLimitHeader({ remaining, resetSeconds }: Decision): string {
+  return `"default";r=${remaining};t=${resetSeconds}`;
 }
