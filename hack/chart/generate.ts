@@ -1,4 +1,4 @@
-import { rules as apiServerRules } from "@slipway/api-server/rbac";
+import { clusterRules as apiServerRules, organizationRules } from "@slipway/api-server/rbac";
 import { generateCrds } from "@slipway/crds/generate";
 import { clusterRules, namespaceRules } from "@slipway/operator/rules";
 import { stringify } from "yaml";
@@ -19,6 +19,7 @@ export function generateChartFiles(): Map<string, string> {
     [`${chart}/rbac/operator-cluster.yaml`, renderRules(clusterRules)],
     [`${chart}/rbac/operator-namespace.yaml`, renderRules(namespaceRules)],
     [`${chart}/rbac/api-server-cluster.yaml`, renderRules(apiServerRules)],
+    [`${chart}/rbac/api-server-organization.yaml`, renderRules(organizationRules)],
   ]);
   for (const [path, text] of generateCrds()) {
     if (path.endsWith(".yaml")) files.set(`${chart}/crds/${path.split("/").at(-1)}`, keptByHelm(text));

@@ -6,4 +6,7 @@ export interface DesiredObject extends KubernetesObject {
   kind: string;
   metadata: ObjectMeta & { name: string };
   spec?: object;
+  /** Of a RoleBinding. */
+  roleRef?: object;
+  subjects?: readonly object[];
 }

@@ -45,6 +45,7 @@ export function createOperator(options: OperatorOptions): Manager {
     list: options.listOrganizations,
     dnsNamespace: config.dnsNamespace,
     egressDeniedCidrs: config.egressDeniedCidrs,
+    systemNamespace: config.namespace,
   });
 
   const stores = createProjectStores(manager, namespaces, config.domainZone);

@@ -5,7 +5,7 @@ import { rules as organizationRules } from "./organization/controller.ts";
 import { rules as projectRules } from "./project/controller.ts";
 import type { PolicyRule } from "./rbac.ts";
 
-/** For a ClusterRole: one rule for each API group and resource, in order. */
+/** For a ClusterRole: one rule for each API group, resource and list of names, in order. */
 export const clusterRules: PolicyRule[] = mergeRules([
   ...organizationRules,
   ...projectRules,
@@ -24,20 +24,19 @@ export const namespaceRules: PolicyRule[] = [
 ];
 
 function mergeRules(rules: readonly PolicyRule[]): PolicyRule[] {
-  const verbs = new Map<string, Set<string>>();
-  for (const rule of rules) {
-    for (const key of rule.apiGroups.flatMap((group) => rule.resources.map((name) => `${group}/${name}`))) {
-      verbs.set(key, new Set([...(verbs.get(key) ?? []), ...rule.verbs]));
+  const merged = new Map<string, PolicyRule>();
+  for (const { apiGroups, resources, resourceNames, verbs } of rules) {
+    for (const [group, resource] of apiGroups.flatMap((group) =>
+      resources.map((name) => [group, name] as const),
+    )) {
+      const key = [group, resource, ...(resourceNames ?? [])].join("/");
+      merged.set(key, {
+        apiGroups: [group],
+        resources: [resource],
+        ...(resourceNames ? { resourceNames } : {}),
+        verbs: [...new Set([...(merged.get(key)?.verbs ?? []), ...verbs])].sort(),
+      });
     }
   }
-  return [...verbs]
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, allowed]) => {
-      const slash = key.indexOf("/");
-      return {
-        apiGroups: [key.slice(0, slash)],
-        resources: [key.slice(slash + 1)],
-        verbs: [...allowed].sort(),
-      };
-    });
+  return [...merged].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, rule]) => rule);
 }

@@ -12,7 +12,7 @@ import {
   type ReconcileContext,
   watchMapped,
 } from "../runtime/index.ts";
-import { desiredGuards, type GuardSettings } from "./guards.ts";
+import { API_SERVER_ROLE, desiredGuards, type GuardSettings } from "./guards.ts";
 import { desiredNamespace, GUARDED_ANNOTATION } from "./namespace.ts";
 import { OrganizationSource } from "./source.ts";
 
@@ -29,12 +29,25 @@ export const rules: PolicyRule[] = [
     resources: ["networkpolicies"],
     verbs: ["get", "list", "watch", "create", "patch", "delete"],
   },
+  {
+    apiGroups: ["rbac.authorization.k8s.io"],
+    resources: ["rolebindings"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+  },
+  // It may hand out this one role, without having it.
+  {
+    apiGroups: ["rbac.authorization.k8s.io"],
+    resources: ["clusterroles"],
+    resourceNames: [API_SERVER_ROLE],
+    verbs: ["bind"],
+  },
 ];
 
 const GUARDS: readonly Resource[] = [
   resources.networkPolicies,
   resources.limitRanges,
   resources.resourceQuotas,
+  resources.roleBindings,
 ];
 
 export interface OrganizationOptions extends GuardSettings {

@@ -12,7 +12,12 @@ export interface GuardSettings {
   dnsNamespace: string;
   /** CIDRs that no tenant reaches: pods of others, Services (with them the apiserver) and nodes. */
   egressDeniedCidrs: readonly string[];
+  /** Namespace of Slipway itself, where the API server's service account is. */
+  systemNamespace: string;
 }
+
+/** What the API server may do in an organization's namespace, and nowhere else; the chart makes this ClusterRole. */
+export const API_SERVER_ROLE = "slipway-api-server-organization";
 
 /** Names of the guard objects inside the namespace. A name starting with `slipway-` can be no project's id. */
 export const guardNames = {
@@ -21,6 +26,7 @@ export const guardNames = {
   defaultDeny: "slipway-default-deny",
   sameNamespace: "slipway-same-namespace",
   egress: "slipway-egress",
+  apiServer: "slipway-api-server",
 } as const;
 
 /** The guards inside the namespace, in the order in which they are applied: closed first, then opened. */
@@ -65,7 +71,19 @@ export function desiredGuards(
     }),
     object("v1", "LimitRange", guardNames.limits, { limits: [CONTAINER_LIMITS] }),
     object("v1", "ResourceQuota", guardNames.quota, { hard: QUOTA }),
+    apiServerBinding(organizationId, namespace, settings.systemNamespace),
   ];
+}
+
+/** Lets the API server write the Secrets and Projects of this namespace: it has no such right over the whole cluster. */
+function apiServerBinding(organizationId: string, namespace: string, systemNamespace: string): DesiredObject {
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name: guardNames.apiServer, namespace, labels: guardLabels(organizationId) },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: API_SERVER_ROLE },
+    subjects: [{ kind: "ServiceAccount", name: "slipway-api-server", namespace: systemNamespace }],
+  };
 }
 
 /** Labels of everything that guards an organization's namespace, the namespace included. */
