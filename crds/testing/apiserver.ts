@@ -1,4 +1,3 @@
-// biome-ignore lint/style/noRestrictedImports: test support speaks to the test's own apiserver; nothing of the room imports it.
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,4 +1,3 @@
-// biome-ignore lint/style/noRestrictedImports: test support reads the fixtures; nothing of the room imports it.
 import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { type Kind, kinds } from "../src/kinds.ts";

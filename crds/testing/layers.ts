@@ -1,4 +1,3 @@
-// biome-ignore lint/style/noRestrictedImports: test support reads the committed definitions; nothing of the room imports it.
 import { readFileSync } from "node:fs";
 import { Ajv, type ValidateFunction } from "ajv";
 import { parse } from "yaml";
