@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { succeeds } from "../lib/exec.ts";
-import { waitFor } from "../lib/wait.ts";
+import { GiveUp, waitFor } from "../lib/wait.ts";
 import { ensureBinary } from "./binaries.ts";
 import { ensureAuthority, ensureCertificate, ensureSigningKey } from "./certificates.ts";
 import { type Argv, apiserverArgs, auditPolicy, etcdArgs } from "./control-plane.ts";
@@ -111,7 +111,7 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
     const child = start(binary, dir, args);
     apiserver = child;
     await waitFor("kube-apiserver", 60_000, async () => {
-      if (child.exitCode !== null) throw new Error(`ended with code ${child.exitCode}`);
+      if (child.exitCode !== null) throw new GiveUp(`ended with code ${child.exitCode}`);
       return succeeds(binary, ["kubectl", "--kubeconfig", kubeconfig, "get", "--raw", "/readyz"]);
     });
   };

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { contentHash } from "../lib/hash.ts";
 import { logDir, runDir } from "../lib/paths.ts";
 import { UserError } from "../lib/steps.ts";
-import { waitFor } from "../lib/wait.ts";
+import { GiveUp, waitFor } from "../lib/wait.ts";
 
 /** A daemon of the embedded cluster. */
 export interface Daemon {
@@ -26,7 +26,14 @@ interface PidFile {
   hash: string;
 }
 
-const pidFile = (name: string) => join(runDir, `${name}.pid`);
+/** Where pid files and logs are; elsewhere in tests only. */
+export interface DaemonDirs {
+  run: string;
+  logs: string;
+}
+
+const machine: DaemonDirs = { run: runDir, logs: logDir };
+const pidFile = (name: string, dirs: DaemonDirs) => join(dirs.run, `${name}.pid`);
 const environment = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   HOME: "/root",
@@ -57,9 +64,9 @@ function startTime(pid: number): string | undefined {
   }
 }
 
-function running(name: string): PidFile | undefined {
+function running(name: string, dirs: DaemonDirs): PidFile | undefined {
   try {
-    const file = JSON.parse(readFileSync(pidFile(name), "utf8")) as PidFile;
+    const file = JSON.parse(readFileSync(pidFile(name, dirs), "utf8")) as PidFile;
     return startTime(file.pid) === file.startTime ? file : undefined;
   } catch {
     return undefined;
@@ -78,25 +85,28 @@ export function knownDaemons(): string[] {
 }
 
 /** Whether the daemon that this machine's stack started under `name` is alive. */
-export const isRunning = (name: string): boolean => running(name) !== undefined;
+export const isRunning = (name: string, dirs = machine): boolean => running(name, dirs) !== undefined;
 
 /**
  * Sees to it that a daemon runs with this command line and these files: leaves it alone when it does,
  * restarts it when they changed, starts it when it is dead; then waits until it is healthy.
  * @returns what was done
  */
-export async function ensureDaemon(daemon: Daemon): Promise<"kept" | "started" | "restarted"> {
+export async function ensureDaemon(
+  daemon: Daemon,
+  dirs = machine,
+): Promise<"kept" | "started" | "restarted"> {
   const hash = contentHash([...daemon.argv, ...(daemon.reads ?? []).map((file) => readFileSync(file))]);
-  const current = running(daemon.name);
-  const log = join(logDir, `${daemon.name}.log`);
+  const current = running(daemon.name, dirs);
+  const log = join(dirs.logs, `${daemon.name}.log`);
   let did: "kept" | "started" | "restarted" = "kept";
   if (current?.hash !== hash) {
     did = current ? "restarted" : "started";
-    await stopDaemon(daemon.name);
-    await start(daemon, hash, log);
+    await stopDaemon(daemon.name, undefined, dirs);
+    await start(daemon, hash, log, dirs);
   }
   await waitFor(daemon.name, daemon.timeoutMs ?? 60_000, async () => {
-    if (!running(daemon.name)) throw new Error("it ended");
+    if (!running(daemon.name, dirs)) throw new GiveUp("it ended");
     return daemon.healthy();
   }).catch((error: Error) => {
     throw new UserError(`${error.message}; run hack/up.sh again once the cause in its log is gone`, log);
@@ -104,10 +114,10 @@ export async function ensureDaemon(daemon: Daemon): Promise<"kept" | "started" |
   return did;
 }
 
-async function start(daemon: Daemon, hash: string, log: string): Promise<void> {
+async function start(daemon: Daemon, hash: string, log: string, dirs: DaemonDirs): Promise<void> {
   const [command, ...args] = daemon.argv;
   if (!command) throw new Error(`${daemon.name} has no command`);
-  await mkdir(runDir, { recursive: true, mode: 0o755 });
+  await mkdir(dirs.run, { recursive: true, mode: 0o755 });
   await rotate(log);
   const out = openSync(log, "a", 0o600);
   const env: Record<string, string> = { ...environment };
@@ -119,7 +129,7 @@ async function start(daemon: Daemon, hash: string, log: string): Promise<void> {
   child.unref();
   const started = child.pid === undefined ? undefined : startTime(child.pid);
   if (child.pid === undefined || !started) throw new UserError(`${daemon.name} ended at once`, log);
-  await writeFile(pidFile(daemon.name), JSON.stringify({ pid: child.pid, startTime: started, hash }));
+  await writeFile(pidFile(daemon.name, dirs), JSON.stringify({ pid: child.pid, startTime: started, hash }));
 }
 
 const longestLog = 50 * 1024 * 1024;
@@ -131,8 +141,8 @@ async function rotate(log: string): Promise<void> {
 }
 
 /** Ends a daemon: SIGTERM, and SIGKILL after `graceMs`. Nothing happens when it does not run. */
-export async function stopDaemon(name: string, graceMs = 15_000): Promise<boolean> {
-  const file = running(name);
+export async function stopDaemon(name: string, graceMs = 15_000, dirs = machine): Promise<boolean> {
+  const file = running(name, dirs);
   if (file) {
     signal(file.pid, "SIGTERM");
     const end = performance.now() + graceMs;
@@ -141,7 +151,7 @@ export async function stopDaemon(name: string, graceMs = 15_000): Promise<boolea
       await sleep(50);
     }
   }
-  await rm(pidFile(name), { force: true });
+  await rm(pidFile(name, dirs), { force: true });
   return file !== undefined;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { waitFor } from "./wait.ts";
+import { GiveUp, waitFor } from "./wait.ts";
 
 test("answers the first thing that is neither undefined nor false", async () => {
   const answers = [undefined, false, 0];
@@ -13,4 +13,9 @@ test("what is thrown means not yet, and is named when time runs out", async () =
   await expect(waitFor("the server", 20, never, 5)).rejects.toThrow(
     "the server: not within 0 s (connection refused)",
   );
+});
+
+test("giving up ends it at once", async () => {
+  const hopeless = () => Promise.reject(new GiveUp("it ended"));
+  await expect(waitFor("the server", 60_000, hopeless)).rejects.toThrow("the server: it ended");
 });

@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+/** Thrown by a probe for which waiting longer is no use. */
+export class GiveUp extends Error {}
+
 /**
  * Asks `probe` again and again until it answers something other than `undefined` or `false`.
- * What it throws counts as "not yet" and is named when time runs out.
+ * What it throws counts as "not yet" and is named when time runs out; a {@link GiveUp} ends it at once.
  * @throws Error naming `what` after `timeoutMs`
  */
 export async function waitFor<T>(
@@ -18,6 +21,7 @@ export async function waitFor<T>(
       const answer = await probe();
       if (answer !== undefined && answer !== false) return answer;
     } catch (error) {
+      if (error instanceof GiveUp) throw new Error(`${what}: ${error.message}`);
       last = error;
     }
     if (performance.now() >= end) {

@@ -42,7 +42,8 @@ export function summary(stack: Stack): string {
     lines.push("  API        kubectl -n slipway-system port-forward service/slipway-api-server 8081:80");
     lines.push("             and export SLIPWAY_URL=http://127.0.0.1:8081");
   }
-  lines.push(`  kubectl    export KUBECONFIG=${stack.kubeconfig} PATH=${toolDir}:$PATH`);
+  const path = stack.url ? ` PATH=${toolDir}:$PATH` : "";
+  lines.push(`  kubectl    export KUBECONFIG=${stack.kubeconfig}${path}`);
   lines.push(`  stack file ${stackFile}`, "", "Create an application:", "");
   lines.push(`  . ${stackFile}`, `  ${curlLine()}`, "");
   return lines.join("\n");
