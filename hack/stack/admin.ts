@@ -40,17 +40,8 @@ function stackKubeconfig(): string {
 /** Runs the admin command with this process's standard output and error; resolves to its exit code. */
 export async function runAdmin(args: string[]): Promise<number> {
   const command = await findKubectl();
-  return inForeground(command[0] ?? "kubectl", await adminExec(command, stackKubeconfig(), args), "ignore");
-}
-
-/** Runs kubectl on the stack's cluster in this terminal; resolves to its exit code. */
-export async function runKubectl(args: string[]): Promise<number> {
-  const [program = "kubectl", ...words] = await findKubectl();
-  return inForeground(program, [...words, "--kubeconfig", stackKubeconfig(), ...args], "inherit");
-}
-
-function inForeground(program: string, args: string[], input: "ignore" | "inherit"): Promise<number> {
-  const child = spawn(program, args, { stdio: [input, "inherit", "inherit"] });
+  const full = await adminExec(command, stackKubeconfig(), args);
+  const child = spawn(command[0] ?? "kubectl", full, { stdio: ["ignore", "inherit", "inherit"] });
   return new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (code) => resolve(code ?? 1));
