@@ -25,7 +25,7 @@ export interface LoadOptions {
 }
 
 /** Loads one target on loopback. @throws Error when an answer was not 2xx, since then nothing was measured */
-export async function load(target: Target, { connections, seconds }: LoadOptions): Promise<Measurement> {
+async function load(target: Target, { connections, seconds }: LoadOptions): Promise<Measurement> {
   if (!/^https?:\/\/127\.0\.0\.1:/.test(target.url)) throw new Error("only 127.0.0.1 is loaded");
   const before = target.pid === undefined ? 0 : cpuSeconds(target.pid);
   const result = await autocannon({
@@ -57,8 +57,34 @@ function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS;
 }
 
+/**
+ * One short warm-up each, then rounds in which every target has its turn: what disturbs the machine disturbs all.
+ * @returns the medians of each target
+ */
+export async function takeTurns(
+  targets: readonly Target[],
+  rounds: number,
+  options: LoadOptions,
+): Promise<Measurement[]> {
+  for (const target of targets) await load(target, { ...options, seconds: 2 });
+  const all = targets.map((): Measurement[] => []);
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const [index, target] of targets.entries()) {
+      const measured = await load(target, options);
+      all[index]?.push(measured);
+      console.log(`round ${round}: ${target.name} ${Math.round(measured.requestsPerSecond)} requests/s`);
+    }
+  }
+  return all.map((measured) => ({
+    requestsPerSecond: median(measured.map((one) => one.requestsPerSecond)),
+    cpuMicroseconds: median(measured.map((one) => one.cpuMicroseconds)),
+    p50: median(measured.map((one) => one.p50)),
+    p99: median(measured.map((one) => one.p99)),
+  }));
+}
+
 /** The middle one of an odd number of values. */
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

@@ -8,7 +8,8 @@ import { freePort, startPostgres } from "@slipway/ledger/testing";
 import { startApiserver } from "../cluster/apiserver.ts";
 import { root } from "../lib/paths.ts";
 import { waitFor } from "../lib/wait.ts";
-import { load, type Measurement, median, type Target } from "./load.ts";
+import { type Measurement, type Target, takeTurns } from "./load.ts";
+import { report } from "./report.ts";
 import {
   createProjects,
   ORGANIZATION,
@@ -25,8 +26,6 @@ import {
  * JSON and beside kube-apiserver's GET of the same object, in turns within one run, each server in its own process.
  * Ends with code 1 when a goal of the design is missed.
  */
-const GOALS = { bareFastify: 0.8, kubeApiserver: 10 };
-
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "5" },
@@ -108,67 +107,22 @@ async function bench(): Promise<boolean> {
   };
 
   const memory200 = residentMiB(api.pid as number);
-  const results = await takeTurns([slipway, bare, kubeApiserver]);
+  const results = await takeTurns([slipway, bare, kubeApiserver], rounds, options);
   const memory200Loaded = residentMiB(api.pid as number);
   await createProjects(kube, 200, 2_000);
   await waitFor("2,000 projects in memory", 60_000, async () => {
     const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
     return /^slipway_api_projects 2000$/m.test(metrics);
   });
-  const after2000 = await takeTurns([slipway, bare]);
+  const after2000 = await takeTurns([slipway, bare], rounds, options);
   const memory2000 = residentMiB(api.pid as number);
 
-  const [ours, theirs, apiservers] = results as [Summary, Summary, Summary];
-  const toBare = ours.requestsPerSecond / theirs.requestsPerSecond;
-  const [ours2000, theirs2000] = after2000 as [Summary, Summary];
-  const toBare2000 = ours2000.requestsPerSecond / theirs2000.requestsPerSecond;
-  const toKube = ours.requestsPerSecond / apiservers.requestsPerSecond;
-  console.log(`\nmedian of ${rounds} rounds of ${options.seconds} s, ${options.connections} connections`);
-  for (const [name, { requestsPerSecond, p50, p99, cpuMicroseconds }] of [
-    ["slipway, 200 projects", ours],
-    ["bare Fastify", theirs],
-    ["kube-apiserver", apiservers],
-    ["slipway, 2,000 projects", ours2000],
-    ["bare Fastify, same rounds", theirs2000],
-  ] as const) {
-    console.log(
-      `  ${name.padEnd(26)} ${Math.round(requestsPerSecond)} requests/s, p50 ${p50} ms, p99 ${p99} ms`,
-    );
-  }
-  console.log(
-    `  to bare Fastify   ${toBare.toFixed(2)} x, at 2,000 projects ${toBare2000.toFixed(2)} x (goal ${GOALS.bareFastify})`,
-  );
-  console.log(
-    `  to bare Fastify by processor time ${(theirs.cpuMicroseconds / ours.cpuMicroseconds).toFixed(2)} x, ` +
-      `at 2,000 projects ${(theirs2000.cpuMicroseconds / ours2000.cpuMicroseconds).toFixed(2)} x`,
-  );
-  console.log(`  to kube-apiserver ${toKube.toFixed(1)} x (goal ${GOALS.kubeApiserver})`);
-  console.log(
-    `  memory of the API server: ${memory200.toFixed(0)} MiB at 200 projects before load, ` +
-      `${memory200Loaded.toFixed(0)} MiB after; ${memory2000.toFixed(0)} MiB at 2,000 after load`,
-  );
-  return toBare >= GOALS.bareFastify && toKube >= GOALS.kubeApiserver;
-}
-
-type Summary = Measurement;
-
-/** One short warm-up each, then rounds in which every target has its turn: what disturbs the machine disturbs all. */
-async function takeTurns(targets: readonly Target[]): Promise<Summary[]> {
-  for (const target of targets) await load(target, { ...options, seconds: 2 });
-  const all = targets.map((): Measurement[] => []);
-  for (let round = 1; round <= rounds; round += 1) {
-    for (const [index, target] of targets.entries()) {
-      const measured = await load(target, options);
-      all[index]?.push(measured);
-      console.log(`round ${round}: ${target.name} ${Math.round(measured.requestsPerSecond)} requests/s`);
-    }
-  }
-  return all.map((measured) => ({
-    requestsPerSecond: median(measured.map((one) => one.requestsPerSecond)),
-    cpuMicroseconds: median(measured.map((one) => one.cpuMicroseconds)),
-    p50: median(measured.map((one) => one.p50)),
-    p99: median(measured.map((one) => one.p99)),
-  }));
+  return report({
+    what: `median of ${rounds} rounds of ${options.seconds} s, ${options.connections} connections`,
+    at200: results as [Measurement, Measurement, Measurement],
+    at2000: after2000 as [Measurement, Measurement],
+    memory: { before: memory200, at200: memory200Loaded, at2000: memory2000 },
+  });
 }
 
 try {
