@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { apiClient, type CreatedProject, httpProject } from "./support/api.ts";
+import { apiClient, type CreatedProject, deleteProjects, httpProject } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
 import { eventually } from "./support/eventually.ts";
 import { killOperator, leader } from "./support/operator.ts";
@@ -46,11 +46,7 @@ test(`kill -9 of the leading operator during ${projects} creations: all end Read
   const deployments = await cluster.apps.listNamespacedDeployment({ namespace });
   expect(deployments.items.map(({ metadata }) => metadata?.name).sort()).toEqual([...ids].sort());
 
-  for (const id of ids) {
-    await eventually(async () => {
-      expect((await call("DELETE", `/v1/project/${id}`)).status).toBe(200);
-    });
-  }
+  await deleteProjects(call, ids);
   for (const list of [
     await cluster.apps.listNamespacedDeployment({ namespace }),
     await cluster.core.listNamespacedService({ namespace }),

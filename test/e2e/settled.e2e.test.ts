@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { apiClient, type CreatedProject, httpProject } from "./support/api.ts";
+import { apiClient, type CreatedProject, deleteProjects, httpProject } from "./support/api.ts";
 import { auditPosition, writesSince } from "./support/audit.ts";
 import { eventually } from "./support/eventually.ts";
 import { killOperator, leader, operatorAccount } from "./support/operator.ts";
@@ -49,7 +49,7 @@ describe(`a settled platform of ${projects} projects`, () => {
   }, 900_000);
 
   afterAll(async () => {
-    for (const id of ids) await call("DELETE", `/v1/project/${id}`);
+    await deleteProjects(call, ids);
   }, 600_000);
 
   test(`gets no write from the operator in ${seconds} s`, async () => {

@@ -1,3 +1,4 @@
+import { eventually } from "./eventually.ts";
 import { stack } from "./stack.ts";
 
 /** An answer of `/v1`: the HTTP status and the parsed envelope. */
@@ -61,4 +62,23 @@ export function httpProject(name: string, config: Readonly<Record<string, unknow
       ...config,
     },
   };
+}
+
+/** Deletes projects, ten at a time, each until the platform says that it is gone. */
+export async function deleteProjects(
+  call: ReturnType<typeof apiClient>,
+  ids: readonly string[],
+): Promise<void> {
+  const left = [...ids];
+  const worker = async (): Promise<void> => {
+    for (let id = left.pop(); id !== undefined; id = left.pop()) {
+      const path = `/v1/project/${id}`;
+      await eventually(async () => {
+        const { status } = await call("DELETE", path);
+        // 409: an earlier try had already done it.
+        if (status !== 200 && status !== 409) throw new Error(`DELETE ${path} answered ${status}`);
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: 10 }, worker));
 }
