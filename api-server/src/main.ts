@@ -1,11 +1,11 @@
-import { KubeClient, loadKubeConfig } from "@slipway/kube";
+import { parseCatalog } from "@slipway/crds";
+import { KubeClient, loadKubeConfig, MountedFile } from "@slipway/kube";
 import { connectLedger } from "@slipway/ledger";
 import { buildApp } from "./app.ts";
 import { LedgerAuditLog } from "./audit-log.ts";
 import { Authenticator, ledgerCredentials } from "./auth/authenticator.ts";
 import { readTokenKey } from "./auth/token-key.ts";
 import { ownTokenVerifier } from "./auth/user-token.ts";
-import { openCatalog } from "./catalog/source.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
 import { createLogger } from "./logger.ts";
 import { ApiMetrics } from "./metrics.ts";
@@ -19,7 +19,7 @@ async function main(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel);
   const metrics = new ApiMetrics({ processMetrics: true });
   const tokenKey = readTokenKey(config.tokenKeyFile);
-  const catalog = await openCatalog(config.catalogFile, logger);
+  const catalog = await MountedFile.open(config.catalogFile, parseCatalog, logger);
   const kube = KubeClient.fromConfig(loadKubeConfig());
   const ledger = connectLedger({
     url: config.ledgerUrl,
@@ -51,6 +51,8 @@ async function main(config: Config): Promise<void> {
     registry: metrics.registry,
     isReady: () => !draining && projects.hasSynced,
   });
+  const stop = new AbortController();
+  void catalog.run(stop.signal);
   projects.start();
   ops.listen(config.metricsPort, config.listenAddress);
   await app.listen({ port: config.port, host: config.listenAddress });
@@ -65,7 +67,7 @@ async function main(config: Config): Promise<void> {
       () => app.close(),
       () => audit.close(),
       () => projects.stop(),
-      () => catalog.close(),
+      () => stop.abort(),
       () => kube.close(),
       () => ledger.destroy(),
       () => ops.close(),

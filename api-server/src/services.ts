@@ -1,9 +1,9 @@
+import type { Catalog } from "@slipway/crds";
 import type { KubeClient } from "@slipway/kube";
 import type { Ledger } from "@slipway/ledger";
 import type { Logger } from "pino";
 import type { AuditLog } from "./audit-log.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
-import type { CatalogSource } from "./catalog/source.ts";
 import type { ApiMetrics } from "./metrics.ts";
 import type { Projects } from "./projects/store.ts";
 import type { RateLimiter } from "./rate-limit/limiter.ts";
@@ -17,7 +17,7 @@ export interface Services {
   /** Multiplies every limit of the policy table. */
   rateLimitScale: number;
   audit: AuditLog;
-  catalog: CatalogSource;
+  catalog: { readonly current: Catalog };
   projects: Projects;
   kube: KubeClient;
   ledger: Ledger;

@@ -1,3 +1,4 @@
+import { parse } from "yaml";
 import { z } from "zod";
 import { catalogProblems } from "./catalogProblems.ts";
 import { decimal, planId } from "./fields.ts";
@@ -193,6 +194,13 @@ export const catalog = z
     for (const { path, message } of catalogProblems(all)) context.addIssue({ code: "custom", path, message });
   });
 export type Catalog = z.output<typeof catalog>;
+
+/** The catalog that a YAML text is. @throws Error that lists every broken rule */
+export function parseCatalog(text: string): Catalog {
+  const result = catalog.safeParse(parse(text));
+  if (!result.success) throw new Error(`no valid plan catalog:\n${z.prettifyError(result.error)}`);
+  return result.data;
+}
 
 /** Any plan that a project can be on. */
 export type ProjectPlan = HttpPlan | JobPlan | DatabasePlan;

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { conditions } from "./conditions.ts";
 import { hostname, matching, objectName, text, timestamp } from "./fields.ts";
 import type { Resource } from "./metadata.ts";
-import { ORGANIZATION_ID } from "./names.ts";
+import { API_VERSION, labels, MANAGED_BY, ORGANIZATION_ID } from "./names.ts";
+import type { Project } from "./project/index.ts";
 import { dnsRecords } from "./project/status.ts";
 import { withRules } from "./rule.ts";
 
@@ -62,3 +63,24 @@ export type DomainClaimStatus = z.output<typeof domainClaimStatus>;
 
 /** The claim of one project on one hostname; its name is the hostname, so that creating it is atomic. */
 export type DomainClaim = Resource<"DomainClaim", DomainClaimSpec, DomainClaimStatus>;
+
+/** The claim of a project that exists (its uid is in it) on a hostname. */
+export function domainClaim(
+  project: Project,
+  { hostname, organization, kind }: Pick<DomainClaimSpec, "hostname" | "organization" | "kind">,
+): DomainClaim {
+  const { name, namespace = "", uid = "" } = project.metadata;
+  return {
+    apiVersion: API_VERSION,
+    kind: "DomainClaim",
+    metadata: {
+      name: hostname,
+      labels: {
+        [labels.managedBy]: MANAGED_BY,
+        [labels.organization]: organization,
+        [labels.project]: name,
+      },
+    },
+    spec: { hostname, organization, kind, projectRef: { namespace, name, uid } },
+  };
+}

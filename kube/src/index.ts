@@ -29,6 +29,7 @@ export {
 } from "./errors.ts";
 export { byControllerUid, byLabel, byNamespace, type Indexer } from "./index-table.ts";
 export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
+export { MountedFile } from "./mounted-file.ts";
 export { Reflector, type ReflectorEvents, type ReflectorOptions, type RelistReason } from "./reflector.ts";
 export { compareResourceVersions } from "./resource-version.ts";
 export { customResource, isOfResource, resources } from "./resources.ts";

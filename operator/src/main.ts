@@ -1,11 +1,11 @@
 /** The operator process. */
 
 import { hostname } from "node:os";
-import { loadKubeConfig } from "@slipway/kube";
+import { parseCatalog } from "@slipway/crds";
+import { loadKubeConfig, MountedFile } from "@slipway/kube";
 import { connectLedger, listOrganizations } from "@slipway/ledger";
 import { pino } from "pino";
 import { collectDefaultMetrics } from "prom-client";
-import { CatalogFile } from "./catalog.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
 import { createOperator } from "./operator.ts";
 
@@ -36,7 +36,7 @@ async function main(config: Config): Promise<void> {
     log,
     cluster: loadKubeConfig(),
     identity: config.podName ?? `${hostname()}-${process.pid}`,
-    catalog: await CatalogFile.open(config.catalogFile, log),
+    catalog: await MountedFile.open(config.catalogFile, parseCatalog, log),
     listOrganizations: async () => (await listOrganizations(ledger)).map(({ id }) => id),
   });
   collectDefaultMetrics({ register: manager.registry });

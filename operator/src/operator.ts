@@ -1,7 +1,8 @@
 /** Puts the operator together: one manager, three controllers. It starts with `manager.run`. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
-import type { CatalogFile } from "./catalog.ts";
+import type { Catalog } from "@slipway/crds";
+import type { MountedFile } from "@slipway/kube";
 import type { Config } from "./config.ts";
 import { addDomainClaimController } from "./domainclaim/controller.ts";
 import { registerProjectMetrics } from "./metrics.ts";
@@ -18,7 +19,7 @@ export interface OperatorOptions {
   /** Unique name of this process. */
   identity: string;
   log: Logger;
-  catalog: Pick<CatalogFile, "current" | "onChange" | "run">;
+  catalog: Pick<MountedFile<Catalog>, "current" | "onChange" | "run">;
   /** Reads the ids of all organizations. */
   listOrganizations: () => Promise<string[]>;
   /** In place of the one that asks `config.ingress.probeUrl`. */

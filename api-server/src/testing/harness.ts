@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { annotations, organizationNamespace, type Project } from "@slipway/crds";
+import { annotations, organizationNamespace, type Project, parseCatalog } from "@slipway/crds";
 import { KubeClient, resources } from "@slipway/kube";
 import { eventually, FakeApiserver } from "@slipway/kube/testing";
 import { type AuditEntry, connectLedger, type Grant, type Ledger } from "@slipway/ledger";
@@ -9,7 +9,6 @@ import { buildApp } from "../app.ts";
 import { generateApiKey } from "../auth/api-key.ts";
 import { Authenticator, type CredentialSource } from "../auth/authenticator.ts";
 import { ownTokenVerifier, signUserToken } from "../auth/user-token.ts";
-import { parseCatalog } from "../catalog/source.ts";
 import { createLogger } from "../logger.ts";
 import { ApiMetrics } from "../metrics.ts";
 import { parseGrant } from "../policy/permissions.ts";

@@ -1,6 +1,6 @@
 /** Taking and giving back hostnames. A DomainClaim is named after its hostname, so creating it is atomic. */
 
-import { API_VERSION, type DomainClaim, fieldManagers, type Project } from "@slipway/crds";
+import { type DomainClaim, domainClaim, fieldManagers, type Project } from "@slipway/crds";
 import { isAlreadyExists, isConflict, type KubeClient, type Store } from "@slipway/kube";
 import { domainClaimResource } from "../resources.ts";
 
@@ -39,7 +39,7 @@ export async function claimHostname(
   }
   try {
     const options = { fieldManager: fieldManagers.project, signal };
-    claims.observe(await client.create(domainClaimResource, newClaim(project, claim), options));
+    claims.observe(await client.create(domainClaimResource, domainClaim(project, claim), options));
     return true;
   } catch (error) {
     if (!isAlreadyExists(error)) {
@@ -83,28 +83,4 @@ export async function deleteClaim(
       throw error;
     }
   }
-}
-
-function newClaim(
-  project: Project,
-  {
-    hostname,
-    organization,
-    kind,
-  }: { hostname: string; organization: string; kind: DomainClaim["spec"]["kind"] },
-): DomainClaim {
-  const { name, namespace = "", uid = "" } = project.metadata;
-  return {
-    apiVersion: API_VERSION,
-    kind: "DomainClaim",
-    metadata: {
-      name: hostname,
-      labels: {
-        "app.kubernetes.io/managed-by": "slipway",
-        "slipway.dev/organization": organization,
-        "slipway.dev/project": name,
-      },
-    },
-    spec: { hostname, organization, kind, projectRef: { namespace, name, uid } },
-  };
 }

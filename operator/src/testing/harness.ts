@@ -1,7 +1,7 @@
 /** A real kube-apiserver with Slipway's kinds, and an operator on it, for integration tests. */
 
 import { readdir, readFile } from "node:fs/promises";
-import { type Catalog, catalog as catalogSchema, type Project } from "@slipway/crds";
+import { type Catalog, type Project, parseCatalog } from "@slipway/crds";
 import {
   KubeClient,
   type KubernetesObject,
@@ -78,7 +78,7 @@ export async function startOperator(
   },
 ): Promise<TestOperator> {
   const text = await readFile(new URL("charts/slipway/files/catalog.yaml", repository), "utf8");
-  const catalog = { ...catalogSchema.parse(parse(text)) };
+  const catalog = { ...parseCatalog(text) };
   let listener: (() => void) | undefined;
   const manager = createOperator({
     config: {

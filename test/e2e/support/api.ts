@@ -41,11 +41,11 @@ export interface Project {
   readonly instances: number;
 }
 
-/** A legal body of `POST /v1/project` for the sample application. */
+/** A legal body of `POST /v1/project` for the sample application, on a plan that asks for least of a node. */
 export function httpProject(name: string, config: Readonly<Record<string, unknown>> = {}) {
   return {
     name,
-    plan: "business",
+    plan: "basic",
     payment_mode: "hourly",
     config: {
       type_project: "http",

@@ -1,6 +1,5 @@
 import {
   API_VERSION,
-  type DomainClaim,
   defaultDomain,
   labels,
   MANAGED_BY,
@@ -74,29 +73,6 @@ export function projectObject(spec: ProjectSpec, identity: Identity): Project {
 export function firstHostname(project: Project, zone: string): string | undefined {
   const { type, exposure } = project.spec;
   return type === "http" && exposure === "public" ? defaultDomain(project, zone) : undefined;
-}
-
-/** The claim of a project that exists (its uid is in it) on its default domain. */
-export function domainClaim(project: Project, hostname: string, organizationId: string): DomainClaim {
-  const { namespace = "", name, uid = "" } = project.metadata;
-  return {
-    apiVersion: API_VERSION,
-    kind: "DomainClaim",
-    metadata: {
-      name: hostname,
-      labels: {
-        [labels.managedBy]: MANAGED_BY,
-        [labels.organization]: organizationId,
-        [labels.project]: name,
-      },
-    },
-    spec: {
-      hostname,
-      organization: organizationId,
-      projectRef: { namespace, name, uid },
-      kind: project.spec.subdomain === undefined ? "default" : "subdomain",
-    },
-  };
 }
 
 /** A Secret of a project goes with it. */

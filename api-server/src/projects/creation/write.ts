@@ -1,4 +1,4 @@
-import { type DomainClaim, fieldManagers, type Project } from "@slipway/crds";
+import { type DomainClaim, domainClaim, fieldManagers, type Project } from "@slipway/crds";
 import {
   isAlreadyExists,
   isForbidden,
@@ -14,7 +14,7 @@ import {
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
 import { domainClaimResource, projectResource } from "../kinds.ts";
-import { domainClaim, ownedBy, type Secret } from "./objects.ts";
+import { ownedBy, type Secret } from "./objects.ts";
 
 const WRITE = { fieldManager: fieldManagers.api };
 
@@ -80,7 +80,11 @@ async function claimDomain(
   project: Project,
   hostname: string,
 ): Promise<void> {
-  const wanted = domainClaim(project, hostname, plan.organizationId);
+  const wanted = domainClaim(project, {
+    hostname,
+    organization: plan.organizationId,
+    kind: project.spec.subdomain === undefined ? "default" : "subdomain",
+  });
   const claim = await createOrKeep(kube, domainClaimResource, wanted);
   // The operator claims for a project it sees, too: then the claim is there and already ours.
   if (claim.spec.projectRef.uid !== project.metadata.uid) throw failures.domainUnavailable(hostname);

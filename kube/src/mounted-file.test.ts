@@ -1,0 +1,72 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { MountedFile } from "./mounted-file.ts";
+
+let folder: string;
+let path: string;
+const log = { info: vi.fn(), error: vi.fn() };
+const parse = (text: string): { n: number } => JSON.parse(text) as { n: number };
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "slipway-file-"));
+  path = join(folder, "numbers.json");
+  await writeFile(path, '{"n":1}');
+  vi.clearAllMocks();
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+test("a changed file is taken in and told, an unchanged one is not", async () => {
+  const file = await MountedFile.open(path, parse, log);
+  const changed = vi.fn();
+  const stop = file.onChange(changed);
+  await file.reload();
+  expect(changed).not.toHaveBeenCalled();
+  await writeFile(path, '{"n":2}');
+  await file.reload();
+  expect(file.current.n).toBe(2);
+  expect(changed).toHaveBeenCalledTimes(1);
+  stop();
+  await writeFile(path, '{"n":3}');
+  await file.reload();
+  expect(changed).toHaveBeenCalledTimes(1);
+});
+
+test("a file that becomes wrong or goes away changes nothing; a wrong one is complained about once", async () => {
+  const file = await MountedFile.open(path, parse, log);
+  const before = file.current;
+  await writeFile(path, "{broken");
+  await file.reload();
+  await file.reload();
+  expect(file.current).toBe(before);
+  expect(log.error).toHaveBeenCalledTimes(1);
+  await rm(path);
+  await file.reload();
+  expect(file.current).toBe(before);
+  await writeFile(path, '{"n":4}');
+  await file.reload();
+  expect(file.current.n).toBe(4);
+});
+
+test("there is no start without a good version, and the error names the file", async () => {
+  await writeFile(path, "{broken");
+  await expect(MountedFile.open(path, parse, log)).rejects.toThrow(/numbers\.json is wrong/);
+  await rm(path);
+  await expect(MountedFile.open(path, parse, log)).rejects.toThrow(/numbers\.json/);
+});
+
+test("it is followed until the signal aborts", async () => {
+  const file = await MountedFile.open(path, parse, log);
+  const stop = new AbortController();
+  const told = new Promise<void>((resolve) => file.onChange(resolve));
+  const running = file.run(stop.signal, 5);
+  await writeFile(path, '{"n":5}');
+  // The poll's timer keeps no process alive, so this one does.
+  const alive = setInterval(() => {}, 1_000);
+  await told;
+  stop.abort();
+  await running;
+  clearInterval(alive);
+  expect(file.current.n).toBe(5);
+});

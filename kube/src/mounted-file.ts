@@ -1,0 +1,77 @@
+/** A file of a mounted ConfigMap or Secret as a process sees it: read at start, read again when it changes. */
+
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** How often the file is looked at, in milliseconds. A mount changes by swapped links, which file watches miss. */
+const POLL_MS = 5_000;
+
+/** Where it tells what happened; a pino logger is one. */
+interface Log {
+  info(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** What the file says now. A version that cannot be read or parsed changes nothing: the last good one stays. */
+export class MountedFile<T> {
+  readonly #path: string;
+  readonly #parse: (text: string) => T;
+  readonly #log: Log;
+  readonly #listeners = new Set<() => void>();
+  #text: string;
+  #current: T;
+
+  private constructor(path: string, parse: (text: string) => T, log: Log, text: string) {
+    this.#path = path;
+    this.#parse = parse;
+    this.#log = log;
+    this.#text = text;
+    this.#current = this.#parsed(text);
+  }
+
+  /** @throws Error that names the file and what reading or `parse` said: there is no good version to start with */
+  static async open<T>(path: string, parse: (text: string) => T, log: Log): Promise<MountedFile<T>> {
+    return new MountedFile(path, parse, log, await readFile(path, "utf8"));
+  }
+
+  get current(): T {
+    return this.#current;
+  }
+
+  /** Calls back after each change. Returns how to stop that. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Follows the file until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal, pollMs = POLL_MS): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(pollMs, undefined, { signal, ref: false }).catch(() => undefined);
+      if (!signal.aborted) await this.reload();
+    }
+  }
+
+  /** Reads the file once more. */
+  async reload(): Promise<void> {
+    try {
+      const text = await readFile(this.#path, "utf8");
+      if (text === this.#text) return;
+      // A wrong text is complained about once, not every few seconds.
+      this.#text = text;
+      this.#current = this.#parsed(text);
+      this.#log.info({ file: this.#path }, "file reloaded");
+      for (const listener of this.#listeners) listener();
+    } catch (error) {
+      this.#log.error({ err: error, file: this.#path }, "file cannot be used, keeping the last good version");
+    }
+  }
+
+  #parsed(text: string): T {
+    try {
+      return this.#parse(text);
+    } catch (error) {
+      throw new Error(`${this.#path} is wrong: ${(error as Error).message}`, { cause: error });
+    }
+  }
+}
