@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { organizationNamespace } from "@slipway/crds";
 import { KubeClient, loadKubeConfig } from "@slipway/kube";
-import { freePort, startPostgres } from "@slipway/ledger/testing";
+import { startPostgres } from "@slipway/ledger/testing";
 import { startApiserver } from "../cluster/apiserver.ts";
 import { root } from "../lib/paths.ts";
+import { freePorts } from "../lib/ports.ts";
 import { waitFor } from "../lib/wait.ts";
 import { type Measurement, type Target, takeTurns } from "./load.ts";
 import { report } from "./report.ts";
@@ -50,7 +51,7 @@ async function bench(): Promise<boolean> {
   const key = await prepareLedger(postgres.url);
   await createProjects(kube, 0, 200);
 
-  const [port, metricsPort, barePort] = [await freePort(), await freePort(), await freePort()];
+  const [port = 0, metricsPort = 0, barePort = 0] = await freePorts(3);
   const keyFile = join(directory, "token-key.pem");
   writeTokenKey(keyFile);
   const api = startNode("api-server/src/main.ts", [], {

@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { succeeds } from "../lib/exec.ts";
+import { freePorts } from "../lib/ports.ts";
 import { GiveUp, waitFor } from "../lib/wait.ts";
 import { ensureBinary } from "./binaries.ts";
 import { ensureAuthority, ensureCertificate, ensureSigningKey } from "./certificates.ts";
@@ -150,21 +150,4 @@ function start(binary: string, dir: string, argv: Argv): ChildProcess {
   });
   closeSync(log);
   return child;
-}
-
-/** Ports of 127.0.0.1 that were free a moment ago; all different. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports: number[] = [];
-  for (const server of servers) {
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const address = server.address();
-    if (address && typeof address === "object") ports.push(address.port);
-  }
-  for (const server of servers) {
-    server.close();
-    await once(server, "close");
-  }
-  return ports;
 }

@@ -2,7 +2,7 @@ import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { freePort } from "../lib/ports.ts";
+import { freePorts } from "../lib/ports.ts";
 import { waitFor } from "../lib/wait.ts";
 import { images, type StackImage } from "./index.ts";
 import { type InsideProcess, inside } from "./inside.ts";
@@ -36,7 +36,7 @@ test("an unchanged image is found, not built again", async () => {
 test("the HTTP samples answer as the stack contract says, each with its version, and stop cleanly", async () => {
   const seen: string[] = [];
   for (const name of ["sampleHttp", "sampleHttpV2"] as const) {
-    const port = await freePort();
+    const [port = 0] = await freePorts(1);
     const { run } = await unpacked(name);
     const env = { PORT: String(port), GREETING: "good day" };
     const running = stopAfterTest(run(["/sample-http"], { uid: 12345, env }));
@@ -109,7 +109,7 @@ test("the ledger's PostgreSQL makes its database, asks for the password, stops c
   await chown(volume, 999, 999);
   await writeFile(join(folder, "password"), "a secret'; --");
   await chmod(folder, 0o755);
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const start = (): InsideProcess =>
     stopAfterTest(
       run(["/usr/bin/docker-entrypoint.sh", "postgres", "-c", "jit=off", "-p", String(port)], {
