@@ -7,12 +7,15 @@ import { createWriteStream, existsSync } from "node:fs";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { ensurePackages } from "./cluster/packages.ts";
 import { add, type Counts, closingLine, goCounts, none, vitestCounts } from "./testing/counts.ts";
 
 const root = join(import.meta.dirname, "..");
 const logs = join(root, ".slipway", "logs", "test");
 /** Folders with Go tests, each in a module of its own or with others. */
 const goPackages = ["hack/cluster/netpol", "hack/images/sample-http"];
+/** Debian packages that tests need and the stack does not: PostgreSQL's server tools. */
+const testPackages = ["postgresql"];
 
 interface Outcome {
   readonly code: number;
@@ -110,7 +113,11 @@ const stages: Readonly<Record<string, { readonly about: string; readonly run: ()
   go: { about: "Go tests of the embedded cluster's parts", run: go },
   integration: {
     about: "against a real kube-apiserver, PostgreSQL and Helm",
-    run: () => vitest("integration"),
+    run: async () => {
+      const installed = await ensurePackages(testPackages, join(logs, "packages.log"));
+      if (installed.length > 0) console.log(`  installed ${installed.join(", ")}`);
+      return vitest("integration");
+    },
   },
   e2e: { about: "end to end on the running stack", run: () => vitest("e2e") },
 };
