@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { conditions } from "./conditions.ts";
-import { commitSha, imageStatus, objectName, text, timestamp } from "./fields.ts";
+import { commitSha, imageStatus, objectName, observedGeneration, text, timestamp } from "./fields.ts";
 import type { Resource } from "./metadata.ts";
 import { build as buildSettings, github, source } from "./project/parts.ts";
-import { rule, withRules } from "./rule.ts";
+import { immutable, rule, withRules } from "./rule.ts";
 
 /** States of a build. */
 export const buildPhases = ["pending", "building", "success", "failed", "superseded"] as const;
@@ -50,23 +50,12 @@ export const buildSpec = withRules(
       fields: ["branch", "tag"],
     }),
   ],
-  [
-    {
-      cel: "self == oldSelf",
-      check: (self, old) => JSON.stringify(self) === JSON.stringify(old),
-      message: "a build cannot be changed",
-      fields: [],
-    },
-  ],
+  [immutable("a build")],
 );
 
 export const buildStatus = z
   .strictObject({
-    observedGeneration: z
-      .int()
-      .min(0)
-      .meta({ description: "Generation that this is about.", format: "int64" })
-      .optional(),
+    observedGeneration: observedGeneration("Generation that this is about."),
     phase: z.enum(buildPhases).describe("State of the build.").optional(),
     conditions: conditions.optional(),
     step: z

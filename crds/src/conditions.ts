@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { matching, text, timestamp } from "./fields.ts";
+import { matching, observedGeneration, text, timestamp } from "./fields.ts";
 import { mapOf } from "./rule.ts";
 
 /** `metav1.Condition`. */
@@ -7,11 +7,7 @@ export const condition = z
   .strictObject({
     type: matching(/^[A-Za-z][A-Za-z0-9]*$/, "must be a condition type in CamelCase", 64, "What is told."),
     status: z.enum(["True", "False", "Unknown"]).describe("Whether it holds."),
-    observedGeneration: z
-      .int()
-      .min(0)
-      .meta({ description: "Generation of the resource that this was told about.", format: "int64" })
-      .optional(),
+    observedGeneration: observedGeneration("Generation of the resource that this was told about."),
     lastTransitionTime: timestamp("When status changed last."),
     reason: matching(/^[A-Za-z][A-Za-z0-9_]*$/, "must be a reason in CamelCase", 128, "Why, for machines."),
     message: text(0, 2048, "Why, for people. It never holds a secret."),

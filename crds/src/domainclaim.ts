@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { conditions } from "./conditions.ts";
-import { hostname, matching, objectName, text, timestamp } from "./fields.ts";
+import { hostname, matching, objectName, observedGeneration, text, timestamp } from "./fields.ts";
 import type { Resource } from "./metadata.ts";
 import { API_VERSION, labels, MANAGED_BY, ORGANIZATION_ID } from "./names.ts";
 import type { Project } from "./project/index.ts";
 import { dnsRecords } from "./project/status.ts";
-import { withRules } from "./rule.ts";
+import { immutable, withRules } from "./rule.ts";
 
 const fields = z
   .strictObject({
@@ -32,26 +32,11 @@ const fields = z
   .describe("A claim cannot be changed: it is deleted and made again.");
 export type DomainClaimSpec = z.output<typeof fields>;
 
-export const domainClaimSpec = withRules(
-  fields,
-  [],
-  [
-    {
-      cel: "self == oldSelf",
-      check: (self, old) => JSON.stringify(self) === JSON.stringify(old),
-      message: "a claim cannot be changed",
-      fields: [],
-    },
-  ],
-);
+export const domainClaimSpec = withRules(fields, [], [immutable("a claim")]);
 
 export const domainClaimStatus = z
   .strictObject({
-    observedGeneration: z
-      .int()
-      .min(0)
-      .meta({ description: "Generation that this is about.", format: "int64" })
-      .optional(),
+    observedGeneration: observedGeneration("Generation that this is about."),
     conditions: conditions.optional(),
     dnsRecords: dnsRecords.optional(),
     verifiedAt: timestamp("When ownership was proved.").optional(),

@@ -208,3 +208,7 @@ export const imageStatus = z
     digest: text(1, 128, "Digest that the reference led to when it was deployed.").optional(),
   })
   .describe("The image that serves.");
+
+/** `observedGeneration` of a status or a condition. */
+export const observedGeneration = (about: string) =>
+  z.int().min(0).meta({ description: about, format: "int64" }).optional();

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { conditions } from "./conditions.ts";
-import { decimal, objectName, planId, text, timestamp } from "./fields.ts";
+import { decimal, objectName, observedGeneration, planId, text, timestamp } from "./fields.ts";
 import type { Resource } from "./metadata.ts";
 import { type TransitionRule, withRules } from "./rule.ts";
 
@@ -49,11 +49,7 @@ const sample = (unit: string, about: string) => text(1, 40, `${about}, in ${unit
 
 export const jobRunStatus = z
   .strictObject({
-    observedGeneration: z
-      .int()
-      .min(0)
-      .meta({ description: "Generation that this is about.", format: "int64" })
-      .optional(),
+    observedGeneration: observedGeneration("Generation that this is about."),
     phase: z
       .enum(jobRunPhases)
       .describe("State of the run; absent until its container has started.")

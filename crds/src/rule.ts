@@ -23,6 +23,16 @@ export interface TransitionRule<T = unknown> {
   readonly fields: readonly string[];
 }
 
+/** Nothing of the object may change once it exists. `what` begins the message, such as `a build`. */
+export function immutable<T>(what: string): TransitionRule<T> {
+  return {
+    cel: "self == oldSelf",
+    check: (self, old) => JSON.stringify(self) === JSON.stringify(old),
+    message: `${what} cannot be changed`,
+    fields: [],
+  };
+}
+
 /** One entry of `x-kubernetes-validations`. */
 export interface CelValidation {
   readonly rule: string;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { conditions } from "../conditions.ts";
-import { hostname, imageStatus, text, timestamp } from "../fields.ts";
+import { hostname, imageStatus, observedGeneration, text, timestamp } from "../fields.ts";
 import { mapOf } from "../rule.ts";
 
 /** The `status` of a project as the specification names it. */
@@ -49,11 +49,7 @@ const customDomain = z
 /** What the operator tells about a Project. Only the project controller writes it. */
 export const projectStatus = z
   .strictObject({
-    observedGeneration: z
-      .int()
-      .min(0)
-      .meta({ description: "Generation of the spec that this status is about.", format: "int64" })
-      .optional(),
+    observedGeneration: observedGeneration("Generation of the spec that this status is about."),
     phase: z.enum(projectPhases).describe("The project's state in one word.").optional(),
     conditions: conditions.optional(),
     domain: text(0, 253, "Default domain; absent for private projects.").optional(),
