@@ -24,6 +24,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     base: { component: "api-server" },
     redact: { paths, censor: "[redacted]" },
     timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (level: string) => ({ level }) },
   };
   return destination ? pino(options, destination) : pino(options);
 }

@@ -12,7 +12,7 @@ import { createOperator } from "./operator.ts";
 async function main(config: Config): Promise<void> {
   const log = pino({
     level: config.logLevel,
-    base: { process: "operator" },
+    base: { component: "operator" },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (level) => ({ level }) },
     // Nothing logs these on purpose; an error object of a library might carry them.
