@@ -96,6 +96,21 @@ test("every other type is validated in full and then refused, never faked", asyn
   expect(invalid.body.errors?.map(({ field }) => field)).toEqual(
     expect.arrayContaining(["config.version", "config.instances", "config.port"]),
   );
+
+  const legal = await call("POST", "/v1/project", {
+    name: uniqueName(),
+    plan: "db-basic",
+    payment_mode: "hourly",
+    config: {
+      type_project: "postgresql",
+      version: "17",
+      instances: 1,
+      storage: { persistent: true, capacity: 1 },
+      envs: [],
+      network_access: { ingress_white_list: [{ cidr: "0.0.0.0/0", description: "everybody" }] },
+    },
+  });
+  expect(legal).toMatchObject({ status: 503, body: { code: "PROJECT_TYPE_UNAVAILABLE" } });
 });
 
 test("a request without a credential, and one with a wrong one, is refused", async () => {
