@@ -12,7 +12,7 @@ import { waitFor } from "../lib/wait.ts";
 import { type Measurement, type Target, takeTurns } from "./load.ts";
 import { report } from "./report.ts";
 import {
-  createProjects,
+  createRunningProjects,
   ORGANIZATION,
   prepareCluster,
   prepareLedger,
@@ -49,7 +49,7 @@ async function bench(): Promise<boolean> {
   cleanups.push(() => kube.close());
   await prepareCluster(kube);
   const key = await prepareLedger(postgres.url);
-  await createProjects(kube, 0, 200);
+  await createRunningProjects(kube, 0, 200);
 
   const [port = 0, metricsPort = 0, barePort = 0] = await freePorts(3);
   const keyFile = join(directory, "token-key.pem");
@@ -110,7 +110,7 @@ async function bench(): Promise<boolean> {
   const memory200 = residentMiB(api.pid as number);
   const results = await takeTurns([slipway, bare, kubeApiserver], rounds, options);
   const memory200Loaded = residentMiB(api.pid as number);
-  await createProjects(kube, 200, 2_000);
+  await createRunningProjects(kube, 200, 2_000);
   await waitFor("2,000 projects in memory", 60_000, async () => {
     const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
     return /^slipway_api_projects 2000$/m.test(metrics);

@@ -46,19 +46,31 @@ export async function prepareCluster(kube: KubeClient): Promise<void> {
   });
 }
 
-/** Makes projects `from` to `to`, as the operator would have left them: running, with a full status. */
-export async function createProjects(kube: KubeClient, from: number, to: number): Promise<void> {
+/** Makes projects `from` to `to`. @returns them, 20 at a time */
+async function* newProjects(kube: KubeClient, from: number, to: number): AsyncGenerator<Project[]> {
   for (let start = from; start < to; start += 20) {
     const batch = Array.from({ length: Math.min(20, to - start) }, (_, index) => start + index);
-    await Promise.all(batch.map((index) => createProject(kube, index)));
+    yield await Promise.all(batch.map((index) => createProject(kube, index)));
+  }
+}
+
+/** Makes projects `from` to `to` and leaves the rest to an operator. */
+export async function createProjects(kube: KubeClient, from: number, to: number): Promise<void> {
+  for await (const _ of newProjects(kube, from, to));
+}
+
+/** Makes projects `from` to `to`, as the operator would have left them: running, with a full status. */
+export async function createRunningProjects(kube: KubeClient, from: number, to: number): Promise<void> {
+  for await (const batch of newProjects(kube, from, to)) {
+    await Promise.all(batch.map((project) => setRunning(kube, project)));
   }
 }
 
 export const projectId = (index: number): string => `pbench${String(index).padStart(14, "0")}`;
 
-async function createProject(kube: KubeClient, index: number): Promise<void> {
+function createProject(kube: KubeClient, index: number): Promise<Project> {
   const id = projectId(index);
-  const project = await kube.create<Project>(projectResource, {
+  return kube.create<Project>(projectResource, {
     apiVersion: API_VERSION,
     kind: "Project",
     metadata: {
@@ -80,6 +92,9 @@ async function createProject(kube: KubeClient, index: number): Promise<void> {
       networkAccess: { ingressWhiteList: [{ cidr: "0.0.0.0/0", description: "everybody" }] },
     },
   });
+}
+
+async function setRunning(kube: KubeClient, project: Project): Promise<void> {
   const now = new Date().toISOString();
   const condition = (type: string, reason: string) => ({
     type,
@@ -92,7 +107,7 @@ async function createProject(kube: KubeClient, index: number): Promise<void> {
   project.status = {
     observedGeneration: 1,
     phase: "running",
-    domain: `bench-${index}.apps.localhost`,
+    domain: `${project.spec.name}.apps.localhost`,
     currentInstances: 2,
     readyInstances: 2,
     maxCpu: "500m",
