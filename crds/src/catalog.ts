@@ -175,6 +175,16 @@ export const engine = z.strictObject({
 });
 export type Engine = z.output<typeof engine>;
 
+/** A ready-made project: `POST /v1/project` names it by id and revision, and the request's own members win over it. */
+export const template = z.strictObject({
+  id: planId.describe("Id of the template."),
+  revision: z.int().min(1).describe("A template is never changed: it gets a new revision."),
+  name: z.string().min(1).max(100),
+  description: z.string().min(1).max(512).optional(),
+  body: z.record(z.string(), z.unknown()).describe("A creation body, without the name."),
+});
+export type Template = z.output<typeof template>;
+
 /** The whole file. */
 export const catalog = z
   .strictObject({
@@ -189,6 +199,7 @@ export const catalog = z
     storagePlans: z.array(storagePlan).min(1),
     databasePlans: z.array(databasePlan),
     engines: z.array(engine),
+    templates: z.array(template).max(200).default([]),
   })
   .superRefine((all, context) => {
     for (const { path, message } of catalogProblems(all)) context.addIssue({ code: "custom", path, message });
@@ -212,6 +223,11 @@ export function findPlan(all: Catalog, plan: string): ProjectPlan | undefined {
     all.jobPlans.find((one) => one.plan === plan) ??
     all.databasePlans.find((one) => one.plan === plan)
   );
+}
+
+/** The template of this id and revision, or undefined. */
+export function findTemplate(all: Catalog, id: string, revision: number): Template | undefined {
+  return all.templates.find((one) => one.id === id && one.revision === revision);
 }
 
 /** The HTTP plan of this id, or undefined. */

@@ -1,5 +1,6 @@
 import type { Catalog, PlanLimit } from "./catalog.ts";
 import { compareDecimal, equalDecimal, parseDecimal, timesDecimal } from "./decimal.ts";
+import { parseCreateProject } from "./v1/createProject.ts";
 
 /** What is wrong with a catalog whose every field is well-formed. */
 interface Problem {
@@ -9,7 +10,13 @@ interface Problem {
 
 /** The rules that span the catalog's sections. */
 export function catalogProblems(all: Catalog): Problem[] {
-  return [...idProblems(all), ...engineProblems(all), ...priceProblems(all), ...limitProblems(all)];
+  return [
+    ...idProblems(all),
+    ...engineProblems(all),
+    ...priceProblems(all),
+    ...limitProblems(all),
+    ...templateProblems(all),
+  ];
 }
 
 function idProblems({ httpPlans, jobPlans, databasePlans }: Catalog): Problem[] {
@@ -90,5 +97,22 @@ function limitProblems({ httpPlans, jobPlans, databasePlans }: Catalog): Problem
     return earlier.max === limit.max && earlier.counts === limit.counts
       ? []
       : [{ path: [], message: `plans that share the limit ${limit.scope} must agree on it` }];
+  });
+}
+
+/** A template must be a body that is accepted once it has a name, on a plan of the catalog. */
+function templateProblems({ templates, httpPlans, jobPlans, databasePlans }: Catalog): Problem[] {
+  const plans = new Set([...httpPlans, ...jobPlans, ...databasePlans].map(({ plan }) => plan));
+  const keys = templates.map(({ id, revision }) => `${id} ${revision}`);
+  return templates.flatMap(({ body }, i): Problem[] => {
+    const path = ["templates", i, "body"];
+    const parsed = parseCreateProject({ ...body, name: "template" });
+    const broken = parsed.ok ? [] : parsed.issues.map(({ field, message }) => `${field}: ${message}`);
+    const unknown = parsed.ok && !plans.has(parsed.value.spec.plan);
+    return [
+      ...broken.map((message) => ({ path, message })),
+      ...(unknown ? [{ path: [...path, "plan"], message: "must be a plan of the catalog" }] : []),
+      ...(keys.indexOf(keys[i] ?? "") === i ? [] : [{ path, message: "no id and revision may stand twice" }]),
+    ];
   });
 }

@@ -37,6 +37,8 @@ export const projectConditions = {
   CustomDomainsReady: "CustomDomainsReady",
   /** Positive, only with persistent storage: every volume is bound at the size asked for. */
   StorageReady: "StorageReady",
+  /** Positive, only with awsCredentialsRef: the platform holds a login to the registry that has not expired. */
+  RegistryReady: "RegistryReady",
   /** Positive, Git projects only: the last build that was to be published succeeded. */
   BuildSucceeded: "BuildSucceeded",
   /** Positive, databases only: the engine takes writes and holds the replicas it should. */
@@ -80,6 +82,11 @@ export const projectReasons = {
   FeatureNotSupported: "FeatureNotSupported",
   NotInOrganizationNamespace: "NotInOrganizationNamespace",
   NamespaceNotGuarded: "NamespaceNotGuarded",
+  LedgerUnavailable: "LedgerUnavailable",
+  DomainReserved: "DomainReserved",
+  // RegistryReady
+  RegistryLoggedIn: "RegistryLoggedIn",
+  RegistryLoginFailed: "RegistryLoginFailed",
   // LimitExceeded
   FreeLimitReached: "FreeLimitReached",
   PlanCapacityReached: "PlanCapacityReached",
@@ -98,6 +105,7 @@ export const projectReasons = {
   DomainPending: "DomainPending",
   DomainTaken: "DomainTaken",
   DomainUnverified: "DomainUnverified",
+  DomainExpired: "DomainExpired",
   CertificatePending: "CertificatePending",
   Private: "Private",
   // Storage, databases, builds, jobs, plan changes
@@ -152,6 +160,7 @@ export const domainClaimReasons = {
   RoutePending: "RoutePending",
   CertificateIssued: "CertificateIssued",
   CertificatePending: "CertificatePending",
+  CertificatesDisabled: "CertificatesDisabled",
   ProjectGone: "ProjectGone",
   Expired: "Expired",
 } as const;

@@ -121,6 +121,14 @@ export const imageUrl = matching(
   "Image reference without http:// or https://. A tag that never changes, or a digest, is advised over latest.",
 ).min(8);
 
+/** Digest of an image's manifest. */
+export const imageDigest = matching(
+  /^sha256:[a-f0-9]{64}$/,
+  "must be a digest such as sha256: and 64 hexadecimal characters",
+  71,
+  "Digest of the image's manifest.",
+);
+
 /** The profile of a Valkey service. */
 export const profile = z
   .enum(["key_value", "cache", "queue"])

@@ -4,6 +4,7 @@ export { isCidr } from "./cidr.ts";
 export * from "./conditions.ts";
 export { normalizeContextPath } from "./contextPath.ts";
 export { isCron, normalizeCron } from "./cron.ts";
+export * from "./customDomain.ts";
 export * from "./decimal.ts";
 export * from "./domainclaim.ts";
 export * as fields from "./fields.ts";

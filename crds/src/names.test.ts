@@ -76,4 +76,12 @@ describe("defaultDomain", () => {
     expect(of("slipway-org-a", "p1")).not.toBe(of("slipway-org-a", "p2"));
     expect(of("slipway-org-a", "p1")).not.toBe(of("slipway-org-b", "p1"));
   });
+
+  it("stays when the project is renamed, and comes back when a subdomain is given up", () => {
+    const metadata = { namespace: "slipway-org-a", name: "p1" };
+    const of = (domain: string) =>
+      defaultDomain({ metadata, spec: { name: "renamed" }, status: { domain } }, zone);
+    expect(of("my-shop-50b03be0.apps.localhost")).toBe("my-shop-50b03be0.apps.localhost");
+    expect(of("chosen.apps.localhost")).toBe("renamed-50b03be0.apps.localhost");
+  });
 });

@@ -32,6 +32,15 @@ export const MANAGED_BY = "slipway";
 export const annotations = {
   /** On an organization's namespace once every guard of it is in place. */
   guarded: `${GROUP}/guarded`,
+  /** On a DomainClaim: the platform's operator vouches for the hostname, whose TXT record cannot be looked up. */
+  verifiedByOperator: `${GROUP}/verified-by-operator`,
+  /**
+   * On a DomainClaim that was made ahead of the spec that asks for it: the generation that will. Until the project has
+   * it, the claim is not released.
+   */
+  claimedForGeneration: `${GROUP}/claimed-for-generation`,
+  /** On the pods' template: `spec.restartedAt`. */
+  restartedAt: `${GROUP}/restarted-at`,
 } as const;
 
 /** One field manager per writer. */
@@ -103,18 +112,22 @@ export function organizationOfNamespace(namespace: string): string | undefined {
 export interface DomainSubject {
   readonly metadata: { readonly namespace?: string; readonly name: string };
   readonly spec: { readonly name: string; readonly subdomain?: string };
+  /** The domain that the project has now. */
+  readonly status?: { readonly domain?: string };
 }
 
 /**
  * The default domain of a public HTTP project: `<subdomain>.<zone>`, or `<spec.name>-<8 hex>.<zone>` where the
- * digits come from namespace and id, so that equal names of two projects do not meet.
+ * digits come from namespace and id, so that equal names of two projects do not meet. A project that is renamed keeps
+ * the domain that it was given.
  */
-export function defaultDomain({ metadata, spec }: DomainSubject, zone: string): string {
+export function defaultDomain({ metadata, spec, status }: DomainSubject, zone: string): string {
   if (spec.subdomain !== undefined) return `${spec.subdomain}.${zone}`;
   const digest = createHash("sha256")
     .update(`${metadata.namespace ?? ""}/${metadata.name}`)
     .digest("hex");
-  return `${spec.name}-${digest.slice(0, 8)}.${zone}`;
+  const ending = `-${digest.slice(0, 8)}.${zone}`;
+  return status?.domain?.endsWith(ending) ? status.domain : `${spec.name}${ending}`;
 }
 
 /** Name of the Secret that holds the environment variables with this content hash. */

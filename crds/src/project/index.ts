@@ -5,7 +5,16 @@ import type { ProjectStatus } from "./status.ts";
 export * from "./parts.ts";
 export { isFreePlan, planPrefix, projectRules, projectTransitions } from "./rules.ts";
 export { type ProjectSpec, projectSpec, projectSpecFields } from "./spec.ts";
-export { type ProjectPhase, type ProjectStatus, projectPhases, projectStatus } from "./status.ts";
+export {
+  DEPLOYMENTS_KEPT,
+  type Deployment,
+  type DeploymentSettings,
+  deploymentSettings,
+  type ProjectPhase,
+  type ProjectStatus,
+  projectPhases,
+  projectStatus,
+} from "./status.ts";
 export * from "./types.ts";
 
 /** A Project in the cluster; its `metadata.name` is the project's id. */

@@ -4,6 +4,7 @@ import {
   command,
   contextPath,
   cron,
+  imageDigest,
   imageUrl,
   integer,
   matching,
@@ -19,25 +20,45 @@ export const secretRef = z
   .strictObject({ name: objectName("Name of the Secret.") })
   .describe("A Secret of the project's own namespace.");
 
-export const image = withRules(
-  z
-    .strictObject({
-      url: imageUrl,
-      isPublic: z.boolean().describe("Whether the image can be pulled without credentials."),
-      pullSecretRef: secretRef
-        .describe("Secret of type kubernetes.io/dockerconfigjson with the credentials of a private image.")
-        .optional(),
-    })
-    .describe("The container image to run."),
-  [
-    rule({
-      cel: "self.isPublic || has(self.pullSecretRef)",
-      check: (self) => self.isPublic || self.pullSecretRef !== undefined,
-      message: "{pullSecretRef} is required when {isPublic} is false",
-      fields: ["pullSecretRef", "isPublic"],
-    }),
-  ],
-);
+/** Which image, and who may pull it: without the rules that span the fields. */
+export const imageFields = z
+  .strictObject({
+    url: imageUrl,
+    digest: imageDigest
+      .describe("Pins the image: this manifest runs, whatever the tag of the url leads to by now.")
+      .optional(),
+    isPublic: z.boolean().describe("Whether the image can be pulled without credentials."),
+    pullSecretRef: secretRef
+      .describe("Secret of type kubernetes.io/dockerconfigjson with the credentials of a private image.")
+      .optional(),
+    awsCredentialsRef: secretRef
+      .describe(
+        "Secret of type slipway.dev/aws-registry with the keys accessKeyId, secretAccessKey, region and accountId: the platform logs in to the registry with them.",
+      )
+      .optional(),
+  })
+  .describe("The container image to run.");
+
+export const image = withRules(imageFields, [
+  rule({
+    cel: "self.isPublic || has(self.pullSecretRef) || has(self.awsCredentialsRef)",
+    check: (self) =>
+      self.isPublic || self.pullSecretRef !== undefined || self.awsCredentialsRef !== undefined,
+    message: "{pullSecretRef} is required when {isPublic} is false",
+    fields: ["pullSecretRef", "isPublic", "awsCredentialsRef"],
+  }),
+  rule({
+    cel: "!(has(self.pullSecretRef) && has(self.awsCredentialsRef))",
+    check: (self) => self.pullSecretRef === undefined || self.awsCredentialsRef === undefined,
+    message: "{awsCredentialsRef} and {pullSecretRef} exclude each other",
+    fields: ["awsCredentialsRef", "pullSecretRef"],
+  }),
+]);
+
+/** The reference that a container runs: the url, or the pinned manifest of it. */
+export function imageReference({ url, digest }: { url: string; digest?: string }): string {
+  return digest === undefined ? url : `${url.replace(/@sha256:[a-f0-9]{64}$/, "")}@${digest}`;
+}
 
 const tagPattern = matching(
   /^[^\p{Cc}\\[\]{}!]+$/u,
@@ -173,27 +194,27 @@ export const networkAccess = z
   })
   .describe("Who may reach the project, by address.");
 
-export const healthcheck = withRules(
-  z
-    .strictObject({
-      enabled: z.boolean().describe("Whether the path is probed; otherwise only the port is."),
-      path: matching(
-        /^\/[^\p{Cc} ]*$/u,
-        "must be a path that begins with /",
-        256,
-        "Path that answers 2xx or 3xx when an instance can serve.",
-      ).optional(),
-    })
-    .describe("How the platform tells that an instance can serve."),
-  [
-    rule({
-      cel: "!self.enabled || has(self.path)",
-      check: (self) => !self.enabled || self.path !== undefined,
-      message: "{path} is required when {enabled} is true",
-      fields: ["path", "enabled"],
-    }),
-  ],
-);
+/** A health check without its rule. */
+export const healthcheckFields = z
+  .strictObject({
+    enabled: z.boolean().describe("Whether the path is probed; otherwise only the port is."),
+    path: matching(
+      /^\/[^\p{Cc} ]*$/u,
+      "must be a path that begins with /",
+      256,
+      "Path that answers 2xx or 3xx when an instance can serve.",
+    ).optional(),
+  })
+  .describe("How the platform tells that an instance can serve.");
+
+export const healthcheck = withRules(healthcheckFields, [
+  rule({
+    cel: "!self.enabled || has(self.path)",
+    check: (self) => !self.enabled || self.path !== undefined,
+    message: "{path} is required when {enabled} is true",
+    fields: ["path", "enabled"],
+  }),
+]);
 
 export const autoscaling = z
   .strictObject({

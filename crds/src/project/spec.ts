@@ -10,6 +10,7 @@ import {
   projectName,
   subdomain,
   text,
+  timestamp,
 } from "../fields.ts";
 import { mapOf, setOf, withRules } from "../rule.ts";
 import {
@@ -43,6 +44,9 @@ export const projectSpecFields = z
         "Stops the project without deleting it: no instance runs, a job's schedule rests, data is kept.",
       )
       .optional(),
+    restartedAt: timestamp(
+      "Set to a new moment to deploy the same settings anew, for example when a tag leads to a new image.",
+    ).optional(),
     exposure: exposure.optional(),
     subdomain: subdomain.optional(),
     customDomains: setOf(z.array(hostname("A domain of the user's own that leads to the project.")).max(20))

@@ -1,7 +1,17 @@
 import { z } from "zod";
 import { conditions } from "../conditions.ts";
-import { hostname, imageStatus, observedGeneration, text, timestamp } from "../fields.ts";
+import {
+  hostname,
+  imageStatus,
+  integer,
+  observedGeneration,
+  paymentMode,
+  planId,
+  text,
+  timestamp,
+} from "../fields.ts";
 import { mapOf } from "../rule.ts";
+import { healthcheckFields, imageFields, secretRef } from "./parts.ts";
 
 /** The `status` of a project as the specification names it. */
 export const projectPhases = [
@@ -21,7 +31,8 @@ const count = (about: string) => z.int().min(0).meta({ description: about, forma
 const dnsRecord = z
   .strictObject({
     type: z.enum(["TXT", "CNAME", "A", "AAAA"]).describe("Type of the record."),
-    name: text(1, 253, "Full name of the record."),
+    // A hostname of full length and the challenge's label before it.
+    name: text(1, 280, "Full name of the record."),
     value: text(1, 512, "Value of the record."),
   })
   .describe("A record to create at the DNS provider.");
@@ -39,12 +50,59 @@ const customDomain = z
       .enum(["pending", "active", "failed"])
       .describe("Whether traffic for the domain reaches the project."),
     sslStatus: z
-      .enum(["pending_validation", "pending_issuance", "active", "failed"])
-      .describe("Where the domain's certificate stands."),
+      .enum(["pending_validation", "pending_issuance", "active", "failed", "disabled"])
+      .describe("Where the domain's certificate stands; disabled: this platform issues none."),
     dnsRecords: dnsRecords.optional(),
     message: text(0, 512, "What is missing.").optional(),
   })
   .describe("Where a custom domain stands.");
+
+/** What a deployment was made from: a rollback goes back to all of it. */
+export const deploymentSettings = z
+  .strictObject({
+    image: imageFields.optional(),
+    port: integer(1, 65535, "Port of the application.").optional(),
+    plan: planId,
+    paymentMode: paymentMode.optional(),
+    envsFrom: z
+      .array(secretRef)
+      .max(50)
+      .meta({ "x-kubernetes-list-type": "atomic" })
+      .describe("Secrets with the environment; they are kept for as long as the deployment is listed.")
+      .optional(),
+    healthcheck: healthcheckFields.optional(),
+  })
+  .describe("What the pods were made from.");
+export type DeploymentSettings = z.output<typeof deploymentSettings>;
+
+const deployment = z
+  .strictObject({
+    id: text(1, 64, "Id of the deployment record."),
+    status: z
+      .enum(["in_progress", "succeeded", "failed", "superseded"])
+      .describe("How it went; superseded: a newer one began before it ended."),
+    startedAt: timestamp("When it began."),
+    finishedAt: timestamp("When it ended.").optional(),
+    generation: z
+      .int()
+      .min(0)
+      .meta({ description: "Generation that was deployed.", format: "int64" })
+      .optional(),
+    settingsHash: text(1, 128, "Hash of all that the pods were made from."),
+    updatedImage: z.boolean().describe("Whether the image is another than the deployment's before."),
+    image: imageStatus,
+    message: text(0, 1024, "Why it failed.").optional(),
+    recorded: z
+      .enum(["started", "finished"])
+      .describe("What the ledger has of it; absent while it has nothing.")
+      .optional(),
+    settings: deploymentSettings,
+  })
+  .describe("One deployment.");
+export type Deployment = z.output<typeof deployment>;
+
+/** Deployments that a status lists, and that can be rolled back to. */
+export const DEPLOYMENTS_KEPT = 10;
 
 /** What the operator tells about a Project. Only the project controller writes it. */
 export const projectStatus = z
@@ -81,10 +139,13 @@ export const projectStatus = z
       })
       .describe("A plan change that runs, or the last one that failed; absent otherwise.")
       .optional(),
+    deployments: mapOf(z.array(deployment).max(DEPLOYMENTS_KEPT), "id")
+      .describe("The newest deployments, newest first; each can be rolled back to.")
+      .optional(),
     lastDeployment: z
       .strictObject({
         id: text(1, 64, "Id of the deployment record."),
-        status: z.enum(["in_progress", "succeeded", "failed"]).describe("How it went."),
+        status: z.enum(["in_progress", "succeeded", "failed", "superseded"]).describe("How it went."),
         startedAt: timestamp("When it began."),
         finishedAt: timestamp("When it ended.").optional(),
         image: imageStatus.optional(),

@@ -48,7 +48,7 @@ const own: Partial<Record<TypedField, { name: string; schema: z.ZodType }>> = {
   image: {
     name: "image",
     schema: objectOf("image")
-      .omit({ pull_secret_ref: true })
+      .omit({ pull_secret_ref: true, digest: true, aws_credentials_ref: true })
       .extend({ authentication: imageAuthentication.optional() }),
   },
   build: { name: "build", schema: withNullableCommands(objectOf("build")) },

@@ -7,6 +7,7 @@ export {
   parseCreateProject,
 } from "./createProject.ts";
 export { type EnvironmentVariable, environment, environmentVariable } from "./environment.ts";
+export * from "./settings.ts";
 export {
   camelCase,
   type Snake,
