@@ -1,16 +1,26 @@
-import { organizationNamespace, PROJECT_ID, type Project } from "@slipway/crds";
-import { byNamespace, dropManagedFields, type KubeClient, Reflector, Store } from "@slipway/kube";
+import { organizationNamespace, organizationOfNamespace, PROJECT_ID, type Project } from "@slipway/crds";
+import {
+  byNamespace,
+  compareResourceVersions,
+  dropManagedFields,
+  type KubeClient,
+  Reflector,
+  Store,
+} from "@slipway/kube";
 import type { Logger } from "pino";
 import { failures } from "../errors/catalog.ts";
 import { ApiProject } from "./api-project.ts";
 import { projectResource } from "./kinds.ts";
 import { specUpdatedAt } from "./updated-at.ts";
+import { noNotes, type WriteNotes } from "./write-notes.ts";
 
 export interface ProjectStoreOptions {
   client: KubeClient;
   logger: Logger;
   /** Zone of default domains. */
   zone: string;
+  /** Where writes are told to the other replicas; nowhere unless given. */
+  writes?: WriteNotes;
 }
 
 /** What the routes ask of the projects. */
@@ -23,10 +33,20 @@ export interface Projects {
   find(organizationId: string, id: string): ApiProject | undefined | Promise<ApiProject | undefined>;
   /** Every project of an organization, in no order. */
   list(organizationId: string): ApiProject[];
-  /** Takes in what a write returned, so that the next read shows it. */
-  observe(project: Project): ApiProject;
-  /** Resolves true once the object with this uid is gone, false after `timeoutMs`. */
+  /**
+   * Takes in what a write returned, so that the next read shows it, on this replica and on every other. Whoever
+   * writes a Project awaits this before it answers, with the last object that the cluster returned.
+   */
+  observe(project: Project): Promise<ApiProject>;
+  /**
+   * Resolves true once the object with this uid is gone, false after `timeoutMs`. From then on it is gone for readers
+   * on the other replicas too.
+   */
   waitUntilGone(project: Project, timeoutMs: number): Promise<boolean>;
+  /** Whether the memory is as new as a write that returned this resourceVersion. */
+  hasSeen(resourceVersion: string): boolean;
+  /** Resolves true once it is, false after `timeoutMs`. */
+  waitUntilSeen(resourceVersion: string, timeoutMs: number): Promise<boolean>;
 }
 
 /**
@@ -35,6 +55,7 @@ export interface Projects {
 export class ProjectStore implements Projects {
   readonly #client: KubeClient;
   readonly #zone: string;
+  readonly #writes: WriteNotes;
   readonly #store: Store<Project>;
   readonly #reflector: Reflector<Project>;
   readonly #updatedAt = new WeakMap<Project, string>();
@@ -42,9 +63,10 @@ export class ProjectStore implements Projects {
   #running: Promise<void> | undefined;
   readonly #stop = new AbortController();
 
-  constructor({ client, logger, zone }: ProjectStoreOptions) {
+  constructor({ client, logger, zone, writes = noNotes }: ProjectStoreOptions) {
     this.#client = client;
     this.#zone = zone;
+    this.#writes = writes;
     this.#store = new Store<Project>({
       indexers: { namespace: byNamespace },
       transform: (project) => {
@@ -98,13 +120,40 @@ export class ProjectStore implements Projects {
       .map((project) => this.#view(project));
   }
 
-  observe(project: Project): ApiProject {
+  async observe(project: Project): Promise<ApiProject> {
+    const view = this.#takeIn(project);
+    await this.#note(project, project.metadata.resourceVersion);
+    return view;
+  }
+
+  async waitUntilGone(project: Project, timeoutMs: number): Promise<boolean> {
+    const gone = await this.#waitUntilGone(project, timeoutMs);
+    // By now the store has taken in the event that told of it, and so is at that event's version or later.
+    await this.#note(project, this.#store.resourceVersion);
+    return gone;
+  }
+
+  hasSeen(resourceVersion: string): boolean {
+    const seen = this.#store.resourceVersion;
+    return seen !== undefined && compareResourceVersions(seen, resourceVersion) >= 0;
+  }
+
+  waitUntilSeen(resourceVersion: string, timeoutMs: number): Promise<boolean> {
+    return this.#store.waitForResourceVersion(resourceVersion, { timeoutMs });
+  }
+
+  #takeIn(project: Project): ApiProject {
     this.#store.observe(project);
     const kept = this.#store.get(project.metadata.namespace, project.metadata.name);
     return this.#view(kept ?? project);
   }
 
-  waitUntilGone(project: Project, timeoutMs: number): Promise<boolean> {
+  async #note({ metadata }: Project, resourceVersion: string | undefined): Promise<void> {
+    const organizationId = organizationOfNamespace(metadata.namespace ?? "");
+    if (organizationId && resourceVersion) await this.#writes.note(organizationId, resourceVersion);
+  }
+
+  #waitUntilGone(project: Project, timeoutMs: number): Promise<boolean> {
     const { namespace, name, uid } = project.metadata;
     const isGone = () => this.#store.get(namespace, name)?.metadata.uid !== uid;
     return new Promise((resolve) => {
@@ -126,7 +175,7 @@ export class ProjectStore implements Projects {
   async #findLive(namespace: string, id: string): Promise<ApiProject | undefined> {
     try {
       const found = await this.#client.getOrUndefined<Project>(projectResource, { namespace, name: id });
-      return found && this.observe(found);
+      return found && this.#takeIn(found);
     } catch (error) {
       throw failures.clusterUnavailable(error);
     }
