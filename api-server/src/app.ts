@@ -3,6 +3,7 @@ import { type FastifyInstance, fastify, LogController } from "fastify";
 import { failures } from "./errors/catalog.ts";
 import { installErrorHandling, renderFailure, toFailure } from "./errors/handler.ts";
 import { installJsonBody } from "./http/json-body.ts";
+import { installOtherMethods } from "./http/methods.ts";
 import { registerRoute } from "./http/register.ts";
 import { installRequestLog } from "./plugins/request-log.ts";
 import { routes } from "./routes/index.ts";
@@ -50,6 +51,7 @@ export function buildApp(services: Services): FastifyInstance {
   installErrorHandling(app);
   installRequestLog(app, services);
   for (const route of routes) registerRoute(app, route, services);
+  installOtherMethods(app, routes);
   return app;
 }
 

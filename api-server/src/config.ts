@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type OidcIssuer, oidcIssuers } from "./auth/oidc-config.ts";
 
 const port = z.coerce.number().int().min(0).max(65_535);
 
@@ -6,6 +7,7 @@ const environment = z.object({
   SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   SLIPWAY_CATALOG_FILE: z.string().min(1),
   SLIPWAY_TOKEN_KEY_FILE: z.string().min(1),
+  SLIPWAY_OIDC_ISSUERS: oidcIssuers.default([]),
   SLIPWAY_DOMAIN_ZONE: z
     .string()
     .max(190)
@@ -34,6 +36,8 @@ export interface Config {
   ledgerUrl: string;
   catalogFile: string;
   tokenKeyFile: string;
+  /** Issuers whose tokens are user tokens too, beside the own ones. */
+  oidcIssuers: OidcIssuer[];
   domainZone: string;
   rateLimitScale: number;
   /** Addresses and CIDRs whose X-Forwarded-For is believed. */
@@ -70,6 +74,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     ledgerUrl: e.SLIPWAY_LEDGER_URL,
     catalogFile: e.SLIPWAY_CATALOG_FILE,
     tokenKeyFile: e.SLIPWAY_TOKEN_KEY_FILE,
+    oidcIssuers: e.SLIPWAY_OIDC_ISSUERS,
     domainZone: e.SLIPWAY_DOMAIN_ZONE,
     rateLimitScale: e.SLIPWAY_RATE_LIMIT_SCALE,
     trustedProxies: e.SLIPWAY_TRUSTED_PROXIES,

@@ -4,6 +4,7 @@ import { connectLedger } from "@slipway/ledger";
 import { buildApp } from "./app.ts";
 import { LedgerAuditLog } from "./audit-log.ts";
 import { Authenticator, ledgerCredentials } from "./auth/authenticator.ts";
+import { anyVerifier, oidcVerifier } from "./auth/oidc.ts";
 import { readTokenKey } from "./auth/token-key.ts";
 import { ownTokenVerifier } from "./auth/user-token.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
@@ -30,10 +31,14 @@ async function main(config: Config): Promise<void> {
   const audit = new LedgerAuditLog(ledger, logger, () => metrics.auditLineLost());
   metrics.watchProjects(() => projects.size);
 
+  const oidc = oidcVerifier(config.oidcIssuers, {
+    onFailure: (issuer, error) => logger.warn({ issuer, err: error }, "keys of an issuer cannot be fetched"),
+  });
+
   const app = buildApp({
     logger,
     metrics,
-    authenticator: new Authenticator(ledgerCredentials(ledger), ownTokenVerifier(tokenKey)),
+    authenticator: new Authenticator(ledgerCredentials(ledger), anyVerifier(ownTokenVerifier(tokenKey), oidc)),
     rateLimiter: new MemoryRateLimiter(),
     rateLimitScale: config.rateLimitScale,
     audit,

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { type ApiKeyRecord, findApiKey, findMember, type Ledger, type Member } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
@@ -22,16 +23,18 @@ export const ledgerCredentials = (ledger: Ledger): CredentialSource => ({
 const KEY_START = `${API_KEY_PREFIX}_`;
 const BEARER = /^bearer +(\S+) *$/i;
 /** Longer headers are no credential of ours, and are not worth remembering. */
-const LONGEST_CREDENTIAL = 4_096;
+const LONGEST_CREDENTIAL = 8_192;
 const ORGANIZATION_ID = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
 const MOST_TOKENS = 10_000;
+/** How long a verified signature is believed: a key that its issuer has withdrawn is one no longer. */
+const VERIFIED_MS = 5 * 60_000;
 
 /** Finds out who sent a request. Answers from memory; asks the ledger every few seconds per credential. */
 export class Authenticator {
   readonly #source: CredentialSource;
   readonly #verifier: UserTokenVerifier;
   readonly #cache: PrincipalCache;
-  readonly #tokens = new Map<string, VerifiedToken>();
+  readonly #tokens = new Map<string, VerifiedToken & { believedUntil: number }>();
 
   constructor(source: CredentialSource, verifier: UserTokenVerifier, cache = new PrincipalCache()) {
     this.#source = source;
@@ -64,23 +67,33 @@ export class Authenticator {
   }
 
   #byToken(token: string, organizationId: string | undefined): Principal | Promise<Principal> {
-    const known = organizationId && this.#cache.peek(`${organizationId} ${token}`);
+    // Remembered by their digest: tokens of issuers are long.
+    const digest = hash("sha256", token, "base64url");
+    const known = organizationId && this.#cache.peek(`${organizationId} ${digest}`);
     if (known) return admitUser(known.principal);
-    return this.#verifyToken(token, organizationId);
+    return this.#verifyToken(token, digest, organizationId);
   }
 
-  async #verifyToken(token: string, organizationId: string | undefined): Promise<Principal> {
-    const verified = this.#tokens.get(token) ?? (await this.#verifier.verify(token));
+  async #verifyToken(token: string, digest: string, organizationId: string | undefined): Promise<Principal> {
+    const verified = await this.#verified(token, digest);
     if (!verified || verified.expiresAt <= Date.now()) {
-      this.#tokens.delete(token);
+      this.#tokens.delete(digest);
       throw failures.credentialInvalid();
     }
-    if (this.#tokens.size >= MOST_TOKENS) this.#tokens.clear();
-    this.#tokens.set(token, verified);
     if (organizationId === undefined || organizationId === "") throw failures.organizationRequired();
     if (!ORGANIZATION_ID.test(organizationId)) throw failures.organizationForbidden();
     const load = () => askLedger(() => this.#loadMember(verified, organizationId));
-    return admitUser(await this.#cache.get(`${organizationId} ${token}`, load));
+    return admitUser(await this.#cache.get(`${organizationId} ${digest}`, load));
+  }
+
+  async #verified(token: string, digest: string): Promise<VerifiedToken | undefined> {
+    const known = this.#tokens.get(digest);
+    if (known && known.believedUntil > performance.now()) return known;
+    const verified = await this.#verifier.verify(token);
+    if (!verified) return undefined;
+    if (this.#tokens.size >= MOST_TOKENS) this.#tokens.clear();
+    this.#tokens.set(digest, { ...verified, believedUntil: performance.now() + VERIFIED_MS });
+    return verified;
   }
 
   async #loadApiKey(key: string): Promise<Principal | undefined> {

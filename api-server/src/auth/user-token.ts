@@ -12,9 +12,12 @@ export interface VerifiedToken {
   expiresAt: number;
 }
 
-/** Verifies bearer tokens of users. Own tokens now; other issuers come as further implementations. */
+/** Verifies bearer tokens of users. */
 export interface UserTokenVerifier {
-  /** @returns undefined for a token that is not valid */
+  /**
+   * @returns undefined for a token that is not valid
+   * @throws Failure 503 when that cannot be told now
+   */
   verify(token: string): Promise<VerifiedToken | undefined>;
 }
 

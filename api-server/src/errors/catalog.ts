@@ -37,6 +37,8 @@ export const failures = {
   // 404, 405
   routeNotFound: () => new Failure(404, "ROUTE_NOT_FOUND", "there is no such route"),
   projectNotFound: () => new Failure(404, "PROJECT_NOT_FOUND", "project not found"),
+  methodNotAllowed: (allow: string) =>
+    new Failure(405, "METHOD_NOT_ALLOWED", `this path has only the methods ${allow}`, { headers: { allow } }),
 
   // 400, 413, 415, 431
   validation: (errors: readonly FieldError[]) => {
@@ -129,6 +131,10 @@ export const failures = {
     new Failure(503, "CLUSTER_UNAVAILABLE", "the cluster does not answer, try again", {
       headers: { "retry-after": "5" },
       cause,
+    }),
+  issuerUnavailable: () =>
+    new Failure(503, "ISSUER_UNAVAILABLE", "the token's issuer does not answer, try again", {
+      headers: { "retry-after": "5" },
     }),
   ledgerUnavailable: (cause?: unknown) =>
     new Failure(503, "LEDGER_UNAVAILABLE", "the ledger does not answer, try again", {
