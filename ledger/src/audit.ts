@@ -1,7 +1,7 @@
 import type { Ledger } from "./connect.ts";
 
-/** Who did what, from where, with which outcome. Carries no body and no secret. */
-export interface AuditEntry {
+/** Who does what, and from where. Carries no body and no secret. */
+export interface AuditIntent {
   organizationId: string | null;
   /** `api-key:<id>`, `user:<id>` or `admin`. */
   actor: string;
@@ -9,23 +9,68 @@ export interface AuditEntry {
   operation: string;
   projectId: string | null;
   sourceIp: string | null;
+}
+
+export interface AuditOutcome {
   /** HTTP status of the answer; 200 for an admin command that succeeded. */
   status: number;
   /** The failure's stable code, when it failed. */
   code: string | null;
 }
 
+/** An intent with its outcome: a line that is written once it is over. */
+export interface AuditEntry extends AuditIntent, AuditOutcome {}
+
+/** Writes a line about what is over: a refusal that was decided before anything could change. */
 export async function insertAuditEntry(ledger: Ledger, entry: AuditEntry): Promise<void> {
   await ledger
     .insertInto("audit_log")
-    .values({
-      organization_id: entry.organizationId,
-      actor: entry.actor,
-      operation: entry.operation,
-      project_id: entry.projectId,
-      source_ip: entry.sourceIp,
-      status: entry.status,
-      code: entry.code,
-    })
+    .values({ ...columns(entry), status: entry.status, code: entry.code, finished_at: new Date() })
     .execute();
 }
+
+/**
+ * Writes that something is about to be done. The row without an outcome is what a crash leaves: then nobody knows
+ * whether it was done.
+ * @returns the row's id, for {@link finishAudit}
+ */
+export async function beginAudit(ledger: Ledger, intent: AuditIntent): Promise<string> {
+  const { id } = await ledger
+    .insertInto("audit_log")
+    .values({ ...columns(intent), status: null, code: null, finished_at: null })
+    .returning("id")
+    .executeTakeFirstOrThrow();
+  return id;
+}
+
+/** Adds the outcome to a row that has none, and the project that the write turned out to be about. Idempotent. */
+export async function finishAudit(
+  ledger: Ledger,
+  id: string,
+  { status, code, projectId }: AuditOutcome & { projectId: string | null },
+): Promise<void> {
+  await ledger
+    .updateTable("audit_log")
+    .set((update) => ({
+      status,
+      code,
+      project_id: update.fn.coalesce(update.val(projectId), "project_id"),
+      finished_at: new Date(),
+    }))
+    .where("id", "=", id)
+    .where("status", "is", null)
+    .execute();
+}
+
+/** Names the project of a begun row before it is written, so that a crash leaves its name, too. */
+export async function nameAuditProject(ledger: Ledger, id: string, projectId: string): Promise<void> {
+  await ledger.updateTable("audit_log").set({ project_id: projectId }).where("id", "=", id).execute();
+}
+
+const columns = (intent: AuditIntent) => ({
+  organization_id: intent.organizationId,
+  actor: intent.actor,
+  operation: intent.operation,
+  project_id: intent.projectId,
+  source_ip: intent.sourceIp,
+});

@@ -2,11 +2,14 @@ import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
+  beginAudit,
   completeIdempotencyKey,
   connectLedger,
+  type Deployment,
   findApiKey,
   findMember,
   findOrganization,
+  finishAudit,
   hasTombstone,
   insertApiKey,
   insertAuditEntry,
@@ -14,8 +17,11 @@ import {
   insertOrganization,
   insertTombstone,
   type Ledger,
+  listDeployments,
   listOrganizations,
   migrateToLatest,
+  nameAuditProject,
+  recordDeployment,
   releaseIdempotencyKey,
   reserveIdempotencyKey,
   revokeApiKey,
@@ -27,7 +33,7 @@ let postgres: TestPostgres;
 let ledger: Ledger;
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest();
-const tables = ["organizations", "users", "audit_log", "project_tombstones"];
+const tables = ["organizations", "users", "audit_log", "project_tombstones", "deployments"];
 
 beforeAll(async () => {
   postgres = await startPostgres();
@@ -43,7 +49,11 @@ describe("migrations", () => {
   it("are applied once when several processes start at once", async () => {
     const others = [1, 2, 3].map(() => connectLedger({ url: postgres.url, applicationName: "test" }));
     const applied = await Promise.all(others.map(migrateToLatest));
-    expect(applied.flat().sort()).toEqual(["0001-organizations-and-credentials", "0002-writes"]);
+    expect(applied.flat().sort()).toEqual([
+      "0001-organizations-and-credentials",
+      "0002-writes",
+      "0003-deployments-and-slots",
+    ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));
   });
@@ -138,6 +148,61 @@ describe("queries", () => {
     });
     const lines = await ledger.selectFrom("audit_log").select(["actor", "status"]).execute();
     expect(lines).toEqual([{ actor: "api-key:k1", status: 200 }]);
+  });
+
+  it("keep an audit row from before the write, and its first outcome", async () => {
+    const intent = {
+      organizationId: "acme",
+      actor: "api-key:k1",
+      operation: "createProject",
+      projectId: null,
+      sourceIp: "127.0.0.1",
+    };
+    const [crashed, done] = [await beginAudit(ledger, intent), await beginAudit(ledger, intent)];
+    await nameAuditProject(ledger, crashed, "p1");
+    await finishAudit(ledger, done, { status: 201, code: null, projectId: "p2" });
+    await finishAudit(ledger, done, { status: 500, code: "INTERNAL_ERROR", projectId: null });
+    const lines = await ledger
+      .selectFrom("audit_log")
+      .select(["project_id", "status", "code", "finished_at"])
+      .orderBy("id")
+      .execute();
+    expect(lines).toEqual([
+      { project_id: "p1", status: null, code: null, finished_at: null },
+      { project_id: "p2", status: 201, code: null, finished_at: expect.any(Date) },
+    ]);
+  });
+
+  it("keep a deployment's final status whatever is recorded later, and list a window newest first", async () => {
+    const row = (id: string, minute: number, more: Partial<Deployment> = {}): Deployment => ({
+      id,
+      organization_id: "acme",
+      project_id: "p1",
+      created_at: new Date(Date.UTC(2026, 0, 1, 0, minute)),
+      finished_at: null,
+      status: "in_progress",
+      updated_image: true,
+      image: "registry.example/app:1",
+      digest: null,
+      settings_hash: "h1",
+      message: null,
+      ...more,
+    });
+    const finished = { status: "succeeded", finished_at: new Date(), digest: "sha256:ab" } as const;
+    for (const each of [row("d1", 1), row("d1", 1, finished), row("d1", 1), row("d2", 2), row("d3", 3)]) {
+      await recordDeployment(ledger, each);
+    }
+    await recordDeployment(ledger, row("d1", 1, { status: "failed" }));
+    await recordDeployment(ledger, row("d1", 1, { organization_id: "other" }));
+    const list = (from: number, to: number) =>
+      listDeployments(ledger, {
+        organizationId: "acme",
+        projectId: "p1",
+        from: new Date(Date.UTC(2026, 0, 1, 0, from)),
+        to: new Date(Date.UTC(2026, 0, 1, 0, to)),
+      });
+    expect((await list(1, 3)).map(({ id }) => id)).toEqual(["d2", "d1"]);
+    expect((await list(1, 2))[0]).toMatchObject({ status: "succeeded", digest: "sha256:ab" });
   });
 
   it("answer again by themselves after the database crashed and came back", async () => {

@@ -55,8 +55,10 @@ interface AuditLogTable {
   operation: string;
   project_id: string | null;
   source_ip: string | null;
-  status: number;
+  /** Null while the outcome is unknown: the write runs, or its process ended in the middle of it. */
+  status: number | null;
   code: string | null;
+  finished_at: Date | null;
 }
 
 interface IdempotencyTable {
@@ -75,6 +77,42 @@ interface ProjectTombstoneTable {
   deleted_at: CreatedAt;
 }
 
+/** `in_progress` is the only one that another may follow. */
+export type DeploymentStatus = "in_progress" | "succeeded" | "failed" | "superseded";
+
+interface DeploymentTable {
+  /** Unique in the project. */
+  id: string;
+  organization_id: string;
+  project_id: string;
+  created_at: Date;
+  finished_at: Date | null;
+  status: DeploymentStatus;
+  /** Whether the image was another than the deployment's before. */
+  updated_image: boolean;
+  image: string;
+  /** `sha256:...`, once it was resolved. */
+  digest: string | null;
+  settings_hash: string;
+  message: string | null;
+}
+
+interface ProjectSlotTable {
+  organization_id: string;
+  project_id: string;
+  plan: string;
+  /** Set of slots that the plan's limit counts in; null on a plan without a limit. */
+  scope: string | null;
+  slots: number;
+  /** When the slot was last asked for. */
+  taken_at: ColumnType<Date, Date | undefined, Date>;
+}
+
+interface PlanCapacityTable {
+  plan: string;
+  max_projects: number;
+}
+
 /** The tables, as kysely sees them. Migrations are the truth; this follows them. */
 export interface LedgerSchema {
   organizations: OrganizationTable;
@@ -85,7 +123,12 @@ export interface LedgerSchema {
   audit_log: AuditLogTable;
   idempotency_records: IdempotencyTable;
   project_tombstones: ProjectTombstoneTable;
+  deployments: DeploymentTable;
+  project_slots: ProjectSlotTable;
+  plan_capacities: PlanCapacityTable;
 }
 
 export type Organization = Selectable<OrganizationTable>;
 export type IdempotencyRecord = Selectable<IdempotencyTable>;
+export type Deployment = Selectable<DeploymentTable>;
+export type ProjectSlot = Selectable<ProjectSlotTable>;
