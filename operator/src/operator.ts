@@ -11,6 +11,7 @@ import { addProjectController } from "./project/controller.ts";
 import { createIngressProbe, type IngressProbe } from "./project/http/ingressProbe.ts";
 import { RouteCheck } from "./project/http/routeCheck.ts";
 import { createProjectStores } from "./project/stores.ts";
+import { ecrLogin, type RegistryLogin } from "./registry/ecr.ts";
 import { type Logger, Manager, type ManagerOptions } from "./runtime/index.ts";
 
 export interface OperatorOptions {
@@ -24,6 +25,8 @@ export interface OperatorOptions {
   listOrganizations: () => Promise<string[]>;
   /** In place of the one that asks `config.ingress.probeUrl`. */
   ingressProbe?: IngressProbe;
+  /** In place of the one that asks AWS. */
+  registryLogin?: RegistryLogin;
   /** Settings of the manager that tests change. */
   manager?: Partial<ManagerOptions>;
 }
@@ -60,6 +63,7 @@ export function createOperator(options: OperatorOptions): Manager {
       catalog: () => catalog.current,
       platform: { domainZone: config.domainZone, ingress: config.ingress },
       routeCheck: new RouteCheck(probe, manager.clock),
+      registryLogin: options.registryLogin ?? ecrLogin(),
     },
     (listener) => catalog.onChange(listener),
   );

@@ -3,6 +3,8 @@
 import { type Catalog, fieldManagers, finalizers, labels, type Project } from "@slipway/crds";
 import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { claimHostname, releaseHostnames } from "../domainclaim/claims.ts";
+import type { RegistryLogin } from "../registry/ecr.ts";
+import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
 import {
   Applier,
@@ -37,6 +39,7 @@ export interface ProjectDependencies {
   catalog: () => Catalog;
   platform: HttpPlatform;
   routeCheck: RouteCheck;
+  registryLogin: RegistryLogin;
 }
 
 type Context = ObjectContext<Project>;
@@ -87,6 +90,7 @@ class ProjectSteps {
   async bring(project: Project, context: Context): Promise<Result | undefined> {
     const { platform, catalog } = this.#deps;
     const accepted = await this.#accept(project, context);
+    const renewInMs = await this.#logIn(project, context);
     const host = wantedHost(project, platform.domainZone);
     const held = host !== undefined && (await this.#claim(project, accepted, host, context));
     const routeChanged = await this.#apply(project, accepted, catalog(), held ? host : undefined, context);
@@ -103,7 +107,8 @@ class ProjectSteps {
     if (host !== undefined && !held) {
       throw new TerminalError(taken.reason, taken.message, { condition: "DomainReady" });
     }
-    return missing?.retryAfterMs ? { requeueAfterMs: missing.retryAfterMs } : undefined;
+    const waits = [missing?.retryAfterMs, renewInMs].filter((wait) => wait !== undefined);
+    return waits.length > 0 ? { requeueAfterMs: Math.min(...waits) } : undefined;
   }
 
   /** Takes everything of a project away; the finalizer falls last. */
@@ -152,6 +157,17 @@ class ProjectSteps {
     await adoptSecrets(project, deps, signal);
     conditions.set({ type: "Accepted", status: "True", reason: "Accepted" });
     return accepted;
+  }
+
+  /** Returns after how many milliseconds the login to the image's registry is to be renewed. */
+  #logIn(project: Project, { conditions, signal }: Context): Promise<number | undefined> {
+    const { client, clock, stores, registryLogin: login } = this.#deps;
+    return ensureRegistryLogin(
+      project,
+      conditions,
+      { client, clock, secrets: stores.secrets, login },
+      signal,
+    );
   }
 
   #claim(

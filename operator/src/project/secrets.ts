@@ -2,6 +2,7 @@
 
 import { fieldManagers, labels, type Project } from "@slipway/crds";
 import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
+import { registryAnnotations } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
 import { controllerOf, controllerReference } from "../runtime/owner.ts";
 import type { Finding } from "./summarize.ts";
@@ -22,18 +23,29 @@ export function dropSecretData(secret: KubernetesObject): KubernetesObject {
     labels: own,
     ownerReferences,
     deletionTimestamp,
+    annotations = {},
   } = secret.metadata ?? {};
+  const known = Object.entries(annotations).filter(([key]) => registryAnnotations.includes(key));
   return {
     apiVersion: secret.apiVersion,
     kind: secret.kind,
-    metadata: { name, namespace, uid, resourceVersion, labels: own, ownerReferences, deletionTimestamp },
+    metadata: {
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      labels: own,
+      ownerReferences,
+      deletionTimestamp,
+      ...(known.length > 0 ? { annotations: Object.fromEntries(known) } : {}),
+    },
   };
 }
 
 /** Names of the Secrets that a project's spec refers to, each once. */
 export function secretNames({ spec }: Project): string[] {
-  const pull = spec.image?.pullSecretRef?.name;
-  return [...new Set([...(spec.envsFrom ?? []).map(({ name }) => name), ...(pull ? [pull] : [])])];
+  const references = [...(spec.envsFrom ?? []), spec.image?.pullSecretRef, spec.image?.awsCredentialsRef];
+  return [...new Set(references.flatMap((reference) => (reference ? [reference.name] : [])))];
 }
 
 /** The first Secret that the project names and that does not exist. */

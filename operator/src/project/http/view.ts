@@ -1,6 +1,7 @@
 /** From a Project to what its children are made from. Pure. */
 
 import { type Catalog, defaultDomain, type Project } from "@slipway/crds";
+import { registrySecretName } from "../../registry/login.ts";
 import type { Accepted } from "../accept.ts";
 import type { HttpApp, HttpRoute } from "./app.ts";
 
@@ -53,7 +54,7 @@ export function toHttpApp(
     namespace: metadata.namespace ?? "",
     organizationId,
     image: spec.image?.url ?? "",
-    pullSecret: spec.image?.pullSecretRef?.name,
+    pullSecret: spec.image?.awsCredentialsRef ? registrySecretName(project) : spec.image?.pullSecretRef?.name,
     port: spec.port ?? 8080,
     envSecrets: (spec.envsFrom ?? []).map(({ name }) => name),
     replicas: spec.paused
