@@ -1,0 +1,135 @@
+import { labels } from "@slipway/crds";
+import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/kube";
+import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { dropSecretData } from "../project/secrets.ts";
+import { ConditionSet } from "../runtime/index.ts";
+import { exampleProject } from "../testing/projects.ts";
+import { type AwsCredentials, RegistryLoginError } from "./ecr.ts";
+import { ensureRegistryLogin, registrySecretName } from "./login.ts";
+
+const namespace = "slipway-org-alpha";
+const HOURS = 3_600_000;
+const project = exampleProject(
+  { namespace, name: "shop" },
+  {
+    image: {
+      url: "1.dkr.ecr.eu-west-1.amazonaws.com/shop:1",
+      isPublic: false,
+      awsCredentialsRef: { name: "aws" },
+    },
+  },
+);
+project.metadata.uid = "uid-1";
+
+let api: FakeApiserver;
+let client: KubeClient;
+let clock: FakeClock;
+let secrets: Store;
+let asked: AwsCredentials[];
+let failing: RegistryLoginError | undefined;
+
+beforeEach(async () => {
+  api = await FakeApiserver.start();
+  client = KubeClient.forUrl(api.url);
+  clock = new FakeClock();
+  secrets = new Store({ transform: dropSecretData });
+  secrets.replace([], "0");
+  asked = [];
+  failing = undefined;
+  const data = { accessKeyId: "AKIA", secretAccessKey: "s3cr3t", region: "eu-west-1", accountId: "1" };
+  await client.create(resources.secrets, secret("aws", data));
+});
+afterEach(async () => {
+  await client.close();
+  await api.stop();
+});
+
+const secret = (name: string, data: Record<string, string>): KubernetesObject =>
+  ({
+    metadata: { name, namespace, labels: { [labels.project]: "shop" } },
+    data: Object.fromEntries(
+      Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString("base64")]),
+    ),
+  }) as KubernetesObject;
+
+const ensure = (of = project) => {
+  const conditions = new ConditionSet([], { now: clock.now() });
+  const login = async (credentials: AwsCredentials) => {
+    asked.push(credentials);
+    if (failing) throw failing;
+    return {
+      host: "1.dkr.ecr.eu-west-1.amazonaws.com",
+      username: "AWS",
+      password: `token-${asked.length}`,
+      expiresAt: new Date(clock.now().getTime() + 12 * HOURS),
+    };
+  };
+  const done = ensureRegistryLogin(
+    of,
+    conditions,
+    { client, clock, secrets, login },
+    new AbortController().signal,
+  );
+  return done.then((renewInMs) => ({ renewInMs, condition: conditions.get("RegistryReady")?.reason }));
+};
+const pullPassword = async () => {
+  const ref = { namespace, name: registrySecretName(project) };
+  const live = await client.get<KubernetesObject & { data: Record<string, string> }>(resources.secrets, ref);
+  const config = Buffer.from(live.data[".dockerconfigjson"] ?? "", "base64").toString();
+  return JSON.parse(config).auths["1.dkr.ecr.eu-west-1.amazonaws.com"].password as string;
+};
+
+describe("ensureRegistryLogin", () => {
+  it("does nothing for a project without AWS credentials", async () => {
+    const other = exampleProject({ namespace, name: "other" });
+    await expect(ensure(other)).resolves.toEqual({ renewInMs: undefined, condition: undefined });
+    expect(asked).toEqual([]);
+  });
+
+  it("logs in once, and again after two thirds of the token's life", async () => {
+    await expect(ensure()).resolves.toEqual({ renewInMs: 8 * HOURS, condition: "RegistryLoggedIn" });
+    await expect(ensure()).resolves.toMatchObject({ renewInMs: 8 * HOURS });
+    expect(asked).toEqual([
+      { accessKeyId: "AKIA", secretAccessKey: "s3cr3t", region: "eu-west-1", accountId: "1" },
+    ]);
+    expect(await pullPassword()).toBe("token-1");
+    await clock.advance(8 * HOURS + 1);
+    await ensure();
+    expect(await pullPassword()).toBe("token-2");
+  });
+
+  it("goes on with the token it has while AWS is away, and says so once it has expired", async () => {
+    await ensure();
+    failing = new RegistryLoginError("AWS does not answer.", { refused: false, cause: undefined });
+    await clock.advance(9 * HOURS);
+    await expect(ensure()).resolves.toEqual({ renewInMs: 60_000, condition: "RegistryLoggedIn" });
+    await clock.advance(4 * HOURS);
+    await expect(ensure()).rejects.toMatchObject({
+      reason: "RegistryLoginFailed",
+      condition: "RegistryReady",
+      message: "AWS does not answer.",
+    });
+    failing = undefined;
+    await expect(ensure()).resolves.toMatchObject({ condition: "RegistryLoggedIn" });
+  });
+
+  it("logs in anew when the project names other credentials", async () => {
+    await ensure();
+    const data = { accessKeyId: "AKIB", secretAccessKey: "x", region: "eu-west-1", accountId: "1" };
+    await client.create(resources.secrets, secret("aws2", data));
+    const image = { url: "a/b", isPublic: false, awsCredentialsRef: { name: "aws2" } };
+    const changed = { ...project, spec: { ...project.spec, image } };
+    await ensure(changed);
+    expect(asked.map(({ accessKeyId }) => accessKeyId)).toEqual(["AKIA", "AKIB"]);
+  });
+
+  it("names the keys that a Secret lacks", async () => {
+    await client.create(resources.secrets, secret("half", { region: "eu-west-1" }));
+    const image = { url: "a/b", isPublic: false, awsCredentialsRef: { name: "half" } };
+    await expect(ensure({ ...project, spec: { ...project.spec, image } })).rejects.toMatchObject({
+      message: "The Secret half lacks: accessKeyId, secretAccessKey, accountId.",
+    });
+    expect(asked).toEqual([]);
+  });
+});
