@@ -10,7 +10,8 @@ export interface PolicyRule {
 export const clusterRules: PolicyRule[] = [
   // Whether an organization's namespace is there and guarded.
   { apiGroups: [""], resources: ["namespaces"], verbs: ["get"] },
-  { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: ["get", "create", "delete"] },
+  // Patched by `admin domain verify` alone.
+  { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: ["get", "create", "patch", "delete"] },
   { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["get", "list", "watch"] },
 ];
 

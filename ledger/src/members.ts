@@ -12,21 +12,45 @@ export interface Member {
 
 /** Adds a user, its membership and its grants, all or nothing. An existing membership takes the new role. */
 export async function insertMember(ledger: Ledger, member: Member): Promise<void> {
+  await ledger.transaction().execute((transaction) => addMember(transaction, member));
+}
+
+async function addMember(transaction: Ledger, member: Member): Promise<void> {
+  await transaction
+    .insertInto("users")
+    .values({ id: member.userId })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await transaction
+    .insertInto("memberships")
+    .values({ user_id: member.userId, organization_id: member.organizationId, role: member.role })
+    .onConflict((conflict) =>
+      conflict.columns(["user_id", "organization_id"]).doUpdateSet({ role: member.role }),
+    )
+    .execute();
+  await insertGrants(transaction, member, member.grants);
+}
+
+/** Gives a user exactly this role and these grants in the organization; adds the user and its membership when missing. */
+export async function setMember(ledger: Ledger, member: Member): Promise<void> {
   await ledger.transaction().execute(async (transaction) => {
     await transaction
-      .insertInto("users")
-      .values({ id: member.userId })
-      .onConflict((conflict) => conflict.doNothing())
+      .deleteFrom("grants")
+      .where("user_id", "=", member.userId)
+      .where("organization_id", "=", member.organizationId)
       .execute();
-    await transaction
-      .insertInto("memberships")
-      .values({ user_id: member.userId, organization_id: member.organizationId, role: member.role })
-      .onConflict((conflict) =>
-        conflict.columns(["user_id", "organization_id"]).doUpdateSet({ role: member.role }),
-      )
-      .execute();
-    await insertGrants(transaction, member, member.grants);
+    await addMember(transaction, member);
   });
+}
+
+/** Takes a user out of the organization, with its grants. False when it was not in it. */
+export async function removeMember(ledger: Ledger, userId: string, organizationId: string): Promise<boolean> {
+  const { numDeletedRows } = await ledger
+    .deleteFrom("memberships")
+    .where("user_id", "=", userId)
+    .where("organization_id", "=", organizationId)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
 }
 
 /** The user's place in the organization, or undefined when it has none. */

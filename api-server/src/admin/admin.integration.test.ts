@@ -3,15 +3,17 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { annotations, organizationNamespace } from "@slipway/crds";
+import { annotations, type DomainClaim, domainClaim, organizationNamespace } from "@slipway/crds";
 import { KubeClient, resources } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
-import { connectLedger, type Ledger, listOrganizations, migrateToLatest } from "@slipway/ledger";
+import { eventually, FakeApiserver } from "@slipway/kube/testing";
+import { connectLedger, findMember, type Ledger, listOrganizations, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Authenticator, ledgerCredentials } from "../auth/authenticator.ts";
 import { readTokenKey } from "../auth/token-key.ts";
 import { ownTokenVerifier } from "../auth/user-token.ts";
+import { domainClaimResource } from "../projects/kinds.ts";
+import { exampleSpec } from "../testing/harness.ts";
 import { fakeKubeconfig } from "../testing/kubeconfig.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slipway-admin-"));
@@ -142,7 +144,68 @@ describe("the admin command", () => {
     expect(await json("organization", "unblock", "--organization", id)).toMatchObject({ blocked: false });
   });
 
+  it("sets and removes a member that an issuer's tokens name", async () => {
+    const { organization_id: organization } = await json("organization", "create", "--name", "Issued");
+    const id = String(organization);
+    const user = ["--organization", id, "--issuer", "https://id.example.com", "--subject", "ada"];
+    const userId = "oidc:3d38e146cf9fbc8c:ada";
+    const set = await json(
+      ...["member", "set", ...user, "--role", "member"],
+      ...["--grant", "project.read on project:*", "--grant", "project.delete on project:p1"],
+    );
+    expect(set).toEqual({
+      organization_id: id,
+      user_id: userId,
+      role: "member",
+      grants: ["project.read on project:*", "project.delete on project:p1"],
+    });
+    // Exactly what was said last, not what was ever said.
+    const less = ["member", "set", "--organization", id, "--user", userId, "--role", "assistant"];
+    await json(...less, "--grant", "project.read on project:p2");
+    const found = await findMember(ledger, userId, id);
+    expect(found).toMatchObject({
+      role: "assistant",
+      grants: [{ permission: "project.read", resource: "project:p2" }],
+    });
+    expect(await json("member", "remove", ...user)).toEqual({
+      organization_id: id,
+      user_id: userId,
+      removed: true,
+    });
+    expect(await findMember(ledger, userId, id)).toBeUndefined();
+    expect((await admin("member", "remove", ...user)).stderr).toMatch(/is no member of organization/);
+  });
+
+  it("vouches for a claimed domain, and waits for the operator to take it up", async () => {
+    const kube = KubeClient.forUrl(apiserver.url);
+    const project = {
+      apiVersion: "slipway.dev/v1alpha1" as const,
+      kind: "Project" as const,
+      metadata: { name: "p1", namespace: "slipway-org-acme", uid: "u1" },
+      spec: exampleSpec,
+    };
+    const hostname = "shop.example.com";
+    await kube.create(
+      domainClaimResource,
+      domainClaim(project, { hostname, organization: "acme", kind: "custom" }),
+    );
+    const verified = json("domain", "verify", "--hostname", "Shop.Example.com.");
+    await eventually("the annotation", async () => {
+      const claim = await kube.get<DomainClaim>(domainClaimResource, { name: hostname });
+      if (claim.metadata.annotations?.[annotations.verifiedByOperator] !== "true") return false;
+      const condition = { type: "Verified", status: "True" };
+      const status = { observedGeneration: 1, conditions: [condition] } as DomainClaim["status"];
+      await kube.updateStatus(domainClaimResource, { ...claim, status } as DomainClaim);
+      return true;
+    });
+    expect(await verified).toEqual({ hostname, verified: true });
+    await kube.close();
+  });
+
   it.each([
+    [["domain", "verify", "--hostname", "nobody.example.com"], /no project claims the domain nobody/],
+    [["member", "set", "--organization", "x", "--role", "owner"], /either by --user, or by --issuer/],
+    [["member", "set", "--organization", "x", "--user", "u", "--role", "owner"], /no organization x/],
     [["api-key", "create", "--organization", "nobody"], /there is no organization nobody/],
     [["api-key", "create", "--organization", "x", "--grant", "fly on project:*"], /unknown permission fly/],
     [["user-token", "create", "--organization", "x", "--role", "king"], /Allowed choices/],

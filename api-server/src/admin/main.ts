@@ -1,6 +1,8 @@
 import type { Role } from "@slipway/ledger";
 import { revokeApiKey } from "@slipway/ledger";
 import { Command, Option } from "commander";
+import { verifyDomain } from "./commands/domain.ts";
+import { removeOrganizationMember, setOrganizationMember, type UserOptions } from "./commands/member.ts";
 import { blockOrganization, createOrganization } from "./commands/organization.ts";
 import { type AdminContext, AdminError, openAdminContext } from "./context.ts";
 import { createApiKey, createUserToken, parseGrants, requireOrganization } from "./credentials.ts";
@@ -32,6 +34,8 @@ function program(): Command {
     new Option("--grant <grant>", '"PERMISSION on RESOURCE"; may be given more than once')
       .argParser(collect)
       .default([] as string[], "none");
+  const roleOption = () =>
+    new Option("--role <role>", "its role").choices(["owner", "assistant", "member"]).makeOptionMandatory();
 
   const organization = root.command("organization").description("organizations");
   organization
@@ -90,9 +94,7 @@ function program(): Command {
     .command("create")
     .description("make a user and its token; the token is shown once")
     .addOption(organizationOption())
-    .addOption(
-      new Option("--role <role>", "its role").choices(["owner", "assistant", "member"]).makeOptionMandatory(),
-    )
+    .addOption(roleOption())
     .addOption(grantOption())
     .addOption(json())
     .action((options: Common & { organization: string; role: Role; grant: string[] }) =>
@@ -101,6 +103,39 @@ function program(): Command {
         await requireOrganization(context, options.organization);
         return createUserToken(context, options.organization, options.role, grants);
       }),
+    );
+
+  const member = root.command("member").description("members of organizations");
+  const named = (name: string) =>
+    member
+      .command(name)
+      .addOption(organizationOption())
+      .option("--user <id>", "the user's id")
+      .option("--issuer <address>", "the OpenID Connect issuer of the user's tokens")
+      .option("--subject <subject>", "the user's subject in its tokens")
+      .addOption(json());
+  named("set")
+    .description("give a user exactly this role and these grants")
+    .addOption(roleOption())
+    .addOption(grantOption())
+    .action((options: Common & UserOptions & { role: Role; grant: string[] }) =>
+      run(options, (context) => setOrganizationMember(context, options)),
+    );
+  named("remove")
+    .description("take a user out of the organization, with its grants")
+    .action((options: Common & UserOptions) =>
+      run(options, (context) => removeOrganizationMember(context, options)),
+    );
+
+  root
+    .command("domain")
+    .description("custom domains")
+    .command("verify")
+    .description("vouch for a domain whose TXT record cannot be looked up")
+    .requiredOption("--hostname <hostname>", "the domain")
+    .addOption(json())
+    .action((options: Common & { hostname: string }) =>
+      run(options, (context) => verifyDomain(context, options.hostname)),
     );
   return root;
 }

@@ -1,4 +1,10 @@
-import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
+  type JSONWebKeySet,
+  type JWTVerifyGetKey,
+} from "jose";
 import type { OidcIssuer } from "./oidc-config.ts";
 
 /** The issuer's keys cannot be had now, so nothing can be said about a token of it. */

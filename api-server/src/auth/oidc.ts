@@ -66,7 +66,11 @@ export function oidcVerifier(
       } catch (error) {
         if (error instanceof IssuerUnavailable) throw failures.issuerUnavailable();
         // A key that WebCrypto does not take, or bytes that are none, is a TypeError or a DOMException.
-        if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException) {
+        if (
+          error instanceof errors.JOSEError ||
+          error instanceof TypeError ||
+          error instanceof DOMException
+        ) {
           return undefined;
         }
         throw error;

@@ -6,12 +6,14 @@ import type { Permission } from "../policy/permissions.ts";
 import type { Access, Policy } from "../policy/table.ts";
 import { rateLimitHeader, rateLimitPolicyHeader, scaledLimit } from "../rate-limit/limiter.ts";
 import type { Services } from "../services.ts";
+import { seeNewestWrite } from "./fresh-read.ts";
 
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
 
 /**
  * What stands before every handler, in the order of refusal: credential (401), rate (429), permission (403),
  * existence (404). It runs before the body is read, so nobody without a credential sends one.
+ * A caller who looks at projects sees what was last written in the organization, through whichever replica.
  * Without a promise where the answers are in memory: this is the path of every read.
  */
 export function guard(operation: Operation, policy: Policy, services: Services): Hook {
@@ -20,12 +22,17 @@ export function guard(operation: Operation, policy: Policy, services: Services):
   const limit = scaledLimit(policy.rateLimit, services.rateLimitScale);
   const policyHeader = rateLimitPolicyHeader(limit, windowSeconds);
 
+  const looksAtProjects = access.kind !== "public" && access.kind !== "create";
+
   const countCall = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
     const who = per === "ip" ? request.ip : (request.principal?.credentialId ?? request.ip);
-    const decision = services.rateLimiter.take(`${operation.operationId} ${who}`, limit, windowSeconds);
-    const apply = (known: Awaited<typeof decision>): void => {
+    const organizationId = looksAtProjects ? request.principal?.organizationId : undefined;
+    const bucket = `${operation.operationId} ${who}`;
+    const decision = services.rateLimiter.take(bucket, limit, windowSeconds, organizationId);
+    const apply = (known: Awaited<typeof decision>): void | Promise<void> => {
       reply.header("ratelimit-policy", policyHeader).header("ratelimit", rateLimitHeader(known));
       if (!known.allowed) throw failures.rateLimitExceeded(known.resetSeconds);
+      return seeNewestWrite(known.newestWrite, services);
     };
     return decision instanceof Promise ? decision.then(apply) : apply(decision);
   };

@@ -21,14 +21,22 @@ describe.each([...allowedMethods(routes)])("%s", (path, allowed) => {
     expect(others.length).toBeGreaterThan(20);
     for (const method of others) {
       const response = await call(method, url);
-      expect([method, response.statusCode, response.headers.allow]).toEqual([method, 405, allowed.join(", ")]);
+      expect([method, response.statusCode, response.headers.allow]).toEqual([
+        method,
+        405,
+        allowed.join(", "),
+      ]);
       expect(response.json()).toMatchObject({ status: "failed", code: "METHOD_NOT_ALLOWED" });
     }
   });
 
   it("answers OPTIONS with what it has", async () => {
     const response = await call("OPTIONS", url);
-    expect([response.statusCode, response.headers.allow, response.body]).toEqual([204, allowed.join(", "), ""]);
+    expect([response.statusCode, response.headers.allow, response.body]).toEqual([
+      204,
+      allowed.join(", "),
+      "",
+    ]);
   });
 });
 
