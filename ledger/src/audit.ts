@@ -62,11 +62,6 @@ export async function finishAudit(
     .execute();
 }
 
-/** Names the project of a begun row before it is written, so that a crash leaves its name, too. */
-export async function nameAuditProject(ledger: Ledger, id: string, projectId: string): Promise<void> {
-  await ledger.updateTable("audit_log").set({ project_id: projectId }).where("id", "=", id).execute();
-}
-
 const columns = (intent: AuditIntent) => ({
   organization_id: intent.organizationId,
   actor: intent.actor,

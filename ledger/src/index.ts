@@ -16,5 +16,6 @@ export type {
   ProjectSlot,
   Role,
 } from "./schema.ts";
+export * from "./slot-request.ts";
 export * from "./slots.ts";
 export * from "./tombstones.ts";

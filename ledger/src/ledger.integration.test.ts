@@ -20,7 +20,6 @@ import {
   listDeployments,
   listOrganizations,
   migrateToLatest,
-  nameAuditProject,
   recordDeployment,
   releaseIdempotencyKey,
   reserveIdempotencyKey,
@@ -158,8 +157,8 @@ describe("queries", () => {
       projectId: null,
       sourceIp: "127.0.0.1",
     };
-    const [crashed, done] = [await beginAudit(ledger, intent), await beginAudit(ledger, intent)];
-    await nameAuditProject(ledger, crashed, "p1");
+    await beginAudit(ledger, { ...intent, projectId: "p1" });
+    const done = await beginAudit(ledger, intent);
     await finishAudit(ledger, done, { status: 201, code: null, projectId: "p2" });
     await finishAudit(ledger, done, { status: 500, code: "INTERNAL_ERROR", projectId: null });
     const lines = await ledger

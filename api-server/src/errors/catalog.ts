@@ -63,7 +63,7 @@ export const failures = {
     new Failure(
       403,
       "NETWORK_ACCESS_NOT_AVAILABLE_FOR_PLAN",
-      `plan ${plan} takes only an open white list (0.0.0.0/0, ::/0) and no black list`,
+      `plan ${plan} takes only an open white list (0.0.0.0/0) and no black list`,
     ),
   customSubdomainNotAvailable: (plan: string) =>
     new Failure(403, "CUSTOM_SUBDOMAIN_NOT_AVAILABLE_FOR_PLAN", `plan ${plan} has no custom subdomain`),
@@ -82,6 +82,8 @@ export const failures = {
     new Failure(409, code, `more ${counts} are requested than are left: ${remaining} of ${limit}`, {
       extra: { limit, remaining },
     }),
+  insufficientPlanCapacity: (plan: string) =>
+    new Failure(409, "INSUFFICIENT_PLAN_CAPACITY", `the platform has no capacity left on plan ${plan}`),
   domainUnavailable: (hostname: string) =>
     new Failure(409, "DOMAIN_UNAVAILABLE", `the domain ${hostname} is not available`, {
       extra: { hostname },

@@ -1,0 +1,99 @@
+import { findPlan, type ProjectPlan, type ProjectSpec } from "@slipway/crds";
+import { releaseSlot, type SlotAnswer, slotRequest, takeSlot } from "@slipway/ledger";
+import { failures } from "../errors/catalog.ts";
+import { Failure } from "../errors/failure.ts";
+import type { Services } from "../services.ts";
+
+/*
+ * Slots: what counts against an organization's limits and a plan's capacity. Every project that is not paused holds
+ * one, and takes it before the cluster is written:
+ *
+ *   creation, resume          takeProjectSlot, then write; releaseProjectSlot when nothing was written after all
+ *   plan change, rollback,
+ *   more or fewer instances   changeProjectSlot around the write
+ *   pause, deletion           write, then releaseProjectSlot
+ *
+ * The operator takes the same slots for what kubectl writes, and sets right what a crash in between left.
+ */
+
+export interface ProjectIdentity {
+  organizationId: string;
+  projectId: string;
+}
+
+type SlotServices = Pick<Services, "ledger" | "catalog">;
+
+/**
+ * Takes the slot that a project with this spec needs, in place of the one that it holds. Asking again for the same is
+ * no error, and a paused project needs none.
+ *
+ * @throws Failure 409 with the code of the plan's limit or INSUFFICIENT_PLAN_CAPACITY: the slot held before stays;
+ * 503 when the capacity cannot be told
+ */
+export async function takeProjectSlot(
+  { ledger, catalog }: SlotServices,
+  { spec, ...identity }: ProjectIdentity & { spec: ProjectSpec },
+): Promise<void> {
+  if (spec.paused) return;
+  const plan = findPlan(catalog.current, spec.plan);
+  const request = slotRequest(identity, spec, plan);
+  const answer = await takeSlot(ledger, request).catch((error: unknown) => {
+    throw failures.planCapacityTemporarilyUnavailable(error);
+  });
+  const refusal = slotFailure(answer, spec.plan, plan);
+  if (refusal) throw refusal;
+}
+
+/**
+ * Gives a project's slot back.
+ * @throws Failure 503 when the ledger cannot be asked: the operator gives the slot back then, within minutes
+ */
+export async function releaseProjectSlot(
+  { ledger }: SlotServices,
+  { organizationId, projectId }: ProjectIdentity,
+): Promise<void> {
+  await releaseSlot(ledger, projectId, organizationId).catch((error: unknown) => {
+    throw failures.ledgerUnavailable(error);
+  });
+}
+
+/**
+ * Takes the slot of the new spec, writes, and takes the old spec's slot again when the write was refused. After a
+ * write whose outcome is unknown (5xx) the new slot stays: the operator goes by what the cluster has.
+ *
+ * @throws Failure as {@link takeProjectSlot}, and what `write` throws
+ */
+export async function changeProjectSlot<T>(
+  services: SlotServices,
+  { from, to, ...identity }: ProjectIdentity & { from: ProjectSpec; to: ProjectSpec },
+  write: () => Promise<T>,
+): Promise<T> {
+  await takeProjectSlot(services, { ...identity, spec: to });
+  try {
+    return await write();
+  } catch (error) {
+    if (error instanceof Failure && error.status < 500) {
+      const restored = from.paused
+        ? releaseProjectSlot(services, identity)
+        : takeProjectSlot(services, { ...identity, spec: from });
+      await restored.catch(() => undefined);
+    }
+    throw error;
+  }
+}
+
+/** The refusal that an answer is, with the code that the catalog gives the plan's limit. Pure. */
+export function slotFailure(
+  answer: SlotAnswer,
+  planId: string,
+  plan: ProjectPlan | undefined,
+): Failure | undefined {
+  if (answer.taken) return undefined;
+  const limit = plan?.limit;
+  if (answer.reason === "capacity" || !limit) return failures.insufficientPlanCapacity(planId);
+  const remaining = Math.max(0, answer.max - answer.used);
+  if (remaining === 0 || limit.exceededCode === undefined) {
+    return failures.planLimitReached(limit.code, limit.max, limit.counts);
+  }
+  return failures.planLimitExceeded(limit.exceededCode, limit.max, remaining, limit.counts);
+}
