@@ -24,6 +24,32 @@ describe("loadConfig", () => {
     expect(config.trustedProxies).toEqual(["10.244.0.0/24", "127.0.0.1", "::1"]);
   });
 
+  it("reads issuers of tokens", () => {
+    const issuers = [
+      { issuer: "https://id.example.com/realms/a", audience: "slipway" },
+      { issuer: "http://127.0.0.1:8080", audience: ["a", "b"], jwksUri: "https://keys.example.com/?set=1" },
+    ];
+    const config = loadConfig({ ...complete, SLIPWAY_OIDC_ISSUERS: JSON.stringify(issuers) });
+    expect(config.oidcIssuers).toEqual([{ ...issuers[0], audience: ["slipway"] }, issuers[1]]);
+    expect(loadConfig(complete).oidcIssuers).toEqual([]);
+  });
+
+  it.each([
+    ["{", /must be JSON/],
+    ["{}", /SLIPWAY_OIDC_ISSUERS/],
+    ['[{"issuer":"https://a.example.com"}]', /SLIPWAY_OIDC_ISSUERS/],
+    ['[{"issuer":"https://a.example.com","audience":""}]', /SLIPWAY_OIDC_ISSUERS/],
+    ['[{"issuer":"http://id.example.com","audience":"a"}]', /https address/],
+    ['[{"issuer":"http://127.0.0.1.example.com","audience":"a"}]', /https address/],
+    ['[{"issuer":"https://u:p@id.example.com","audience":"a"}]', /https address/],
+    ['[{"issuer":"https://id.example.com?a=b","audience":"a"}]', /query/],
+    ['[{"issuer":"https://a.example.com","audience":"a","jwksUri":"http://a.example.com"}]', /https address/],
+    ['[{"issuer":"https://a.example.com","audience":"a","extra":1}]', /SLIPWAY_OIDC_ISSUERS/],
+    [JSON.stringify(Array(2).fill({ issuer: "https://a.example.com", audience: "a" })), /issuer twice/],
+  ])("refuses the issuers %s", (text, message) => {
+    expect(() => loadConfig({ ...complete, SLIPWAY_OIDC_ISSUERS: text })).toThrow(message);
+  });
+
   it("names every variable that is missing or wrong, and no value", () => {
     const wrong = { SLIPWAY_LEDGER_URL: "mysql://u:s3cr3t@h/d", SLIPWAY_RATE_LIMIT_SCALE: "0" };
     let message = "";

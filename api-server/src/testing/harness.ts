@@ -3,12 +3,20 @@ import { readFileSync } from "node:fs";
 import { annotations, organizationNamespace, type Project, parseCatalog } from "@slipway/crds";
 import { KubeClient, resources } from "@slipway/kube";
 import { eventually, FakeApiserver } from "@slipway/kube/testing";
-import { type AuditEntry, connectLedger, type Grant, type Ledger } from "@slipway/ledger";
+import {
+  type AuditEntry,
+  connectLedger,
+  type Grant,
+  type Ledger,
+  type Member,
+  type Role,
+} from "@slipway/ledger";
 import type { FastifyInstance } from "fastify";
 import { buildApp } from "../app.ts";
 import { generateApiKey } from "../auth/api-key.ts";
 import { Authenticator, type CredentialSource } from "../auth/authenticator.ts";
-import { ownTokenVerifier, signUserToken } from "../auth/user-token.ts";
+import { anyVerifier } from "../auth/oidc.ts";
+import { ownTokenVerifier, signUserToken, type UserTokenVerifier } from "../auth/user-token.ts";
 import { createLogger } from "../logger.ts";
 import { ApiMetrics } from "../metrics.ts";
 import { parseGrant } from "../policy/permissions.ts";
@@ -34,6 +42,8 @@ export interface Harness {
   key: (organizationId: string, ...grants: string[]) => Record<string, string>;
   /** Makes an owner of the organization; returns its headers. */
   owner: (organizationId: string) => Promise<Record<string, string>>;
+  /** Gives a user a role in an organization. */
+  member: (userId: string, organizationId: string, role: Role, ...grants: string[]) => void;
   /** Makes an organization's guarded namespace. */
   namespace: (organizationId: string) => Promise<void>;
   /** Puts a project into the cluster. */
@@ -51,6 +61,8 @@ export interface HarnessOptions {
   /** Without one, every query of the ledger fails, as when it is away. */
   ledger?: Ledger;
   rateLimitScale?: number;
+  /** Verifies bearer tokens beside the own ones. */
+  verifier?: UserTokenVerifier;
   /** Who plays everybody else in the cluster; the application's own client unless given. */
   admin?: KubeClient;
 }
@@ -74,16 +86,14 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
   const projects = new ProjectStore({ client: kube, logger, zone: ZONE });
   const tokenKey = generateKeyPairSync("ed25519");
   const keys = new Map<string, { organizationId: string; sha256: Buffer; grants: Grant[] }>();
-  const owners = new Map<string, string>();
+  const members: Member[] = [];
   const source: CredentialSource = {
     findApiKey: async (id) => {
       const known = keys.get(id);
       return known && { id, ...known };
     },
     findMember: async (userId, organizationId) =>
-      owners.get(userId) === organizationId
-        ? { userId, organizationId, role: "owner", grants: [] }
-        : undefined,
+      members.find((member) => member.userId === userId && member.organizationId === organizationId),
   };
   const ledger =
     options.ledger ?? connectLedger({ url: "postgresql://nobody@127.0.0.1:1/none", applicationName: "test" });
@@ -91,7 +101,10 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
   const services: Services = {
     logger,
     metrics: new ApiMetrics({ processMetrics: false }),
-    authenticator: new Authenticator(source, ownTokenVerifier(tokenKey)),
+    authenticator: new Authenticator(
+      source,
+      anyVerifier(ownTokenVerifier(tokenKey), ...(options.verifier ? [options.verifier] : [])),
+    ),
     rateLimiter: new MemoryRateLimiter(),
     rateLimitScale: options.rateLimitScale ?? 1_000,
     audit: { record: (entry) => void audited.push(entry) },
@@ -129,11 +142,13 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
       return { "x-api-key": key };
     },
     owner: async (organizationId) => {
-      const userId = `u${owners.size}`;
-      owners.set(userId, organizationId);
+      const userId = `u${members.length}`;
+      members.push({ userId, organizationId, role: "owner", grants: [] });
       const token = await signUserToken(tokenKey, userId, 1);
       return { authorization: `Bearer ${token}`, "x-organization-id": organizationId };
     },
+    member: (userId, organizationId, role, ...grants) =>
+      void members.push({ userId, organizationId, role, grants: grants.map(parseGrant) }),
     namespace: async (organizationId) => {
       const name = organizationNamespace(organizationId);
       await admin.create(resources.namespaces, {
