@@ -7,7 +7,7 @@ import { ensureKind } from "./cluster/kind.ts";
 import { checkMachine } from "./cluster/preflight.ts";
 import { logDir } from "./lib/paths.ts";
 import { say, seconds, step } from "./lib/steps.ts";
-import { installChart } from "./stack/chart.ts";
+import { allowListOf, installChart } from "./stack/chart.ts";
 import { chooseCluster, inspectMachine } from "./stack/choice.ts";
 import { writeStackFile } from "./stack/file.ts";
 import { deliverImages } from "./stack/images.ts";
@@ -37,13 +37,14 @@ async function main(): Promise<void> {
   const start = performance.now();
   const cluster = await ensureCluster(options);
   const images = await step("images of the stack", () => deliverImages(cluster), log);
-  const install = () =>
+  const install = async () =>
     installChart(
       cluster,
       {
         images: { operator: images.operator, apiServer: images.apiServer, ledger: images.ledger },
         rateLimitScale: options.rateLimitScale,
         networks: cluster.networks,
+        allowList: await allowListOf(cluster),
         ownIngress: cluster.kind !== "context",
       },
       log,

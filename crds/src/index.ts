@@ -12,6 +12,7 @@ export * from "./jobrun.ts";
 export { type Kind, kinds, type PrinterColumn, resourceSchema } from "./kinds.ts";
 export * from "./metadata.ts";
 export * from "./names.ts";
+export { isEverybody, isOpenAccess } from "./networkAccess.ts";
 export * from "./project/index.ts";
 export {
   type Rule,

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { root } from "../lib/paths.ts";
+import { binaryFile } from "./binaries.ts";
 import { applyManifests, type Kubectl } from "./kubectl.ts";
 
 /** Names of the manifests under hack/cluster/addons. */
@@ -12,6 +13,11 @@ const deployments: Partial<Record<AddonManifest, [string, string]>> = {
   "local-path": ["local-path-storage", "local-path-provisioner"],
   traefik: ["slipway-ingress", "traefik"],
   "metrics-server": ["kube-system", "metrics-server"],
+};
+
+/** Definitions of its own kinds that come with an addon's program. */
+const definitions: Partial<Record<AddonManifest, string>> = {
+  traefik: binaryFile("traefik", "definitions.yaml"),
 };
 
 /**
@@ -26,7 +32,7 @@ export function fillIn(manifest: string, values: Record<string, string>): string
   });
 }
 
-/** Applies addons' manifests. */
+/** Applies addons' manifests, each after the definitions of its own kinds. */
 export async function applyAddons(
   kubectl: Kubectl,
   names: AddonManifest[],
@@ -35,6 +41,8 @@ export async function applyAddons(
 ): Promise<void> {
   const manifests: string[] = [];
   for (const name of names) {
+    const own = definitions[name];
+    if (own) manifests.push(await readFile(own, "utf8"));
     const text = await readFile(join(root, "hack/cluster/addons", `${name}.yaml`), "utf8");
     manifests.push(fillIn(text, values));
   }

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../lib/exec.ts";
+import { writeFileAtomic } from "../lib/files.ts";
 import { contentHash, normalizeGoMod } from "../lib/hash.ts";
 import { binaryCache, logDir, root } from "../lib/paths.ts";
 import { say, seconds } from "../lib/steps.ts";
@@ -17,6 +18,8 @@ interface Binary {
   /** Folder of own sources, where there are any. */
   sources?: string;
   ldflags?: string;
+  /** Files of its Go module that are kept beside the binary: where the module has them, by the name they get. */
+  files?: { module: string; paths: Record<string, string> };
   /** Seconds that a cold build took on 2 cores, to say how long it may take. */
   cold: number;
 }
@@ -50,7 +53,17 @@ export const binaries = {
     package: "sigs.k8s.io/metrics-server/cmd/metrics-server",
     cold: 110,
   },
-  traefik: { module: "traefik", package: "github.com/traefik/traefik/v3/cmd/traefik", cold: 295 },
+  traefik: {
+    module: "traefik",
+    package: "github.com/traefik/traefik/v3/cmd/traefik",
+    files: {
+      module: "github.com/traefik/traefik/v3",
+      paths: {
+        "definitions.yaml": "docs/content/reference/dynamic-configuration/kubernetes-crd-definition-v1.yml",
+      },
+    },
+    cold: 295,
+  },
   kind: { module: "kind", package: "sigs.k8s.io/kind", cold: 4 },
   kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok", cold: 63 },
 } satisfies Record<string, Binary>;
@@ -85,17 +98,47 @@ export function binaryPath(name: BinaryName): string {
   return join(binaryCache, contentHash(parts), name);
 }
 
-/** Those of `names` that are not built yet. */
+/** Where a file that comes with a binary is or will be. */
+export const binaryFile = (name: BinaryName, file: string): string => join(binaryPath(name), "..", file);
+
+/** Those of `names` that are not there yet with all their files. */
 export function missingBinaries(names: BinaryName[]): BinaryName[] {
-  return names.filter((name) => !existsSync(binaryPath(name)));
+  return names.filter((name) => !existsSync(binaryPath(name)) || missingFiles(name).length > 0);
+}
+
+const filesOf = (name: BinaryName): Binary["files"] => (binaries[name] as Binary).files;
+
+function missingFiles(name: BinaryName): [string, string][] {
+  return Object.entries(filesOf(name)?.paths ?? {}).filter(([file]) => !existsSync(binaryFile(name, file)));
 }
 
 /**
- * Builds a binary unless the cache has it, and returns its path. Statically linked. Two processes that want the
- * same one at once build it once: the second waits for the first.
+ * Builds a binary unless the cache has it, and returns its path; the files that come with it are beside it then.
+ * Statically linked. Two processes that want the same one at once build it once: the second waits for the first.
  * @throws CommandError that names the build's log
  */
 export async function ensureBinary(name: BinaryName): Promise<string> {
+  const path = await ensureBuilt(name);
+  await ensureFiles(name);
+  return path;
+}
+
+/** Copies what a binary comes with out of its module, whose content go.sum vouches for. */
+async function ensureFiles(name: BinaryName): Promise<void> {
+  const missing = missingFiles(name);
+  const module = filesOf(name)?.module;
+  if (missing.length === 0 || module === undefined) return;
+  const told = await run("go", ["mod", "download", "-json", module], {
+    cwd: join(clusterDir, binaries[name].module),
+    env: { GOTOOLCHAIN: "auto", GOFLAGS: "-mod=readonly" },
+  });
+  const { Dir: source } = JSON.parse(told) as { Dir: string };
+  for (const [file, from] of missing) {
+    await writeFileAtomic(binaryFile(name, file), await readFile(join(source, from), "utf8"), 0o644);
+  }
+}
+
+async function ensureBuilt(name: BinaryName): Promise<string> {
   const path = binaryPath(name);
   if (existsSync(path)) return path;
   const binary: Binary = binaries[name];

@@ -86,6 +86,7 @@ test("the kubelet answers nobody without a certificate or token", () => {
     authentication: { anonymous: { enabled: false }, webhook: { enabled: true } },
     authorization: { mode: "Webhook" },
     maxPods,
+    podPidsLimit: 1024,
   });
   expect(parse(proxyConfig("/conf/kube-proxy.kubeconfig"))).toMatchObject({ mode: "nftables" });
 });

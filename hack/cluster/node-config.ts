@@ -38,7 +38,8 @@ export function kubeletConfig(options: KubeletOptions): string {
     containerLogMaxSize: "10Mi",
     containerLogMaxFiles: 3,
     maxPods,
-    podPidsLimit: 4096,
+    // Processes and threads of one pod: Kubernetes has no such limit in a pod's own settings.
+    podPidsLimit: 1024,
     seccompDefault: true,
     serializeImagePulls: false,
     registryPullQPS: 0,

@@ -17,6 +17,8 @@ export interface ChartInput {
   rateLimitScale: number;
   /** Addresses of the cluster; undefined where these scripts do not know them, and the chart's defaults stand. */
   networks: Cluster["networks"];
+  /** How projects' access lists reach the cluster's ingress. */
+  allowList: "traefik" | "none";
   /** Whether the cluster's ingress is the one of hack/cluster/addons, with an entry point of its own for the API. */
   ownIngress: boolean;
 }
@@ -36,6 +38,7 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
     ingress: {
       className: "traefik",
       namespace: ingressNamespace,
+      allowList: input.allowList,
       ...(input.ownIngress ? { probeUrl: `http://traefik.${ingressNamespace}` } : {}),
     },
     apiServer: { ingress: apiIngress, ...(networks ? { trustedProxies: [networks.pods] } : {}) },
@@ -43,6 +46,13 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
       ? { networkPolicy: { deniedCidrs: networks.denied, apiserver: { cidrs: networks.apiserver } } }
       : {}),
   };
+}
+
+/** What a cluster's ingress can do about access lists: those of these scripts all run Traefik with its definitions. */
+export async function allowListOf({ kind, kubectl }: Cluster): Promise<ChartInput["allowList"]> {
+  if (kind !== "context") return "traefik";
+  const found = await kubectl(["get", "crd", "middlewares.traefik.io", "--ignore-not-found", "-o", "name"]);
+  return found.trim() === "" ? "none" : "traefik";
 }
 
 /**

@@ -95,17 +95,28 @@ test("a pod is ready when its condition says so, it has an address and it is not
 test("values name the API's entry point only where the ingress is ours, and addresses only where they are known", () => {
   const images = { operator: "o", apiServer: "a", ledger: "l" };
   const networks = { pods: "10.244.0.0/22", apiserver: ["10.96.0.1/32"], denied: ["10.244.0.0/22"] };
-  expect(chartValues({ images, rateLimitScale: 2, networks, ownIngress: true })).toMatchObject({
+  expect(
+    chartValues({ images, rateLimitScale: 2, networks, allowList: "traefik", ownIngress: true }),
+  ).toMatchObject({
     rateLimitScale: 2,
-    ingress: { probeUrl: "http://traefik.slipway-ingress" },
+    ingress: { probeUrl: "http://traefik.slipway-ingress", allowList: "traefik" },
     apiServer: {
       ingress: { enabled: true, annotations: { "traefik.ingress.kubernetes.io/router.entrypoints": "api" } },
       trustedProxies: ["10.244.0.0/22"],
     },
     networkPolicy: { deniedCidrs: ["10.244.0.0/22"], apiserver: { cidrs: ["10.96.0.1/32"] } },
   });
-  const foreign = chartValues({ images, rateLimitScale: 1, networks: undefined, ownIngress: false });
+  const foreign = chartValues({
+    images,
+    rateLimitScale: 1,
+    networks: undefined,
+    allowList: "none",
+    ownIngress: false,
+  });
   expect(foreign).not.toHaveProperty("networkPolicy");
   expect(foreign).not.toHaveProperty("ingress.probeUrl");
-  expect(foreign).toMatchObject({ apiServer: { ingress: { enabled: false } } });
+  expect(foreign).toMatchObject({
+    ingress: { allowList: "none" },
+    apiServer: { ingress: { enabled: false } },
+  });
 });

@@ -13,7 +13,13 @@ describe("loadConfig", () => {
     expect(loadConfig(complete)).toMatchObject({
       domainZone: "apps.localhost",
       egressDeniedCidrs: ["10.244.0.0/24", "10.96.0.0/16"],
-      ingress: { className: "traefik", namespace: "slipway-ingress", annotations: {}, probeUrl: undefined },
+      ingress: {
+        className: "traefik",
+        namespace: "slipway-ingress",
+        annotations: {},
+        allowList: "traefik",
+        probeUrl: undefined,
+      },
       metricsPort: 9090,
     });
   });
@@ -30,6 +36,7 @@ describe("loadConfig", () => {
       SLIPWAY_LEDGER_URL: "mysql://root:hunter2@db",
       SLIPWAY_EGRESS_DENIED_CIDRS: undefined,
       SLIPWAY_INGRESS_ANNOTATIONS: "[]",
+      SLIPWAY_INGRESS_ALLOW_LIST: "apache",
     };
     expect(() => loadConfig(wrong)).toThrow(ConfigError);
     try {
@@ -39,7 +46,17 @@ describe("loadConfig", () => {
       expect(message).toContain("SLIPWAY_LEDGER_URL");
       expect(message).toContain("SLIPWAY_EGRESS_DENIED_CIDRS");
       expect(message).toContain("SLIPWAY_INGRESS_ANNOTATIONS");
+      expect(message).toContain("SLIPWAY_INGRESS_ALLOW_LIST");
       expect(message).not.toContain("hunter2");
     }
+  });
+
+  test("takes no annotation for every Ingress that is each project's own", () => {
+    const annotations = { "nginx.ingress.kubernetes.io/whitelist-source-range": "10.0.0.0/8" };
+    const env = { ...complete, SLIPWAY_INGRESS_ANNOTATIONS: JSON.stringify(annotations) };
+    expect(loadConfig(env).ingress.annotations).toEqual(annotations);
+    expect(() => loadConfig({ ...env, SLIPWAY_INGRESS_ALLOW_LIST: "nginx" })).toThrow(
+      "whitelist-source-range",
+    );
   });
 });

@@ -2,6 +2,8 @@
 
 import { z } from "zod";
 import { parseCidr } from "./net/cidr.ts";
+import { ALLOW_LISTS, type AllowList } from "./project/http/access.ts";
+import { OWN_ANNOTATIONS } from "./project/http/accessList.ts";
 
 const dnsLabel = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be a DNS label");
 const dnsName = z
@@ -34,7 +36,7 @@ const annotations = z.string().transform((text, context) => {
   }
 });
 
-const environment = z.object({
+const variables = z.object({
   SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   SLIPWAY_CATALOG_FILE: z.string().min(1),
   SLIPWAY_DOMAIN_ZONE: dnsName.default("apps.localhost"),
@@ -43,11 +45,20 @@ const environment = z.object({
   SLIPWAY_INGRESS_CLASS: dnsName.default("traefik"),
   SLIPWAY_INGRESS_NAMESPACE: dnsLabel.default("slipway-ingress"),
   SLIPWAY_INGRESS_ANNOTATIONS: annotations.default({}),
+  SLIPWAY_INGRESS_ALLOW_LIST: z.enum(ALLOW_LISTS).default("traefik"),
   SLIPWAY_INGRESS_PROBE_URL: z.url({ protocol: /^https?$/ }).optional(),
   SLIPWAY_DNS_NAMESPACE: dnsLabel.default("kube-system"),
   SLIPWAY_EGRESS_DENIED_CIDRS: cidrList,
   SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
   SLIPWAY_METRICS_PORT: portNumber.default(9090),
+});
+
+const environment = variables.superRefine((e, context) => {
+  const own = OWN_ANNOTATIONS[e.SLIPWAY_INGRESS_ALLOW_LIST];
+  for (const name of own.filter((key) => key in e.SLIPWAY_INGRESS_ANNOTATIONS)) {
+    const path = ["SLIPWAY_INGRESS_ANNOTATIONS"];
+    context.addIssue({ code: "custom", path, message: `${name} is set by each project's access list` });
+  }
 });
 
 /** Settings of one operator process. */
@@ -66,6 +77,8 @@ export interface Config {
     namespace: string;
     /** On every project's Ingress. */
     annotations: Readonly<Record<string, string>>;
+    /** How the controller is told whom a project admits. */
+    allowList: AllowList;
     /** Address of the ingress inside the cluster; without one a route counts as ready once it is written. */
     probeUrl?: string;
   };
@@ -106,6 +119,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
       className: e.SLIPWAY_INGRESS_CLASS,
       namespace: e.SLIPWAY_INGRESS_NAMESPACE,
       annotations: e.SLIPWAY_INGRESS_ANNOTATIONS,
+      allowList: e.SLIPWAY_INGRESS_ALLOW_LIST,
       probeUrl: e.SLIPWAY_INGRESS_PROBE_URL,
     },
     dnsNamespace: e.SLIPWAY_DNS_NAMESPACE,

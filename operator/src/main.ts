@@ -6,6 +6,7 @@ import { loadKubeConfig, MountedFile } from "@slipway/kube";
 import { connectLedger, listOrganizations } from "@slipway/ledger";
 import { pino } from "pino";
 import { collectDefaultMetrics } from "prom-client";
+import { checkCluster } from "./clusterCheck.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
 import { createOperator } from "./operator.ts";
 
@@ -42,6 +43,7 @@ async function main(config: Config): Promise<void> {
   collectDefaultMetrics({ register: manager.registry });
   try {
     log.info({ port: config.metricsPort }, "operator starts");
+    await checkCluster(manager.client, config, log);
     await manager.run(stop.signal);
     log.info({}, "operator stopped");
   } finally {

@@ -52,7 +52,7 @@ export function createOperator(options: OperatorOptions): Manager {
     systemNamespace: config.namespace,
   });
 
-  const stores = createProjectStores(manager, namespaces, config.domainZone);
+  const stores = createProjectStores(manager, namespaces, config.domainZone, config.ingress.allowList);
   const probe =
     options.ingressProbe ??
     (config.ingress.probeUrl ? createIngressProbe(config.ingress.probeUrl) : undefined);

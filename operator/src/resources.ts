@@ -1,7 +1,10 @@
-/** Where Slipway's own kinds are served. */
+/** Where Slipway's own kinds are served, and those of others that it writes. */
 
 import { GROUP, plurals, VERSION } from "@slipway/crds";
 import { customResource } from "@slipway/kube";
 
 export const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
 export const domainClaimResource = customResource(GROUP, VERSION, plurals.DomainClaim, "DomainClaim", false);
+
+/** Traefik's own kind, served only where its definitions are installed. */
+export const middlewareResource = customResource("traefik.io", "v1alpha1", "middlewares", "Middleware");

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { TerminalError, WaitingError } from "../runtime/index.ts";
 import { exampleProject } from "../testing/projects.ts";
-import { accept, isOpen } from "./accept.ts";
+import { accept } from "./accept.ts";
 
 const file = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);
 const catalog = schema.parse(parse(readFileSync(file, "utf8")));
@@ -15,11 +15,12 @@ const namespace = {
     annotations: { "slipway.dev/guarded": "true" },
   },
 };
+const ingress = { allowList: "traefik" } as const;
 const project = (spec: Partial<Project["spec"]> = {}) =>
   exampleProject({ namespace: "slipway-org-alpha", name: "p1" }, spec);
 
 test("a project on a plan of the catalog is accepted, with its organization and plan", () => {
-  const accepted = accept(project(), namespace, catalog);
+  const accepted = accept(project(), namespace, catalog, ingress);
   expect(accepted.organizationId).toBe("alpha");
   expect(accepted.plan.plan).toBe("basic");
 });
@@ -46,31 +47,34 @@ test.each<[string, Partial<Project["spec"]>, string]>([
     "FeatureNotInPlan",
   ],
 ])("%s is refused for good", (_, spec, reason) => {
-  const run = () => accept(project(spec), namespace, catalog);
+  const run = () => accept(project(spec), namespace, catalog, ingress);
   expect(run).toThrow(TerminalError);
   expect(run).toThrow(expect.objectContaining({ reason, condition: "Accepted" }));
 });
 
 test("what is switched off needs no plan", () => {
   const off = { autoscaling: { enabled: false, maxInstances: 50 }, healthcheck: { enabled: false } };
-  expect(() => accept(project({ plan: "free", ...off }), namespace, catalog)).not.toThrow();
+  expect(() => accept(project({ plan: "free", ...off }), namespace, catalog, ingress)).not.toThrow();
 });
 
 test("outside an organization's namespace it is refused, in an unguarded one it waits", () => {
   const elsewhere = exampleProject({ namespace: "default", name: "p1" });
-  expect(() => accept(elsewhere, undefined, catalog)).toThrow(TerminalError);
-  expect(() => accept(project(), undefined, catalog)).toThrow(WaitingError);
+  expect(() => accept(elsewhere, undefined, catalog, ingress)).toThrow(TerminalError);
+  expect(() => accept(project(), undefined, catalog, ingress)).toThrow(WaitingError);
   const unguarded = { metadata: { ...namespace.metadata, annotations: {} } };
-  expect(() => accept(project(), unguarded, catalog)).toThrow(WaitingError);
+  expect(() => accept(project(), unguarded, catalog, ingress)).toThrow(WaitingError);
   const foreign = { metadata: { ...namespace.metadata, labels: { "slipway.dev/organization": "beta" } } };
-  expect(() => accept(project(), foreign, catalog)).toThrow(WaitingError);
+  expect(() => accept(project(), foreign, catalog, ingress)).toThrow(WaitingError);
 });
 
-test.each<[Project["spec"]["networkAccess"], boolean]>([
-  [undefined, true],
-  [{ ingressWhiteList: [{ cidr: "192.0.2.0/24" }, { cidr: "0.0.0.0/0" }] }, true],
-  [{ ingressWhiteList: [{ cidr: "192.0.2.0/24" }] }, false],
-  [{ ingressWhiteList: [{ cidr: "0.0.0.0/0" }], ingressBlackList: [{ cidr: "192.0.2.0/24" }] }, false],
-])("access list %j is open: %s", (access, open) => {
-  expect(isOpen(access)).toBe(open);
+test("an access list needs a plan that has them and, of a public project, an ingress that enforces it", () => {
+  const somewhere = { plan: "premium", networkAccess: { ingressWhiteList: [{ cidr: "192.0.2.0/24" }] } };
+  const none = { allowList: "none" } as const;
+  expect(() => accept(project(somewhere), namespace, catalog, { allowList: "nginx" })).not.toThrow();
+  expect(() => accept(project(somewhere), namespace, catalog, none)).toThrow(
+    expect.objectContaining({ reason: "FeatureNotSupported", condition: "Accepted" }),
+  );
+  const closed = project({ ...somewhere, exposure: "private" });
+  expect(() => accept(closed, namespace, catalog, none)).not.toThrow();
+  expect(() => accept(project(), namespace, catalog, none)).not.toThrow();
 });

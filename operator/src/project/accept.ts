@@ -6,6 +6,7 @@ import {
   findHttpPlan,
   findPlan,
   type HttpPlan,
+  isOpenAccess,
   labels,
   organizationOfNamespace,
   type Project,
@@ -13,6 +14,7 @@ import {
 } from "@slipway/crds";
 import type { KubernetesObject } from "@slipway/kube";
 import { TerminalError, WaitingError } from "../runtime/index.ts";
+import type { AllowList } from "./http/access.ts";
 
 /** What an accepted project is built from. */
 export interface Accepted {
@@ -31,6 +33,7 @@ export function accept(
   project: Project,
   namespace: KubernetesObject | undefined,
   catalog: Catalog,
+  ingress: { allowList: AllowList },
 ): Accepted {
   const organizationId = organizationOf(project, namespace);
   const { spec } = project;
@@ -50,6 +53,9 @@ export function accept(
       : refuse("UnknownPlan", `The plan ${spec.plan} is not in the catalog.`);
   }
   checkFeatures(project, plan);
+  if (ingress.allowList === "none" && spec.exposure === "public" && !isOpenAccess(spec.networkAccess)) {
+    throw refuse("FeatureNotSupported", "The ingress of this platform enforces no access lists.");
+  }
   return { organizationId, plan };
 }
 
@@ -82,17 +88,7 @@ function checkFeatures({ spec }: Project, { plan, capabilities, maxInstances }: 
   if (most > maxInstances) {
     throw refuse("FeatureNotInPlan", `The plan ${plan} has at most ${maxInstances} instances.`);
   }
-  if (!isOpen(spec.networkAccess)) {
-    throw capabilities.network_access
-      ? refuse("FeatureNotSupported", "Access lists of HTTP projects are not supported yet.")
-      : lacks("access lists");
+  if (!isOpenAccess(spec.networkAccess) && !capabilities.network_access) {
+    throw lacks("access lists");
   }
-}
-
-/** Whether everybody may reach the project. */
-export function isOpen(access: Project["spec"]["networkAccess"]): boolean {
-  return (
-    (access?.ingressBlackList ?? []).length === 0 &&
-    (access === undefined || access.ingressWhiteList.some(({ cidr }) => cidr === "0.0.0.0/0"))
-  );
 }

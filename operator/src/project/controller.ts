@@ -36,6 +36,8 @@ export const rules: PolicyRule[] = [
   { apiGroups: ["autoscaling"], resources: ["horizontalpodautoscalers"], verbs: OWN },
   { apiGroups: ["networking.k8s.io"], resources: ["ingresses", "networkpolicies"], verbs: OWN },
   { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: OWN },
+  // Access lists, where the ingress is Traefik.
+  { apiGroups: ["traefik.io"], resources: ["middlewares"], verbs: OWN },
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
 ];
 

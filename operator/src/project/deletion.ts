@@ -1,7 +1,15 @@
 /** Takes a project out of the cluster, in an order in which nothing is left behind and no request meets a dead end. */
 
 import { labels, type Project } from "@slipway/crds";
-import { type KubeClient, type KubernetesObject, type Resource, resources } from "@slipway/kube";
+import {
+  isNotFound,
+  type KubeClient,
+  type KubernetesObject,
+  type ListOptions,
+  type Resource,
+  resources,
+} from "@slipway/kube";
+import { middlewareResource } from "../resources.ts";
 import { controllerOf } from "../runtime/owner.ts";
 import type { Finding } from "./summarize.ts";
 
@@ -21,6 +29,7 @@ const STEPS: readonly { delete: readonly Resource[]; gone: readonly Resource[]; 
     delete: [
       resources.services,
       resources.networkPolicies,
+      middlewareResource,
       resources.persistentVolumeClaims,
       resources.secrets,
     ],
@@ -73,8 +82,24 @@ async function children(
 ): Promise<KubernetesObject[]> {
   const { namespace, name } = project.metadata;
   const labelSelector = `${labels.project}=${name}`;
-  const found = await client.listAll<KubernetesObject>(resource, { namespace, labelSelector, signal });
+  const found = await listServed(resource, client, { namespace, labelSelector, signal });
   return found.filter((object) => belongs(object, resource, project));
+}
+
+/** What a cluster does not serve (the ingress controller's own kinds) it has none of. */
+async function listServed(
+  resource: Resource,
+  client: KubeClient,
+  options: ListOptions,
+): Promise<KubernetesObject[]> {
+  try {
+    return await client.listAll<KubernetesObject>(resource, options);
+  } catch (error) {
+    if (isNotFound(error)) {
+      return [];
+    }
+    throw error;
+  }
 }
 
 /**

@@ -143,9 +143,9 @@ class ProjectSteps {
   }
 
   async #accept(project: Project, { conditions, signal }: Context): Promise<Accepted> {
-    const { client, stores, catalog } = this.#deps;
+    const { client, stores, catalog, platform } = this.#deps;
     const namespace = stores.namespaces.get(undefined, project.metadata.namespace ?? "");
-    const accepted = accept(project, namespace, catalog());
+    const accepted = accept(project, namespace, catalog(), platform.ingress);
     const deps = { client, secrets: stores.secrets };
     const missing = await findMissingSecret(project, deps, signal);
     if (missing) {

@@ -3,8 +3,9 @@
 import { type DomainClaim, labels, type Project } from "@slipway/crds";
 import { byLabel, type KubernetesObject, type Resource, resources, type Store } from "@slipway/kube";
 import { claimIndexers } from "../domainclaim/claims.ts";
-import { domainClaimResource, projectResource } from "../resources.ts";
+import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
 import type { ChildKind, Manager } from "../runtime/index.ts";
+import type { AllowList } from "./http/access.ts";
 import type { PodView } from "./http/rollout.ts";
 import { wantedHost } from "./http/view.ts";
 import { dropSecretData } from "./secrets.ts";
@@ -37,8 +38,21 @@ const CHILDREN: readonly Resource[] = [
   resources.ingresses,
 ];
 
+/**
+ * In the order in which children are pruned: an Ingress before what it names. A kind that is not served would never be
+ * synced.
+ */
+function childKinds(allowList: AllowList): Resource[] {
+  return allowList === "traefik" ? [...CHILDREN, middlewareResource] : [...CHILDREN];
+}
+
 /** Creates the stores; their reflectors start with the manager. */
-export function createProjectStores(manager: Manager, namespaces: Store, domainZone: string): ProjectStores {
+export function createProjectStores(
+  manager: Manager,
+  namespaces: Store,
+  domainZone: string,
+  allowList: AllowList,
+): ProjectStores {
   const byProject = { [labels.project]: byLabel(labels.project) };
   const labelSelector = labels.project;
   return {
@@ -54,7 +68,7 @@ export function createProjectStores(manager: Manager, namespaces: Store, domainZ
     namespaces,
     secrets: manager.store(resources.secrets, { labelSelector, transform: dropSecretData }),
     pods: manager.store<Pod>(resources.pods, { labelSelector, indexers: byProject, transform: slimPod }),
-    children: CHILDREN.map((resource) => ({
+    children: childKinds(allowList).map((resource) => ({
       resource,
       store: manager.store(resource, { labelSelector, indexers: byProject }),
     })),

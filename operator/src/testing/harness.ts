@@ -10,10 +10,12 @@ import {
   type Resource,
   resources,
 } from "@slipway/kube";
-import { parse } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
+import { binaryFile, ensureBinary } from "../../../hack/cluster/binaries.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import { createOperator } from "../operator.ts";
+import type { AllowList } from "../project/http/access.ts";
 import type { IngressProbe } from "../project/http/ingressProbe.ts";
 import { projectResource } from "../resources.ts";
 import { silentLogger } from "../runtime/index.ts";
@@ -29,20 +31,19 @@ export interface TestCluster {
   stop(): Promise<void>;
 }
 
-/** Starts the apiserver and installs the custom resources; takes about 10 s. */
-export async function startCluster(): Promise<TestCluster> {
+/**
+ * Starts the apiserver and installs the custom resources; takes about 10 s.
+ * @param ingress whether Traefik's definitions are there too, as a cluster with the default settings has them
+ */
+export async function startCluster(ingress: "traefik" | "none" = "traefik"): Promise<TestCluster> {
   const api = await startApiserver();
   const client = KubeClient.fromConfig(loadKubeConfig({ file: api.kubeconfig }), { userAgent: "test" });
   const folder = new URL("crds/generated/", repository);
   for (const file of (await readdir(folder)).filter((name) => name.endsWith(".yaml"))) {
-    const definition = parse(await readFile(new URL(file, folder), "utf8")) as KubernetesObject;
-    await client.create(resources.customResourceDefinitions, definition);
-    await eventually(async () => {
-      const live = await client.get<
-        KubernetesObject & { status?: { conditions?: { type: string; status: string }[] } }
-      >(resources.customResourceDefinitions, { name: definition.metadata?.name ?? "" });
-      return live.status?.conditions?.some(({ type, status }) => type === "Established" && status === "True");
-    });
+    await installDefinition(client, parse(await readFile(new URL(file, folder), "utf8")) as KubernetesObject);
+  }
+  if (ingress === "traefik") {
+    await installMiddlewares(client);
   }
   return {
     api,
@@ -61,6 +62,29 @@ export async function startCluster(): Promise<TestCluster> {
   };
 }
 
+/** Installs the definition of Traefik's Middlewares, from Traefik's own source. */
+export async function installMiddlewares(client: KubeClient): Promise<void> {
+  await ensureBinary("traefik");
+  const documents = parseAllDocuments(await readFile(binaryFile("traefik", "definitions.yaml"), "utf8"));
+  const definition = documents
+    .map((document) => document.toJS() as KubernetesObject | null)
+    .find((object) => object?.metadata?.name === "middlewares.traefik.io");
+  if (!definition) {
+    throw new Error("Traefik's source defines no Middlewares");
+  }
+  await installDefinition(client, definition);
+}
+
+async function installDefinition(client: KubeClient, definition: KubernetesObject): Promise<void> {
+  await client.create(resources.customResourceDefinitions, definition);
+  await eventually(async () => {
+    const live = await client.get<
+      KubernetesObject & { status?: { conditions?: { type: string; status: string }[] } }
+    >(resources.customResourceDefinitions, { name: definition.metadata?.name ?? "" });
+    return live.status?.conditions?.some(({ type, status }) => type === "Established" && status === "True");
+  });
+}
+
 export interface TestOperator {
   catalog: Catalog;
   /** Tells the operator that the catalog changed. */
@@ -75,6 +99,7 @@ export async function startOperator(
     listOrganizations: () => Promise<string[]>;
     ingressProbe?: IngressProbe;
     egressDeniedCidrs?: string[];
+    allowList?: AllowList;
   },
 ): Promise<TestOperator> {
   const text = await readFile(new URL("charts/slipway/files/catalog.yaml", repository), "utf8");
@@ -84,7 +109,12 @@ export async function startOperator(
     config: {
       domainZone: "apps.test",
       namespace: "slipway-system",
-      ingress: { className: "traefik", namespace: "slipway-ingress", annotations: {} },
+      ingress: {
+        className: "traefik",
+        namespace: "slipway-ingress",
+        annotations: {},
+        allowList: options.allowList ?? "traefik",
+      },
       dnsNamespace: "kube-system",
       egressDeniedCidrs: options.egressDeniedCidrs ?? ["10.0.0.0/8"],
       metricsPort: 0,

@@ -1,6 +1,7 @@
 /** What the children of an HTTP project are made from: its spec, resolved against the plan catalog and the platform. */
 
 import { labels, MANAGED_BY } from "@slipway/crds";
+import type { AllowList } from "./access.ts";
 
 /** CPU, memory and ephemeral storage as Kubernetes quantities. */
 export interface ResourceList {
@@ -41,6 +42,10 @@ export interface HttpRoute {
   annotations: Readonly<Record<string, string>>;
   /** Namespace of the ingress controller's pods. */
   ingressNamespace: string;
+  /** CIDRs of the clients that are admitted, never none at all; absent when everybody is. */
+  admitted?: readonly string[];
+  /** How the ingress controller is told of them. */
+  allowList: AllowList;
 }
 
 /** Labels of every child, pods included. */

@@ -3,7 +3,7 @@ import { catalog, type Project, projectSpec } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { goldenTests } from "../../testing/golden.ts";
 import { desired } from "./desired.ts";
-import { toHttpApp, wantedHost } from "./view.ts";
+import { type HttpPlatform, toHttpApp, wantedHost } from "./view.ts";
 
 const plan = {
   plan: "premium",
@@ -36,14 +36,26 @@ const plans = catalog.parse({
   databasePlans: [],
   engines: [],
 });
-const platform = {
-  domainZone: "apps.example",
-  ingress: { className: "traefik", namespace: "ingress", annotations: { "example.com/hint": "web" } },
-};
 
-/** A case may say beside the project how many replicas the autoscaler has made. */
+/** A case may say beside the project how many replicas the autoscaler has made, and settings of the ingress. */
+interface Case {
+  project: Project;
+  liveReplicas?: number;
+  ingress?: Partial<HttpPlatform["ingress"]>;
+}
+
 function objectsOf(input: unknown) {
-  const { project, liveReplicas } = input as { project: Project; liveReplicas?: number };
+  const { project, liveReplicas, ingress } = input as Case;
+  const platform: HttpPlatform = {
+    domainZone: "apps.example",
+    ingress: {
+      className: "traefik",
+      namespace: "ingress",
+      annotations: { "example.com/hint": "web" },
+      allowList: "traefik",
+      ...ingress,
+    },
+  };
   projectSpec.parse(project.spec);
   const [httpPlan] = plans.httpPlans;
   if (!httpPlan) {

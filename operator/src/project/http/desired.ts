@@ -1,6 +1,7 @@
 /** Every child of an HTTP project, as a pure function of it. */
 
 import type { DesiredObject } from "../../desired.ts";
+import { middleware } from "./accessList.ts";
 import type { HttpApp } from "./app.ts";
 import { deployment } from "./deployment.ts";
 import { horizontalPodAutoscaler } from "./hpa.ts";
@@ -19,6 +20,8 @@ export function desired(app: HttpApp): DesiredObject[] {
     deployment(app),
     podDisruptionBudget(app),
     horizontalPodAutoscaler(app),
+    // Before the Ingress that names it.
+    middleware(app),
     ingress(app),
   ].filter((object) => object !== undefined);
 }

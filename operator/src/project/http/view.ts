@@ -3,12 +3,18 @@
 import { type Catalog, defaultDomain, type Project } from "@slipway/crds";
 import { registrySecretName } from "../../registry/login.ts";
 import type { Accepted } from "../accept.ts";
+import { type AllowList, admittedCidrs } from "./access.ts";
 import type { HttpApp, HttpRoute } from "./app.ts";
 
 /** What of the platform matters to a project's children. */
 export interface HttpPlatform {
   domainZone: string;
-  ingress: { className: string; namespace: string; annotations: Readonly<Record<string, string>> };
+  ingress: {
+    className: string;
+    namespace: string;
+    annotations: Readonly<Record<string, string>>;
+    allowList: AllowList;
+  };
 }
 
 /** Reserved for one instance; what it may use is its storage, which is sold. */
@@ -69,15 +75,17 @@ export function toHttpApp(
     },
     volume,
     healthcheckPath: spec.healthcheck?.enabled ? spec.healthcheck.path : undefined,
-    route: host === undefined ? undefined : routeOf(host, platform),
+    route: host === undefined ? undefined : routeOf(host, spec, platform),
   };
 }
 
-function routeOf(host: string, { ingress }: HttpPlatform): HttpRoute {
+function routeOf(host: string, { networkAccess }: Project["spec"], { ingress }: HttpPlatform): HttpRoute {
   return {
     host,
     ingressClass: ingress.className,
     annotations: ingress.annotations,
     ingressNamespace: ingress.namespace,
+    admitted: admittedCidrs(networkAccess),
+    allowList: ingress.allowList,
   };
 }

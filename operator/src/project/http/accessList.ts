@@ -1,0 +1,64 @@
+/** How an ingress controller is told whom to admit: an annotation of every Ingress, and what the annotation names. */
+
+import type { DesiredObject } from "../../desired.ts";
+import { middlewareResource } from "../../resources.ts";
+import type { AllowList } from "./access.ts";
+import { childMetadata, type HttpApp, type HttpRoute } from "./app.ts";
+
+/** Of Traefik: the Middlewares that a request passes, in order. */
+const TRAEFIK_middlewareResource = "traefik.ingress.kubernetes.io/router.middlewares";
+/** Of ingress-nginx: the addresses that may ask. */
+const NGINX_ALLOW_LIST = "nginx.ingress.kubernetes.io/whitelist-source-range";
+
+/** Annotations that cannot be the platform's for every Ingress where they are a project's own. */
+export const OWN_ANNOTATIONS: Readonly<Record<AllowList, readonly string[]>> = {
+  traefik: [],
+  nginx: [NGINX_ALLOW_LIST, "nginx.ingress.kubernetes.io/allowlist-source-range"],
+  none: [],
+};
+
+/** What Traefik asks before it passes a request on; none for a project that everybody may reach. */
+export function middleware(app: HttpApp): DesiredObject | undefined {
+  const { allowList, admitted } = app.route ?? {};
+  if (allowList !== "traefik" || admitted === undefined) {
+    return undefined;
+  }
+  return {
+    apiVersion: `${middlewareResource.group}/${middlewareResource.version}`,
+    kind: middlewareResource.kind,
+    metadata: childMetadata(app),
+    spec: { ipAllowList: { sourceRange: [...admitted] } },
+  };
+}
+
+/**
+ * Metadata of an Ingress of a project, whatever host it leads from: the platform's annotations and the project's access
+ * list. Every Ingress takes it from here, so that no host leads around the list.
+ * @throws Error for a list that this platform cannot enforce: such a project is refused before
+ */
+export function ingressMetadata(app: HttpApp, route: HttpRoute) {
+  const annotations = { ...route.annotations, ...accessAnnotations(app, route) };
+  const metadata = childMetadata(app);
+  return Object.keys(annotations).length > 0 ? { ...metadata, annotations } : metadata;
+}
+
+function accessAnnotations(
+  app: HttpApp,
+  { allowList, admitted, annotations }: HttpRoute,
+): Record<string, string> {
+  if (admitted === undefined) {
+    return {};
+  }
+  switch (allowList) {
+    case "traefik": {
+      // First of all: who may not come sees nothing of what else the platform has put there.
+      const others = annotations[TRAEFIK_middlewareResource];
+      const own = `${app.namespace}-${app.id}@kubernetescrd`;
+      return { [TRAEFIK_middlewareResource]: others ? `${own},${others}` : own };
+    }
+    case "nginx":
+      return { [NGINX_ALLOW_LIST]: admitted.join(",") };
+    case "none":
+      throw new Error("an access list that nothing enforces");
+  }
+}
