@@ -39,6 +39,8 @@ export const annotations = {
    * it, the claim is not released.
    */
   claimedForGeneration: `${GROUP}/claimed-for-generation`,
+  /** On a Project: when `/v1` last changed its spec; an RFC 3339 moment. `managedFields` does not tell of what was only removed. */
+  updatedAt: `${GROUP}/updated-at`,
   /** On the pods' template: `spec.restartedAt`. */
   restartedAt: `${GROUP}/restarted-at`,
 } as const;

@@ -37,6 +37,8 @@ export const failures = {
   // 404, 405
   routeNotFound: () => new Failure(404, "ROUTE_NOT_FOUND", "there is no such route"),
   projectNotFound: () => new Failure(404, "PROJECT_NOT_FOUND", "project not found"),
+  instanceNotFound: (instance: string) =>
+    new Failure(404, "INSTANCE_NOT_FOUND", `the project has no instance ${instance}`),
   methodNotAllowed: (allow: string) =>
     new Failure(405, "METHOD_NOT_ALLOWED", `this path has only the methods ${allow}`, { headers: { allow } }),
 
@@ -48,6 +50,13 @@ export const failures = {
     const message = errors.map((error) => `${error.field}: ${error.message}`).join("; ");
     return new Failure(400, code, message, { extra: { errors } });
   },
+  /** The operation does not apply to projects of this type. */
+  projectTypeMismatch: (type: string, expected: readonly string[]) =>
+    new Failure(
+      400,
+      "PROJECT_TYPE_MISMATCH",
+      `this applies only to projects of type ${expected.join(", ")}, and the project's type is ${type}`,
+    ),
   malformedBody: (reason: string) => new Failure(400, "MALFORMED_BODY", reason),
   malformedRequest: (reason: string) => new Failure(400, "MALFORMED_REQUEST", reason),
   bodyTooLarge: (limit: number) =>
@@ -88,6 +97,10 @@ export const failures = {
     new Failure(409, "DOMAIN_UNAVAILABLE", `the domain ${hostname} is not available`, {
       extra: { hostname },
     }),
+  projectPrivate: () =>
+    new Failure(409, "PROJECT_PRIVATE", "the project is private: a private project has no domain"),
+  exposureChangeInProgress: () =>
+    new Failure(409, "EXPOSURE_CHANGE_IN_PROGRESS", "a change of exposure is already running"),
   idempotencyKeyConflict: () =>
     new Failure(409, "IDEMPOTENCY_KEY_CONFLICT", "this Idempotency-Key was used with a different body"),
   projectAlreadyDeleted: () => new Failure(409, "PROJECT_ALREADY_DELETED", "the project is already deleted"),
@@ -129,10 +142,19 @@ export const failures = {
         headers: { "retry-after": "5" },
       },
     ),
+  addressNotAssigned: (cause?: unknown) =>
+    new Failure(503, "ADDRESS_NOT_ASSIGNED", "the address could not be assigned, try again", {
+      headers: { "retry-after": "5" },
+      cause,
+    }),
   clusterUnavailable: (cause?: unknown) =>
     new Failure(503, "CLUSTER_UNAVAILABLE", "the cluster does not answer, try again", {
       headers: { "retry-after": "5" },
       cause,
+    }),
+  logsUnavailable: () =>
+    new Failure(503, "LOGS_UNAVAILABLE", "no node of the project's instances answers, try again", {
+      headers: { "retry-after": "5" },
     }),
   issuerUnavailable: () =>
     new Failure(503, "ISSUER_UNAVAILABLE", "the token's issuer does not answer, try again", {

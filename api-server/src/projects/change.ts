@@ -1,0 +1,189 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  annotations,
+  type DomainClaim,
+  fieldManagers,
+  type Project,
+  type ProjectSpec,
+  projectSpec,
+  renderMessage,
+  snakeCase,
+  transitionIssues,
+} from "@slipway/crds";
+import { isConflict, isForbidden, isInvalid, isNotFound, KubeError } from "@slipway/kube";
+import { failures } from "../errors/catalog.ts";
+import type { FieldError } from "../errors/failure.ts";
+import { fieldName } from "../http/validate.ts";
+import { KeyedLock } from "../keyed-lock.ts";
+import type { Services } from "../services.ts";
+import type { ApiProject } from "./api-project.ts";
+import { claimHostnames, giveBack, hostnamesOf } from "./claims.ts";
+import { projectResource } from "./kinds.ts";
+import { mergePatch } from "./merge-patch.ts";
+
+/** What a change works with. */
+export type ChangeServices = Pick<Services, "kube" | "projects" | "domainZone" | "now">;
+
+export interface ChangeOptions {
+  /**
+   * How the operation's body calls a path of the spec, such as `{"image.url": "image"}`; the longest path counts. Else it
+   * is the path in snake_case.
+   */
+  fields?: Readonly<Record<string, string>>;
+  /**
+   * What must stand before the spec asks for it, such as Secrets or a slot; may throw a Failure. Runs before every try to
+   * write, so more than once when somebody else writes at the same time, and not at all when nothing changes.
+   */
+  prepare?: (wanted: Project, live: Project) => Promise<void>;
+}
+
+export interface Change {
+  /** The project after it, as the next read shows it. */
+  project: ApiProject;
+  /** The project as it stood live before. */
+  before: Project;
+  /** False when the spec was as wanted, and nothing was written. */
+  changed: boolean;
+}
+
+/** The tries of one change, when others keep writing to the same project: the operator, `kubectl`, another replica. */
+const ATTEMPTS = 12;
+/** Changes of one project in this process follow one another instead of meeting in conflicts. */
+const byProject = new KeyedLock();
+
+/**
+ * Changes a project's spec: the one way in which routes do so. Reads live, asks `change` for the whole wanted spec
+ * (which must not change what it is given), holds it against every rule of the resource, claims the hostnames that are
+ * new in it, and writes only what differs, provided that nobody wrote meanwhile; else it begins anew. Once it resolves,
+ * reads on every replica show the change. What the change lets go of (Secrets, hostnames) is the operator's to remove.
+ *
+ * @param change pure, since it may run more than once; throws a Failure to refuse by what is live
+ * @throws Failure 404 when the project is gone; 409 when it is being deleted, or another project has a hostname; 400 when
+ *   a rule is broken; 503 when the cluster does not answer
+ */
+export function changeProject(
+  { resource: { metadata } }: ApiProject,
+  services: ChangeServices,
+  change: (spec: ProjectSpec, live: Project) => ProjectSpec,
+  options: ChangeOptions = {},
+): Promise<Change> {
+  const ref = { namespace: metadata.namespace, name: metadata.name };
+  return byProject.run(`${ref.namespace}/${ref.name}`, async () => {
+    const tries: Tries = { made: [], live: undefined };
+    try {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+        if (attempt > 0) await sleep(Math.random() * 20 * attempt);
+        try {
+          tries.live = await services.kube.get<Project>(projectResource, ref);
+          return await changeLive(tries.live, services, change, options, tries);
+        } catch (error) {
+          if (!isConflict(error)) throw error;
+        }
+      }
+      throw failures.clusterUnavailable(new Error("the project changes without end"));
+    } catch (error) {
+      await undo(tries, error, services);
+      throw toFailure(error);
+    }
+  });
+}
+
+/** What the tries of one change leave behind when none succeeds. */
+interface Tries {
+  /** Claims that were made ahead of the spec. */
+  made: DomainClaim[];
+  live: Project | undefined;
+}
+
+async function changeLive(
+  live: Project,
+  services: ChangeServices,
+  change: (spec: ProjectSpec, live: Project) => ProjectSpec,
+  { fields = {}, prepare }: ChangeOptions,
+  tries: Tries,
+): Promise<Change> {
+  if (live.metadata.deletionTimestamp !== undefined) throw failures.projectAlreadyDeleted();
+  const wanted: Project = { ...live, spec: change(live.spec, live) };
+  const spec = mergePatch(live.spec, wanted.spec);
+  if (spec === undefined) {
+    return { project: await services.projects.observe(live), before: live, changed: false };
+  }
+  const errors = specErrors(wanted.spec, live.spec, fields);
+  if (errors.length > 0) throw failures.validation(errors);
+  await prepare?.(wanted, live);
+  tries.made.push(...(await claimNew(live, wanted, services)));
+  const written = await write(live, spec, services);
+  return { project: await services.projects.observe(written), before: live, changed: true };
+}
+
+/** Claims the hostnames that are new in the wanted spec. */
+async function claimNew(
+  live: Project,
+  wanted: Project,
+  { kube, domainZone }: ChangeServices,
+): Promise<DomainClaim[]> {
+  const held = new Set(hostnamesOf(live, domainZone).map(({ hostname }) => hostname));
+  const added = hostnamesOf(wanted, domainZone).filter(({ hostname }) => !held.has(hostname));
+  try {
+    return await claimHostnames(kube, live, added, (live.metadata.generation ?? 0) + 1);
+  } catch (error) {
+    throw error instanceof KubeError ? failures.addressNotAssigned(error) : error;
+  }
+}
+
+/** Gives claims back after a refusal. A write without an answer may be done: then the operator decides. */
+async function undo({ made, live }: Tries, error: unknown, services: ChangeServices): Promise<void> {
+  if (error instanceof KubeError && (error.status === 0 || error.status >= 500)) return;
+  const wanted = live ? hostnamesOf(live, services.domainZone).map(({ hostname }) => hostname) : [];
+  const unwanted = made.filter(({ metadata }) => !wanted.includes(metadata.name));
+  await giveBack(services.kube, unwanted);
+}
+
+function write(live: Project, spec: unknown, { kube, now }: ChangeServices): Promise<Project> {
+  const { namespace, name, uid, resourceVersion } = live.metadata;
+  const changedAt = { [annotations.updatedAt]: now().toISOString() };
+  const patch = { metadata: { uid, resourceVersion, annotations: changedAt }, spec };
+  return kube.patch<Project>(projectResource, { namespace, name }, patch, {
+    fieldManager: fieldManagers.api,
+  });
+}
+
+/** Every rule that the wanted spec breaks, or the way to it from the one before. Pure. */
+export function specErrors(
+  wanted: ProjectSpec,
+  before: ProjectSpec,
+  fields: Readonly<Record<string, string>> = {},
+): FieldError[] {
+  const parsed = projectSpec.safeParse(wanted);
+  const issues = parsed.success ? transitionIssues(projectSpec, wanted, before) : parsed.error.issues;
+  return issues.map((issue) => {
+    const template =
+      "template" in issue ? issue.template : (issue as { params?: { template?: string } }).params?.template;
+    return {
+      field: bodyField(issue.path, fields),
+      message:
+        template === undefined
+          ? issue.message
+          : renderMessage(template, (path) => bodyField(path.split("."), fields)),
+    };
+  });
+}
+
+function bodyField(path: readonly PropertyKey[], fields: Readonly<Record<string, string>>): string {
+  for (let length = path.length; length > 0; length -= 1) {
+    const named = fields[path.slice(0, length).map(String).join(".")];
+    if (named !== undefined) return fieldName([named, ...path.slice(length).map(spelled)], "body");
+  }
+  return fieldName(path.map(spelled), "body");
+}
+
+const spelled = (part: PropertyKey): PropertyKey => (typeof part === "string" ? snakeCase(part) : part);
+
+function toFailure(error: unknown): unknown {
+  if (!(error instanceof KubeError)) return error;
+  if (isNotFound(error)) return failures.projectNotFound();
+  // Rights in an organization's namespace come with its guards.
+  if (isForbidden(error)) return failures.organizationRuntimeUnavailable();
+  if (isInvalid(error)) return failures.internal(error);
+  return failures.clusterUnavailable(error);
+}

@@ -1,0 +1,123 @@
+import {
+  annotations,
+  type DomainClaim,
+  type DomainClaimSpec,
+  defaultDomain,
+  domainClaim,
+  fieldManagers,
+  organizationOfNamespace,
+  type Project,
+} from "@slipway/crds";
+import { isAlreadyExists, isConflict, isNotFound, type KubeClient } from "@slipway/kube";
+import { failures } from "../errors/catalog.ts";
+import { domainClaimResource } from "./kinds.ts";
+
+/** Taking and giving back hostnames. A DomainClaim is named after its hostname, so creating it is atomic. */
+
+const WRITE = { fieldManager: fieldManagers.api };
+/** How often a claim is looked at again that changes between two requests. */
+const ATTEMPTS = 5;
+
+export interface WantedHostname {
+  hostname: string;
+  kind: DomainClaimSpec["kind"];
+}
+
+/**
+ * Every hostname that a spec asks for, in the order in which they are claimed: everybody claims in this order and stops
+ * at the first that is taken, so of two that want the same ones exactly one gets all. Pure.
+ */
+export function hostnamesOf(project: Project, zone: string): WantedHostname[] {
+  const { type, exposure, subdomain, customDomains = [] } = project.spec;
+  if (type !== "http" || exposure !== "public") return [];
+  return [
+    { hostname: defaultDomain(project, zone), kind: subdomain === undefined ? "default" : "subdomain" },
+    ...[...customDomains].sort().map((hostname) => ({ hostname, kind: "custom" as const })),
+  ];
+}
+
+/** Whether a claim is held by this very project, not by an earlier one of its name. */
+export function holds(project: Project, claim: DomainClaim): boolean {
+  return claim.spec.projectRef.uid === project.metadata.uid;
+}
+
+/** The hostname's present claim, whosever it is. @throws KubeError */
+export function readClaim(kube: KubeClient, hostname: string): Promise<DomainClaim | undefined> {
+  return kube.getOrUndefined<DomainClaim>(domainClaimResource, { name: hostname });
+}
+
+/**
+ * Takes hostnames for a project that exists: all, or none of those that were not its own before.
+ * @param forGeneration the generation whose spec will ask for them, when they are taken ahead of it
+ * @returns the claims that this call made, for {@link giveBack}
+ * @throws Failure 409 that names the hostname that another project holds; KubeError
+ */
+export async function claimHostnames(
+  kube: KubeClient,
+  project: Project,
+  wanted: readonly WantedHostname[],
+  forGeneration?: number,
+): Promise<DomainClaim[]> {
+  const made: DomainClaim[] = [];
+  try {
+    for (const one of wanted) {
+      const claim = await claimHostname(kube, wantedClaim(project, one, forGeneration));
+      if (claim) made.push(claim);
+    }
+    return made;
+  } catch (error) {
+    await giveBack(kube, made);
+    throw error;
+  }
+}
+
+/** Deletes the very claims that are given. Best effort: the operator releases what nobody asks for. */
+export async function giveBack(kube: KubeClient, claims: readonly DomainClaim[]): Promise<void> {
+  for (const { metadata } of claims) {
+    await kube
+      .delete(domainClaimResource, { name: metadata.name }, { uid: metadata.uid })
+      .catch(() => undefined);
+  }
+}
+
+function wantedClaim(project: Project, one: WantedHostname, forGeneration?: number): DomainClaim {
+  const organization = organizationOfNamespace(project.metadata.namespace ?? "") ?? "";
+  const claim = domainClaim(project, { ...one, organization });
+  if (forGeneration !== undefined) {
+    claim.metadata.annotations = { [annotations.claimedForGeneration]: String(forGeneration) };
+  }
+  return claim;
+}
+
+/** @returns the claim when this call made it, undefined when it was the project's own already */
+async function claimHostname(kube: KubeClient, wanted: DomainClaim): Promise<DomainClaim | undefined> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    try {
+      return await kube.create(domainClaimResource, wanted, WRITE);
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+    const held = await readClaim(kube, wanted.metadata.name);
+    // Released between the two requests.
+    if (!held) continue;
+    if (held.spec.projectRef.uid !== wanted.spec.projectRef.uid) {
+      throw failures.domainUnavailable(wanted.metadata.name);
+    }
+    if (held.metadata.deletionTimestamp === undefined && (await keep(kube, held, wanted))) return undefined;
+  }
+  throw failures.addressNotAssigned();
+}
+
+/** Says of a claim that the project has already, perhaps on its way out, that it is wanted. */
+async function keep(kube: KubeClient, held: DomainClaim, wanted: DomainClaim): Promise<boolean> {
+  if (wanted.metadata.annotations === undefined) return true;
+  const { name, uid, resourceVersion } = held.metadata;
+  const patch = { metadata: { uid, resourceVersion, annotations: wanted.metadata.annotations } };
+  try {
+    await kube.patch(domainClaimResource, { name }, patch, WRITE);
+    return true;
+  } catch (error) {
+    if (isConflict(error) || isNotFound(error)) return false;
+    throw error;
+  }
+}
