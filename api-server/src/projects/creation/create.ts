@@ -1,23 +1,13 @@
-import {
-  type CreateProjectRequest,
-  findHttpPlan,
-  findPlan,
-  type HttpPlan,
-  type ProjectSpec,
-} from "@slipway/crds";
-import { findOrganization } from "@slipway/ledger";
+import { type CreateProjectRequest, findHttpPlan, type HttpPlan, type ProjectSpec } from "@slipway/crds";
 import { failures } from "../../errors/catalog.ts";
-import { KeyedLock } from "../../keyed-lock.ts";
-import { askLedger } from "../../ledger-call.ts";
+import { refuseBlocked } from "../../organizations/blocked.ts";
 import { isGuarded, readNamespace } from "../../organizations/namespace.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
-import { capabilityFailure, limitFailure } from "./plan-check.ts";
+import { releaseProjectSlot, takeProjectSlot } from "../slots.ts";
+import { capabilityFailure } from "./plan-check.ts";
 import { planCreation } from "./plan-creation.ts";
-import { type CreationPlan, readClaim, writeProject } from "./write.ts";
-
-/** Creations of one organization follow one another, so that two at once do not both take its last free slot. */
-const byOrganization = new KeyedLock();
+import { type CreationPlan, isInCluster, readClaim, writeProject } from "./write.ts";
 
 /**
  * Refuses in the order of refusal, once the body has kept every rule: what the plan lacks (403), a blocked
@@ -31,8 +21,7 @@ export async function admitCreation(
 ): Promise<void> {
   const lacking = spec.type === "http" && capabilityFailure(spec, requireHttpPlan(spec, catalog.current));
   if (lacking) throw lacking;
-  const organization = await askLedger(() => findOrganization(ledger, organizationId));
-  if (organization?.blocked) throw failures.organizationBlocked();
+  await refuseBlocked({ ledger }, organizationId);
   if (spec.type !== "http") throw failures.projectTypeUnavailable(spec.type);
   if (spec.image === undefined) throw failures.projectFeatureUnavailable("building from a Git repository");
   if (imageAuthentication?.auth_type === "aws") {
@@ -45,29 +34,36 @@ export async function admitCreation(
  * Creates an admitted project under this id, or finishes a creation that was begun under it.
  * @throws Failure 409 without a free slot or domain, 503 when the organization's namespace cannot take it
  */
-export function createProject(
+export async function createProject(
   request: CreateProjectRequest,
   identity: { organizationId: string; projectId: string },
   services: Services,
 ): Promise<ApiProject> {
   const plan = planCreation(request, identity, services.domainZone);
-  return byOrganization.run(identity.organizationId, async () => {
-    refuseOverLimit(plan, services);
+  await takeProjectSlot(services, { ...identity, spec: plan.project.spec });
+  try {
     await refuseTakenDomain(plan, services);
     await requireRuntime(plan, services);
-    return services.projects.observe(await writeProject(services.kube, plan));
-  });
+    return await services.projects.observe(await writeProject(services.kube, plan));
+  } catch (error) {
+    await releaseUnlessCreated(plan, services);
+    throw error;
+  }
 }
 
-function refuseOverLimit({ organizationId, project }: CreationPlan, { projects, catalog }: Services): void {
-  const planOf = (id: string) => findPlan(catalog.current, id);
-  const wanted = planOf(project.spec.plan);
-  const others = projects
-    .list(organizationId)
-    .map(({ resource }) => resource)
-    .filter(({ metadata }) => metadata.name !== project.metadata.name);
-  const failure = wanted && limitFailure(others, project.spec, wanted, planOf);
-  if (failure) throw failure;
+/**
+ * Another call with the same Idempotency-Key may have created the project meanwhile: its slot stays then. What cannot
+ * be found out now the operator sets right later.
+ */
+async function releaseUnlessCreated(
+  { organizationId, project }: CreationPlan,
+  services: Services,
+): Promise<void> {
+  const created = await isInCluster(services.kube, project).catch(() => true);
+  if (created) return;
+  await releaseProjectSlot(services, { organizationId, projectId: project.metadata.name }).catch(
+    () => undefined,
+  );
 }
 
 /** A look ahead: the claim itself, after the project, is what decides. */

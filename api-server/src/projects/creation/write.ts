@@ -60,6 +60,13 @@ export async function readClaim(kube: KubeClient, hostname: string): Promise<Dom
   }
 }
 
+/** Whether the cluster has the project, other than on its way out. @throws KubeError */
+export async function isInCluster(kube: KubeClient, { metadata }: Project): Promise<boolean> {
+  const { namespace, name } = metadata;
+  const found = await kube.getOrUndefined<Project>(projectResource, { namespace, name });
+  return found !== undefined && found.metadata.deletionTimestamp === undefined;
+}
+
 async function createOrKeep<T extends KubernetesObject>(
   kube: KubeClient,
   resource: Resource,

@@ -7,6 +7,7 @@ import { defineRoute } from "../../../http/route.ts";
 import { askLedger } from "../../../ledger-call.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
 import { domainClaimResource, projectResource } from "../../../projects/kinds.ts";
+import { releaseProjectSlot } from "../../../projects/slots.ts";
 import type { Services } from "../../../services.ts";
 import { messageOnly } from "./schemas.ts";
 
@@ -34,6 +35,8 @@ export const remove = defineRoute({
       throw failures.domainReleasePending();
     }
     await releaseDomain(project, services);
+    // The operator gives it back with the project, or finds it later; this is for whoever creates the next one at once.
+    await releaseProjectSlot(services, { organizationId, projectId: id }).catch(() => undefined);
     return { status: 200, body: { status: "success", message: "project deleted" } };
   },
 });

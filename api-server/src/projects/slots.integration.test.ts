@@ -1,0 +1,236 @@
+import { organizationNamespace, type Project } from "@slipway/crds";
+import { KubeClient } from "@slipway/kube";
+import { FakeApiserver } from "@slipway/kube/testing";
+import {
+  connectLedger,
+  insertOrganization,
+  type Ledger,
+  listSlots,
+  migrateToLatest,
+  setPlanCapacity,
+} from "@slipway/ledger";
+import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { failures } from "../errors/catalog.ts";
+import { exampleBody, exampleSpec, type Harness, startHarness } from "../testing/harness.ts";
+import { projectResource } from "./kinds.ts";
+import { changeProjectSlot, releaseProjectSlot, takeProjectSlot } from "./slots.ts";
+
+/** Two replicas of the API server over one ledger and one cluster. */
+
+let postgres: TestPostgres;
+let apiserver: FakeApiserver;
+let pools: Ledger[];
+let replicas: [Harness, Harness];
+
+beforeAll(async () => {
+  [postgres, apiserver] = await Promise.all([startPostgres(), FakeApiserver.start()]);
+  pools = [1, 2].map(() => connectLedger({ url: postgres.url, applicationName: "test" }));
+  const [first, second] = pools as [Ledger, Ledger];
+  await migrateToLatest(first);
+  const start = (ledger: Ledger) => startHarness(KubeClient.forUrl(apiserver.url), { ledger });
+  replicas = [await start(first), await start(second)];
+});
+afterAll(async () => {
+  await Promise.all((replicas ?? []).map((replica) => replica.close()));
+  await Promise.all((pools ?? []).map((pool) => pool.destroy()));
+  await apiserver?.stop();
+  await postgres?.stop();
+});
+afterEach(() => setPlanCapacity(ledger(), "basic", null));
+
+const ledger = () => pools[0] as Ledger;
+let organizations = 0;
+
+/** An organization ready to take projects, known to both replicas. */
+async function organization() {
+  organizations += 1;
+  const id = `org-${organizations}`;
+  await insertOrganization(ledger(), { id, name: id });
+  await replicas[0].namespace(id);
+  const headers = replicas.map((replica) => replica.key(id, "* on organization:*", "* on project:*"));
+  const send = (index: number, method: "POST" | "DELETE", url: string, body?: object, key?: string) =>
+    (replicas[(index % 2) as 0 | 1] as Harness).app.inject({
+      method,
+      url,
+      headers: {
+        ...headers[index % 2],
+        ...(body ? { "content-type": "application/json" } : {}),
+        ...(key ? { "idempotency-key": key } : {}),
+      },
+      payload: body,
+    });
+  const create = (index: number, body = exampleBody(), key?: string) =>
+    send(index, "POST", "/v1/project", body, key);
+  const remove = (index: number, project: string) => send(index, "DELETE", `/v1/project/${project}`);
+  return { id, create, remove };
+}
+
+const slotsOf = async (id: string) => (await listSlots(ledger())).filter((row) => row.organization_id === id);
+const projectsOf = async (id: string) =>
+  (await replicas[0].kube.listAll<Project>(projectResource, { namespace: organizationNamespace(id) })).map(
+    ({ metadata }) => metadata.name,
+  );
+const tally = (answers: { json: () => { code?: string; status: string } }[]) => {
+  const counts: Record<string, number> = {};
+  for (const answer of answers) {
+    const { code, status } = answer.json();
+    counts[code ?? status] = (counts[code ?? status] ?? 0) + 1;
+  }
+  return counts;
+};
+const rush = <T>(times: number, call: (index: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: times }, (_, index) => call(index)));
+
+describe("50 identical requests at once over two replicas", () => {
+  it("create exactly as many free projects as the limit allows", async () => {
+    const { id, create } = await organization();
+    const answers = await rush(50, (index) => create(index));
+    expect(tally(answers)).toEqual({ success: 2, FREE_PLAN_INSTANCE_LIMIT_REACHED: 48 });
+    expect(answers.find((answer) => answer.statusCode === 409)?.json()).toMatchObject({ limit: 2 });
+    expect(await projectsOf(id)).toHaveLength(2);
+    expect((await slotsOf(id)).map((row) => row.project_id).sort()).toEqual((await projectsOf(id)).sort());
+  });
+
+  it("create exactly one of two instances, and tell the others", async () => {
+    const { id, create } = await organization();
+    const answers = await rush(50, (index) => create(index, exampleBody({}, { instances: 2 })));
+    expect(tally(answers)).toEqual({ success: 1, FREE_PLAN_INSTANCE_LIMIT_REACHED: 49 });
+    expect(await projectsOf(id)).toHaveLength(1);
+  });
+
+  it("create one project with one slot under one Idempotency-Key", async () => {
+    const { id, create } = await organization();
+    const answers = await rush(50, (index) => create(index, exampleBody(), "0123456789abcdef"));
+    expect(tally(answers)).toEqual({ success: 50 });
+    expect(new Set(answers.map((answer) => answer.json().data.project_id)).size).toBe(1);
+    expect(await slotsOf(id)).toHaveLength(1);
+  });
+
+  it("create exactly as many projects as the plan's capacity has left over all organizations", async () => {
+    const both = [await organization(), await organization()];
+    await setPlanCapacity(ledger(), "basic", 3);
+    const answers = await rush(50, (index) =>
+      (both[(index >> 1) % 2] as (typeof both)[0]).create(index, exampleBody({ plan: "basic" })),
+    );
+    expect(tally(answers)).toEqual({ success: 3, INSUFFICIENT_PLAN_CAPACITY: 47 });
+    const refused = answers.find((answer) => answer.json().code === "INSUFFICIENT_PLAN_CAPACITY");
+    expect(refused?.statusCode).toBe(409);
+    expect(await slotsOf(both[0]?.id ?? "")).not.toHaveLength(50);
+  });
+
+  it("leave no slot of those whose domain was taken", async () => {
+    const { id, create } = await organization();
+    const body = exampleBody({ plan: "basic" }, { subdomain: "contested" });
+    const answers = await rush(50, (index) => create(index, body));
+    expect(tally(answers)).toEqual({ success: 1, DOMAIN_UNAVAILABLE: 49 });
+    expect((await slotsOf(id)).map((row) => row.project_id)).toEqual(await projectsOf(id));
+  });
+});
+
+describe("slots of a creation", () => {
+  it("say how many instances are left", async () => {
+    const { create } = await organization();
+    expect((await create(0)).statusCode).toBe(201);
+    const refused = await create(1, exampleBody({}, { instances: 2 }));
+    expect(refused.json()).toMatchObject({
+      code: "FREE_PLAN_INSTANCE_LIMIT_EXCEEDED",
+      limit: 2,
+      remaining: 1,
+    });
+    expect((await create(1)).statusCode).toBe(201);
+  });
+
+  it("are free again once a project is deleted", async () => {
+    const { id, create, remove } = await organization();
+    const first = (await create(0)).json().data.project_id;
+    await create(1);
+    expect((await create(0)).statusCode).toBe(409);
+    expect((await remove(1, first)).statusCode).toBe(200);
+    expect(await slotsOf(id)).toHaveLength(1);
+    expect((await create(0)).statusCode).toBe(201);
+  });
+
+  it("are free again when the organization's namespace cannot take it", async () => {
+    const id = `bare-${++organizations}`;
+    await insertOrganization(ledger(), { id, name: id });
+    const refused = await replicas[0].app.inject({
+      method: "POST",
+      url: "/v1/project",
+      headers: { ...replicas[0].key(id, "* on organization:*"), "content-type": "application/json" },
+      payload: exampleBody(),
+    });
+    expect(refused.json()).toMatchObject({ code: "ORGANIZATION_RUNTIME_UNAVAILABLE" });
+    expect(await slotsOf(id)).toEqual([]);
+  });
+});
+
+describe("slots of a change", () => {
+  const identity = { organizationId: "changes", projectId: "p1" };
+  const free = exampleSpec;
+  const basic = { ...exampleSpec, plan: "basic" };
+  const services = () => replicas[0].services;
+  const change = (from: typeof free, to: typeof free, write: () => Promise<void>) =>
+    changeProjectSlot(services(), { ...identity, from, to }, write);
+  const held = async () => (await slotsOf("changes")).map((row) => `${row.project_id} ${row.plan}`);
+  afterEach(() => releaseProjectSlot(services(), identity));
+
+  it("are those of the new plan once it is written", async () => {
+    await takeProjectSlot(services(), { ...identity, spec: free });
+    await change(free, basic, async () => {});
+    expect(await held()).toEqual(["p1 basic"]);
+  });
+
+  it("are those of the old plan again after a refused write", async () => {
+    await takeProjectSlot(services(), { ...identity, spec: free });
+    const refused = change(free, basic, async () => {
+      throw failures.projectAlreadyDeleted();
+    });
+    await expect(refused).rejects.toMatchObject({ code: "PROJECT_ALREADY_DELETED" });
+    expect(await held()).toEqual(["p1 free"]);
+  });
+
+  it("stay those of the new plan after a write whose outcome is unknown", async () => {
+    await takeProjectSlot(services(), { ...identity, spec: free });
+    const unknown = change(free, basic, async () => {
+      throw failures.clusterUnavailable();
+    });
+    await expect(unknown).rejects.toMatchObject({ status: 503 });
+    expect(await held()).toEqual(["p1 basic"]);
+  });
+
+  it("are refused before anything is written", async () => {
+    await takeProjectSlot(services(), { ...identity, spec: basic });
+    await takeProjectSlot(services(), { ...identity, projectId: "p2", spec: { ...free, instances: 2 } });
+    let wrote = false;
+    const refused = change(basic, free, async () => {
+      wrote = true;
+    });
+    await expect(refused).rejects.toMatchObject({ code: "FREE_PLAN_INSTANCE_LIMIT_REACHED", status: 409 });
+    expect(wrote).toBe(false);
+    expect(await held()).toEqual(expect.arrayContaining(["p1 basic", "p2 free"]));
+    await releaseProjectSlot(services(), { ...identity, projectId: "p2" });
+  });
+
+  it("are none while paused, and none again when a resume is refused", async () => {
+    const paused = { ...free, paused: true };
+    await takeProjectSlot(services(), { ...identity, spec: paused });
+    expect(await held()).toEqual([]);
+    const refused = change(paused, free, async () => {
+      throw failures.projectAlreadyDeleted();
+    });
+    await expect(refused).rejects.toThrow();
+    expect(await held()).toEqual([]);
+  });
+
+  it("cannot be told while the ledger is away", async () => {
+    const away = connectLedger({ url: "postgresql://nobody@127.0.0.1:1/none", applicationName: "test" });
+    const refused = takeProjectSlot({ ...services(), ledger: away }, { ...identity, spec: free });
+    await expect(refused).rejects.toMatchObject({
+      code: "PLAN_CAPACITY_TEMPORARILY_UNAVAILABLE",
+      status: 503,
+      headers: { "retry-after": "5" },
+    });
+    await away.destroy();
+  });
+});
