@@ -22,5 +22,8 @@ export const clusterRules: PolicyRule[] = [
 export const organizationRules: PolicyRule[] = [
   // Environment variables and registry credentials; read only to go on after a creation that was cut short.
   { apiGroups: [""], resources: ["secrets"], verbs: ["get", "create", "patch", "delete"] },
+  // Logs of applications.
+  { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
+  { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
   { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["create", "delete"] },
 ];

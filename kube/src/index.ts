@@ -8,6 +8,7 @@ export {
   type KubeClientOptions,
   type ListOptions,
   type PatchType,
+  type PodLogOptions,
   type WatchOptions,
   type WriteOptions,
   withType,

@@ -95,6 +95,23 @@ export class Transport {
     }
   }
 
+  /** Sends and reads the first `limit` bytes of the body; a longer one is cut off unread. @throws KubeError */
+  async bytes(request: HttpRequest, limit: number): Promise<Buffer> {
+    const response = await this.send(request);
+    const chunks: Buffer[] = [];
+    let size = 0;
+    try {
+      for await (const chunk of response.body as AsyncIterable<Buffer>) {
+        chunks.push(chunk);
+        size += chunk.length;
+        if (size >= limit) break;
+      }
+    } catch (error) {
+      throw networkError(request, error);
+    }
+    return Buffer.concat(chunks).subarray(0, limit);
+  }
+
   /** Sends and returns once the headers are here; the caller must read or destroy the body. @throws KubeError */
   async send(request: HttpRequest): Promise<Dispatcher.ResponseData> {
     for (let attempt = 0; ; attempt += 1) {

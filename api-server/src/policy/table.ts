@@ -33,6 +33,13 @@ const perMinute = (limit: number, per: RateLimit["per"] = "credential"): RateLim
   per,
 });
 
+/** An operation on one project that has no limit of its own in the specification. */
+const onProject = (permission: Permission, { audited }: { audited: boolean }): Policy => ({
+  access: { kind: "project", permission, missing: "refuse" },
+  rateLimit: perMinute(60),
+  audited,
+});
+
 const publicRead = (limit: number): Policy => ({
   access: { kind: "public" },
   rateLimit: perMinute(limit, "ip"),
@@ -76,6 +83,7 @@ export const policies = {
     rateLimit: perMinute(10),
     audited: true,
   },
+  readProjectLogs: onProject("project.logs.read", { audited: false }),
 } as const satisfies Record<string, Policy>;
 
 export type OperationId = keyof typeof policies;

@@ -3,6 +3,7 @@ import { databaseCatalog, databasePlans, httpPlans, jobPlans, storagePlans } fro
 import { readOpenApi } from "./v1/openapi/read.ts";
 import { create } from "./v1/project/create.ts";
 import { list } from "./v1/project/list.ts";
+import { logs } from "./v1/project/logs.ts";
 import { read } from "./v1/project/read.ts";
 import { remove } from "./v1/project/remove.ts";
 
@@ -16,6 +17,7 @@ export const routes: readonly AnyRoute[] = [
   create,
   list,
   read,
+  logs,
   remove,
   readOpenApi,
 ];

@@ -36,6 +36,8 @@ export class FakeApiserver {
   #server: Server | undefined;
   #port = 0;
   #faults: Fault[] = [];
+  /** Bytes for a request that is about no object, such as a log; a promise that never settles hangs like a dead node. */
+  raw: ((request: SeenRequest) => Buffer | Promise<Buffer> | undefined) | undefined;
   /** While true, watches get nothing, not even the events that happen. */
   stalled = false;
 
@@ -141,6 +143,13 @@ export class FakeApiserver {
       const headers: Record<string, string> =
         fault.retryAfter === undefined ? {} : { "retry-after": String(fault.retryAfter) };
       respond(response, fault.status, status(fault.status, fault.reason, "injected"), headers);
+      return;
+    }
+    const raw = this.raw?.(seen);
+    if (raw !== undefined) {
+      const bytes = await raw;
+      response.writeHead(200, { "content-type": "text/plain" });
+      response.end(bytes);
       return;
     }
     const route = parseRoute(url.pathname);

@@ -1,0 +1,17 @@
+/**
+ * `work` on every item, at most `atOnce` at a time; the results stand in the order of the items.
+ * @throws what the first failing `work` threw; what has begun by then is not waited for
+ */
+export async function mapConcurrently<Item, Result>(
+  items: readonly Item[],
+  atOnce: number,
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results = new Array<Result>(items.length);
+  const waiting = items.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of waiting) results[index] = await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  return results;
+}

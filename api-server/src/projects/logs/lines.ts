@@ -1,0 +1,71 @@
+/** Log lines as nodes give them, and how those of several instances become one log. Pure. */
+
+/** One line of an application, without the time that the node wrote before it. */
+export interface LogLine {
+  /** Nanoseconds since 1970. */
+  time: bigint;
+  text: string;
+}
+
+/** Bytes of one line; of a longer one the beginning is shown. */
+export const MAX_LINE_BYTES = 16 * 1024;
+const CUT = " …";
+
+const NEWLINE = 0x0a;
+const STAMP = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:\d{2}) ?/;
+/** Bytes in which the time and its space lie. */
+const STAMP_BYTES = 40;
+
+/** Bytes that are no UTF-8 become U+FFFD: an application may write anything. */
+const utf8 = new TextDecoder("utf-8");
+
+/**
+ * Takes a node's answer apart. A line without a time is none of the application's: nodes report what they could not read
+ * in the same answer. Times never go back, so that lines stay in the order in which they were written although a
+ * node's clock was set.
+ */
+export function parseLog(bytes: Buffer): LogLine[] {
+  const lines: LogLine[] = [];
+  let latest = 0n;
+  for (let start = 0; start < bytes.length; ) {
+    const newline = bytes.indexOf(NEWLINE, start);
+    const end = newline < 0 ? bytes.length : newline;
+    const line = bytes.subarray(start, end);
+    start = end + 1;
+    const stamp = STAMP.exec(line.toString("latin1", 0, STAMP_BYTES));
+    if (!stamp) continue;
+    const time = nanoseconds(stamp);
+    if (time > latest) latest = time;
+    lines.push({ time: latest, text: textOf(line.subarray(stamp[0].length)) });
+  }
+  return lines;
+}
+
+function nanoseconds([, moment, fraction = "", zone]: RegExpExecArray): bigint {
+  const milliseconds = Date.parse(`${moment}${zone}`);
+  return Number.isNaN(milliseconds)
+    ? 0n
+    : BigInt(milliseconds) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));
+}
+
+function textOf(line: Buffer): string {
+  if (line.length <= MAX_LINE_BYTES) return utf8.decode(line);
+  let end = MAX_LINE_BYTES;
+  // Not in the middle of a character, which takes at most four bytes.
+  while (end > MAX_LINE_BYTES - 3 && ((line[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return utf8.decode(line.subarray(0, end)) + CUT;
+}
+
+/** The newest lines of all instances, oldest first, within both limits. `maxBytes` counts UTF-8 and a newline each. */
+export function newestLines(
+  instances: readonly (readonly LogLine[])[],
+  limits: { maxLines: number; maxBytes: number },
+): string[] {
+  const merged = instances.flat().sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+  let first = merged.length;
+  for (let bytes = 0; first > 0 && merged.length - first < limits.maxLines; first -= 1) {
+    bytes += Buffer.byteLength(merged[first - 1]?.text ?? "") + 1;
+    if (bytes > limits.maxBytes) break;
+  }
+  return merged.slice(first).map(({ text }) => text);
+}
