@@ -1,3 +1,5 @@
+import { randomBytes } from "node:crypto";
+import { expect } from "vitest";
 import { eventually } from "./eventually.ts";
 import { stack } from "./stack.ts";
 
@@ -10,16 +12,23 @@ export interface Answer<T> {
     readonly code?: string;
     readonly data?: T;
     readonly errors?: readonly { readonly field: string; readonly message: string }[];
+    readonly [member: string]: unknown;
   };
 }
 
 /** A client of `/v1` that signs in with one API key; it retries nothing. */
 export function apiClient(apiKey: string = stack.apiKey) {
-  return async function call<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
+  return async function call<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer<T>> {
     const response = await fetch(`${stack.url}${path}`, {
       method,
       headers: {
         "x-api-key": apiKey,
+        ...headers,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -36,9 +45,54 @@ export interface CreatedProject {
 
 export interface Project {
   readonly name: string;
+  readonly description: string;
   readonly status: string;
+  readonly plan: string;
+  readonly exposure: "public" | "private";
   readonly domain?: string;
   readonly instances: number;
+  readonly storage: { readonly persistent: boolean; readonly capacity: number };
+  readonly image?: { readonly url: string; readonly is_public: boolean };
+  readonly custom_domains?: readonly string[];
+  readonly custom_domain_setup?: readonly CustomDomainSetup[];
+  readonly last_deployment?: { readonly id: string; readonly status: string; readonly message?: string };
+}
+
+export interface CustomDomainSetup {
+  readonly hostname: string;
+  readonly status: string;
+  readonly ssl_status: string;
+  readonly dns_records: readonly { readonly type: string; readonly name: string; readonly value: string }[];
+}
+
+type Call = ReturnType<typeof apiClient>;
+
+/** A name that no other test run has. */
+export const uniqueName = (prefix: string): string => `${prefix}-${randomBytes(4).toString("hex")}`;
+
+/** Creates a project. @throws when the answer is not 201 */
+export async function createProject(call: Call, body: unknown): Promise<CreatedProject> {
+  const created = await call<CreatedProject>("POST", "/v1/project", body);
+  expect(created).toMatchObject({ status: 201, body: { status: "success" } });
+  return created.body.data as CreatedProject;
+}
+
+export async function readProject(call: Call, id: string): Promise<Project> {
+  const read = await call<Project>("GET", `/v1/project/${id}`);
+  expect(read.status).toBe(200);
+  return read.body.data as Project;
+}
+
+/** Waits until the project has the status, and gives the project. */
+export function untilStatus(call: Call, id: string, status: string): Promise<Project> {
+  return eventually(
+    async () => {
+      const project = await readProject(call, id);
+      expect(project.status).toBe(status);
+      return project;
+    },
+    { every: 200 },
+  );
 }
 
 /** A legal body of `POST /v1/project` for the sample application, on a plan that asks for least of a node. */
@@ -65,10 +119,7 @@ export function httpProject(name: string, config: Readonly<Record<string, unknow
 }
 
 /** Deletes projects, ten at a time, each until the platform says that it is gone. */
-export async function deleteProjects(
-  call: ReturnType<typeof apiClient>,
-  ids: readonly string[],
-): Promise<void> {
+export async function deleteProjects(call: Call, ids: readonly string[]): Promise<void> {
   const left = [...ids];
   const worker = async (): Promise<void> => {
     for (let id = left.pop(); id !== undefined; id = left.pop()) {
