@@ -13,6 +13,7 @@ const environment = z.object({
     .max(190)
     .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/, "must be a DNS name")
     .default("apps.localhost"),
+  SLIPWAY_VALKEY_URL: z.url({ protocol: /^(redis|valkey)s?$/ }).optional(),
   SLIPWAY_RATE_LIMIT_SCALE: z.coerce.number().positive().default(1),
   SLIPWAY_TRUSTED_PROXIES: z
     .string()
@@ -39,6 +40,8 @@ export interface Config {
   /** Issuers whose tokens are user tokens too, beside the own ones. */
   oidcIssuers: OidcIssuer[];
   domainZone: string;
+  /** Where the replicas count rate limits together; undefined counts in memory, for a single replica. */
+  valkeyUrl: string | undefined;
   rateLimitScale: number;
   /** Addresses and CIDRs whose X-Forwarded-For is believed. */
   trustedProxies: string[];
@@ -76,6 +79,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     tokenKeyFile: e.SLIPWAY_TOKEN_KEY_FILE,
     oidcIssuers: e.SLIPWAY_OIDC_ISSUERS,
     domainZone: e.SLIPWAY_DOMAIN_ZONE,
+    valkeyUrl: e.SLIPWAY_VALKEY_URL,
     rateLimitScale: e.SLIPWAY_RATE_LIMIT_SCALE,
     trustedProxies: e.SLIPWAY_TRUSTED_PROXIES,
     logLevel: e.SLIPWAY_LOG_LEVEL,

@@ -12,7 +12,7 @@ import { createLogger } from "./logger.ts";
 import { ApiMetrics } from "./metrics.ts";
 import { createOpsServer } from "./ops-server.ts";
 import { ProjectStore } from "./projects/store.ts";
-import { MemoryRateLimiter } from "./rate-limit/memory.ts";
+import { openShared } from "./rate-limit/open.ts";
 import { shutdownInOrder } from "./shutdown.ts";
 
 /** Starts the process: wires the services, serves, and ends in order on SIGTERM or SIGINT. */
@@ -27,7 +27,8 @@ async function main(config: Config): Promise<void> {
     applicationName: "slipway-api-server",
     onIdleError: (error) => logger.warn({ err: error }, "ledger connection lost"),
   });
-  const projects = new ProjectStore({ client: kube, logger, zone: config.domainZone });
+  const { rateLimiter, writes, ...shared } = await openShared(config.valkeyUrl, logger, metrics);
+  const projects = new ProjectStore({ client: kube, logger, zone: config.domainZone, writes });
   const audit = new LedgerAuditLog(ledger, logger, () => metrics.auditLineLost());
   metrics.watchProjects(() => projects.size);
 
@@ -38,8 +39,11 @@ async function main(config: Config): Promise<void> {
   const app = buildApp({
     logger,
     metrics,
-    authenticator: new Authenticator(ledgerCredentials(ledger), anyVerifier(ownTokenVerifier(tokenKey), oidc)),
-    rateLimiter: new MemoryRateLimiter(),
+    authenticator: new Authenticator(
+      ledgerCredentials(ledger),
+      anyVerifier(ownTokenVerifier(tokenKey), oidc),
+    ),
+    rateLimiter,
     rateLimitScale: config.rateLimitScale,
     audit,
     catalog,
@@ -71,6 +75,7 @@ async function main(config: Config): Promise<void> {
     steps: [
       () => app.close(),
       () => audit.close(),
+      () => shared.close(),
       () => projects.stop(),
       () => stop.abort(),
       () => kube.close(),

@@ -17,6 +17,7 @@ export class ApiMetrics {
   readonly #requests: Counter<"operation" | "class">;
   readonly #duration: Histogram<"operation">;
   readonly #auditFailures: Counter;
+  readonly #waits: Counter<"outcome">;
 
   constructor(options: { processMetrics: boolean }) {
     const registers = [this.registry];
@@ -32,6 +33,12 @@ export class ApiMetrics {
       help: "Time to answer, by operation.",
       labelNames: ["operation"],
       buckets: BUCKETS,
+      registers,
+    });
+    this.#waits = new Counter({
+      name: "slipway_api_write_waits_total",
+      help: "Requests that waited until the memory had a write of another replica: seen, or timeout.",
+      labelNames: ["outcome"],
       registers,
     });
     this.#auditFailures = new Counter({
@@ -66,6 +73,32 @@ export class ApiMetrics {
         this.set(size());
       },
     });
+  }
+
+  /**
+   * Whether the shared Valkey answers, read when scraped.
+   * @returns what to call for each rate limit that was counted in memory instead
+   */
+  watchValkey(isUp: () => boolean): () => void {
+    new Gauge({
+      name: "slipway_api_valkey_up",
+      help: "1 while rate limits are counted over all replicas, 0 while each counts in memory.",
+      registers: [this.registry],
+      collect() {
+        this.set(isUp() ? 1 : 0);
+      },
+    });
+    const inMemory = new Counter({
+      name: "slipway_api_rate_limits_in_memory_total",
+      help: "Calls that were counted in memory because Valkey was away.",
+      registers: [this.registry],
+    });
+    return () => inMemory.inc();
+  }
+
+  /** A request waited for a write of another replica, and saw it or gave up. */
+  waitedForWrite(seen: boolean): void {
+    this.#waits.labels({ outcome: seen ? "seen" : "timeout" }).inc();
   }
 
   auditLineLost(): void {

@@ -7,14 +7,24 @@ export interface Decision {
   remaining: number;
   /** Seconds until the window ends, rounded up. */
   resetSeconds: number;
+  /**
+   * The resourceVersion of the newest write of the organization that was asked about, when one was noted in the last
+   * minute: see `projects/write-notes.ts`.
+   */
+  newestWrite?: string;
 }
 
 /**
  * Counts calls. The memory limiter answers at once; one that is shared by replicas answers with a promise.
- * `bucket` names who and what is counted.
+ * `bucket` names who and what is counted; `organizationId` asks for that organization's newest write as well.
  */
 export interface RateLimiter {
-  take(bucket: string, limit: number, windowSeconds: number): Decision | Promise<Decision>;
+  take(
+    bucket: string,
+    limit: number,
+    windowSeconds: number,
+    organizationId?: string,
+  ): Decision | Promise<Decision>;
 }
 
 /** The limit after `SLIPWAY_RATE_LIMIT_SCALE`: rounded up, at least 1. */

@@ -1,0 +1,185 @@
+import { createClient } from "@redis/client";
+import { Backoff, sleep, systemClock } from "@slipway/kube";
+import type { Logger } from "pino";
+import type { Script } from "./scripts.ts";
+
+/** Why a script was not run; the connection is down from here on until it has recovered by itself. */
+export class ValkeyAway extends Error {
+  override readonly name = "ValkeyAway";
+}
+
+export interface ValkeyConnectionOptions {
+  /** `redis://`, `rediss://`, `valkey://` or `valkeys://` of one endpoint; no cluster. */
+  url: string;
+  logger: Logger;
+  /** Loaded into every new connection. */
+  scripts: readonly Script[];
+  /** Proves on a new connection that it can be worked with; rejects when it cannot. */
+  probe: (run: RunScript) => Promise<unknown>;
+  /** Milliseconds that a script may take. */
+  timeoutMs?: number;
+}
+
+/** Runs a script. Rejects when Valkey does not answer as it should. */
+export type RunScript = (
+  script: Script,
+  keys: readonly string[],
+  args: readonly string[],
+) => Promise<unknown>;
+
+const TIMEOUT_MS = 250;
+/** Milliseconds for a whole new connection: TCP, TLS, password, scripts, probe. */
+const CONNECT_TIMEOUT_MS = 1_500;
+const RETRY = { baseMs: 250, maxMs: 2_000 };
+
+const newClient = (url: string) =>
+  createClient({
+    url: url.replace(/^valkey(s?):/, (_, secure: string) => `redis${secure && "s"}:`),
+    name: "slipway-api-server",
+    RESP: 2,
+    disableOfflineQueue: true,
+    disableClientInfo: true,
+    maintNotifications: "disabled",
+    // The client's own time limit ends with the writing of a command, and costs an AbortSignal for each.
+    commandOptions: { timeout: undefined },
+    socket: { connectTimeout: CONNECT_TIMEOUT_MS, reconnectStrategy: false },
+  });
+type Client = ReturnType<typeof newClient>;
+
+/**
+ * A connection to Valkey that is either up or down. What goes wrong on it (it breaks, an answer is late, an error is
+ * answered) takes it down at once, for all calls; a new one is made in the background, and nobody waits for it.
+ * The commands of one turn of the event loop leave in one write.
+ */
+export class ValkeyConnection {
+  readonly #options: ValkeyConnectionOptions;
+  readonly #timeoutMs: number;
+  readonly #stop = new AbortController();
+  #client: Client | undefined;
+  #connecting: Promise<void> | undefined;
+  /** Monotonic milliseconds of the beginning of the present outage. */
+  #downSince: number | undefined;
+
+  constructor(options: ValkeyConnectionOptions) {
+    this.#options = options;
+    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+  }
+
+  get isUp(): boolean {
+    return this.#client !== undefined;
+  }
+
+  /** Makes the first try; resolves when it has succeeded or failed, after at most 1.5 s. */
+  async start(): Promise<void> {
+    const failure = await this.#connect();
+    if (failure !== undefined) this.#down(failure);
+  }
+
+  /** @throws ValkeyAway */
+  async run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    const client = this.#client;
+    if (client === undefined) throw new ValkeyAway("no connection");
+    try {
+      return await this.#inTime(this.#timeoutMs, evaluate(client, script, keys, args));
+    } catch (error) {
+      this.#lose(client, error);
+      throw new ValkeyAway("no answer", { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#connecting;
+    const client = this.#client;
+    this.#client = undefined;
+    client?.destroy();
+  }
+
+  /** @returns why it failed, undefined when it is up */
+  async #connect(): Promise<unknown> {
+    const client = newClient(this.#options.url);
+    client.on("error", (error) => this.#lose(client, error));
+    try {
+      await this.#inTime(CONNECT_TIMEOUT_MS, this.#prepare(client));
+    } catch (error) {
+      client.destroy();
+      return error;
+    }
+    if (this.#stop.signal.aborted) client.destroy();
+    else this.#up(client);
+    return undefined;
+  }
+
+  async #prepare(client: Client): Promise<void> {
+    await client.connect();
+    for (const { source } of this.#options.scripts) await client.sendCommand(["SCRIPT", "LOAD", source]);
+    await this.#options.probe((script, keys, args) => evaluate(client, script, keys, args));
+  }
+
+  #up(client: Client): void {
+    this.#client = client;
+    if (this.#downSince === undefined) return;
+    const seconds = Math.round((performance.now() - this.#downSince) / 1000);
+    this.#downSince = undefined;
+    this.#options.logger.info({ seconds }, "valkey is back");
+  }
+
+  #lose(client: Client, error: unknown): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    client.destroy();
+    if (!this.#stop.signal.aborted) this.#down(error);
+  }
+
+  #down(error: unknown): void {
+    if (this.#connecting !== undefined) return;
+    this.#downSince = performance.now();
+    this.#options.logger.warn({ err: error }, "valkey is away: rate limits are counted in memory");
+    this.#connecting = this.#reconnect().finally(() => {
+      this.#connecting = undefined;
+    });
+  }
+
+  async #reconnect(): Promise<void> {
+    const backoff = new Backoff(RETRY, Math.random);
+    const { signal } = this.#stop;
+    while (!signal.aborted && this.#client === undefined) {
+      await sleep(systemClock, backoff.next(), signal);
+      if (!signal.aborted) await this.#connect();
+    }
+  }
+
+  #inTime<T>(ms: number, work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      // After a long turn of the event loop timers come first: an answer that already lies there is still read.
+      const late = () => setImmediate(() => reject(new Error(`no answer within ${ms} ms`)));
+      const timer = setTimeout(late, ms);
+      work.then(
+        (value) => {
+          clearTimeout(timer);
+          resolve(value);
+        },
+        (error) => {
+          clearTimeout(timer);
+          reject(error);
+        },
+      );
+    });
+  }
+}
+
+async function evaluate(
+  client: Client,
+  { sha1, source }: Script,
+  keys: readonly string[],
+  args: readonly string[],
+): Promise<unknown> {
+  const rest = [String(keys.length), ...keys, ...args];
+  try {
+    return await client.sendCommand(["EVALSHA", sha1, ...rest]);
+  } catch (error) {
+    // Somebody emptied the script cache.
+    if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+    return client.sendCommand(["EVAL", source, ...rest]);
+  }
+}

@@ -1,0 +1,104 @@
+import { createHash } from "node:crypto";
+import type { Logger } from "pino";
+import type { WriteNotes } from "../projects/write-notes.ts";
+import type { Decision, RateLimiter } from "./limiter.ts";
+import { MemoryRateLimiter } from "./memory.ts";
+import { noteScript, takeScript } from "./scripts.ts";
+import { ValkeyConnection } from "./valkey-connection.ts";
+
+export interface ValkeyRateLimiterOptions {
+  /** `redis://`, `rediss://`, `valkey://` or `valkeys://` of one endpoint; no cluster. */
+  url: string;
+  logger: Logger;
+  /** Told of each call that was counted in memory because Valkey was away. */
+  onMemory?: () => void;
+  /** Milliseconds after which Valkey counts as away. */
+  timeoutMs?: number;
+}
+
+const PREFIX = "slipway:";
+/** Bytes of a bucket's name from which on its hash is its key: names hold ids from outside. */
+const LONGEST_NAME = 100;
+/** How long a note matters: a replica that is further behind has other troubles. */
+const NOTE_MS = 60_000;
+
+/**
+ * Counts in a Valkey that all replicas share, so that a limit is exact over all of them, and brings the newest write
+ * of the organization along in the same round trip. While Valkey is away each replica counts in its own memory.
+ */
+export class ValkeyRateLimiter implements RateLimiter, WriteNotes {
+  readonly #connection: ValkeyConnection;
+  readonly #onMemory: () => void;
+  readonly #memory = new MemoryRateLimiter();
+
+  constructor({ url, logger, timeoutMs, onMemory = () => {} }: ValkeyRateLimiterOptions) {
+    this.#onMemory = onMemory;
+    this.#connection = new ValkeyConnection({
+      url,
+      logger,
+      timeoutMs,
+      scripts: [takeScript, noteScript],
+      // A server that is full, or a replica that only reads, answers a ping.
+      probe: (run) => run(takeScript, [`${PREFIX}probe`], ["1000000000", "1000"]),
+    });
+  }
+
+  /** Resolves when the first try to connect has succeeded or failed; further ones follow by themselves. */
+  start(): Promise<void> {
+    return this.#connection.start();
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  /** Whether limits are counted over all replicas at present. */
+  get isShared(): boolean {
+    return this.#connection.isUp;
+  }
+
+  take(
+    bucket: string,
+    limit: number,
+    windowSeconds: number,
+    organizationId?: string,
+  ): Decision | Promise<Decision> {
+    const inMemory = (): Decision => {
+      this.#onMemory();
+      return this.#memory.take(bucket, limit, windowSeconds);
+    };
+    if (!this.#connection.isUp) return inMemory();
+    const keys = [bucketKey(bucket)];
+    if (organizationId !== undefined) keys.push(writeKey(organizationId));
+    return this.#connection
+      .run(takeScript, keys, [String(limit), String(windowSeconds * 1000)])
+      .then((reply) => toDecision(reply, limit), inMemory);
+  }
+
+  async note(organizationId: string, resourceVersion: string): Promise<void> {
+    if (!this.#connection.isUp) return;
+    const args = [resourceVersion, String(NOTE_MS)];
+    // What went wrong was logged once, by the connection.
+    await this.#connection.run(noteScript, [writeKey(organizationId)], args).catch(() => undefined);
+  }
+}
+
+function bucketKey(bucket: string): string {
+  const name =
+    bucket.length <= LONGEST_NAME ? bucket : createHash("sha256").update(bucket).digest("base64url");
+  return `${PREFIX}limit:${name}`;
+}
+
+const writeKey = (organizationId: string): string => `${PREFIX}write:${organizationId}`;
+
+function toDecision(reply: unknown, limit: number): Decision {
+  const [allowed, used, endsInMs, newestWrite] = reply as [number, number, number, string | null];
+  return {
+    allowed: allowed === 1,
+    limit,
+    // The limit may have been lowered since they were counted.
+    remaining: Math.max(0, limit - used),
+    resetSeconds: Math.max(1, Math.ceil(endsInMs / 1000)),
+    ...(newestWrite === null ? {} : { newestWrite }),
+  };
+}
