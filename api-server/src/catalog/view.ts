@@ -57,8 +57,10 @@ function offerView({ instances, storage, versions, defaultVersion, billing }: En
   return { instances, storage, versions, default_version: defaultVersion, billing };
 }
 
+/** `db-*` and `analytics-*`: the plans of caches and queues are seen in the engines' catalog alone. */
 export function databasePlansView({ databasePlans }: Catalog) {
-  return [...databasePlans].sort(byHourlyPrice).map(({ plan, prices, features, engines }: DatabasePlan) => ({
+  const shown = databasePlans.filter(({ plan }) => /^(db|analytics)-/.test(plan));
+  return shown.sort(byHourlyPrice).map(({ plan, prices, features, engines }: DatabasePlan) => ({
     plan,
     prices: pricesView(prices),
     features,

@@ -57,6 +57,8 @@ export const failures = {
       "PROJECT_TYPE_MISMATCH",
       `this applies only to projects of type ${expected.join(", ")}, and the project's type is ${type}`,
     ),
+  templateNotFound: (id: string, revision: number) =>
+    new Failure(400, "TEMPLATE_NOT_FOUND", `there is no template ${id} of revision ${revision}`),
   malformedBody: (reason: string) => new Failure(400, "MALFORMED_BODY", reason),
   malformedRequest: (reason: string) => new Failure(400, "MALFORMED_REQUEST", reason),
   bodyTooLarge: (limit: number) =>

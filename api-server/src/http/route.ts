@@ -38,6 +38,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   query?: z.ZodType<Query>;
   /** Checked before the handler. A route whose body needs more than a schema has `documentedBody` instead. */
   body?: z.ZodType<Body>;
+  /** The body that is meant by the one that was sent; the permission depends on its type. Refuses nothing. */
+  prepareBody?: (body: unknown, services: Services) => unknown;
   /** The schema of a body that the handler checks itself; the OpenAPI document shows it. */
   documentedBody?: z.ZodType;
   /** Request headers beside those of authentication, for the OpenAPI document. */
@@ -48,6 +50,11 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   refusals?: readonly number[];
   /** Bytes of the largest body. */
   bodyLimit?: number;
+  /**
+   * Set on an audited route whose handler itself calls `beginCallAudit` before its first write, because only then it
+   * knows what the call is about. For every other one the audit row is written before the handler runs.
+   */
+  beginsAudit?: true;
   handler: (call: Call<Params, Query, Body>, services: Services) => Answer | Promise<Answer>;
 }
 

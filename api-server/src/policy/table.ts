@@ -57,6 +57,7 @@ export const policies = {
   listDatabasePlans: publicRead(10),
   listDatabaseCatalog: publicRead(100),
   readOpenApi: publicRead(60),
+  listTemplates: { access: { kind: "credential" }, rateLimit: perMinute(60), audited: false },
   createProject: {
     access: {
       kind: "create",

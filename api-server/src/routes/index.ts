@@ -6,6 +6,7 @@ import { list } from "./v1/project/list.ts";
 import { logs } from "./v1/project/logs.ts";
 import { read } from "./v1/project/read.ts";
 import { remove } from "./v1/project/remove.ts";
+import { templates } from "./v1/template/list.ts";
 
 /** Every operation of the API. A new one is a file and a line here, and a line in the policy table. */
 export const routes: readonly AnyRoute[] = [
@@ -14,6 +15,7 @@ export const routes: readonly AnyRoute[] = [
   storagePlans,
   databasePlans,
   databaseCatalog,
+  templates,
   create,
   list,
   read,

@@ -8,6 +8,7 @@ import {
 import { failures } from "../../errors/catalog.ts";
 import type { FieldError } from "../../errors/failure.ts";
 import { planErrors } from "./plan-check.ts";
+import { refuseUnknownTemplate } from "./template.ts";
 
 /** Letters that an Idempotency-Key may have, and how many. */
 const IDEMPOTENCY_KEY = /^[A-Za-z0-9._-]{16,200}$/;
@@ -22,6 +23,7 @@ export interface CreationInput {
  * @throws Failure 400 that names every broken rule at once
  */
 export function checkCreation(body: unknown, idempotencyKey: unknown, catalog: Catalog): CreationInput {
+  refuseUnknownTemplate(body);
   const parsed = parseCreateProject(body);
   const errors: FieldError[] = parsed.ok ? [] : parsed.issues.map((issue) => withCode(issue, body));
   errors.push(...planFieldErrors(body, errors, catalog), ...keyErrors(body, idempotencyKey));

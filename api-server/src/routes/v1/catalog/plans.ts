@@ -81,7 +81,7 @@ export const storagePlans = catalogRoute({
 export const databasePlans = catalogRoute({
   operationId: "listDatabasePlans",
   path: "/v1/project/database/plans",
-  summary: "List the plans of databases and managed services",
+  summary: "List the plans of databases",
   item: databasePlanSchema,
   refusals: [503],
   view: (catalog) => databasePlansView(requireDatabases(catalog)),

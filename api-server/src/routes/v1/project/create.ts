@@ -1,15 +1,32 @@
-import { createProjectBody } from "@slipway/crds";
+import { createProjectBodies, createProjectBody } from "@slipway/crds";
 import { z } from "zod";
 import type { Principal } from "../../../auth/principal.ts";
+import { beginCallAudit } from "../../../http/audit.ts";
 import { defineRoute } from "../../../http/route.ts";
 import { newProjectId } from "../../../ids.ts";
 import { checkCreation } from "../../../projects/creation/body.ts";
 import { admitCreation, createProject } from "../../../projects/creation/create.ts";
 import { onceByKey } from "../../../projects/creation/idempotency.ts";
+import { withTemplate } from "../../../projects/creation/template.ts";
 import { success } from "./schemas.ts";
 
 /** 50 variables of 32,760 characters, each written as a six-byte JSON escape, and room for the rest. */
 const BODY_LIMIT = 12 * 1024 * 1024;
+
+const { name, description, plan, payment_mode } = createProjectBodies.http.shape as Record<string, z.ZodType>;
+
+/** A creation from a template: what is sent wins over the template's, in `config` key by key. */
+const fromTemplate = z
+  .strictObject({
+    template_id: z.string(),
+    template_revision: z.int(),
+    name: name as z.ZodType,
+    description: (description as z.ZodType).optional(),
+    plan: (plan as z.ZodType).optional(),
+    payment_mode: (payment_mode as z.ZodType).optional(),
+    config: z.looseObject({}).describe("Members that win over the template's config.").optional(),
+  })
+  .describe("From a template of GET /v1/project/templates; what is sent wins over the template's.");
 
 export const create = defineRoute({
   operationId: "createProject",
@@ -18,9 +35,10 @@ export const create = defineRoute({
   summary: "Create a project",
   description:
     "The permission depends on config.type_project. With an Idempotency-Key, sending the same body again answers " +
-    "the same project.",
+    "the same project. With template_id and template_revision, what is not sent comes from the template.",
   tags: ["Projects"],
-  documentedBody: createProjectBody,
+  documentedBody: z.union([...createProjectBody.options, fromTemplate]),
+  prepareBody: (body, { catalog }) => withTemplate(body, catalog.current),
   headers: z.object({
     "idempotency-key": z
       .string()
@@ -43,12 +61,16 @@ export const create = defineRoute({
   },
   refusals: [402, 409],
   bodyLimit: BODY_LIMIT,
+  beginsAudit: true,
   handler: async ({ principal, body, request }, services) => {
     const { organizationId } = principal as Principal;
     const key = request.headers["idempotency-key"];
     const { request: wanted, idempotencyKey } = checkCreation(body, key, services.catalog.current);
     await admitCreation(wanted, organizationId, services);
-    const createAs = (projectId: string) => createProject(wanted, { organizationId, projectId }, services);
+    const createAs = async (projectId: string) => {
+      await beginCallAudit(request, services, projectId);
+      return createProject(wanted, { organizationId, projectId }, services);
+    };
     const project =
       idempotencyKey === undefined
         ? await createAs(newProjectId())
