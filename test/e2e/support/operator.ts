@@ -1,5 +1,5 @@
-import { readdir, readFile } from "node:fs/promises";
 import { cluster } from "./cluster.ts";
+import { killProcess } from "./process.ts";
 
 export const systemNamespace = "slipway-system";
 export const operatorAccount = `system:serviceaccount:${systemNamespace}:slipway-operator`;
@@ -20,19 +20,5 @@ export async function leader(): Promise<string> {
   return pod;
 }
 
-/** Kills the operator process of a pod with SIGKILL, on this machine: the embedded cluster's node is this machine. */
-export async function killOperator(pod: string): Promise<void> {
-  for (const entry of await readdir("/proc")) {
-    if (!/^\d+$/.test(entry)) continue;
-    // A process may end between the listing and the read; then it is not the one.
-    const [environment, command] = await Promise.all(
-      ["environ", "cmdline"].map((file) => readFile(`/proc/${entry}/${file}`, "utf8").catch(() => "")),
-    );
-    const variables = environment?.split("\0") ?? [];
-    if (variables.includes(`POD_NAME=${pod}`) && command?.includes("operator/src/main.ts")) {
-      process.kill(Number(entry), "SIGKILL");
-      return;
-    }
-  }
-  throw new Error(`no operator process of pod ${pod} runs on this machine`);
-}
+/** Kills the operator process of a pod with SIGKILL. */
+export const killOperator = (pod: string): Promise<void> => killProcess(pod, "operator/src/main.ts");

@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, test } from "vitest";
+import {
+  apiClient,
+  createProject,
+  deleteProjects,
+  httpProject,
+  readProject,
+  uniqueName,
+} from "./support/api.ts";
+import { cluster } from "./support/cluster.ts";
+import { eventually } from "./support/eventually.ts";
+import { type MixedRequest, mixedLoad, serverFailures } from "./support/load.ts";
+import { killOperator, leader, systemNamespace } from "./support/operator.ts";
+import { admin } from "./support/organization.ts";
+import { stack } from "./support/stack.ts";
+
+// The load of the specification for 60 s with --long; a fifth of it for 20 s otherwise.
+const long = process.env.SLIPWAY_TEST_LONG === "1";
+const RATE = long ? 500 : 100;
+const SECONDS = long ? 60 : 20;
+
+const call = apiClient();
+const made: string[] = [];
+afterAll(() => deleteProjects(call, made));
+
+async function podsOf(component: string): Promise<string[]> {
+  const labelSelector = `app.kubernetes.io/name=${component}`;
+  const { items } = await cluster.core.listNamespacedPod({ namespace: systemNamespace, labelSelector });
+  return items.map(({ metadata }) => metadata?.name ?? "");
+}
+
+async function allReady(component: string): Promise<void> {
+  await eventually(async () => {
+    const deployment = await cluster.apps.readNamespacedDeployment({
+      namespace: systemNamespace,
+      name: component,
+    });
+    expect(deployment.status?.readyReplicas).toBe(2);
+  });
+}
+
+async function secondKey(): Promise<string> {
+  const grant = ["--grant", "* on project:*"];
+  const { api_key } = await admin<{ api_key: string }>(
+    "api-key",
+    "create",
+    "--organization",
+    stack.organization,
+    ...grant,
+  );
+  return api_key;
+}
+
+/** Shares of a thousand; each stays below its rate limit times the scale of the tests, 100. */
+function mix(ids: readonly string[], keys: readonly string[]): (index: number) => MixedRequest {
+  return (index) => {
+    const id = ids[index % ids.length] ?? "";
+    const apiKey = keys[index % keys.length] ?? "";
+    // Steps through the thousand in an order that mixes the kinds.
+    const share = (index * 617) % 1000;
+    const get = (kind: string, path: string): MixedRequest => ({ kind, method: "GET", path, apiKey });
+    if (share < 280) return get("read", `/v1/project/${id}`);
+    if (share < 650) return get("list", `/v1/project?limit=10&page=${(index % 2) + 1}`);
+    if (share < 780) return get("plans", "/v1/project/plans");
+    if (share < 900) return get("storage plans", "/v1/project/storage/plans");
+    if (share < 950) return get("envs", `/v1/project/${id}/envs`);
+    if (share < 980) return get("deployments", `/v1/project/${id}/historic/deployments`);
+    const description = `changed ${index} times`;
+    return {
+      kind: "describe",
+      method: "PATCH",
+      path: `/v1/project/${id}/description`,
+      apiKey,
+      body: { description },
+    };
+  };
+}
+
+describe("two API servers and two operators", () => {
+  test(`answer ${RATE} mixed requests a second for ${SECONDS} s without a 5xx while each is stopped in turn`, {
+    timeout: 400_000,
+  }, async () => {
+    await Promise.all(["slipway-api-server", "slipway-operator"].map(allReady));
+    for (let i = 0; i < 5; i += 1) {
+      const envs = [{ name: "GREETING", value: "hello" }];
+      made.push((await createProject(call, httpProject(uniqueName("mixed"), { envs }))).project_id);
+    }
+    const keys = [stack.apiKey, await secondKey(), await secondKey()];
+    const load = mixedLoad({ rate: RATE, seconds: SECONDS, next: mix(made, keys) });
+
+    // Operators die without warning; API servers are stopped as a node drain stops them.
+    const stops = async (): Promise<void> => {
+      for (const pod of await podsOf("slipway-operator")) {
+        await sleep((SECONDS * 1000) / 10);
+        await killOperator(pod);
+      }
+      for (const name of await podsOf("slipway-api-server")) {
+        await sleep((SECONDS * 1000) / 10);
+        await cluster.core.deleteNamespacedPod({ namespace: systemNamespace, name });
+        await sleep(1000);
+        await allReady("slipway-api-server");
+      }
+    };
+    const [report] = await Promise.all([load, stops()]);
+    console.log(
+      `${RATE}/s for ${SECONDS} s: reads p50 ${report.reads.p50} ms, p99 ${report.reads.p99} ms, max ${report.reads.max} ms`,
+      JSON.stringify(report.statuses),
+    );
+    expect(serverFailures(report)).toEqual([]);
+    expect(report.statuses.describe?.[200]).toBeGreaterThan(0);
+
+    // And everything goes on: a leader leads, and the projects are as they were left.
+    await eventually(leader);
+    for (const id of made) {
+      await eventually(async () => expect((await readProject(call, id)).status).toBe("running"));
+    }
+  });
+
+  test("let a client read on either what it wrote through the other", async () => {
+    const { project_id: id } = await createProject(
+      call,
+      httpProject(uniqueName("read"), { exposure: "private" }),
+    );
+    made.push(id);
+    for (let i = 0; i < 100; i += 1) {
+      const description = `written ${i} times`;
+      expect((await call("PATCH", `/v1/project/${id}/description`, { description })).status).toBe(200);
+      // Connections are spread over both: six reads meet each of them, all but surely.
+      const reads = await Promise.all(Array.from({ length: 6 }, () => readProject(call, id)));
+      expect(reads.map((read) => read.description)).toEqual(Array(6).fill(description));
+    }
+  });
+});
