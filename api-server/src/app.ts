@@ -39,6 +39,7 @@ export function buildApp(services: Services): FastifyInstance {
   app.decorateRequest("principal", undefined);
   app.decorateRequest("project", undefined);
   app.decorateRequest("writtenProjectId", undefined);
+  app.decorateRequest("auditId", undefined);
   app.decorateRequest("failureCode", undefined);
   app.decorateRequest("operation", undefined);
   app.addHook("onRoute", (route) => {

@@ -1,7 +1,7 @@
 import { type AuditEntry, connectLedger, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { pino } from "pino";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { LedgerAuditLog } from "./audit-log.ts";
 
 let postgres: TestPostgres;
@@ -15,35 +15,43 @@ afterAll(async () => {
   await ledger?.destroy();
   await postgres?.stop();
 });
+beforeEach(() => ledger.deleteFrom("audit_log").execute());
 
 const silent = pino({ level: "silent" });
-const entry = (projectId: string): AuditEntry => ({
+const intent = (projectId: string) => ({
   organizationId: "acme",
   actor: "api-key:k1",
   operation: "createProject",
   projectId,
   sourceIp: "127.0.0.1",
-  status: 201,
-  code: null,
 });
+const entry = (projectId: string): AuditEntry => ({ ...intent(projectId), status: 403, code: "PERMISSION" });
 const written = async () =>
-  (await ledger.selectFrom("audit_log").select("project_id").orderBy("id").execute()).map(
-    (row) => row.project_id,
+  (await ledger.selectFrom("audit_log").select(["project_id", "status"]).orderBy("id").execute()).map(
+    (row) => `${row.project_id} ${row.status}`,
   );
+const done = { status: 201, code: null, projectId: null };
 
-it("keeps lines while the ledger is away, and writes them in order when it is back", async () => {
+it("keeps lines and outcomes while the ledger is away, and writes them in order when it is back", async () => {
   let lost = 0;
   const audit = new LedgerAuditLog(ledger, silent, () => {
     lost += 1;
   });
-  audit.record(entry("p1"));
-  await expect.poll(written).toEqual(["p1"]);
+  const begun = await audit.begin(intent("p1"));
+  expect(await written()).toEqual(["p1 null"]);
   await postgres.crash();
+  await expect(audit.begin(intent("never"))).rejects.toThrow();
+  audit.finish(begun, done);
   for (const id of ["p2", "p3"]) audit.record(entry(id));
   await postgres.restart();
-  await expect.poll(written, { timeout: 10_000 }).toEqual(["p1", "p2", "p3"]);
+  await expect.poll(written, { timeout: 10_000 }).toEqual(["p1 201", "p2 403", "p3 403"]);
   await audit.close();
   expect(lost).toBe(0);
+});
+
+it("leaves a row without outcome when the process ends in the middle", async () => {
+  await new LedgerAuditLog(ledger, silent, () => {}).begin(intent("p4"));
+  expect(await written()).toEqual(["p4 null"]);
 });
 
 it("counts as lost what cannot be written before the end", async () => {
@@ -52,7 +60,8 @@ it("counts as lost what cannot be written before the end", async () => {
   const audit = new LedgerAuditLog(gone, silent, () => {
     lost += 1;
   });
-  for (const id of ["p4", "p5"]) audit.record(entry(id));
+  audit.finish("1", done);
+  audit.record(entry("p5"));
   await audit.close();
   expect(lost).toBe(2);
   await gone.destroy();

@@ -1,21 +1,53 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type AuditEntry, insertAuditEntry, type Ledger } from "@slipway/ledger";
+import {
+  type AuditEntry,
+  type AuditIntent,
+  type AuditOutcome,
+  beginAudit,
+  finishAudit,
+  insertAuditEntry,
+  type Ledger,
+} from "@slipway/ledger";
 import type { Logger } from "pino";
 
-/** Takes the line of one write. Never throws and never makes the client wait. */
+/** What became of a call that was begun. */
+export interface CallOutcome extends AuditOutcome {
+  /** Set when the call found out, or made, what it is about only after it was begun. */
+  projectId: string | null;
+}
+
+/**
+ * Every write, as the ledger keeps it. What may change something has a row before it does; a refusal that came before
+ * that has one afterwards.
+ */
 export interface AuditLog {
+  /**
+   * Writes the row of a call that is about to change something.
+   * @returns its id, for `finish`
+   * @throws when the ledger does not take it: then nothing may be changed
+   */
+  begin(intent: AuditIntent): Promise<string>;
+  /** Adds the outcome to a begun row. Never throws and never makes the client wait. */
+  finish(id: string, outcome: CallOutcome): void;
+  /** Takes the line of a refusal. Never throws and never makes the client wait. */
   record(entry: AuditEntry): void;
 }
 
 const MOST_WAITING = 10_000;
 const RETRY_MS = 1_000;
 
-/** Writes audit lines to the ledger in order, and keeps them while it is away: in this process, up to 10,000. */
+/** A line or an outcome that is not yet in the ledger. */
+type Waiting = { line: AuditEntry } | { id: string; outcome: CallOutcome };
+
+/**
+ * Writes outcomes and refusals in order, and keeps them while the ledger is away: in this process, up to 10,000. A row
+ * whose outcome is lost stays without one, which reads as unknown.
+ */
 export class LedgerAuditLog implements AuditLog {
   readonly #ledger: Ledger;
   readonly #logger: Logger;
   readonly #onLost: () => void;
-  readonly #waiting: AuditEntry[] = [];
+  readonly #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
   #closing = false;
 
@@ -25,27 +57,39 @@ export class LedgerAuditLog implements AuditLog {
     this.#onLost = onLost;
   }
 
-  record(entry: AuditEntry): void {
-    if (this.#waiting.length >= MOST_WAITING) {
-      this.#lose(entry);
-      return;
-    }
-    this.#waiting.push(entry);
-    this.#writing ??= this.#drain().finally(() => {
-      this.#writing = undefined;
-    });
+  begin(intent: AuditIntent): Promise<string> {
+    return beginAudit(this.#ledger, intent);
   }
 
-  /** Writes what waits, trying each line once more at most. */
+  finish(id: string, outcome: CallOutcome): void {
+    this.#add({ id, outcome });
+  }
+
+  record(entry: AuditEntry): void {
+    this.#add({ line: entry });
+  }
+
+  /** Writes what waits, trying each once more at most. */
   async close(): Promise<void> {
     this.#closing = true;
     await this.#writing;
   }
 
+  #add(waiting: Waiting): void {
+    if (this.#waiting.length >= MOST_WAITING) {
+      this.#lose(waiting);
+      return;
+    }
+    this.#waiting.push(waiting);
+    this.#writing ??= this.#drain().finally(() => {
+      this.#writing = undefined;
+    });
+  }
+
   async #drain(): Promise<void> {
-    for (let entry = this.#waiting[0]; entry !== undefined; entry = this.#waiting[0]) {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       try {
-        await insertAuditEntry(this.#ledger, entry);
+        await this.#write(next);
         this.#waiting.shift();
       } catch (error) {
         if (this.#closing) {
@@ -58,9 +102,14 @@ export class LedgerAuditLog implements AuditLog {
     }
   }
 
+  #write(waiting: Waiting): Promise<void> {
+    if ("line" in waiting) return insertAuditEntry(this.#ledger, waiting.line);
+    return finishAudit(this.#ledger, waiting.id, waiting.outcome);
+  }
+
   /** The line itself is in the process's log then. */
-  #lose(entry: AuditEntry): void {
+  #lose(waiting: Waiting): void {
     this.#onLost();
-    this.#logger.error({ audit: entry }, "audit line lost");
+    this.#logger.error({ audit: waiting }, "audit line lost");
   }
 }

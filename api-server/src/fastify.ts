@@ -22,6 +22,8 @@ declare module "fastify" {
     project: ApiProject | undefined;
     /** The id of the project that the call created, for the audit log. */
     writtenProjectId: string | undefined;
+    /** The call's row in the audit log, once it is written. */
+    auditId: string | undefined;
     /** The code of the failure that was answered. */
     failureCode: string | undefined;
     /** What is called; undefined for an unknown path. Set by the guard. */

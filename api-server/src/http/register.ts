@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Operation } from "../fastify.ts";
 import { policyOf } from "../policy/table.ts";
 import type { Services } from "../services.ts";
+import { beginCallAudit, withAuditOutcome } from "./audit.ts";
 import { guard, requireCreation } from "./guard.ts";
 import type { Answer, AnyRoute, Call } from "./route.ts";
 import { validate } from "./validate.ts";
@@ -22,6 +23,12 @@ export function registerRoute(app: FastifyInstance, route: AnyRoute, services: S
     audited: policy.audited,
   };
 
+  const audited = (call: Call<unknown, unknown, unknown>): Promise<Answer> =>
+    withAuditOutcome(call.request, services, async () => {
+      if (!route.beginsAudit) await beginCallAudit(call.request, services);
+      return route.handler(call, services);
+    });
+
   app.route({
     method: route.method,
     url: route.path,
@@ -29,18 +36,19 @@ export function registerRoute(app: FastifyInstance, route: AnyRoute, services: S
     ...(route.bodyLimit === undefined ? {} : { bodyLimit: route.bodyLimit }),
     onRequest: guard(operation, policy, services),
     handler: (request, reply) => {
+      const body = route.prepareBody ? route.prepareBody(request.body, services) : request.body;
       if (access.kind === "create" && request.principal) {
-        requireCreation(request.principal, access, projectTypeOf(request.body));
+        requireCreation(request.principal, access, projectTypeOf(body));
       }
       const call: Call<unknown, unknown, unknown> = {
         principal: request.principal,
         project: request.project,
         params: route.params ? validate(route.params, request.params, "path") : request.params,
         query: route.query ? validate(route.query, request.query, "query") : undefined,
-        body: route.body ? validate(route.body, request.body, "body") : request.body,
+        body: route.body ? validate(route.body, body, "body") : body,
         request,
       };
-      const answer = route.handler(call, services);
+      const answer = policy.audited ? audited(call) : route.handler(call, services);
       if (answer instanceof Promise) return answer.then((settled) => send(reply, settled));
       return send(reply, answer);
     },

@@ -1,5 +1,9 @@
 import type { FastifyInstance } from "fastify";
+import { projectOfPath } from "../http/audit.ts";
 import type { Services } from "../services.ts";
+
+/** As nginx has it: the client closed the request. */
+const CLIENT_GONE = 499;
 
 /**
  * After each answer: metrics always, an audit line and a log line for writes, a debug line for reads.
@@ -9,19 +13,23 @@ export function installRequestLog(app: FastifyInstance, services: Services): voi
   const unknownRoute = services.metrics.operation("none");
   app.addHook("onResponse", (request, reply, done) => {
     const { operation, principal } = request;
-    const status = reply.statusCode;
+    // A client that went away before it was answered.
+    const status = reply.raw.headersSent ? reply.statusCode : CLIENT_GONE;
     (operation?.observation ?? unknownRoute).observe(status, reply.elapsedTime / 1000);
     if (operation?.audited && principal) {
-      const projectId = request.writtenProjectId ?? request.project?.id ?? null;
-      services.audit.record({
-        organizationId: principal.organizationId,
-        actor: principal.actor,
-        operation: operation.operationId,
-        projectId,
-        sourceIp: request.ip,
-        status,
-        code: request.failureCode ?? null,
-      });
+      const projectId = request.writtenProjectId ?? projectOfPath(request);
+      // What was begun has a row already, and gets its outcome from the handler.
+      if (request.auditId === undefined) {
+        services.audit.record({
+          organizationId: principal.organizationId,
+          actor: principal.actor,
+          operation: operation.operationId,
+          projectId,
+          sourceIp: request.ip,
+          status,
+          code: request.failureCode ?? null,
+        });
+      }
       const { actor, organizationId } = principal;
       request.log.info(
         { reqId: request.id, operation: operation.operationId, status, actor, organizationId, projectId },

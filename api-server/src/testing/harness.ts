@@ -5,6 +5,7 @@ import { KubeClient, resources } from "@slipway/kube";
 import { eventually, FakeApiserver } from "@slipway/kube/testing";
 import {
   type AuditEntry,
+  type AuditIntent,
   connectLedger,
   type Grant,
   type Ledger,
@@ -13,6 +14,7 @@ import {
 } from "@slipway/ledger";
 import type { FastifyInstance } from "fastify";
 import { buildApp } from "../app.ts";
+import type { AuditLog } from "../audit-log.ts";
 import { generateApiKey } from "../auth/api-key.ts";
 import { Authenticator, type CredentialSource } from "../auth/authenticator.ts";
 import { anyVerifier } from "../auth/oidc.ts";
@@ -61,6 +63,8 @@ export interface HarnessOptions {
   /** Without one, every query of the ledger fails, as when it is away. */
   ledger?: Ledger;
   rateLimitScale?: number;
+  /** Where calls are audited; in `audited` unless given. */
+  audit?: AuditLog;
   /** Verifies bearer tokens beside the own ones. */
   verifier?: UserTokenVerifier;
   /** Who plays everybody else in the cluster; the application's own client unless given. */
@@ -107,7 +111,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     ),
     rateLimiter: new MemoryRateLimiter(),
     rateLimitScale: options.rateLimitScale ?? 1_000,
-    audit: { record: (entry) => void audited.push(entry) },
+    audit: options.audit ?? memoryAudit(audited),
     catalog: { current: parseCatalog(readFileSync(CATALOG_FILE, "utf8")) },
     projects,
     kube,
@@ -169,6 +173,19 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
       await kube.close();
       if (!options.ledger) await ledger.destroy();
     },
+  };
+}
+
+/** Keeps what is over in the list. */
+function memoryAudit(audited: AuditEntry[]): AuditLog {
+  const begun: AuditIntent[] = [];
+  return {
+    begin: async (intent) => String(begun.push(intent) - 1),
+    finish: (id, { projectId, ...outcome }) => {
+      const intent = begun[Number(id)] as AuditIntent;
+      audited.push({ ...intent, ...outcome, projectId: projectId ?? intent.projectId });
+    },
+    record: (entry) => void audited.push(entry),
   };
 }
 

@@ -1,0 +1,56 @@
+import { PROJECT_ID } from "@slipway/crds";
+import type { FastifyRequest } from "fastify";
+import { toFailure } from "../errors/handler.ts";
+import { askLedger } from "../ledger-call.ts";
+import type { Services } from "../services.ts";
+import type { Answer } from "./route.ts";
+
+/**
+ * Writes the audit row of a call, once, before it changes anything.
+ * @param projectId what the call is about, when the path does not say
+ * @throws Failure 503 when the ledger does not take it
+ */
+export async function beginCallAudit(
+  request: FastifyRequest,
+  { audit }: Pick<Services, "audit">,
+  projectId?: string,
+): Promise<void> {
+  const { operation, principal, ip } = request;
+  if (request.auditId !== undefined || !operation || !principal) return;
+  request.auditId = await askLedger(() =>
+    audit.begin({
+      organizationId: principal.organizationId,
+      actor: principal.actor,
+      operation: operation.operationId,
+      projectId: projectId ?? projectOfPath(request),
+      sourceIp: ip,
+    }),
+  );
+}
+
+/** Runs what an audited call does, and tells its row, when it has one, how it ended: also when the client is gone. */
+export async function withAuditOutcome(
+  request: FastifyRequest,
+  { audit }: Pick<Services, "audit">,
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  const finish = (status: number, code: string | null) => {
+    if (request.auditId === undefined) return;
+    audit.finish(request.auditId, { status, code, projectId: request.writtenProjectId ?? null });
+  };
+  try {
+    const answer = await work();
+    finish(answer.status, null);
+    return answer;
+  } catch (error) {
+    const { status, code } = toFailure(error, request);
+    finish(status, code);
+    throw error;
+  }
+}
+
+/** The project that the path names, whether it is there or not. */
+export function projectOfPath(request: FastifyRequest): string | null {
+  const { id } = (request.params ?? {}) as { id?: string };
+  return id !== undefined && PROJECT_ID.test(id) ? id : null;
+}
