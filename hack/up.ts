@@ -41,7 +41,12 @@ async function main(): Promise<void> {
     installChart(
       cluster,
       {
-        images: { operator: images.operator, apiServer: images.apiServer, ledger: images.ledger },
+        images: {
+          operator: images.operator,
+          apiServer: images.apiServer,
+          ledger: images.ledger,
+          valkey: images.valkey,
+        },
         rateLimitScale: options.rateLimitScale,
         networks: cluster.networks,
         allowList: await allowListOf(cluster),

@@ -68,6 +68,10 @@ describe("rendering", () => {
     const url = new URL(data("slipway-ledger", "url"));
     expect(url.password).toBe(data("slipway-ledger", "password"));
     expect(url.host).toBe("slipway-ledger:5432");
+    const valkey = new URL(data("slipway-valkey", "url"));
+    expect(valkey.host).toBe("slipway-valkey:6379");
+    expect(valkey.password).toMatch(/^[A-Za-z0-9]{32}$/);
+    expect(data("slipway-valkey", "auth.conf")).toBe(`requirepass ${valkey.password}\n`);
   });
 
   test.each([
@@ -75,6 +79,12 @@ describe("rendering", () => {
     ["a value that does not exist", ["apiServer.replica=3"], /replica/],
     ["two ledgers", ["ledger.url=postgres://a/b", "ledger.existingSecret.name=c"], /exclude each other/],
     ["a rate limit scale of zero", ["rateLimitScale=0"], /rateLimitScale/],
+    ["counting in the memory of two replicas", ["rateLimit.store=memory"], /maximum/],
+    [
+      "two Valkeys",
+      ["rateLimit.valkey.url=valkey://a", "rateLimit.valkey.existingSecret.name=c"],
+      /exclude each other/,
+    ],
     ["a CIDR that is none", ["networkPolicy.deniedCidrs={10.0.0.0}"], /deniedCidrs/],
   ])("%s is refused", async (_, sets, message) => {
     await expect(renderChart(valuesOf("default"), sets)).rejects.toThrow(message);
@@ -86,8 +96,8 @@ describe("on a real apiserver", () => {
   const onCluster = (args: string[]): Promise<string> => helm([...args, "--kubeconfig", api.kubeconfig]);
   const kubectl = (args: string[], input?: string): Promise<string> =>
     run(api.binary, ["kubectl", "--kubeconfig", api.kubeconfig, ...args], { input });
-  const secrets = async (): Promise<unknown> => {
-    const names = ["slipway-ledger", "slipway-token-key"];
+  const secrets = async (...others: string[]): Promise<unknown> => {
+    const names = ["slipway-ledger", "slipway-token-key", ...others];
     const text = await kubectl(["-n", "slipway-system", "get", "secret", ...names, "-o", "json"]);
     return (JSON.parse(text) as { items: Rendered[] }).items.map((item) => item.data);
   };
@@ -114,7 +124,7 @@ describe("on a real apiserver", () => {
   test("pods pass the restricted Pod Security Standard", async () => {
     const objects = await renderChart(valuesOf("default"));
     const workloads = objects.filter((object) => ["Deployment", "StatefulSet"].includes(object.kind));
-    expect(workloads).toHaveLength(3);
+    expect(workloads).toHaveLength(4);
     await kubectl(["-n", "slipway-system", "create", "serviceaccount", "default"]);
     for (const { metadata, spec } of workloads) {
       const { template, volumeClaimTemplates = [] } = spec as unknown as WorkloadSpec;
@@ -135,8 +145,10 @@ describe("on a real apiserver", () => {
     const values = ["-n", "slipway-system", "--values", valuesOf("stack")];
     await onCluster(["install", "slipway", chartDir, ...values]);
     const made = await secrets();
+    const valkey = await secrets("slipway-valkey");
     await onCluster(["upgrade", "slipway", chartDir, ...values, "--set", "rateLimitScale=2"]);
     expect(await secrets()).toEqual(made);
+    expect(await secrets("slipway-valkey")).toEqual(valkey);
     await onCluster([
       "upgrade",
       "slipway",

@@ -1,7 +1,8 @@
-import { mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { CommandError, run } from "../lib/exec.ts";
+import { run } from "../lib/exec.ts";
 import { contentHash } from "../lib/hash.ts";
+import { aptOfMachine, aptOfSuite } from "./apt.ts";
 import type { Layer } from "./build.ts";
 import { packTar } from "./files.ts";
 
@@ -9,6 +10,8 @@ export interface DebianRoot {
   name: string;
   /** Packages by name; their dependencies come along. */
   packages: string[];
+  /** Debian release to take them from, such as `forky`; the machine's own unless given. */
+  suite?: string;
   /** Dependencies to leave out: what only a package's installation scripts need. */
   without?: RegExp;
   /** Completes the unpacked root. */
@@ -20,8 +23,8 @@ export interface DebianRoot {
 const unneeded = ["doc", "man", "info", "lintian", "locale", "bash-completion", "bug", "perl5", "perl"];
 
 /**
- * A layer with Debian packages of the release and from the sources that this machine itself uses, unpacked without
- * running their scripts (a few seconds, no chroot). Its key holds package names, not versions: newer packages come in
+ * A layer with Debian packages from the sources that this machine itself uses, of its release or another one, unpacked
+ * without running their scripts (a few seconds, no chroot). Its key holds package names, not versions: newer packages come in
  * when the recipe's revision changes or the image cache is removed.
  */
 export function debianLayer(recipe: DebianRoot): Layer {
@@ -34,6 +37,7 @@ export function debianLayer(recipe: DebianRoot): Layer {
         ...recipe.packages,
         String(recipe.without),
         (await release()).trim(),
+        ...(recipe.suite === undefined ? [] : [recipe.suite]),
       ]),
     write: async (tar, scratch) => {
       const root = join(scratch, "root");
@@ -58,33 +62,13 @@ async function unpack(recipe: DebianRoot, root: string, debs: string): Promise<v
     await mkdir(join(root, "usr", folder), { recursive: true });
     await symlink(`usr/${folder}`, join(root, folder));
   }
-  const wanted = (await closure(recipe.packages, debs)).filter((name) => !recipe.without?.test(name));
-  await download(wanted, debs);
+  const apt = recipe.suite === undefined ? await aptOfMachine(debs) : await aptOfSuite(recipe.suite, debs);
+  const wanted = (await apt.closure(recipe.packages)).filter((name) => !recipe.without?.test(name));
+  await apt.download(wanted, debs);
   for (const file of (await readdir(debs)).filter((name) => name.endsWith(".deb")).sort()) {
     // Packages of a release before the merged /usr also carry /lib and /bin, which are links here.
     const script = 'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2"';
     await run("bash", ["-c", script, "unpack", join(debs, file), root]);
-  }
-}
-
-/** Names of the packages that an empty system would need to install `packages`. */
-async function closure(packages: string[], scratch: string): Promise<string[]> {
-  const status = join(scratch, "status");
-  await writeFile(status, "");
-  const empty = ["-o", `Dir::State::status=${status}`, "-o", "Debug::NoLocking=1"];
-  const plan = await run("apt-get", ["-s", ...empty, "--no-install-recommends", "install", ...packages]);
-  return [...plan.matchAll(/^Inst (\S+)/gm)].flatMap((match) => match[1] ?? []);
-}
-
-async function download(packages: string[], folder: string): Promise<void> {
-  const args = ["download", "-o", "APT::Sandbox::User=root", ...packages];
-  try {
-    await run("apt-get", args, { cwd: folder });
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
-    // Package lists go stale: a mirror keeps only the newest version of each.
-    await run("apt-get", ["update"]);
-    await run("apt-get", args, { cwd: folder });
   }
 }
 

@@ -146,3 +146,25 @@ test("the ledger's PostgreSQL makes its database, asks for the password, stops c
   expect(second.output()).not.toContain("initdb");
   expect(await second.stop("SIGTERM")).toBe(0);
 }, 120_000);
+
+test("Valkey asks for the password, answers its own client, runs Lua and stops cleanly", async () => {
+  const { run } = await unpacked("valkey");
+  const folder = await mkdtemp(join(tmpdir(), "slipway-valkey-"));
+  undo.push(() => rm(folder, { recursive: true, force: true }));
+  await chmod(folder, 0o755);
+  await writeFile(join(folder, "auth.conf"), "requirepass a-password\n");
+  const [port = 0] = await freePorts(1);
+  const settings = ["/media/auth.conf", "--port", String(port), "--save", "", "--dir", "/tmp"];
+  const mounts = { media: folder };
+  const server = stopAfterTest(run(["/usr/bin/valkey-server", ...settings], { uid: 12345, mounts }));
+  const ask = async (password: string, ...command: string[]): Promise<string> => {
+    const env = { VALKEYCLI_AUTH: password };
+    const asked = run(["/usr/bin/valkey-cli", "-p", String(port), ...command], { uid: 12345, env });
+    await asked.exited;
+    return asked.output();
+  };
+  await waitFor("Valkey", 10_000, async () => (await ask("a-password", "ping")).includes("PONG"));
+  expect(await ask("wrong", "get", "a")).toContain("NOAUTH");
+  expect(await ask("a-password", "eval", "return redis.call('INCR', KEYS[1])", "1", "a")).toBe("1\n");
+  expect(await server.stop("SIGTERM")).toBe(0);
+}, 60_000);

@@ -13,7 +13,7 @@ const ingressNamespace = "slipway-ingress";
 const deployments = ["slipway-operator", "slipway-api-server"];
 
 export interface ChartInput {
-  images: { operator: string; apiServer: string; ledger: string };
+  images: { operator: string; apiServer: string; ledger: string; valkey: string };
   rateLimitScale: number;
   /** Addresses of the cluster; undefined where these scripts do not know them, and the chart's defaults stand. */
   networks: Cluster["networks"];

@@ -16,6 +16,7 @@ const stack: Stack = {
     operator: "o",
     apiServer: "a",
     ledger: "l",
+    valkey: "v",
     sampleHttp: image,
     sampleHttpV2: "v2",
     sampleJob: "job",
@@ -93,7 +94,7 @@ test("a pod is ready when its condition says so, it has an address and it is not
 });
 
 test("values name the API's entry point only where the ingress is ours, and addresses only where they are known", () => {
-  const images = { operator: "o", apiServer: "a", ledger: "l" };
+  const images = { operator: "o", apiServer: "a", ledger: "l", valkey: "v" };
   const networks = { pods: "10.244.0.0/22", apiserver: ["10.96.0.1/32"], denied: ["10.244.0.0/22"] };
   expect(
     chartValues({ images, rateLimitScale: 2, networks, allowList: "traefik", ownIngress: true }),

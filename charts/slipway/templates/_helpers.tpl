@@ -50,6 +50,26 @@ app.kubernetes.io/part-of: slipway
 timeoutSeconds: 5, exec: { command: [pg_isready, --host=127.0.0.1, --username=slipway, --dbname=ledger] }
 {{- end }}
 
+{{/* Whether the chart runs a Valkey of its own: "true" or empty. */}}
+{{- define "slipway.valkey.embedded" -}}
+{{- $valkey := .Values.rateLimit.valkey }}
+{{- if and $valkey.url $valkey.existingSecret.name }}
+{{- fail "rateLimit.valkey.url and rateLimit.valkey.existingSecret.name exclude each other" }}
+{{- end }}
+{{- if and (eq .Values.rateLimit.store "valkey") (not (or $valkey.url $valkey.existingSecret.name)) }}true{{ end }}
+{{- end }}
+
+{{/* Changes when the values name another Valkey; too short to tell anything of a password. */}}
+{{- define "slipway.valkey.which" -}}
+{{- $valkey := .Values.rateLimit.valkey }}
+{{- printf "%s %s %s" $valkey.url $valkey.existingSecret.name $valkey.existingSecret.key | sha256sum | trunc 6 | quote }}
+{{- end }}
+
+{{/* A probe of the embedded Valkey. That it asks for the password is an answer. */}}
+{{- define "slipway.valkey.answers" -}}
+timeoutSeconds: 3, exec: { command: [valkey-cli, -h, 127.0.0.1, ping] }
+{{- end }}
+
 {{/* Brings the ledger's schema up to date. Every pod that uses the ledger runs it first; an advisory lock lets one at a time. */}}
 {{- define "slipway.ledger.migrate" -}}
 - name: migrate
