@@ -24,6 +24,8 @@ import { ApiMetrics } from "../metrics.ts";
 import { parseGrant } from "../policy/permissions.ts";
 import { projectResource } from "../projects/kinds.ts";
 import { ProjectStore } from "../projects/store.ts";
+import type { WriteNotes } from "../projects/write-notes.ts";
+import type { RateLimiter } from "../rate-limit/limiter.ts";
 import { MemoryRateLimiter } from "../rate-limit/memory.ts";
 import type { Services } from "../services.ts";
 
@@ -63,6 +65,8 @@ export interface HarnessOptions {
   /** Without one, every query of the ledger fails, as when it is away. */
   ledger?: Ledger;
   rateLimitScale?: number;
+  /** What this replica shares with another; it counts in memory unless given. */
+  shared?: { rateLimiter: RateLimiter; writes: WriteNotes };
   /** Where calls are audited; in `audited` unless given. */
   audit?: AuditLog;
   /** Verifies bearer tokens beside the own ones. */
@@ -87,7 +91,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
   const admin = options.admin ?? kube;
   const lines: string[] = [];
   const logger = createLogger("debug", { write: (line: string) => void lines.push(line) });
-  const projects = new ProjectStore({ client: kube, logger, zone: ZONE });
+  const projects = new ProjectStore({ client: kube, logger, zone: ZONE, writes: options.shared?.writes });
   const tokenKey = generateKeyPairSync("ed25519");
   const keys = new Map<string, { organizationId: string; sha256: Buffer; grants: Grant[] }>();
   const members: Member[] = [];
@@ -109,7 +113,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
       source,
       anyVerifier(ownTokenVerifier(tokenKey), ...(options.verifier ? [options.verifier] : [])),
     ),
-    rateLimiter: new MemoryRateLimiter(),
+    rateLimiter: options.shared?.rateLimiter ?? new MemoryRateLimiter(),
     rateLimitScale: options.rateLimitScale ?? 1_000,
     audit: options.audit ?? memoryAudit(audited),
     catalog: { current: parseCatalog(readFileSync(CATALOG_FILE, "utf8")) },
@@ -117,6 +121,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     kube,
     ledger,
     domainZone: ZONE,
+    reservedHostnames: ["api", "platform.example.com"],
     trustedProxies: [],
     now: () => new Date(),
   };
