@@ -19,6 +19,17 @@ describe("loadConfig", () => {
     });
   });
 
+  it.each(["valkey://:s3cr3t@slipway-valkey:6379", "rediss://cache.example.com/2"])(
+    "takes %s for the store that replicas share",
+    (url) => {
+      expect(loadConfig({ ...complete, SLIPWAY_VALKEY_URL: url }).valkeyUrl).toBe(url);
+      expect(loadConfig(complete).valkeyUrl).toBeUndefined();
+      expect(() => loadConfig({ ...complete, SLIPWAY_VALKEY_URL: "http://:s3cr3t@a" })).toThrow(
+        /^(?!.*s3cr3t).*SLIPWAY_VALKEY_URL/s,
+      );
+    },
+  );
+
   it("reads a list of proxies", () => {
     const config = loadConfig({ ...complete, SLIPWAY_TRUSTED_PROXIES: "10.244.0.0/24, 127.0.0.1,::1" });
     expect(config.trustedProxies).toEqual(["10.244.0.0/24", "127.0.0.1", "::1"]);

@@ -1,0 +1,73 @@
+import { organizationNamespace, type Project } from "@slipway/crds";
+import { KubeClient } from "@slipway/kube";
+import { eventually, FakeApiserver } from "@slipway/kube/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createLogger } from "../logger.ts";
+import { exampleSpec, ZONE } from "../testing/harness.ts";
+import { projectResource } from "./kinds.ts";
+import { ProjectStore } from "./store.ts";
+
+let apiserver: FakeApiserver;
+let kube: KubeClient;
+let store: ProjectStore;
+let notes: [string, string][];
+
+beforeEach(async () => {
+  apiserver = await FakeApiserver.start();
+  kube = KubeClient.forUrl(apiserver.url);
+  notes = [];
+  store = new ProjectStore({
+    client: kube,
+    logger: createLogger("silent"),
+    zone: ZONE,
+    writes: { note: async (organization, version) => void notes.push([organization, version]) },
+  });
+  store.start();
+  await eventually("synced and watching", () => store.hasSynced && apiserver.openWatches === 1);
+});
+afterEach(async () => {
+  await store.stop();
+  await kube.close();
+  await apiserver.stop();
+});
+
+const create = (name: string) =>
+  kube.create<Project>(projectResource, {
+    apiVersion: "slipway.dev/v1alpha1",
+    kind: "Project",
+    metadata: { name, namespace: organizationNamespace("acme") },
+    spec: exampleSpec,
+  });
+
+describe("ProjectStore", () => {
+  it("notes the version of what a write returned, and shows it before the watch does", async () => {
+    apiserver.stalled = true;
+    const written = await create("p1");
+    const version = written.metadata.resourceVersion ?? "";
+    expect(await store.observe(written)).toMatchObject({ id: "p1" });
+    expect(notes).toEqual([["acme", version]]);
+    expect(store.list("acme").map(({ id }) => id)).toEqual(["p1"]);
+    // Its own writes may have come after others that it does not know yet.
+    expect(store.hasSeen(version)).toBe(false);
+  });
+
+  it("has seen a version once the watch has brought it, and says so to who waits", async () => {
+    const written = await create("p1");
+    const version = written.metadata.resourceVersion ?? "";
+    expect(await store.waitUntilSeen(version, 5_000)).toBe(true);
+    expect(store.hasSeen(version)).toBe(true);
+    expect(store.hasSeen(String(Number(version) + 1))).toBe(false);
+    expect(await store.waitUntilSeen(String(Number(version) + 1), 20)).toBe(false);
+  });
+
+  it("notes a deletion by a version at which it is gone", async () => {
+    const written = await store.observe(await create("p1"));
+    await store.waitUntilSeen(written.resource.metadata.resourceVersion ?? "", 5_000);
+    const gone = store.waitUntilGone(written.resource, 5_000);
+    await kube.delete(projectResource, { namespace: organizationNamespace("acme"), name: "p1" });
+    expect(await gone).toBe(true);
+    expect(notes).toHaveLength(2);
+    expect(Number(notes[1]?.[1])).toBeGreaterThan(Number(notes[0]?.[1]));
+    expect(notes[1]?.[1]).toBe(String(apiserver.etcd.version));
+  });
+});
