@@ -51,3 +51,17 @@ export async function listDeployments(ledger: Ledger, query: DeploymentQuery): P
     .limit(query.limit ?? 1_000)
     .execute();
 }
+
+/** One deployment of a project, however old; undefined when there never was one of this id. */
+export async function findDeployment(
+  ledger: Ledger,
+  query: { organizationId: string; projectId: string; id: string },
+): Promise<Deployment | undefined> {
+  return ledger
+    .selectFrom("deployments")
+    .selectAll()
+    .where("organization_id", "=", query.organizationId)
+    .where("project_id", "=", query.projectId)
+    .where("id", "=", query.id)
+    .executeTakeFirst();
+}

@@ -151,13 +151,20 @@ export async function releaseSlot(
   return result.numDeletedRows > 0n;
 }
 
-/** Every slot, or those last asked for at least `idleSeconds` ago, oldest first. */
-export async function listSlots(ledger: Ledger, idleSeconds = 0): Promise<ProjectSlot[]> {
-  let query = ledger.selectFrom("project_slots").selectAll().orderBy("taken_at").orderBy("project_id");
-  if (idleSeconds > 0) {
-    query = query.where("taken_at", "<=", sql<Date>`now() - make_interval(secs => ${idleSeconds})`);
-  }
-  return query.execute();
+/** A slot, and for how many seconds nobody has asked for it, by the database's clock. */
+export interface HeldSlot extends ProjectSlot {
+  idle_seconds: number;
+}
+
+/** Every slot, oldest first. */
+export async function listSlots(ledger: Ledger): Promise<HeldSlot[]> {
+  return ledger
+    .selectFrom("project_slots")
+    .selectAll()
+    .select(sql<number>`extract(epoch from now() - taken_at)::float8`.as("idle_seconds"))
+    .orderBy("taken_at")
+    .orderBy("project_id")
+    .execute();
 }
 
 /** Limits the active projects of a plan over all organizations; null for no limit. What is active stays so. */

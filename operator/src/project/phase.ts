@@ -57,6 +57,7 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
 const AWAITED: ReadonlySet<string> = new Set<ProjectReason>([
   "SecretNotFound",
   "NamespaceNotGuarded",
+  "LedgerUnavailable",
   "DomainPending",
 ]);
 
