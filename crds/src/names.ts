@@ -41,8 +41,17 @@ export const annotations = {
   claimedForGeneration: `${GROUP}/claimed-for-generation`,
   /** On a Project: when `/v1` last changed its spec; an RFC 3339 moment. `managedFields` does not tell of what was only removed. */
   updatedAt: `${GROUP}/updated-at`,
+  /** On a Secret with environment variables: where each stood in the list that `/v1` was sent, in the order of the names. */
+  envOrder: `${GROUP}/env-order`,
   /** On the pods' template: `spec.restartedAt`. */
   restartedAt: `${GROUP}/restarted-at`,
+  /** On the pods' template, and so on pods: hash of all that they are made from; see `status.deployments`. */
+  settingsHash: `${GROUP}/settings-hash`,
+  /**
+   * On a Secret whose name tells its content, once a spec is to name it again: an RFC 3339 moment. What nothing names is
+   * deleted ten minutes after it.
+   */
+  reusedAt: `${GROUP}/reused-at`,
 } as const;
 
 /** One field manager per writer. */

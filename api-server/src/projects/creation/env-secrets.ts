@@ -7,7 +7,12 @@ export interface EnvShard {
   name: string;
   /** Variables by name, in plain text. */
   stringData: Record<string, string>;
+  /** Where each stood in the whole list, in the order of {@link byName}: Kubernetes does not keep an order. */
+  positions: number[];
 }
+
+/** The order in which names stand in a Secret. */
+export const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
 
 /** Bytes of names and values in one Secret: below Kubernetes' 1 MiB, and etcd's request limit. */
 const SHARD_BYTES = 900 * 1024;
@@ -19,8 +24,8 @@ const HASH_LENGTH = 12;
  * the same names, so a retry meets what it made before. No variables, no Secret.
  */
 export function envShards(projectId: string, variables: readonly EnvironmentVariable[]): EnvShard[] {
-  const sorted = [...variables].sort((a, b) => (a.name < b.name ? -1 : 1));
-  const shards: EnvironmentVariable[][] = [];
+  const sorted = variables.map((variable, position) => ({ ...variable, position })).sort(byName);
+  const shards: (EnvironmentVariable & { position: number })[][] = [];
   let room = 0;
   for (const variable of sorted) {
     const bytes = Buffer.byteLength(variable.name) + Buffer.byteLength(variable.value);
@@ -34,6 +39,7 @@ export function envShards(projectId: string, variables: readonly EnvironmentVari
   return shards.map((shard) => ({
     name: envSecretName(projectId, contentHash(projectId, shard)),
     stringData: Object.fromEntries(shard.map(({ name, value }) => [name, value])),
+    positions: shard.map(({ position }) => position),
   }));
 }
 

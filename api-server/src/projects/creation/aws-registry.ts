@@ -1,0 +1,64 @@
+import { createHash } from "node:crypto";
+import type { ImageAuthentication } from "@slipway/crds";
+import type { FieldError } from "../../errors/failure.ts";
+
+export type AwsLogin = Extract<ImageAuthentication, { auth_type: "aws" }>["aws"];
+
+/** Type of the Secret that `spec.image.awsCredentialsRef` names. */
+export const AWS_REGISTRY_SECRET = "slipway.dev/aws-registry";
+
+export interface AwsRegistrySecret {
+  /** `<project id>-aws-<hash of the content>`. */
+  name: string;
+  stringData: Record<"accessKeyId" | "secretAccessKey" | "region" | "accountId", string>;
+}
+
+const REGION = /^[a-z]{2}(-[a-z]+){1,3}-[0-9]{1,2}$/;
+const ACCOUNT = /^[0-9]{12}$/;
+const ACCESS_KEY = /^[A-Z0-9]{16,128}$/;
+
+/** Host of an account's registry, such as `123456789012.dkr.ecr.eu-west-1.amazonaws.com`. */
+export function awsRegistryOf({ region, accountId }: { region: string; accountId: string }): string {
+  const suffix = region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
+  return `${accountId}.dkr.ecr.${region}.${suffix}`;
+}
+
+/** Whether the image lies in that registry. */
+export function isImageOf(imageUrl: string, registry: string): boolean {
+  return imageUrl.startsWith(`${registry}/`);
+}
+
+/** What no account of AWS can have, and an image of another registry: the credentials would never pull it. */
+export function awsErrors(imageUrl: string, login: AwsLogin): FieldError[] {
+  const errors: FieldError[] = [];
+  const place = "config.image.authentication.aws";
+  const check = (key: keyof AwsLogin, pattern: RegExp, message: string) => {
+    if (!pattern.test(login[key])) errors.push({ field: `${place}.${key}`, message });
+  };
+  check("access_key_id", ACCESS_KEY, "must be an access key of AWS: capital letters and digits");
+  check("region", REGION, "must be a region of AWS such as eu-west-1");
+  check("account_id", ACCOUNT, "must be the 12 digits of an account");
+  if (errors.length > 0) return errors;
+  const registry = awsRegistryOf({ region: login.region, accountId: login.account_id });
+  if (!isImageOf(imageUrl, registry)) {
+    errors.push({
+      field: "config.image.url",
+      message: `must be an image of the account's registry, ${registry}`,
+    });
+  }
+  return errors;
+}
+
+/** The Secret with which the platform logs in to AWS for a project. */
+export function awsRegistrySecret(projectId: string, login: AwsLogin): AwsRegistrySecret {
+  const stringData = {
+    accessKeyId: login.access_key_id,
+    secretAccessKey: login.secret_access_key,
+    region: login.region,
+    accountId: login.account_id,
+  };
+  const hash = createHash("sha256")
+    .update(JSON.stringify([projectId, stringData]))
+    .digest("hex");
+  return { name: `${projectId}-aws-${hash.slice(0, 12)}`, stringData };
+}

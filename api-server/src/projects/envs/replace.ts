@@ -1,0 +1,99 @@
+import { type EnvironmentVariable, fieldManagers, type ProjectSpec } from "@slipway/crds";
+import { isAlreadyExists, isNotFound, type KubeClient, resources } from "@slipway/kube";
+import { failures } from "../../errors/catalog.ts";
+import { Failure } from "../../errors/failure.ts";
+import type { ApiProject } from "../api-project.ts";
+import { type Change, type ChangeServices, changeProject } from "../change.ts";
+import { envShards } from "../creation/env-secrets.ts";
+import { envSecret, ownedBy, type Secret } from "../creation/objects.ts";
+import type { StoredSecret } from "./read.ts";
+
+/** How often a Secret is tried that is removed between two requests. */
+const ATTEMPTS = 3;
+const WRITE = { fieldManager: fieldManagers.api };
+
+/**
+ * Makes these the project's only environment variables: new Secrets first, named by what is in them, then the spec that
+ * names them, so that one rollout swaps all. Secrets that it names no more are the operator's to remove.
+ * @throws Failure
+ */
+export async function replaceEnvironment(
+  project: ApiProject,
+  variables: readonly EnvironmentVariable[],
+  services: ChangeServices,
+): Promise<Change> {
+  const { organizationId, id: projectId } = project;
+  const shards = envShards(projectId, variables);
+  const secrets = shards.map((shard) => envSecret(shard, { organizationId, projectId }));
+  const prepared = { existed: [] as Secret[] };
+
+  const change = await changeProject(project, services, (spec) => naming(spec, secrets), {
+    prepare: async (_wanted, live) => {
+      prepared.existed = [];
+      for (const secret of owned(secrets, live)) {
+        if (!(await createOrKeep(services.kube, secret))) prepared.existed.push(secret);
+      }
+    },
+  });
+  // What was there before may have been on its way out while nothing named it; a Secret that somebody deleted is back.
+  const again = change.changed ? prepared.existed : owned(secrets, change.project.resource);
+  for (const secret of again) await createOrKeep(services.kube, secret).catch(refuse);
+  return change;
+}
+
+/** The spec with exactly these Secrets. */
+function naming({ envsFrom: _, ...spec }: ProjectSpec, secrets: readonly Secret[]): ProjectSpec {
+  return secrets.length === 0
+    ? spec
+    : { ...spec, envsFrom: secrets.map(({ metadata: { name } }) => ({ name })) };
+}
+
+/** The Secrets as children of the project: they end with it. */
+function owned(secrets: readonly Secret[], project: ApiProject["resource"]): Secret[] {
+  const { ownerReferences } = ownedBy(project).metadata;
+  return secrets.map((secret) => ({ ...secret, metadata: { ...secret.metadata, ownerReferences } }));
+}
+
+/**
+ * Creates a Secret, or lets the one of its name stand with the order of these variables.
+ * @returns whether it was created
+ * @throws KubeError
+ */
+async function createOrKeep(kube: KubeClient, secret: Secret): Promise<boolean> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await kube.create(resources.secrets, secret, WRITE);
+      return true;
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+    const { annotations } = secret.metadata;
+    try {
+      const present = await kube.patch<StoredSecret>(
+        resources.secrets,
+        secret.metadata,
+        { metadata: { annotations } },
+        WRITE,
+      );
+      if (!holdsTheSame(present, secret)) {
+        throw failures.internal(new Error(`Secret ${secret.metadata.name} does not hold what its name says`));
+      }
+      return false;
+    } catch (error) {
+      // Removed between the two requests.
+      if (!isNotFound(error) || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+function holdsTheSame({ data = {} }: StoredSecret, { stringData }: Secret): boolean {
+  const names = Object.keys(data);
+  return (
+    names.length === Object.keys(stringData).length &&
+    names.every((name) => Buffer.from(stringData[name] ?? "").toString("base64") === data[name])
+  );
+}
+
+function refuse(error: unknown): never {
+  throw error instanceof Failure ? error : failures.clusterUnavailable(error);
+}

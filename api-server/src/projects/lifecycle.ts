@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ProjectSpec } from "@slipway/crds";
+import { refuseBlocked } from "../organizations/blocked.ts";
+import type { Services } from "../services.ts";
+import type { ApiProject } from "./api-project.ts";
+import { changeProject } from "./change.ts";
+import { changeWithSlot } from "./change-with-slot.ts";
+import { releaseProjectSlot } from "./slots.ts";
+import { phaseOf } from "./view.ts";
+
+/** How long an answer waits for the operator to have seen the change. */
+const SEEN_LIMIT_MS = 2_000;
+const SEEN_EVERY_MS = 50;
+
+/** Stops a project; one that is stopped stays so. Its slot is free then. @throws Failure */
+export async function pauseProject(project: ApiProject, services: Services): Promise<ApiProject> {
+  const { project: paused } = await changeProject(project, services, (spec) => ({ ...spec, paused: true }));
+  const { organizationId, id: projectId } = paused;
+  await releaseProjectSlot(services, { organizationId, projectId }).catch((error: unknown) => {
+    // The project is paused; the operator gives the slot back.
+    services.logger.warn({ err: error, project: projectId }, "slot of a paused project is not released yet");
+  });
+  return paused;
+}
+
+/** Starts a paused project again; one that runs goes on. @throws Failure 402, 409 without a free slot */
+export async function resumeProject(project: ApiProject, services: Services): Promise<ApiProject> {
+  const resume = ({ paused: _, ...spec }: ProjectSpec): ProjectSpec => spec;
+  const change = await changeWithSlot(project, services, resume, {
+    prepare: () => refuseBlocked(services, project.organizationId),
+  });
+  return change.project;
+}
+
+/**
+ * The project's status once the operator has seen the present spec, or as it is after a short wait.
+ * @param limitMs longest wait
+ */
+export async function statusOnceSeen(
+  written: ApiProject,
+  { projects }: Pick<Services, "projects">,
+  limitMs = SEEN_LIMIT_MS,
+): Promise<string> {
+  const { generation = 0 } = written.resource.metadata;
+  let now = written;
+  for (let waited = 0; waited < limitMs; waited += SEEN_EVERY_MS) {
+    if ((now.resource.status?.observedGeneration ?? 0) >= generation) break;
+    await sleep(SEEN_EVERY_MS);
+    now = (await projects.find(written.organizationId, written.id)) ?? now;
+  }
+  return phaseOf(now.resource);
+}

@@ -1,0 +1,73 @@
+import {
+  type Catalog,
+  findHttpPlan,
+  findPlan,
+  type ProjectSpec,
+  type ProjectType,
+  patchPlanBody,
+} from "@slipway/crds";
+import { failures } from "../errors/catalog.ts";
+import type { FieldError } from "../errors/failure.ts";
+import { fieldErrors } from "../http/validate.ts";
+import { specErrors } from "./change.ts";
+import { capabilityFailure, planErrors } from "./creation/plan-check.ts";
+
+/** How `PATCH plan` words the fields of the spec. */
+export const PLAN_FIELDS = { paymentMode: "payment_mode" };
+
+export interface WantedPlan {
+  plan: string;
+  /** As it is, unless given. */
+  paymentMode?: ProjectSpec["paymentMode"];
+}
+
+/**
+ * The body of `PATCH plan`.
+ * @throws Failure 400; a payment mode that is wrong has codes of its own
+ */
+export function parsePlanBody(body: unknown, type: ProjectType): WantedPlan {
+  const parsed = patchPlanBody.safeParse(body);
+  if (!parsed.success) throw failures.validation(withCodes(fieldErrors(parsed.error, "body"), type));
+  const { plan, payment_mode: paymentMode } = parsed.data;
+  return { plan, ...(paymentMode === undefined ? {} : { paymentMode }) };
+}
+
+/**
+ * The spec on another plan.
+ * @throws Failure 400 for a plan that is unknown, does not fit the type, or takes less than the project has; 403 for
+ *   what the project uses and the plan lacks
+ */
+export function withPlan(spec: ProjectSpec, wanted: WantedPlan, catalog: Catalog): ProjectSpec {
+  const changed: ProjectSpec = {
+    ...spec,
+    plan: wanted.plan,
+    paymentMode: wanted.paymentMode ?? spec.paymentMode,
+  };
+  checkPlan(changed, spec, catalog);
+  return changed;
+}
+
+/**
+ * Holds a spec against the plan that it names.
+ * @throws Failure as {@link withPlan}
+ */
+export function checkPlan(spec: ProjectSpec, before: ProjectSpec, catalog: Catalog): void {
+  const errors = specErrors(spec, before, PLAN_FIELDS);
+  const unknown = findPlan(catalog, spec.plan) === undefined;
+  if (unknown && !errors.some(({ field }) => field === "plan")) {
+    errors.push({ field: "plan", message: `unknown plan ${spec.plan}`, code: "PLAN_UNKNOWN" });
+  }
+  const plan = spec.type === "http" ? findHttpPlan(catalog, spec.plan) : undefined;
+  if (plan) errors.push(...planErrors(spec, plan).map(inBody));
+  if (errors.length > 0) throw failures.validation(withCodes(errors, spec.type));
+  const lacking = plan && capabilityFailure(spec, plan);
+  if (lacking) throw lacking;
+}
+
+/** Creation has the settings of a project below `config`. */
+const inBody = (error: FieldError): FieldError => ({ ...error, field: error.field.replace(/^config\./, "") });
+
+function withCodes(errors: readonly FieldError[], type: ProjectType): FieldError[] {
+  const code = type === "job" ? "SCHEDULED_JOB_PAYMENT_MODE_INVALID" : "PAYMENT_MODE_INVALID";
+  return errors.map((error) => (error.field === "payment_mode" ? { ...error, code } : error));
+}

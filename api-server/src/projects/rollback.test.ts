@@ -1,0 +1,102 @@
+import { readFileSync } from "node:fs";
+import { type Deployment, type ProjectSpec, parseCatalog } from "@slipway/crds";
+import { describe, expect, it } from "vitest";
+import { exampleSpec } from "../testing/harness.ts";
+import { withDeployment } from "./rollback.ts";
+
+const catalog = parseCatalog(
+  readFileSync(new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url), "utf8"),
+);
+const NOW = "2026-03-01T12:00:00.000Z";
+const digest = `sha256:${"a".repeat(64)}`;
+const other = `sha256:${"b".repeat(64)}`;
+
+const deployment = (settings: Partial<Deployment["settings"]>, deployed?: string): Deployment => ({
+  id: "d1",
+  status: "succeeded",
+  startedAt: "2026-02-01T00:00:00Z",
+  settingsHash: "h",
+  updatedImage: true,
+  image: {
+    reference: "registry.example.com/shop:1",
+    ...(deployed === undefined ? {} : { digest: deployed }),
+  },
+  settings: {
+    image: { url: "registry.example.com/shop:1", isPublic: true },
+    port: 8080,
+    plan: "basic",
+    ...settings,
+  },
+});
+const now: ProjectSpec = {
+  ...exampleSpec,
+  plan: "premium",
+  paymentMode: "monthly",
+  instances: 2,
+  description: "stays",
+  image: { url: "registry.example.com/shop:2", isPublic: true, digest: other },
+  envsFrom: [{ name: "new" }],
+  healthcheck: { enabled: true, path: "/new" },
+};
+const back = (one: Deployment, from = now) => withDeployment(from, one, NOW, catalog);
+
+describe("withDeployment", () => {
+  it("brings back image, port, environment, health check, plan and payment mode, and nothing else", () => {
+    const settings = {
+      image: {
+        url: "registry.example.com/shop:1",
+        isPublic: false,
+        pullSecretRef: { name: "pull" },
+      },
+      port: 3000,
+      plan: "basic",
+      paymentMode: "yearly" as const,
+      envsFrom: [{ name: "old" }],
+      healthcheck: { enabled: true, path: "/old" },
+    };
+    expect(back(deployment(settings, digest))).toEqual({
+      ...now,
+      ...settings,
+      image: { ...settings.image, digest },
+      restartedAt: NOW,
+    });
+  });
+
+  it("takes away what the deployment did not have", () => {
+    const spec = back(deployment({}, digest));
+    expect(spec).not.toHaveProperty("envsFrom");
+    expect(spec).not.toHaveProperty("healthcheck");
+    expect(spec.paymentMode).toBe("monthly");
+  });
+
+  it.each([
+    ["none", undefined],
+    ["what is none", "registry.example.com/shop@sha256:short"],
+  ])("leaves the image as it was when the deployment's digest is %s", (_name, deployed) => {
+    expect(back(deployment({}, deployed)).image).toEqual({
+      url: "registry.example.com/shop:1",
+      isPublic: true,
+    });
+    const pinned = { url: "registry.example.com/shop:1", isPublic: true, digest };
+    expect(back(deployment({ image: pinned }, deployed)).image).toEqual(pinned);
+  });
+
+  it.each([
+    ["whose plan is no longer sold", { plan: "golden" }],
+    ["without an image", { image: undefined }],
+  ])("answers 409 to a deployment %s", (_name, settings) => {
+    expect(() => back(deployment(settings))).toThrow(
+      expect.objectContaining({ status: 409, code: "DEPLOYMENT_NOT_AVAILABLE" }),
+    );
+  });
+
+  it("refuses what the old plan lacks for the project as it is now", () => {
+    const scaled: ProjectSpec = { ...now, autoscaling: { enabled: true, maxInstances: 3 } };
+    expect(() => back(deployment({ plan: "basic" }), scaled)).toThrow(
+      expect.objectContaining({ status: 403, code: "AUTOSCALING_NOT_AVAILABLE_FOR_PLAN" }),
+    );
+    expect(() => back(deployment({ plan: "basic" }), { ...now, instances: 4 })).toThrow(
+      expect.objectContaining({ status: 400 }),
+    );
+  });
+});

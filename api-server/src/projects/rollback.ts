@@ -1,0 +1,95 @@
+import { type Catalog, type Deployment, findPlan, type Project, type ProjectSpec } from "@slipway/crds";
+import { type KubeClient, KubeError, resources } from "@slipway/kube";
+import { findDeployment } from "@slipway/ledger";
+import { mapConcurrently } from "../concurrent.ts";
+import { failures } from "../errors/catalog.ts";
+import { askLedger } from "../ledger-call.ts";
+import { refuseBlocked } from "../organizations/blocked.ts";
+import type { Services } from "../services.ts";
+import type { ApiProject } from "./api-project.ts";
+import { changeWithSlot } from "./change-with-slot.ts";
+import { checkPlan } from "./plan-change.ts";
+
+const DIGEST = /^sha256:[a-f0-9]{64}$/;
+const SECRETS_AT_ONCE = 4;
+
+/**
+ * Makes a new deployment from the settings of an earlier one: image (the very manifest that ran), port, environment,
+ * health check, plan and payment mode.
+ * @throws Failure 404 for a deployment that never was, 409 for one whose settings are gone, and what a plan change throws
+ */
+export async function rollBack(project: ApiProject, deploymentId: string, services: Services): Promise<void> {
+  if (!findIn(project.resource, deploymentId)) await refuseUnlisted(project, deploymentId, services);
+  const { catalog, kube, now } = services;
+  const change = (spec: ProjectSpec, live: Project): ProjectSpec => {
+    const deployment = findIn(live, deploymentId);
+    if (!deployment) throw failures.deploymentNotAvailable(deploymentId);
+    return withDeployment(spec, deployment, now().toISOString(), catalog.current);
+  };
+  await changeWithSlot(project, services, change, {
+    prepare: async (wanted, live) => {
+      if (wanted.spec.plan !== live.spec.plan) await refuseBlocked(services, project.organizationId);
+      await requireSecrets(kube, wanted, deploymentId);
+    },
+  });
+}
+
+const findIn = ({ status }: Project, id: string): Deployment | undefined =>
+  status?.deployments?.find((deployment) => deployment.id === id);
+
+/** The ledger knows every deployment, the project the newest alone. */
+async function refuseUnlisted(
+  { organizationId, id: projectId }: ApiProject,
+  id: string,
+  { ledger }: Services,
+): Promise<never> {
+  const known = await askLedger(() => findDeployment(ledger, { organizationId, projectId, id }));
+  throw known ? failures.deploymentNotAvailable(id) : failures.deploymentNotFound(id);
+}
+
+/**
+ * The spec with a deployment's settings. Everything else stays as it is.
+ * @param now RFC 3339
+ * @throws Failure 409 when the deployment's plan is no longer sold, and what a plan change throws
+ */
+export function withDeployment(
+  spec: ProjectSpec,
+  { id, settings, image: deployed }: Deployment,
+  now: string,
+  catalog: Catalog,
+): ProjectSpec {
+  const { image: _image, port: _port, envsFrom: _envs, healthcheck: _check, ...rest } = spec;
+  const { image, port, envsFrom, healthcheck, plan, paymentMode } = settings;
+  if (image === undefined || findPlan(catalog, plan) === undefined) throw failures.deploymentNotAvailable(id);
+  const digest = DIGEST.test(deployed.digest ?? "") ? deployed.digest : image.digest;
+  const wanted: ProjectSpec = {
+    ...rest,
+    image: { ...image, ...(digest === undefined ? {} : { digest }) },
+    ...(port === undefined ? {} : { port }),
+    ...(envsFrom === undefined || envsFrom.length === 0 ? {} : { envsFrom }),
+    ...(healthcheck === undefined ? {} : { healthcheck }),
+    plan,
+    paymentMode: paymentMode ?? spec.paymentMode,
+    restartedAt: now,
+  };
+  checkPlan(wanted, spec, catalog);
+  return wanted;
+}
+
+/** @throws Failure 409 when a Secret that the spec names is gone: its pods could not start */
+async function requireSecrets(kube: KubeClient, { metadata, spec }: Project, id: string): Promise<void> {
+  const refs = [...(spec.envsFrom ?? []), spec.image?.pullSecretRef, spec.image?.awsCredentialsRef];
+  const names = refs.flatMap((ref) => (ref === undefined ? [] : [ref.name]));
+  const found = await mapConcurrently(names, SECRETS_AT_ONCE, (name) =>
+    exists(kube, metadata.namespace, name),
+  );
+  if (found.includes(false)) throw failures.deploymentNotAvailable(id);
+}
+
+async function exists(kube: KubeClient, namespace: string | undefined, name: string): Promise<boolean> {
+  try {
+    return (await kube.getOrUndefined(resources.secrets, { namespace, name })) !== undefined;
+  } catch (error) {
+    throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;
+  }
+}

@@ -1,0 +1,29 @@
+import { patchImageBody } from "@slipway/crds";
+import { defineRoute } from "../../../http/route.ts";
+import type { ApiProject } from "../../../projects/api-project.ts";
+import { changeProject } from "../../../projects/change.ts";
+import { requireCredentialsFor, requireImage, withImage } from "../../../projects/image-change.ts";
+import { messageOnly } from "./schemas.ts";
+
+export const updateImage = defineRoute({
+  operationId: "updateProjectImage",
+  method: "PATCH",
+  path: "/v1/project/:id/image",
+  summary: "Deploy another image",
+  description:
+    "The same image again is deployed anew. A tag that never changes, or a digest, is advised over latest. A private " +
+    "image must come from a registry that the project's credentials are for.",
+  tags: ["Settings"],
+  body: patchImageBody,
+  responses: { 200: { description: "A new deployment starts in the background.", schema: messageOnly } },
+  refusals: [409],
+  handler: async ({ project, body }, services) => {
+    requireImage(project as ApiProject);
+    const now = services.now().toISOString();
+    await changeProject(project as ApiProject, services, (spec) => withImage(spec, body.image, now), {
+      fields: { "image.url": "image" },
+      prepare: (wanted, live) => requireCredentialsFor(services.kube, wanted, live),
+    });
+    return { status: 200, body: { status: "success", message: "image updated, a new deployment starts" } };
+  },
+});

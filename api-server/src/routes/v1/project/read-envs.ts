@@ -1,0 +1,29 @@
+import { z } from "zod";
+import { defineRoute } from "../../../http/route.ts";
+import type { ApiProject } from "../../../projects/api-project.ts";
+import { readEnvironment } from "../../../projects/envs/read.ts";
+import { requireTypeWith } from "../../../projects/require-type.ts";
+import { success } from "./schemas.ts";
+
+export const readEnvs = defineRoute({
+  operationId: "readProjectEnvs",
+  method: "GET",
+  path: "/v1/project/:id/envs",
+  summary: "Read a project's environment variables, in clear text",
+  description:
+    "As they are in the cluster now, those included that were given as Secrets with kubectl. In the order in which they " +
+    "were sent; others follow by name.",
+  tags: ["Settings"],
+  responses: {
+    200: {
+      description: "The environment variables.",
+      schema: success({ data: z.array(z.object({ name: z.string(), value: z.string() })) }),
+    },
+  },
+  refusals: [400, 409],
+  handler: async ({ project }, { kube }) => {
+    requireTypeWith(project as ApiProject, "envsFrom");
+    const data = await readEnvironment(kube, project as ApiProject);
+    return { status: 200, headers: { "cache-control": "no-store" }, body: { status: "success", data } };
+  },
+});

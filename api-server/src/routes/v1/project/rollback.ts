@@ -1,0 +1,37 @@
+import { rollbackBody } from "@slipway/crds";
+import { z } from "zod";
+import { defineRoute } from "../../../http/route.ts";
+import type { ApiProject } from "../../../projects/api-project.ts";
+import { rollBack } from "../../../projects/rollback.ts";
+import { success } from "./schemas.ts";
+
+export const rollback = defineRoute({
+  operationId: "rollbackProject",
+  method: "POST",
+  path: "/v1/project/:id/rollback",
+  summary: "Deploy the settings of an earlier deployment",
+  description:
+    "Its image (the very manifest that ran), port, environment, health check, plan and payment mode. Everything else " +
+    "stays as it is. The newest ten deployments can be rolled back to.",
+  tags: ["Lifecycle"],
+  body: rollbackBody,
+  responses: {
+    200: {
+      description: "A new deployment starts in the background.",
+      schema: success({
+        message: z.string(),
+        data: z.object({
+          project_id: z.string(),
+          deployment_id: z.string().describe("The deployment whose settings it has."),
+        }),
+      }),
+    },
+  },
+  refusals: [402, 409],
+  handler: async ({ project, body }, services) => {
+    const { id } = project as ApiProject;
+    await rollBack(project as ApiProject, body.deployment_id, services);
+    const data = { project_id: id, deployment_id: body.deployment_id };
+    return { status: 200, body: { status: "success", message: "a new deployment starts", data } };
+  },
+});
