@@ -3,28 +3,32 @@ import { type OidcIssuer, oidcIssuers } from "./auth/oidc-config.ts";
 
 const port = z.coerce.number().int().min(0).max(65_535);
 
+const DNS_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+const commaSeparated = z
+  .string()
+  .default("")
+  .transform((text) =>
+    text
+      .split(",")
+      .map((part) => part.trim())
+      .filter((part) => part !== ""),
+  );
+
 const environment = z.object({
   SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   SLIPWAY_CATALOG_FILE: z.string().min(1),
   SLIPWAY_TOKEN_KEY_FILE: z.string().min(1),
   SLIPWAY_OIDC_ISSUERS: oidcIssuers.default([]),
-  SLIPWAY_DOMAIN_ZONE: z
-    .string()
-    .max(190)
-    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/, "must be a DNS name")
-    .default("apps.localhost"),
+  SLIPWAY_DOMAIN_ZONE: z.string().max(190).regex(DNS_NAME, "must be a DNS name").default("apps.localhost"),
   SLIPWAY_VALKEY_URL: z.url({ protocol: /^(redis|valkey)s?$/ }).optional(),
+  SLIPWAY_RESERVED_HOSTNAMES: commaSeparated.pipe(
+    z.array(z.string().max(253).regex(DNS_NAME, "must be host names, or labels in the zone")),
+  ),
   SLIPWAY_RATE_LIMIT_SCALE: z.coerce.number().positive().default(1),
-  SLIPWAY_TRUSTED_PROXIES: z
-    .string()
-    .default("")
-    .transform((text) =>
-      text
-        .split(",")
-        .map((part) => part.trim())
-        .filter((part) => part !== ""),
-    )
-    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], "must be addresses or CIDRs"))),
+  SLIPWAY_TRUSTED_PROXIES: commaSeparated.pipe(
+    z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], "must be addresses or CIDRs")),
+  ),
   SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
   SLIPWAY_LISTEN_ADDRESS: z.union([z.ipv4(), z.ipv6()], "must be an IP address").default("0.0.0.0"),
   SLIPWAY_PORT: port.default(8080),
@@ -40,6 +44,8 @@ export interface Config {
   /** Issuers whose tokens are user tokens too, beside the own ones. */
   oidcIssuers: OidcIssuer[];
   domainZone: string;
+  /** Hostnames that no project gets; single labels stand for a name in the zone. */
+  reservedHostnames: string[];
   /** Where the replicas count rate limits together; undefined counts in memory, for a single replica. */
   valkeyUrl: string | undefined;
   rateLimitScale: number;
@@ -79,6 +85,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     tokenKeyFile: e.SLIPWAY_TOKEN_KEY_FILE,
     oidcIssuers: e.SLIPWAY_OIDC_ISSUERS,
     domainZone: e.SLIPWAY_DOMAIN_ZONE,
+    reservedHostnames: e.SLIPWAY_RESERVED_HOSTNAMES,
     valkeyUrl: e.SLIPWAY_VALKEY_URL,
     rateLimitScale: e.SLIPWAY_RATE_LIMIT_SCALE,
     trustedProxies: e.SLIPWAY_TRUSTED_PROXIES,

@@ -1,4 +1,4 @@
-import { parseCatalog } from "@slipway/crds";
+import { findPlan, parseCatalog } from "@slipway/crds";
 import { KubeClient, loadKubeConfig, MountedFile } from "@slipway/kube";
 import { connectLedger } from "@slipway/ledger";
 import { buildApp } from "./app.ts";
@@ -28,7 +28,13 @@ async function main(config: Config): Promise<void> {
     onIdleError: (error) => logger.warn({ err: error }, "ledger connection lost"),
   });
   const { rateLimiter, writes, ...shared } = await openShared(config.valkeyUrl, logger, metrics);
-  const projects = new ProjectStore({ client: kube, logger, zone: config.domainZone, writes });
+  const projects = new ProjectStore({
+    client: kube,
+    logger,
+    zone: config.domainZone,
+    limitsOf: (plan) => findPlan(catalog.current, plan)?.resources.limits,
+    writes,
+  });
   const audit = new LedgerAuditLog(ledger, logger, () => metrics.auditLineLost());
   metrics.watchProjects(() => projects.size);
 
@@ -51,6 +57,7 @@ async function main(config: Config): Promise<void> {
     kube,
     ledger,
     domainZone: config.domainZone,
+    reservedHostnames: config.reservedHostnames,
     trustedProxies: config.trustedProxies,
     now: () => new Date(),
   });

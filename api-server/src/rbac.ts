@@ -25,5 +25,5 @@ export const organizationRules: PolicyRule[] = [
   // Logs of applications.
   { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
   { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
-  { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["create", "delete"] },
+  { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["create", "patch", "delete"] },
 ];

@@ -23,6 +23,8 @@ export interface Services {
   ledger: Ledger;
   /** Zone of default domains. */
   domainZone: string;
+  /** Hostnames that no project gets; single labels stand for a name in the zone. */
+  reservedHostnames: readonly string[];
   /** Addresses and CIDRs whose X-Forwarded-For is believed. */
   trustedProxies: readonly string[];
   now: () => Date;

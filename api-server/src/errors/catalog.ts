@@ -39,10 +39,12 @@ export const failures = {
   projectNotFound: () => new Failure(404, "PROJECT_NOT_FOUND", "project not found"),
   instanceNotFound: (instance: string) =>
     new Failure(404, "INSTANCE_NOT_FOUND", `the project has no instance ${instance}`),
+  deploymentNotFound: (id: string) =>
+    new Failure(404, "DEPLOYMENT_NOT_FOUND", `the project has no deployment ${id}`),
   methodNotAllowed: (allow: string) =>
     new Failure(405, "METHOD_NOT_ALLOWED", `this path has only the methods ${allow}`, { headers: { allow } }),
 
-  // 400, 413, 415, 431
+  // 400, 408, 413, 415, 431
   validation: (errors: readonly FieldError[]) => {
     const codes = new Set(errors.map((error) => error.code));
     const [only] = codes;
@@ -61,6 +63,8 @@ export const failures = {
     new Failure(400, "TEMPLATE_NOT_FOUND", `there is no template ${id} of revision ${revision}`),
   malformedBody: (reason: string) => new Failure(400, "MALFORMED_BODY", reason),
   malformedRequest: (reason: string) => new Failure(400, "MALFORMED_REQUEST", reason),
+  requestTimeout: () => new Failure(408, "REQUEST_TIMEOUT", "the request did not arrive in time"),
+  headersTooLarge: () => new Failure(431, "HEADERS_TOO_LARGE", "the headers are too large"),
   bodyTooLarge: (limit: number) =>
     new Failure(413, "BODY_TOO_LARGE", "the body is too large", { extra: { limit } }),
   mediaTypeUnsupported: () => new Failure(415, "MEDIA_TYPE_UNSUPPORTED", "send the body as application/json"),
@@ -103,6 +107,12 @@ export const failures = {
     new Failure(409, "PROJECT_PRIVATE", "the project is private: a private project has no domain"),
   exposureChangeInProgress: () =>
     new Failure(409, "EXPOSURE_CHANGE_IN_PROGRESS", "a change of exposure is already running"),
+  deploymentNotAvailable: (id: string) =>
+    new Failure(409, "DEPLOYMENT_NOT_AVAILABLE", `the settings of deployment ${id} are no longer kept`),
+  environmentTooLarge: (limit: number) =>
+    new Failure(409, "ENVIRONMENT_TOO_LARGE", "the project's Secrets hold more than one answer may", {
+      extra: { limit },
+    }),
   idempotencyKeyConflict: () =>
     new Failure(409, "IDEMPOTENCY_KEY_CONFLICT", "this Idempotency-Key was used with a different body"),
   projectAlreadyDeleted: () => new Failure(409, "PROJECT_ALREADY_DELETED", "the project is already deleted"),
@@ -139,7 +149,7 @@ export const failures = {
     new Failure(
       503,
       "DOMAIN_RELEASE_PENDING",
-      "the project is being deleted and its domain not yet released",
+      "the change is under way, but a domain is not released yet, try again",
       {
         headers: { "retry-after": "5" },
       },

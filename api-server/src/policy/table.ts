@@ -40,6 +40,13 @@ const onProject = (permission: Permission, { audited }: { audited: boolean }): P
   audited,
 });
 
+/** A setting that the specification limits to 10 calls a minute from one address. */
+const setting = (permission: Permission): Policy => ({
+  access: { kind: "project", permission, missing: "refuse" },
+  rateLimit: perMinute(10, "ip"),
+  audited: true,
+});
+
 const publicRead = (limit: number): Policy => ({
   access: { kind: "public" },
   rateLimit: perMinute(limit, "ip"),
@@ -84,6 +91,24 @@ export const policies = {
     rateLimit: perMinute(10),
     audited: true,
   },
+  updateProjectName: setting("project.name.update"),
+  updateProjectDescription: setting("project.description.update"),
+  updateProjectDomain: setting("project.domain.update"),
+  updateProjectCustomDomains: setting("project.domain.update"),
+  updateProjectExposure: {
+    access: { kind: "project", permission: "project.domain.update", missing: "refuse" },
+    rateLimit: { limit: 5, windowSeconds: 300, per: "credential" },
+    audited: true,
+  },
+  readProjectEnvs: onProject("project.envs.read", { audited: false }),
+  updateProjectEnvs: onProject("project.envs.update", { audited: true }),
+  updateProjectImage: onProject("project.image.update", { audited: true }),
+  updateProjectPlan: onProject("project.plan.update", { audited: true }),
+  updateProjectSchedule: onProject("project.schedule.update", { audited: true }),
+  pauseProject: onProject("project.lifecycle.update", { audited: true }),
+  resumeProject: onProject("project.lifecycle.update", { audited: true }),
+  rollbackProject: onProject("project.deploy.trigger", { audited: true }),
+  listProjectDeployments: onProject("project.read", { audited: false }),
   readProjectLogs: onProject("project.logs.read", { audited: false }),
 } as const satisfies Record<string, Policy>;
 

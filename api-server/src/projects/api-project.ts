@@ -1,5 +1,16 @@
 import { defaultDomain, organizationOfNamespace, type Project } from "@slipway/crds";
-import { type ProjectItem, projectData, projectItem } from "./view.ts";
+import { type CustomDomainSetup, customDomainSetup } from "./domains/setup.ts";
+import { type PlanLimits, type ProjectItem, projectData, projectItem } from "./view.ts";
+
+/** What is known beside the resource. */
+export interface ApiProjectContext {
+  /** RFC 3339; when the spec was last changed. */
+  updatedAt: string;
+  /** Zone of default domains. */
+  zone: string;
+  /** What one instance may use by the plan, until the status tells what it does. */
+  limits?: PlanLimits | undefined;
+}
 
 /**
  * One state of a project, with what `/v1` says about it worked out once: the store replaces the object when it
@@ -8,19 +19,21 @@ import { type ProjectItem, projectData, projectItem } from "./view.ts";
 export class ApiProject {
   readonly resource: Project;
   readonly organizationId: string;
-  /** RFC 3339; when the spec was last changed. */
   readonly updatedAt: string;
   /** The default domain of a public HTTP project. */
   readonly domain: string | undefined;
+  readonly #limits: PlanLimits | undefined;
   #item: ProjectItem | undefined;
   #json: string | undefined;
 
-  constructor(resource: Project, updatedAt: string, zone: string) {
+  constructor(resource: Project, { updatedAt, zone, limits }: ApiProjectContext) {
     this.resource = resource;
     this.organizationId = organizationOfNamespace(resource.metadata.namespace ?? "") ?? "";
     this.updatedAt = updatedAt;
     const hasDomain = resource.spec.type === "http" && resource.spec.exposure === "public";
-    this.domain = hasDomain ? (resource.status?.domain ?? defaultDomain(resource, zone)) : undefined;
+    // By the spec, not the status: a domain that was changed shows at once.
+    this.domain = hasDomain ? defaultDomain(resource, zone) : undefined;
+    this.#limits = limits;
   }
 
   get id(): string {
@@ -33,11 +46,20 @@ export class ApiProject {
     return this.#item;
   }
 
+  get customDomainSetup(): CustomDomainSetup[] {
+    return customDomainSetup(this.resource, this.organizationId, this.domain ?? "");
+  }
+
   /** The whole answer of the single read, serialised. */
   get json(): string {
     this.#json ??= JSON.stringify({
       status: "success",
-      data: projectData(this.resource, this.domain, this.updatedAt),
+      data: projectData(this.resource, {
+        domain: this.domain,
+        updatedAt: this.updatedAt,
+        limits: this.#limits,
+        customDomainSetup: this.customDomainSetup,
+      }),
     });
     return this.#json;
   }

@@ -13,7 +13,8 @@ function project(id: string, day: number, spec: Partial<Project["spec"]> = {}): 
     status: { phase: id === "p3" ? "running" : "creating" },
   };
   // Updated in the opposite order of creation.
-  return new ApiProject(resource, `2026-02-${String(20 - day).padStart(2, "0")}T00:00:00Z`, "apps.localhost");
+  const updatedAt = `2026-02-${String(20 - day).padStart(2, "0")}T00:00:00Z`;
+  return new ApiProject(resource, { updatedAt, zone: "apps.localhost" });
 }
 
 const projects = [

@@ -12,6 +12,7 @@ import { failures } from "../errors/catalog.ts";
 import { ApiProject } from "./api-project.ts";
 import { projectResource } from "./kinds.ts";
 import { specUpdatedAt } from "./updated-at.ts";
+import type { PlanLimits } from "./view.ts";
 import { noNotes, type WriteNotes } from "./write-notes.ts";
 
 export interface ProjectStoreOptions {
@@ -19,6 +20,8 @@ export interface ProjectStoreOptions {
   logger: Logger;
   /** Zone of default domains. */
   zone: string;
+  /** What one instance may use on a plan, for projects whose status does not tell yet. */
+  limitsOf?: (plan: string) => PlanLimits | undefined;
   /** Where writes are told to the other replicas; nowhere unless given. */
   writes?: WriteNotes;
 }
@@ -55,6 +58,7 @@ export interface Projects {
 export class ProjectStore implements Projects {
   readonly #client: KubeClient;
   readonly #zone: string;
+  readonly #limitsOf: (plan: string) => PlanLimits | undefined;
   readonly #writes: WriteNotes;
   readonly #store: Store<Project>;
   readonly #reflector: Reflector<Project>;
@@ -63,9 +67,10 @@ export class ProjectStore implements Projects {
   #running: Promise<void> | undefined;
   readonly #stop = new AbortController();
 
-  constructor({ client, logger, zone, writes = noNotes }: ProjectStoreOptions) {
+  constructor({ client, logger, zone, limitsOf = () => undefined, writes = noNotes }: ProjectStoreOptions) {
     this.#client = client;
     this.#zone = zone;
+    this.#limitsOf = limitsOf;
     this.#writes = writes;
     this.#store = new Store<Project>({
       indexers: { namespace: byNamespace },
@@ -185,7 +190,8 @@ export class ProjectStore implements Projects {
     let view = this.#views.get(project);
     if (!view) {
       const updatedAt = this.#updatedAt.get(project) ?? specUpdatedAt(project);
-      view = new ApiProject(project, updatedAt, this.#zone);
+      const limits = this.#limitsOf(project.spec.plan);
+      view = new ApiProject(project, { updatedAt, zone: this.#zone, limits });
       this.#views.set(project, view);
     }
     return view;

@@ -1,4 +1,5 @@
-import type { Project } from "@slipway/crds";
+import { type Project, toSnake } from "@slipway/crds";
+import type { CustomDomainSetup } from "./domains/setup.ts";
 
 /** A Project as `/v1` shows it: snake_case, and nothing that only the platform needs. Pure. */
 
@@ -29,8 +30,24 @@ export function projectItem(project: Project): ProjectItem {
   };
 }
 
-/** `data` of the single read. Optional fields are left out where nothing is known. `updatedAt` is RFC 3339. */
-export function projectData(project: Project, domain: string | undefined, updatedAt: string) {
+/** What one instance may use, as Kubernetes quantities. */
+export interface PlanLimits {
+  cpu: string;
+  memory: string;
+}
+
+interface Derived {
+  /** Default domain of a public HTTP project. */
+  domain: string | undefined;
+  /** RFC 3339. */
+  updatedAt: string;
+  /** By the plan, for a project whose status does not tell yet. */
+  limits: PlanLimits | undefined;
+  customDomainSetup: readonly CustomDomainSetup[];
+}
+
+/** `data` of the single read. Optional fields are left out where nothing is known. */
+export function projectData(project: Project, { domain, updatedAt, limits, customDomainSetup }: Derived) {
   const { spec, metadata, status } = project;
   return {
     id: metadata.name,
@@ -47,17 +64,26 @@ export function projectData(project: Project, domain: string | undefined, update
     ...portOf(project),
     additional_info: {
       current_instances: status?.currentInstances ?? 0,
-      max_cpu: status?.maxCpu ?? "",
-      max_memory: status?.maxMemory ?? "",
+      max_cpu: inMillicores(status?.maxCpu ?? limits?.cpu ?? ""),
+      max_memory: status?.maxMemory ?? limits?.memory ?? "",
     },
     ...(spec.image === undefined ? {} : { image: { url: spec.image.url, is_public: spec.image.isPublic } }),
-    ...(spec.type === "http" ? { custom_domains: spec.customDomains ?? [] } : {}),
+    ...(spec.type === "http"
+      ? { custom_domains: spec.customDomains ?? [], custom_domain_setup: customDomainSetup }
+      : {}),
     ...networkAccessOf(project),
+    ...(spec.healthcheck === undefined ? {} : { healthcheck: toSnake(spec.healthcheck) }),
+    ...(spec.autoscaling === undefined ? {} : { autoscaling: toSnake(spec.autoscaling) }),
     ...(spec.profile === undefined ? {} : { managed_service: { profile: spec.profile } }),
     ...lastDeploymentOf(project),
     created_at: metadata.creationTimestamp,
     updated_at: updatedAt,
   };
+}
+
+/** A quantity of CPU without a unit counts cores. */
+function inMillicores(quantity: string): string {
+  return /^[0-9]+(\.[0-9]+)?$/.test(quantity) ? `${Math.round(Number(quantity) * 1000)}m` : quantity;
 }
 
 function portOf({ spec, status }: Project): { port?: number } {

@@ -7,11 +7,16 @@ import {
 } from "@slipway/crds";
 import { failures } from "../../errors/catalog.ts";
 import type { FieldError } from "../../errors/failure.ts";
+import type { Services } from "../../services.ts";
+import { type DomainPlatform, reservedDomainErrors } from "../domains/reserved.ts";
+import { awsErrors } from "./aws-registry.ts";
 import { planErrors } from "./plan-check.ts";
 import { refuseUnknownTemplate } from "./template.ts";
 
 /** Letters that an Idempotency-Key may have, and how many. */
 const IDEMPOTENCY_KEY = /^[A-Za-z0-9._-]{16,200}$/;
+
+type CreationServices = Pick<Services, "catalog" | keyof DomainPlatform>;
 
 export interface CreationInput {
   request: CreateProjectRequest;
@@ -22,7 +27,11 @@ export interface CreationInput {
  * Checks the body and the Idempotency-Key of a creation: the rules of the resource, then those of the catalog.
  * @throws Failure 400 that names every broken rule at once
  */
-export function checkCreation(body: unknown, idempotencyKey: unknown, catalog: Catalog): CreationInput {
+export function checkCreation(
+  body: unknown,
+  idempotencyKey: unknown,
+  { catalog: { current: catalog }, ...platform }: CreationServices,
+): CreationInput {
   refuseUnknownTemplate(body);
   const parsed = parseCreateProject(body);
   const errors: FieldError[] = parsed.ok ? [] : parsed.issues.map((issue) => withCode(issue, body));
@@ -30,9 +39,20 @@ export function checkCreation(body: unknown, idempotencyKey: unknown, catalog: C
   if (parsed.ok) {
     const plan = findHttpPlan(catalog, parsed.value.spec.plan);
     if (plan && parsed.value.spec.type === "http") errors.push(...planErrors(parsed.value.spec, plan));
+    errors.push(...imageLoginErrors(parsed.value));
+    errors.push(
+      ...reservedDomainErrors(parsed.value.spec.customDomains ?? [], platform, "config.custom_domains"),
+    );
   }
   if (!parsed.ok || errors.length > 0) throw failures.validation(errors);
   return { request: parsed.value, idempotencyKey: idempotencyKey as string | undefined };
+}
+
+function imageLoginErrors({
+  spec: { image },
+  imageAuthentication: login,
+}: CreateProjectRequest): FieldError[] {
+  return image && login?.auth_type === "aws" ? awsErrors(image.url, login.aws) : [];
 }
 
 /** A payment mode that is wrong, not missing, has codes of its own in the specification. */

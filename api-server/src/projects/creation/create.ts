@@ -4,30 +4,29 @@ import { refuseBlocked } from "../../organizations/blocked.ts";
 import { isGuarded, readNamespace } from "../../organizations/namespace.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
+import { readClaim } from "../claims.ts";
+import { refuseReservedSubdomain } from "../domains/reserved.ts";
 import { releaseProjectSlot, takeProjectSlot } from "../slots.ts";
 import { capabilityFailure } from "./plan-check.ts";
 import { planCreation } from "./plan-creation.ts";
-import { type CreationPlan, isInCluster, readClaim, writeProject } from "./write.ts";
+import { type CreationPlan, isInCluster, writeProject } from "./write.ts";
 
 /**
  * Refuses in the order of refusal, once the body has kept every rule: what the plan lacks (403), a blocked
- * organization (402), what this platform cannot run (503).
+ * organization (402), a subdomain that the platform keeps (409), what this platform cannot run (503).
  * @throws Failure
  */
 export async function admitCreation(
-  { spec, imageAuthentication }: CreateProjectRequest,
+  { spec }: CreateProjectRequest,
   organizationId: string,
-  { catalog, ledger }: Services,
+  { catalog, ledger, ...platform }: Services,
 ): Promise<void> {
   const lacking = spec.type === "http" && capabilityFailure(spec, requireHttpPlan(spec, catalog.current));
   if (lacking) throw lacking;
   await refuseBlocked({ ledger }, organizationId);
+  if (spec.subdomain !== undefined) refuseReservedSubdomain(spec.subdomain, platform);
   if (spec.type !== "http") throw failures.projectTypeUnavailable(spec.type);
   if (spec.image === undefined) throw failures.projectFeatureUnavailable("building from a Git repository");
-  if (imageAuthentication?.auth_type === "aws") {
-    throw failures.projectFeatureUnavailable("logging in to a registry of AWS");
-  }
-  if ((spec.customDomains ?? []).length > 0) throw failures.projectFeatureUnavailable("a custom domain");
 }
 
 /**
@@ -42,7 +41,7 @@ export async function createProject(
   const plan = planCreation(request, identity, services.domainZone);
   await takeProjectSlot(services, { ...identity, spec: plan.project.spec });
   try {
-    await refuseTakenDomain(plan, services);
+    await refuseTakenDomains(plan, services);
     await requireRuntime(plan, services);
     return await services.projects.observe(await writeProject(services.kube, plan));
   } catch (error) {
@@ -66,17 +65,21 @@ async function releaseUnlessCreated(
   );
 }
 
-/** A look ahead: the claim itself, after the project, is what decides. */
-async function refuseTakenDomain(
-  { hostname, project, namespace }: CreationPlan,
+/** A look ahead: the claims themselves, after the project, are what decides. */
+async function refuseTakenDomains(
+  { hostnames, project, namespace }: CreationPlan,
   { kube }: Services,
 ): Promise<void> {
-  if (hostname === undefined) return;
-  const claim = await readClaim(kube, hostname);
-  const holder = claim?.spec.projectRef;
-  if (holder && (holder.namespace !== namespace || holder.name !== project.metadata.name)) {
-    throw failures.domainUnavailable(hostname);
-  }
+  const claims = await Promise.all(hostnames.map(({ hostname }) => readClaim(kube, hostname))).catch(
+    (error: unknown) => {
+      throw failures.clusterUnavailable(error);
+    },
+  );
+  const foreign = claims.find((claim) => {
+    const holder = claim?.spec.projectRef;
+    return holder && (holder.namespace !== namespace || holder.name !== project.metadata.name);
+  });
+  if (foreign) throw failures.domainUnavailable(foreign.spec.hostname);
 }
 
 async function requireRuntime({ organizationId }: CreationPlan, { kube }: Services): Promise<void> {

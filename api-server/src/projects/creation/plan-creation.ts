@@ -1,6 +1,15 @@
 import { type CreateProjectRequest, organizationNamespace, type ProjectSpec } from "@slipway/crds";
+import { hostnamesOf } from "../claims.ts";
+import { awsRegistrySecret } from "./aws-registry.ts";
 import { envShards } from "./env-secrets.ts";
-import { envSecret, firstHostname, type Identity, imagePullSecret, projectObject } from "./objects.ts";
+import {
+  awsSecret,
+  envSecret,
+  type Identity,
+  imagePullSecret,
+  projectObject,
+  type Secret,
+} from "./objects.ts";
 import { pullSecret } from "./pull-secret.ts";
 import type { CreationPlan } from "./write.ts";
 
@@ -11,24 +20,38 @@ import type { CreationPlan } from "./write.ts";
 export function planCreation(request: CreateProjectRequest, identity: Identity, zone: string): CreationPlan {
   const { projectId, organizationId } = identity;
   const shards = envShards(projectId, request.envs);
-  const { image } = request.spec;
-  const login = request.imageAuthentication;
-  const pull =
-    image && login?.auth_type === "username_password" ? pullSecret(projectId, image.url, login) : undefined;
+  const login = imageLogin(request, identity);
   const spec: ProjectSpec = {
     ...request.spec,
     ...(shards.length > 0 ? { envsFrom: shards.map(({ name }) => ({ name })) } : {}),
-    ...(image && pull ? { image: { ...image, pullSecretRef: { name: pull.name } } } : {}),
+    ...(login ? { image: login.image } : {}),
   };
   const project = projectObject(spec, identity);
   return {
     organizationId,
     namespace: organizationNamespace(organizationId),
-    secrets: [
-      ...shards.map((shard) => envSecret(shard, identity)),
-      ...(pull ? [imagePullSecret(pull, identity)] : []),
-    ],
+    secrets: [...shards.map((shard) => envSecret(shard, identity)), ...(login ? [login.secret] : [])],
     project,
-    hostname: firstHostname(project, zone),
+    hostnames: hostnamesOf(project, zone),
+  };
+}
+
+/** The Secret with the credentials of a private image, and the image that names it. */
+function imageLogin(
+  { spec: { image }, imageAuthentication: login }: CreateProjectRequest,
+  identity: Identity,
+): { image: ProjectSpec["image"]; secret: Secret } | undefined {
+  if (!image || !login) return undefined;
+  if (login.auth_type === "aws") {
+    const credentials = awsRegistrySecret(identity.projectId, login.aws);
+    return {
+      image: { ...image, awsCredentialsRef: { name: credentials.name } },
+      secret: awsSecret(credentials, identity),
+    };
+  }
+  const pull = pullSecret(identity.projectId, image.url, login);
+  return {
+    image: { ...image, pullSecretRef: { name: pull.name } },
+    secret: imagePullSecret(pull, identity),
   };
 }

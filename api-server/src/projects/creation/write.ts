@@ -1,4 +1,4 @@
-import { type DomainClaim, domainClaim, fieldManagers, type Project } from "@slipway/crds";
+import { type DomainClaim, fieldManagers, type Project } from "@slipway/crds";
 import {
   isAlreadyExists,
   isForbidden,
@@ -13,7 +13,8 @@ import {
 } from "@slipway/kube";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
-import { domainClaimResource, projectResource } from "../kinds.ts";
+import { claimHostnames, giveBack, type WantedHostname } from "../claims.ts";
+import { projectResource } from "../kinds.ts";
 import { ownedBy, type Secret } from "./objects.ts";
 
 const WRITE = { fieldManager: fieldManagers.api };
@@ -24,39 +25,32 @@ export interface CreationPlan {
   namespace: string;
   secrets: readonly Secret[];
   project: Project;
-  /** Default domain to claim. */
-  hostname: string | undefined;
+  /** What to claim, in order. */
+  hostnames: readonly WantedHostname[];
 }
 
 /**
- * Writes a project: Secrets, Project, claim of its domain, owner of the Secrets. Every name derives from the project's
- * id, so the same plan written again finishes what was begun. When the domain turns out to be taken, what was
+ * Writes a project: Secrets, Project, claims of its domains, owner of the Secrets. Every name derives from the project's
+ * id, so the same plan written again finishes what was begun. When a domain turns out to be taken, what was
  * written is taken back.
  *
  * @returns the project as the cluster has it
  * @throws Failure
  */
 export async function writeProject(kube: KubeClient, plan: CreationPlan): Promise<Project> {
+  let claims: DomainClaim[] = [];
   try {
     for (const secret of plan.secrets) await createOrKeep(kube, resources.secrets, secret);
     const project = await createOrKeep(kube, projectResource, plan.project);
-    if (plan.hostname !== undefined) await claimDomain(kube, plan, project, plan.hostname);
+    // The operator claims for a project it sees, too: then a claim is there and already ours.
+    claims = await claimHostnames(kube, project, plan.hostnames);
     for (const secret of plan.secrets) {
       await kube.patch(resources.secrets, secret.metadata, ownedBy(project), WRITE);
     }
     return project;
   } catch (error) {
-    if (error instanceof Failure || !isOutcomeUnknown(error)) await takeBack(kube, plan);
+    if (error instanceof Failure || !isOutcomeUnknown(error)) await takeBack(kube, plan, claims);
     throw toFailure(error);
-  }
-}
-
-/** The hostname's present claim, whosever it is. */
-export async function readClaim(kube: KubeClient, hostname: string): Promise<DomainClaim | undefined> {
-  try {
-    return await kube.getOrUndefined<DomainClaim>(domainClaimResource, { name: hostname });
-  } catch (error) {
-    throw failures.clusterUnavailable(error);
   }
 }
 
@@ -81,30 +75,15 @@ async function createOrKeep<T extends KubernetesObject>(
   }
 }
 
-async function claimDomain(
-  kube: KubeClient,
-  plan: CreationPlan,
-  project: Project,
-  hostname: string,
-): Promise<void> {
-  const wanted = domainClaim(project, {
-    hostname,
-    organization: plan.organizationId,
-    kind: project.spec.subdomain === undefined ? "default" : "subdomain",
-  });
-  const claim = await createOrKeep(kube, domainClaimResource, wanted);
-  // The operator claims for a project it sees, too: then the claim is there and already ours.
-  if (claim.spec.projectRef.uid !== project.metadata.uid) throw failures.domainUnavailable(hostname);
-}
-
 /** A request without an answer may have been done: then the next try, or the operator, goes on from there. */
 function isOutcomeUnknown(error: unknown): boolean {
   return !(error instanceof KubeError) || error.status === 0 || error.status >= 500;
 }
 
 /** Best effort: what stays behind names its project in a label, and its owner where it has one. */
-async function takeBack(kube: KubeClient, plan: CreationPlan): Promise<void> {
+async function takeBack(kube: KubeClient, plan: CreationPlan, claims: readonly DomainClaim[]): Promise<void> {
   const { namespace, name } = plan.project.metadata;
+  await giveBack(kube, claims);
   await kube.delete(projectResource, { namespace, name }).catch(() => undefined);
   for (const secret of plan.secrets) {
     await kube.delete(resources.secrets, secret.metadata).catch(() => undefined);

@@ -8,10 +8,7 @@ import { checkCreation } from "../../../projects/creation/body.ts";
 import { admitCreation, createProject } from "../../../projects/creation/create.ts";
 import { onceByKey } from "../../../projects/creation/idempotency.ts";
 import { withTemplate } from "../../../projects/creation/template.ts";
-import { success } from "./schemas.ts";
-
-/** 50 variables of 32,760 characters, each written as a six-byte JSON escape, and room for the rest. */
-const BODY_LIMIT = 12 * 1024 * 1024;
+import { ENVIRONMENT_BODY_LIMIT, success } from "./schemas.ts";
 
 const { name, description, plan, payment_mode } = createProjectBodies.http.shape as Record<string, z.ZodType>;
 
@@ -60,12 +57,12 @@ export const create = defineRoute({
     },
   },
   refusals: [402, 409],
-  bodyLimit: BODY_LIMIT,
+  bodyLimit: ENVIRONMENT_BODY_LIMIT,
   beginsAudit: true,
   handler: async ({ principal, body, request }, services) => {
     const { organizationId } = principal as Principal;
     const key = request.headers["idempotency-key"];
-    const { request: wanted, idempotencyKey } = checkCreation(body, key, services.catalog.current);
+    const { request: wanted, idempotencyKey } = checkCreation(body, key, services);
     await admitCreation(wanted, organizationId, services);
     const createAs = async (projectId: string) => {
       await beginCallAudit(request, services, projectId);

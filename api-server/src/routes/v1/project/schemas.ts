@@ -11,6 +11,15 @@ export function success<Shape extends z.ZodRawShape>(members: Shape) {
 /** A success that only says so. */
 export const messageOnly = success({ message: z.string() });
 
+/** Bytes of a body with 50 variables of 32,760 characters, each written as a six-byte JSON escape, and room for the rest. */
+export const ENVIRONMENT_BODY_LIMIT = 12 * 1024 * 1024;
+
+/** What pausing and resuming answer. */
+export const lifecycleSchema = success({
+  message: z.string(),
+  data: z.object({ project_id: z.string(), status: z.enum(projectPhases) }),
+});
+
 export const pagination = z.object({
   page: z.int().min(1),
   limit: z.int().min(1),
@@ -27,6 +36,18 @@ export const projectItemSchema = z.object({
   plan: z.string(),
   status: z.enum(projectPhases),
   managed_service: managedService.optional(),
+});
+
+export const customDomainSetupSchema = z.object({
+  hostname: z.string(),
+  status: z.enum(["pending", "active", "failed"]),
+  ssl_status: z
+    .enum(["pending_validation", "pending_issuance", "active", "failed", "disabled"])
+    .describe("disabled: this platform issues no certificates."),
+  dns_records: z.array(
+    z.object({ type: z.enum(["TXT", "CNAME", "A", "AAAA"]), name: z.string(), value: z.string() }),
+  ),
+  message: z.string().describe("What is missing.").optional(),
 });
 
 const networkAccessItem = z.object({ cidr: z.string(), description: z.string().optional() });
@@ -46,10 +67,20 @@ export const projectSchema = projectItemSchema.extend({
   }),
   image: z.object({ url: z.string(), is_public: z.boolean() }).optional(),
   custom_domains: z.array(z.string()).optional(),
+  custom_domain_setup: z.array(customDomainSetupSchema).optional(),
   network_access: z
     .object({
       ingress_white_list: z.array(networkAccessItem),
       ingress_black_list: z.array(networkAccessItem),
+    })
+    .optional(),
+  healthcheck: z.object({ enabled: z.boolean(), path: z.string().optional() }).optional(),
+  autoscaling: z
+    .object({
+      enabled: z.boolean(),
+      max_instances: z.int(),
+      cpu_target_percentage: z.int().optional(),
+      memory_target_percentage: z.int().optional(),
     })
     .optional(),
   last_deployment: z

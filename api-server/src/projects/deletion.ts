@@ -1,0 +1,92 @@
+import { type DomainClaim, labels, organizationNamespace, type Project } from "@slipway/crds";
+import { isConflict, KubeError } from "@slipway/kube";
+import { hasTombstone, insertTombstone } from "@slipway/ledger";
+import { failures } from "../errors/catalog.ts";
+import { askLedger } from "../ledger-call.ts";
+import type { Services } from "../services.ts";
+import type { ApiProject } from "./api-project.ts";
+import { domainClaimResource, projectResource } from "./kinds.ts";
+import { releaseProjectSlot } from "./slots.ts";
+
+/** How long an answer waits for the platform to let go of the project's name and domains. */
+export const RELEASE_LIMIT_MS = 25_000;
+/** Looks at a project that others change between the look and the deletion. */
+const ATTEMPTS = 10;
+
+/**
+ * Deletes a project, and resolves once its name and domains are free and reads everywhere miss it. Of calls at the same
+ * time exactly one resolves. One that comes when an earlier deletion has outlived its answer takes that over.
+ * @throws Failure 409 when it is deleted already, 503 when it takes too long, or ledger or cluster do not answer
+ */
+export async function deleteProject(project: ApiProject, services: Services): Promise<void> {
+  const { organizationId, id } = project;
+  // First: a crash between the two leaves a project that can be deleted again.
+  await askLedger(() => insertTombstone(services.ledger, organizationId, id));
+  const leaving = await beginDeletion(project, services);
+  if (!(await services.projects.waitUntilGone(leaving, RELEASE_LIMIT_MS))) {
+    throw failures.domainReleasePending();
+  }
+  await releaseClaims(project, services);
+  // The operator gives it back with the project, or finds it later; this is for whoever creates the next one at once.
+  await releaseProjectSlot(services, { organizationId, projectId: id }).catch(() => undefined);
+}
+
+/** A project that is not there: never was, or is deleted; then nothing of it may hold a domain. @throws Failure 404, 409, 503 */
+export async function refuseMissing(organizationId: string, id: string, services: Services): Promise<never> {
+  const deletedBefore = await askLedger(() => hasTombstone(services.ledger, organizationId, id));
+  if (!deletedBefore) throw failures.projectNotFound();
+  await releaseClaims({ organizationId, id }, services);
+  throw failures.projectAlreadyDeleted();
+}
+
+/** @returns the project whose end is to be waited for */
+async function beginDeletion({ resource }: ApiProject, { kube, now }: Services): Promise<Project> {
+  const { namespace, name, uid } = resource.metadata;
+  const ref = { namespace, name };
+  try {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const live = await kube.getOrUndefined<Project>(projectResource, ref);
+      if (live === undefined || live.metadata.uid !== uid) throw failures.projectAlreadyDeleted();
+      const { deletionTimestamp, resourceVersion } = live.metadata;
+      if (deletionTimestamp !== undefined) {
+        if (now().getTime() - Date.parse(deletionTimestamp) < RELEASE_LIMIT_MS) {
+          throw failures.projectAlreadyDeleted();
+        }
+        return live;
+      }
+      try {
+        // The version makes one of several deletions at once the one that did it.
+        if (await kube.delete(projectResource, ref, { uid, resourceVersion })) return live;
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+      }
+    }
+  } catch (error) {
+    throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;
+  }
+  throw failures.clusterUnavailable(new Error("the project changes without end"));
+}
+
+/**
+ * Deletes what claims a project that is gone still has, but not those of a later one of its name. The operator lets go of
+ * them before the project, as a rule, but it may never have seen one that lived for a moment.
+ */
+async function releaseClaims(
+  { organizationId, id, resource }: Pick<ApiProject, "organizationId" | "id"> & Partial<ApiProject>,
+  { kube }: Services,
+): Promise<void> {
+  const namespace = organizationNamespace(organizationId);
+  const uid = resource?.metadata.uid;
+  try {
+    const labelSelector = `${labels.project}=${id}`;
+    const claims = await kube.listAll<DomainClaim>(domainClaimResource, { labelSelector });
+    for (const { metadata, spec } of claims) {
+      const { projectRef: holder } = spec;
+      const isIts =
+        holder.namespace === namespace && holder.name === id && holder.uid === (uid ?? holder.uid);
+      if (isIts) await kube.delete(domainClaimResource, { name: metadata.name }, { uid: metadata.uid });
+    }
+  } catch {
+    throw failures.domainReleasePending();
+  }
+}

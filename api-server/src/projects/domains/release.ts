@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { annotations, type DomainClaim, labels, type Project } from "@slipway/crds";
+import type { KubeClient } from "@slipway/kube";
+import { failures } from "../../errors/catalog.ts";
+import type { Services } from "../../services.ts";
+import type { ApiProject } from "../api-project.ts";
+import { holds, hostnamesOf } from "../claims.ts";
+import { domainClaimResource } from "../kinds.ts";
+
+/** How long an answer waits for the operator to take a route away and let go of its hostname. */
+const RELEASE_LIMIT_MS = 10_000;
+const POLL_MS = 100;
+
+type ReleaseServices = Pick<Services, "kube" | "projects" | "domainZone">;
+
+/**
+ * Resolves once the project holds no hostname that its spec does not ask for, so that what it gave up is free for others.
+ * @throws Failure 503 when that takes too long: the change is done, and asking for it again waits again
+ */
+export async function waitUntilReleased(project: ApiProject, services: ReleaseServices): Promise<void> {
+  const deadline = performance.now() + RELEASE_LIMIT_MS;
+  while ((await strayClaims(project, services)).length > 0) {
+    if (performance.now() > deadline) throw failures.domainReleasePending();
+    await sleep(POLL_MS);
+  }
+}
+
+/** Looks at the project as it is by now: another change may want what this one gave up. */
+async function strayClaims(
+  { organizationId, id, resource }: ApiProject,
+  { kube, projects, domainZone }: ReleaseServices,
+): Promise<DomainClaim[]> {
+  const claims = await claimsOf(kube, resource).catch((error: unknown) => {
+    throw failures.clusterUnavailable(error);
+  });
+  const latest = (await projects.find(organizationId, id))?.resource ?? resource;
+  const wanted = hostnamesOf(latest, domainZone).map(({ hostname }) => hostname);
+  return claims.filter(
+    (claim) => !wanted.includes(claim.spec.hostname) && !isAhead(claim, latest.metadata.generation),
+  );
+}
+
+/** The claims that a project holds. @throws KubeError */
+export async function claimsOf(kube: KubeClient, project: Project): Promise<DomainClaim[]> {
+  const labelSelector = `${labels.project}=${project.metadata.name}`;
+  const found = await kube.listAll<DomainClaim>(domainClaimResource, { labelSelector });
+  return found.filter((claim) => holds(project, claim));
+}
+
+/** Whether a claim was made for a spec that is yet to be written. */
+function isAhead({ metadata }: DomainClaim, generation = 0): boolean {
+  return Number(metadata.annotations?.[annotations.claimedForGeneration] ?? 0) > generation;
+}

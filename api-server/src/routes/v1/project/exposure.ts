@@ -1,0 +1,50 @@
+import { patchExposureBody } from "@slipway/crds";
+import { z } from "zod";
+import { defineRoute } from "../../../http/route.ts";
+import type { ApiProject } from "../../../projects/api-project.ts";
+import { changeProject } from "../../../projects/change.ts";
+import { waitUntilReleased } from "../../../projects/domains/release.ts";
+import { withExposure } from "../../../projects/domains/spec.ts";
+import { requireType } from "../../../projects/require-type.ts";
+import { success } from "./schemas.ts";
+
+export const updateExposure = defineRoute({
+  operationId: "updateProjectExposure",
+  method: "PATCH",
+  path: "/v1/project/:id/exposure",
+  summary: "Make an HTTP project public or private",
+  description:
+    "Private removes the public route, the subdomain and the custom domains, and 200 means that they are free for others. " +
+    "Public provides the default domain again.",
+  tags: ["Settings"],
+  body: patchExposureBody,
+  responses: {
+    200: {
+      description: "Changed, or as it was already.",
+      schema: success({
+        message: z.string(),
+        exposure: z.enum(["public", "private"]),
+        domain: z.string().describe("Default domain; empty for private projects."),
+        custom_domains: z.array(z.string()),
+      }),
+    },
+  },
+  refusals: [409, 503],
+  handler: async ({ project: given, body: { exposure } }, services) => {
+    const project = given as ApiProject;
+    requireType(project, ["http"]);
+    const change = await changeProject(project, services, (spec, live) => withExposure(spec, exposure, live));
+    await waitUntilReleased(change.project, services);
+    const { resource, domain } = change.project;
+    return {
+      status: 200,
+      body: {
+        status: "success",
+        message: change.changed ? `the project becomes ${exposure}` : `the project is ${exposure} already`,
+        exposure,
+        domain: domain ?? "",
+        custom_domains: resource.spec.customDomains ?? [],
+      },
+    };
+  },
+});
