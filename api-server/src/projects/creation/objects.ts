@@ -1,6 +1,6 @@
 import {
   API_VERSION,
-  defaultDomain,
+  annotations,
   labels,
   MANAGED_BY,
   organizationNamespace,
@@ -8,6 +8,7 @@ import {
   type ProjectSpec,
 } from "@slipway/crds";
 import type { KubernetesObject, ObjectMeta } from "@slipway/kube";
+import { AWS_REGISTRY_SECRET, type AwsRegistrySecret } from "./aws-registry.ts";
 import type { EnvShard } from "./env-secrets.ts";
 import type { PullSecret } from "./pull-secret.ts";
 
@@ -49,8 +50,11 @@ function secret(name: string, type: string, stringData: Record<string, string>, 
   };
 }
 
-export const envSecret = (shard: EnvShard, identity: Identity): Secret =>
-  secret(shard.name, "Opaque", shard.stringData, identity);
+export function envSecret({ name, stringData, positions }: EnvShard, identity: Identity): Secret {
+  const made = secret(name, "Opaque", stringData, identity);
+  made.metadata.annotations = { [annotations.envOrder]: positions.join(",") };
+  return made;
+}
 
 export const imagePullSecret = (pull: PullSecret, identity: Identity): Secret =>
   secret(
@@ -59,6 +63,9 @@ export const imagePullSecret = (pull: PullSecret, identity: Identity): Secret =>
     { ".dockerconfigjson": pull.dockerConfigJson },
     identity,
   );
+
+export const awsSecret = ({ name, stringData }: AwsRegistrySecret, identity: Identity): Secret =>
+  secret(name, AWS_REGISTRY_SECRET, stringData, identity);
 
 export function projectObject(spec: ProjectSpec, identity: Identity): Project {
   return {
@@ -69,15 +76,9 @@ export function projectObject(spec: ProjectSpec, identity: Identity): Project {
   };
 }
 
-/** The hostname that a project is born with: public HTTP projects have one. */
-export function firstHostname(project: Project, zone: string): string | undefined {
-  const { type, exposure } = project.spec;
-  return type === "http" && exposure === "public" ? defaultDomain(project, zone) : undefined;
-}
-
 /** A Secret of a project goes with it. */
 export function ownedBy(project: Project) {
-  const { name, uid } = project.metadata;
+  const { name, uid = "" } = project.metadata;
   return {
     metadata: {
       ownerReferences: [

@@ -1,5 +1,11 @@
-import { type EnvironmentVariable, fieldManagers, type ProjectSpec } from "@slipway/crds";
-import { isAlreadyExists, isNotFound, type KubeClient, resources } from "@slipway/kube";
+import {
+  annotations,
+  type EnvironmentVariable,
+  fieldManagers,
+  type Project,
+  type ProjectSpec,
+} from "@slipway/crds";
+import { isAlreadyExists, isNotFound, resources } from "@slipway/kube";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
 import type { ApiProject } from "../api-project.ts";
@@ -25,19 +31,14 @@ export async function replaceEnvironment(
   const { organizationId, id: projectId } = project;
   const shards = envShards(projectId, variables);
   const secrets = shards.map((shard) => envSecret(shard, { organizationId, projectId }));
-  const prepared = { existed: [] as Secret[] };
-
+  const keepAll = async (live: Project): Promise<void> => {
+    for (const secret of owned(secrets, live)) await createOrKeep(secret, services);
+  };
   const change = await changeProject(project, services, (spec) => naming(spec, secrets), {
-    prepare: async (_wanted, live) => {
-      prepared.existed = [];
-      for (const secret of owned(secrets, live)) {
-        if (!(await createOrKeep(services.kube, secret))) prepared.existed.push(secret);
-      }
-    },
+    prepare: (_wanted, live) => keepAll(live),
   });
-  // What was there before may have been on its way out while nothing named it; a Secret that somebody deleted is back.
-  const again = change.changed ? prepared.existed : owned(secrets, change.project.resource);
-  for (const secret of again) await createOrKeep(services.kube, secret).catch(refuse);
+  // The same variables again, perhaps in another order; and a Secret that somebody deleted comes back.
+  if (!change.changed) await keepAll(change.project.resource).catch(refuse);
   return change;
 }
 
@@ -49,36 +50,30 @@ function naming({ envsFrom: _, ...spec }: ProjectSpec, secrets: readonly Secret[
 }
 
 /** The Secrets as children of the project: they end with it. */
-function owned(secrets: readonly Secret[], project: ApiProject["resource"]): Secret[] {
+function owned(secrets: readonly Secret[], project: Project): Secret[] {
   const { ownerReferences } = ownedBy(project).metadata;
   return secrets.map((secret) => ({ ...secret, metadata: { ...secret.metadata, ownerReferences } }));
 }
 
 /**
- * Creates a Secret, or lets the one of its name stand with the order of these variables.
- * @returns whether it was created
+ * Creates a Secret, or keeps the one of its name: it is marked as needed, since the operator may be about to remove what
+ * nothing names, and takes the order of these variables.
  * @throws KubeError
  */
-async function createOrKeep(kube: KubeClient, secret: Secret): Promise<boolean> {
+async function createOrKeep(secret: Secret, { kube, now }: ChangeServices): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await kube.create(resources.secrets, secret, WRITE);
-      return true;
+      return;
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
     }
-    const { annotations } = secret.metadata;
+    const marks = { ...secret.metadata.annotations, [annotations.reusedAt]: now().toISOString() };
     try {
-      const present = await kube.patch<StoredSecret>(
-        resources.secrets,
-        secret.metadata,
-        { metadata: { annotations } },
-        WRITE,
-      );
-      if (!holdsTheSame(present, secret)) {
-        throw failures.internal(new Error(`Secret ${secret.metadata.name} does not hold what its name says`));
-      }
-      return false;
+      const patch = { metadata: { annotations: marks } };
+      const present = await kube.patch<StoredSecret>(resources.secrets, secret.metadata, patch, WRITE);
+      if (holdsTheSame(present, secret)) return;
+      throw failures.internal(new Error(`Secret ${secret.metadata.name} does not hold what its name says`));
     } catch (error) {
       // Removed between the two requests.
       if (!isNotFound(error) || attempt === ATTEMPTS) throw error;
