@@ -49,6 +49,7 @@ const variables = z.object({
   SLIPWAY_INGRESS_PROBE_URL: z.url({ protocol: /^https?$/ }).optional(),
   SLIPWAY_DNS_NAMESPACE: dnsLabel.default("kube-system"),
   SLIPWAY_EGRESS_DENIED_CIDRS: cidrList,
+  SLIPWAY_ROLLOUT_DEADLINE_SECONDS: z.coerce.number().int().min(10).max(3_600).default(300),
   SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
   SLIPWAY_METRICS_PORT: portNumber.default(9090),
 });
@@ -84,6 +85,8 @@ export interface Config {
   };
   dnsNamespace: string;
   egressDeniedCidrs: string[];
+  /** Seconds a rollout may take without progress before it counts as failed. */
+  rolloutDeadlineSeconds: number;
   logLevel: string;
   metricsPort: number;
 }
@@ -124,6 +127,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     },
     dnsNamespace: e.SLIPWAY_DNS_NAMESPACE,
     egressDeniedCidrs: e.SLIPWAY_EGRESS_DENIED_CIDRS,
+    rolloutDeadlineSeconds: e.SLIPWAY_ROLLOUT_DEADLINE_SECONDS,
     logLevel: e.SLIPWAY_LOG_LEVEL,
     metricsPort: e.SLIPWAY_METRICS_PORT,
   };

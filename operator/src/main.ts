@@ -3,7 +3,7 @@
 import { hostname } from "node:os";
 import { parseCatalog } from "@slipway/crds";
 import { loadKubeConfig, MountedFile } from "@slipway/kube";
-import { connectLedger, listOrganizations } from "@slipway/ledger";
+import { connectLedger, listOrganizations, recordDeployment } from "@slipway/ledger";
 import { pino } from "pino";
 import { collectDefaultMetrics } from "prom-client";
 import { checkCluster } from "./clusterCheck.ts";
@@ -39,6 +39,7 @@ async function main(config: Config): Promise<void> {
     identity: config.podName ?? `${hostname()}-${process.pid}`,
     catalog: await MountedFile.open(config.catalogFile, parseCatalog, log),
     listOrganizations: async () => (await listOrganizations(ledger)).map(({ id }) => id),
+    recordDeployment: (row) => recordDeployment(ledger, row),
   });
   collectDefaultMetrics({ register: manager.registry });
   try {

@@ -8,6 +8,11 @@ import { addDomainClaimController } from "./domainclaim/controller.ts";
 import { registerProjectMetrics } from "./metrics.ts";
 import { addOrganizationController, createNamespaceStore } from "./organization/controller.ts";
 import { addProjectController } from "./project/controller.ts";
+import {
+  addDeploymentRecords,
+  DeploymentRecords,
+  type RecordDeployment,
+} from "./project/deploymentRecords.ts";
 import { createIngressProbe, type IngressProbe } from "./project/http/ingressProbe.ts";
 import { RouteCheck } from "./project/http/routeCheck.ts";
 import { createProjectStores } from "./project/stores.ts";
@@ -23,6 +28,8 @@ export interface OperatorOptions {
   catalog: Pick<MountedFile<Catalog>, "current" | "onChange" | "run">;
   /** Reads the ids of all organizations. */
   listOrganizations: () => Promise<string[]>;
+  /** Writes a deployment into the ledger. */
+  recordDeployment: RecordDeployment;
   /** In place of the one that asks `config.ingress.probeUrl`. */
   ingressProbe?: IngressProbe;
   /** In place of the one that asks AWS. */
@@ -56,17 +63,24 @@ export function createOperator(options: OperatorOptions): Manager {
   const probe =
     options.ingressProbe ??
     (config.ingress.probeUrl ? createIngressProbe(config.ingress.probeUrl) : undefined);
-  addProjectController(
+  const deploymentRecords = new DeploymentRecords(options.recordDeployment);
+  const projects = addProjectController(
     manager,
     {
       stores,
       catalog: () => catalog.current,
-      platform: { domainZone: config.domainZone, ingress: config.ingress },
+      platform: {
+        domainZone: config.domainZone,
+        ingress: config.ingress,
+        rolloutDeadlineSeconds: config.rolloutDeadlineSeconds,
+      },
       routeCheck: new RouteCheck(probe, manager.clock),
       registryLogin: options.registryLogin ?? ecrLogin(),
+      deploymentRecords,
     },
     (listener) => catalog.onChange(listener),
   );
+  addDeploymentRecords(manager, deploymentRecords, { store: stores.projects, projects });
   addDomainClaimController(manager, stores);
 
   manager.addRunnable({ name: "catalog", leaderOnly: false, run: (signal) => catalog.run(signal) });

@@ -22,10 +22,14 @@ import {
 } from "../runtime/index.ts";
 import { type Accepted, accept } from "./accept.ts";
 import { DELETION_STEPS, ROUTE_STEP, runDeletionStep } from "./deletion.ts";
+import type { DeploymentRecords } from "./deploymentRecords.ts";
+import { DeploymentSteps } from "./deploymentSteps.ts";
+import type { HttpApp } from "./http/app.ts";
 import { desired } from "./http/desired.ts";
-import { type DeploymentView, readRollout } from "./http/rollout.ts";
+import { type DeploymentView, type Rollout, readRollout, type Version } from "./http/rollout.ts";
 import type { MissingRoute, RouteCheck } from "./http/routeCheck.ts";
 import { type HttpPlatform, toHttpApp, wantedHost } from "./http/view.ts";
+import { collectGarbage } from "./secretGarbage.ts";
 import { adoptSecrets, findMissingSecret } from "./secrets.ts";
 import { childOf, type ProjectStores } from "./stores.ts";
 import { type Finding, type Findings, setPhase, summarize } from "./summarize.ts";
@@ -40,6 +44,7 @@ export interface ProjectDependencies {
   platform: HttpPlatform;
   routeCheck: RouteCheck;
   registryLogin: RegistryLogin;
+  deploymentRecords: DeploymentRecords;
 }
 
 type Context = ObjectContext<Project>;
@@ -75,6 +80,7 @@ export function projectReconciler(deps: ProjectDependencies): Reconciler {
 class ProjectSteps {
   readonly #deps: ProjectDependencies;
   readonly #applier: Applier;
+  readonly #deployments: DeploymentSteps;
 
   constructor(deps: ProjectDependencies) {
     this.#deps = deps;
@@ -84,19 +90,33 @@ class ProjectSteps {
       kinds: deps.stores.children,
       metrics: deps.metrics,
     });
+    this.#deployments = new DeploymentSteps({
+      records: deps.deploymentRecords,
+      clock: deps.clock,
+      rolloutDeadlineSeconds: deps.platform.rolloutDeadlineSeconds,
+      read: (project, version) => this.#readRollout(project, version),
+    });
   }
 
   /** Creates and keeps everything a project needs. */
   async bring(project: Project, context: Context): Promise<Result | undefined> {
-    const { platform, catalog } = this.#deps;
+    const { platform } = this.#deps;
+    this.#deployments.follow(project, context.status);
     const accepted = await this.#accept(project, context);
     const renewInMs = await this.#logIn(project, context);
     const host = wantedHost(project, platform.domainZone);
     const held = host !== undefined && (await this.#claim(project, accepted, host, context));
-    const routeChanged = await this.#apply(project, accepted, catalog(), held ? host : undefined, context);
+    const app = this.#deployments.begin(
+      project,
+      this.#view(project, accepted, held ? host : undefined),
+      context.status,
+    );
+    const routeChanged = await this.#apply(project, app, context);
     await releaseHostnames(project, held ? [host] : [], this.#claims, context.signal);
 
-    const found = this.#observe(project, accepted);
+    const garbageInMs = await this.#collectGarbage(project, context);
+    const look = this.#deployments.look(project, app, context.status, context.conditions);
+    const found = { ...this.#observe(project, accepted), ...look };
     const taken: Finding = {
       reason: "DomainTaken",
       message: `The domain ${host} belongs to another project.`,
@@ -107,7 +127,9 @@ class ProjectSteps {
     if (host !== undefined && !held) {
       throw new TerminalError(taken.reason, taken.message, { condition: "DomainReady" });
     }
-    const waits = [missing?.retryAfterMs, renewInMs].filter((wait) => wait !== undefined);
+    const waits = [missing?.retryAfterMs, renewInMs, garbageInMs, look.againInMs].filter(
+      (wait) => wait !== undefined,
+    );
     return waits.length > 0 ? { requeueAfterMs: Math.min(...waits) } : undefined;
   }
 
@@ -115,6 +137,7 @@ class ProjectSteps {
   async remove(project: Project, context: Context): Promise<Result | undefined> {
     const { client, stores, routeCheck } = this.#deps;
     const { conditions, signal } = context;
+    this.#deployments.end(project, context.status);
     for (let step = 0; step < DELETION_STEPS; step += 1) {
       const waiting = await runDeletionStep(step, project, client, signal);
       if (waiting) {
@@ -185,19 +208,17 @@ class ProjectSteps {
     );
   }
 
+  #view(project: Project, accepted: Accepted, host: string | undefined): HttpApp {
+    const { stores, platform, catalog } = this.#deps;
+    const deployment = childOf<KubernetesObject & DeploymentView>(stores, resources.deployments, project);
+    const liveReplicas = deployment?.spec?.replicas;
+    return toHttpApp(project, accepted, { catalog: catalog(), platform, host, liveReplicas });
+  }
+
   /** Returns whether the Ingress was written. */
-  async #apply(
-    project: Project,
-    accepted: Accepted,
-    catalog: Catalog,
-    host: string | undefined,
-    { log, signal }: Context,
-  ): Promise<boolean> {
-    const { stores, platform } = this.#deps;
+  async #apply(project: Project, app: HttpApp, { log, signal }: Context): Promise<boolean> {
+    const { stores } = this.#deps;
     const before = childOf(stores, resources.ingresses, project)?.metadata?.resourceVersion;
-    const liveReplicas = childOf<KubernetesObject & DeploymentView>(stores, resources.deployments, project)
-      ?.spec?.replicas;
-    const app = toHttpApp(project, accepted, { catalog, platform, host, liveReplicas });
     const owner = {
       label: { key: labels.project, value: app.id },
       reference: controllerReference(project, projectResource),
@@ -207,19 +228,27 @@ class ProjectSteps {
     return childOf(stores, resources.ingresses, project)?.metadata?.resourceVersion !== before;
   }
 
-  #observe(project: Project, { plan }: Accepted): Findings {
+  #collectGarbage(project: Project, { signal }: Context): Promise<number | undefined> {
+    const { client, clock, stores } = this.#deps;
+    return collectGarbage(project, { client, secrets: stores.secrets, now: clock.now() }, signal);
+  }
+
+  #readRollout(project: Project, version: Version): Rollout {
     const { stores } = this.#deps;
     const deployment = childOf<KubernetesObject & DeploymentView>(stores, resources.deployments, project);
     const pods = stores.pods
       .byIndex(labels.project, project.metadata.name)
       .filter(({ metadata }) => metadata.namespace === project.metadata.namespace);
+    return readRollout(deployment, pods, version);
+  }
+
+  #observe(project: Project, { plan }: Accepted): Pick<Findings, "volume" | "limits"> {
     const claim = childOf<KubernetesObject & { status?: { phase?: string } }>(
-      stores,
+      this.#deps.stores,
       resources.persistentVolumeClaims,
       project,
     );
     return {
-      rollout: readRollout(deployment, pods),
       volume: project.spec.storage?.persistent ? { bound: claim?.status?.phase === "Bound" } : undefined,
       limits: plan.resources.limits,
     };

@@ -1,6 +1,6 @@
 /** The Secrets that a project names: they must exist, and those made for it end with it. */
 
-import { fieldManagers, labels, type Project } from "@slipway/crds";
+import { fieldManagers, annotations as known, labels, type Project } from "@slipway/crds";
 import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
 import { registryAnnotations } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
@@ -13,6 +13,9 @@ export interface SecretDependencies {
   secrets: Store;
 }
 
+/** Annotations of a Secret that somebody here reads. */
+const KEPT_ANNOTATIONS: readonly string[] = [...registryAnnotations, known.reusedAt];
+
 /** Keeps a Secret's metadata only: what is in it is none of the operator's business. */
 export function dropSecretData(secret: KubernetesObject): KubernetesObject {
   const {
@@ -22,10 +25,11 @@ export function dropSecretData(secret: KubernetesObject): KubernetesObject {
     resourceVersion,
     labels: own,
     ownerReferences,
+    creationTimestamp,
     deletionTimestamp,
     annotations = {},
   } = secret.metadata ?? {};
-  const known = Object.entries(annotations).filter(([key]) => registryAnnotations.includes(key));
+  const kept = Object.entries(annotations).filter(([key]) => KEPT_ANNOTATIONS.includes(key));
   return {
     apiVersion: secret.apiVersion,
     kind: secret.kind,
@@ -36,15 +40,16 @@ export function dropSecretData(secret: KubernetesObject): KubernetesObject {
       resourceVersion,
       labels: own,
       ownerReferences,
+      creationTimestamp,
       deletionTimestamp,
-      ...(known.length > 0 ? { annotations: Object.fromEntries(known) } : {}),
+      ...(kept.length > 0 ? { annotations: Object.fromEntries(kept) } : {}),
     },
   };
 }
 
-/** Names of the Secrets that a project's spec refers to, each once. */
-export function secretNames({ spec }: Project): string[] {
-  const references = [...(spec.envsFrom ?? []), spec.image?.pullSecretRef, spec.image?.awsCredentialsRef];
+/** Names of the Secrets that a spec, or what a deployment was made from, refers to, each once. */
+export function secretNames({ envsFrom, image }: Pick<Project["spec"], "envsFrom" | "image">): string[] {
+  const references = [...(envsFrom ?? []), image?.pullSecretRef, image?.awsCredentialsRef];
   return [...new Set(references.flatMap((reference) => (reference ? [reference.name] : [])))];
 }
 
@@ -55,7 +60,7 @@ export async function findMissingSecret(
   signal: AbortSignal,
 ): Promise<Finding | undefined> {
   const { namespace } = project.metadata;
-  for (const name of secretNames(project)) {
+  for (const name of secretNames(project.spec)) {
     // Secrets that users made themselves carry no label, so they are asked for; the answer is not kept.
     const found =
       deps.secrets.get(namespace, name) ??
@@ -77,7 +82,7 @@ export async function adoptSecrets(
   signal: AbortSignal,
 ): Promise<void> {
   const { namespace, name: id } = project.metadata;
-  for (const name of secretNames(project)) {
+  for (const name of secretNames(project.spec)) {
     const secret = deps.secrets.get(namespace, name);
     if (!secret || secret.metadata?.labels?.[labels.project] !== id || controllerOf(secret)) {
       continue;

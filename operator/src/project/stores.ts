@@ -1,6 +1,6 @@
 /** What the project controller watches: its own kind, every kind of child, and what children depend on. */
 
-import { type DomainClaim, labels, type Project } from "@slipway/crds";
+import { annotations, type DomainClaim, labels, type Project } from "@slipway/crds";
 import { byLabel, type KubernetesObject, type Resource, resources, type Store } from "@slipway/kube";
 import { claimIndexers } from "../domainclaim/claims.ts";
 import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
@@ -66,7 +66,11 @@ export function createProjectStores(
     }),
     claims: manager.store<DomainClaim>(domainClaimResource, { indexers: claimIndexers }),
     namespaces,
-    secrets: manager.store(resources.secrets, { labelSelector, transform: dropSecretData }),
+    secrets: manager.store(resources.secrets, {
+      labelSelector,
+      indexers: byProject,
+      transform: dropSecretData,
+    }),
     pods: manager.store<Pod>(resources.pods, { labelSelector, indexers: byProject, transform: slimPod }),
     children: childKinds(allowList).map((resource) => ({
       resource,
@@ -95,10 +99,20 @@ function slimPod({ apiVersion, kind, metadata, status }: Pod): Pod {
     creationTimestamp,
     deletionTimestamp,
   } = metadata;
+  const hash = metadata.annotations?.[annotations.settingsHash];
   return {
     apiVersion,
     kind,
-    metadata: { name, namespace, uid, resourceVersion, labels: own, creationTimestamp, deletionTimestamp },
+    metadata: {
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      labels: own,
+      creationTimestamp,
+      deletionTimestamp,
+      ...(hash === undefined ? {} : { annotations: { [annotations.settingsHash]: hash } }),
+    },
     status: {
       phase: status?.phase,
       conditions: status?.conditions,

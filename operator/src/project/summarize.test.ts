@@ -14,6 +14,8 @@ const complete: Rollout = {
   existing: 1,
   scaling: false,
   pulling: false,
+  silent: false,
+  identified: true,
 };
 const rolling: Rollout = { ...complete, complete: false, serving: 0 };
 const route = { host: "shop.apps.example" };
@@ -57,7 +59,7 @@ describe("summarize", () => {
     ["rolls out", { rollout: rolling, route }],
     ["is private", { rollout: complete }],
     ["waits for its volume", { rollout: rolling, volume: { bound: false } }],
-    ["missed its deadline", { rollout: { ...rolling, deadlineExceeded: true }, route }],
+    ["missed its deadline", { rollout: rolling, failure: "Nothing answers.", route }],
   ];
   test.each(findings)(
     "what it says of a project that %s fits the resource's schema and its own rules",

@@ -1,6 +1,6 @@
 /** The only place where what a reconcile of a project has found becomes conditions and status. Pure but for its arguments. */
 
-import type { Project, ProjectReason, ProjectStatus } from "@slipway/crds";
+import type { Deployment, Project, ProjectReason, ProjectStatus } from "@slipway/crds";
 import type { ConditionSet } from "../runtime/condition-set.ts";
 import type { Rollout } from "./http/rollout.ts";
 import { phaseOf } from "./phase.ts";
@@ -14,6 +14,8 @@ export interface Finding {
 /** What one reconcile has found out about a project's workload. */
 export interface Findings {
   rollout: Rollout;
+  /** Why the newest version, or the instances that should be, did not come to serve in time. */
+  failure?: string;
   /** The public route, and what is still missing on it; absent for a private project. */
   route?: { host: string; missing?: Finding };
   /** The volume; absent without persistent storage. */
@@ -30,7 +32,7 @@ export function summarize(
   status: ProjectStatus,
 ): void {
   const paused = project.spec.paused === true;
-  setRolloutFailed(conditions, found.rollout);
+  setRolloutFailed(conditions, found.failure);
   setWorkload(conditions, found.rollout, paused);
   setProgress(conditions, found.rollout, paused, status);
   setRoute(conditions, found.route);
@@ -55,6 +57,28 @@ export function summarize(
   }
 }
 
+/** Sets the deployments, newest first, and the newest one in short. */
+export function setDeployments(status: ProjectStatus, deployments: readonly Deployment[]): void {
+  const [newest] = deployments;
+  if (!newest) {
+    status.deployments = undefined;
+    status.lastDeployment = undefined;
+    return;
+  }
+  const { id, status: how, startedAt, finishedAt, image, settingsHash, generation, message } = newest;
+  status.deployments = [...deployments];
+  status.lastDeployment = {
+    id,
+    status: how,
+    startedAt,
+    finishedAt,
+    image,
+    settingsHash,
+    generation,
+    message,
+  };
+}
+
 /** Derives the phase from conditions that are final. `status` still holds the phase and the image of before. */
 export function setPhase(project: Project, conditions: ConditionSet, status: ProjectStatus): void {
   status.phase = phaseOf({
@@ -65,11 +89,10 @@ export function setPhase(project: Project, conditions: ConditionSet, status: Pro
   });
 }
 
-function setRolloutFailed(conditions: ConditionSet, { deadlineExceeded, problem }: Rollout): void {
+function setRolloutFailed(conditions: ConditionSet, failure: string | undefined): void {
   const type = "RolloutFailed";
-  if (deadlineExceeded) {
-    const message = problem?.message ?? "The new version did not start to serve in time.";
-    conditions.set({ type, status: "True", reason: "DeadlineExceeded", message });
+  if (failure !== undefined) {
+    conditions.set({ type, status: "True", reason: "DeadlineExceeded", message: failure });
   } else {
     conditions.remove(type);
   }
@@ -131,7 +154,7 @@ function underWay({ problem, pulling, scaling }: Rollout, { phase, image }: Proj
     return { reason: "Creating", message: "The first instances are being started." };
   }
   return scaling
-    ? { reason: "Scaling", message: "The number of instances is being changed." }
+    ? { reason: "Scaling", message: "Instances are being started or stopped." }
     : { reason: "RollingOut", message: "A new version is being rolled out." };
 }
 

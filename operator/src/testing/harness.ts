@@ -15,6 +15,7 @@ import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiser
 import { binaryFile, ensureBinary } from "../../../hack/cluster/binaries.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import { createOperator } from "../operator.ts";
+import type { RecordDeployment } from "../project/deploymentRecords.ts";
 import type { AllowList } from "../project/http/access.ts";
 import type { IngressProbe } from "../project/http/ingressProbe.ts";
 import { projectResource } from "../resources.ts";
@@ -100,6 +101,8 @@ export async function startOperator(
     ingressProbe?: IngressProbe;
     egressDeniedCidrs?: string[];
     allowList?: AllowList;
+    rolloutDeadlineSeconds?: number;
+    recordDeployment?: RecordDeployment;
   },
 ): Promise<TestOperator> {
   const text = await readFile(new URL("charts/slipway/files/catalog.yaml", repository), "utf8");
@@ -117,6 +120,7 @@ export async function startOperator(
       },
       dnsNamespace: "kube-system",
       egressDeniedCidrs: options.egressDeniedCidrs ?? ["10.0.0.0/8"],
+      rolloutDeadlineSeconds: options.rolloutDeadlineSeconds ?? 300,
       metricsPort: 0,
     },
     cluster: loadKubeConfig({ file: api.kubeconfig }),
@@ -131,6 +135,7 @@ export async function startOperator(
       run: async () => {},
     },
     listOrganizations: options.listOrganizations,
+    recordDeployment: options.recordDeployment ?? (async () => {}),
     ingressProbe: options.ingressProbe,
     manager: { leaderElection: undefined, port: undefined },
   });

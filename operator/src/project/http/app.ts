@@ -24,6 +24,12 @@ export interface HttpApp {
   envSecrets: readonly string[];
   /** Instances to run now: 0 while paused. */
   replicas: number;
+  /** When the owner asked for the same settings to be deployed anew. */
+  restartedAt?: string;
+  /** Seconds a rollout may take without progress before it counts as failed; the old version keeps serving. */
+  rolloutDeadlineSeconds: number;
+  /** Another version was deployed before. */
+  replaces?: boolean;
   autoscaling?: { min: number; max: number; cpuPercent?: number; memoryPercent?: number };
   resources: { requests: ResourceList; limits: ResourceList };
   /** A volume that outlives its pods; absent for projects that keep nothing. */

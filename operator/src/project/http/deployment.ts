@@ -1,4 +1,6 @@
+import { annotations } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
+import { hashJson } from "../../runtime/index.ts";
 import { childLabels, childMetadata, type HttpApp, instanceSelector } from "./app.ts";
 
 /** Seconds between the end of routing to an instance and its SIGTERM: ingress controllers notice late. */
@@ -7,14 +9,19 @@ const DRAIN_SECONDS = 5;
 /** Seconds an instance has, after draining, to finish its requests before it is killed. */
 const STOP_SECONDS = 30;
 
-/** Seconds a rollout may take without progress before it counts as failed; the old version keeps serving. */
-export const PROGRESS_DEADLINE_SECONDS = 300;
+/** Seconds that an instance which takes another's place must have served before that one is stopped. */
+const STEADY_SECONDS = 5;
+
+/** Seconds in which an instance must have started; longer where rollouts may take longer. */
+const STARTUP_SECONDS = 600;
 
 /** Group that owns the files of a volume, so that images which do not run as root can write to it. */
 const VOLUME_GROUP = 10_001;
 
 /** The instances of an HTTP project. */
 export function deployment(app: HttpApp): DesiredObject {
+  const { metadata, spec } = podTemplate(app);
+  const made = { ...metadata.annotations, [annotations.settingsHash]: settingsHash(app) };
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -22,18 +29,28 @@ export function deployment(app: HttpApp): DesiredObject {
     spec: {
       replicas: app.replicas,
       revisionHistoryLimit: 3,
-      progressDeadlineSeconds: PROGRESS_DEADLINE_SECONDS,
+      progressDeadlineSeconds: app.rolloutDeadlineSeconds,
+      // A first version replaces nothing, so it need not prove itself.
+      minReadySeconds: app.replaces ? STEADY_SECONDS : 0,
       selector: instanceSelector(app),
       // Two versions must never write one volume at the same time, so a persistent project stops before it starts anew.
       strategy: app.volume
         ? { type: "Recreate" }
         : { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
-      template: {
-        metadata: { labels: childLabels(app) },
-        spec: podSpec(app),
-      },
+      template: { metadata: { ...metadata, annotations: made }, spec },
     },
   };
+}
+
+/** All that an instance is made from. Nothing that only scaling or pausing changes may be in it. */
+function podTemplate(app: HttpApp) {
+  const restarted = app.restartedAt === undefined ? {} : { [annotations.restartedAt]: app.restartedAt };
+  return { metadata: { labels: childLabels(app), annotations: restarted }, spec: podSpec(app) };
+}
+
+/** Hash of all that an instance is made from: another one is another deployment. */
+export function settingsHash(app: HttpApp): string {
+  return hashJson(podTemplate(app));
 }
 
 function podSpec(app: HttpApp) {
@@ -66,13 +83,13 @@ function container(app: HttpApp) {
       ? { envFrom: app.envSecrets.map((name) => ({ secretRef: { name } })) }
       : {}),
     resources: app.resources,
-    // Every second until the instance is up, rarely afterwards. It outlasts the progress deadline, so it kills nothing
+    // Every second until the instance is up, rarely afterwards. It outlasts the rollout's deadline, so it kills nothing
     // that the rollout has not given up already.
     startupProbe: {
       ...probe,
       periodSeconds: 1,
       timeoutSeconds: 2,
-      failureThreshold: 2 * PROGRESS_DEADLINE_SECONDS,
+      failureThreshold: Math.max(STARTUP_SECONDS, 2 * app.rolloutDeadlineSeconds),
     },
     readinessProbe: { ...probe, periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 2 },
     // The kubelet sleeps by itself: an image needs no /bin/sleep for it.

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { catalog, type Project, projectSpec } from "@slipway/crds";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { goldenTests } from "../../testing/golden.ts";
 import { desired } from "./desired.ts";
 import { type HttpPlatform, toHttpApp, wantedHost } from "./view.ts";
@@ -42,12 +42,14 @@ interface Case {
   project: Project;
   liveReplicas?: number;
   ingress?: Partial<HttpPlatform["ingress"]>;
+  replaces?: boolean;
 }
 
 function objectsOf(input: unknown) {
-  const { project, liveReplicas, ingress } = input as Case;
+  const { project, liveReplicas, ingress, replaces } = input as Case;
   const platform: HttpPlatform = {
     domainZone: "apps.example",
+    rolloutDeadlineSeconds: 300,
     ingress: {
       className: "traefik",
       namespace: "ingress",
@@ -63,7 +65,8 @@ function objectsOf(input: unknown) {
   }
   const accepted = { organizationId: "alpha", plan: httpPlan };
   const host = wantedHost(project, platform.domainZone);
-  return desired(toHttpApp(project, accepted, { catalog: plans, platform, host, liveReplicas }));
+  const app = toHttpApp(project, accepted, { catalog: plans, platform, host, liveReplicas });
+  return desired({ ...app, replaces });
 }
 
 goldenTests(fileURLToPath(new URL("testdata", import.meta.url)), objectsOf);
@@ -99,4 +102,68 @@ test("every child is named after the project and labelled for it, and no pod get
     });
   }
   expect(JSON.stringify(objectsOf({ project }))).toContain('"automountServiceAccountToken":false');
+});
+
+test("no pod gets more rights than an application needs, whatever its project is like", () => {
+  const deployment = objectsOf({ project }).find(({ kind }) => kind === "Deployment");
+  expect(deployment).toMatchObject({
+    spec: {
+      template: {
+        spec: {
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          securityContext: { seccompProfile: { type: "RuntimeDefault" } },
+          containers: [
+            {
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                capabilities: {
+                  drop: ["ALL"],
+                  add: ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID"],
+                },
+              },
+              resources: { limits: { cpu: "1", memory: "1Gi", "ephemeral-storage": "1Gi" } },
+            },
+          ],
+        },
+      },
+    },
+  });
+});
+
+describe("the settings' hash", () => {
+  const hash = (spec: Partial<Project["spec"]>, liveReplicas?: number) => {
+    const object = objectsOf({ project: { ...project, spec: { ...project.spec, ...spec } }, liveReplicas });
+    const { spec: made } = object.find(({ kind }) => kind === "Deployment") as unknown as {
+      spec: { template: { metadata: { annotations: Record<string, string> } } };
+    };
+    return made.template.metadata.annotations["slipway.dev/settings-hash"];
+  };
+  const autoscaling = { enabled: true, maxInstances: 4 };
+
+  test.each<[string, Partial<Project["spec"]>, number?]>([
+    ["instances", { instances: 3 }],
+    ["a pause", { paused: true }],
+    ["autoscaling", { autoscaling }],
+    ["what the autoscaler did", { autoscaling }, 4],
+    ["another payment mode", { paymentMode: "monthly" }],
+    ["a private project", { exposure: "private" }],
+    ["a health check that is off", { healthcheck: { enabled: false, path: "/" } }],
+  ])("stays over %s", (_, spec, replicas) => {
+    expect(hash(spec, replicas)).toBe(hash({}));
+  });
+
+  test.each<[string, Partial<Project["spec"]>]>([
+    ["another image", { image: { url: "registry.example/app:2", isPublic: true } }],
+    [
+      "a pinned image",
+      { image: { url: "registry.example/app:1", digest: `sha256:${"a".repeat(64)}`, isPublic: true } },
+    ],
+    ["another port", { port: 81 }],
+    ["other variables", { envsFrom: [{ name: "p1-env-0123456789ab" }] }],
+    ["a health check", { healthcheck: { enabled: true, path: "/" } }],
+    ["a restart", { restartedAt: "2026-01-01T00:00:00Z" }],
+  ])("changes with %s", (_, spec) => {
+    expect(hash(spec)).not.toBe(hash({}));
+  });
 });

@@ -3,7 +3,7 @@ import { childMetadata, type HttpApp, instanceSelector } from "./app.ts";
 
 /** Keeps a drained node from stopping every instance at once; for one instance it would only block the drain. */
 export function podDisruptionBudget(app: HttpApp): DesiredObject | undefined {
-  if ((app.autoscaling?.min ?? app.replicas) < 2) {
+  if (app.replicas === 0 || (app.autoscaling?.min ?? app.replicas) < 2) {
     return undefined;
   }
   return {

@@ -1,17 +1,22 @@
 import { describe, expect, test } from "vitest";
-import { type DeploymentView, type PodView, readRollout } from "./rollout.ts";
+import { type DeploymentView, explainMiss, type PodView, readRollout as read } from "./rollout.ts";
 
-function deployment(status: DeploymentView["status"], replicas = 2): DeploymentView {
+const madeFrom = (hash: string) => ({ annotations: { "slipway.dev/settings-hash": hash } });
+const version = { settingsHash: "new", image: "registry.example:5000/app:2" };
+const readRollout = (object: DeploymentView | undefined, pods: readonly PodView[]) =>
+  read(object, pods, version);
+
+function deployment(status: DeploymentView["status"], replicas = 2, hash = "new"): DeploymentView {
   return {
     metadata: { generation: 3 },
-    spec: { replicas },
+    spec: { replicas, template: { metadata: madeFrom(hash) } },
     status: { observedGeneration: 3, replicas, updatedReplicas: replicas, ...status },
   };
 }
 
-function pod(container: object, extra: object = {}, name = "one"): PodView {
+function pod(container: object, extra: object = {}, name = "one", hash = "new"): PodView {
   return {
-    metadata: { name, creationTimestamp: "2026-01-01T00:00:00Z" },
+    metadata: { name, creationTimestamp: "2026-01-01T00:00:00Z", ...madeFrom(hash) },
     status: {
       conditions: [{ type: "PodReadyToStartContainers", status: "True" }],
       containerStatuses: [{ name: "app", ...container }],
@@ -24,6 +29,7 @@ describe("readRollout: completeness", () => {
   test.each<[string, DeploymentView | undefined, boolean]>([
     ["no Deployment yet", undefined, false],
     ["all updated and available", deployment({ availableReplicas: 2 }), true],
+    ["a Deployment of other settings", deployment({ availableReplicas: 2 }, 2, "old"), false],
     ["numbers of an older spec", deployment({ observedGeneration: 2, availableReplicas: 2 }), false],
     ["one not updated", deployment({ updatedReplicas: 1, availableReplicas: 2 }), false],
     ["an old instance still serving", deployment({ replicas: 3, availableReplicas: 3 }), false],
@@ -90,7 +96,7 @@ describe("readRollout: what the pods say", () => {
 
   test("an instance without a node, and one that the quota refuses", () => {
     const unschedulable = [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }];
-    expect(problem({ metadata: {}, status: { conditions: unschedulable } })).toBe("Unschedulable");
+    expect(problem(pod({}, { conditions: unschedulable }))).toBe("Unschedulable");
     const failure = {
       type: "ReplicaFailure",
       status: "True",
@@ -116,12 +122,73 @@ describe("readRollout: what the pods say", () => {
     expect(problem(gone)).toBeUndefined();
   });
 
+  test("instances of other settings say nothing", () => {
+    const crashing = { state: { waiting: { reason: "CrashLoopBackOff" } }, imageID: "" };
+    expect(problem(pod(crashing, {}, "older", "old"))).toBeUndefined();
+    expect(problem(pod(crashing, {}, "older", "old"), pod(crashing))).toBe("ContainerCrashing");
+  });
+
+  const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
+  const repository = "registry.example:5000/app";
+  const digestOf = (...pods: PodView[]) => readRollout(deployment({}), pods).imageDigest;
+
   test("the digest is that of the newest instance that has one", () => {
-    const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
-    const older = pod({ imageID: `registry.example/app@${digest("a")}` }, {}, "older");
-    const newer = pod({ imageID: digest("b") }, {}, "newer");
+    const older = pod({ imageID: `${repository}@${digest("a")}` }, {}, "older");
+    const newer = pod({ imageID: `${repository}@${digest("b")}` }, {}, "newer");
     newer.metadata.creationTimestamp = "2026-01-02T00:00:00Z";
-    expect(readRollout(deployment({}), [older, newer]).imageDigest).toBe(digest("b"));
-    expect(readRollout(deployment({}), [pod({ imageID: "" })]).imageDigest).toBeUndefined();
+    expect(digestOf(older, newer)).toBe(digest("b"));
+    expect(digestOf(pod({ imageID: `${repository}@${digest("a")}` }, {}, "older", "old"))).toBeUndefined();
+  });
+
+  test.each([
+    ["no image yet", ""],
+    ["the image's own id, which no registry knows", digest("a")],
+    ["the same image of another repository", `registry.example:5000/other@${digest("a")}`],
+  ])("no digest is known from %s", (_, imageID) => {
+    expect(digestOf(pod({ imageID }))).toBeUndefined();
+  });
+
+  test.each([
+    ["nginx", "docker.io/library/nginx"],
+    ["nginx:1.29", "docker.io/library/nginx"],
+    ["team/app:1", "docker.io/team/app"],
+    ["docker.io/nginx:1", "docker.io/library/nginx"],
+    ["localhost/app:1", "localhost/app"],
+    ["registry.example:5000/app", "docker-pullable://registry.example:5000/app"],
+    [`registry.example/app:1@${digest("c")}`, "registry.example/app"],
+  ])("%s is %s", (image, named) => {
+    const running = pod({ imageID: `${named}@${digest("a")}` });
+    expect(read(deployment({}), [running], { ...version, image }).imageDigest).toBe(digest("a"));
+  });
+
+  test("every wanted instance is identified once its image is known", () => {
+    const known = (name: string) => pod({ imageID: digest("a") }, {}, name);
+    const identified = (...pods: PodView[]) => readRollout(deployment({}), pods).identified;
+    expect(identified(known("one"))).toBe(false);
+    expect(identified(known("one"), pod({ imageID: "" }, {}, "two"))).toBe(false);
+    expect(identified(known("one"), known("two"))).toBe(true);
+  });
+});
+
+describe("explainMiss", () => {
+  const app = { port: 3000 };
+  const say = (healthcheckPath: string | undefined, ...pods: PodView[]) =>
+    explainMiss(readRollout(deployment({}), pods), { ...app, healthcheckPath });
+  const silent = pod({ state: { running: {} }, ready: false });
+
+  test("names the port or the health check of an application that runs and does not answer", () => {
+    expect(say(undefined, silent)).toBe("The application runs, but nothing answers on port 3000.");
+    expect(say("/up", silent)).toBe(
+      "The application runs, but its health check /up on port 3000 does not succeed.",
+    );
+  });
+
+  test("names what is wrong before what is missing", () => {
+    const crashing = pod({ state: { waiting: { reason: "CrashLoopBackOff" } } }, {}, "two");
+    expect(say(undefined, silent, crashing)).toContain("exits again and again");
+    expect(say(undefined, pod({ state: { waiting: { reason: "ContainerCreating" } } }))).toContain(
+      "not pulled",
+    );
+    expect(say(undefined)).toBe("The instances did not start to serve in time.");
   });
 });

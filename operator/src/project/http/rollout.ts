@@ -1,11 +1,14 @@
 /** What a Deployment and its pods say about a rollout. Pure: the same objects always give the same answer. */
 
-import type { ProjectReason } from "@slipway/crds";
+import { annotations, type ProjectReason } from "@slipway/crds";
 
 /** The parts of a Deployment that are read here. */
 export interface DeploymentView {
   metadata: { generation?: number };
-  spec?: { replicas?: number };
+  spec?: {
+    replicas?: number;
+    template?: { metadata?: { annotations?: Readonly<Record<string, string>> } };
+  };
   status?: {
     observedGeneration?: number;
     replicas?: number;
@@ -31,7 +34,12 @@ interface ContainerStatusView {
 
 /** The parts of a pod that are read here. */
 export interface PodView {
-  metadata: { name?: string; creationTimestamp?: string; deletionTimestamp?: string };
+  metadata: {
+    name?: string;
+    creationTimestamp?: string;
+    deletionTimestamp?: string;
+    annotations?: Record<string, string>;
+  };
   spec?: { containers?: readonly { name: string; image?: string }[] };
   status?: {
     phase?: string;
@@ -46,6 +54,14 @@ export interface PodView {
     }[];
     containerStatuses?: readonly ContainerStatusView[];
   };
+}
+
+/** What is being rolled out. */
+export interface Version {
+  /** The value of the annotation by which pods and the Deployment's template tell what they are made from. */
+  settingsHash: string;
+  /** Reference of the image. */
+  image: string;
 }
 
 /** Why instances do not come up, in words for whoever owns the project. */
@@ -71,24 +87,40 @@ export interface Rollout {
   existing: number;
   /** The current spec was rolled out before, and only the number of instances changes. */
   scaling: boolean;
-  /** An instance waits for its image. */
+  /** An instance of the current spec waits for its image. */
   pulling: boolean;
+  /** An instance of the current spec runs, and does not answer yet. */
+  silent: boolean;
+  /** What keeps the current spec's instances from serving; those of an older one do not count. */
   problem?: RolloutProblem;
-  /** Digest of the image that runs, such as `sha256:…`. */
+  /** Every instance that should run the current spec has been seen with the image that it runs. */
+  identified: boolean;
+  /** Digest by which the current spec's image can be pulled, such as `sha256:…`. */
   imageDigest?: string;
 }
 
-/** Reads a rollout. Without a Deployment nothing is observed. */
-export function readRollout(deployment: DeploymentView | undefined, pods: readonly PodView[]): Rollout {
+/** Reads a rollout. Without a Deployment, or with one that is made from something else, nothing is observed. */
+export function readRollout(
+  deployment: DeploymentView | undefined,
+  pods: readonly PodView[],
+  version: Version,
+): Rollout {
   const status = deployment?.status;
   const wanted = deployment?.spec?.replicas ?? (deployment ? 1 : 0);
+  const template = deployment?.spec?.template?.metadata?.annotations;
   const observed =
-    deployment !== undefined && (status?.observedGeneration ?? 0) >= (deployment.metadata.generation ?? 1);
+    deployment !== undefined &&
+    template?.[annotations.settingsHash] === version.settingsHash &&
+    (status?.observedGeneration ?? 0) >= (deployment.metadata.generation ?? 1);
   const updated = status?.updatedReplicas ?? 0;
   const existing = Math.max(status?.replicas ?? 0, 0);
   const available = status?.availableReplicas ?? 0;
   const progressing = status?.conditions?.find(({ type }) => type === "Progressing");
-  const live = pods.filter((pod) => !pod.metadata.deletionTimestamp).toSorted(newestFirst);
+  // The watches of pods and Deployments know nothing of each other: a pod says itself what it was made from.
+  const live = pods
+    .filter(({ metadata }) => !metadata.deletionTimestamp)
+    .filter(({ metadata }) => metadata.annotations?.[annotations.settingsHash] === version.settingsHash)
+    .toSorted(newestFirst);
   const complete = observed && updated >= wanted && existing <= updated && available >= updated;
   return {
     observed,
@@ -100,7 +132,9 @@ export function readRollout(deployment: DeploymentView | undefined, pods: readon
     scaling: !complete && progressing?.reason === "NewReplicaSetAvailable",
     pulling: !complete && live.some(isPulling),
     problem: complete ? undefined : (replicaFailure(deployment) ?? firstProblem(live)),
-    imageDigest: live.map(digestOf).find((digest) => digest !== undefined),
+    silent: !complete && live.some(isSilent),
+    identified: live.length >= wanted && live.every((pod) => appStatus(pod)?.imageID),
+    imageDigest: live.map((pod) => digestOf(pod, version.image)).find((digest) => digest !== undefined),
   };
 }
 
@@ -130,8 +164,34 @@ function isPulling(pod: PodView): boolean {
   );
 }
 
-function digestOf(pod: PodView): string | undefined {
-  return /sha256:[0-9a-f]{64}$/.exec(appStatus(pod)?.imageID ?? "")?.[0];
+function isSilent(pod: PodView): boolean {
+  const container = appStatus(pod);
+  return container?.state?.running !== undefined && container.ready !== true;
+}
+
+/**
+ * The manifest's digest. An image without `repository@` is named by its own id, which no registry knows; and a node that
+ * has the same image from another repository may name that one, where the manifest need not be the same.
+ */
+function digestOf(pod: PodView, image: string): string | undefined {
+  const [, repository = "", digest] =
+    /^(.*)@(sha256:[0-9a-f]{64})$/.exec(appStatus(pod)?.imageID ?? "") ?? [];
+  return repositoryOf(repository) === repositoryOf(image) ? digest : undefined;
+}
+
+/** Without scheme, tag and digest, and with Docker Hub's host and folder written out. */
+function repositoryOf(reference: string): string {
+  const path = reference
+    .replace(/^.*:\/\//, "")
+    .replace(/@.*$/, "")
+    .replace(/:[^:/]*$/, "");
+  const [host = "", ...rest] = path.split("/");
+  if (rest.length === 0) {
+    return `docker.io/library/${path}`;
+  }
+  const isHost = host.includes(".") || host.includes(":") || host === "localhost";
+  const full = isHost ? path.replace(/^index\.docker\.io\//, "docker.io/") : `docker.io/${path}`;
+  return full.replace(/^docker\.io\/([^/]+)$/, "docker.io/library/$1");
 }
 
 /** Pods that cannot even be created: a quota that is used up, a refusal by Pod Security. */
@@ -221,4 +281,23 @@ function podProblem(pod: PodView): RolloutProblem | undefined {
     return lostReadiness(pod, container) ? NOT_ANSWERING : undefined;
   }
   return crash.reason === "OOMKilled" ? OUT_OF_MEMORY : WAITING.CrashLoopBackOff;
+}
+
+/** Why a rollout that has missed its deadline did not complete, in words for whoever owns the project. */
+export function explainMiss(
+  { problem, pulling, silent }: Rollout,
+  { port, healthcheckPath }: { port: number; healthcheckPath?: string },
+): string {
+  if (problem) {
+    return problem.message;
+  }
+  if (pulling) {
+    return "The image was not pulled in time.";
+  }
+  if (silent) {
+    return healthcheckPath === undefined
+      ? `The application runs, but nothing answers on port ${port}.`
+      : `The application runs, but its health check ${healthcheckPath} on port ${port} does not succeed.`;
+  }
+  return "The instances did not start to serve in time.";
 }

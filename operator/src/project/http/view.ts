@@ -1,6 +1,6 @@
 /** From a Project to what its children are made from. Pure. */
 
-import { type Catalog, defaultDomain, type Project } from "@slipway/crds";
+import { type Catalog, defaultDomain, imageReference, type Project } from "@slipway/crds";
 import { registrySecretName } from "../../registry/login.ts";
 import type { Accepted } from "../accept.ts";
 import { type AllowList, admittedCidrs } from "./access.ts";
@@ -9,6 +9,7 @@ import type { HttpApp, HttpRoute } from "./app.ts";
 /** What of the platform matters to a project's children. */
 export interface HttpPlatform {
   domainZone: string;
+  rolloutDeadlineSeconds: number;
   ingress: {
     className: string;
     namespace: string;
@@ -59,7 +60,7 @@ export function toHttpApp(
     id: metadata.name,
     namespace: metadata.namespace ?? "",
     organizationId,
-    image: spec.image?.url ?? "",
+    image: spec.image ? imageReference(spec.image) : "",
     pullSecret: spec.image?.awsCredentialsRef ? registrySecretName(project) : spec.image?.pullSecretRef?.name,
     port: spec.port ?? 8080,
     envSecrets: (spec.envsFrom ?? []).map(({ name }) => name),
@@ -68,6 +69,8 @@ export function toHttpApp(
       : autoscaling
         ? Math.min(Math.max(liveReplicas ?? 0, autoscaling.min), autoscaling.max)
         : instances,
+    restartedAt: spec.restartedAt,
+    rolloutDeadlineSeconds: platform.rolloutDeadlineSeconds,
     autoscaling,
     resources: {
       requests: { ...requests, "ephemeral-storage": EPHEMERAL_REQUEST },

@@ -1,0 +1,150 @@
+/** A project's deployments: when a new one begins, and how the newest one ends. Pure. */
+
+import { createHash } from "node:crypto";
+import {
+  DEPLOYMENTS_KEPT,
+  type Deployment,
+  type DeploymentSettings,
+  imageReference,
+  type Project,
+} from "@slipway/crds";
+import { timestamp } from "../runtime/index.ts";
+
+/** What should run. */
+export interface WantedDeployment {
+  /** Hash of all that the pods are made from; see `settingsHash` of `http/deployment.ts`. */
+  settingsHash: string;
+  settings: DeploymentSettings;
+}
+
+/** What a rollback needs of a spec: all that the pods are made from, and what is paid for them. */
+export function settingsOf({ spec }: Project): DeploymentSettings {
+  const { image, port, plan, paymentMode, envsFrom, healthcheck } = spec;
+  return { image, port, plan, paymentMode, envsFrom, healthcheck };
+}
+
+/**
+ * The deployments once the wanted one is the newest, or undefined when there is no room for it: no deployment is
+ * forgotten before the ledger has its end, and the last that succeeded stays in any case, since its instances may
+ * still serve.
+ *
+ * Settings that a newest deployment has been made from already are no new one, unless a pause cut it short. The id
+ * comes from the deployment before, so that the same settings get another one when they come back, and the same one
+ * when a process ends before it has written it.
+ */
+export function beginDeployment(
+  list: readonly Deployment[],
+  wanted: WantedDeployment,
+  { uid, generation, now }: { uid: string; generation?: number; now: Date },
+): Deployment[] | undefined {
+  const [newest, ...older] = list;
+  const { settingsHash, settings } = wanted;
+  if (newest?.settingsHash === settingsHash && newest.status !== "superseded") {
+    // What the pods are not made from, the payment mode, may have changed.
+    return [{ ...newest, settings }, ...older];
+  }
+  const before = newest ? [supersede(newest, now), ...older] : [];
+  const kept = makeRoom(before);
+  if (!kept) {
+    return undefined;
+  }
+  const reference = settings.image ? imageReference(settings.image) : "";
+  const digest = settings.image?.digest;
+  const sameImage =
+    newest?.image.reference === reference || (digest !== undefined && newest?.image.digest === digest);
+  const deployment: Deployment = {
+    id: deploymentId(uid, newest?.id ?? "", generation ?? 0, settingsHash),
+    status: "in_progress",
+    startedAt: timestamp(now),
+    generation,
+    settingsHash,
+    updatedImage: !sameImage,
+    image: { reference, ...(digest ? { digest } : {}) },
+    settings,
+  };
+  return [deployment, ...kept];
+}
+
+/** How the newest deployment's rollout stands. */
+export interface DeploymentProgress {
+  /** Every instance runs it and serves. */
+  complete: boolean;
+  /** Digest of the image that its instances run. */
+  digest?: string;
+  /** Why it has failed; absent while its deadline has not passed. */
+  failure?: string;
+}
+
+/**
+ * The deployments after a look at the rollout. One that failed and completes after all has succeeded, for that is what
+ * serves then.
+ */
+export function advanceDeployment(
+  list: readonly Deployment[],
+  { complete, digest, failure }: DeploymentProgress,
+  now: Date,
+): Deployment[] {
+  const [newest, ...older] = list;
+  if (newest?.status !== "in_progress" && newest?.status !== "failed") {
+    return [...list];
+  }
+  if (complete) {
+    const { message: _message, recorded, ...rest } = newest;
+    const image = digest ? { ...newest.image, digest } : newest.image;
+    return [
+      { ...rest, status: "succeeded", finishedAt: timestamp(now), image, ...startedOnly(recorded) },
+      ...older,
+    ];
+  }
+  if (failure !== undefined && newest.status === "in_progress") {
+    return [{ ...newest, status: "failed", finishedAt: timestamp(now), message: failure }, ...older];
+  }
+  return [...list];
+}
+
+/** A pause ends a deployment that is under way: without instances it can neither succeed nor fail. */
+export function pauseDeployment(list: readonly Deployment[], now: Date): Deployment[] {
+  const [newest, ...older] = list;
+  return newest ? [supersede(newest, now), ...older] : [];
+}
+
+/** Milliseconds until a deployment has failed by its own age; undefined when it has ended. */
+export function remainingMs(
+  deployment: Deployment | undefined,
+  allowedMs: number,
+  now: Date,
+): number | undefined {
+  return deployment?.status === "in_progress"
+    ? Date.parse(deployment.startedAt) + allowedMs - now.getTime()
+    : undefined;
+}
+
+/** What of a deployment the ledger should have by now. */
+export function stageOf({ status }: Deployment): "started" | "finished" {
+  return status === "in_progress" ? "started" : "finished";
+}
+
+function supersede(deployment: Deployment, now: Date): Deployment {
+  return deployment.status === "in_progress"
+    ? { ...deployment, status: "superseded", finishedAt: timestamp(now) }
+    : deployment;
+}
+
+/** Another end than the one that the ledger has is to be told again. */
+function startedOnly(recorded: Deployment["recorded"]): Pick<Deployment, "recorded"> {
+  return recorded ? { recorded: "started" } : {};
+}
+
+/** Without the oldest that may be forgotten, when the list is full. */
+function makeRoom(list: readonly Deployment[]): Deployment[] | undefined {
+  if (list.length < DEPLOYMENTS_KEPT) {
+    return [...list];
+  }
+  const serving = list.findIndex(({ status }) => status === "succeeded");
+  const dropped = list.findLastIndex(({ recorded }, index) => recorded === "finished" && index !== serving);
+  return dropped < 0 ? undefined : list.toSpliced(dropped, 1);
+}
+
+function deploymentId(...parts: (string | number)[]): string {
+  return `d${createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 24)}`;
+}
