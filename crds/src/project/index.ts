@@ -6,6 +6,7 @@ export * from "./parts.ts";
 export { isFreePlan, planPrefix, projectRules, projectTransitions } from "./rules.ts";
 export { type ProjectSpec, projectSpec, projectSpecFields } from "./spec.ts";
 export {
+  type CustomDomainStatus,
   DEPLOYMENTS_KEPT,
   type Deployment,
   type DeploymentSettings,

@@ -54,8 +54,12 @@ const customDomain = z
       .describe("Where the domain's certificate stands; disabled: this platform issues none."),
     dnsRecords: dnsRecords.optional(),
     message: text(0, 512, "What is missing.").optional(),
+    expiredAt: timestamp(
+      "When the domain was given up for lack of proof. It is claimed again once it was taken out of the spec and put in anew.",
+    ).optional(),
   })
   .describe("Where a custom domain stands.");
+export type CustomDomainStatus = z.output<typeof customDomain>;
 
 /** What a deployment was made from: a rollback goes back to all of it. */
 export const deploymentSettings = z

@@ -1,6 +1,13 @@
 /** Taking and giving back hostnames. A DomainClaim is named after its hostname, so creating it is atomic. */
 
-import { type DomainClaim, domainClaim, fieldManagers, type Project } from "@slipway/crds";
+import {
+  annotations,
+  type DomainClaim,
+  type DomainClaimSpec,
+  domainClaim,
+  fieldManagers,
+  type Project,
+} from "@slipway/crds";
 import { isAlreadyExists, isConflict, type KubeClient, type Store } from "@slipway/kube";
 import { domainClaimResource } from "../resources.ts";
 
@@ -18,24 +25,36 @@ export const claimIndexers = {
   [BY_PROJECT_UID]: (claim: DomainClaim) => [claim.spec.projectRef.uid],
 };
 
-/** Whether a claim is held by this very project, not by an earlier one of its name. */
-export function holds(project: Project, claim: DomainClaim): boolean {
-  return claim.spec.projectRef.uid === project.metadata.uid;
+/** How long a claim that was made ahead of the spec is waited for, in milliseconds. */
+const AHEAD_MS = 60_000;
+
+/**
+ * Whether a claim is held by this very project, not by an earlier one of its name. The namespace counts, too: what a claim
+ * has to prove is derived from it.
+ */
+export function holds({ metadata }: Project, { spec: { projectRef } }: DomainClaim): boolean {
+  const { uid, namespace, name } = projectRef;
+  return uid === metadata.uid && namespace === metadata.namespace && name === metadata.name;
+}
+
+/** Every claim that a project holds. */
+export function claimsOf(project: Project, claims: Store<DomainClaim>): DomainClaim[] {
+  return claims.byIndex(BY_PROJECT_UID, project.metadata.uid ?? "").filter((claim) => holds(project, claim));
 }
 
 /**
- * Takes a hostname for a project. Asks the cluster only when the hostname is not known to be held already.
- * @returns false when another project holds it
+ * Takes a hostname for a project. Asks the cluster only when it is not known who holds the hostname.
+ * @returns false when another project holds it; whoever is told of the claim's end may try again
  */
 export async function claimHostname(
   project: Project,
-  claim: { hostname: string; organization: string; kind: DomainClaim["spec"]["kind"] },
+  claim: Pick<DomainClaimSpec, "hostname" | "organization" | "kind">,
   { client, claims }: ClaimDependencies,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const known = claims.get(undefined, claim.hostname);
-  if (known && holds(project, known) && !known.metadata.deletionTimestamp) {
-    return true;
+  if (known && !known.metadata.deletionTimestamp) {
+    return holds(project, known);
   }
   try {
     const options = { fieldManager: fieldManagers.project, signal };
@@ -55,32 +74,34 @@ export async function claimHostname(
 }
 
 /**
- * Gives back every hostname that a project holds, except the ones to keep. To be called only after no route of the
- * project leads from them any more.
+ * For how many more milliseconds a claim that the spec does not ask for is kept: the API claims ahead of the spec. 0 when
+ * it may go. Pure.
  */
-export async function releaseHostnames(
-  project: Project,
-  keep: readonly string[],
-  { client, claims }: ClaimDependencies,
-  signal?: AbortSignal,
-): Promise<void> {
-  const held = claims.byIndex(BY_PROJECT_UID, project.metadata.uid ?? "");
-  for (const { metadata } of held.filter(({ metadata: { name } }) => !keep.includes(name))) {
-    await deleteClaim(metadata, client, signal);
+export function keptAheadMs(claim: DomainClaim, project: Project, now: Date): number {
+  const generation = Number(claim.metadata.annotations?.[annotations.claimedForGeneration]);
+  if (!((project.metadata.generation ?? 0) < generation)) {
+    return 0;
   }
+  const age = now.getTime() - Date.parse(claim.metadata.creationTimestamp ?? "");
+  return Math.max(0, AHEAD_MS - age);
 }
 
-/** Deletes the very claim that was looked at; one made anew under its name stays. */
+/**
+ * Deletes the claim as it was looked at: one made anew under its name stays, and so does one that changed since.
+ * @returns false when it has changed, and is to be looked at again
+ */
 export async function deleteClaim(
-  { name, uid }: DomainClaim["metadata"],
+  { name, uid, resourceVersion }: DomainClaim["metadata"],
   client: KubeClient,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   try {
-    await client.delete(domainClaimResource, { name }, { uid, signal });
+    await client.delete(domainClaimResource, { name }, { uid, resourceVersion, signal });
+    return true;
   } catch (error) {
     if (!isConflict(error)) {
       throw error;
     }
+    return false;
   }
 }

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { exampleClaim } from "../testing/claims.ts";
+import { challengeOf, judge, type TxtAnswer } from "./ownership.ts";
+
+const challenge = challengeOf(exampleClaim());
+const other = challengeOf(
+  exampleClaim("shop.example.com", {
+    spec: { projectRef: { namespace: "slipway-org-beta", name: "p1", uid: "u" } },
+  }),
+);
+
+test.each<[string, TxtAnswer, string]>([
+  ["the value", { records: [challenge.value] }, "proved"],
+  ["the value with blanks around it", { records: [` ${challenge.value} `] }, "proved"],
+  ["the value among others", { records: ["v=spf1 -all", other.value, challenge.value] }, "proved"],
+  ["another organization's value", { records: [other.value] }, "wrong"],
+  ["the value with more behind it", { records: [`${challenge.value}0`] }, "wrong"],
+  ["the value in capitals", { records: [challenge.value.toUpperCase()] }, "wrong"],
+  ["nothing", { records: [] }, "missing"],
+  ["no answer", { failed: true }, "failed"],
+])("%s", (_, answer, proof) => {
+  expect(judge(answer, challenge)).toBe(proof);
+});
+
+test("what a claim says of its organization does not count, only its project's namespace", () => {
+  expect(challengeOf(exampleClaim("shop.example.com", { spec: { organization: "beta" } }))).toEqual(
+    challenge,
+  );
+  expect(other.value).not.toBe(challenge.value);
+});

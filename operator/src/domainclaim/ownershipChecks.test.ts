@@ -1,0 +1,121 @@
+import { FakeClock } from "@slipway/kube/testing";
+import { describe, expect, test } from "vitest";
+import { exampleClaim } from "../testing/claims.ts";
+import { challengeOf, type TxtAnswer } from "./ownership.ts";
+import { OwnershipChecks } from "./ownershipChecks.ts";
+
+const challengeFor = (hostname: string) => challengeOf(exampleClaim(hostname));
+const HOST = "shop.example.com";
+
+function setup(
+  answer: (name: string) => Promise<TxtAnswer> = async () => ({ records: [] }),
+  concurrency = 16,
+) {
+  const clock = new FakeClock();
+  const asked: string[] = [];
+  const ended: string[] = [];
+  const checks = new OwnershipChecks({
+    clock,
+    random: () => 0,
+    concurrency,
+    lookup: (name) => {
+      asked.push(name);
+      return answer(name);
+    },
+  });
+  checks.onEnd((hostname) => ended.push(hostname));
+  const check = (hostname = HOST, uid = "1") => checks.check(hostname, uid, challengeFor(hostname));
+  return { clock, asked, ended, checks, check };
+}
+
+describe("OwnershipChecks", () => {
+  test("starts a look-up at once, does not wait for it, and tells of its end", async () => {
+    const { clock, asked, ended, check } = setup();
+    expect(check()).toEqual({ proof: undefined });
+    expect(asked).toEqual([`_slipway-challenge.${HOST}`]);
+    await clock.advance(0);
+    expect(ended).toEqual([HOST]);
+    expect(check()).toEqual({ proof: "missing", againInMs: 15_000 });
+  });
+
+  test("looks up once however often it is asked, and again only when the pause is over", async () => {
+    const { clock, asked, check } = setup();
+    for (let i = 0; i < 5; i += 1) check();
+    await clock.advance(14_999);
+    check();
+    expect(asked).toHaveLength(1);
+    await clock.advance(1);
+    check();
+    expect(asked).toHaveLength(2);
+  });
+
+  test("pauses longer each time, up to five minutes", async () => {
+    const { clock, check } = setup();
+    const pauses: (number | undefined)[] = [];
+    for (let i = 0; i < 8; i += 1) {
+      check();
+      await clock.advance(0);
+      const { againInMs = 0 } = check();
+      pauses.push(againInMs / 1_000);
+      await clock.advance(againInMs);
+    }
+    expect(pauses).toEqual([15, 30, 60, 120, 240, 300, 300, 300]);
+  });
+
+  test("adds up to a quarter by chance", async () => {
+    const clock = new FakeClock();
+    const checks = new OwnershipChecks({ clock, random: () => 1, lookup: async () => ({ failed: true }) });
+    checks.check(HOST, "1", challengeFor(HOST));
+    await clock.advance(0);
+    expect(checks.check(HOST, "1", challengeFor(HOST))).toEqual({ proof: "failed", againInMs: 18_750 });
+  });
+
+  test("keeps what was proved until it is forgotten", async () => {
+    const { clock, asked, check, checks } = setup(async () => ({ records: [challengeFor(HOST).value] }));
+    check();
+    await clock.advance(600_000);
+    expect(check()).toEqual({ proof: "proved" });
+    expect(asked).toHaveLength(1);
+    checks.forget(HOST);
+    check();
+    expect(asked).toHaveLength(2);
+  });
+
+  test("begins anew for a later claim of the hostname, whose predecessor's answer does not count", async () => {
+    const answers: ((answer: TxtAnswer) => void)[] = [];
+    const { clock, check } = setup(() => new Promise((resolve) => answers.push(resolve)));
+    check(HOST, "1");
+    check(HOST, "2");
+    answers[0]?.({ records: [challengeFor(HOST).value] });
+    await clock.advance(0);
+    expect(check(HOST, "2")).toEqual({ proof: undefined });
+    answers[1]?.({ records: [] });
+    await clock.advance(0);
+    expect(check(HOST, "2").proof).toBe("missing");
+  });
+
+  test("takes a look-up that throws for one that failed", async () => {
+    const { clock, check } = setup(() => Promise.reject(new Error("broken")));
+    check();
+    await clock.advance(0);
+    expect(check().proof).toBe("failed");
+  });
+
+  test("has a bounded number under way, and loses none that waits", async () => {
+    const answers: (() => void)[] = [];
+    const { clock, asked, check, checks, ended } = setup(
+      () => new Promise((resolve) => answers.push(() => resolve({ records: [] }))),
+      2,
+    );
+    const hosts = ["a.example", "b.example", "c.example", "d.example"];
+    for (const host of hosts) check(host);
+    expect(asked).toHaveLength(2);
+    checks.forget("c.example");
+    answers[0]?.();
+    await clock.advance(0);
+    expect(asked.at(-1)).toBe("_slipway-challenge.d.example");
+    for (const answer of answers) answer();
+    await clock.advance(0);
+    expect(ended.toSorted()).toEqual(["a.example", "b.example", "d.example"]);
+  });
+});

@@ -1,0 +1,109 @@
+/** When each claim's ownership is looked up: apart from the controller's workers, which never wait for a name server. */
+
+import { type BackoffOptions, backoffDelay, type Clock, type Random } from "@slipway/kube";
+import { type Challenge, judge, type Proof } from "./ownership.ts";
+import type { TxtLookup } from "./txtLookup.ts";
+
+export interface OwnershipChecksOptions {
+  lookup: TxtLookup;
+  clock: Clock;
+  random: Random;
+  /** Pauses between two look-ups of a hostname: 15 s growing to 5 min, unless given; up to a quarter is added by chance. */
+  retry?: BackoffOptions;
+  /** Look-ups at once: 16 unless given. */
+  concurrency?: number;
+}
+
+/** How one claim stands. */
+export interface OwnershipCheck {
+  /** What the last look-up proved; absent before the first answer. */
+  proof?: Proof;
+  /** Milliseconds until the next look-up; absent while one is under way, whose end is told. */
+  againInMs?: number;
+}
+
+interface Entry {
+  /** Of the claim: a later one of the same hostname begins anew. */
+  uid: string;
+  challenge: Challenge;
+  proof?: Proof;
+  /** Look-ups that have ended. */
+  ended: number;
+  /** Monotonic time of the next look-up; undefined while one waits or runs. */
+  dueAt?: number;
+}
+
+/** Runs the look-ups of many claims, a bounded number at once, each on its own schedule. */
+export class OwnershipChecks {
+  readonly #options: OwnershipChecksOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #waiting: { hostname: string; entry: Entry }[] = [];
+  #running = 0;
+  #onEnd: (hostname: string) => void = () => {};
+
+  constructor(options: OwnershipChecksOptions) {
+    this.#options = options;
+  }
+
+  /** Registers who is told of every look-up that has ended. Returns the unsubscription. */
+  onEnd(listener: (hostname: string) => void): () => void {
+    this.#onEnd = listener;
+    return () => {
+      this.#onEnd = () => {};
+    };
+  }
+
+  /** How a claim stands now; starts a look-up when one is due, and never waits for it. */
+  check(hostname: string, uid: string, challenge: Challenge): OwnershipCheck {
+    const now = this.#options.clock.monotonic();
+    let entry = this.#entries.get(hostname);
+    if (entry?.uid !== uid) {
+      entry = { uid, challenge, ended: 0, dueAt: now };
+      this.#entries.set(hostname, entry);
+    }
+    const { proof, dueAt } = entry;
+    if (proof === "proved" || dueAt === undefined) {
+      return { proof };
+    }
+    if (dueAt > now) {
+      return { proof, againInMs: dueAt - now };
+    }
+    entry.dueAt = undefined;
+    this.#waiting.push({ hostname, entry });
+    this.#startNext();
+    return { proof };
+  }
+
+  /** Forgets a hostname that is proved, given up or gone. */
+  forget(hostname: string): void {
+    this.#entries.delete(hostname);
+  }
+
+  #startNext(): void {
+    const { concurrency = 16 } = this.#options;
+    while (this.#running < concurrency) {
+      const next = this.#waiting.shift();
+      if (!next) {
+        return;
+      }
+      if (this.#entries.get(next.hostname) === next.entry) {
+        this.#running += 1;
+        void this.#run(next.hostname, next.entry);
+      }
+    }
+  }
+
+  async #run(hostname: string, entry: Entry): Promise<void> {
+    const { lookup, clock, random, retry = { baseMs: 15_000, maxMs: 300_000 } } = this.#options;
+    try {
+      entry.proof = judge(await lookup(entry.challenge.name), entry.challenge);
+    } catch {
+      entry.proof = "failed";
+    }
+    entry.dueAt = clock.monotonic() + backoffDelay(entry.ended, retry) * (1 + random() / 4);
+    entry.ended += 1;
+    this.#running -= 1;
+    this.#startNext();
+    this.#onEnd(hostname);
+  }
+}

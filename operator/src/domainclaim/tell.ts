@@ -1,0 +1,113 @@
+/** What a claim's status says. Pure but for its arguments. */
+
+import {
+  customDomainRecords,
+  type DomainClaim,
+  type DomainClaimReason,
+  type DomainClaimStatus,
+  defaultDomain,
+  isInZone,
+  organizationOfNamespace,
+  type Project,
+} from "@slipway/crds";
+import type { ConditionSet } from "../runtime/index.ts";
+import type { Proof } from "./ownership.ts";
+
+interface Unproved {
+  reason: DomainClaimReason;
+  message: string;
+}
+
+const UNPROVED: Readonly<Record<Exclude<Proof, "proved"> | "unknown", Unproved>> = {
+  unknown: { reason: "TxtRecordMissing", message: "Ownership has not been looked up yet." },
+  missing: { reason: "TxtRecordMissing", message: "The TXT record that proves ownership does not exist." },
+  wrong: {
+    reason: "TxtRecordWrong",
+    message: "The TXT record that is to prove ownership holds another value.",
+  },
+  failed: { reason: "LookupFailed", message: "The name servers gave no answer about the TXT record." },
+};
+
+/** Whether ownership needs no proof, since the platform owns the zone. */
+export function isPlatforms({ spec: { hostname, kind } }: DomainClaim, zone: string): boolean {
+  return kind !== "custom" && isInZone(hostname, zone);
+}
+
+/** Says that ownership is proved, and since when. What was proved once stays so. */
+export function tellVerified(
+  by: NonNullable<DomainClaimStatus["verifiedBy"]>,
+  now: string,
+  status: DomainClaimStatus,
+  conditions: ConditionSet,
+): void {
+  const reason = { zone: "PlatformZone", txt: "OwnershipProved", operator: "VouchedByOperator" }[by];
+  conditions.set({ type: "Verified", status: "True", reason });
+  status.verifiedBy = by;
+  status.expiresAt = undefined;
+  if (by !== "zone") {
+    status.verifiedAt ??= now;
+  }
+}
+
+/** Says that ownership is not proved yet, or, once it has expired, that nobody asks any more. */
+export function tellUnproved(
+  found: Exclude<Proof, "proved"> | "unknown" | "expired",
+  conditions: ConditionSet,
+): void {
+  const said: Unproved =
+    found === "expired"
+      ? { reason: "Expired", message: "Ownership was not proved in time." }
+      : UNPROVED[found];
+  conditions.set({ type: "Verified", status: "False", ...said });
+}
+
+/** The records that the owner of a custom domain has to create; the domain leads to the project's default one. */
+export function recordsOf({ spec }: DomainClaim, project: Project | undefined, zone: string) {
+  const organization = organizationOfNamespace(spec.projectRef.namespace);
+  if (!project || organization === undefined) {
+    return undefined;
+  }
+  const target = project.status?.domain ?? defaultDomain(project, zone);
+  return customDomainRecords({ hostname: spec.hostname, organization, target });
+}
+
+/** Says whether traffic arrives and is encrypted, as the project's controller has found, and sums all up. */
+export function tellRoute(
+  { spec: { hostname } }: DomainClaim,
+  project: Project | undefined,
+  conditions: ConditionSet,
+): void {
+  const custom = project?.status?.customDomains?.find((domain) => domain.hostname === hostname);
+  const isDefault = project?.status?.domain === hostname;
+  const domainReady = project?.status?.conditions?.some(
+    ({ type, status }) => type === "DomainReady" && status === "True",
+  );
+  if (custom?.status === "active" || (isDefault && domainReady)) {
+    conditions.set({ type: "Routed", status: "True", reason: "Routed" });
+  } else {
+    const message = "The project's route is not in place yet.";
+    conditions.set({ type: "Routed", status: "False", reason: "RoutePending", message });
+  }
+  tellCertificate(custom?.sslStatus, conditions);
+  const obstacle = ["Verified", "Routed", "CertificateReady"]
+    .map((type) => conditions.get(type))
+    .find((condition) => condition?.status === "False");
+  conditions.set(
+    obstacle
+      ? { type: "Ready", status: "False", reason: obstacle.reason, message: obstacle.message }
+      : { type: "Ready", status: "True", reason: "Ready" },
+  );
+}
+
+/** A platform that issues no certificates says nothing of them. */
+function tellCertificate(sslStatus: string | undefined, conditions: ConditionSet): void {
+  const type = "CertificateReady";
+  if (sslStatus === undefined || sslStatus === "disabled") {
+    conditions.remove(type);
+  } else if (sslStatus === "active") {
+    conditions.set({ type, status: "True", reason: "CertificateIssued" });
+  } else {
+    const message = "The certificate is not issued yet.";
+    conditions.set({ type, status: "False", reason: "CertificatePending", message });
+  }
+}
