@@ -31,13 +31,13 @@ let api: FakeApiserver;
 let harness: Harness;
 let applier: Applier;
 
-function newApplier(): Applier {
+function newApplier(settleMs?: number): Applier {
   return new Applier({
     client: harness.client,
     fieldManager: "test",
     metrics: harness.metrics,
     kinds: [
-      { resource: resources.configMaps, store: harness.configMaps },
+      { resource: resources.configMaps, store: harness.configMaps, settleMs },
       { resource: resources.deployments, store: harness.deployments },
     ],
   });
@@ -233,6 +233,47 @@ describe("applyAndPrune", () => {
         new RegExp(`slipway_apply_objects_total{.*kind="ConfigMap",result="${result}"} (\\d+)`),
       )?.[1];
     expect([count("applied"), count("unchanged"), count("pruned")]).toEqual(["2", "1", "1"]);
+  });
+});
+
+describe("a kind that others learn of late", () => {
+  const SETTLE_MS = 400;
+  const timed = async (...desired: KubernetesObject[]) => {
+    const start = performance.now();
+    await applier.applyAndPrune(OWNER, desired, CONTEXT);
+    return performance.now() - start;
+  };
+  beforeEach(() => {
+    applier = newApplier(SETTLE_MS);
+  });
+
+  it("settles before live objects that follow it are changed", async () => {
+    await timed(deployment("one"));
+    expect(await timed(configMap("x"), deployment("two"))).toBeGreaterThan(SETTLE_MS - 1);
+  });
+
+  it("outlives for as long what named it", async () => {
+    await timed(configMap("x"), deployment("one"));
+    await harness.caughtUp();
+    expect(await timed(deployment("two"))).toBeGreaterThan(SETTLE_MS - 1);
+    expect(live("a/x")).toBeUndefined();
+  });
+
+  it("holds nothing up when all is new, unchanged or going away", async () => {
+    const both = [configMap("x"), deployment("one")];
+    expect(await timed(...both)).toBeLessThan(SETTLE_MS);
+    expect(await timed(configMap("x", { k: "w" }), deployment("two"))).toBeLessThan(SETTLE_MS);
+    await harness.caughtUp();
+    expect(await timed(deployment("two"))).toBeLessThan(SETTLE_MS);
+    expect(live("a/x")).toBeUndefined();
+  });
+
+  it("stops waiting when the reconcile is aborted", async () => {
+    await timed(deployment("one"));
+    const context = { ...CONTEXT, signal: AbortSignal.timeout(50) };
+    const attempt = applier.applyAndPrune(OWNER, [configMap("x"), deployment("two")], context);
+    await expect(attempt).rejects.toThrow(DOMException);
+    expect(await writesOf(configMap("x"), deployment("two"))).toBe(1);
   });
 });
 

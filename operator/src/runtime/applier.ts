@@ -1,4 +1,5 @@
 import {
+  type Clock,
   isOfResource,
   type KubeClient,
   type KubernetesObject,
@@ -6,6 +7,8 @@ import {
   type Resource,
   refOf,
   type Store,
+  sleep,
+  systemClock,
 } from "@slipway/kube";
 import { APPLIED_BY, APPLIED_HASH, isOwnChild, type Owner, prepare } from "./desired-object.ts";
 import { RetryableError, WaitingError } from "./errors.ts";
@@ -17,6 +20,12 @@ import { findMissing } from "./subset.ts";
 export interface ChildKind {
   resource: Resource;
   store: Store<KubernetesObject>;
+  /**
+   * For what other objects name while someone else watches both, and may learn of either first: milliseconds until that
+   * one has surely learned of it. Once one is made, objects that are live already are changed only so much later; and
+   * one is pruned only so much later than they were changed.
+   */
+  settleMs?: number;
 }
 
 export interface ApplierOptions {
@@ -25,6 +34,7 @@ export interface ApplierOptions {
   fieldManager: string;
   kinds: readonly ChildKind[];
   metrics: RuntimeMetrics;
+  clock?: Clock;
 }
 
 export interface ApplyContext {
@@ -40,6 +50,14 @@ export interface ApplyResult {
   /** How many were left alone. */
   unchanged: number;
   pruned: ObjectRef[];
+}
+
+/** What one pass over an owner's children waits for. Monotonic times in milliseconds. */
+interface Pass {
+  /** When everything that was made is settled. */
+  settledAt: number;
+  /** When a live object was last changed. */
+  changedAt: number;
 }
 
 /** A child that was looked at: what the apiserver has now. */
@@ -85,6 +103,7 @@ export class Applier {
     const result: ApplyResult = { applied: [], unchanged: 0, pruned: [] };
     const terminating: string[] = [];
     const wanted = new Set<string>();
+    const pass: Pass = { settledAt: Number.NEGATIVE_INFINITY, changedAt: Number.NEGATIVE_INFINITY };
     for (const object of desired) {
       const kind = this.#kindOf(object);
       wanted.add(childKey(kind.resource, object));
@@ -93,13 +112,14 @@ export class Applier {
         prepare(object, owner, this.#options.fieldManager),
         owner,
         context,
+        pass,
       );
       this.#count(kind.resource, outcome);
       if (outcome === "applied") result.applied.push(refOf(object));
       else if (outcome === "unchanged") result.unchanged += 1;
       else terminating.push(kind.resource.kind);
     }
-    result.pruned = await this.#prune(owner, wanted, context);
+    result.pruned = await this.#prune(owner, wanted, context, pass);
     if (terminating.length > 0) {
       throw new WaitingError(
         "ChildTerminating",
@@ -139,6 +159,7 @@ export class Applier {
     object: KubernetesObject,
     owner: Owner,
     context: ApplyContext,
+    pass: Pass,
   ): Promise<"applied" | "unchanged" | "terminating"> {
     const { client, fieldManager } = this.#options;
     const { resource, store } = kind;
@@ -156,10 +177,14 @@ export class Applier {
       }
       if (live.metadata?.deletionTimestamp) return "terminating";
       if (this.#isSettled(object, live)) return "unchanged";
+      await this.#waitUntil(pass.settledAt, context);
     }
     const written = await client.apply(resource, object, { fieldManager, signal: context.signal });
     this.#remember(object, written, context.log);
     store.observe(written);
+    const now = this.#clock.monotonic();
+    if (live) pass.changedAt = now;
+    else pass.settledAt = Math.max(pass.settledAt, now + (kind.settleMs ?? 0));
     return "applied";
   }
 
@@ -191,12 +216,18 @@ export class Applier {
     this.#settled.set(uid, settled);
   }
 
-  async #prune(owner: Owner, wanted: ReadonlySet<string>, context: ApplyContext): Promise<ObjectRef[]> {
+  async #prune(
+    owner: Owner,
+    wanted: ReadonlySet<string>,
+    context: ApplyContext,
+    { changedAt }: Pass,
+  ): Promise<ObjectRef[]> {
     const pruned: ObjectRef[] = [];
-    for (const { resource, store } of this.#options.kinds) {
+    for (const { resource, store, settleMs = 0 } of this.#options.kinds) {
       for (const child of store.byIndex(owner.label.key, owner.label.value)) {
         if (wanted.has(childKey(resource, child)) || child.metadata?.deletionTimestamp) continue;
         if (!isOwnChild(child, owner, this.#options.fieldManager)) continue;
+        await this.#waitUntil(changedAt + settleMs, context);
         // The store may be behind: look live before anything destructive.
         const live = await this.#options.client.getOrUndefined(resource, refOf(child), {
           signal: context.signal,
@@ -207,6 +238,17 @@ export class Applier {
       }
     }
     return pruned;
+  }
+
+  async #waitUntil(time: number, { signal }: ApplyContext): Promise<void> {
+    const ms = time - this.#clock.monotonic();
+    if (!(ms > 0)) return;
+    await sleep(this.#clock, ms, signal);
+    signal?.throwIfAborted();
+  }
+
+  get #clock(): Clock {
+    return this.#options.clock ?? systemClock;
   }
 
   async #delete(resource: Resource, child: KubernetesObject, context: ApplyContext): Promise<boolean> {
