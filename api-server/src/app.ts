@@ -11,14 +11,22 @@ import type { Services } from "./services.ts";
 
 /** Bytes of the largest body of a route that does not say otherwise. */
 const BODY_LIMIT = 1024 * 1024;
-/** Milliseconds in which a whole request must arrive: slow clients do not hold a connection for long. */
-const REQUEST_TIMEOUT_MS = 30_000;
+/** How long clients may take, in milliseconds: slow ones do not hold a connection for long. */
+export interface ClientTimeouts {
+  /** Until the headers are there. */
+  headersMs: number;
+  /** Until the whole request is there. */
+  requestMs: number;
+  /** How often both are looked at. */
+  checkMs: number;
+}
+const TIMEOUTS: ClientTimeouts = { headersMs: 10_000, requestMs: 30_000, checkMs: 2_000 };
 
 /**
  * The `/v1` application over the given services. It does not listen: `main.ts` does, and tests use `app.inject`.
  * @throws Error when a route has no line in the policy table
  */
-export function buildApp(services: Services): FastifyInstance {
+export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstance {
   const app = fastify({
     loggerInstance: services.logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -26,7 +34,8 @@ export function buildApp(services: Services): FastifyInstance {
     childLoggerFactory: (logger) => logger,
     trustProxy: services.trustedProxies.length > 0 ? [...services.trustedProxies] : false,
     bodyLimit: BODY_LIMIT,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: timeouts.requestMs,
+    http: { headersTimeout: timeouts.headersMs, connectionsCheckingInterval: timeouts.checkMs },
     return503OnClosing: false,
     routerOptions: { maxParamLength: 200 },
     frameworkErrors: (error, request, reply) => renderFailure(toFailure(error, request), request, reply),
@@ -60,9 +69,9 @@ export function buildApp(services: Services): FastifyInstance {
 function rawRefusal(code: string | undefined): string {
   const [line, failure] =
     code === "HPE_HEADER_OVERFLOW"
-      ? ["431 Request Header Fields Too Large", failures.malformedRequest("the headers are too large")]
+      ? ["431 Request Header Fields Too Large", failures.headersTooLarge()]
       : code === "ERR_HTTP_REQUEST_TIMEOUT"
-        ? ["408 Request Timeout", failures.malformedRequest("the request did not arrive in time")]
+        ? ["408 Request Timeout", failures.requestTimeout()]
         : ["400 Bad Request", failures.malformedRequest("this is no HTTP request")];
   const body = JSON.stringify(failure.toBody());
   return [

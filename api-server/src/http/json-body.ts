@@ -1,16 +1,24 @@
 import type { FastifyInstance } from "fastify";
 import { failures } from "../errors/catalog.ts";
+import { jsonShapeProblem } from "./json-shape.ts";
 
+/** The character set that a content type names; JSON has only one. */
+const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]*)/i;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Reads JSON bodies: bytes that are no UTF-8, broken JSON, and objects with `__proto__` or `constructor.prototype` are
- * refused. An absent body is left undefined for the schema to judge.
+ * Reads JSON bodies: bytes that are no UTF-8, broken JSON, objects with `__proto__` or `constructor.prototype`, keys that
+ * stand twice and endless nesting are refused. An absent body is left undefined for the schema to judge.
  */
 export function installJsonBody(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, bytes, done) => {
+    const charset = CHARSET.exec(request.headers["content-type"] ?? "")?.[1];
+    if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
+      done(failures.mediaTypeUnsupported());
+      return;
+    }
     if (bytes.length === 0) {
       // Some clients send the content type with nothing behind it.
       done(null, undefined);
@@ -23,6 +31,10 @@ export function installJsonBody(app: FastifyInstance): void {
       done(failures.malformedBody("the body is not valid UTF-8"));
       return;
     }
-    void parseJson(request, text, done);
+    void parseJson(request, text, (error, body) => {
+      const problem = error ? undefined : jsonShapeProblem(text);
+      if (problem === undefined) done(error, body);
+      else done(failures.malformedBody(problem));
+    });
   });
 }

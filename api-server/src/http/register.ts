@@ -1,12 +1,15 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
+import { z } from "zod";
 import type { Operation } from "../fastify.ts";
 import { policyOf } from "../policy/table.ts";
 import type { Services } from "../services.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
 import { guard, requireCreation } from "./guard.ts";
 import type { Answer, AnyRoute, Call } from "./route.ts";
-import { validate } from "./validate.ts";
+import { refuseQuery, validate } from "./validate.ts";
 
+/** The body of an operation that has none: nothing, or an object without members. */
+const noBody = z.strictObject({}).nullish();
 const JSON_TYPE = "application/json; charset=utf-8";
 
 /**
@@ -29,6 +32,8 @@ export function registerRoute(app: FastifyInstance, route: AnyRoute, services: S
       return route.handler(call, services);
     });
 
+  const bodySchema = route.body ?? (route.documentedBody ? z.unknown() : noBody);
+
   app.route({
     method: route.method,
     url: route.path,
@@ -44,8 +49,8 @@ export function registerRoute(app: FastifyInstance, route: AnyRoute, services: S
         principal: request.principal,
         project: request.project,
         params: route.params ? validate(route.params, request.params, "path") : request.params,
-        query: route.query ? validate(route.query, request.query, "query") : undefined,
-        body: route.body ? validate(route.body, body, "body") : body,
+        query: route.query ? validate(route.query, request.query, "query") : refuseQuery(request.query),
+        body: validate(bodySchema, body, "body"),
         request,
       };
       const answer = policy.audited ? audited(call) : route.handler(call, services);

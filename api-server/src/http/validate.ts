@@ -27,6 +27,13 @@ export function fieldErrors(error: z.ZodError, whole: string): FieldError[] {
   return errors;
 }
 
+/** For operations without parameters. @throws Failure 400 that names every parameter that was sent */
+export function refuseQuery(query: unknown): undefined {
+  const names = Object.keys(query as object);
+  if (names.length === 0) return undefined;
+  throw failures.validation(names.map((field) => ({ field, message: "unknown parameter" })));
+}
+
 /** @throws Failure 400 that names every broken rule */
 export function validate<T>(schema: z.ZodType<T>, value: unknown, whole: string): T {
   const result = schema.safeParse(value);

@@ -13,7 +13,7 @@ import {
   type Role,
 } from "@slipway/ledger";
 import type { FastifyInstance } from "fastify";
-import { buildApp } from "../app.ts";
+import { buildApp, type ClientTimeouts } from "../app.ts";
 import type { AuditLog } from "../audit-log.ts";
 import { generateApiKey } from "../auth/api-key.ts";
 import { Authenticator, type CredentialSource } from "../auth/authenticator.ts";
@@ -67,8 +67,12 @@ export interface HarnessOptions {
   rateLimitScale?: number;
   /** What this replica shares with another; it counts in memory unless given. */
   shared?: { rateLimiter: RateLimiter; writes: WriteNotes };
+  /** Who asks for credentials; the keys and users of the harness unless given. */
+  authenticator?: Authenticator;
   /** Where calls are audited; in `audited` unless given. */
   audit?: AuditLog;
+  /** How long clients may take; the application's own limits unless given. */
+  timeouts?: ClientTimeouts;
   /** Verifies bearer tokens beside the own ones. */
   verifier?: UserTokenVerifier;
   /** Who plays everybody else in the cluster; the application's own client unless given. */
@@ -109,10 +113,12 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
   const services: Services = {
     logger,
     metrics: new ApiMetrics({ processMetrics: false }),
-    authenticator: new Authenticator(
-      source,
-      anyVerifier(ownTokenVerifier(tokenKey), ...(options.verifier ? [options.verifier] : [])),
-    ),
+    authenticator:
+      options.authenticator ??
+      new Authenticator(
+        source,
+        anyVerifier(ownTokenVerifier(tokenKey), ...(options.verifier ? [options.verifier] : [])),
+      ),
     rateLimiter: options.shared?.rateLimiter ?? new MemoryRateLimiter(),
     rateLimitScale: options.rateLimitScale ?? 1_000,
     audit: options.audit ?? memoryAudit(audited),
@@ -125,7 +131,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     trustedProxies: [],
     now: () => new Date(),
   };
-  const app = buildApp(services);
+  const app = buildApp(services, options.timeouts);
   await app.ready();
   projects.start();
   await eventually("the store to have synced", () => projects.hasSynced);

@@ -1,0 +1,362 @@
+import { organizationNamespace, type Project } from "@slipway/crds";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { AnyRoute } from "../http/route.ts";
+import { routes } from "../routes/index.ts";
+import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+import { PERMISSIONS } from "./permissions.ts";
+import { type Access, type Policy, policyOf } from "./table.ts";
+
+/** What holds for every operation, told by its line in the policy table: a new one is covered without being named. */
+
+const ORGANIZATION = "rules";
+const PROJECT = "prules";
+const JOB = "pjob";
+interface Request {
+  /** The project's id in the path. */
+  id?: string;
+  /** Begins with `?`. */
+  query?: string;
+  headers?: Record<string, string>;
+  payload?: string | Buffer;
+}
+interface Case {
+  route: AnyRoute;
+  policy: Policy;
+  name: string;
+}
+
+const cases: Case[] = routes.map((route) => ({
+  route,
+  policy: policyOf(route.operationId) as Policy,
+  name: `${route.method} ${route.path}`,
+}));
+const having = <K extends Access["kind"]>(...kinds: K[]) =>
+  cases.filter(({ policy }) => (kinds as string[]).includes(policy.access.kind));
+const takesBody = ({ route: { method, body, documentedBody } }: Case) =>
+  method !== "GET" && (body ?? documentedBody) !== undefined;
+
+/** What a job has, and what it has not of the harness's example. */
+const jobOnly: Partial<Project["spec"]> = {
+  plan: "job-basic",
+  paymentMode: "per_minute",
+  job: { cron: "0 3 * * *" },
+  exposure: undefined,
+  port: undefined,
+  instances: undefined,
+  networkAccess: undefined,
+};
+
+let harness: FakeHarness;
+beforeAll(async () => {
+  harness = await startFakeHarness();
+  await harness.project(ORGANIZATION, PROJECT);
+  await harness.project(ORGANIZATION, JOB, { ...jobOnly, type: "job" });
+  await harness.project("elsewhere", "pforeign");
+});
+afterAll(() => harness.close());
+
+/** Headers of a key that may everything. */
+const all = () => harness.key(ORGANIZATION, "* on organization:*", "* on project:*");
+
+function send({ route }: Case, credential: Record<string, string | undefined>, request: Request = {}) {
+  const { id = PROJECT, query = "", headers, payload } = request;
+  const url = route.path.replace(":id", id).replace(/:[A-Za-z]+/g, "x") + query;
+  return harness.app.inject({ method: route.method, url, headers: { ...credential, ...headers }, payload });
+}
+
+const json = (value: unknown): Request => ({
+  headers: { "content-type": "application/json" },
+  payload: typeof value === "string" ? value : JSON.stringify(value),
+});
+
+type Response = Awaited<ReturnType<typeof send>>;
+const told = (response: Response) => [response.statusCode, response.json().code];
+
+/** Every refusal is in the one envelope, and no refusal of the client's making is a 5xx. */
+function expectRefusal(response: Response, ...statuses: number[]): void {
+  expect(response.headers["content-type"]).toBe("application/json; charset=utf-8");
+  expect(response.json()).toMatchObject({
+    status: "failed",
+    message: expect.stringMatching(/./),
+    code: expect.stringMatching(/^[A-Z][A-Z_]+$/),
+  });
+  expect(statuses).toContain(response.statusCode);
+}
+
+describe.each(having("public"))("$name, public,", (one) => {
+  it("answers without a credential, and whatever the credential", async () => {
+    for (const headers of [{}, { "x-api-key": "nonsense" }, { authorization: "Basic eDp5" }]) {
+      expect((await send(one, headers)).statusCode).toBe(200);
+    }
+  });
+});
+
+describe.each(having("credential", "owner", "create", "project"))("$name", (one) => {
+  it("answers 401 without a valid credential, before it looks at anything else", async () => {
+    const unknownKey = `slw_${"0".repeat(16)}_${"0".repeat(64)}`;
+    const bad = { query: "?unknown=1", ...json("{") };
+    expect(told(await send(one, {}, bad))).toEqual([401, "CREDENTIAL_MISSING"]);
+    for (const headers of [
+      { "x-api-key": "nonsense" },
+      { "x-api-key": unknownKey },
+      { authorization: `Bearer ${unknownKey}` },
+      { authorization: "Bearer a.b.c" },
+      { authorization: "Basic eDp5" },
+    ]) {
+      const response = await send(one, headers, bad);
+      expectRefusal(response, 401);
+      expect(told(response)).toEqual([401, "CREDENTIAL_INVALID"]);
+    }
+  });
+
+  it("answers 403 to a user token without its organization, and to a credential of another", async () => {
+    const { authorization } = (await harness.owner(ORGANIZATION)) as { authorization: string };
+    expect(told(await send(one, { authorization }))).toEqual([403, "ORGANIZATION_REQUIRED"]);
+    for (const credential of [{ authorization }, all()]) {
+      const headers = { ...credential, "x-organization-id": "elsewhere" };
+      expect(told(await send(one, headers))).toEqual([403, "ORGANIZATION_FORBIDDEN"]);
+    }
+  });
+});
+
+describe.each(having("owner"))("$name", (one) => {
+  it("answers 403 to every key, and to members that are not owners", async () => {
+    expectRefusal(await send(one, all()), 403);
+  });
+});
+
+describe.each(having("create"))("$name", (one) => {
+  it("answers 403 to who may create nothing", async () => {
+    const grants = PERMISSIONS.map((permission) => `${permission} on project:*`);
+    const response = await send(one, harness.key(ORGANIZATION, ...grants), json({}));
+    expect(response.json()).toMatchObject({
+      code: "PERMISSION_DENIED",
+      message: "insufficient organization permission",
+    });
+    expect(response.statusCode).toBe(403);
+  });
+
+  it("answers 403 to who may create other types only", async () => {
+    const { byType } = one.policy.access as Extract<Access, { kind: "create" }>;
+    for (const [type, permission] of Object.entries(byType)) {
+      const others = [...new Set(Object.values(byType))].filter((other) => other !== permission);
+      const grants = others.map((other) => `${other} on organization:*`);
+      const body = json({ config: { type_project: type } });
+      expect(told(await send(one, harness.key(ORGANIZATION, ...grants), body))).toEqual([
+        403,
+        "PERMISSION_DENIED",
+      ]);
+      const allowed = harness.key(ORGANIZATION, `${permission} on organization:*`);
+      expectRefusal(await send(one, allowed, body), 400);
+    }
+  });
+});
+
+describe.each(having("project"))("$name", (one) => {
+  const { permission } = one.policy.access as Extract<Access, { kind: "project" }>;
+
+  it("answers 403 to every grant but its own on this project, the project there or not", async () => {
+    const others = PERMISSIONS.filter((other) => other !== permission);
+    for (const grants of [
+      [],
+      others.map((other) => `${other} on project:*`),
+      [`${permission} on organization:*`],
+      [`${permission} on project:pother`],
+    ]) {
+      for (const id of [PROJECT, "pmissing"]) {
+        const response = await send(one, harness.key(ORGANIZATION, ...grants), { id });
+        expect(response.json()).toMatchObject({
+          code: "PERMISSION_DENIED",
+          required: [`${permission} on project:${id}`],
+        });
+        expect(response.statusCode).toBe(403);
+      }
+    }
+  });
+
+  it("shows a foreign project exactly as one that is not there", async () => {
+    const headers = harness.key(ORGANIZATION, `${permission} on project:*`);
+    const foreign = await send(one, headers, { id: "pforeign" });
+    const missing = await send(one, headers, { id: "pmissing" });
+    expect([foreign.statusCode, foreign.body]).toEqual([missing.statusCode, missing.body]);
+    expect(foreign.statusCode).toBeGreaterThanOrEqual(400);
+  });
+
+  it("takes the organization's own project with just its grant", async () => {
+    const headers = harness.key(ORGANIZATION, `${permission} on project:${PROJECT}`);
+    const response = await send(one, headers, takesBody(one) ? json([]) : { query: "?unknown=1" });
+    expectRefusal(response, 400);
+  });
+
+  it("answers ids that are none without asking the cluster", async () => {
+    const before = harness.apiserver.requests.length;
+    const bad = [
+      "%00",
+      "a%00b",
+      "%2e%2e",
+      "..%2f..%2fsecrets",
+      "a%2fb",
+      "A",
+      "%C3%A9",
+      "a.b",
+      "-a",
+      "x".repeat(150),
+    ];
+    for (const id of [...bad, "x".repeat(300), "%zz", "%", "%ff", "%c0%ae", "a%20b", "%F0%9F%92%A9"]) {
+      const response = await send(one, all(), { id });
+      expectRefusal(response, 400, 404, ...(one.policy.audited ? [503] : []));
+    }
+    expect(harness.apiserver.requests.length).toBe(before);
+  });
+});
+
+describe.each(cases)("$name", (one) => {
+  it("answers 400 to parameters that it does not have", async () => {
+    for (const query of [
+      "?surprise=1",
+      "?surprise=1&surprise=2",
+      "?a[]=1",
+      "?a[b]=1",
+      "?__proto__=1",
+      "?%00=1",
+      "?=1",
+    ]) {
+      const response = await send(one, all(), { query, ...(takesBody(one) ? json({}) : {}) });
+      expectRefusal(response, 400);
+      expect(response.json().errors.length).toBeGreaterThan(0);
+    }
+  });
+
+  it("answers 400 to parameters that are given twice", async () => {
+    const shape = (one.route.query as { shape?: Record<string, unknown> } | undefined)?.shape ?? {};
+    for (const name of Object.keys(shape)) {
+      expectRefusal(await send(one, all(), { query: `?${name}=1&${name}=2` }), 400);
+    }
+  });
+});
+
+describe.each(cases.filter(takesBody))("$name, with a body,", (one) => {
+  it("names an unknown field", async () => {
+    // Some operations are for one type of project.
+    const responses = [];
+    for (const id of [PROJECT, JOB]) responses.push(await send(one, all(), { id, ...json({ surprise: 1 }) }));
+    for (const response of responses) expectRefusal(response, 400);
+    const named = responses.flatMap((response) => response.json().errors ?? []);
+    expect(named.map((error: { field: string }) => error.field)).toContain("surprise");
+  });
+
+  it.each([
+    ["nothing", ""],
+    ["null", "null"],
+    ["a list", "[]"],
+    ["a text", '"a"'],
+    ["a number", "1"],
+    ["broken JSON", "{"],
+    ["two values", "{}{}"],
+    ["a byte order mark", "\ufeff{}"],
+    ["__proto__", '{"__proto__":{"a":1}}'],
+    ["constructor.prototype", '{"constructor":{"prototype":{"a":1}}}'],
+    ["a key that stands twice", '{"a":1,"a":2}'],
+    ["deep lists", "[".repeat(50_000) + "]".repeat(50_000)],
+    ["deep objects", `${'{"config":'.repeat(50_000)}{}${"}".repeat(50_000)}`],
+    ["NaN", '{"a":NaN}'],
+    ["a number without end", `{"a":1e${"9".repeat(400)}}`],
+    ["half a surrogate", '{"\\ud800":"\\udc00"}'],
+    ["NUL", '{"\\u0000":"\\u0000"}'],
+  ])("answers 400 to %s", async (_about, payload) => {
+    expectRefusal(await send(one, all(), json(payload)), 400);
+  });
+
+  it("answers 400 to bytes that are no UTF-8", async () => {
+    const headers = { "content-type": "application/json" };
+    for (const bytes of [
+      [0xff, 0xfe],
+      [0x7b, 0x22, 0xc3, 0x28, 0x22, 0x3a, 0x31, 0x7d],
+      [0xed, 0xa0, 0x80],
+    ]) {
+      expectRefusal(await send(one, all(), { headers, payload: Buffer.from(bytes) }), 400);
+    }
+  });
+
+  it.each([
+    "text/plain",
+    "text/json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/xml",
+    "application/merge-patch+json",
+    "application",
+    "nonsense",
+    "*/*",
+    "application/json, text/plain",
+  ])("answers 415 to content type %s", async (type) => {
+    const response = await send(one, all(), { headers: { "content-type": type }, payload: "{}" });
+    expectRefusal(response, 415);
+  });
+
+  it("answers 415 to another character set, and takes UTF-8 by any of its names", async () => {
+    const typed = (type: string) => ({ headers: { "content-type": type }, payload: '{"surprise":1}' });
+    for (const charset of ["utf-16", "iso-8859-1", "latin1"]) {
+      expectRefusal(await send(one, all(), typed(`application/json; charset=${charset}`)), 415);
+    }
+    for (const charset of ["utf-8", "UTF-8", '"utf-8"', "utf8"]) {
+      expectRefusal(await send(one, all(), typed(`application/json;charset=${charset}`)), 400);
+    }
+  });
+
+  it("answers 413 to a body over its limit", async () => {
+    const limit = one.route.bodyLimit ?? 1024 * 1024;
+    const response = await send(one, all(), json(`"${"x".repeat(limit)}"`));
+    expectRefusal(response, 413);
+    expect(response.json()).toMatchObject({ code: "BODY_TOO_LARGE", limit });
+  });
+});
+
+describe.each(cases.filter((one) => one.route.method !== "GET" && !takesBody(one)))(
+  "$name, without a body,",
+  (one) => {
+    it("answers 400 to a body all the same", async () => {
+      for (const payload of [{ surprise: 1 }, [], "a", 1]) {
+        expectRefusal(await send(one, all(), json(JSON.stringify(payload))), 400);
+      }
+    });
+  },
+);
+
+describe("rate limits", () => {
+  let tight: FakeHarness;
+  beforeAll(async () => {
+    // Every limit becomes one call a window.
+    tight = await startFakeHarness({ rateLimitScale: 1e-9 });
+    await tight.project(ORGANIZATION, PROJECT);
+  });
+  afterAll(() => tight.close());
+
+  it.each(cases)(
+    "$name answers 429 past its limit, and says when to come back",
+    async ({ route, policy }) => {
+      const headers = tight.key(ORGANIZATION, "* on organization:*", "* on project:*");
+      const call = () =>
+        tight.app.inject({
+          method: route.method,
+          url: `${route.path.replace(":id", PROJECT)}?surprise=1`,
+          headers,
+        });
+      const first = await call();
+      expect(first.statusCode).toBe(400);
+      expect(first.headers["ratelimit-policy"]).toContain(`w=${policy.rateLimit.windowSeconds}`);
+      const second = await call();
+      expectRefusal(second, 429);
+      expect(second.json().code).toBe("RATE_LIMIT_EXCEEDED");
+      expect(Number(second.headers["retry-after"])).toBeGreaterThan(0);
+      expect(second.headers.ratelimit).toBeDefined();
+    },
+  );
+});
+
+it("the foreign project is where the tests think it is", async () => {
+  const headers = harness.key("elsewhere", "project.read on project:*");
+  const response = await harness.app.inject({ url: "/v1/project/pforeign", headers });
+  expect(response.statusCode).toBe(200);
+  expect(organizationNamespace("elsewhere")).toBe("slipway-org-elsewhere");
+});
