@@ -1,5 +1,5 @@
 import { defaultDomain, organizationNamespace, type Project } from "@slipway/crds";
-import { customResource, KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
+import { KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
 import {
   connectLedger,
   insertOrganization,
@@ -12,8 +12,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
 import { applyCrds } from "../../hack/testing/crds.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";
-import { clusterRules, organizationRules } from "./rbac.ts";
 import { exampleBody, type Harness, startHarness, ZONE } from "./testing/harness.ts";
+import { bindInOrganization, createRoles, restrictedClient } from "./testing/roles.ts";
 
 /**
  * The routes that write, over a real kube-apiserver with the real CRDs and a real PostgreSQL. No operator runs. The API
@@ -24,36 +24,7 @@ let apiserver: TestApiserver;
 let postgres: TestPostgres;
 let ledger: Ledger;
 let harness: Harness;
-
 let admin: KubeClient;
-
-const API_SERVER_USER = "test:api-server";
-
-const rbac = (plural: string, kind: string, namespaced: boolean) =>
-  customResource("rbac.authorization.k8s.io", "v1", plural, kind, namespaced);
-type ClusterRole = KubernetesObject & { rules: unknown };
-type Binding = KubernetesObject & { subjects: unknown; roleRef: unknown };
-
-/** What binds one of the API server's roles, everywhere or in one organization's namespace. */
-const bindingOf = (role: string, namespace?: string): Binding => ({
-  metadata: { name: role, namespace },
-  subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: API_SERVER_USER }],
-  roleRef: { kind: "ClusterRole", apiGroup: "rbac.authorization.k8s.io", name: role },
-});
-const ROLE = "slipway-api-server";
-const ORGANIZATION_ROLE = "slipway-api-server-organization";
-
-/** A client that may what the API server's roles allow. */
-async function restrictedClient(): Promise<KubeClient> {
-  const roles = rbac("clusterroles", "ClusterRole", false);
-  await admin.create<ClusterRole>(roles, { metadata: { name: ROLE }, rules: clusterRules });
-  await admin.create<ClusterRole>(roles, { metadata: { name: ORGANIZATION_ROLE }, rules: organizationRules });
-  await admin.create(rbac("clusterrolebindings", "ClusterRoleBinding", false), bindingOf(ROLE));
-  const config = loadKubeConfig({ file: apiserver.kubeconfig });
-  const user = config.getCurrentUser();
-  config.users = [{ ...user, name: user?.name ?? "", impersonateUser: API_SERVER_USER }];
-  return KubeClient.fromConfig(config);
-}
 
 beforeAll(async () => {
   [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres()]);
@@ -61,7 +32,8 @@ beforeAll(async () => {
   await migrateToLatest(ledger);
   admin = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
   await applyCrds(admin);
-  harness = await startHarness(await restrictedClient(), { ledger, admin });
+  await createRoles(admin);
+  harness = await startHarness(restrictedClient(apiserver.kubeconfig), { ledger, admin });
 });
 
 afterAll(async () => {
@@ -79,8 +51,7 @@ async function organization(): Promise<{ id: string; headers: Record<string, str
   const id = `org-${organizations}`;
   await insertOrganization(ledger, { id, name: id });
   await harness.namespace(id);
-  // The operator's part: one of the guards of the namespace.
-  await admin.create(resources.roleBindings, bindingOf(ORGANIZATION_ROLE, organizationNamespace(id)));
+  await bindInOrganization(admin, id);
   return { id, headers: harness.key(id, "* on organization:*", "* on project:*") };
 }
 

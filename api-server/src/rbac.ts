@@ -10,8 +10,12 @@ export interface PolicyRule {
 export const clusterRules: PolicyRule[] = [
   // Whether an organization's namespace is there and guarded.
   { apiGroups: [""], resources: ["namespaces"], verbs: ["get"] },
-  // Patched by `admin domain verify` alone.
-  { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: ["get", "create", "patch", "delete"] },
+  // Listed by a project's label, to see what it still holds.
+  {
+    apiGroups: ["slipway.dev"],
+    resources: ["domainclaims"],
+    verbs: ["get", "list", "create", "patch", "delete"],
+  },
   { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["get", "list", "watch"] },
 ];
 

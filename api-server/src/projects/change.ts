@@ -47,7 +47,7 @@ export interface Change {
 }
 
 /** The tries of one change, when others keep writing to the same project: the operator, `kubectl`, another replica. */
-const ATTEMPTS = 12;
+const ATTEMPTS = 20;
 /** Changes of one project in this process follow one another instead of meeting in conflicts. */
 const byProject = new KeyedLock();
 

@@ -5,6 +5,8 @@ import { type DomainPlatform, refuseReservedSubdomain, reservedDomainErrors } fr
 
 /** The specs of HTTP projects that the operations on domains ask for. Pure; every refusal by what is live is here. */
 
+type Live = Pick<Project, "status" | "metadata">;
+
 /** Domains that one call may add. */
 const NEW_DOMAINS = 1;
 
@@ -42,11 +44,7 @@ export function withCustomDomains(
 }
 
 /** @throws Failure 409 while another change of exposure runs */
-export function withExposure(
-  spec: ProjectSpec,
-  exposure: "public" | "private",
-  live: Pick<Project, "status">,
-): ProjectSpec {
+export function withExposure(spec: ProjectSpec, exposure: "public" | "private", live: Live): ProjectSpec {
   if (spec.exposure === exposure) return spec;
   if (isExposureChanging(spec, live)) throw failures.exposureChangeInProgress();
   if (exposure === "public") return { ...spec, exposure };
@@ -54,7 +52,10 @@ export function withExposure(
   return { ...rest, exposure };
 }
 
-function isExposureChanging(spec: ProjectSpec, { status }: Pick<Project, "status">): boolean {
+/** One that cannot become as asked has ended, too: then the status is about this very spec, and says no more. */
+function isExposureChanging(spec: ProjectSpec, { status, metadata }: Live): boolean {
   const known = status?.exposure;
-  return known !== undefined && (known.changing === true || known.current !== spec.exposure);
+  if (known === undefined) return false;
+  const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  return known.changing === true || (known.current !== spec.exposure && !isSeen);
 }

@@ -361,14 +361,20 @@ describe("PATCH exposure", () => {
 
   it.each([
     [{ current: "public", changing: true }],
-    // What was asked for before is not in place yet.
+    // The operator has not seen yet what was asked for before.
     [{ current: "private" }],
   ] as const)("answers 409 while a change runs: %j", async (exposure) => {
     const id = await make();
-    await setStatus(id, { exposure });
+    await setStatus(id, { exposure, observedGeneration: 0 });
     const answer = await patch(id, "exposure", { exposure: "private" });
     expect(answer.json()).toMatchObject({ status: "failed", code: "EXPOSURE_CHANGE_IN_PROGRESS" });
     expect(answer.statusCode).toBe(409);
+  });
+
+  it("may be changed back when it cannot become as asked", async () => {
+    const id = await make();
+    await setStatus(id, { exposure: { current: "private" }, observedGeneration: 1 });
+    expect((await patch(id, "exposure", { exposure: "private" })).statusCode).toBe(200);
   });
 
   it("answers 400 for a database", async () => {
