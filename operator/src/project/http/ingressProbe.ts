@@ -11,6 +11,8 @@ export type ProbeResult =
   | "no-instance"
   /** The ingress does not know the host, or the application itself answers exactly as an unknown host does. */
   | "unknown-host"
+  /** The ingress refuses us, as an access list tells it to; whether an instance is behind it cannot be seen. */
+  | "refused"
   /** The ingress gave no answer. */
   | "unreachable";
 
@@ -63,6 +65,8 @@ export function classify(status: number, body: string): ProbeResult {
   const text = body.trim();
   const nginx = text.startsWith("<html>\r\n<head><title>") || text.startsWith("<html>\n<head><title>");
   switch (status) {
+    case 403:
+      return text === "Forbidden" || nginx ? "refused" : "serving";
     case 404:
       return text === "404 page not found" || nginx ? "unknown-host" : "serving";
     case 502:

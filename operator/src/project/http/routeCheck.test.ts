@@ -24,7 +24,7 @@ test("without an ingress to ask, a written route counts", async () => {
   await expect(new RouteCheck(undefined, systemClock).check("uid", "shop.example")).resolves.toBeUndefined();
 });
 
-test.each<ProbeResult>(["unknown-host", "no-instance", "unreachable"])(
+test.each<ProbeResult>(["unknown-host", "no-instance", "unreachable", "refused"])(
   "%s is asked again",
   async (answer) => {
     const missing = await setUp(answer).check();
@@ -39,6 +39,17 @@ test("a 404 in the ingress's own words is doubted for a while, then taken for th
   wait(19_000);
   expect(await check()).toBeDefined();
   wait(1_000);
+  expect(await check()).toBeUndefined();
+});
+
+test("a refusal is doubted for a second: the route is there, and its instances may not be yet", async () => {
+  const { check, wait } = setUp("unknown-host", "refused", "refused", "refused");
+  await check();
+  wait(900);
+  expect(await check()).toBeDefined();
+  wait(900);
+  expect(await check()).toBeDefined();
+  wait(100);
   expect(await check()).toBeUndefined();
 });
 

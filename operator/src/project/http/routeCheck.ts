@@ -4,8 +4,8 @@ import type { Clock } from "@slipway/kube";
 import type { Finding } from "../summarize.ts";
 import type { IngressProbe, ProbeResult } from "./ingressProbe.ts";
 
-/** How long an answer that looks like an unknown host is doubted, in milliseconds; see `check`. */
-const DOUBT_MS = 20_000;
+/** How long answers that may be right are doubted, in milliseconds; see `check`. */
+const DOUBT_MS: Readonly<Partial<Record<ProbeResult, number>>> = { "unknown-host": 20_000, refused: 1_000 };
 
 /** What is still missing on a route, and when to look again by ourselves. */
 export interface MissingRoute extends Finding {
@@ -16,8 +16,8 @@ export interface MissingRoute extends Finding {
 export class RouteCheck {
   readonly #probe: IngressProbe | undefined;
   readonly #clock: Clock;
-  /** Monotonic time of the first denial in a row, by project and host. */
-  readonly #deniedSince = new Map<string, number>();
+  /** What is doubted and since when, as monotonic time of the first such answer in a row, by project and host. */
+  readonly #doubts = new Map<string, { result: ProbeResult; since: number }>();
 
   /** @param probe without one, a route that is written counts as in place */
   constructor(probe: IngressProbe | undefined, clock: Clock) {
@@ -27,7 +27,8 @@ export class RouteCheck {
 
   /**
    * Asks about a host whose instances are ready. An application may answer 404 in the very words of the ingress: an
-   * ingress that says so for 20 s while the route is written and instances are ready has long taken the route in.
+   * ingress that says so for 20 s while the route is written and instances are ready has long taken the route in. One that
+   * refuses us has the route already, and a second later it has the instances behind it, too.
    */
   async check(projectUid: string, host: string): Promise<MissingRoute | undefined> {
     if (!this.#probe) {
@@ -35,25 +36,27 @@ export class RouteCheck {
     }
     const key = `${projectUid}/${host}`;
     const result = await this.#probe(host);
-    if (result !== "unknown-host") {
-      this.#deniedSince.delete(key);
+    const doubtMs = DOUBT_MS[result];
+    if (doubtMs === undefined) {
+      this.#doubts.delete(key);
       return MISSING[result];
     }
     const now = this.#clock.monotonic();
-    const since = this.#deniedSince.get(key) ?? now;
-    if (now - since >= DOUBT_MS) {
-      this.#deniedSince.delete(key);
+    const before = this.#doubts.get(key);
+    const since = before?.result === result ? before.since : now;
+    if (now - since >= doubtMs) {
+      this.#doubts.delete(key);
       return undefined;
     }
-    this.#deniedSince.set(key, since);
+    this.#doubts.set(key, { result, since });
     return MISSING[result];
   }
 
   /** Forgets a project. */
   forget(projectUid: string): void {
-    for (const key of this.#deniedSince.keys()) {
+    for (const key of this.#doubts.keys()) {
       if (key.startsWith(`${projectUid}/`)) {
-        this.#deniedSince.delete(key);
+        this.#doubts.delete(key);
       }
     }
   }
@@ -69,6 +72,11 @@ const MISSING: Readonly<Record<ProbeResult, MissingRoute | undefined>> = {
   "no-instance": {
     reason: "DomainPending",
     message: "The ingress has no instance behind the domain yet.",
+    retryAfterMs: 500,
+  },
+  refused: {
+    reason: "DomainPending",
+    message: "The ingress is taking in the instance behind the domain.",
     retryAfterMs: 500,
   },
   unreachable: {
