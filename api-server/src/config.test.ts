@@ -35,6 +35,14 @@ describe("loadConfig", () => {
     expect(config.trustedProxies).toEqual(["10.244.0.0/24", "127.0.0.1", "::1"]);
   });
 
+  it("reads a list of reserved host names and labels", () => {
+    const read = (text: string) =>
+      loadConfig({ ...complete, SLIPWAY_RESERVED_HOSTNAMES: text }).reservedHostnames;
+    expect(read("")).toEqual([]);
+    expect(read("api, platform.example.com")).toEqual(["api", "platform.example.com"]);
+    expect(() => read("Api")).toThrow(/SLIPWAY_RESERVED_HOSTNAMES/);
+  });
+
   it("reads issuers of tokens", () => {
     const issuers = [
       { issuer: "https://id.example.com/realms/a", audience: "slipway" },
