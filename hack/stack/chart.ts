@@ -35,6 +35,8 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
     images: { ...input.images, pullPolicy: "IfNotPresent" },
     domainZone,
     rateLimitScale: input.rateLimitScale,
+    // Images are near and nobody waits for a slow start: a test that a rollout fails need not take minutes.
+    rolloutDeadlineSeconds: 90,
     ingress: {
       className: "traefik",
       namespace: ingressNamespace,

@@ -100,6 +100,7 @@ test("values name the API's entry point only where the ingress is ours, and addr
     chartValues({ images, rateLimitScale: 2, networks, allowList: "traefik", ownIngress: true }),
   ).toMatchObject({
     rateLimitScale: 2,
+    rolloutDeadlineSeconds: 90,
     ingress: { probeUrl: "http://traefik.slipway-ingress", allowList: "traefik" },
     apiServer: {
       ingress: { enabled: true, annotations: { "traefik.ingress.kubernetes.io/router.entrypoints": "api" } },
