@@ -1,9 +1,11 @@
 import type { Ledger } from "./connect.ts";
-import type { Deployment } from "./schema.ts";
+import type { Deployment, DeploymentStatus } from "./schema.ts";
+
+const OPEN_TO_SUCCESS: readonly DeploymentStatus[] = ["in_progress", "failed"];
 
 /**
  * Writes a deployment, or what has become of it. Idempotent, and in any order: once the ledger has a final status the
- * row stays as it is.
+ * row stays as it is, except that a failed deployment may come to serve after all.
  */
 export async function recordDeployment(ledger: Ledger, row: Deployment): Promise<void> {
   await ledger
@@ -21,7 +23,7 @@ export async function recordDeployment(ledger: Ledger, row: Deployment): Promise
           settings_hash: row.settings_hash,
           message: row.message,
         })
-        .where("deployments.status", "=", "in_progress"),
+        .where("deployments.status", "in", row.status === "succeeded" ? OPEN_TO_SUCCESS : ["in_progress"]),
     )
     .execute();
 }

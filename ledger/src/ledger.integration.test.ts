@@ -202,6 +202,16 @@ describe("queries", () => {
       });
     expect((await list(1, 3)).map(({ id }) => id)).toEqual(["d2", "d1"]);
     expect((await list(1, 2))[0]).toMatchObject({ status: "succeeded", digest: "sha256:ab" });
+
+    // What failed may serve after all, and then has not failed; nothing else follows an end.
+    const failed = { status: "failed", message: "Nothing answers." } as const;
+    const seen: (string | undefined)[] = [];
+    for (const each of [failed, { status: "superseded" } as const, finished, failed, {}]) {
+      await recordDeployment(ledger, row("d2", 2, each));
+      seen.push((await list(2, 3))[0]?.status);
+    }
+    expect(seen).toEqual(["failed", "failed", "succeeded", "succeeded", "succeeded"]);
+    expect((await list(2, 3))[0]?.message).toBeNull();
   });
 
   it("answer again by themselves after the database crashed and came back", async () => {
