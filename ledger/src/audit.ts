@@ -43,17 +43,23 @@ export async function beginAudit(ledger: Ledger, intent: AuditIntent): Promise<s
   return id;
 }
 
-/** Adds the outcome to a row that has none, and the project that the write turned out to be about. Idempotent. */
+/** Adds the outcome to a row that has none, and what the write turned out to be about. Idempotent. */
 export async function finishAudit(
   ledger: Ledger,
   id: string,
-  { status, code, projectId }: AuditOutcome & { projectId: string | null },
+  {
+    status,
+    code,
+    projectId,
+    organizationId = null,
+  }: AuditOutcome & { projectId: string | null; organizationId?: string | null },
 ): Promise<void> {
   await ledger
     .updateTable("audit_log")
     .set((update) => ({
       status,
       code,
+      organization_id: update.fn.coalesce(update.val(organizationId), "organization_id"),
       project_id: update.fn.coalesce(update.val(projectId), "project_id"),
       finished_at: new Date(),
     }))

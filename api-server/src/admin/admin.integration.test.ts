@@ -71,6 +71,7 @@ function admin(...args: string[]): Promise<Result> {
     PATH: process.env.PATH,
     SLIPWAY_LEDGER_URL: postgres.url,
     SLIPWAY_TOKEN_KEY_FILE: tokenKeyFile,
+    SLIPWAY_CATALOG_FILE: new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url).pathname,
     KUBECONFIG: kubeconfig,
   };
   return new Promise((resolve) => {
@@ -202,7 +203,37 @@ describe("the admin command", () => {
     await kube.close();
   });
 
+  it("limits a plan over all organizations, and lifts the limit", async () => {
+    const limited = await json("admin", "capacity", "set", "--plan", "basic", "--limit", "3");
+    expect(limited).toEqual({ plan: "basic", limit: 3 });
+    const capacities = () => ledger.selectFrom("plan_capacities").selectAll().execute();
+    expect(await capacities()).toEqual([{ plan: "basic", max_projects: 3 }]);
+    expect(await json("capacity", "set", "--plan", "basic", "--limit", "0")).toMatchObject({ limit: 0 });
+    expect(await json("capacity", "set", "--plan", "basic")).toEqual({ plan: "basic", limit: null });
+    expect(await capacities()).toEqual([]);
+  });
+
+  it("leaves a row in the audit log, with its outcome and without a secret", async () => {
+    const made = await json("organization", "create", "--name", "Audited");
+    const id = String(made.organization_id);
+    await json("organization", "block", "--organization", id);
+    await admin("organization", "block", "--organization", "nobody", "--json");
+    const rows = await ledger.selectFrom("audit_log").selectAll().orderBy("id", "desc").limit(3).execute();
+    expect(rows.reverse()).toMatchObject([
+      { actor: "admin", operation: "admin organization create", organization_id: id, status: 200 },
+      { operation: "admin organization block", organization_id: id, status: 200, code: null },
+      { operation: "admin organization block", organization_id: "nobody", code: "ADMIN_REFUSED" },
+    ]);
+    for (const secret of [made.api_key, made.owner_token]) {
+      expect(JSON.stringify(rows)).not.toContain(secret);
+    }
+  });
+
   it.each([
+    [["capacity", "set", "--plan", "golden", "--limit", "1"], /there is no plan golden/],
+    [["capacity", "set", "--plan", "basic", "--limit", "-1"], /must be a whole number/],
+    [["capacity", "set", "--plan", "basic", "--limit", "1.5"], /must be a whole number/],
+    [["capacity", "set", "--limit", "1"], /--plan/],
     [["domain", "verify", "--hostname", "nobody.example.com"], /no project claims the domain nobody/],
     [["member", "set", "--organization", "x", "--role", "owner"], /either by --user, or by --issuer/],
     [["member", "set", "--organization", "x", "--user", "u", "--role", "owner"], /no organization x/],

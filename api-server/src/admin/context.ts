@@ -1,12 +1,16 @@
+import { readFile } from "node:fs/promises";
+import { type Catalog, parseCatalog } from "@slipway/crds";
 import { KubeClient, loadKubeConfig } from "@slipway/kube";
 import { connectLedger, type Ledger } from "@slipway/ledger";
 import { readTokenKey, type TokenKey } from "../auth/token-key.ts";
 
-/** What the admin commands work with. The token key and the cluster are opened only by the commands that need them. */
+/** What the admin commands work with. Token key, cluster and catalog are opened only by the commands that need them. */
 export interface AdminContext {
   ledger: Ledger;
   tokenKey: () => TokenKey;
   kube: () => KubeClient;
+  /** The plan catalog as it stands now. */
+  catalog: () => Promise<Catalog>;
   /** For people: standard error. */
   warn: (line: string) => void;
   close: () => Promise<void>;
@@ -33,6 +37,11 @@ export function openAdminContext(env: NodeJS.ProcessEnv): AdminContext {
     kube: () => {
       kube ??= KubeClient.fromConfig(loadKubeConfig());
       return kube;
+    },
+    catalog: async () => {
+      const file = env.SLIPWAY_CATALOG_FILE;
+      if (!file) throw new AdminError("SLIPWAY_CATALOG_FILE is not set");
+      return parseCatalog(await readFile(file, "utf8"));
     },
     warn: (line) => console.error(line),
     close: async () => {

@@ -1,6 +1,8 @@
 import type { Role } from "@slipway/ledger";
 import { revokeApiKey } from "@slipway/ledger";
 import { Command, Option } from "commander";
+import { audited } from "./audit.ts";
+import { setCapacity } from "./commands/capacity.ts";
 import { verifyDomain } from "./commands/domain.ts";
 import { removeOrganizationMember, setOrganizationMember, type UserOptions } from "./commands/member.ts";
 import { blockOrganization, createOrganization } from "./commands/organization.ts";
@@ -9,7 +11,11 @@ import { createApiKey, createUserToken, parseGrants, requireOrganization } from 
 
 interface Common {
   json?: boolean;
+  organization?: string;
 }
+
+/** The words of the command that runs, such as `api-key revoke`: what the audit log calls it. */
+let running = "";
 
 const collect = (value: string, previous: string[]): string[] => [...previous, value];
 
@@ -17,7 +23,8 @@ const collect = (value: string, previous: string[]): string[] => [...previous, v
 async function run(options: Common, work: (context: AdminContext) => Promise<object>): Promise<void> {
   const context = openAdminContext(process.env);
   try {
-    const result = await work(context);
+    const intent = { operation: `admin ${running}`, organizationId: options.organization ?? null };
+    const result = await audited(context, intent, () => work(context));
     if (options.json) console.log(JSON.stringify(result));
     else for (const [key, value] of Object.entries(result)) console.log(`${key}: ${String(value)}`);
   } finally {
@@ -27,6 +34,9 @@ async function run(options: Common, work: (context: AdminContext) => Promise<obj
 
 function program(): Command {
   const root = new Command("admin").description("Administers the platform.").showHelpAfterError();
+  root.hook("preAction", (_root, command) => {
+    running = [command.parent?.name(), command.name()].filter((name) => name !== root.name()).join(" ");
+  });
   const json = () => new Option("--json", "print exactly one JSON object");
   const organizationOption = () =>
     new Option("--organization <id>", "the organization's id").makeOptionMandatory();
@@ -59,6 +69,18 @@ function program(): Command {
         run(options, (context) => blockOrganization(context, options.organization, blocked)),
       );
   }
+
+  root
+    .command("capacity")
+    .description("capacities of plans")
+    .command("set")
+    .description("limit a plan's active projects over all organizations; without --limit there is none")
+    .requiredOption("--plan <plan>", "the plan's id")
+    .option("--limit <number>", "most active projects")
+    .addOption(json())
+    .action((options: Common & { plan: string; limit?: string }) =>
+      run(options, (context) => setCapacity(context, options.plan, options.limit)),
+    );
 
   const apiKey = root.command("api-key").description("API keys");
   apiKey

@@ -5,6 +5,10 @@ export interface PrincipalCacheOptions {
   freshMs: number;
   /** How long an answer may serve while the ledger cannot be asked. */
   staleMs: number;
+  /** After a look-up that failed, how long the last answer serves before the next look-up. */
+  retryMs: number;
+  /** How long a call waits for a look-up while there is an answer that may serve on. */
+  patienceMs: number;
   /** Answers kept at most. */
   capacity: number;
   /** Monotonic milliseconds. */
@@ -15,11 +19,14 @@ export interface PrincipalCacheOptions {
 interface Entry {
   principal: Principal | undefined;
   loadedAt: number;
+  /** Until then nobody asks. */
+  freshUntil: number;
 }
 
 /**
  * Remembers for a few seconds who a credential is, so that a read asks the ledger nothing. Calls at the same time
- * share one look-up. While the ledger is away the last answer serves on, up to `staleMs`.
+ * share one look-up. While the ledger is away, or slow, the last answer serves on, up to `staleMs`: nothing can be
+ * revoked in a ledger that is away.
  */
 export class PrincipalCache {
   readonly #entries = new Map<string, Entry>();
@@ -30,6 +37,8 @@ export class PrincipalCache {
     this.#options = {
       freshMs: 3_000,
       staleMs: 15 * 60_000,
+      retryMs: 1_000,
+      patienceMs: 500,
       capacity: 10_000,
       now: () => performance.now(),
       ...options,
@@ -39,8 +48,7 @@ export class PrincipalCache {
   /** The answer when it is fresh: `{principal}`, which may be undefined. Never waits. */
   peek(credential: string): { readonly principal: Principal | undefined } | undefined {
     const entry = this.#entries.get(credential);
-    if (!entry || this.#options.now() - entry.loadedAt >= this.#options.freshMs) return undefined;
-    return entry;
+    return entry && this.#options.now() < entry.freshUntil ? entry : undefined;
   }
 
   /**
@@ -55,24 +63,32 @@ export class PrincipalCache {
       loading = this.#load(credential, load).finally(() => this.#loading.delete(credential));
       this.#loading.set(credential, loading);
     }
-    return loading;
+    const known = this.#servable(credential);
+    return known ? orAfter(loading, this.#options.patienceMs, known.principal) : loading;
   }
 
   async #load(
     credential: string,
     load: () => Promise<Principal | undefined>,
   ): Promise<Principal | undefined> {
-    const { now, staleMs } = this.#options;
+    const { now, freshMs, retryMs } = this.#options;
     const startedAt = now();
     try {
       const principal = await load();
-      this.#store(credential, { principal, loadedAt: startedAt });
+      this.#store(credential, { principal, loadedAt: startedAt, freshUntil: startedAt + freshMs });
       return principal;
     } catch (error) {
-      const known = this.#entries.get(credential);
-      if (known && now() - known.loadedAt < staleMs) return known.principal;
-      throw error;
+      const known = this.#servable(credential);
+      if (!known) throw error;
+      known.freshUntil = now() + retryMs;
+      return known.principal;
     }
+  }
+
+  /** The last answer, unless it is too old to serve at all. */
+  #servable(credential: string): Entry | undefined {
+    const entry = this.#entries.get(credential);
+    return entry && this.#options.now() - entry.loadedAt < this.#options.staleMs ? entry : undefined;
   }
 
   #store(credential: string, entry: Entry): void {
@@ -83,5 +99,18 @@ export class PrincipalCache {
       if (oldest !== undefined) this.#entries.delete(oldest);
     }
     this.#entries.set(credential, entry);
+  }
+}
+
+/** What the promise comes to, or the other value when that takes too long. */
+async function orAfter<T>(promise: Promise<T>, ms: number, other: T): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(() => resolve(other), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
