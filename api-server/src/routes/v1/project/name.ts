@@ -2,6 +2,7 @@ import { patchNameBody } from "@slipway/crds";
 import { defineRoute } from "../../../http/route.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
 import { changeProject } from "../../../projects/change.ts";
+import { waitForFirstDomain } from "../../../projects/domains/first.ts";
 import { messageOnly } from "./schemas.ts";
 
 export const updateName = defineRoute({
@@ -14,8 +15,10 @@ export const updateName = defineRoute({
   body: patchNameBody,
   responses: { 200: { description: "Changed.", schema: messageOnly } },
   refusals: [409, 503],
-  handler: async ({ project, body: { name } }, services) => {
-    await changeProject(project as ApiProject, services, (spec) => ({ ...spec, name }));
+  handler: async ({ project: given, body: { name } }, services) => {
+    const project = given as ApiProject;
+    await waitForFirstDomain(project, services);
+    await changeProject(project, services, (spec) => ({ ...spec, name }));
     return { status: 200, body: { status: "success", message: "name updated" } };
   },
 });

@@ -1,0 +1,103 @@
+import type { Project } from "@slipway/crds";
+import { describe, expect, it } from "vitest";
+import { projectSchema } from "../routes/v1/project/schemas.ts";
+import { exampleSpec } from "../testing/harness.ts";
+import { ApiProject } from "./api-project.ts";
+
+const zone = "apps.localhost";
+const updatedAt = "2026-01-02T00:00:00.000Z";
+
+function shown(
+  spec: Partial<Project["spec"]>,
+  status?: Project["status"],
+  limits?: { cpu: string; memory: string },
+): Record<string, unknown> {
+  const resource: Project = {
+    apiVersion: "slipway.dev/v1alpha1",
+    kind: "Project",
+    metadata: { name: "pshop", namespace: "slipway-org-acme", creationTimestamp: "2026-01-01T00:00:00Z" },
+    spec: { ...exampleSpec, ...spec },
+    ...(status === undefined ? {} : { status }),
+  };
+  const { data } = JSON.parse(new ApiProject(resource, { updatedAt, zone, limits }).json);
+  expect(projectSchema.strict().safeParse(data).error).toBeUndefined();
+  return data;
+}
+
+describe("the single read", () => {
+  it("of a project that nobody has seen yet has every field of the table", () => {
+    expect(shown({}, undefined, { cpu: "1", memory: "512Mi" })).toEqual({
+      id: "pshop",
+      name: "shop-front",
+      description: "",
+      domain: expect.stringMatching(/^shop-front-[0-9a-f]{8}\.apps\.localhost$/),
+      plan: "free",
+      status: "creating",
+      type_project: "http",
+      exposure: "public",
+      instances: 1,
+      storage: { persistent: false, capacity: 1 },
+      payment_mode: "hourly",
+      port: 8080,
+      additional_info: { current_instances: 0, max_cpu: "1000m", max_memory: "512Mi" },
+      image: { url: "registry.example.com/shop:1", is_public: true },
+      custom_domains: [],
+      custom_domain_setup: [],
+      network_access: { ingress_white_list: [{ cidr: "0.0.0.0/0" }], ingress_black_list: [] },
+      created_at: "2026-01-01T00:00:00Z",
+      updated_at: updatedAt,
+    });
+  });
+
+  it("tells what is in force, not what is sold, once that is known", () => {
+    const status = { phase: "running", currentInstances: 2, maxCpu: "250m", maxMemory: "256Mi" } as const;
+    expect(shown({ instances: 3 }, status, { cpu: "1", memory: "1Gi" })).toMatchObject({
+      status: "running",
+      instances: 3,
+      additional_info: { current_instances: 2, max_cpu: "250m", max_memory: "256Mi" },
+    });
+  });
+
+  it("of a private project has no domain, whatever an old status says", () => {
+    expect(shown({ exposure: "private" }, { domain: `old.${zone}` })).not.toHaveProperty("domain");
+  });
+
+  it("tells the domain that the spec asks for, also while another is in force", () => {
+    expect(shown({ subdomain: "new" }, { domain: `old.${zone}` })).toMatchObject({ domain: `new.${zone}` });
+  });
+
+  it("shows what only some have, in snake_case", () => {
+    const data = shown(
+      {
+        description: "Sells",
+        healthcheck: { enabled: true, path: "/ready" },
+        autoscaling: { enabled: true, maxInstances: 4, cpuTargetPercentage: 70 },
+        customDomains: ["www.example.com"],
+      },
+      {
+        lastDeployment: {
+          id: "d1",
+          status: "failed",
+          startedAt: "2026-01-02T00:00:00Z",
+          message: "no image",
+        },
+      },
+    );
+    expect(data).toMatchObject({
+      description: "Sells",
+      healthcheck: { enabled: true, path: "/ready" },
+      autoscaling: { enabled: true, max_instances: 4, cpu_target_percentage: 70 },
+      custom_domains: ["www.example.com"],
+      custom_domain_setup: [{ hostname: "www.example.com", status: "pending" }],
+      last_deployment: { id: "d1", status: "failed", message: "no image" },
+    });
+  });
+
+  it("names no Secret", () => {
+    const data = shown({
+      envsFrom: [{ name: "pshop-env-1" }],
+      image: { url: "r.example.com/a:1", isPublic: false, pullSecretRef: { name: "pshop-pull-1" } },
+    });
+    expect(JSON.stringify(data)).not.toMatch(/pshop-(env|pull)/);
+  });
+});
