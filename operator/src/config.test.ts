@@ -51,6 +51,31 @@ describe("loadConfig", () => {
     }
   });
 
+  test("reads lists of reserved names and of name servers, and refuses what is neither", () => {
+    const env = {
+      ...complete,
+      SLIPWAY_RESERVED_HOSTNAMES: "api, status.example.com",
+      SLIPWAY_DNS_SERVERS: "192.0.2.53,192.0.2.54:5353, 2001:db8::53,[2001:db8::54]:5353",
+      SLIPWAY_CERTIFICATE_ISSUER: "letsencrypt",
+    };
+    const config = loadConfig(env);
+    expect(config.reservedHostnames).toEqual(["api", "status.example.com"]);
+    expect(config.dnsServers).toEqual([
+      "192.0.2.53",
+      "192.0.2.54:5353",
+      "2001:db8::53",
+      "[2001:db8::54]:5353",
+    ]);
+    expect(config.ingress.certificateIssuer).toBe("letsencrypt");
+    expect(loadConfig(complete)).toMatchObject({ reservedHostnames: [], dnsServers: [] });
+    for (const wrong of ["ns.example.com", "192.0.2.53:99999", "[192.0.2.53]:53", "192.0.2.53:dns"]) {
+      expect(() => loadConfig({ ...env, SLIPWAY_DNS_SERVERS: wrong })).toThrow("SLIPWAY_DNS_SERVERS");
+    }
+    expect(() => loadConfig({ ...env, SLIPWAY_RESERVED_HOSTNAMES: "API!" })).toThrow(
+      "SLIPWAY_RESERVED_HOSTNAMES",
+    );
+  });
+
   test("takes no annotation for every Ingress that is each project's own", () => {
     const annotations = { "nginx.ingress.kubernetes.io/whitelist-source-range": "10.0.0.0/8" };
     const env = { ...complete, SLIPWAY_INGRESS_ANNOTATIONS: JSON.stringify(annotations) };
@@ -58,5 +83,14 @@ describe("loadConfig", () => {
     expect(() => loadConfig({ ...env, SLIPWAY_INGRESS_ALLOW_LIST: "nginx" })).toThrow(
       "whitelist-source-range",
     );
+  });
+
+  test("takes a deadline for rollouts between ten seconds and an hour", () => {
+    expect(loadConfig(complete).rolloutDeadlineSeconds).toBe(300);
+    const deadline = (text: string) => loadConfig({ ...complete, SLIPWAY_ROLLOUT_DEADLINE_SECONDS: text });
+    expect(deadline("90").rolloutDeadlineSeconds).toBe(90);
+    for (const wrong of ["9", "3601", "1.5", "soon"]) {
+      expect(() => deadline(wrong)).toThrow("SLIPWAY_ROLLOUT_DEADLINE_SECONDS");
+    }
   });
 });

@@ -1,5 +1,6 @@
 /** The operator's settings, read from the environment once, at start. */
 
+import { isIP, isIPv6 } from "node:net";
 import { z } from "zod";
 import { parseCidr } from "./net/cidr.ts";
 import { ALLOW_LISTS, type AllowList } from "./project/http/access.ts";
@@ -27,6 +28,27 @@ const cidrList = z.string().transform((text, context) => {
   return cidrs;
 });
 
+const listOf = (item: z.ZodType<string, string>) =>
+  z
+    .string()
+    .transform((text) =>
+      text
+        .split(",")
+        .map((part) => part.trim())
+        .filter((part) => part !== ""),
+    )
+    .pipe(z.array(item));
+
+/** `ip` or `ip:port`, an IPv6 address with a port in brackets. */
+const dnsServer = z.string().refine(
+  (text) => {
+    const [, bracketed, plain = text, port = "53"] =
+      /^(?:\[(.+)\]|([^:]+))(?::([0-9]{1,5}))?$/.exec(text) ?? [];
+    return (bracketed === undefined ? isIP(plain) > 0 : isIPv6(bracketed)) && Number(port) <= 65_535;
+  },
+  { message: "must be ip or ip:port" },
+);
+
 const annotations = z.string().transform((text, context) => {
   try {
     return z.record(z.string(), z.string()).parse(JSON.parse(text));
@@ -40,12 +62,15 @@ const variables = z.object({
   SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   SLIPWAY_CATALOG_FILE: z.string().min(1),
   SLIPWAY_DOMAIN_ZONE: dnsName.default("apps.localhost"),
+  SLIPWAY_RESERVED_HOSTNAMES: listOf(dnsName).default([]),
+  SLIPWAY_DNS_SERVERS: listOf(dnsServer).default([]),
   SLIPWAY_NAMESPACE: dnsLabel,
   POD_NAME: z.string().min(1).optional(),
   SLIPWAY_INGRESS_CLASS: dnsName.default("traefik"),
   SLIPWAY_INGRESS_NAMESPACE: dnsLabel.default("slipway-ingress"),
   SLIPWAY_INGRESS_ANNOTATIONS: annotations.default({}),
   SLIPWAY_INGRESS_ALLOW_LIST: z.enum(ALLOW_LISTS).default("traefik"),
+  SLIPWAY_CERTIFICATE_ISSUER: dnsName.optional(),
   SLIPWAY_INGRESS_PROBE_URL: z.url({ protocol: /^https?$/ }).optional(),
   SLIPWAY_DNS_NAMESPACE: dnsLabel.default("kube-system"),
   SLIPWAY_EGRESS_DENIED_CIDRS: cidrList,
@@ -68,6 +93,10 @@ export interface Config {
   catalogFile: string;
   /** Zone of default domains. */
   domainZone: string;
+  /** Hostnames that no project may have; a single label stands for `<label>.<zone>`. */
+  reservedHostnames: string[];
+  /** `ip` or `ip:port` of the servers that are asked who owns a custom domain; none for the system's. */
+  dnsServers: string[];
   /** Where the leader Lease lives. */
   namespace: string;
   /** Who holds the Lease; absent outside a cluster. */
@@ -80,6 +109,8 @@ export interface Config {
     annotations: Readonly<Record<string, string>>;
     /** How the controller is told whom a project admits. */
     allowList: AllowList;
+    /** ClusterIssuer of cert-manager for custom domains; without one they are served plain. */
+    certificateIssuer?: string;
     /** Address of the ingress inside the cluster; without one a route counts as ready once it is written. */
     probeUrl?: string;
   };
@@ -116,6 +147,8 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     ledgerUrl: e.SLIPWAY_LEDGER_URL,
     catalogFile: e.SLIPWAY_CATALOG_FILE,
     domainZone: e.SLIPWAY_DOMAIN_ZONE,
+    reservedHostnames: e.SLIPWAY_RESERVED_HOSTNAMES,
+    dnsServers: e.SLIPWAY_DNS_SERVERS,
     namespace: e.SLIPWAY_NAMESPACE,
     podName: e.POD_NAME,
     ingress: {
@@ -123,6 +156,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
       namespace: e.SLIPWAY_INGRESS_NAMESPACE,
       annotations: e.SLIPWAY_INGRESS_ANNOTATIONS,
       allowList: e.SLIPWAY_INGRESS_ALLOW_LIST,
+      certificateIssuer: e.SLIPWAY_CERTIFICATE_ISSUER,
       probeUrl: e.SLIPWAY_INGRESS_PROBE_URL,
     },
     dnsNamespace: e.SLIPWAY_DNS_NAMESPACE,

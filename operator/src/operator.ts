@@ -2,9 +2,11 @@
 
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { Catalog } from "@slipway/crds";
-import type { MountedFile } from "@slipway/kube";
+import type { BackoffOptions, MountedFile } from "@slipway/kube";
 import type { Config } from "./config.ts";
 import { addDomainClaimController } from "./domainclaim/controller.ts";
+import { OwnershipChecks } from "./domainclaim/ownershipChecks.ts";
+import { createTxtLookup } from "./domainclaim/txtLookup.ts";
 import { registerProjectMetrics } from "./metrics.ts";
 import { addOrganizationController, createNamespaceStore } from "./organization/controller.ts";
 import { addProjectController } from "./project/controller.ts";
@@ -15,6 +17,8 @@ import {
 } from "./project/deploymentRecords.ts";
 import { createIngressProbe, type IngressProbe } from "./project/http/ingressProbe.ts";
 import { RouteCheck } from "./project/http/routeCheck.ts";
+import { SlotKeeper, type SlotLedger } from "./project/slotKeeper.ts";
+import { runSlotReaper } from "./project/slotReaper.ts";
 import { createProjectStores } from "./project/stores.ts";
 import { ecrLogin, type RegistryLogin } from "./registry/ecr.ts";
 import { type Logger, Manager, type ManagerOptions } from "./runtime/index.ts";
@@ -30,6 +34,10 @@ export interface OperatorOptions {
   listOrganizations: () => Promise<string[]>;
   /** Writes a deployment into the ledger. */
   recordDeployment: RecordDeployment;
+  /** Counts what organizations and plans have only so many of. */
+  slots: SlotLedger;
+  /** Pauses between two look-ups of a domain's owner, where they are not the usual ones. */
+  ownershipRetry?: BackoffOptions;
   /** In place of the one that asks `config.ingress.probeUrl`. */
   ingressProbe?: IngressProbe;
   /** In place of the one that asks AWS. */
@@ -63,6 +71,7 @@ export function createOperator(options: OperatorOptions): Manager {
   const probe =
     options.ingressProbe ??
     (config.ingress.probeUrl ? createIngressProbe(config.ingress.probeUrl) : undefined);
+  const slots = new SlotKeeper(options.slots, log, () => manager.clock.monotonic());
   const deploymentRecords = new DeploymentRecords(options.recordDeployment);
   const projects = addProjectController(
     manager,
@@ -71,17 +80,34 @@ export function createOperator(options: OperatorOptions): Manager {
       catalog: () => catalog.current,
       platform: {
         domainZone: config.domainZone,
+        reservedHostnames: config.reservedHostnames,
         ingress: config.ingress,
         rolloutDeadlineSeconds: config.rolloutDeadlineSeconds,
       },
       routeCheck: new RouteCheck(probe, manager.clock),
       registryLogin: options.registryLogin ?? ecrLogin(),
+      slots,
       deploymentRecords,
     },
     (listener) => catalog.onChange(listener),
   );
   addDeploymentRecords(manager, deploymentRecords, { store: stores.projects, projects });
-  addDomainClaimController(manager, stores);
+  manager.addRunnable({
+    name: "slots",
+    run: (signal) =>
+      runSlotReaper({ keeper: slots, client: manager.client, projects: stores.projects, log }, signal),
+  });
+  addDomainClaimController(manager, {
+    claims: stores.claims,
+    projects: stores.projects,
+    domainZone: config.domainZone,
+    ownership: new OwnershipChecks({
+      lookup: createTxtLookup({ servers: config.dnsServers }),
+      clock: manager.clock,
+      random: manager.random,
+      retry: options.ownershipRetry,
+    }),
+  });
 
   manager.addRunnable({ name: "catalog", leaderOnly: false, run: (signal) => catalog.run(signal) });
   registerProjectMetrics(manager.registry, stores.projects);

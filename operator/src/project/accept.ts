@@ -43,9 +43,6 @@ export function accept(
   if (!spec.image) {
     throw refuse("TypeNotSupported", "Projects that are built from Git are not supported yet.");
   }
-  if ((spec.customDomains ?? []).length > 0) {
-    throw refuse("FeatureNotSupported", "Custom domains are not supported yet.");
-  }
   const plan = findHttpPlan(catalog, spec.plan);
   if (!plan) {
     throw findPlan(catalog, spec.plan)

@@ -2,7 +2,6 @@
 
 import { labels, type Project } from "@slipway/crds";
 import { type ObjectRef, refKey } from "@slipway/kube";
-import { holds } from "../domainclaim/claims.ts";
 import type { PolicyRule } from "../rbac.ts";
 import {
   type Controller,
@@ -15,6 +14,8 @@ import {
   watchObjects,
 } from "../runtime/index.ts";
 import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
+import type { SlotKeeper } from "./slotKeeper.ts";
+import { slotRef } from "./slotReaper.ts";
 import { BY_WANTED_HOST, type ProjectStores } from "./stores.ts";
 
 const READ = ["get", "list", "watch"] as const;
@@ -54,9 +55,14 @@ export function addProjectController(
   return manager.addController({
     name: "project",
     reconcile: projectReconciler({ ...deps, client, clock, recorder, metrics }),
-    sources: sources(deps.stores, onCatalogChange),
+    sources: [...sources(deps.stores, onCatalogChange), freedSlots(deps.slots)],
     workers: 8,
   });
+}
+
+/** Projects that may find a slot now. */
+function freedSlots(slots: SlotKeeper): Source {
+  return customSource((enqueue) => slots.onWake((identity) => enqueue(refKey(slotRef(identity)))));
 }
 
 function sources(
@@ -77,10 +83,7 @@ function sources(
     ),
     // A claim taken away from its project, and one set free for whoever waits for it.
     watchMapped(claims, (claim) => [
-      ...projects
-        .list(claim.spec.projectRef.namespace)
-        .filter((project) => holds(project, claim))
-        .map(refOf),
+      { namespace: claim.spec.projectRef.namespace, name: claim.spec.projectRef.name },
       ...projects.byIndex(BY_WANTED_HOST, claim.spec.hostname).map(refOf),
     ]),
     customSource((enqueue) =>

@@ -224,7 +224,6 @@ describe("what a project cannot have", () => {
   test.each<[string, Partial<Project["spec"]>, string]>([
     ["a plan that nobody sells", { plan: "imaginary" }, "UnknownPlan"],
     ["what its plan lacks", { plan: "free", healthcheck: { enabled: true, path: "/" } }, "FeatureNotInPlan"],
-    ["a domain of its own, as yet", { customDomains: ["www.example.org"] }, "FeatureNotSupported"],
   ])("%s", async (_, spec, reason) => {
     const name = reason.toLowerCase();
     await create(name, spec);

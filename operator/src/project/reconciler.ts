@@ -2,7 +2,6 @@
 
 import { type Catalog, fieldManagers, finalizers, labels, type Project } from "@slipway/crds";
 import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
-import { claimHostname, releaseHostnames } from "../domainclaim/claims.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
@@ -24,15 +23,19 @@ import { type Accepted, accept } from "./accept.ts";
 import { DELETION_STEPS, ROUTE_STEP, runDeletionStep } from "./deletion.ts";
 import type { DeploymentRecords } from "./deploymentRecords.ts";
 import { DeploymentSteps } from "./deploymentSteps.ts";
+import { type Claimed, ProjectDomains, routedHosts, soonest } from "./domains.ts";
+import { exposureAtStart } from "./exposure.ts";
 import type { HttpApp } from "./http/app.ts";
 import { desired } from "./http/desired.ts";
 import { type DeploymentView, type Rollout, readRollout, type Version } from "./http/rollout.ts";
-import type { MissingRoute, RouteCheck } from "./http/routeCheck.ts";
-import { type HttpPlatform, toHttpApp, wantedHost } from "./http/view.ts";
+import type { RouteCheck } from "./http/routeCheck.ts";
+import { type HttpPlatform, toHttpApp } from "./http/view.ts";
 import { collectGarbage } from "./secretGarbage.ts";
 import { adoptSecrets, findMissingSecret } from "./secrets.ts";
+import type { SlotKeeper } from "./slotKeeper.ts";
+import { holdSlot, identityOf, setLimitExceeded } from "./slots.ts";
 import { childOf, type ProjectStores } from "./stores.ts";
-import { type Finding, type Findings, setPhase, summarize } from "./summarize.ts";
+import { type Findings, setPhase, summarize } from "./summarize.ts";
 
 export interface ProjectDependencies {
   client: KubeClient;
@@ -44,6 +47,7 @@ export interface ProjectDependencies {
   platform: HttpPlatform;
   routeCheck: RouteCheck;
   registryLogin: RegistryLogin;
+  slots: SlotKeeper;
   deploymentRecords: DeploymentRecords;
 }
 
@@ -63,7 +67,10 @@ export function projectReconciler(deps: ProjectDependencies): Reconciler {
     fieldManager: fieldManagers.project,
     reconcile: (project, context) =>
       project.metadata.deletionTimestamp ? steps.remove(project, context) : steps.bring(project, context),
-    summarize: (project, status, conditions) => setPhase(project, conditions, status),
+    summarize: (project, status, conditions, outcome) => {
+      setLimitExceeded(conditions, outcome);
+      setPhase(project, conditions, status);
+    },
   });
   return async (ref, context) => {
     // Before anything else, so that whatever comes after is cleaned up; and before the status is read, since it changes
@@ -80,6 +87,7 @@ export function projectReconciler(deps: ProjectDependencies): Reconciler {
 class ProjectSteps {
   readonly #deps: ProjectDependencies;
   readonly #applier: Applier;
+  readonly #domains: ProjectDomains;
   readonly #deployments: DeploymentSteps;
 
   constructor(deps: ProjectDependencies) {
@@ -90,6 +98,7 @@ class ProjectSteps {
       kinds: deps.stores.children,
       metrics: deps.metrics,
     });
+    this.#domains = new ProjectDomains(deps);
     this.#deployments = new DeploymentSteps({
       records: deps.deploymentRecords,
       clock: deps.clock,
@@ -100,42 +109,39 @@ class ProjectSteps {
 
   /** Creates and keeps everything a project needs. */
   async bring(project: Project, context: Context): Promise<Result | undefined> {
-    const { platform } = this.#deps;
     this.#deployments.follow(project, context.status);
+    context.status.exposure = exposureAtStart(project);
+    await this.#domains.close(project, context.signal);
     const accepted = await this.#accept(project, context);
     const renewInMs = await this.#logIn(project, context);
-    const host = wantedHost(project, platform.domainZone);
-    const held = host !== undefined && (await this.#claim(project, accepted, host, context));
-    const app = this.#deployments.begin(
-      project,
-      this.#view(project, accepted, held ? host : undefined),
-      context.status,
-    );
-    const routeChanged = await this.#apply(project, app, context);
-    await releaseHostnames(project, held ? [host] : [], this.#claims, context.signal);
+    const claimed = await this.#domains.claim(project, accepted.organizationId, context.signal);
+    const app = this.#deployments.begin(project, this.#view(project, accepted, claimed), context.status);
+    const routesBefore = this.#domains.versions(project);
+    await this.#apply(project, app, context);
 
     const garbageInMs = await this.#collectGarbage(project, context);
     const look = this.#deployments.look(project, app, context.status, context.conditions);
     const found = { ...this.#observe(project, accepted), ...look };
-    const taken: Finding = {
-      reason: "DomainTaken",
-      message: `The domain ${host} belongs to another project.`,
-    };
-    const missing = held ? await this.#checkRoute(project, host, routeChanged, found) : undefined;
-    const route = host === undefined ? undefined : { host, missing: held ? missing : taken };
+    const routes = await this.#domains.check(project, claimed, routesBefore, found.rollout);
+    const release = await this.#domains.release(project, claimed, routes, context.signal);
+    const { host, wanted, refused } = claimed;
+    const route = wanted === undefined ? undefined : { host, missing: refused ?? routes.missing };
     summarize(project, { ...found, route }, context.conditions, context.status);
-    if (host !== undefined && !held) {
-      throw new TerminalError(taken.reason, taken.message, { condition: "DomainReady" });
+    this.#domains.tell(project, claimed, routes, release, context);
+    const waits = [routes.retryAfterMs, release.retryAfterMs, renewInMs, garbageInMs, look.againInMs];
+    const requeueAfterMs = soonest(...waits);
+    if (refused) {
+      const options = { condition: "DomainReady", requeueAfterMs };
+      throw requeueAfterMs === undefined
+        ? new TerminalError(refused.reason, refused.message, options)
+        : new WaitingError(refused.reason, refused.message, options);
     }
-    const waits = [missing?.retryAfterMs, renewInMs, garbageInMs, look.againInMs].filter(
-      (wait) => wait !== undefined,
-    );
-    return waits.length > 0 ? { requeueAfterMs: Math.min(...waits) } : undefined;
+    return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
   }
 
   /** Takes everything of a project away; the finalizer falls last. */
   async remove(project: Project, context: Context): Promise<Result | undefined> {
-    const { client, stores, routeCheck } = this.#deps;
+    const { client, stores, slots } = this.#deps;
     const { conditions, signal } = context;
     this.#deployments.end(project, context.status);
     for (let step = 0; step < DELETION_STEPS; step += 1) {
@@ -146,10 +152,16 @@ class ProjectSteps {
         return { requeueAfterMs: 2_000 };
       }
       if (step === ROUTE_STEP) {
-        await releaseHostnames(project, [], this.#claims, signal);
+        const { left } = await this.#domains.releaseAll(project, signal);
+        if (left > 0) {
+          const releasing = { reason: "ReleasingDomain", message: "The hostnames are being given back." };
+          conditions.set({ type: "Terminating", status: "True", ...releasing });
+          conditions.set({ type: "Ready", status: "False", ...releasing });
+          return { requeueAfterMs: 500 };
+        }
       }
     }
-    routeCheck.forget(project.metadata.uid ?? "");
+    await slots.forget(identityOf(project));
     conditions.set({ type: "Ready", status: "False", reason: "DeletingChildren" });
     await removeFinalizer(project, finalizers.project, {
       client,
@@ -161,12 +173,8 @@ class ProjectSteps {
     return undefined;
   }
 
-  get #claims() {
-    return { client: this.#deps.client, claims: this.#deps.stores.claims };
-  }
-
   async #accept(project: Project, { conditions, signal }: Context): Promise<Accepted> {
-    const { client, stores, catalog, platform } = this.#deps;
+    const { client, stores, catalog, platform, slots } = this.#deps;
     const namespace = stores.namespaces.get(undefined, project.metadata.namespace ?? "");
     const accepted = accept(project, namespace, catalog(), platform.ingress);
     const deps = { client, secrets: stores.secrets };
@@ -177,6 +185,7 @@ class ProjectSteps {
         requeueAfterMs: 5_000,
       });
     }
+    await holdSlot(project, accepted.plan, slots);
     await adoptSecrets(project, deps, signal);
     conditions.set({ type: "Accepted", status: "True", reason: "Accepted" });
     return accepted;
@@ -193,39 +202,21 @@ class ProjectSteps {
     );
   }
 
-  #claim(
-    project: Project,
-    { organizationId }: Accepted,
-    hostname: string,
-    context: Context,
-  ): Promise<boolean> {
-    const kind = project.spec.subdomain === undefined ? "default" : "subdomain";
-    return claimHostname(
-      project,
-      { hostname, organization: organizationId, kind },
-      this.#claims,
-      context.signal,
-    );
-  }
-
-  #view(project: Project, accepted: Accepted, host: string | undefined): HttpApp {
+  #view(project: Project, accepted: Accepted, claimed: Claimed): HttpApp {
     const { stores, platform, catalog } = this.#deps;
     const deployment = childOf<KubernetesObject & DeploymentView>(stores, resources.deployments, project);
     const liveReplicas = deployment?.spec?.replicas;
-    return toHttpApp(project, accepted, { catalog: catalog(), platform, host, liveReplicas });
+    const from = { catalog: catalog(), platform, hosts: routedHosts(claimed), liveReplicas };
+    return toHttpApp(project, accepted, from);
   }
 
-  /** Returns whether the Ingress was written. */
-  async #apply(project: Project, app: HttpApp, { log, signal }: Context): Promise<boolean> {
-    const { stores } = this.#deps;
-    const before = childOf(stores, resources.ingresses, project)?.metadata?.resourceVersion;
+  async #apply(project: Project, app: HttpApp, { log, signal }: Context): Promise<void> {
     const owner = {
       label: { key: labels.project, value: app.id },
       reference: controllerReference(project, projectResource),
       namespace: app.namespace,
     };
     await this.#applier.applyAndPrune(owner, desired(app), { log, signal });
-    return childOf(stores, resources.ingresses, project)?.metadata?.resourceVersion !== before;
   }
 
   #collectGarbage(project: Project, { signal }: Context): Promise<number | undefined> {
@@ -252,24 +243,5 @@ class ProjectSteps {
       volume: project.spec.storage?.persistent ? { bound: claim?.status?.phase === "Bound" } : undefined,
       limits: plan.resources.limits,
     };
-  }
-
-  /** Asks the ingress only when a route, or the instances behind it, are new. */
-  async #checkRoute(
-    project: Project,
-    host: string,
-    changed: boolean,
-    { rollout }: Findings,
-  ): Promise<MissingRoute | undefined> {
-    const isTrue = (type: string) =>
-      project.status?.conditions?.some((condition) => condition.type === type && condition.status === "True");
-    const known = !changed && isTrue("DomainReady") && project.status?.domain === host;
-    if (known && (isTrue("Ready") || !rollout.complete || project.spec.paused)) {
-      return undefined;
-    }
-    if (!rollout.complete || project.spec.paused) {
-      return { reason: "DomainPending", message: "The route waits for an instance." };
-    }
-    return this.#deps.routeCheck.check(project.metadata.uid ?? "", host);
   }
 }

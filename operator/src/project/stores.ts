@@ -7,7 +7,7 @@ import { domainClaimResource, middlewareResource, projectResource } from "../res
 import type { ChildKind, Manager } from "../runtime/index.ts";
 import type { AllowList } from "./http/access.ts";
 import type { PodView } from "./http/rollout.ts";
-import { wantedHost } from "./http/view.ts";
+import { wantedHosts } from "./http/view.ts";
 import { dropSecretData } from "./secrets.ts";
 
 /** A pod without what nobody here reads. */
@@ -25,7 +25,7 @@ export interface ProjectStores {
   children: readonly ChildKind[];
 }
 
-/** Index of projects by the hostname that they ask for. */
+/** Index of projects by the hostnames that they ask for. */
 export const BY_WANTED_HOST = "wantedHost";
 
 const CHILDREN: readonly Resource[] = [
@@ -39,11 +39,20 @@ const CHILDREN: readonly Resource[] = [
 ];
 
 /**
+ * Traefik reads Ingresses and its own kinds apart from one another, and gathers the changes of each for 2 s by default.
+ * An Ingress whose Middleware it does not know has no route meanwhile.
+ */
+const MIDDLEWARE_SETTLE_MS = 2_500;
+
+/**
  * In the order in which children are pruned: an Ingress before what it names. A kind that is not served would never be
  * synced.
  */
-function childKinds(allowList: AllowList): Resource[] {
-  return allowList === "traefik" ? [...CHILDREN, middlewareResource] : [...CHILDREN];
+function childKinds(allowList: AllowList): { resource: Resource; settleMs?: number }[] {
+  const kinds = CHILDREN.map((resource) => ({ resource }));
+  return allowList === "traefik"
+    ? [...kinds, { resource: middlewareResource, settleMs: MIDDLEWARE_SETTLE_MS }]
+    : kinds;
 }
 
 /** Creates the stores; their reflectors start with the manager. */
@@ -58,10 +67,7 @@ export function createProjectStores(
   return {
     projects: manager.store<Project>(projectResource, {
       indexers: {
-        [BY_WANTED_HOST]: (project) => {
-          const host = wantedHost(project, domainZone);
-          return host === undefined ? [] : [host];
-        },
+        [BY_WANTED_HOST]: (project) => wantedHosts(project, domainZone),
       },
     }),
     claims: manager.store<DomainClaim>(domainClaimResource, { indexers: claimIndexers }),
@@ -72,9 +78,9 @@ export function createProjectStores(
       transform: dropSecretData,
     }),
     pods: manager.store<Pod>(resources.pods, { labelSelector, indexers: byProject, transform: slimPod }),
-    children: childKinds(allowList).map((resource) => ({
-      resource,
-      store: manager.store(resource, { labelSelector, indexers: byProject }),
+    children: childKinds(allowList).map((kind) => ({
+      ...kind,
+      store: manager.store(kind.resource, { labelSelector, indexers: byProject }),
     })),
   };
 }
@@ -87,6 +93,17 @@ export function childOf<T extends KubernetesObject>(
 ): T | undefined {
   const kind = children.find((child) => child.resource === resource);
   return kind?.store.get(project.metadata.namespace, project.metadata.name) as T | undefined;
+}
+
+/** All children of one kind that carry a project's label, those that are being deleted too. */
+export function childrenOf<T extends KubernetesObject>(
+  { children }: ProjectStores,
+  resource: Resource,
+  { metadata: { namespace, name } }: Project,
+): T[] {
+  const kind = children.find((child) => child.resource === resource);
+  const labelled = kind?.store.byIndex(labels.project, name) ?? [];
+  return labelled.filter(({ metadata }) => metadata?.namespace === namespace) as T[];
 }
 
 function slimPod({ apiVersion, kind, metadata, status }: Pod): Pod {

@@ -17,7 +17,7 @@ export interface Findings {
   /** Why the newest version, or the instances that should be, did not come to serve in time. */
   failure?: string;
   /** The public route, and what is still missing on it; absent for a private project. */
-  route?: { host: string; missing?: Finding };
+  route?: { host?: string; missing?: Finding };
   /** The volume; absent without persistent storage. */
   volume?: { bound: boolean };
   /** What one instance gets, as quantities. */
@@ -41,8 +41,7 @@ export function summarize(
 
   const { rollout, route, limits } = found;
   status.domain = route?.host;
-  status.url = route && `http://${route.host}`;
-  status.exposure = project.spec.exposure && { current: project.spec.exposure };
+  status.url = route?.host && `http://${route.host}`;
   status.desiredInstances = rollout.wanted;
   status.currentInstances = rollout.existing;
   status.readyInstances = rollout.serving;

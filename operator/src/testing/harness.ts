@@ -3,6 +3,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { type Catalog, type Project, parseCatalog } from "@slipway/crds";
 import {
+  type BackoffOptions,
+  type Clock,
   KubeClient,
   type KubernetesObject,
   loadKubeConfig,
@@ -10,6 +12,7 @@ import {
   type Resource,
   resources,
 } from "@slipway/kube";
+import type { HeldSlot } from "@slipway/ledger";
 import { parse, parseAllDocuments } from "yaml";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { binaryFile, ensureBinary } from "../../../hack/cluster/binaries.ts";
@@ -18,6 +21,7 @@ import { createOperator } from "../operator.ts";
 import type { RecordDeployment } from "../project/deploymentRecords.ts";
 import type { AllowList } from "../project/http/access.ts";
 import type { IngressProbe } from "../project/http/ingressProbe.ts";
+import type { SlotLedger } from "../project/slotKeeper.ts";
 import { projectResource } from "../resources.ts";
 import { silentLogger } from "../runtime/index.ts";
 
@@ -99,9 +103,17 @@ export async function startOperator(
   options: {
     listOrganizations: () => Promise<string[]>;
     ingressProbe?: IngressProbe;
+    /** There is a slot for everybody unless given. */
+    slots?: SlotLedger;
     egressDeniedCidrs?: string[];
     allowList?: AllowList;
     rolloutDeadlineSeconds?: number;
+    reservedHostnames?: string[];
+    certificateIssuer?: string;
+    /** Who is asked about the owners of custom domains: nobody answers unless given. */
+    dnsServers?: string[];
+    ownershipRetry?: BackoffOptions;
+    clock?: Clock;
     recordDeployment?: RecordDeployment;
   },
 ): Promise<TestOperator> {
@@ -111,12 +123,15 @@ export async function startOperator(
   const manager = createOperator({
     config: {
       domainZone: "apps.test",
+      reservedHostnames: options.reservedHostnames ?? [],
+      dnsServers: options.dnsServers ?? ["127.0.0.1:9"],
       namespace: "slipway-system",
       ingress: {
         className: "traefik",
         namespace: "slipway-ingress",
         annotations: {},
         allowList: options.allowList ?? "traefik",
+        certificateIssuer: options.certificateIssuer,
       },
       dnsNamespace: "kube-system",
       egressDeniedCidrs: options.egressDeniedCidrs ?? ["10.0.0.0/8"],
@@ -136,8 +151,10 @@ export async function startOperator(
     },
     listOrganizations: options.listOrganizations,
     recordDeployment: options.recordDeployment ?? (async () => {}),
+    slots: options.slots ?? endlessSlots(),
     ingressProbe: options.ingressProbe,
-    manager: { leaderElection: undefined, port: undefined },
+    ownershipRetry: options.ownershipRetry,
+    manager: { leaderElection: undefined, port: undefined, clock: options.clock },
   });
   const stop = new AbortController();
   const running = manager.run(stop.signal);
@@ -148,6 +165,29 @@ export async function startOperator(
       stop.abort();
       await running;
     },
+  };
+}
+
+/** A ledger in which nobody ever meets a limit, and nothing is remembered for the next operator. */
+export function endlessSlots(): SlotLedger {
+  const rows = new Map<string, HeldSlot>();
+  const keyOf = ({ organizationId, projectId }: { organizationId: string; projectId: string }) =>
+    `${organizationId}/${projectId}`;
+  return {
+    take: async (request) => {
+      rows.set(keyOf(request), {
+        organization_id: request.organizationId,
+        project_id: request.projectId,
+        plan: request.plan,
+        scope: request.limit?.scope ?? null,
+        slots: request.slots,
+        taken_at: new Date(),
+        idle_seconds: 0,
+      });
+      return { taken: true };
+    },
+    release: async (identity) => rows.delete(keyOf(identity)),
+    list: async () => [...rows.values()],
   };
 }
 

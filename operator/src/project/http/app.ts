@@ -42,7 +42,12 @@ export interface HttpApp {
 
 /** How the outside world reaches a public project. */
 export interface HttpRoute {
-  host: string;
+  /** The default domain; absent while it cannot be had. */
+  host?: string;
+  /** Custom domains whose ownership is proved. */
+  customHosts: readonly string[];
+  /** Who issues the certificates of custom domains, a ClusterIssuer of cert-manager; absent where nobody does. */
+  certificateIssuer?: string;
   ingressClass: string;
   /** Annotations that the ingress controller in use wants. */
   annotations: Readonly<Record<string, string>>;

@@ -37,18 +37,23 @@ const plans = catalog.parse({
   engines: [],
 });
 
-/** A case may say beside the project how many replicas the autoscaler has made, and settings of the ingress. */
+/**
+ * A case may say beside the project how many replicas the autoscaler has made, settings of the ingress, and which of its
+ * custom domains are proved.
+ */
 interface Case {
   project: Project;
   liveReplicas?: number;
   ingress?: Partial<HttpPlatform["ingress"]>;
+  customHosts?: string[];
   replaces?: boolean;
 }
 
 function objectsOf(input: unknown) {
-  const { project, liveReplicas, ingress, replaces } = input as Case;
+  const { project, liveReplicas, ingress, customHosts, replaces } = input as Case;
   const platform: HttpPlatform = {
     domainZone: "apps.example",
+    reservedHostnames: [],
     rolloutDeadlineSeconds: 300,
     ingress: {
       className: "traefik",
@@ -64,8 +69,8 @@ function objectsOf(input: unknown) {
     throw new Error("no plan");
   }
   const accepted = { organizationId: "alpha", plan: httpPlan };
-  const host = wantedHost(project, platform.domainZone);
-  const app = toHttpApp(project, accepted, { catalog: plans, platform, host, liveReplicas });
+  const hosts = { host: wantedHost(project, platform.domainZone), customHosts };
+  const app = toHttpApp(project, accepted, { catalog: plans, platform, hosts, liveReplicas });
   return desired({ ...app, replaces });
 }
 

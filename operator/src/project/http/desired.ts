@@ -3,6 +3,7 @@
 import type { DesiredObject } from "../../desired.ts";
 import { middleware } from "./accessList.ts";
 import type { HttpApp } from "./app.ts";
+import { customIngresses } from "./customIngress.ts";
 import { deployment } from "./deployment.ts";
 import { horizontalPodAutoscaler } from "./hpa.ts";
 import { ingress } from "./ingress.ts";
@@ -23,5 +24,6 @@ export function desired(app: HttpApp): DesiredObject[] {
     // Before the Ingress that names it.
     middleware(app),
     ingress(app),
+    ...customIngresses(app),
   ].filter((object) => object !== undefined);
 }

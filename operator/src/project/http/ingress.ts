@@ -4,30 +4,19 @@ import type { HttpApp } from "./app.ts";
 
 /** The public route of an HTTP project; none for a private one. Applied only once the hostname is claimed. */
 export function ingress(app: HttpApp): DesiredObject | undefined {
-  if (!app.route) {
+  if (app.route?.host === undefined) {
     return undefined;
   }
-  const { host, ingressClass } = app.route;
   return {
     apiVersion: "networking.k8s.io/v1",
     kind: "Ingress",
     metadata: ingressMetadata(app, app.route),
-    spec: {
-      ingressClassName: ingressClass,
-      rules: [
-        {
-          host,
-          http: {
-            paths: [
-              {
-                path: "/",
-                pathType: "Prefix",
-                backend: { service: { name: app.id, port: { name: "http" } } },
-              },
-            ],
-          },
-        },
-      ],
-    },
+    spec: { ingressClassName: app.route.ingressClass, rules: [ruleOf(app, app.route.host)] },
   };
+}
+
+/** All requests for a host go to the project's Service. */
+export function ruleOf(app: HttpApp, host: string) {
+  const backend = { service: { name: app.id, port: { name: "http" } } };
+  return { host, http: { paths: [{ path: "/", pathType: "Prefix", backend }] } };
 }

@@ -9,12 +9,16 @@ import type { HttpApp, HttpRoute } from "./app.ts";
 /** What of the platform matters to a project's children. */
 export interface HttpPlatform {
   domainZone: string;
+  /** Hostnames that are the platform's own, or labels of its zone. */
+  reservedHostnames: readonly string[];
   rolloutDeadlineSeconds: number;
   ingress: {
     className: string;
     namespace: string;
     annotations: Readonly<Record<string, string>>;
     allowList: AllowList;
+    /** ClusterIssuer of cert-manager for custom domains; without one they are served plain. */
+    certificateIssuer?: string;
   };
 }
 
@@ -27,17 +31,31 @@ export function wantedHost(project: Project, zone: string): string | undefined {
   return isPublic ? defaultDomain(project, zone) : undefined;
 }
 
+/** Every hostname that a project asks for, those that it cannot have too. */
+export function wantedHosts(project: Project, zone: string): string[] {
+  const host = wantedHost(project, zone);
+  return host === undefined ? [] : [host, ...(project.spec.customDomains ?? [])];
+}
+
+/** Hostnames that may lead to a project. */
+export interface RoutedHosts {
+  /** The default domain that is claimed for it. */
+  host?: string;
+  /** Custom domains that are claimed and proved. */
+  customHosts?: readonly string[];
+}
+
 /**
- * @param host the hostname that is claimed for the project; without one it gets no route
+ * @param hosts without any it gets no route
  * @param liveReplicas instances that the Deployment has now: the autoscaler's number is kept
  */
 export function toHttpApp(
   project: Project,
   { organizationId, plan }: Accepted,
-  from: { catalog: Catalog; platform: HttpPlatform; host?: string; liveReplicas?: number },
+  from: { catalog: Catalog; platform: HttpPlatform; hosts: RoutedHosts; liveReplicas?: number },
 ): HttpApp {
   const { metadata, spec } = project;
-  const { catalog, platform, host, liveReplicas } = from;
+  const { catalog, platform, hosts, liveReplicas } = from;
   const instances = spec.instances ?? 1;
   const autoscaling = spec.autoscaling?.enabled
     ? {
@@ -78,13 +96,22 @@ export function toHttpApp(
     },
     volume,
     healthcheckPath: spec.healthcheck?.enabled ? spec.healthcheck.path : undefined,
-    route: host === undefined ? undefined : routeOf(host, spec, platform),
+    route: routeOf(hosts, spec, platform),
   };
 }
 
-function routeOf(host: string, { networkAccess }: Project["spec"], { ingress }: HttpPlatform): HttpRoute {
+function routeOf(
+  { host, customHosts = [] }: RoutedHosts,
+  { networkAccess }: Project["spec"],
+  { ingress }: HttpPlatform,
+): HttpRoute | undefined {
+  if (host === undefined && customHosts.length === 0) {
+    return undefined;
+  }
   return {
     host,
+    customHosts,
+    certificateIssuer: ingress.certificateIssuer,
     ingressClass: ingress.className,
     annotations: ingress.annotations,
     ingressNamespace: ingress.namespace,

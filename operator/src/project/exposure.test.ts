@@ -1,0 +1,37 @@
+import type { Project } from "@slipway/crds";
+import { expect, test } from "vitest";
+import { exampleProject } from "../testing/projects.ts";
+import { type ExposureStand, exposureAfter, exposureAtStart } from "./exposure.ts";
+
+type Exposure = NonNullable<Project["status"]>["exposure"];
+
+function project(exposure: "public" | "private" | undefined, before?: Exposure): Project {
+  const made = exampleProject({ namespace: "slipway-org-alpha", name: "p1" }, { exposure });
+  return { ...made, status: before && { exposure: before } };
+}
+
+const isPublic = { current: "public" } as const;
+const isPrivate = { current: "private" } as const;
+const opening = { current: "private", changing: true } as const;
+const closing = { current: "public", changing: true } as const;
+
+test.each<[string, Project, Exposure]>([
+  ["a new project is as asked", project("public"), isPublic],
+  ["a settled one stays", project("private", isPrivate), isPrivate],
+  ["another exposure begins a change", project("private", isPublic), closing],
+  ["a change goes on", project("public", opening), opening],
+  ["a change that is taken back is a change, too", project("public", closing), closing],
+  ["what has no exposure says none", project(undefined), undefined],
+])("at the start: %s", (_, of, expected) => {
+  expect(exposureAtStart(of)).toEqual(expected);
+});
+
+test.each<[string, Project, ExposureStand, Exposure]>([
+  ["a change that is done has ended", project("private", closing), "done", isPrivate],
+  ["a change that moves goes on", project("private", isPublic), "moving", closing],
+  ["a change that is refused has ended where it was", project("public", opening), "refused", isPrivate],
+  ["a change that was taken back is done", project("public", closing), "done", isPublic],
+  ["a route that falters later is no change", project("public", isPublic), "moving", isPublic],
+])("after: %s", (_, of, stand, expected) => {
+  expect(exposureAfter(of, stand)).toEqual(expected);
+});
