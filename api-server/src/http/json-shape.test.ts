@@ -23,7 +23,7 @@ describe("jsonShapeProblem", () => {
     ['{ "x" : "}" , "y" : [ "{" ] , "x" : 1 }', /"x" stands twice/],
     ['{"a":{"b":1},"a":2}', /"a" stands twice/],
     [`${"[".repeat(33)}${"]".repeat(33)}`, /deeper than 32/],
-    ['{"a":'.repeat(100_000) + "1" + "}".repeat(100_000), /deeper than 32/],
+    [`${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`, /deeper than 32/],
   ])("refuses %.60s", (text, message) => {
     JSON.parse(text);
     expect(jsonShapeProblem(text)).toMatch(message);

@@ -63,6 +63,7 @@ export function registerRoute(app: FastifyInstance, route: AnyRoute, services: S
 function send(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.code(answer.status).header("content-type", JSON_TYPE);
   if (answer.headers) reply.headers(answer.headers);
+  if ("content" in answer) return reply.send(answer.content);
   return reply.send("json" in answer ? answer.json : JSON.stringify(answer.body));
 }
 

@@ -17,10 +17,11 @@ export interface Call<Params, Query, Body> {
   request: FastifyRequest;
 }
 
-/** What a handler answers. `json` is already serialised; otherwise `body` is. */
+/** What a handler answers. `json` is serialised already, `body` is not; `content` says its type in `headers`. */
 export type Answer =
   | { status: number; body: Record<string, unknown>; headers?: Record<string, string> }
-  | { status: number; json: string; headers?: Record<string, string> };
+  | { status: number; json: string; headers?: Record<string, string> }
+  | { status: number; content: string | Buffer; headers: Record<string, string> };
 
 /**
  * One operation: its schemas, its documentation and its handler. Who may call it and how often stands in the policy
@@ -30,7 +31,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   operationId: OperationId;
   method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
   /** With `:name` parameters. */
-  path: `/v1/${string}`;
+  path: `/${string}`;
   summary: string;
   description?: string;
   tags: readonly string[];
@@ -46,6 +47,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   headers?: z.ZodObject;
   /** Success answers by status. */
   responses: Readonly<Record<number, { description: string; schema: z.ZodType }>>;
+  /** Not in the OpenAPI document: what people's browsers read. */
+  undocumented?: true;
   /** Statuses of refusals beside those that the policy implies. */
   refusals?: readonly number[];
   /** Bytes of the largest body. */

@@ -60,7 +60,7 @@ const all = () => harness.key(ORGANIZATION, "* on organization:*", "* on project
 
 function send({ route }: Case, credential: Record<string, string | undefined>, request: Request = {}) {
   const { id = PROJECT, query = "", headers, payload } = request;
-  const url = route.path.replace(":id", id).replace(/:[A-Za-z]+/g, "x") + query;
+  const url = route.path.replace(":id", id).replace(":file", "page.css") + query;
   return harness.app.inject({ method: route.method, url, headers: { ...credential, ...headers }, payload });
 }
 

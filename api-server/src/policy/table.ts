@@ -64,6 +64,9 @@ export const policies = {
   listDatabasePlans: publicRead(10),
   listDatabaseCatalog: publicRead(100),
   readOpenApi: publicRead(60),
+  // A page is six files.
+  readDocs: publicRead(60),
+  readDocsFile: publicRead(300),
   listTemplates: { access: { kind: "credential" }, rateLimit: perMinute(60), audited: false },
   createProject: {
     access: {

@@ -1,4 +1,5 @@
 import type { AnyRoute } from "../http/route.ts";
+import { docs, docsFile } from "./docs/read.ts";
 import { databaseCatalog, databasePlans, httpPlans, jobPlans, storagePlans } from "./v1/catalog/plans.ts";
 import { readOpenApi } from "./v1/openapi/read.ts";
 import { create } from "./v1/project/create.ts";
@@ -50,4 +51,6 @@ export const routes: readonly AnyRoute[] = [
   updateCustomDomains,
   updateExposure,
   readOpenApi,
+  docs,
+  docsFile,
 ];

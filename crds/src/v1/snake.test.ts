@@ -73,6 +73,12 @@ describe("snakeSchema", () => {
     expect(toOpenApi(snake)).toMatchObject({ properties: { maybe_null: { description: "Sometimes." } } });
   });
 
+  it("spells control characters as every client's regular expressions do", () => {
+    const { pattern } = toOpenApi(z.string().regex(/^[^\p{Cc}:]*$/u));
+    expect(pattern).toBe("^[^\\u0000-\\u001f\\u007f-\\u009f:]*$");
+    expect(new RegExp(String(pattern)).test("a\u0085b")).toBe(false);
+  });
+
   it("refuses what custom resources do not have", () => {
     expect(() => snakeSchema(z.strictObject({ map: z.record(z.string(), z.string()) }))).toThrow(/record/);
   });

@@ -82,6 +82,9 @@ function describe(from: z.ZodType, to: z.ZodType): z.ZodType {
   return description === undefined ? to : to.describe(description);
 }
 
+/** Control characters, as every regular expression engine spells them; `\p{Cc}` is unknown to many clients' ones. */
+const CONTROL = "\\u0000-\\u001f\\u007f-\\u009f";
+
 /** JSON Schema for the OpenAPI document: draft 2020-12, without what only Kubernetes reads. */
 export function toOpenApi(schema: z.ZodType, io: "input" | "output" = "input"): Record<string, unknown> {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
@@ -89,6 +92,8 @@ export function toOpenApi(schema: z.ZodType, io: "input" | "output" = "input"): 
     io,
     override: ({ jsonSchema }) => {
       for (const key of Object.keys(jsonSchema)) if (key.startsWith("x-kubernetes-")) delete jsonSchema[key];
+      if (jsonSchema.pattern !== undefined)
+        jsonSchema.pattern = jsonSchema.pattern.replaceAll("\\p{Cc}", CONTROL);
     },
   });
   return json;

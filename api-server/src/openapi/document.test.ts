@@ -1,0 +1,182 @@
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { parseCreateProject } from "@slipway/crds";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { failures } from "../errors/catalog.ts";
+import { checkCreation } from "../projects/creation/body.ts";
+import { withTemplate } from "../projects/creation/template.ts";
+import { routes } from "../routes/index.ts";
+import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+import { creationExamples } from "./examples/creation.ts";
+import { examples } from "./examples/index.ts";
+import { failureExamples } from "./failure-examples.ts";
+
+interface Media {
+  schema: object;
+  example?: unknown;
+  examples?: Record<string, { value: unknown }>;
+}
+interface Operation {
+  operationId: string;
+  description: string;
+  security: object[];
+  parameters?: { name: string; in: string; schema: object; example?: unknown }[];
+  requestBody?: { content: Record<string, Media> };
+  responses: Record<string, { $ref?: string; headers?: object; content?: Record<string, Media> }>;
+}
+interface Document {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: {
+    schemas: Record<string, object>;
+    responses: Record<string, { content: Record<string, Media> }>;
+  };
+}
+
+const documented = routes.filter((route) => !route.undocumented);
+let harness: FakeHarness;
+let document: Document;
+let operations: Operation[];
+let ajv: Ajv2020;
+
+beforeAll(async () => {
+  harness = await startFakeHarness();
+  document = (await harness.app.inject("/v1/openapi.json")).json();
+  operations = Object.values(document.paths).flatMap((path) => Object.values(path));
+  ajv = new Ajv2020({ strict: false, validateFormats: false });
+});
+afterAll(() => harness.close());
+
+/** What a value breaks of a schema, in words; empty when it fits. */
+function problems(schema: object, value: unknown): string {
+  const failure = document.components.schemas.Failure as object;
+  const isFailure = "$ref" in schema && schema.$ref === "#/components/schemas/Failure";
+  const check: ValidateFunction = ajv.compile(isFailure ? failure : schema);
+  return check(value) ? "" : ajv.errorsText(check.errors);
+}
+
+const operation = (id: string): Operation => {
+  const found = operations.find(({ operationId }) => operationId === id);
+  if (!found) throw new Error(`no operation ${id}`);
+  return found;
+};
+
+describe("the OpenAPI document", () => {
+  it("is valid OpenAPI 3.1", async () => {
+    const validator = new Validator();
+    const { valid, errors } = await validator.validate(
+      structuredClone(document) as unknown as Record<string, unknown>,
+    );
+    expect(errors ?? []).toEqual([]);
+    expect(valid).toBe(true);
+    expect(validator.version).toBe("3.1");
+  });
+
+  it("has every route and nothing that only Kubernetes reads", () => {
+    const ids = operations.map(({ operationId }) => operationId).sort();
+    expect(ids).toEqual(documented.map(({ operationId }) => operationId).sort());
+    expect(JSON.stringify(document)).not.toContain("x-kubernetes");
+  });
+
+  it("says who may call an operation, how often, and what comes back", () => {
+    const read = operation("readProject");
+    expect(read.description).toContain("project.read on project:<project-id>");
+    expect(read.description).toContain("At most 100 calls per minute, counted per source address.");
+    expect(Object.keys(read.responses)).toEqual(["200", "400", "401", "403", "404", "429", "503"]);
+    expect(operation("listHttpPlans").security).toEqual([]);
+  });
+
+  it("has patterns that every engine reads as they are meant", () => {
+    const patterns = [...JSON.stringify(document).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)];
+    expect(patterns.length).toBeGreaterThan(10);
+    for (const [, pattern = ""] of patterns) {
+      const text = JSON.parse(pattern) as string;
+      expect(text).not.toMatch(/\\p\{/);
+      expect(() => new RegExp(text, "u")).not.toThrow();
+    }
+  });
+});
+
+describe.each(documented)("$operationId", ({ operationId, body, documentedBody, responses }) => {
+  it("has an example of every body and every success, each as its schema has it", () => {
+    const { requests, responses: answers } = examples[operationId] ?? { responses: {} };
+    const here = operation(operationId);
+    if (body ?? documentedBody) {
+      const media = here.requestBody?.content["application/json"];
+      expect(Object.keys(requests ?? {})).not.toEqual([]);
+      for (const [name, { value }] of Object.entries(requests ?? {})) {
+        expect(`${name}: ${problems(media?.schema ?? {}, value)}`).toBe(`${name}: `);
+      }
+      expect(media?.examples).toEqual(requests);
+    } else expect(requests).toBeUndefined();
+    for (const status of Object.keys(responses)) {
+      const media = here.responses[status]?.content?.["application/json"] as Media;
+      expect(answers).toHaveProperty(status);
+      expect(problems(media.schema, answers[Number(status)])).toBe("");
+      expect(media.example).toEqual(answers[Number(status)]);
+    }
+  });
+
+  it("has parameters whose examples fit", () => {
+    for (const { name, schema, example } of operation(operationId).parameters ?? []) {
+      if (example !== undefined) expect(`${name}: ${problems(schema, example)}`).toBe(`${name}: `);
+    }
+  });
+});
+
+describe("the examples of creations", () => {
+  it.each(Object.entries(creationExamples.createProject.requests))("%s is accepted", (_name, { value }) => {
+    const { services } = harness;
+    const body = withTemplate(value, services.catalog.current);
+    expect(parseCreateProject(body)).toMatchObject({ ok: true });
+    expect(() => checkCreation(body, "an-idempotency-key", services)).not.toThrow();
+  });
+});
+
+describe("the examples of failures", () => {
+  it("are there for every code, and fit the envelope", () => {
+    const all = [...failureExamples().values()].flat();
+    expect(all.length).toBeGreaterThan(30);
+    for (const { code, body } of all) {
+      expect(`${code}: ${problems(document.components.schemas.Failure as object, body)}`).toBe(`${code}: `);
+      expect(JSON.stringify(body)).not.toMatch(/undefined|NaN/);
+      expect(body).toMatchObject({ status: "failed", code });
+    }
+  });
+
+  it("stand in the document under the status that they are answered with", () => {
+    const shown = new Set(
+      Object.values(document.components.responses).flatMap(({ content }) =>
+        Object.keys(content["application/json"]?.examples ?? {}),
+      ),
+    );
+    const { code } = failures.projectNotFound();
+    expect(shown).toContain(code);
+    // Only what no operation of its own answers is missing: unknown paths and methods, bytes that are no request, bugs.
+    const missing = [...failureExamples().values()]
+      .flat()
+      .map((one) => one.code)
+      .filter((one) => !shown.has(one));
+    expect(missing.sort()).toEqual([
+      "HEADERS_TOO_LARGE",
+      "INTERNAL_ERROR",
+      "METHOD_NOT_ALLOWED",
+      "REQUEST_TIMEOUT",
+    ]);
+  });
+});
+
+describe("what the routes answer", () => {
+  it("is what the document says", async () => {
+    await harness.project("openapi", "pdoc", { description: "Documented" });
+    const headers = await harness.owner("openapi");
+    for (const { operationId, method, path } of documented) {
+      // The ledger is away here, and the fake cluster has no pods' logs.
+      if (method !== "GET" || operationId === "listProjectDeployments") continue;
+      const answer = await harness.app.inject({ url: path.replace(":id", "pdoc"), headers });
+      const media = operation(operationId).responses[answer.statusCode]?.content?.["application/json"];
+      expect(`${operationId}: ${answer.statusCode}`).toBe(`${operationId}: 200`);
+      expect(`${operationId}: ${problems(media?.schema as object, answer.json())}`).toBe(`${operationId}: `);
+    }
+  });
+});

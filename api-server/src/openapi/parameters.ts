@@ -1,0 +1,58 @@
+import { ORGANIZATION_ID, PROJECT_ID, toOpenApi } from "@slipway/crds";
+import type { AnyRoute } from "../http/route.ts";
+import type { Policy } from "../policy/table.ts";
+import { EXAMPLE_ID } from "./examples/id.ts";
+import type { Json } from "./json.ts";
+
+/** Path, query and header parameters of an operation. */
+export function parametersOf(route: AnyRoute, policy: Policy): Json[] {
+  return [...pathParameters(route), ...queryParameters(route), ...headerParameters(route, policy)];
+}
+
+/** What the document says of a path's `:name`. */
+const pathSchemas: Readonly<Record<string, Json>> = {
+  id: {
+    description: "Id of the project.",
+    schema: { type: "string", maxLength: 40, pattern: PROJECT_ID.source },
+    example: EXAMPLE_ID,
+  },
+};
+
+function pathParameters(route: AnyRoute): Json[] {
+  return [...route.path.matchAll(/:([A-Za-z]+)/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    ...(pathSchemas[name] ?? { schema: { type: "string" } }),
+  }));
+}
+
+/** Every query parameter has a default or may be left out. */
+function queryParameters(route: AnyRoute): Json[] {
+  return route.query ? objectParameters(toOpenApi(route.query, "output"), "query", []) : [];
+}
+
+function headerParameters(route: AnyRoute, { access }: Policy): Json[] {
+  const headers = route.headers ? toOpenApi(route.headers, "input") : {};
+  const own = objectParameters(headers, "header", (headers.required ?? []) as string[]);
+  return access.kind === "public" ? own : [organization, ...own];
+}
+
+const organization: Json = {
+  name: "x-organization-id",
+  in: "header",
+  required: false,
+  description: "The active organization: required with a user token, not needed with an API key.",
+  schema: { type: "string", maxLength: 40, pattern: ORGANIZATION_ID.source },
+};
+
+function objectParameters(schema: Json, place: "query" | "header", required: readonly string[]): Json[] {
+  const properties = (schema.properties ?? {}) as Record<string, Json>;
+  return Object.entries(properties).map(([name, { description, ...property }]) => ({
+    name,
+    in: place,
+    required: required.includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema: property,
+  }));
+}
