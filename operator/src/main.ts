@@ -9,6 +9,7 @@ import { collectDefaultMetrics } from "prom-client";
 import { checkCluster } from "./clusterCheck.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
 import { createOperator } from "./operator.ts";
+import { ledgerSlots } from "./project/slotKeeper.ts";
 
 async function main(config: Config): Promise<void> {
   const log = pino({
@@ -22,7 +23,7 @@ async function main(config: Config): Promise<void> {
   const ledger = connectLedger({
     url: config.ledgerUrl,
     applicationName: "slipway-operator",
-    maxConnections: 2,
+    maxConnections: 4,
     onIdleError: (error) => log.warn({ err: error }, "idle ledger connection lost"),
   });
   const stop = new AbortController();
@@ -38,6 +39,7 @@ async function main(config: Config): Promise<void> {
     cluster: loadKubeConfig(),
     identity: config.podName ?? `${hostname()}-${process.pid}`,
     catalog: await MountedFile.open(config.catalogFile, parseCatalog, log),
+    slots: ledgerSlots(ledger),
     listOrganizations: async () => (await listOrganizations(ledger)).map(({ id }) => id),
     recordDeployment: (row) => recordDeployment(ledger, row),
   });
