@@ -9,6 +9,7 @@ import { startApiserver } from "../cluster/apiserver.ts";
 import { root } from "../lib/paths.ts";
 import { freePorts } from "../lib/ports.ts";
 import { waitFor } from "../lib/wait.ts";
+import { startValkey } from "../testing/valkey.ts";
 import { type Measurement, type Target, takeTurns } from "./load.ts";
 import { report } from "./report.ts";
 import {
@@ -32,6 +33,8 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "5" },
     seconds: { type: "string", default: "5" },
     connections: { type: "string", default: "20" },
+    // Counts rate limits in a Valkey, as with several replicas; the goals are those of a single one.
+    valkey: { type: "boolean", default: false },
     catalog: { type: "string", default: join(root, "charts/slipway/files/catalog.yaml") },
   },
 });
@@ -51,6 +54,8 @@ async function bench(): Promise<boolean> {
   const key = await prepareLedger(postgres.url);
   await createRunningProjects(kube, 0, 200);
 
+  const shared = values.valkey ? await startValkey() : undefined;
+  if (shared) cleanups.push(shared.stop);
   const [port = 0, metricsPort = 0, barePort = 0] = await freePorts(3);
   const keyFile = join(directory, "token-key.pem");
   writeTokenKey(keyFile);
@@ -58,6 +63,7 @@ async function bench(): Promise<boolean> {
     SLIPWAY_LEDGER_URL: postgres.url,
     SLIPWAY_CATALOG_FILE: values.catalog,
     SLIPWAY_TOKEN_KEY_FILE: keyFile,
+    ...(shared ? { SLIPWAY_VALKEY_URL: shared.url } : {}),
     SLIPWAY_RATE_LIMIT_SCALE: "1000000000",
     SLIPWAY_LISTEN_ADDRESS: "127.0.0.1",
     SLIPWAY_PORT: String(port),
