@@ -1,5 +1,5 @@
 import { organizationNamespace, type Project } from "@slipway/crds";
-import { KubeClient } from "@slipway/kube";
+import { KubeClient, type KubernetesObject } from "@slipway/kube";
 import { FakeApiserver } from "@slipway/kube/testing";
 import {
   connectLedger,
@@ -11,10 +11,11 @@ import {
 } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { failures } from "../errors/catalog.ts";
-import { exampleBody, exampleSpec, type Harness, startHarness } from "../testing/harness.ts";
-import { projectResource } from "./kinds.ts";
-import { changeProjectSlot, releaseProjectSlot, takeProjectSlot } from "./slots.ts";
+import { exampleBody, exampleSpec, type Harness, startHarness, ZONE } from "../testing/harness.ts";
+import type { ApiProject } from "./api-project.ts";
+import { changeWithSlot } from "./change-with-slot.ts";
+import { domainClaimResource, projectResource } from "./kinds.ts";
+import { releaseProjectSlot, takeProjectSlot } from "./slots.ts";
 
 /** Two replicas of the API server over one ledger and one cluster. */
 
@@ -166,66 +167,75 @@ describe("slots of a creation", () => {
 });
 
 describe("slots of a change", () => {
-  const identity = { organizationId: "changes", projectId: "p1" };
-  const free = exampleSpec;
-  const basic = { ...exampleSpec, plan: "basic" };
+  const organizationId = "changes";
   const services = () => replicas[0].services;
-  const change = (from: typeof free, to: typeof free, write: () => Promise<void>) =>
-    changeProjectSlot(services(), { ...identity, from, to }, write);
-  const held = async () => (await slotsOf("changes")).map((row) => `${row.project_id} ${row.plan}`);
-  afterEach(() => releaseProjectSlot(services(), identity));
+  const held = async () =>
+    (await slotsOf(organizationId)).map((row) => `${row.project_id} ${row.plan}`).sort();
+  const find = async (id: string) => (await services().projects.find(organizationId, id)) as ApiProject;
+  const made = async (id: string, change: Partial<Project["spec"]> = {}) => {
+    const { spec } = await replicas[0].project(organizationId, id, change);
+    await takeProjectSlot(services(), { organizationId, projectId: id, spec });
+    return find(id);
+  };
+  const toBasic = (spec: Project["spec"]) => ({ ...spec, plan: "basic" });
+  afterEach(async () => {
+    for (const row of await slotsOf(organizationId)) {
+      await releaseProjectSlot(services(), { organizationId, projectId: row.project_id });
+    }
+  });
 
   it("are those of the new plan once it is written", async () => {
-    await takeProjectSlot(services(), { ...identity, spec: free });
-    await change(free, basic, async () => {});
-    expect(await held()).toEqual(["p1 basic"]);
+    await changeWithSlot(await made("written"), services(), toBasic);
+    expect(await held()).toEqual(["written basic"]);
   });
 
   it("are those of the old plan again after a refused write", async () => {
-    await takeProjectSlot(services(), { ...identity, spec: free });
-    const refused = change(free, basic, async () => {
-      throw failures.projectAlreadyDeleted();
-    });
-    await expect(refused).rejects.toMatchObject({ code: "PROJECT_ALREADY_DELETED" });
-    expect(await held()).toEqual(["p1 free"]);
+    const hostname = `held-by-another.${ZONE}`;
+    await replicas[0].kube.create(domainClaimResource, {
+      metadata: { name: hostname },
+      spec: { hostname, projectRef: { namespace: "elsewhere", name: "holder", uid: "u1" } },
+    } as KubernetesObject);
+    const refused = changeWithSlot(await made("refused"), services(), (spec) => ({
+      ...toBasic(spec),
+      subdomain: "held-by-another",
+    }));
+    await expect(refused).rejects.toMatchObject({ code: "DOMAIN_UNAVAILABLE" });
+    expect(await held()).toContain("refused free");
   });
 
   it("stay those of the new plan after a write whose outcome is unknown", async () => {
-    await takeProjectSlot(services(), { ...identity, spec: free });
-    const unknown = change(free, basic, async () => {
-      throw failures.clusterUnavailable();
-    });
-    await expect(unknown).rejects.toMatchObject({ status: 503 });
-    expect(await held()).toEqual(["p1 basic"]);
+    const project = await made("unknown");
+    const isPatch = ({ method }: { method: string }) => method === "PATCH";
+    apiserver.failNext(isPatch, { status: 500, times: 1 });
+    await expect(changeWithSlot(project, services(), toBasic)).rejects.toMatchObject({ status: 503 });
+    expect(await held()).toEqual(["unknown basic"]);
   });
 
   it("are refused before anything is written", async () => {
-    await takeProjectSlot(services(), { ...identity, spec: basic });
-    await takeProjectSlot(services(), { ...identity, projectId: "p2", spec: { ...free, instances: 2 } });
-    let wrote = false;
-    const refused = change(basic, free, async () => {
-      wrote = true;
-    });
+    const project = await made("wanting", { plan: "basic" });
+    await made("full", { instances: 2 });
+    const refused = changeWithSlot(project, services(), (spec) => ({ ...spec, plan: "free" }));
     await expect(refused).rejects.toMatchObject({ code: "FREE_PLAN_INSTANCE_LIMIT_REACHED", status: 409 });
-    expect(wrote).toBe(false);
-    expect(await held()).toEqual(expect.arrayContaining(["p1 basic", "p2 free"]));
-    await releaseProjectSlot(services(), { ...identity, projectId: "p2" });
+    expect((await find("wanting")).resource.spec.plan).toBe("basic");
+    expect(await held()).toEqual(["full free", "wanting basic"]);
   });
 
-  it("are none while paused, and none again when a resume is refused", async () => {
-    const paused = { ...free, paused: true };
-    await takeProjectSlot(services(), { ...identity, spec: paused });
+  it("are none while paused, and free for the others until the project is resumed", async () => {
+    const paused = await made("paused", { paused: true, instances: 2 });
     expect(await held()).toEqual([]);
-    const refused = change(paused, free, async () => {
-      throw failures.projectAlreadyDeleted();
-    });
-    await expect(refused).rejects.toThrow();
-    expect(await held()).toEqual([]);
+    await made("other");
+    const resume = ({ paused: _, ...spec }: Project["spec"]) => spec;
+    const refused = changeWithSlot(paused, services(), resume);
+    await expect(refused).rejects.toMatchObject({ code: "FREE_PLAN_INSTANCE_LIMIT_EXCEEDED", status: 409 });
+    expect(await held()).toEqual(["other free"]);
   });
 
   it("cannot be told while the ledger is away", async () => {
     const away = connectLedger({ url: "postgresql://nobody@127.0.0.1:1/none", applicationName: "test" });
-    const refused = takeProjectSlot({ ...services(), ledger: away }, { ...identity, spec: free });
+    const refused = takeProjectSlot(
+      { ...services(), ledger: away },
+      { organizationId, projectId: "p1", spec: exampleSpec },
+    );
     await expect(refused).rejects.toMatchObject({
       code: "PLAN_CAPACITY_TEMPORARILY_UNAVAILABLE",
       status: 503,

@@ -1,17 +1,17 @@
 import { findPlan, type ProjectPlan, type ProjectSpec } from "@slipway/crds";
 import { releaseSlot, type SlotAnswer, slotRequest, takeSlot } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
-import { Failure } from "../errors/failure.ts";
+import type { Failure } from "../errors/failure.ts";
 import type { Services } from "../services.ts";
 
 /*
  * Slots: what counts against an organization's limits and a plan's capacity. Every project that is not paused holds
  * one, and takes it before the cluster is written:
  *
- *   creation, resume          takeProjectSlot, then write; releaseProjectSlot when nothing was written after all
- *   plan change, rollback,
- *   more or fewer instances   changeProjectSlot around the write
- *   pause, deletion           write, then releaseProjectSlot
+ *   creation            takeProjectSlot, then write; releaseProjectSlot when nothing was written after all
+ *   resume, plan change,
+ *   rollback            changeWithSlot (change-with-slot.ts)
+ *   pause, deletion     write, then releaseProjectSlot
  *
  * The operator takes the same slots for what kubectl writes, and sets right what a crash in between left.
  */
@@ -55,31 +55,6 @@ export async function releaseProjectSlot(
   await releaseSlot(ledger, projectId, organizationId).catch((error: unknown) => {
     throw failures.ledgerUnavailable(error);
   });
-}
-
-/**
- * Takes the slot of the new spec, writes, and takes the old spec's slot again when the write was refused. After a
- * write whose outcome is unknown (5xx) the new slot stays: the operator goes by what the cluster has.
- *
- * @throws Failure as {@link takeProjectSlot}, and what `write` throws
- */
-export async function changeProjectSlot<T>(
-  services: SlotServices,
-  { from, to, ...identity }: ProjectIdentity & { from: ProjectSpec; to: ProjectSpec },
-  write: () => Promise<T>,
-): Promise<T> {
-  await takeProjectSlot(services, { ...identity, spec: to });
-  try {
-    return await write();
-  } catch (error) {
-    if (error instanceof Failure && error.status < 500) {
-      const restored = from.paused
-        ? releaseProjectSlot(services, identity)
-        : takeProjectSlot(services, { ...identity, spec: from });
-      await restored.catch(() => undefined);
-    }
-    throw error;
-  }
 }
 
 /** The refusal that an answer is, with the code that the catalog gives the plan's limit. Pure. */
