@@ -163,6 +163,8 @@ describe("custom domains at creation", () => {
     const custom_domains = Array.from({ length: 20 }, (_, index) => `d${index}.twenty.example.com`);
     const id = await make({ custom_domains });
     expect((await claimsOf(id)).sort()).toEqual([(await read(id)).domain, ...custom_domains].sort());
+    // The operator was kept waiting until then, and no longer.
+    expect((await live(id)).metadata.annotations).toBeUndefined();
     expect((await read(id)).custom_domain_setup).toHaveLength(20);
     const more = [...custom_domains, "d20.twenty.example.com"];
     expect((await create({ custom_domains: more })).statusCode).toBe(400);

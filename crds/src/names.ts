@@ -39,6 +39,8 @@ export const annotations = {
    * it, the claim is not released.
    */
   claimedForGeneration: `${GROUP}/claimed-for-generation`,
+  /** On a new Project whose hostnames the API is claiming: the operator leaves it alone until it is taken off, or 30 s. */
+  claiming: `${GROUP}/claiming`,
   /** On a Project: when `/v1` last changed its spec; an RFC 3339 moment. `managedFields` does not tell of what was only removed. */
   updatedAt: `${GROUP}/updated-at`,
   /** On a Secret with environment variables: where each stood in the list that `/v1` was sent, in the order of the names. */

@@ -20,6 +20,7 @@ import {
   WaitingError,
 } from "../runtime/index.ts";
 import { type Accepted, accept } from "./accept.ts";
+import { leftToApiMs } from "./claiming.ts";
 import { DELETION_STEPS, ROUTE_STEP, runDeletionStep } from "./deletion.ts";
 import type { DeploymentRecords } from "./deploymentRecords.ts";
 import { DeploymentSteps } from "./deploymentSteps.ts";
@@ -76,6 +77,10 @@ export function projectReconciler(deps: ProjectDependencies): Reconciler {
     // Before anything else, so that whatever comes after is cleaned up; and before the status is read, since it changes
     // the object.
     const project = store.get(ref.namespace, ref.name);
+    const leftMs = project ? leftToApiMs(project, clock.now()) : 0;
+    if (leftMs > 0) {
+      return { requeueAfterMs: leftMs };
+    }
     if (project) {
       const options = { client, resource: projectResource, store, fieldManager: fieldManagers.project };
       await ensureFinalizer(project, finalizers.project, { ...options, signal: context.signal });

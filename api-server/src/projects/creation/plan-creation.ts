@@ -1,4 +1,9 @@
-import { type CreateProjectRequest, organizationNamespace, type ProjectSpec } from "@slipway/crds";
+import {
+  annotations,
+  type CreateProjectRequest,
+  organizationNamespace,
+  type ProjectSpec,
+} from "@slipway/crds";
 import { hostnamesOf } from "../claims.ts";
 import { awsRegistrySecret } from "./aws-registry.ts";
 import { envShards } from "./env-secrets.ts";
@@ -27,12 +32,16 @@ export function planCreation(request: CreateProjectRequest, identity: Identity, 
     ...(login ? { image: login.image } : {}),
   };
   const project = projectObject(spec, identity);
+  const hostnames = hostnamesOf(project, zone);
+  // A hostname made from the id is nobody else's wish.
+  const contested = hostnames.some(({ kind }) => kind !== "default");
+  if (contested) project.metadata.annotations = { [annotations.claiming]: "true" };
   return {
     organizationId,
     namespace: organizationNamespace(organizationId),
     secrets: [...shards.map((shard) => envSecret(shard, identity)), ...(login ? [login.secret] : [])],
     project,
-    hostnames: hostnamesOf(project, zone),
+    hostnames,
   };
 }
 

@@ -1,4 +1,4 @@
-import { type DomainClaim, fieldManagers, type Project } from "@slipway/crds";
+import { annotations, type DomainClaim, fieldManagers, type Project } from "@slipway/crds";
 import {
   isAlreadyExists,
   isForbidden,
@@ -47,7 +47,7 @@ export async function writeProject(kube: KubeClient, plan: CreationPlan): Promis
     for (const secret of plan.secrets) {
       await kube.patch(resources.secrets, secret.metadata, ownedBy(project), WRITE);
     }
-    return project;
+    return await giveToOperator(kube, project);
   } catch (error) {
     if (error instanceof Failure || !isOutcomeUnknown(error)) await takeBack(kube, plan, claims);
     throw toFailure(error);
@@ -73,6 +73,14 @@ async function createOrKeep<T extends KubernetesObject>(
     const { namespace, name = "" } = object.metadata ?? {};
     return kube.get<T>(resource, { namespace, name });
   }
+}
+
+/** From here on the operator brings it up. */
+function giveToOperator(kube: KubeClient, project: Project): Promise<Project> | Project {
+  const { namespace, name, uid, annotations: given } = project.metadata;
+  if (given?.[annotations.claiming] === undefined) return project;
+  const patch = { metadata: { uid, annotations: { [annotations.claiming]: null } } };
+  return kube.patch<Project>(projectResource, { namespace, name }, patch, WRITE);
 }
 
 /** A request without an answer may have been done: then the next try, or the operator, goes on from there. */
