@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ProjectSpec } from "@slipway/crds";
+import type { ProjectPhase, ProjectSpec } from "@slipway/crds";
 import { refuseBlocked } from "../organizations/blocked.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
@@ -8,7 +8,7 @@ import { changeWithSlot } from "./change-with-slot.ts";
 import { releaseProjectSlot } from "./slots.ts";
 import { phaseOf } from "./view.ts";
 
-/** How long an answer waits for the operator to have seen the change. */
+/** How long an answer waits for the operator. */
 const SEEN_LIMIT_MS = 2_000;
 const SEEN_EVERY_MS = 50;
 
@@ -33,18 +33,19 @@ export async function resumeProject(project: ApiProject, services: Services): Pr
 }
 
 /**
- * The project's status once the operator has seen the present spec, or as it is after a short wait.
- * @param limitMs longest wait
+ * The project's status once the operator has seen the present spec and, where one is awaited, it has come to that status;
+ * or as it is after a short wait: instances may take their time to end.
  */
 export async function statusOnceSeen(
   written: ApiProject,
   { projects }: Pick<Services, "projects">,
-  limitMs = SEEN_LIMIT_MS,
+  awaited?: ProjectPhase,
 ): Promise<string> {
   const { generation = 0 } = written.resource.metadata;
+  const isSeen = ({ resource: { status } }: ApiProject): boolean =>
+    (status?.observedGeneration ?? 0) >= generation && (awaited === undefined || status?.phase === awaited);
   let now = written;
-  for (let waited = 0; waited < limitMs; waited += SEEN_EVERY_MS) {
-    if ((now.resource.status?.observedGeneration ?? 0) >= generation) break;
+  for (let waited = 0; waited < SEEN_LIMIT_MS && !isSeen(now); waited += SEEN_EVERY_MS) {
     await sleep(SEEN_EVERY_MS);
     now = (await projects.find(written.organizationId, written.id)) ?? now;
   }

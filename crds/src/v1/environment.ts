@@ -14,6 +14,8 @@ export const environmentVariable = z
       .refine((value) => !value.includes("\0"), {
         message: "must not hold a NUL character: no process can be given one",
       })
+      // Half of a surrogate pair has no bytes: it would come back as another character.
+      .refine((value) => value.isWellFormed(), { message: "must be well-formed Unicode" })
       .describe("Value, taken literally: nothing in it is expanded."),
   })
   .refine(({ name, value }) => bytes(name, value) <= MAX_ARGUMENT_BYTES, {

@@ -83,6 +83,8 @@ describe("a body that breaks rules", () => {
       ["envs"],
     ],
     ["shop", "envs", { envs: [{ name: "A", value: "x".repeat(32_761) }] }, ["envs[0].value"]],
+    ["shop", "envs", '{"envs":[{"name":"A","value":"\\ud800"}]}', ["envs[0].value"]],
+    ["shop", "envs", '{"envs":[{"name":"A","value":"\\u0000"}]}', ["envs[0].value"]],
     ["shop", "image", {}, ["image"]],
     ["shop", "image", { image: "https://registry.example.com/shop" }, ["image"]],
     ["shop", "image", { image: "short" }, ["image"]],

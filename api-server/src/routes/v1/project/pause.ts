@@ -16,7 +16,7 @@ export const pause = defineRoute({
   refusals: [409],
   handler: async ({ project }, services) => {
     const paused = await pauseProject(project as ApiProject, services);
-    const data = { project_id: paused.id, status: await statusOnceSeen(paused, services) };
+    const data = { project_id: paused.id, status: await statusOnceSeen(paused, services, "stopped") };
     return { status: 200, body: { status: "success", message: "project paused", data } };
   },
 });
