@@ -73,7 +73,14 @@ export function standOf(
   if (verified?.reason === "Expired") {
     return { hostname, is: "expired", at: at ?? timestamp(now), kept: at === undefined };
   }
-  const message = verified?.message ?? "Ownership has not been looked up yet.";
+  return verified
+    ? { hostname, is: "unverified", why: { reason: "DomainUnverified", message: verified.message } }
+    : unseen(hostname);
+}
+
+/** A domain whose claim nobody has looked at yet. */
+export function unseen(hostname: string): CustomHost {
+  const message = "Ownership has not been looked up yet.";
   return { hostname, is: "unverified", why: { reason: "DomainUnverified", message } };
 }
 

@@ -24,7 +24,8 @@ import { leftToApiMs } from "./claiming.ts";
 import { DELETION_STEPS, ROUTE_STEP, runDeletionStep } from "./deletion.ts";
 import type { DeploymentRecords } from "./deploymentRecords.ts";
 import { DeploymentSteps } from "./deploymentSteps.ts";
-import { type Claimed, ProjectDomains, routedHosts, soonest } from "./domains.ts";
+import { type Claimed, routedHosts } from "./domainClaims.ts";
+import { ProjectDomains } from "./domains.ts";
 import { exposureAtStart } from "./exposure.ts";
 import type { HttpApp } from "./http/app.ts";
 import { desired } from "./http/desired.ts";
@@ -35,6 +36,7 @@ import { collectGarbage } from "./secretGarbage.ts";
 import { adoptSecrets, findMissingSecret } from "./secrets.ts";
 import type { SlotKeeper } from "./slotKeeper.ts";
 import { holdSlot, identityOf, setLimitExceeded } from "./slots.ts";
+import { soonest } from "./soonest.ts";
 import { childOf, type ProjectStores } from "./stores.ts";
 import { type Findings, setPhase, summarize } from "./summarize.ts";
 
@@ -127,7 +129,7 @@ class ProjectSteps {
     const garbageInMs = await this.#collectGarbage(project, context);
     const look = this.#deployments.look(project, app, context.status, context.conditions);
     const found = { ...this.#observe(project, accepted), ...look };
-    const routes = await this.#domains.check(project, claimed, routesBefore, found.rollout);
+    const routes = await this.#domains.check(project, claimed, found.rollout, routesBefore);
     const release = await this.#domains.release(project, claimed, routes, context.signal);
     const { host, wanted, refused } = claimed;
     const route = wanted === undefined ? undefined : { host, missing: refused ?? routes.missing };
@@ -157,8 +159,7 @@ class ProjectSteps {
         return { requeueAfterMs: 2_000 };
       }
       if (step === ROUTE_STEP) {
-        const { left } = await this.#domains.releaseAll(project, signal);
-        if (left > 0) {
+        if ((await this.#domains.releaseAll(project, signal)) > 0) {
           const releasing = { reason: "ReleasingDomain", message: "The hostnames are being given back." };
           conditions.set({ type: "Terminating", status: "True", ...releasing });
           conditions.set({ type: "Ready", status: "False", ...releasing });
