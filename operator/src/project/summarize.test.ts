@@ -3,7 +3,7 @@ import { projectStatus } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { ConditionSet } from "../runtime/index.ts";
 import type { Rollout } from "./http/rollout.ts";
-import { type Findings, setPhase, summarize } from "./summarize.ts";
+import { type Findings, setDeployments, setPhase, summarize } from "./summarize.ts";
 
 const complete: Rollout = {
   observed: true,
@@ -12,7 +12,6 @@ const complete: Rollout = {
   wanted: 1,
   serving: 1,
   existing: 1,
-  scaling: false,
   pulling: false,
   silent: false,
   identified: true,
@@ -101,6 +100,23 @@ describe("summarize", () => {
     const { status, said } = after({ rollout: complete, route: { ...route, missing } });
     expect(said).toMatchObject({ Ready: "False/DomainPending", WorkloadAvailable: "True/Available" });
     expect(status.phase).toBe("creating");
+  });
+
+  test("a change of scale is told from a new version", () => {
+    const { status } = after({ rollout: complete, route });
+    expect(after({ rollout: rolling, route }, status).said.Progressing).toBe("True/Scaling");
+    const deployment = {
+      id: "d1",
+      status: "in_progress",
+      startedAt: "2026-01-01T00:00:00Z",
+      settingsHash: "hash",
+      updatedImage: true,
+      image: { reference: "app" },
+      settings: { plan: "basic" },
+    } as const;
+    setDeployments(status, [deployment]);
+    expect(after({ rollout: rolling, route }, status).said.Progressing).toBe("True/RollingOut");
+    expect(status.lastDeployment).toMatchObject({ id: "d1", status: "in_progress", settingsHash: "hash" });
   });
 
   test("pausing is over only when no instance is left", () => {

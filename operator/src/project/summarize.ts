@@ -139,7 +139,7 @@ function setProgress(
   }
 }
 
-function underWay({ problem, pulling, scaling }: Rollout, { phase, image }: ProjectStatus): Finding {
+function underWay({ problem, pulling }: Rollout, { phase, image, deployments }: ProjectStatus): Finding {
   if (problem) {
     return problem;
   }
@@ -152,9 +152,9 @@ function underWay({ problem, pulling, scaling }: Rollout, { phase, image }: Proj
   if (image === undefined) {
     return { reason: "Creating", message: "The first instances are being started." };
   }
-  return scaling
-    ? { reason: "Scaling", message: "Instances are being started or stopped." }
-    : { reason: "RollingOut", message: "A new version is being rolled out." };
+  return deployments?.[0]?.status === "in_progress"
+    ? { reason: "RollingOut", message: "A new version is being rolled out." }
+    : { reason: "Scaling", message: "Instances are being started or stopped." };
 }
 
 function setRoute(conditions: ConditionSet, route: Findings["route"]): void {

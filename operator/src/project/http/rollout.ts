@@ -85,8 +85,6 @@ export interface Rollout {
   serving: number;
   /** Instances, of any version, that still exist. */
   existing: number;
-  /** The current spec was rolled out before, and only the number of instances changes. */
-  scaling: boolean;
   /** An instance of the current spec waits for its image. */
   pulling: boolean;
   /** An instance of the current spec runs, and does not answer yet. */
@@ -129,7 +127,6 @@ export function readRollout(
     wanted,
     serving: status?.readyReplicas ?? 0,
     existing,
-    scaling: !complete && progressing?.reason === "NewReplicaSetAvailable",
     pulling: !complete && live.some(isPulling),
     problem: complete ? undefined : (replicaFailure(deployment) ?? firstProblem(live)),
     silent: !complete && live.some(isSilent),
