@@ -82,6 +82,6 @@ const MISSING: Readonly<Record<ProbeResult, MissingRoute | undefined>> = {
   unreachable: {
     reason: "DomainPending",
     message: "The ingress does not answer.",
-    retryAfterMs: 5_000,
+    retryAfterMs: 1_000,
   },
 };
