@@ -51,11 +51,14 @@ describe("readRollout: completeness", () => {
 describe("readRollout: what the pods say", () => {
   const problem = (...pods: PodView[]) => readRollout(deployment({}), pods).problem?.reason;
 
-  test("a standing sandbox without a container pulls its image", () => {
+  test("an image is pulled from when the kubelet says so until the container has one", () => {
     const creating = { state: { waiting: { reason: "ContainerCreating" } }, imageID: "" };
-    expect(readRollout(deployment({}), [pod(creating)]).pulling).toBe(true);
-    expect(readRollout(deployment({}), [pod(creating, { conditions: [] })]).pulling).toBe(false);
-    expect(readRollout(deployment({ availableReplicas: 2 }), [pod(creating)]).pulling).toBe(false);
+    const pulling = { ...pod(creating), pullBegun: true };
+    const started = { ...pod({ state: { running: {} }, imageID: "app@sha256:1" }), pullBegun: true };
+    expect(readRollout(deployment({}), [pod(creating)]).pulling).toBe(false);
+    expect(readRollout(deployment({}), [pulling]).pulling).toBe(true);
+    expect(readRollout(deployment({}), [started]).pulling).toBe(false);
+    expect(readRollout(deployment({ availableReplicas: 2 }), [pulling]).pulling).toBe(false);
   });
 
   test.each<[string, object, string | undefined]>([
@@ -87,8 +90,20 @@ describe("readRollout: what the pods say", () => {
     ],
     [
       "a missing Secret",
-      { state: { waiting: { reason: "CreateContainerConfigError" } } },
+      { state: { waiting: { reason: "CreateContainerConfigError", message: 'secret "a" not found' } } },
       "ContainerInvalid",
+    ],
+    [
+      "a Secret that the kubelet does not know yet",
+      {
+        state: {
+          waiting: {
+            reason: "CreateContainerConfigError",
+            message: "failed to sync secret cache: timed out waiting for the condition",
+          },
+        },
+      },
+      undefined,
     ],
   ])("%s", (_, container, reason) => {
     expect(problem(pod(container))).toBe(reason);
@@ -186,9 +201,8 @@ describe("explainMiss", () => {
   test("names what is wrong before what is missing", () => {
     const crashing = pod({ state: { waiting: { reason: "CrashLoopBackOff" } } }, {}, "two");
     expect(say(undefined, silent, crashing)).toContain("exits again and again");
-    expect(say(undefined, pod({ state: { waiting: { reason: "ContainerCreating" } } }))).toContain(
-      "not pulled",
-    );
+    const creating = pod({ state: { waiting: { reason: "ContainerCreating" } } });
+    expect(say(undefined, { ...creating, pullBegun: true })).toContain("not pulled");
     expect(say(undefined)).toBe("The instances did not start to serve in time.");
   });
 });

@@ -41,6 +41,8 @@ export interface PodView {
     annotations?: Record<string, string>;
   };
   spec?: { containers?: readonly { name: string; image?: string }[] };
+  /** The kubelet has said that it pulls an image for it. */
+  pullBegun?: boolean;
   status?: {
     phase?: string;
     reason?: string;
@@ -146,15 +148,11 @@ function appStatus(pod: PodView): ContainerStatusView | undefined {
   return pod.status?.containerStatuses?.find(({ name }) => name === "app");
 }
 
-/**
- * The kubelet has no state for "pulling". Its sandbox stands (PodReadyToStartContainers) and its container has never been
- * made: then it pulls, or is about to start.
- */
+/** A pod's status has no state for "pulling": a container that is being created and has no image yet waits for it. */
 function isPulling(pod: PodView): boolean {
   const container = appStatus(pod);
-  const sandbox = pod.status?.conditions?.find(({ type }) => type === "PodReadyToStartContainers");
   return (
-    sandbox?.status === "True" &&
+    pod.pullBegun === true &&
     container?.state?.waiting?.reason === "ContainerCreating" &&
     container.lastState?.terminated === undefined &&
     !container.imageID
@@ -261,15 +259,23 @@ function lostReadiness(pod: PodView, container: ContainerStatusView | undefined)
   );
 }
 
+/** A kubelet that does not know a new Secret yet calls that an error, and tries again a second later. */
+const SECRETS_NOT_KNOWN_YET = /^failed to sync (secret|configmap) cache/;
+
+function waitingProblem(container: ContainerStatusView | undefined): RolloutProblem | undefined {
+  const { reason = "", message = "" } = container?.state?.waiting ?? {};
+  return SECRETS_NOT_KNOWN_YET.test(message) ? undefined : WAITING[reason];
+}
+
 function podProblem(pod: PodView): RolloutProblem | undefined {
   const scheduled = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
   if (scheduled?.status === "False" && scheduled.reason === "Unschedulable") {
     return { reason: "Unschedulable", message: "No node has room for another instance." };
   }
   const container = appStatus(pod);
-  const waiting = container?.state?.waiting?.reason;
-  if (waiting !== undefined && WAITING[waiting]) {
-    return container?.lastState?.terminated?.reason === "OOMKilled" ? OUT_OF_MEMORY : WAITING[waiting];
+  const waiting = waitingProblem(container);
+  if (waiting) {
+    return container?.lastState?.terminated?.reason === "OOMKilled" ? OUT_OF_MEMORY : waiting;
   }
   // Between two crashes the container runs for a moment: the crash before tells, or the answer would flap with each.
   const crash =
