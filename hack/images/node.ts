@@ -114,7 +114,7 @@ async function manifests(): Promise<string[]> {
 /** /app/<room>: the sources as they are, which Node runs without a build. */
 function sources(): Layer {
   const wanted = (path: string): boolean =>
-    !/(^|\/)(node_modules|testdata|testing|fixtures|docs)$/.test(path) && !/\.test\.ts$/.test(path);
+    !/(^|\/)(node_modules|testdata|testing|fixtures)$/.test(path) && !/\.test\.ts$/.test(path);
   const list = async (): Promise<string[]> => {
     const found = await Promise.all(
       rooms.map(async (room) => (await listFiles(join(root, room), wanted)).map((path) => join(room, path))),
