@@ -6,6 +6,7 @@ import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import { holds, hostnamesOf } from "../claims.ts";
 import { domainClaimResource } from "../kinds.ts";
+import { isExposureChanging } from "./spec.ts";
 
 /** How long an answer waits for the operator to take a route away and let go of its hostname. */
 const RELEASE_LIMIT_MS = 10_000;
@@ -21,6 +22,22 @@ export async function waitUntilReleased(project: ApiProject, services: ReleaseSe
   const deadline = performance.now() + RELEASE_LIMIT_MS;
   while ((await strayClaims(project, services)).length > 0) {
     if (performance.now() > deadline) throw failures.domainReleasePending();
+    await sleep(POLL_MS);
+  }
+}
+
+/**
+ * Resolves once the operator tells that the project's exposure is as asked, so that the next change is not refused; at the
+ * latest after the same time, since a change may well take longer.
+ */
+export async function waitUntilExposed(
+  { organizationId, id }: ApiProject,
+  { projects }: Pick<Services, "projects">,
+): Promise<void> {
+  const deadline = performance.now() + RELEASE_LIMIT_MS;
+  while (performance.now() < deadline) {
+    const latest = (await projects.find(organizationId, id))?.resource;
+    if (!latest || !isExposureChanging(latest.spec, latest)) return;
     await sleep(POLL_MS);
   }
 }

@@ -53,7 +53,7 @@ export function withExposure(spec: ProjectSpec, exposure: "public" | "private", 
 }
 
 /** One that cannot become as asked has ended, too: then the status is about this very spec, and says no more. */
-function isExposureChanging(spec: ProjectSpec, { status, metadata }: Live): boolean {
+export function isExposureChanging(spec: ProjectSpec, { status, metadata }: Live): boolean {
   const known = status?.exposure;
   if (known === undefined) return false;
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);

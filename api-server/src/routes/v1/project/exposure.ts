@@ -3,7 +3,7 @@ import { z } from "zod";
 import { defineRoute } from "../../../http/route.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
 import { changeProject } from "../../../projects/change.ts";
-import { waitUntilReleased } from "../../../projects/domains/release.ts";
+import { waitUntilExposed, waitUntilReleased } from "../../../projects/domains/release.ts";
 import { withExposure } from "../../../projects/domains/spec.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { success } from "./schemas.ts";
@@ -35,6 +35,7 @@ export const updateExposure = defineRoute({
     requireType(project, ["http"]);
     const change = await changeProject(project, services, (spec, live) => withExposure(spec, exposure, live));
     await waitUntilReleased(change.project, services);
+    await waitUntilExposed(change.project, services);
     const { resource, domain } = change.project;
     return {
       status: 200,
