@@ -80,6 +80,40 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     "downloading",
   ],
   [
+    "a live project runs on while instances are added",
+    live,
+    [
+      "Progressing=True/Scaling",
+      "WorkloadAvailable=False/PartlyAvailable",
+      "DomainReady=True/DomainAssigned",
+    ],
+    "running",
+  ],
+  [
+    "a live project runs on while instances are taken away",
+    live,
+    ["Progressing=True/Scaling", "WorkloadAvailable=True/Available"],
+    "running",
+  ],
+  [
+    "a live project whose last instance is replaced does not run",
+    live,
+    ["Progressing=True/Scaling", "WorkloadAvailable=False/Unavailable"],
+    "deploying",
+  ],
+  [
+    "a live project that scales before its domain is there does not run",
+    live,
+    ["Progressing=True/Scaling", "WorkloadAvailable=True/Available", "DomainReady=False/DomainPending"],
+    "deploying",
+  ],
+  [
+    "instances that cannot be added in time are a failure",
+    live,
+    ["RolloutFailed=True/DeadlineExceeded", "Progressing=True/Unschedulable"],
+    "failing",
+  ],
+  [
     "a rollout past its deadline beside the old version is failing",
     live,
     ["WorkloadAvailable=True/Available", "RolloutFailed=True/DeadlineExceeded"],

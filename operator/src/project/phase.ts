@@ -44,6 +44,11 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
   if (FAULTS.has(progress)) {
     return "failing";
   }
+  const workload = find("WorkloadAvailable");
+  if (progress === "Scaling" && (workload?.status === "True" || workload?.reason === "PartlyAvailable")) {
+    // The version is the one asked for, and it serves: the autoscaler's work is nobody's concern.
+    return domain?.status === "False" ? "deploying" : "running";
+  }
   if (previous === "stopped" || previous === "resuming") {
     return "resuming";
   }
