@@ -29,6 +29,8 @@ export const rules: PolicyRule[] = [
   { apiGroups: ["slipway.dev"], resources: ["projects/finalizers"], verbs: ["update"] },
   { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: [...READ, "create", "delete"] },
   { apiGroups: [""], resources: ["namespaces", "pods"], verbs: [...READ] },
+  // A pull under way is told by an Event alone.
+  { apiGroups: [""], resources: ["events"], verbs: ["list", "watch"] },
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"] },
   // Adopts and deletes the Secrets made for a project; their data is dropped on arrival.
   { apiGroups: [""], resources: ["secrets"], verbs: [...READ, "patch", "delete"] },
@@ -66,7 +68,7 @@ function freedSlots(slots: SlotKeeper): Source {
 }
 
 function sources(
-  { projects, claims, namespaces, secrets, pods, children }: ProjectStores,
+  { projects, claims, namespaces, secrets, pods, pulls, children }: ProjectStores,
   onCatalogChange: (listener: () => void) => () => void,
 ): Source[] {
   const refOf = ({ metadata: { namespace, name } }: Project): ObjectRef => ({ namespace, name });
@@ -74,6 +76,15 @@ function sources(
     watchObjects(projects, ignoreStatusUpdates),
     ...children.map(({ store }) => watchLabelled(store, labels.project)),
     watchLabelled(pods, labels.project),
+    watchMapped(
+      pulls,
+      ({ involvedObject: { namespace, name = "" } }) => {
+        const project = pods.get(namespace, name)?.metadata.labels?.[labels.project];
+        return project === undefined ? [] : [{ namespace, name: project }];
+      },
+      // One that runs out tells nothing new.
+      ({ type }) => type !== "delete",
+    ),
     watchLabelled(secrets, labels.project),
     // Guards that are in place at last.
     watchMapped(

@@ -32,6 +32,7 @@ import { desired } from "./http/desired.ts";
 import { type DeploymentView, type Rollout, readRollout, type Version } from "./http/rollout.ts";
 import type { RouteCheck } from "./http/routeCheck.ts";
 import { type HttpPlatform, toHttpApp } from "./http/view.ts";
+import { hasBegunToPull } from "./pulls.ts";
 import { collectGarbage } from "./secretGarbage.ts";
 import { adoptSecrets, findMissingSecret } from "./secrets.ts";
 import type { SlotKeeper } from "./slotKeeper.ts";
@@ -235,7 +236,8 @@ class ProjectSteps {
     const deployment = childOf<KubernetesObject & DeploymentView>(stores, resources.deployments, project);
     const pods = stores.pods
       .byIndex(labels.project, project.metadata.name)
-      .filter(({ metadata }) => metadata.namespace === project.metadata.namespace);
+      .filter(({ metadata }) => metadata.namespace === project.metadata.namespace)
+      .map((pod) => ({ ...pod, pullBegun: hasBegunToPull(stores.pulls, pod) }));
     return readRollout(deployment, pods, version);
   }
 

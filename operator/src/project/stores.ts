@@ -8,6 +8,7 @@ import type { ChildKind, Manager } from "../runtime/index.ts";
 import type { AllowList } from "./http/access.ts";
 import type { PodView } from "./http/rollout.ts";
 import { wantedHosts } from "./http/view.ts";
+import { createPullStore, type PullEvent } from "./pulls.ts";
 import { dropSecretData } from "./secrets.ts";
 
 /** A pod without what nobody here reads. */
@@ -21,6 +22,7 @@ export interface ProjectStores {
   /** Secrets with the project label, without their data. */
   secrets: Store;
   pods: Store<Pod>;
+  pulls: Store<PullEvent>;
   /** The kinds that the controller itself applies. */
   children: readonly ChildKind[];
 }
@@ -78,6 +80,7 @@ export function createProjectStores(
       transform: dropSecretData,
     }),
     pods: manager.store<Pod>(resources.pods, { labelSelector, indexers: byProject, transform: slimPod }),
+    pulls: createPullStore(manager),
     children: childKinds(allowList).map((kind) => ({
       ...kind,
       store: manager.store(kind.resource, { labelSelector, indexers: byProject }),

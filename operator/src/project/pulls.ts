@@ -1,0 +1,42 @@
+/**
+ * Whose image is being pulled. The kubelet tells of it by an Event alone: a pod's status stays as it was before its first
+ * container until the pull has ended.
+ */
+
+import { customResource, type KubernetesObject, type Store } from "@slipway/kube";
+import type { Manager } from "../runtime/index.ts";
+
+/** An Event that says that the kubelet has begun to pull an image for a pod. */
+export interface PullEvent extends KubernetesObject {
+  involvedObject: { namespace?: string; name?: string; uid?: string };
+}
+
+/** Of the core group: it takes the field selectors that are needed here. */
+const events = customResource("", "v1", "events", "Event");
+
+/** Index of Events by the uid of their pod. */
+const BY_POD_UID = "podUid";
+
+/** Every pull that Events still tell of: those of the last hour, on most clusters. */
+export function createPullStore(manager: Manager): Store<PullEvent> {
+  return manager.store<PullEvent>(events, {
+    fieldSelector: "involvedObject.kind=Pod,reason=Pulling",
+    indexers: { [BY_POD_UID]: ({ involvedObject: { uid } }) => (uid === undefined ? [] : [uid]) },
+    transform: ({ apiVersion, kind, metadata, involvedObject: { namespace, name, uid } }) => ({
+      apiVersion,
+      kind,
+      metadata: {
+        name: metadata?.name,
+        namespace: metadata?.namespace,
+        uid: metadata?.uid,
+        resourceVersion: metadata?.resourceVersion,
+      },
+      involvedObject: { namespace, name, uid },
+    }),
+  });
+}
+
+/** Whether a pull was begun for this pod; its own status tells whether it has ended. */
+export function hasBegunToPull(pulls: Store<PullEvent>, pod: KubernetesObject): boolean {
+  return pulls.byIndex(BY_POD_UID, pod.metadata?.uid ?? "").length > 0;
+}
