@@ -8,7 +8,15 @@ import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ensurePackages } from "./cluster/packages.ts";
-import { add, type Counts, closingLine, goCounts, none, vitestCounts } from "./testing/counts.ts";
+import {
+  add,
+  type Counts,
+  closingLine,
+  goCounts,
+  junitCounts,
+  none,
+  vitestCounts,
+} from "./testing/counts.ts";
 
 const root = join(import.meta.dirname, "..");
 const logs = join(root, ".slipway", "logs", "test");
@@ -96,6 +104,17 @@ async function go(): Promise<Counts> {
   return counts;
 }
 
+/** The API against its own OpenAPI document: one test an operation, and one for calls that follow one another. */
+async function contract(): Promise<Counts> {
+  const report = join(logs, "contract.xml");
+  await rm(report, { force: true });
+  await ensurePackages(testPackages, join(logs, "packages.log"));
+  const { code } = await run("contract", process.execPath, ["test/contract/run.ts", "--report", report]);
+  if (!existsSync(report)) return { ...none, failed: 1 };
+  const counts = junitCounts(await readFile(report, "utf8"));
+  return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+}
+
 const stages: Readonly<Record<string, { readonly about: string; readonly run: () => Promise<Counts> }>> = {
   verify: {
     about: "generated files, format, lint, types, clean tree",
@@ -119,6 +138,7 @@ const stages: Readonly<Record<string, { readonly about: string; readonly run: ()
       return vitest("integration");
     },
   },
+  contract: { about: "the API against its own OpenAPI document", run: contract },
   e2e: { about: "end to end on the running stack", run: () => vitest("e2e") },
 };
 

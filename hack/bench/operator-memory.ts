@@ -13,7 +13,8 @@ import { root } from "../lib/paths.ts";
 import { freePorts } from "../lib/ports.ts";
 import { waitFor } from "../lib/wait.ts";
 import { applyCrds } from "../testing/crds.ts";
-import { createProjects, ORGANIZATION, prepareLedger, residentMiB, startNode } from "./setup.ts";
+import { startNode } from "../testing/node.ts";
+import { createProjects, ORGANIZATION, prepareLedger, residentMiB } from "./setup.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slipway-bench-"));
 const cleanups: (() => unknown)[] = [() => rmSync(directory, { recursive: true, force: true })];

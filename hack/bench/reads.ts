@@ -9,6 +9,7 @@ import { startApiserver } from "../cluster/apiserver.ts";
 import { root } from "../lib/paths.ts";
 import { freePorts } from "../lib/ports.ts";
 import { waitFor } from "../lib/wait.ts";
+import { startNode, writeTokenKey } from "../testing/node.ts";
 import { startValkey } from "../testing/valkey.ts";
 import { type Measurement, type Target, takeTurns } from "./load.ts";
 import { report } from "./report.ts";
@@ -19,8 +20,6 @@ import {
   prepareLedger,
   projectId,
   residentMiB,
-  startNode,
-  writeTokenKey,
 } from "./setup.ts";
 
 /**

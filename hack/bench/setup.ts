@@ -1,7 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { generateKeyPairSync } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import {
   API_VERSION,
   annotations,
@@ -15,7 +12,6 @@ import {
 import { customResource, type KubeClient, resources } from "@slipway/kube";
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
 import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
-import { root } from "../lib/paths.ts";
 import { applyCrds } from "../testing/crds.ts";
 
 const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
@@ -122,23 +118,9 @@ async function setRunning(kube: KubeClient, project: Project): Promise<void> {
   await kube.updateStatus(projectResource, project);
 }
 
-/** Starts a program of this repository with the same Node, and ends it with this process. */
-export function startNode(script: string, args: string[], env: Record<string, string> = {}): ChildProcess {
-  return spawn("setpriv", ["--pdeathsig", "KILL", process.execPath, join(root, script), ...args], {
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ["ignore", "inherit", "inherit"],
-  });
-}
-
 /** Resident memory of a process in MiB. */
 export function residentMiB(pid: number): number {
   const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
   if (!match) throw new Error(`no memory of process ${pid}`);
   return Number(match[1]) / 1024;
-}
-
-/** A key file for user tokens, which the API server does not start without. */
-export function writeTokenKey(file: string): void {
-  const { privateKey } = generateKeyPairSync("ed25519");
-  writeFileSync(file, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
 }

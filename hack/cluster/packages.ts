@@ -18,6 +18,9 @@ export const clusterPackages = [
   "ca-certificates",
 ];
 
+/** What the contract tests are installed with. */
+export const contractPackages = ["python3", "python3-venv"];
+
 /** The packages of `wanted` that `dpkg-query -W -f '${Package} ${db:Status-Status}\n'` does not call installed. */
 export function missingFrom(report: string, wanted: string[]): string[] {
   const installed = new Set(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { add, closingLine, goCounts, none, vitestCounts } from "./counts.ts";
+import { add, closingLine, goCounts, junitCounts, none, vitestCounts } from "./counts.ts";
 
 test("a test file that broke before its first test is a failure", () => {
   const report = {
@@ -31,6 +31,14 @@ test("Go subtests are not counted beside their parent", () => {
 
 test("a Go package that does not compile is a failure", () => {
   expect(goCounts('{"Action":"fail","Package":"x"}')).toEqual({ passed: 0, failed: 1, skipped: 0 });
+});
+
+test("a JUnit report's broken tests are failures", () => {
+  const xml =
+    '<?xml version="1.0"?>\n<testsuites errors="1" failures="2" skipped="3" tests="26" time="8.4"><testsuite/>';
+  expect(junitCounts(xml)).toEqual({ passed: 20, failed: 3, skipped: 3 });
+  expect(() => junitCounts("")).toThrow(/no JUnit report/);
+  expect(() => junitCounts('<testsuites tests="1">')).toThrow(/no failures/);
 });
 
 test("the closing line names skipped tests only where there are some", () => {

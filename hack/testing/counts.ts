@@ -65,6 +65,23 @@ export function goCounts(jsonLines: string): Counts {
   return counts.failed === 0 ? { ...counts, failed: failedPackages } : counts;
 }
 
+/**
+ * Counts from a JUnit report, by the totals of its root. A test that broke counts as failed.
+ * @throws Error when the text is no such report
+ */
+export function junitCounts(xml: string): Counts {
+  const root = /<testsuites\b[^>]*>/.exec(xml)?.[0];
+  if (root === undefined) throw new Error("this is no JUnit report");
+  const total = (name: string): number => {
+    const value = new RegExp(` ${name}="([0-9]+)"`).exec(root)?.[1];
+    if (value === undefined) throw new Error(`the JUnit report has no ${name}`);
+    return Number(value);
+  };
+  const failed = total("failures") + total("errors");
+  const skipped = total("skipped");
+  return { passed: total("tests") - failed - skipped, failed, skipped };
+}
+
 /** The closing line: `N passed, N failed`, with `, N skipped` only where something was. */
 export const closingLine = ({ passed, failed, skipped }: Counts): string =>
   `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;

@@ -11,9 +11,8 @@ export const environmentVariable = z
       })
       .describe("Name of the variable."),
     value: bounded(1, 32_760)
-      .refine((value) => !value.includes("\0"), {
-        message: "must not hold a NUL character: no process can be given one",
-      })
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
+      .regex(/^[^\u0000]*$/, { message: "must not hold a NUL character: no process can be given one" })
       // Half of a surrogate pair has no bytes: it would come back as another character.
       .refine((value) => value.isWellFormed(), { message: "must be well-formed Unicode" })
       .describe("Value, taken literally: nothing in it is expanded."),

@@ -1,0 +1,169 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { API_VERSION, organizationNamespace, type Project, SYSTEM_NAMESPACE } from "@slipway/crds";
+import { KubeClient, loadKubeConfig, resources } from "@slipway/kube";
+import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
+import { startPostgres } from "@slipway/ledger/testing";
+import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
+import { isGuarded } from "../../api-server/src/organizations/namespace.ts";
+import { EVERY_GRANT } from "../../api-server/src/policy/permissions.ts";
+import { projectResource } from "../../api-server/src/projects/kinds.ts";
+import { exampleSpec } from "../../api-server/src/testing/harness.ts";
+import { startApiserver } from "../../hack/cluster/apiserver.ts";
+import { root } from "../../hack/lib/paths.ts";
+import { freePorts } from "../../hack/lib/ports.ts";
+import { GiveUp, waitFor } from "../../hack/lib/wait.ts";
+import { applyCrds } from "../../hack/testing/crds.ts";
+import { startNode, writeTokenKey } from "../../hack/testing/node.ts";
+
+const ORGANIZATION = "contract";
+
+/** The platform without nodes: a real PostgreSQL, a real kube-apiserver, the operator and the API server. */
+export interface Platform {
+  /** Base address of the API. */
+  url: string;
+  /** Key with every grant of the one organization. */
+  apiKey: string;
+  /** Whether both processes still run; the reason when one does not. */
+  problem: () => string | undefined;
+  stop: () => Promise<void>;
+}
+
+/** @param log file for both processes' logs */
+export async function startPlatform(log: string): Promise<Platform> {
+  const undo: (() => unknown)[] = [];
+  const stop = async () => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
+  try {
+    // Without its controller nobody would ever let go of a volume claim.
+    const flags = { "disable-admission-plugins": "ServiceAccount,StorageObjectInUseProtection" };
+    const [apiserver, postgres] = await Promise.all([startApiserver({ flags }), startPostgres()]);
+    undo.push(
+      () => apiserver.stop(),
+      () => postgres.stop(),
+    );
+    const dir = await mkdtemp(join(tmpdir(), "slipway-contract-"));
+    undo.push(() => rm(dir, { recursive: true, force: true }));
+    writeTokenKey(join(dir, "token.pem"));
+    const kube = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
+    undo.push(() => kube.close());
+    await applyCrds(kube);
+    await kube.create(resources.namespaces, { metadata: { name: SYSTEM_NAMESPACE } });
+    const apiKey = await prepareLedger(postgres.url);
+
+    const [port, metricsPort, operatorPort] = await freePorts(3);
+    const output = openSync(log, "a");
+    undo.push(() => closeSync(output));
+    const common = {
+      SLIPWAY_LEDGER_URL: postgres.url,
+      SLIPWAY_CATALOG_FILE: join(root, "charts/slipway/files/catalog.yaml"),
+      SLIPWAY_LOG_LEVEL: "info",
+      KUBECONFIG: apiserver.kubeconfig,
+    };
+    const operator = startNode(
+      "operator/src/main.ts",
+      [],
+      {
+        ...common,
+        SLIPWAY_NAMESPACE: SYSTEM_NAMESPACE,
+        // Its way of telling the ingress needs no definitions of the ingress's own.
+        SLIPWAY_INGRESS_ALLOW_LIST: "nginx",
+        SLIPWAY_EGRESS_DENIED_CIDRS: "10.0.0.0/8,169.254.0.0/16",
+        SLIPWAY_METRICS_PORT: String(operatorPort),
+      },
+      output,
+    );
+    const api = startNode(
+      "api-server/src/main.ts",
+      [],
+      {
+        ...common,
+        SLIPWAY_TOKEN_KEY_FILE: join(dir, "token.pem"),
+        SLIPWAY_RATE_LIMIT_SCALE: "1000000",
+        SLIPWAY_LISTEN_ADDRESS: "127.0.0.1",
+        SLIPWAY_PORT: String(port),
+        SLIPWAY_METRICS_PORT: String(metricsPort),
+        SLIPWAY_DRAIN_SECONDS: "0",
+      },
+      output,
+    );
+    const processes = { operator, "API server": api };
+    undo.push(() => Promise.all(Object.values(processes).map(end)));
+    const url = `http://127.0.0.1:${port}`;
+    const problem = () =>
+      Object.entries(processes)
+        .filter(([, child]) => child.exitCode !== null || child.signalCode !== null)
+        .map(([name]) => `the ${name} has ended; its log: ${log}`)[0];
+    await waitFor("the platform", 60_000, async () => {
+      const why = problem();
+      if (why) throw new GiveUp(why);
+      const ready = await fetch(`http://127.0.0.1:${metricsPort}/readyz`).catch(() => undefined);
+      const namespace = await kube.getOrUndefined(resources.namespaces, {
+        name: organizationNamespace(ORGANIZATION),
+      });
+      return ready?.status === 200 && isGuarded(namespace);
+    });
+    await createProjects(kube);
+    return { url, apiKey, problem, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Projects to read, change and delete; schemathesis.toml names the job. */
+async function createProjects(kube: KubeClient): Promise<void> {
+  const namespace = organizationNamespace(ORGANIZATION);
+  const create = (name: string, spec: Project["spec"]) =>
+    kube.create<Project>(projectResource, {
+      apiVersion: API_VERSION,
+      kind: "Project",
+      metadata: { name, namespace },
+      spec: { ...spec, name },
+    });
+  const { image, storage } = exampleSpec;
+  await create("pscheduled", {
+    type: "job",
+    name: "pscheduled",
+    plan: "job-basic",
+    paymentMode: "per_minute",
+    image,
+    storage,
+    job: { cron: "0 3 * * *" },
+  });
+  for (const name of ["pread1", "pread2", "pread3", "pread4"]) {
+    await create(name, { ...exampleSpec, plan: "basic" });
+  }
+}
+
+/** Makes the organization and a key that may everything in it. Returns the key. */
+async function prepareLedger(url: string): Promise<string> {
+  const ledger = connectLedger({ url, applicationName: "contract" });
+  try {
+    await migrateToLatest(ledger);
+    await insertOrganization(ledger, { id: ORGANIZATION, name: "Contract" });
+    const { id, key, sha256 } = generateApiKey();
+    await insertApiKey(ledger, {
+      id,
+      organizationId: ORGANIZATION,
+      prefix: "slw",
+      sha256,
+      grants: EVERY_GRANT,
+    });
+    return key;
+  } finally {
+    await ledger.destroy();
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill("SIGKILL");
+  await gone;
+}

@@ -1,0 +1,29 @@
+import { existsSync } from "node:fs";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { contractPackages, ensurePackages } from "../../hack/cluster/packages.ts";
+import { run } from "../../hack/lib/exec.ts";
+import { contentHash } from "../../hack/lib/hash.ts";
+import { stateDir } from "../../hack/lib/paths.ts";
+
+const requirements = join(import.meta.dirname, "requirements.txt");
+
+/**
+ * Installs schemathesis at the pinned versions into a virtual environment below `.slipway/`, once.
+ * @returns the path of its command
+ */
+export async function ensureSchemathesis(log: string): Promise<string> {
+  const venv = join(stateDir, "contract-venv");
+  const stamp = join(venv, "requirements.sha256");
+  const wanted = contentHash([await readFile(requirements, "utf8")]);
+  const present = existsSync(stamp) && (await readFile(stamp, "utf8")) === wanted;
+  if (!present) {
+    await ensurePackages(contractPackages, log);
+    await rm(venv, { recursive: true, force: true });
+    await run("python3", ["-m", "venv", venv], { log });
+    const install = ["install", "--quiet", "--no-input", "--disable-pip-version-check", "-r", requirements];
+    await run(join(venv, "bin/pip"), install, { log });
+    await writeFile(stamp, wanted);
+  }
+  return join(venv, "bin/schemathesis");
+}
