@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type AuditEntry, connectLedger, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { pino } from "pino";
@@ -42,11 +43,18 @@ it("keeps lines and outcomes while the ledger is away, and writes them in order 
   await postgres.crash();
   await expect(audit.begin(intent("never"))).rejects.toThrow();
   audit.finish(begun, done);
+  const over = Date.now();
   for (const id of ["p2", "p3"]) audit.record(entry(id));
+  await sleep(500);
   await postgres.restart();
   await expect.poll(written, { timeout: 10_000 }).toEqual(["p1 201", "p2 403", "p3 403"]);
   await audit.close();
   expect(lost).toBe(0);
+  // They tell when it happened, not when it could be written.
+  for (const row of await ledger.selectFrom("audit_log").select(["at", "finished_at"]).execute()) {
+    expect(row.at.getTime()).toBeLessThan(over + 250);
+    expect(row.finished_at?.getTime()).toBeLessThan(over + 250);
+  }
 });
 
 it("leaves a row without outcome when the process ends in the middle", async () => {

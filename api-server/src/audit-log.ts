@@ -37,7 +37,7 @@ const MOST_WAITING = 10_000;
 const RETRY_MS = 1_000;
 
 /** A line or an outcome that is not yet in the ledger. */
-type Waiting = { line: AuditEntry } | { id: string; outcome: CallOutcome };
+type Waiting = { at: Date } & ({ line: AuditEntry } | { id: string; outcome: CallOutcome });
 
 /**
  * Writes outcomes and refusals in order, and keeps them while the ledger is away: in this process, up to 10,000. A row
@@ -62,11 +62,11 @@ export class LedgerAuditLog implements AuditLog {
   }
 
   finish(id: string, outcome: CallOutcome): void {
-    this.#add({ id, outcome });
+    this.#add({ at: new Date(), id, outcome });
   }
 
   record(entry: AuditEntry): void {
-    this.#add({ line: entry });
+    this.#add({ at: new Date(), line: entry });
   }
 
   /** Writes what waits, trying each once more at most. */
@@ -103,8 +103,8 @@ export class LedgerAuditLog implements AuditLog {
   }
 
   #write(waiting: Waiting): Promise<void> {
-    if ("line" in waiting) return insertAuditEntry(this.#ledger, waiting.line);
-    return finishAudit(this.#ledger, waiting.id, waiting.outcome);
+    if ("line" in waiting) return insertAuditEntry(this.#ledger, waiting.line, waiting.at);
+    return finishAudit(this.#ledger, waiting.id, waiting.outcome, waiting.at);
   }
 
   /** The line itself is in the process's log then. */

@@ -21,11 +21,14 @@ export interface AuditOutcome {
 /** An intent with its outcome: a line that is written once it is over. */
 export interface AuditEntry extends AuditIntent, AuditOutcome {}
 
-/** Writes a line about what is over: a refusal that was decided before anything could change. */
-export async function insertAuditEntry(ledger: Ledger, entry: AuditEntry): Promise<void> {
+/**
+ * Writes a line about what is over: a refusal that was decided before anything could change.
+ * @param at when it was answered: the line may have waited
+ */
+export async function insertAuditEntry(ledger: Ledger, entry: AuditEntry, at = new Date()): Promise<void> {
   await ledger
     .insertInto("audit_log")
-    .values({ ...columns(entry), status: entry.status, code: entry.code, finished_at: new Date() })
+    .values({ ...columns(entry), at, status: entry.status, code: entry.code, finished_at: at })
     .execute();
 }
 
@@ -37,13 +40,16 @@ export async function insertAuditEntry(ledger: Ledger, entry: AuditEntry): Promi
 export async function beginAudit(ledger: Ledger, intent: AuditIntent): Promise<string> {
   const { id } = await ledger
     .insertInto("audit_log")
-    .values({ ...columns(intent), status: null, code: null, finished_at: null })
+    .values({ ...columns(intent), at: new Date(), status: null, code: null, finished_at: null })
     .returning("id")
     .executeTakeFirstOrThrow();
   return id;
 }
 
-/** Adds the outcome to a row that has none, and what the write turned out to be about. Idempotent. */
+/**
+ * Adds the outcome to a row that has none, and what the write turned out to be about. Idempotent.
+ * @param finishedAt when the write was over: its outcome may have waited
+ */
 export async function finishAudit(
   ledger: Ledger,
   id: string,
@@ -53,6 +59,7 @@ export async function finishAudit(
     projectId,
     organizationId = null,
   }: AuditOutcome & { projectId: string | null; organizationId?: string | null },
+  finishedAt = new Date(),
 ): Promise<void> {
   await ledger
     .updateTable("audit_log")
@@ -61,7 +68,7 @@ export async function finishAudit(
       code,
       organization_id: update.fn.coalesce(update.val(organizationId), "organization_id"),
       project_id: update.fn.coalesce(update.val(projectId), "project_id"),
-      finished_at: new Date(),
+      finished_at: finishedAt,
     }))
     .where("id", "=", id)
     .where("status", "is", null)

@@ -49,7 +49,7 @@ interface GrantTable {
 
 interface AuditLogTable {
   id: Generated<string>;
-  at: CreatedAt;
+  at: ColumnType<Date, Date | undefined, never>;
   organization_id: string | null;
   actor: string;
   operation: string;
