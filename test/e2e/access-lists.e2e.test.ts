@@ -1,3 +1,4 @@
+import { request } from "undici";
 import { afterAll, describe, expect, test } from "vitest";
 import {
   apiClient,
@@ -151,6 +152,13 @@ describe("by kubectl", () => {
     expect(failures).toHaveLength(sent);
     expect(versions).toEqual([]);
     await answers(domain, 403);
+
+    // What a client says of itself counts for nothing.
+    const address = elsewhere.replace("0/24", "7");
+    const forged = { host: domain, "x-forwarded-for": address, "x-real-ip": address };
+    const { statusCode, body } = await request(stack.ingressUrl, { headers: forged });
+    await body.dump();
+    expect(statusCode).toBe(403);
   });
 
   test("a rollout behind an access list loses no request at 20 a second", async () => {
