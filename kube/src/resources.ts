@@ -43,6 +43,7 @@ export const resources = Object.freeze({
     "HorizontalPodAutoscaler",
   ),
   ingresses: resource("networking.k8s.io", "v1", "ingresses", "Ingress"),
+  ingressClasses: resource("networking.k8s.io", "v1", "ingressclasses", "IngressClass", false),
   networkPolicies: resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
   podDisruptionBudgets: resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
   roles: resource("rbac.authorization.k8s.io", "v1", "roles", "Role"),

@@ -39,7 +39,8 @@ export const rules: PolicyRule[] = [
   { apiGroups: ["autoscaling"], resources: ["horizontalpodautoscalers"], verbs: OWN },
   { apiGroups: ["networking.k8s.io"], resources: ["ingresses", "networkpolicies"], verbs: OWN },
   { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: OWN },
-  // Access lists, where the ingress is Traefik.
+  // Access lists: whether the ingress would enforce them, and what Traefik reads.
+  { apiGroups: ["networking.k8s.io"], resources: ["ingressclasses"], verbs: ["get"] },
   { apiGroups: ["traefik.io"], resources: ["middlewares"], verbs: OWN },
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
 ];

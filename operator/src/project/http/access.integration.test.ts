@@ -70,6 +70,18 @@ test("a start that wants Middlewares is refused by a cluster that does not serve
   await expect(check("none")).resolves.toBeUndefined();
 });
 
+test("a start that would tell an ingress of access lists in another one's words is refused", async () => {
+  const { ingressClasses } = resources;
+  const named = (controller: string) => ({ metadata: { name: "traefik" }, spec: { controller } });
+  await cluster.client.create<KubernetesObject>(ingressClasses, named("k8s.io/ingress-nginx"));
+  await expect(check("traefik")).rejects.toThrow(/k8s\.io\/ingress-nginx, which would admit everybody/);
+  await expect(check("nginx")).resolves.toBeUndefined();
+  await expect(check("none")).resolves.toBeUndefined();
+  await cluster.client.delete(ingressClasses, { name: "traefik" });
+  await cluster.client.create<KubernetesObject>(ingressClasses, named("traefik.io/ingress-controller"));
+  await expect(check("nginx")).rejects.toThrow(ConfigError);
+});
+
 test("without Traefik, nginx is told by an annotation, and a deletion ends", async () => {
   await start("nginx");
   await create("by-nginx", listed);
