@@ -7,6 +7,7 @@ import { findCondition } from "../runtime/index.ts";
 import type { Claimed } from "./domainClaims.ts";
 import { hostsOf, type IngressView, type Routes } from "./domainRoutes.ts";
 import { isTlsSecret, tlsSecretName } from "./http/customIngress.ts";
+import type { RouteCheck } from "./http/routeCheck.ts";
 import { soonest } from "./soonest.ts";
 import type { ProjectStores } from "./stores.ts";
 
@@ -14,6 +15,7 @@ export interface ReleaseDependencies {
   client: KubeClient;
   clock: Clock;
   stores: Pick<ProjectStores, "claims" | "secrets">;
+  routeCheck: RouteCheck;
 }
 
 /** What is left of claims that are to go. */
@@ -27,7 +29,7 @@ export interface Release {
 /** How long a former default domain stays claimed while the new one does not answer, in milliseconds. */
 const HANDOVER_MS = 5_000;
 /** Pause before a claim is looked at again that could not go. */
-const RETRY_MS = 500;
+const RETRY_MS = 300;
 
 /**
  * Releases what is not asked for any more, once no route leads from it. A former default domain stays until the new one
@@ -56,7 +58,7 @@ export async function releaseDomains(
     }
   }
   const routed = due.length > 0 ? await routedHostsLive(project, deps.client, signal) : undefined;
-  const free = due.filter(({ metadata }) => !routed?.has(metadata.name));
+  const free = await withoutRoute(project, due, routed, deps.routeCheck);
   const released = await deleteAll(free, deps.client, signal);
   await deleteCertificates(project, claimed, deps, signal);
   // The claim of an expired domain goes once the status tells of its end.
@@ -68,7 +70,7 @@ export async function releaseDomains(
 /** Gives back every hostname of a project that is being deleted and has no route any more. Returns how many are left. */
 export async function releaseAllDomains(
   project: Project,
-  { client, stores }: ReleaseDependencies,
+  { client, stores }: Pick<ReleaseDependencies, "client" | "stores">,
   signal: AbortSignal,
 ): Promise<number> {
   const held = claimsOf(project, stores.claims);
@@ -92,6 +94,22 @@ function isInHandover({ status }: Project, now: Date): boolean {
   const ready = findCondition(status?.conditions, "DomainReady");
   const sinceMs = now.getTime() - Date.parse(ready?.lastTransitionTime ?? "");
   return ready?.status === "True" || sinceMs < HANDOVER_MS;
+}
+
+/** Claims from whose hostnames nothing leads any more: no Ingress, nor what the ingress made of one. */
+async function withoutRoute(
+  { metadata: { uid = "" } }: Project,
+  due: readonly DomainClaim[],
+  routed: ReadonlySet<string> | undefined,
+  routeCheck: RouteCheck,
+): Promise<DomainClaim[]> {
+  const asked = await Promise.all(
+    due.map(async (claim) => {
+      const host = claim.metadata.name;
+      return !routed?.has(host) && (await routeCheck.isGone(uid, host)) ? [claim] : [];
+    }),
+  );
+  return asked.flat();
 }
 
 /** What leads to the project now: the stores may be behind, and one that is being deleted still leads. */

@@ -41,14 +41,19 @@ const clock: Clock & { aheadMs: number } = {
 let cluster: TestCluster;
 let operator: TestOperator;
 let dns: TestDnsServer;
-/** What the ingress says of a host, and of every other. */
+/** What the ingress says of a host, and of every other that an Ingress leads from. */
 const ingress = new Map<string, ProbeResult>();
 let everyHost: ProbeResult = "serving";
+async function probe(host: string): Promise<ProbeResult> {
+  const routes = await cluster.client.listAll<Ingress>(resources.ingresses);
+  const isRouted = routes.some(({ spec }) => spec.rules.some((rule) => rule.host === host));
+  return ingress.get(host) ?? (isRouted ? everyHost : "unknown-host");
+}
 
 const start = (certificateIssuer?: string) =>
   startOperator(cluster, {
     listOrganizations: async () => ["alpha", "beta"],
-    ingressProbe: async (host) => ingress.get(host) ?? everyHost,
+    ingressProbe: probe,
     dnsServers: [dns.address],
     ownershipRetry: RETRY,
     reservedHostnames: ["admin", "status.example.com"],
@@ -251,9 +256,15 @@ describe("a custom domain", () => {
     await eventually(async () => (await routeOf("shop", host))?.metadata?.deletionTimestamp);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect(await holderOf(host)).toBe("shop");
+    // An ingress takes a moment to notice.
+    ingress.set(host, "serving");
     await cluster.client.patch(resources.ingresses, ref(route?.metadata?.name ?? ""), {
       metadata: { finalizers: [] },
     });
+    await eventually(async () => !(await routeOf("shop", host)));
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect(await holderOf(host)).toBe("shop");
+    ingress.delete(host);
     await eventually(async () => !(await claimOf(host)));
     expect(customOf(await get("shop"), host)).toBeUndefined();
     await domain("shop", "shop.corp.internal", { status: "active" });

@@ -10,6 +10,7 @@ function setUp(...answers: ProbeResult[]) {
   const check = new RouteCheck(probe, { ...systemClock, monotonic: () => now });
   return {
     check: () => check.check("uid", "shop.example"),
+    isGone: () => check.isGone("uid", "shop.example"),
     wait: (ms: number) => (now += ms),
     probe,
     forget: check,
@@ -59,4 +60,26 @@ test("the doubt starts anew after any other answer", async () => {
   wait(30_000);
   await check();
   expect(await check()).toBeDefined();
+});
+
+test("a route is gone once the ingress does not know the host", async () => {
+  const { isGone } = setUp("serving", "no-instance", "unreachable", "unknown-host");
+  expect([await isGone(), await isGone(), await isGone(), await isGone()]).toEqual([
+    false,
+    false,
+    false,
+    true,
+  ]);
+  await expect(new RouteCheck(undefined, systemClock).isGone("uid", "shop.example")).resolves.toBe(true);
+});
+
+test("an ingress that answers for every host is believed for five seconds only, each time anew", async () => {
+  const { isGone, wait } = setUp();
+  for (let round = 0; round < 2; round += 1) {
+    expect(await isGone()).toBe(false);
+    wait(4_999);
+    expect(await isGone()).toBe(false);
+    wait(1);
+    expect(await isGone()).toBe(true);
+  }
 });

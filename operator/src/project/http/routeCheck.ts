@@ -7,6 +7,9 @@ import type { IngressProbe, ProbeResult } from "./ingressProbe.ts";
 /** How long answers that may be right are doubted, in milliseconds; see `check`. */
 const DOUBT_MS: Readonly<Partial<Record<ProbeResult, number>>> = { "unknown-host": 20_000, refused: 1_000 };
 
+/** How long an ingress may go on leading from a host whose route was taken away, in milliseconds; see `isGone`. */
+const GONE_MS = 5_000;
+
 /** What is still missing on a route, and when to look again by ourselves. */
 export interface MissingRoute extends Finding {
   retryAfterMs?: number;
@@ -50,6 +53,27 @@ export class RouteCheck {
     }
     this.#doubts.set(key, { result, since });
     return MISSING[result];
+  }
+
+  /**
+   * Asks about a host whose route was taken away: whether the ingress has noticed. What it says for five seconds after is
+   * not the route's any more, but of an ingress that answers for every host, or not at all.
+   */
+  async isGone(projectUid: string, host: string): Promise<boolean> {
+    if (!this.#probe) {
+      return true;
+    }
+    const key = `${projectUid}/${host} gone`;
+    const result = await this.#probe(host);
+    const now = this.#clock.monotonic();
+    const since = this.#doubts.get(key)?.since ?? now;
+    const isGone = result === "unknown-host" || now - since >= GONE_MS;
+    if (isGone) {
+      this.#doubts.delete(key);
+    } else {
+      this.#doubts.set(key, { result, since });
+    }
+    return isGone;
   }
 
   /** Forgets a project. */
