@@ -98,7 +98,7 @@ export function addDeploymentRecords(
     name: "deployment-records",
     sources: [watchObjects(store)],
     workers: 2,
-    backoff: { baseMs: 1_000, maxMs: 60_000 },
+    backoff: { baseMs: 500, maxMs: 15_000 },
     reconcile: async (ref) => {
       const project = store.get(ref.namespace, ref.name);
       if (!project) {

@@ -61,7 +61,7 @@ export class DeploymentSteps {
     const running = rollout.complete && rollout.wanted > 0;
     const { port = 0, healthcheck } = newest.settings;
     const healthcheckPath = healthcheck?.enabled ? healthcheck.path : undefined;
-    const missed = rollout.deadlineExceeded || overdue;
+    const missed = this.#isStuck(newest, rollout) || overdue;
     const advanced = advanceDeployment(
       list,
       {
@@ -118,7 +118,7 @@ export class DeploymentSteps {
     if (newest?.status === "failed") {
       return { rollout, failure: rollout.problem?.message ?? newest.message ?? "" };
     }
-    if (rollout.deadlineExceeded) {
+    if (newest && this.#isStuck(newest, rollout)) {
       return { rollout, failure: explainMiss(rollout, app) };
     }
     const left = this.#remainingMs(newest, project, rollout) ?? this.#stalledInMs(rollout, conditions);
@@ -128,6 +128,11 @@ export class DeploymentSteps {
     return left > 0 || newest?.status === "in_progress"
       ? { rollout, againInMs: Math.max(left, 1_000) }
       : { rollout, failure: explainMiss(rollout, app) };
+  }
+
+  /** What Kubernetes has said of the version before is nothing against this one; the clocks may differ a little. */
+  #isStuck({ startedAt }: Deployment, { stuckSince }: Rollout): boolean {
+    return stuckSince !== undefined && Date.parse(stuckSince) - Date.parse(startedAt) >= this.#deadlineMs / 2;
   }
 
   /**

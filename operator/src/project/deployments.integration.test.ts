@@ -44,6 +44,7 @@ const start = () =>
 beforeAll(async () => {
   cluster = await startCluster();
   operator = await start();
+  await eventually(() => exists(cluster.client, resources.namespaces, { name: namespace }));
 });
 afterAll(async () => {
   await operator.stop();
@@ -64,11 +65,15 @@ const touch = (name: string) =>
   cluster.client.patch(resources.deployments, ref(name), {
     metadata: { annotations: { touched: String(Math.random()) } },
   });
-const until = (name: string, check: (project: Project, deployments: Deployment[]) => boolean) =>
+const until = (
+  name: string,
+  check: (project: Project, deployments: Deployment[]) => boolean,
+  timeoutMs?: number,
+) =>
   eventually(async () => {
     const project = await get(name);
     return check(project, project.status?.deployments ?? []) && project;
-  });
+  }, timeoutMs);
 const states = (project: Project) => project.status?.deployments?.map(({ status }) => status);
 /** Waits until the newest deployment stands so and the ledger knows of it. */
 const newest = async (name: string, status: Deployment["status"], count: number) => {
@@ -94,7 +99,11 @@ async function running(name: string, spec: Partial<Project["spec"]> = {}): Promi
 }
 
 /** Writes the Deployment's status as its controller does when a rollout of one instance makes no progress. */
-async function stuck(name: string, reason: "ProgressDeadlineExceeded" | "ReplicaSetUpdated"): Promise<void> {
+async function stuck(
+  name: string,
+  reason: "ProgressDeadlineExceeded" | "ReplicaSetUpdated",
+  stuckInMs = 60_000,
+): Promise<void> {
   const live = await cluster.client.get<KubernetesObject>(resources.deployments, ref(name));
   const status = {
     observedGeneration: live.metadata?.generation,
@@ -102,7 +111,14 @@ async function stuck(name: string, reason: "ProgressDeadlineExceeded" | "Replica
     updatedReplicas: 1,
     readyReplicas: 1,
     availableReplicas: 1,
-    conditions: [{ type: "Progressing", status: reason === "ReplicaSetUpdated" ? "True" : "False", reason }],
+    conditions: [
+      {
+        type: "Progressing",
+        status: reason === "ReplicaSetUpdated" ? "True" : "False",
+        reason,
+        lastUpdateTime: new Date(Date.now() + stuckInMs).toISOString(),
+      },
+    ],
   };
   await cluster.client.patch(resources.deployments, ref(name), { status }, { subresource: "status" });
 }
@@ -245,9 +261,21 @@ describe("a rollout that misses its deadline", () => {
     await until("late", ({ status }) => status?.phase === "running");
   });
 
+  test("has not failed by what Kubernetes says of the version before", async () => {
+    await patch("late", image("next"));
+    await newest("late", "in_progress", 5);
+    await applied("late", "next");
+    await stuck("late", "ProgressDeadlineExceeded", -1_000);
+    await until("late", ({ status }) => status?.phase === "deploying");
+    await touch("late");
+    expect(states(await get("late"))?.[0]).toBe("in_progress");
+    await serve("late", "next", "e");
+    await newest("late", "succeeded", 5);
+  });
+
   test("has failed by its age alone when Kubernetes sees progress again and again", async () => {
     await patch("late", image("flapping"));
-    await newest("late", "in_progress", 5);
+    await newest("late", "in_progress", 6);
     await applied("late", "flapping");
     await stuck("late", "ReplicaSetUpdated");
     clock.aheadMs = 69_000;
@@ -255,7 +283,7 @@ describe("a rollout that misses its deadline", () => {
     await until("late", (_, list) => list[0]?.status === "in_progress");
     clock.aheadMs = 75_000;
     await touch("late");
-    await newest("late", "failed", 5);
+    await newest("late", "failed", 6);
     await until("late", ({ status }) => status?.phase === "failing");
   });
 });
@@ -350,7 +378,7 @@ describe("while the ledger is away", () => {
       false,
     );
     ledgerIsDown = false;
-    await until("patient", (_, list) => list[0]?.image.reference.endsWith("waits") === true);
+    await until("patient", (_, list) => list[0]?.image.reference.endsWith("waits") === true, 40_000);
   }, 90_000);
 });
 

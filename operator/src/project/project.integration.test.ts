@@ -39,6 +39,7 @@ const start = () =>
 beforeAll(async () => {
   cluster = await startCluster();
   operator = await start();
+  await eventually(() => exists(cluster.client, resources.namespaces, { name: namespace }));
 });
 afterAll(async () => {
   await operator.stop();
@@ -171,7 +172,14 @@ describe("a public project", () => {
       updatedReplicas: 1,
       readyReplicas: 1,
       availableReplicas: 1,
-      conditions: [{ type: "Progressing", status: "False", reason: "ProgressDeadlineExceeded" }],
+      conditions: [
+        {
+          type: "Progressing",
+          status: "False",
+          reason: "ProgressDeadlineExceeded",
+          lastUpdateTime: new Date(Date.now() + 300_000).toISOString(),
+        },
+      ],
     };
     await cluster.client.patch(resources.deployments, ref("first"), { status }, { subresource: "status" });
     const project = await phase("first", "failing");

@@ -8,7 +8,6 @@ import { type Findings, setDeployments, setPhase, summarize } from "./summarize.
 const complete: Rollout = {
   observed: true,
   complete: true,
-  deadlineExceeded: false,
   wanted: 1,
   serving: 1,
   existing: 1,

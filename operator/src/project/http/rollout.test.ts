@@ -41,10 +41,14 @@ describe("readRollout: completeness", () => {
   });
 
   test("a missed deadline counts only for the spec that missed it", () => {
-    const conditions = [{ type: "Progressing", status: "False", reason: "ProgressDeadlineExceeded" }];
-    expect(readRollout(deployment({ conditions }), []).deadlineExceeded).toBe(true);
-    expect(readRollout(deployment({ conditions, observedGeneration: 2 }), []).deadlineExceeded).toBe(false);
-    expect(readRollout(deployment({ conditions, availableReplicas: 2 }), []).deadlineExceeded).toBe(false);
+    const lastUpdateTime = "2026-01-01T00:05:00Z";
+    const reason = "ProgressDeadlineExceeded";
+    const conditions = [{ type: "Progressing", status: "False", reason, lastUpdateTime }];
+    const stuckSince = (status: DeploymentView["status"]) =>
+      readRollout(deployment({ conditions, ...status }), []).stuckSince;
+    expect(stuckSince({})).toBe(lastUpdateTime);
+    expect(stuckSince({ observedGeneration: 2 })).toBeUndefined();
+    expect(stuckSince({ availableReplicas: 2 })).toBeUndefined();
   });
 });
 

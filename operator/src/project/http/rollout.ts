@@ -15,7 +15,13 @@ export interface DeploymentView {
     updatedReplicas?: number;
     readyReplicas?: number;
     availableReplicas?: number;
-    conditions?: readonly { type: string; status: string; reason?: string; message?: string }[];
+    conditions?: readonly {
+      type: string;
+      status: string;
+      reason?: string;
+      message?: string;
+      lastUpdateTime?: string;
+    }[];
   };
 }
 
@@ -79,8 +85,11 @@ export interface Rollout {
   observed: boolean;
   /** Every instance runs the current spec and serves, and no older one is left. */
   complete: boolean;
-  /** It made no progress for the Deployment's deadline; Kubernetes keeps trying. */
-  deadlineExceeded: boolean;
+  /**
+   * When Kubernetes noticed that nothing had progressed for the Deployment's deadline; it keeps trying. It does not take
+   * that back when another version is wanted, only at the next progress.
+   */
+  stuckSince?: string;
   /** Instances asked for. */
   wanted: number;
   /** Instances, of any version, that serve now. */
@@ -125,7 +134,10 @@ export function readRollout(
   return {
     observed,
     complete,
-    deadlineExceeded: observed && !complete && progressing?.reason === "ProgressDeadlineExceeded",
+    stuckSince:
+      observed && !complete && progressing?.reason === "ProgressDeadlineExceeded"
+        ? progressing.lastUpdateTime
+        : undefined,
     wanted,
     serving: status?.readyReplicas ?? 0,
     existing,
