@@ -10,7 +10,7 @@ import {
 } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
 import { eventually } from "./support/eventually.ts";
-import { type MixedRequest, mixedLoad, serverFailures } from "./support/load.ts";
+import { type MixedRequest, mixedLoad, unanswered } from "./support/load.ts";
 import { killOperator, leader, systemNamespace } from "./support/operator.ts";
 import { admin } from "./support/organization.ts";
 import { stack } from "./support/stack.ts";
@@ -24,21 +24,38 @@ const call = apiClient();
 const made: string[] = [];
 afterAll(() => deleteProjects(call, made));
 
+/** Names of a component's pods that serve and are not leaving. */
 async function podsOf(component: string): Promise<string[]> {
   const labelSelector = `app.kubernetes.io/name=${component}`;
   const { items } = await cluster.core.listNamespacedPod({ namespace: systemNamespace, labelSelector });
-  return items.map(({ metadata }) => metadata?.name ?? "");
+  return items
+    .filter(({ metadata, status }) => {
+      const ready = status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True");
+      return ready && metadata?.deletionTimestamp === undefined;
+    })
+    .map(({ metadata }) => metadata?.name ?? "");
 }
 
-async function allReady(component: string): Promise<void> {
-  await eventually(async () => {
-    const deployment = await cluster.apps.readNamespacedDeployment({
+const bothServe = (component: string, without?: string): Promise<string[]> =>
+  eventually(
+    async () => {
+      const pods = await podsOf(component);
+      expect(pods).toHaveLength(2);
+      expect(pods).not.toContain(without);
+      return pods;
+    },
+    { every: 200 },
+  );
+
+/** Asks for a pod to leave as a node's drain does: the disruption budget has a say. */
+const evict = (name: string): Promise<unknown> =>
+  eventually(() =>
+    cluster.core.createNamespacedPodEviction({
+      name,
       namespace: systemNamespace,
-      name: component,
-    });
-    expect(deployment.status?.readyReplicas).toBe(2);
-  });
-}
+      body: { metadata: { name, namespace: systemNamespace } },
+    }),
+  );
 
 async function secondKey(): Promise<string> {
   const grant = ["--grant", "* on project:*"];
@@ -81,7 +98,8 @@ describe("two API servers and two operators", () => {
   test(`answer ${RATE} mixed requests a second for ${SECONDS} s without a 5xx while each is stopped in turn`, {
     timeout: 400_000,
   }, async () => {
-    await Promise.all(["slipway-api-server", "slipway-operator"].map(allReady));
+    const operators = await bothServe("slipway-operator");
+    const apiServers = await bothServe("slipway-api-server");
     for (let i = 0; i < 5; i += 1) {
       const envs = [{ name: "GREETING", value: "hello" }];
       made.push((await createProject(call, httpProject(uniqueName("mixed"), { envs }))).project_id);
@@ -91,15 +109,14 @@ describe("two API servers and two operators", () => {
 
     // Operators die without warning; API servers are stopped as a node drain stops them.
     const stops = async (): Promise<void> => {
-      for (const pod of await podsOf("slipway-operator")) {
+      for (const pod of operators) {
         await sleep((SECONDS * 1000) / 10);
         await killOperator(pod);
       }
-      for (const name of await podsOf("slipway-api-server")) {
+      for (const pod of apiServers) {
         await sleep((SECONDS * 1000) / 10);
-        await cluster.core.deleteNamespacedPod({ namespace: systemNamespace, name });
-        await sleep(1000);
-        await allReady("slipway-api-server");
+        await evict(pod);
+        await bothServe("slipway-api-server", pod);
       }
     };
     const [report] = await Promise.all([load, stops()]);
@@ -107,8 +124,7 @@ describe("two API servers and two operators", () => {
       `${RATE}/s for ${SECONDS} s: reads p50 ${report.reads.p50} ms, p99 ${report.reads.p99} ms, max ${report.reads.max} ms`,
       JSON.stringify(report.statuses),
     );
-    expect(serverFailures(report)).toEqual([]);
-    expect(report.statuses.describe?.[200]).toBeGreaterThan(0);
+    expect(unanswered(report)).toEqual([]);
 
     // And everything goes on: a leader leads, and the projects are as they were left.
     await eventually(leader);
