@@ -35,7 +35,12 @@ export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstan
     trustProxy: services.trustedProxies.length > 0 ? [...services.trustedProxies] : false,
     bodyLimit: BODY_LIMIT,
     requestTimeout: timeouts.requestMs,
-    http: { headersTimeout: timeouts.headersMs, connectionsCheckingInterval: timeouts.checkMs },
+    http: {
+      headersTimeout: timeouts.headersMs,
+      connectionsCheckingInterval: timeouts.checkMs,
+      // Node would refuse its lack without the envelope.
+      requireHostHeader: false,
+    },
     return503OnClosing: false,
     routerOptions: { maxParamLength: 200 },
     frameworkErrors: (error, request, reply) => renderFailure(toFailure(error, request), request, reply),
@@ -57,6 +62,12 @@ export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstan
       throw new Error(`route ${String(route.method)} ${route.url} has no policy`);
     }
   });
+  app.addHook("onRequest", ({ raw }, _reply, done) => {
+    const lacksHost = raw.headers.host === undefined && raw.httpVersion === "1.1";
+    done(lacksHost ? failures.malformedRequest("HTTP/1.1 needs a Host header") : undefined);
+  });
+  // An expectation that nobody knows may be passed over; Node would refuse it without the envelope.
+  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   installJsonBody(app);
   installErrorHandling(app);
   installRequestLog(app, services);

@@ -31,7 +31,7 @@ export const patchImageBody = z.strictObject({ image: imageUrl });
 export const patchScheduleBody = z.strictObject({ cron });
 export const patchPlanBody = z.strictObject({ plan: planId, payment_mode: paymentMode.optional() });
 export const rollbackBody = z.strictObject({
-  deployment_id: text(1, 64, "Id of one of the project's newest deployments.").regex(/^[A-Za-z0-9._-]+$/, {
+  deployment_id: text(1, 64, "Id of one of the project's newest deployments.").regex(/^[A-Za-z0-9._-]*$/, {
     message: "must be letters, digits, dots, underscores and hyphens",
   }),
 });
