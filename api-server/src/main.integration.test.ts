@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -134,6 +134,29 @@ describe("the API server's process", () => {
       code: "MALFORMED_REQUEST",
     });
     expect(await status(`${api}/v1/project/plans`)).toBe(200);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  });
+
+  it("shows another catalog seconds after its file has changed, and keeps the last good one", async () => {
+    const text = readFileSync(env.SLIPWAY_CATALOG_FILE ?? "", "utf8");
+    const file = join(directory, "catalog.yaml");
+    writeFileSync(file, text);
+    const child = await start({ SLIPWAY_CATALOG_FILE: file });
+    const hourly = async () => {
+      const { data } = (await (await fetch(`${api}/v1/project/plans`)).json()) as {
+        data: { plan: string; prices: { hourly: number } }[];
+      };
+      return data.find(({ plan }) => plan === "basic")?.prices.hourly;
+    };
+    expect(await hourly()).toBe(3);
+    writeFileSync(file, text.replace('{ hourly: "3", monthly', '{ hourly: "3.25", monthly'));
+    await eventually("the new price", async () => (await hourly()) === 3.25, 10_000);
+    writeFileSync(file, "httpPlans: []");
+    await sleep(6_000);
+    expect(await hourly()).toBe(3.25);
+    writeFileSync(file, text.replace("jobsEnabled: true", "jobsEnabled: false"));
+    await eventually("no jobs", async () => (await status(`${api}/v1/project/job/plans`)) === 503, 10_000);
     child.kill("SIGKILL");
     await once(child, "exit");
   });

@@ -247,6 +247,32 @@ describe("POST /v1/project", () => {
     expect(refused.json()).toMatchObject({ code: "ORGANIZATION_BLOCKED" });
     expect(refused.statusCode).toBe(402);
   });
+
+  it("creates what a template and the request say together", async () => {
+    const { id: org, headers } = await organization();
+    const template = { template_id: "hello", template_revision: 1 };
+    const body = { ...template, name: "from-template", plan: "basic", config: { port: 8080 } };
+    const created = await post(headers, body);
+    expect(created.statusCode).toBe(201);
+    const { spec } = await liveProject(org, created.json().data.project_id);
+    expect(spec).toMatchObject({
+      name: "from-template",
+      plan: "basic",
+      port: 8080,
+      image: { url: "docker.io/traefik/whoami:v1.11", isPublic: true },
+    });
+  });
+
+  it("answers SCHEDULED_JOBS_UNAVAILABLE to a job while the platform has none", async () => {
+    const { headers } = await organization();
+    const body = { template_id: "nightly-task", template_revision: 1, name: "nightly" };
+    const { current } = harness.services.catalog;
+    Object.assign(harness.services, { catalog: { current: { ...current, jobsEnabled: false } } });
+    const response = await post(headers, body);
+    Object.assign(harness.services, { catalog: { current } });
+    expect(response.json()).toMatchObject({ code: "SCHEDULED_JOBS_UNAVAILABLE" });
+    expect(response.statusCode).toBe(503);
+  });
 });
 
 describe("DELETE /v1/project/:id", () => {

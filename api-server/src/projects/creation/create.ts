@@ -25,6 +25,7 @@ export async function admitCreation(
   if (lacking) throw lacking;
   await refuseBlocked({ ledger }, organizationId);
   if (spec.subdomain !== undefined) refuseReservedSubdomain(spec.subdomain, platform);
+  if (spec.type === "job" && !catalog.current.jobsEnabled) throw failures.scheduledJobsUnavailable();
   if (spec.type !== "http") throw failures.projectTypeUnavailable(spec.type);
   if (spec.image === undefined) throw failures.projectFeatureUnavailable("building from a Git repository");
 }
