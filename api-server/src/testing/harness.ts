@@ -46,6 +46,8 @@ export interface Harness {
   key: (organizationId: string, ...grants: string[]) => Record<string, string>;
   /** Makes an owner of the organization; returns its headers. */
   owner: (organizationId: string) => Promise<Record<string, string>>;
+  /** Makes a user with a role in the organization; returns its headers. */
+  user: (organizationId: string, role: Role, ...grants: string[]) => Promise<Record<string, string>>;
   /** Gives a user a role in an organization. */
   member: (userId: string, organizationId: string, role: Role, ...grants: string[]) => void;
   /** Makes an organization's guarded namespace. */
@@ -144,6 +146,13 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
       spec: { ...exampleSpec, ...change },
     });
 
+  const user: Harness["user"] = async (organizationId, role, ...grants) => {
+    const userId = `u${members.length}`;
+    members.push({ userId, organizationId, role, grants: grants.map(parseGrant) });
+    const token = await signUserToken(tokenKey, userId, 1);
+    return { authorization: `Bearer ${token}`, "x-organization-id": organizationId };
+  };
+
   return {
     app,
     kube,
@@ -156,12 +165,8 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
       keys.set(id, { organizationId, sha256, grants: grants.map(parseGrant) });
       return { "x-api-key": key };
     },
-    owner: async (organizationId) => {
-      const userId = `u${members.length}`;
-      members.push({ userId, organizationId, role: "owner", grants: [] });
-      const token = await signUserToken(tokenKey, userId, 1);
-      return { authorization: `Bearer ${token}`, "x-organization-id": organizationId };
-    },
+    owner: (organizationId) => user(organizationId, "owner"),
+    user,
     member: (userId, organizationId, role, ...grants) =>
       void members.push({ userId, organizationId, role, grants: grants.map(parseGrant) }),
     namespace: async (organizationId) => {

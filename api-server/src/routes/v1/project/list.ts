@@ -1,4 +1,4 @@
-import { projectPhases, projectTypes } from "@slipway/crds";
+import { fields, projectPhases, projectTypes } from "@slipway/crds";
 import { z } from "zod";
 import type { Principal } from "../../../auth/principal.ts";
 import { defineRoute } from "../../../http/route.ts";
@@ -8,24 +8,26 @@ import { pagination, projectItemSchema, success } from "./schemas.ts";
 const wholeNumber = (min: number, max: number) =>
   z
     .string()
-    .regex(/^[0-9]{1,9}$/, "must be a whole number")
+    .regex(/^[0-9]{1,10}$/, "must be a whole number")
     .transform(Number)
     .pipe(z.int().min(min).max(max));
 
 const query = z
   .strictObject({
-    page: wholeNumber(1, 1_000_000).default(1),
+    page: wholeNumber(1, 2 ** 31 - 1).default(1),
     limit: wholeNumber(1, 50).default(15),
     type: z.enum(projectTypes).optional(),
     profile: z.enum(["key_value", "cache", "queue"]).optional(),
     status: z.enum(projectPhases).optional(),
-    search: z.string().min(1).max(256).describe("Matches name or description.").optional(),
+    search: fields.text(1, 256, "Matches name or description.").optional(),
     sort_by: z.enum(["updated_at", "created_at"]).default("updated_at"),
     sort_order: z.enum(["desc", "asc"]).default("desc"),
   })
   .refine(({ profile, type }) => profile === undefined || type === "valkey", {
     path: ["profile"],
     message: "profile is allowed only with type=valkey",
+    // Also when other parameters are wrong: every broken rule is told at once.
+    when: () => true,
   });
 
 export const list = defineRoute({

@@ -1,0 +1,25 @@
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+
+/** What a bug looks like from outside. */
+
+let harness: FakeHarness;
+beforeAll(async () => {
+  harness = await startFakeHarness();
+});
+afterAll(() => harness.close());
+
+it("answers 500 to what was not foreseen, in the envelope, with nothing of it in the answer", async () => {
+  const headers = harness.key("acme", "project.read on project:*");
+  const bug = vi.spyOn(harness.projects, "list").mockImplementation(() => {
+    throw new TypeError("cannot read property of 10.0.0.1");
+  });
+  const response = await harness.app.inject({ url: "/v1/project", headers });
+  bug.mockRestore();
+  expect(response.json()).toEqual({ status: "failed", message: "internal error", code: "INTERNAL_ERROR" });
+  expect(response.statusCode).toBe(500);
+  expect(response.headers["content-type"]).toBe("application/json; charset=utf-8");
+  // Whoever runs the platform finds it.
+  expect(harness.logged()).toContain("cannot read property of 10.0.0.1");
+  expect((await harness.app.inject({ url: "/v1/project", headers })).statusCode).toBe(200);
+});

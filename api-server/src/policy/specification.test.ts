@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildApp } from "../app.ts";
+import { routes } from "../routes/index.ts";
+import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+import { PERMISSIONS, type Permission } from "./permissions.ts";
+
+/** The tables of the specification, word for word and not taken from the policy table: limits, scopes and roles. */
+
+const ORGANIZATION = "acme";
+const PROJECT = "p1";
+const PROXY = "10.1.2.3";
+
+let harness: FakeHarness;
+/** The same application with no limit scaled away, behind a proxy that it trusts. */
+let app: FakeHarness["app"];
+beforeAll(async () => {
+  harness = await startFakeHarness({ rateLimitScale: 1 });
+  app = buildApp({ ...harness.services, trustedProxies: [PROXY] });
+  await harness.project(ORGANIZATION, PROJECT);
+});
+afterAll(async () => {
+  await app.close();
+  await harness.close();
+});
+
+const key = () => harness.key(ORGANIZATION, "* on organization:*", "* on project:*");
+let address = 0;
+/** An address that nobody has called from yet. */
+const newAddress = () => `192.0.2.${++address}`;
+
+function call(operation: string, headers: Record<string, string>, from: string) {
+  const [method = "", path = ""] = operation.split(" ");
+  // Unknown parameters are refused after all that is held here, and before anything is done.
+  const url = `${path.replace(":id", PROJECT)}?surprise=1`;
+  return app.inject({
+    method: method as "GET",
+    url,
+    headers: { ...headers, "x-forwarded-for": from },
+    remoteAddress: PROXY,
+  });
+}
+
+/** How many of so many calls pass. */
+async function passing(calls: number, send: (index: number) => ReturnType<typeof call>): Promise<number> {
+  const statuses: number[] = [];
+  for (let index = 0; index < calls; index += 1) statuses.push((await send(index)).statusCode);
+  expect(new Set(statuses)).toEqual(new Set(statuses.includes(429) ? [400, 429] : [400]));
+  return statuses.filter((status) => status === 400).length;
+}
+
+const limits: [string, number, number, "credential" | "address"][] = [
+  ["GET /v1/project/plans", 50, 60, "address"],
+  ["GET /v1/project/job/plans", 60, 60, "address"],
+  ["GET /v1/project/storage/plans", 50, 60, "address"],
+  ["GET /v1/project/database/plans", 10, 60, "address"],
+  ["GET /v1/project/database/catalog", 100, 60, "address"],
+  ["POST /v1/project", 10, 60, "credential"],
+  ["GET /v1/project", 100, 60, "credential"],
+  ["GET /v1/project/:id", 100, 60, "address"],
+  ["DELETE /v1/project/:id", 10, 60, "credential"],
+  ["PATCH /v1/project/:id/name", 10, 60, "address"],
+  ["PATCH /v1/project/:id/description", 10, 60, "address"],
+  ["PATCH /v1/project/:id/domain", 10, 60, "address"],
+  ["PATCH /v1/project/:id/custom-domains", 10, 60, "address"],
+  ["PATCH /v1/project/:id/exposure", 5, 300, "credential"],
+];
+
+describe("the limit of", () => {
+  it.each(limits)("%s is %i calls in %i seconds, by %s", async (operation, limit, seconds, by) => {
+    const [one, from] = [key(), newAddress()];
+    expect(await passing(limit + 1, () => call(operation, one, from))).toBe(limit);
+    const refused = await call(operation, one, from);
+    expect(refused.json()).toMatchObject({ status: "failed", code: "RATE_LIMIT_EXCEEDED" });
+    expect(refused.headers["ratelimit-policy"]).toBe(`"default";q=${limit};w=${seconds}`);
+    expect(Number(refused.headers["retry-after"])).toBeLessThanOrEqual(seconds);
+    // Another credential from there, and the same one from elsewhere.
+    expect((await call(operation, key(), from)).statusCode).toBe(by === "address" ? 429 : 400);
+    expect((await call(operation, one, newAddress())).statusCode).toBe(by === "address" ? 400 : 429);
+  });
+
+  it("each operation is its own: one that is used up leaves the others alone", async () => {
+    const [one, from] = [key(), newAddress()];
+    expect(await passing(11, () => call("PATCH /v1/project/:id/name", one, from))).toBe(10);
+    expect((await call("PATCH /v1/project/:id/description", one, from)).statusCode).toBe(400);
+  });
+
+  it("an operation that the specification does not list is 60 a minute, by credential", async () => {
+    const listed = new Set(limits.map(([operation]) => operation));
+    const documented = routes.filter(({ undocumented }) => undocumented !== true);
+    const others = documented
+      .map(({ method, path }) => `${method} ${path}`)
+      .filter((operation) => !listed.has(operation));
+    expect(others).toContain("PATCH /v1/project/:id/image");
+    for (const operation of others) {
+      const one = key();
+      // From ever new addresses: only the document, which needs no credential, is counted by them.
+      const all = await passing(61, () => call(operation, one, newAddress()));
+      expect(`${operation}: ${all}`).toBe(`${operation}: ${operation === "GET /v1/openapi.json" ? 61 : 60}`);
+    }
+  });
+});
+
+describe("the source address", () => {
+  const read = "GET /v1/project/:id";
+  it("is what a trusted proxy says, and nothing that a client says of itself", async () => {
+    const one = key();
+    const direct = (forwarded: string) =>
+      app.inject({
+        url: `/v1/project/${PROJECT}?surprise=1`,
+        headers: { ...one, "x-forwarded-for": forwarded },
+        remoteAddress: "198.51.100.7",
+      });
+    // Every call claims to come from elsewhere.
+    expect(await passing(101, () => direct(newAddress()))).toBe(100);
+    // Behind the proxy, the last address is the proxy's own word; what stands before it is the client's.
+    const from = newAddress();
+    expect(await passing(101, () => call(read, one, `${newAddress()}, ${from}`))).toBe(100);
+  });
+});
+
+const scopes: [string, Permission][] = [
+  ["GET /v1/project/:id", "project.read"],
+  ["DELETE /v1/project/:id", "project.delete"],
+  ["PATCH /v1/project/:id/name", "project.name.update"],
+  ["PATCH /v1/project/:id/description", "project.description.update"],
+  ["PATCH /v1/project/:id/domain", "project.domain.update"],
+  ["PATCH /v1/project/:id/custom-domains", "project.domain.update"],
+  ["PATCH /v1/project/:id/exposure", "project.domain.update"],
+  ["PATCH /v1/project/:id/schedule", "project.schedule.update"],
+  // Where the specification names none.
+  ["GET /v1/project/:id/historic/deployments", "project.read"],
+  ["GET /v1/project/:id/logs", "project.logs.read"],
+  ["GET /v1/project/:id/envs", "project.envs.read"],
+  ["PATCH /v1/project/:id/envs", "project.envs.update"],
+  ["PATCH /v1/project/:id/image", "project.image.update"],
+  ["PATCH /v1/project/:id/plan", "project.plan.update"],
+  ["POST /v1/project/:id/pause", "project.lifecycle.update"],
+  ["POST /v1/project/:id/resume", "project.lifecycle.update"],
+  ["POST /v1/project/:id/rollback", "project.deploy.trigger"],
+];
+
+describe("the scope of", () => {
+  it("every operation on a project is in the table", () => {
+    const onProject = routes.filter(({ path }) => path.includes("/:id"));
+    expect(onProject.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
+      scopes.map(([operation]) => operation).sort(),
+    );
+  });
+
+  it.each(scopes)("%s is %s on the project, or on all", async (operation, permission) => {
+    const others = PERMISSIONS.filter((other) => other !== permission);
+    const by = async (...grants: string[]) =>
+      (await call(operation, harness.key(ORGANIZATION, ...grants), newAddress())).statusCode;
+    expect(await by(`${permission} on project:${PROJECT}`)).toBe(400);
+    expect(await by(`${permission} on project:*`)).toBe(400);
+    expect(await by(`${permission} on project:p2`, `${permission} on organization:*`)).toBe(403);
+    expect(await by(...others.map((other) => `${other} on project:*`))).toBe(403);
+  });
+});
+
+describe("a role", () => {
+  const read = "GET /v1/project/:id";
+  it("owner may everything without a grant", async () => {
+    const owner = await harness.user(ORGANIZATION, "owner");
+    for (const [operation] of scopes) {
+      expect((await call(operation, owner, newAddress())).statusCode).toBe(400);
+    }
+    expect((await call("POST /v1/project", owner, newAddress())).statusCode).toBe(400);
+  });
+
+  it.each(["assistant", "member"] as const)("%s may what it was granted, and nothing else", async (role) => {
+    const nothing = await harness.user(ORGANIZATION, role);
+    expect((await call(read, nothing, newAddress())).statusCode).toBe(403);
+    expect((await call("POST /v1/project", nothing, newAddress())).statusCode).toBe(403);
+    const reader = await harness.user(ORGANIZATION, role, `project.read on project:${PROJECT}`);
+    expect((await call(read, reader, newAddress())).statusCode).toBe(400);
+    expect((await call("DELETE /v1/project/:id", reader, newAddress())).statusCode).toBe(403);
+    const list = await app.inject({ url: "/v1/project", headers: reader });
+    expect(list.json().data.projects.map(({ id }: { id: string }) => id)).toEqual([PROJECT]);
+    const empty = await app.inject({ url: "/v1/project", headers: nothing });
+    expect(empty.json().data).toMatchObject({ projects: [], pagination: { total: 0 } });
+  });
+});

@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import { parseCreateProject } from "./createProject.ts";
+import {
+  patchCustomDomainsBody,
+  patchDescriptionBody,
+  patchDomainBody,
+  patchEnvsBody,
+  patchImageBody,
+  patchNameBody,
+} from "./settings.ts";
+
+/** Every field and size limit of the specification, on both sides of its edge, at creation and in the settings. */
+
+type Json = Record<string, unknown>;
+
+/** A legal body on a plan that is not free; `path` reads `config.port`. */
+function bodyWith(path: string, value: unknown): Json {
+  const body: Json = {
+    name: "my-shop",
+    description: "A shop",
+    plan: "premium",
+    payment_mode: "hourly",
+    config: {
+      type_project: "http",
+      exposure: "public",
+      image: { url: "registry.example.com/app:1", is_public: true },
+      port: 8080,
+      instances: 2,
+      storage: { persistent: true, capacity: 5, dir_path_to_persist: "/data" },
+      envs: [],
+      network_access: { ingress_white_list: [{ cidr: "0.0.0.0/0", description: "all" }] },
+      autoscaling: { enabled: true, max_instances: 4 },
+    },
+  };
+  const keys = path.split(".");
+  const last = keys.pop() ?? "";
+  const parent = keys.reduce<Json>((at, key) => at[key] as Json, body);
+  parent[last] = value;
+  return body;
+}
+const fieldsOf = (body: unknown): string[] => {
+  const result = parseCreateProject(body);
+  return result.ok ? [] : result.issues.map(({ field }) => field);
+};
+
+const many = <T>(count: number, item: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => item(index));
+const ranges = (count: number) => many(count, (i) => ({ cidr: `203.0.113.${i}/32`, description: "" }));
+const domains = (count: number) => many(count, (i) => `d${i}.example.com`);
+const image = (length: number) => `r.example/${"i".repeat(length - "r.example/".length)}`;
+const variables = (count: number) => many(count, (i) => ({ name: `N${i}`, value: "v" }));
+
+/** Field, legal values at the edges, illegal ones behind them, and the field that a refusal names when it is deeper. */
+const edges: [string, unknown[], unknown[], string?][] = [
+  [
+    "name",
+    ["a-good", "n".repeat(32)],
+    ["five5", "n".repeat(33), "", "a_bcdef", "Abcdef", "-abcde", "abcde-"],
+  ],
+  ["description", ["x", "é".repeat(256), "🫖".repeat(256)], ["", "x".repeat(257)]],
+  ["config.subdomain", ["abc", "s".repeat(54)], ["ab", "s".repeat(55), "-abc", "abc-", "a.bc", "Abc"]],
+  ["config.custom_domains", [[], domains(20)], [domains(21)]],
+  ["config.image.url", ["nginx:12", image(256)], ["nginx:1", image(257), "https://a.example/b"]],
+  ["config.port", [1, 65_535], [0, 65_536, 80.5, "8080"]],
+  ["config.instances", [1, 4], [0, -1, 1.5, "2"]],
+  ["config.storage.capacity", [1, 250], [0, 251, "5"]],
+  [
+    "config.storage.dir_path_to_persist",
+    ["/d", `/${"p".repeat(79)}`],
+    ["data", `/${"p".repeat(80)}`, undefined],
+  ],
+  ["config.envs", [[], variables(50)], [variables(51)]],
+  [
+    "config.envs",
+    [[{ name: "N", value: "v" }], [{ name: "N".repeat(120), value: "v" }]],
+    [[{ name: "", value: "v" }], [{ name: "N".repeat(121), value: "v" }]],
+    "config.envs[0].name",
+  ],
+  [
+    "config.envs",
+    [[{ name: "A", value: "v" }], [{ name: "A", value: "v".repeat(32_760) }]],
+    [[{ name: "A", value: "" }], [{ name: "A", value: "v".repeat(32_761) }]],
+    "config.envs[0].value",
+  ],
+  ["config.network_access.ingress_white_list", [ranges(1), ranges(10)], [[], ranges(11)]],
+  ["config.network_access.ingress_black_list", [[], ranges(10), undefined], [ranges(11)]],
+  ["config.autoscaling.max_instances", [2, 100], [1, 101, "4"]],
+  ["config.autoscaling.cpu_target_percentage", [1, 100, undefined], [0, 101, "70"]],
+  ["config.autoscaling.memory_target_percentage", [1, 100, undefined], [0, 101, "70"]],
+];
+
+describe("at creation", () => {
+  it.each(edges)("%s ends where the specification says", (path, legal, illegal, named = path) => {
+    for (const value of legal) expect(fieldsOf(bodyWith(path, value))).toEqual([]);
+    for (const value of illegal) expect(fieldsOf(bodyWith(path, value))).toContain(named);
+  });
+
+  it("storage.capacity is exactly 1 on the free plan", () => {
+    const free = (capacity: number) => ({ ...bodyWith("config.storage.capacity", capacity), plan: "free" });
+    expect(fieldsOf(free(1))).toEqual([]);
+    expect(fieldsOf(free(2))).toEqual(["config.storage.capacity"]);
+  });
+});
+
+describe("in the settings", () => {
+  const settings: [string, { safeParse: (body: unknown) => { success: boolean } }][] = [
+    ["name", patchNameBody],
+    ["description", patchDescriptionBody],
+    ["config.subdomain", patchDomainBody],
+    ["config.custom_domains", patchCustomDomainsBody],
+    ["config.image.url", patchImageBody],
+    ["config.envs", patchEnvsBody],
+  ];
+  const keys: Record<string, string> = { "config.subdomain": "domain", "config.image.url": "image" };
+
+  it.each(settings)("%s ends there, too", (path, body) => {
+    const key = keys[path] ?? path.split(".").at(-1) ?? "";
+    const own = edges.filter(([one]) => one === path);
+    expect(own.length).toBeGreaterThan(0);
+    for (const [, legal, illegal] of own) {
+      for (const value of legal) expect(body.safeParse({ [key]: value }).success).toBe(true);
+      for (const value of illegal) expect(body.safeParse({ [key]: value }).success).toBe(false);
+    }
+  });
+});
