@@ -18,6 +18,7 @@ import { LedgerAuditLog } from "./audit-log.ts";
 import { generateApiKey } from "./auth/api-key.ts";
 import { Authenticator, ledgerCredentials } from "./auth/authenticator.ts";
 import { ownTokenVerifier } from "./auth/user-token.ts";
+import { failures } from "./errors/catalog.ts";
 import { projectResource } from "./projects/kinds.ts";
 import { exampleBody, type Harness, startHarness } from "./testing/harness.ts";
 
@@ -181,4 +182,20 @@ it("leaves a row that says unknown when the ledger goes away in the middle of a 
   const again = await call("POST", CREATE.url, CREATE.payload, keyed);
   expect(again.statusCode).toBe(201);
   expect(await listSlots(ledger)).toHaveLength(slotsBefore + 1);
+});
+
+it("tells that the key of a refused request could not be freed, and frees it with the next try", async () => {
+  const keyed = { "idempotency-key": "refused-in-the-middle" };
+  const { kube } = harness;
+  const create = kube.create.bind(kube);
+  kube.create = async (resource, object, options) => {
+    if (resource !== projectResource) return create(resource, object, options);
+    kube.create = create;
+    await postgres.crash();
+    throw failures.organizationRuntimeUnavailable();
+  };
+  const answer = await call("POST", CREATE.url, CREATE.payload, keyed);
+  expect([answer.statusCode, codeOf(answer)]).toEqual([503, "LEDGER_UNAVAILABLE"]);
+  await postgres.restart();
+  await expect.poll(async () => (await call("POST", CREATE.url, CREATE.payload, keyed)).statusCode).toBe(201);
 });

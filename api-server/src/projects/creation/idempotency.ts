@@ -59,7 +59,9 @@ export async function onceByKey(
     await askLedger(() => completeIdempotencyKey(ledger, organizationId, key, services.now()));
     return project;
   } catch (error) {
-    if (isRefusal(error)) await releaseIdempotencyKey(ledger, organizationId, key, record.project_id);
+    if (isRefusal(error)) {
+      await askLedger(() => releaseIdempotencyKey(ledger, organizationId, key, record.project_id));
+    }
     throw error;
   }
 }

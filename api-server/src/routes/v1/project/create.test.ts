@@ -113,6 +113,15 @@ describe("a body that breaks rules", () => {
     },
   );
 
+  it.each(["k".repeat(16), "K".repeat(200), "Aa0.Bb_1-Cc2.Dd3"])(
+    "Idempotency-Key %s is taken",
+    async (key) => {
+      // Nothing is wrong with the request; the test's ledger is away.
+      const response = await send(exampleBody(), { "idempotency-key": key });
+      expect(response.json()).toMatchObject({ code: "LEDGER_UNAVAILABLE" });
+    },
+  );
+
   it("asks for more instances than a plan without free limits has", async () => {
     const response = await send(exampleBody({ plan: "basic" }, { instances: 4 }));
     expect(response.statusCode).toBe(400);

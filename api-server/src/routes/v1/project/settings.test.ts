@@ -1,5 +1,5 @@
 import { defaultDomain, organizationNamespace, type Project } from "@slipway/crds";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { claimHostnames, readClaim } from "../../../projects/claims.ts";
 import { projectResource } from "../../../projects/kinds.ts";
 import { type FakeHarness, startFakeHarness, ZONE } from "../../../testing/harness.ts";
@@ -77,6 +77,21 @@ describe.each(ROUTES)("PATCH %s", (route) => {
     expect(answer.statusCode).toBe(404);
   });
 
+  it("answers 409 while the project is being deleted, and 404 once it is gone", async () => {
+    const id = await make();
+    const { namespace = "", name } = (await live(id)).metadata;
+    const ref = { namespace, name };
+    await harness.kube.patch(projectResource, ref, { metadata: { finalizers: ["slipway.dev/project"] } });
+    await harness.kube.delete(projectResource, ref);
+    const late = await patch(id, route, bodies[route]);
+    expect([late.statusCode, late.json().code]).toEqual([409, "PROJECT_ALREADY_DELETED"]);
+    await harness.kube.patch(projectResource, ref, { metadata: { finalizers: [] } });
+    await expect
+      .poll(async () => (await patch(id, route, bodies[route])).json().code)
+      .toBe("PROJECT_NOT_FOUND");
+    expect((await patch(id, route, bodies[route])).statusCode).toBe(404);
+  });
+
   it("answers 401 without a credential, and 403 without its permission", async () => {
     const id = await make();
     expect((await patch(id, route, bodies[route], {})).statusCode).toBe(401);
@@ -120,6 +135,14 @@ describe("PATCH name and description", () => {
     const after = await read(id);
     expect(after).toMatchObject({ name: "renamed-shop", description: "Sells ütensils 🫖" });
     expect(after.updated_at > before.updated_at).toBe(true);
+  });
+
+  it("keep the domain that was made from the first name", async () => {
+    const id = await make();
+    const { domain } = await read(id);
+    await setStatus(id, { domain });
+    expect((await patch(id, "name", { name: "renamed-shop" })).statusCode).toBe(200);
+    expect(await read(id)).toMatchObject({ name: "renamed-shop", domain });
   });
 
   it.each([
@@ -202,6 +225,48 @@ describe("PATCH domain", () => {
     expect(await holder(`contested.${ZONE}`)).toBe(winner);
   });
 
+  it("is refused in the order of refusal: the body, the plan, the state", async () => {
+    const id = await make({ plan: "free", exposure: "private" });
+    const answer = async (domain: string, as = headers) => {
+      const { statusCode, ...response } = await patch(id, "domain", { domain }, as);
+      return [statusCode, response.json().code];
+    };
+    const nothing = harness.key(ORGANIZATION);
+    expect(await answer("-", {})).toEqual([401, "CREDENTIAL_MISSING"]);
+    expect(await answer("-", nothing)).toEqual([403, "PERMISSION_DENIED"]);
+    expect(await answer("-")).toEqual([400, "VALIDATION_FAILED"]);
+    expect(await answer("api")).toEqual([403, "CUSTOM_SUBDOMAIN_NOT_AVAILABLE_FOR_PLAN"]);
+    const { namespace = "", name } = (await live(id)).metadata;
+    await harness.kube.patch(projectResource, { namespace, name }, { spec: { plan: "basic" } });
+    expect(await answer("api")).toEqual([409, "PROJECT_PRIVATE"]);
+  });
+
+  it("answers 503 when the old domain is not given back in time, and goes on waiting when asked again", async () => {
+    const id = await make();
+    const { domain: before } = await read(id);
+    await releaser.stop();
+    // Time flies: ten seconds are over at once.
+    const real = performance.now.bind(performance);
+    const clock = vi.spyOn(performance, "now");
+    let ahead = 0;
+    clock.mockImplementation(() => {
+      ahead += 1_000;
+      return real() + ahead;
+    });
+    try {
+      const answer = await patch(id, "domain", { domain: "slow-release" });
+      expect(answer.json()).toMatchObject({ status: "failed", code: "DOMAIN_RELEASE_PENDING" });
+      expect([answer.statusCode, answer.headers["retry-after"]]).toEqual([503, "5"]);
+    } finally {
+      clock.mockRestore();
+      releaser = startReleaser(harness.kube);
+    }
+    // The change is done all the same.
+    expect(await read(id)).toMatchObject({ domain: `slow-release.${ZONE}` });
+    expect((await patch(id, "domain", { domain: "slow-release" })).statusCode).toBe(200);
+    expect(await holder(before)).toBeUndefined();
+  });
+
   it("answers 503 when the address cannot be assigned", async () => {
     const id = await make();
     const isClaim = ({ method, path }: { method: string; path: string }) =>
@@ -259,7 +324,7 @@ describe("PATCH custom-domains", () => {
       customDomains: [{ hostname: "told.example.com", status: "active", sslStatus: "disabled", dnsRecords }],
     });
     await expect
-      .poll(async () => (await read(id)).custom_domain_setup)
+      .poll(async () => (await read(id)).custom_domain_setup, { timeout: 5_000 })
       .toEqual([
         { hostname: "told.example.com", status: "active", ssl_status: "disabled", dns_records: dnsRecords },
       ]);
