@@ -19,6 +19,7 @@ import { bindInOrganization, createRoles, restrictedClient } from "./testing/rol
  */
 
 const ORGANIZATION = "acme";
+const POLL = { timeout: 10_000 };
 
 let apiserver: TestApiserver;
 let postgres: TestPostgres;
@@ -82,7 +83,9 @@ const statuses = (answers: { statusCode: number }[]) => answers.map(({ statusCod
 describe("changes", () => {
   it("loses none of 50 at once through two replicas", async () => {
     const id = await make();
-    await expect.poll(() => replicas[1]?.projects.list(ORGANIZATION).some((one) => one.id === id)).toBe(true);
+    await expect
+      .poll(() => replicas[1]?.projects.list(ORGANIZATION).some((one) => one.id === id), POLL)
+      .toBe(true);
     const letters = Array.from({ length: 50 }, (_, index) => String.fromCharCode(0x4e00 + index));
     await Promise.all(
       letters.map(async (letter, index) => {
@@ -111,7 +114,7 @@ describe("changes", () => {
     const { spec } = await live(id);
     const wanted = sent.flatMap(([, body]) => Object.values(body));
     expect(wanted).toEqual(expect.arrayContaining([spec.name, spec.description, spec.subdomain]));
-    await expect.poll(() => claimsOf(id)).toEqual([`${spec.subdomain}.${ZONE}`]);
+    await expect.poll(() => claimsOf(id), POLL).toEqual([`${spec.subdomain}.${ZONE}`]);
   });
 
   it("keep what others set, and what others set later counts as a change too", async () => {
@@ -219,7 +222,7 @@ describe("DELETE", () => {
       const id = await make();
       await admin.patch(projectResource, ref(id), { metadata: { finalizers: ["slipway.dev/project"] } });
       const deletions = [0, 1, 0, 1].map((replica) => send(replica, "DELETE", `/${id}`));
-      await expect.poll(async () => (await live(id)).metadata.deletionTimestamp).toBeDefined();
+      await expect.poll(async () => (await live(id)).metadata.deletionTimestamp, POLL).toBeDefined();
       // A change comes too late.
       const renamed = await send(0, "PATCH", `/${id}/name`, { name: "renamed-shop" });
       expect(renamed.json()).toMatchObject({ code: "PROJECT_ALREADY_DELETED" });
@@ -227,7 +230,7 @@ describe("DELETE", () => {
       expect(statuses(await Promise.all(deletions))).toEqual([200, 409, 409, 409]);
       for (const replica of [0, 1]) {
         await expect
-          .poll(async () => (await send(replica, "GET", `/${id}`)).json().code)
+          .poll(async () => (await send(replica, "GET", `/${id}`)).json().code, POLL)
           .toBe("PROJECT_NOT_FOUND");
         const again = await send(replica, "DELETE", `/${id}`);
         expect(again.json()).toMatchObject({ code: "PROJECT_ALREADY_DELETED" });
@@ -246,7 +249,7 @@ describe("DELETE", () => {
     try {
       const waiting = vi.spyOn(services.projects, "waitUntilGone");
       const again = app.inject({ method: "DELETE", url: `/v1/project/${id}`, headers: headers[0] ?? {} });
-      await expect.poll(() => waiting.mock.calls.length).toBe(1);
+      await expect.poll(() => waiting.mock.calls.length, POLL).toBe(1);
       await admin.patch(projectResource, ref(id), { metadata: { finalizers: [] } });
       expect((await again).statusCode).toBe(200);
     } finally {
