@@ -1,0 +1,210 @@
+import { organizationNamespace } from "@slipway/crds";
+import { KubeError, resources } from "@slipway/kube";
+import { insertOrganization, setOrganizationBlocked } from "@slipway/ledger";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { readClaim } from "./projects/claims.ts";
+import { domainClaimResource } from "./projects/kinds.ts";
+import { exampleBody, ZONE } from "./testing/harness.ts";
+import { type RealHarness, startRealHarness } from "./testing/real-harness.ts";
+
+/** What creation and deletion refuse, and in which order, over a real apiserver and a real PostgreSQL. */
+
+let harness: RealHarness;
+beforeAll(async () => {
+  harness = await startRealHarness();
+});
+afterAll(() => harness?.close());
+
+type Headers = Record<string, string>;
+const post = (headers: Headers, payload: object, key?: string) =>
+  harness.app.inject({
+    method: "POST",
+    url: "/v1/project",
+    headers: { ...headers, ...(key === undefined ? {} : { "idempotency-key": key }) },
+    payload,
+  });
+const on = (method: "GET" | "PATCH" | "DELETE", path: string, headers: Headers, payload?: object) =>
+  harness.app.inject({ method, url: `/v1/project/${path}`, headers, ...(payload ? { payload } : {}) });
+type Response = Awaited<ReturnType<typeof post>>;
+const told = (response: Response) => [response.statusCode, response.json().code];
+const basic = (config: Record<string, unknown> = {}) => exampleBody({ plan: "basic" }, config);
+const made = async (headers: Headers, body: object = basic()): Promise<string> => {
+  const created = await post(headers, body);
+  expect(created.json()).toMatchObject({ status: "success" });
+  return created.json().data.project_id;
+};
+
+describe("a creation that is wrong in every way", () => {
+  it("is told one kind of mistake after the other: 401, 403, 400, 403, 402, 409, 503", async () => {
+    const organizationId = "wrong-in-every-way";
+    await insertOrganization(harness.ledger, { id: organizationId, name: organizationId });
+    await setOrganizationBlocked(harness.ledger, organizationId, true);
+    const every = harness.key(organizationId, "* on organization:*");
+    const databases = harness.key(organizationId, "database.create on organization:*");
+    const body = exampleBody({ name: "x" }, { subdomain: "api", healthcheck: { enabled: true, path: "/" } });
+
+    expect(told(await post({}, body))).toEqual([401, "CREDENTIAL_MISSING"]);
+    expect(told(await post(databases, body))).toEqual([403, "PERMISSION_DENIED"]);
+    expect(told(await post(every, body))).toEqual([400, "VALIDATION_FAILED"]);
+    body.name = "right-name";
+    expect(told(await post(every, body))).toEqual([403, "HEALTHCHECK_NOT_AVAILABLE_FOR_PLAN"]);
+    body.plan = "basic";
+    expect(told(await post(every, body))).toEqual([402, "ORGANIZATION_BLOCKED"]);
+    await setOrganizationBlocked(harness.ledger, organizationId, false);
+    expect(told(await post(every, body))).toEqual([409, "DOMAIN_UNAVAILABLE"]);
+    const config = { ...body.config, subdomain: "not-the-platforms" };
+    expect(told(await post(every, { ...body, config }))).toEqual([503, "ORGANIZATION_RUNTIME_UNAVAILABLE"]);
+    // And nothing of all that is left.
+    expect(await readClaim(harness.admin, `not-the-platforms.${ZONE}`)).toBeUndefined();
+  });
+});
+
+describe("what this platform cannot run yet", () => {
+  const open = { ingress_white_list: [{ cidr: "0.0.0.0/0", description: "all" }] };
+  const common = { name: "not-yet", payment_mode: "hourly" };
+  const database = (type_project: string, version: string, instances: number) => ({
+    type_project,
+    version,
+    instances,
+    storage: { persistent: true, capacity: 1 },
+    envs: [],
+    network_access: open,
+  });
+  const job = {
+    type_project: "job",
+    image: { url: "registry.example.com/job:1", is_public: true },
+    envs: [],
+    storage: { persistent: false, capacity: 1 },
+    job: { cron: "0 3 * * *" },
+  };
+  const cases: [string, object, Record<string, unknown>][] = [
+    [
+      "postgresql",
+      { ...common, plan: "db-basic", config: database("postgresql", "17", 1) },
+      { version: "14" },
+    ],
+    ["mariadb", { ...common, plan: "db-basic", config: database("mariadb", "11", 3) }, { instances: 1 }],
+    [
+      "clickhouse",
+      { ...common, plan: "analytics-basic", config: database("clickhouse", "26.8.6.5", 1) },
+      { port: 8123 },
+    ],
+    [
+      "valkey",
+      {
+        ...common,
+        plan: "cache-free",
+        config: { type_project: "valkey", profile: "cache", version: "9.1.1" },
+      },
+      { storage: { persistent: true, capacity: 1 } },
+    ],
+    ["job", { ...common, plan: "job-basic", payment_mode: "per_minute", config: job }, { port: 80 }],
+  ];
+
+  it.each(cases)("a %s is checked in full, then refused, and frees its key", async (type, body, broken) => {
+    const { headers } = await harness.organization();
+    const key = `key-of-a-${type}-0123456789`;
+    const { config } = body as { config: object };
+    const wrong = await post(headers, { ...body, config: { ...config, ...broken } }, key);
+    expect(told(wrong)).toEqual([400, "VALIDATION_FAILED"]);
+    expect(told(await post(headers, body, key))).toEqual([503, "PROJECT_TYPE_UNAVAILABLE"]);
+    expect((await post(headers, basic(), key)).statusCode).toBe(201);
+  });
+
+  it("an application from a Git repository, too", async () => {
+    const { headers } = await harness.organization();
+    const source = { connection_id: "c1", repository_id: "r1", branch: "main", auto_deploy: false };
+    const { image: _, ...config } = basic().config;
+    const from = (more: object) => ({ ...basic(), config: { ...config, source, ...more } });
+    expect(told(await post(headers, from({})))).toEqual([400, "VALIDATION_FAILED"]);
+    const built = await post(headers, from({ build: { runtime: "node", version: "24" } }));
+    expect(told(built)).toEqual([503, "PROJECT_FEATURE_UNAVAILABLE"]);
+  });
+});
+
+describe("an Idempotency-Key", () => {
+  const key = "the-same-key-0123456789";
+
+  it("answers the same project again, whatever the order of the body's members, also after the last slot", async () => {
+    const { headers } = await harness.organization();
+    const body = exampleBody({}, { instances: 2 });
+    const first = await post(headers, body, key);
+    expect(first.statusCode).toBe(201);
+    const turned = Object.fromEntries(Object.entries(body).reverse());
+    const again = await post(headers, turned, key);
+    expect([again.statusCode, again.json()]).toEqual([201, first.json()]);
+    // Without the key, or with another one, it would be a second project.
+    expect(told(await post(headers, body))).toEqual([409, "FREE_PLAN_INSTANCE_LIMIT_REACHED"]);
+    expect(told(await post(headers, body, `${key}-2`))).toEqual([409, "FREE_PLAN_INSTANCE_LIMIT_REACHED"]);
+  });
+
+  it("is each organization's own, and free in the others", async () => {
+    const [one, other] = [await harness.organization(), await harness.organization()];
+    const ids = [
+      (await post(one.headers, basic(), key)).json().data.project_id,
+      (await post(other.headers, exampleBody({ plan: "basic", name: "another" }), key)).json().data
+        .project_id,
+    ];
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  it("stands for a project that is deleted: it makes no second one", async () => {
+    const { headers } = await harness.organization();
+    const { project_id: id } = (await post(headers, basic(), key)).json().data;
+    expect((await on("DELETE", id, headers)).statusCode).toBe(200);
+    expect(told(await post(headers, basic(), key))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
+  });
+});
+
+describe("a deletion", () => {
+  it("is 503 while the domain cannot be given back, and the next try gives it back", async () => {
+    const { headers } = await harness.organization();
+    const hostname = `kept-for-now.${ZONE}`;
+    const id = await made(headers, basic({ subdomain: "kept-for-now" }));
+    const real = harness.kube.listAll.bind(harness.kube);
+    const list = vi.spyOn(harness.kube, "listAll").mockImplementation((resource, ...rest) => {
+      if (resource !== domainClaimResource) return real(resource, ...rest);
+      return Promise.reject(new KubeError({ status: 500, reason: "InternalError", message: "away" }));
+    });
+    const answer = await on("DELETE", id, headers);
+    list.mockRestore();
+    expect(told(answer)).toEqual([503, "DOMAIN_RELEASE_PENDING"]);
+    expect(answer.headers["retry-after"]).toBe("5");
+    expect((await on("GET", id, headers)).statusCode).toBe(404);
+    expect(told(await on("DELETE", id, headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
+    expect(await readClaim(harness.admin, hostname)).toBeUndefined();
+    await made(headers, basic({ subdomain: "kept-for-now" }));
+  });
+
+  it("leaves nothing that could be changed: every operation answers 404 afterwards", async () => {
+    const { id: organizationId, headers } = await harness.organization();
+    const id = await made(headers, basic({ envs: [{ name: "A", value: "1" }] }));
+    expect((await on("DELETE", id, headers)).statusCode).toBe(200);
+    const bodies: Record<string, object> = {
+      name: { name: "renamed" },
+      description: { description: "Sells" },
+      domain: { domain: "my-shop" },
+      "custom-domains": { custom_domains: [] },
+      exposure: { exposure: "private" },
+      envs: { envs: [] },
+      image: { image: "registry.example.com/shop:2" },
+      plan: { plan: "premium" },
+    };
+    for (const [operation, body] of Object.entries(bodies)) {
+      const response = await on("PATCH", `${id}/${operation}`, headers, body);
+      expect([operation, ...told(response)]).toEqual([operation, 404, "PROJECT_NOT_FOUND"]);
+    }
+    for (const operation of ["envs", "logs", "historic/deployments"]) {
+      const response = await on("GET", `${id}/${operation}`, headers);
+      expect([operation, ...told(response)]).toEqual([operation, 404, "PROJECT_NOT_FOUND"]);
+    }
+    const list = await harness.app.inject({ url: "/v1/project", headers });
+    expect(list.json().data.pagination.total).toBe(0);
+    const namespace = organizationNamespace(organizationId);
+    const claims = await harness.admin.listAll(domainClaimResource);
+    expect(claims.filter(({ metadata }) => metadata?.labels?.["slipway.dev/project"] === id)).toEqual([]);
+    // Secrets go with the project that owns them: the garbage collector's, which is not running here.
+    const secrets = await harness.admin.listAll(resources.secrets, { namespace });
+    expect(secrets.every(({ metadata }) => metadata?.ownerReferences?.length === 1)).toBe(true);
+  });
+});
