@@ -13,6 +13,7 @@ import { eventually } from "./support/eventually.ts";
 import { type MixedRequest, mixedLoad, unanswered } from "./support/load.ts";
 import { killOperator, leader, systemNamespace } from "./support/operator.ts";
 import { admin } from "./support/organization.ts";
+import { killProcess } from "./support/process.ts";
 import { stack } from "./support/stack.ts";
 
 // The load of the specification for 60 s with --long; a fifth of it for 20 s otherwise.
@@ -94,44 +95,67 @@ function mix(ids: readonly string[], keys: readonly string[]): (index: number) =
   };
 }
 
+interface Stop {
+  readonly how: string;
+  readonly stop: (pod: string) => Promise<unknown>;
+  /** Requests that may be lost: those that a process held when it died, on its connections. */
+  readonly lost: number;
+}
+
+const stops: readonly Stop[] = [
+  { how: "stopped as by a node's drain", stop: evict, lost: 0 },
+  { how: "killed", stop: (pod) => killProcess(pod, "api-server/src/main.ts"), lost: 10 },
+];
+
 describe("two API servers and two operators", () => {
-  test(`answer ${RATE} mixed requests a second for ${SECONDS} s without a 5xx while each is stopped in turn`, {
-    timeout: 400_000,
-  }, async () => {
-    const operators = await bothServe("slipway-operator");
-    const apiServers = await bothServe("slipway-api-server");
-    for (let i = 0; i < 5; i += 1) {
-      const envs = [{ name: "GREETING", value: "hello" }];
-      made.push((await createProject(call, httpProject(uniqueName("mixed"), { envs }))).project_id);
-    }
-    const keys = [stack.apiKey, await secondKey(), await secondKey()];
-    const load = mixedLoad({ rate: RATE, seconds: SECONDS, next: mix(made, keys) });
-
-    // Operators die without warning; API servers are stopped as a node drain stops them.
-    const stops = async (): Promise<void> => {
-      for (const pod of operators) {
-        await sleep((SECONDS * 1000) / 10);
-        await killOperator(pod);
+  test.each(stops)(
+    `answer ${RATE} mixed requests a second for ${SECONDS} s, API servers being $how in turn, losing $lost`,
+    {
+      timeout: 400_000,
+    },
+    async ({ stop, lost }) => {
+      const operators = await bothServe("slipway-operator");
+      const apiServers = await bothServe("slipway-api-server");
+      const ids: string[] = [];
+      for (let i = 0; i < 5; i += 1) {
+        const envs = [{ name: "GREETING", value: "hello" }];
+        ids.push((await createProject(call, httpProject(uniqueName("mixed"), { envs }))).project_id);
       }
-      for (const pod of apiServers) {
-        await sleep((SECONDS * 1000) / 10);
-        await evict(pod);
-        await bothServe("slipway-api-server", pod);
-      }
-    };
-    const [report] = await Promise.all([load, stops()]);
-    console.log(
-      `${RATE}/s for ${SECONDS} s: reads p50 ${report.reads.p50} ms, p99 ${report.reads.p99} ms, max ${report.reads.max} ms`,
-      JSON.stringify(report.statuses),
-    );
-    expect(unanswered(report)).toEqual([]);
+      made.push(...ids);
+      const keys = [stack.apiKey, await secondKey(), await secondKey()];
+      const load = mixedLoad({ rate: RATE, seconds: SECONDS, next: mix(ids, keys) });
 
-    // And everything goes on: a leader leads, and the projects are as they were left.
-    await eventually(leader);
-    for (const id of made) {
-      await eventually(async () => expect((await readProject(call, id)).status).toBe("running"));
-    }
-  });
+      const stopAll = async (): Promise<void> => {
+        for (const pod of operators) {
+          await sleep((SECONDS * 1000) / 10);
+          await killOperator(pod);
+        }
+        for (const pod of apiServers) {
+          await sleep((SECONDS * 1000) / 10);
+          await stop(pod);
+          // Until Kubernetes has seen that it is gone.
+          await sleep(3000);
+          await bothServe("slipway-api-server");
+        }
+      };
+      const [report] = await Promise.all([load, stopAll()]);
+      console.log(
+        `${RATE}/s for ${SECONDS} s: reads p50 ${report.reads.p50} ms, p99 ${report.reads.p99} ms, max ${report.reads.max} ms`,
+        JSON.stringify(report.statuses),
+      );
+      const failed = unanswered(report);
+      expect(
+        failed.reduce((sum, { count }) => sum + count, 0),
+        JSON.stringify(failed),
+      ).toBeLessThanOrEqual(lost);
+
+      // And everything goes on: a leader leads, and the projects are as they were left.
+      await eventually(leader);
+      for (const id of ids) {
+        await eventually(async () => expect((await readProject(call, id)).status).toBe("running"));
+      }
+    },
+  );
 
   test("let a client read on either what it wrote through the other", async () => {
     const { project_id: id } = await createProject(

@@ -77,11 +77,11 @@ async function send(pool: Pool, request: Omit<MixedRequest, "kind">): Promise<nu
   }
 }
 
-/** Every answer of a report that is not 200, or none at all, in words. */
-export function unanswered({ statuses }: LoadReport): string[] {
+/** Every answer of a report that is not 200, or none at all, by kind and status. */
+export function unanswered({ statuses }: LoadReport): { kind: string; status: number; count: number }[] {
   return Object.entries(statuses).flatMap(([kind, counts]) =>
     Object.entries(counts)
       .filter(([status]) => status !== "200")
-      .map(([status, count]) => `${kind}: ${count} x ${status}`),
+      .map(([status, count]) => ({ kind, status: Number(status), count })),
   );
 }
