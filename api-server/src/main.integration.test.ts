@@ -7,10 +7,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually, FakeApiserver } from "@slipway/kube/testing";
-import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
+import {
+  connectLedger,
+  insertApiKey,
+  insertOrganization,
+  migrateToLatest,
+  removeMember,
+  setMember,
+} from "@slipway/ledger";
 import { freePort, startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { generateApiKey } from "./auth/api-key.ts";
+import { oidcUserId } from "./auth/oidc.ts";
+import { AUDIENCE, startIssuer } from "./testing/issuer.ts";
 import { fakeKubeconfig } from "./testing/kubeconfig.ts";
 
 /** The process as it runs in a pod: its start, its ports, its end. */
@@ -159,6 +168,28 @@ describe("the API server's process", () => {
     await eventually("no jobs", async () => (await status(`${api}/v1/project/job/plans`)) === 503, 10_000);
     child.kill("SIGKILL");
     await once(child, "exit");
+  });
+
+  it("admits members of the organization by tokens of an issuer that it was told of", async () => {
+    const issuer = await startIssuer("main");
+    const oidc = JSON.stringify([{ issuer: issuer.url, audience: AUDIENCE }]);
+    const ledger = connectLedger({ url: postgres.url, applicationName: "test" });
+    const child = await start({ SLIPWAY_OIDC_ISSUERS: oidc });
+    const list = async (sub: string) => {
+      const authorization = `Bearer ${await issuer.token({ sub })}`;
+      const headers = { authorization, "x-organization-id": "acme" };
+      return (await fetch(`${api}/v1/project`, { headers })).status;
+    };
+    const member = { userId: oidcUserId(issuer.url, "ada"), organizationId: "acme", role: "member" as const };
+    await setMember(ledger, { ...member, grants: [] });
+    expect(await list("ada")).toBe(200);
+    expect(await list("somebody-else")).toBe(403);
+    await removeMember(ledger, member.userId, "acme");
+    await eventually("the end of the membership", async () => (await list("ada")) === 403, 5_000);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    await ledger.destroy();
+    await issuer.stop();
   });
 
   it("is not ready before it has read every project", async () => {

@@ -47,6 +47,12 @@ export function renderFailure(failure: Failure, request: FastifyRequest, reply: 
       "request failed",
     );
   }
+  if (failure.status === 413) {
+    // Fastify would close the connection now. A proxy that still sends the body would then report a broken server in
+    // place of this answer: what comes is read and thrown away, until the time for a request is over.
+    reply.removeHeader("connection");
+    request.raw.resume();
+  }
   void reply
     .code(failure.status)
     .headers(failure.headers)

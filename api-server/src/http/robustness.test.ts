@@ -120,6 +120,31 @@ describe("headers", () => {
   });
 });
 
+describe("a body over the limit", () => {
+  it.each(["Content-Length: 20000000\r\n", "Transfer-Encoding: chunked\r\n"])(
+    "is answered, and its connection serves on for who sends it to the end (%j)",
+    async (how) => {
+      const socket = await open();
+      const answer = heard(socket);
+      const chunked = how.startsWith("Transfer");
+      socket.write(
+        `POST /v1/project HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nx-api-key: ${key}\r\n${how}\r\n`,
+      );
+      const part = Buffer.alloc(1_000_000, "x");
+      for (let count = 0; count < 20; count += 1) {
+        if (chunked) socket.write("F4240\r\n");
+        const room = socket.write(part);
+        if (chunked) socket.write("\r\n");
+        if (!room) await once(socket, "drain", { signal: AbortSignal.timeout(5_000) });
+      }
+      if (chunked) socket.write("0\r\n\r\n");
+      socket.write(`GET /v1/project/plans HTTP/1.1\r\n${HEAD}\r\n`);
+      const statuses = [...(await answer).matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
+      expect(statuses).toEqual(["413", "200"]);
+    },
+  );
+});
+
 describe("slow clients", () => {
   it("that drip their headers are cut off with 408", async () => {
     const socket = await open();
