@@ -13,7 +13,12 @@ export type ProbeResult =
   | "unknown-host"
   /** The ingress refuses us, as an access list tells it to; whether an instance is behind it cannot be seen. */
   | "refused"
-  /** The ingress gave no answer. */
+  /**
+   * The ingress took the request and did not answer in time. It answers at once for a host that it does not know: so an
+   * instance thinks, or cannot be reached yet.
+   */
+  | "silent"
+  /** The ingress cannot be reached. */
   | "unreachable";
 
 /** Asks for one host; never throws. */
@@ -24,14 +29,16 @@ const MAX_BODY = 64;
 
 /**
  * @param baseUrl address of the ingress controller's Service, such as `http://traefik.slipway-ingress.svc`
- * @param timeoutMs until an answer's headers must be here; an application that thinks longer is still an answer to wait for
+ * @param timeoutMs until an answer's headers must be here; short, for a connection to an instance whose network policy is
+ *   not yet in force hangs, and the next one finds it open
  */
-export function createIngressProbe(baseUrl: string, timeoutMs = 3_000): IngressProbe {
+export function createIngressProbe(baseUrl: string, timeoutMs = 1_500): IngressProbe {
   const url = new URL("/", baseUrl);
   const { request } = url.protocol === "https:" ? https : http;
   return (host) =>
     new Promise((resolve) => {
       // A connection of its own: behind a Service, a kept one would always ask the same ingress pod.
+      let connected = false;
       const options = {
         method: "GET",
         agent: false as const,
@@ -52,7 +59,14 @@ export function createIngressProbe(baseUrl: string, timeoutMs = 3_000): IngressP
         response.on("error", () => resolve("unreachable"));
         response.on("close", () => resolve(classify(status, body)));
       });
-      outgoing.on("error", () => resolve("unreachable"));
+      outgoing.on("socket", (socket) =>
+        socket.once("connect", () => {
+          connected = true;
+        }),
+      );
+      outgoing.on("error", (error) =>
+        resolve(connected && error.name === "AbortError" ? "silent" : "unreachable"),
+      );
       outgoing.end();
     });
 }

@@ -25,7 +25,7 @@ test("without an ingress to ask, a written route counts", async () => {
   await expect(new RouteCheck(undefined, systemClock).check("uid", "shop.example")).resolves.toBeUndefined();
 });
 
-test.each<ProbeResult>(["unknown-host", "no-instance", "unreachable", "refused"])(
+test.each<ProbeResult>(["unknown-host", "no-instance", "unreachable", "refused", "silent"])(
   "%s is asked again",
   async (answer) => {
     const missing = await setUp(answer).check();
@@ -51,6 +51,15 @@ test("a refusal is doubted for a second: the route is there, and its instances m
   wait(900);
   expect(await check()).toBeDefined();
   wait(100);
+  expect(await check()).toBeUndefined();
+});
+
+test("silence is doubted for ten seconds: then it is an application that takes its time", async () => {
+  const { check, wait } = setUp("silent", "silent", "silent");
+  expect(await check()).toBeDefined();
+  wait(9_000);
+  expect(await check()).toBeDefined();
+  wait(1_000);
   expect(await check()).toBeUndefined();
 });
 

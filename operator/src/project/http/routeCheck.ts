@@ -5,7 +5,11 @@ import type { Finding } from "../summarize.ts";
 import type { IngressProbe, ProbeResult } from "./ingressProbe.ts";
 
 /** How long answers that may be right are doubted, in milliseconds; see `check`. */
-const DOUBT_MS: Readonly<Partial<Record<ProbeResult, number>>> = { "unknown-host": 20_000, refused: 1_000 };
+const DOUBT_MS: Readonly<Partial<Record<ProbeResult, number>>> = {
+  "unknown-host": 20_000,
+  refused: 1_000,
+  silent: 10_000,
+};
 
 /** How long an ingress may go on leading from a host whose route was taken away, in milliseconds; see `isGone`. */
 const GONE_MS = 5_000;
@@ -31,7 +35,8 @@ export class RouteCheck {
   /**
    * Asks about a host whose instances are ready. An application may answer 404 in the very words of the ingress: an
    * ingress that says so for 20 s while the route is written and instances are ready has long taken the route in. One that
-   * refuses us has the route already, and a second later it has the instances behind it, too.
+   * refuses us has the route already, and a second later it has the instances behind it, too. One that is silent for 10 s
+   * waits for an application that is slow.
    */
   async check(projectUid: string, host: string): Promise<MissingRoute | undefined> {
     if (!this.#probe) {
@@ -102,6 +107,11 @@ const MISSING: Readonly<Record<ProbeResult, MissingRoute | undefined>> = {
     reason: "DomainPending",
     message: "The ingress is taking in the instance behind the domain.",
     retryAfterMs: 500,
+  },
+  silent: {
+    reason: "DomainPending",
+    message: "The instance behind the domain does not answer yet.",
+    retryAfterMs: 250,
   },
   unreachable: {
     reason: "DomainPending",
