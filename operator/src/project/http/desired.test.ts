@@ -172,3 +172,86 @@ describe("the settings' hash", () => {
     expect(hash(spec)).not.toBe(hash({}));
   });
 });
+
+describe("what config says reaches the cluster:", () => {
+  const made = (spec: Partial<Project["spec"]>) => {
+    const objects = objectsOf({ project: { ...project, spec: { ...project.spec, ...spec } } });
+    const find = (kind: string) => objects.find((object) => object.kind === kind) as unknown;
+    const { spec: deployment } = find("Deployment") as {
+      spec: { replicas?: number; template: { spec: { containers: Record<string, unknown>[] } } };
+    };
+    return { find, deployment, container: deployment.template.spec.containers[0] };
+  };
+
+  test("the port, as PORT and behind the Service", () => {
+    const { container, find } = made({ port: 3000 });
+    expect(container).toMatchObject({
+      env: [{ name: "PORT", value: "3000" }],
+      ports: [{ name: "http", containerPort: 3000 }],
+    });
+    expect(find("Service")).toMatchObject({ spec: { ports: [{ port: 80, targetPort: "http" }] } });
+  });
+
+  test("instances, with a disruption budget for two or more", () => {
+    expect(made({ instances: 1 }).find("PodDisruptionBudget")).toBeUndefined();
+    const { deployment, find } = made({ instances: 3 });
+    expect(deployment.replicas).toBe(3);
+    expect(find("PodDisruptionBudget")).toMatchObject({ spec: { maxUnavailable: 1 } });
+  });
+
+  test("a health check, as the probes' path; without one the port is asked", () => {
+    const { container } = made({ healthcheck: { enabled: true, path: "/ready" } });
+    const httpGet = { path: "/ready", port: "http" };
+    expect(container).toMatchObject({ startupProbe: { httpGet }, readinessProbe: { httpGet } });
+    const off = made({ healthcheck: { enabled: false, path: "/ready" } }).container;
+    expect(off).toMatchObject({ readinessProbe: { tcpSocket: { port: "http" } } });
+    expect(JSON.stringify(off)).not.toContain("/ready");
+  });
+
+  test("autoscaling, between two numbers of instances, in percent of what the plan sells", () => {
+    const targets = { cpuTargetPercentage: 60, memoryTargetPercentage: 75 };
+    const { find, deployment } = made({
+      instances: 2,
+      autoscaling: { enabled: true, maxInstances: 4, ...targets },
+    });
+    expect(find("HorizontalPodAutoscaler")).toMatchObject({
+      spec: {
+        minReplicas: 2,
+        maxReplicas: 4,
+        metrics: [
+          { resource: { name: "cpu", target: { averageValue: "600m" } } },
+          { resource: { name: "memory", target: { averageValue: String(0.75 * 1024 ** 3) } } },
+        ],
+      },
+    });
+    expect(deployment.replicas).toBe(2);
+    const off = made({ autoscaling: { enabled: false, maxInstances: 4 } });
+    expect(off.find("HorizontalPodAutoscaler")).toBeUndefined();
+  });
+
+  test("storage, as a volume of that size at that path, and none that is not persistent", () => {
+    const storage = { persistent: true, capacity: 250, dirPathToPersist: "/var/lib/app" };
+    const { find, container } = made({ storage });
+    expect(find("PersistentVolumeClaim")).toMatchObject({
+      spec: { resources: { requests: { storage: "250Gi" } } },
+    });
+    expect(container).toMatchObject({ volumeMounts: [{ mountPath: "/var/lib/app" }] });
+    const { dirPathToPersist: _, ...ephemeral } = { ...storage, persistent: false };
+    expect(made({ storage: ephemeral }).find("PersistentVolumeClaim")).toBeUndefined();
+  });
+
+  test("variables and the credentials of a private image, by the Secrets that hold them", () => {
+    const { deployment, container } = made({
+      envsFrom: [{ name: "p1-env-0123456789ab" }],
+      image: { url: "registry.example/app:1", isPublic: false, pullSecretRef: { name: "p1-pull-1" } },
+    });
+    expect(container).toMatchObject({ envFrom: [{ secretRef: { name: "p1-env-0123456789ab" } }] });
+    expect(deployment.template.spec).toMatchObject({ imagePullSecrets: [{ name: "p1-pull-1" }] });
+  });
+
+  test("exposure: a private project has no Ingress", () => {
+    expect(made({}).find("Ingress")).toBeDefined();
+    expect(made({ exposure: "private" }).find("Ingress")).toBeUndefined();
+    expect(made({ exposure: "private" }).find("Service")).toBeDefined();
+  });
+});
