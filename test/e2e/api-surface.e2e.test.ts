@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { apiClient } from "./support/api.ts";
@@ -74,6 +73,6 @@ async function raw(line: string, headers: Record<string, string>, payload: strin
   socket.on("error", () => {});
   socket.write(`${line}\r\n${head.join("")}\r\n`);
   socket.write(payload);
-  await once(socket, "close");
+  await new Promise((resolve) => socket.once("close", resolve));
   return answer;
 }

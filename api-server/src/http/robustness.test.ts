@@ -32,7 +32,7 @@ async function open(): Promise<Socket> {
 async function heard(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on("data", (chunk: Buffer) => chunks.push(chunk));
-  await once(socket, "close", { signal: AbortSignal.timeout(10_000) });
+  await new Promise((resolve) => socket.once("close", resolve));
   return Buffer.concat(chunks).toString("latin1");
 }
 
