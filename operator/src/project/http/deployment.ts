@@ -76,6 +76,9 @@ function container(app: HttpApp) {
   return {
     name: "app",
     image: app.image,
+    // A tag may lead elsewhere by now, and an image that a node keeps for one organization is not another's to run: asking
+    // the registry each time answers both. A digest is its own proof.
+    imagePullPolicy: app.image.includes("@sha256:") ? "IfNotPresent" : "Always",
     ports: [{ name: "http", containerPort: app.port, protocol: "TCP" }],
     // Values from Secrets stay literal: Kubernetes expands $(NAME) in `env` only. PORT here wins over one in a Secret.
     env: [{ name: "PORT", value: String(app.port) }],
