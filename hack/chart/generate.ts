@@ -1,6 +1,10 @@
 import { clusterRules as apiServerRules, organizationRules } from "@slipway/api-server/rbac";
 import { generateCrds } from "@slipway/crds/generate";
-import { clusterRules, namespaceRules } from "@slipway/operator/rules";
+import {
+  clusterRules,
+  namespaceRules,
+  organizationRules as operatorOrganizationRules,
+} from "@slipway/operator/rules";
 import { stringify } from "yaml";
 
 const chart = "charts/slipway/files";
@@ -17,6 +21,7 @@ interface PolicyRule {
 export function generateChartFiles(): Map<string, string> {
   const files = new Map<string, string>([
     [`${chart}/rbac/operator-cluster.yaml`, renderRules(clusterRules)],
+    [`${chart}/rbac/operator-organization.yaml`, renderRules(operatorOrganizationRules)],
     [`${chart}/rbac/operator-namespace.yaml`, renderRules(namespaceRules)],
     [`${chart}/rbac/api-server-cluster.yaml`, renderRules(apiServerRules)],
     [`${chart}/rbac/api-server-organization.yaml`, renderRules(organizationRules)],

@@ -20,6 +20,7 @@ import { RouteCheck } from "./project/http/routeCheck.ts";
 import { SlotKeeper, type SlotLedger } from "./project/slotKeeper.ts";
 import { runSlotReaper } from "./project/slotReaper.ts";
 import { createProjectStores } from "./project/stores.ts";
+import { withBackoff } from "./registry/backoff.ts";
 import { ecrLogin, type RegistryLogin } from "./registry/ecr.ts";
 import { type Logger, Manager, type ManagerOptions } from "./runtime/index.ts";
 
@@ -85,7 +86,7 @@ export function createOperator(options: OperatorOptions): Manager {
         rolloutDeadlineSeconds: config.rolloutDeadlineSeconds,
       },
       routeCheck: new RouteCheck(probe, manager.clock),
-      registryLogin: options.registryLogin ?? ecrLogin(),
+      registryLogin: withBackoff(options.registryLogin ?? ecrLogin(), manager.clock),
       slots,
       deploymentRecords,
     },

@@ -12,6 +12,9 @@ export const clusterRules: PolicyRule[] = mergeRules([
   ...domainClaimRules,
 ]);
 
+/** For a ClusterRole that is bound in organizations' namespaces alone. */
+export { organizationRules } from "./project/controller.ts";
+
 /** For a Role in the operator's own namespace: the leader's Lease. */
 export const namespaceRules: PolicyRule[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },

@@ -19,6 +19,9 @@ export interface GuardSettings {
 /** What the API server may do in an organization's namespace, and nowhere else; the chart makes this ClusterRole. */
 export const API_SERVER_ROLE = "slipway-api-server-organization";
 
+/** What the operator itself may do there alone; the chart makes this one, too. */
+export const OPERATOR_ROLE = "slipway-operator-organization";
+
 /** Names of the guard objects inside the namespace. A name starting with `slipway-` can be no project's id. */
 export const guardNames = {
   quota: "slipway-quota",
@@ -27,6 +30,7 @@ export const guardNames = {
   sameNamespace: "slipway-same-namespace",
   egress: "slipway-egress",
   apiServer: "slipway-api-server",
+  operator: "slipway-operator",
 } as const;
 
 /** The guards inside the namespace, in the order in which they are applied: closed first, then opened. */
@@ -42,6 +46,15 @@ export function desiredGuards(
     spec,
   });
   const policy = (name: string, spec: object) => object("networking.k8s.io/v1", "NetworkPolicy", name, spec);
+  // The processes write Secrets and Projects of this namespace: they have no such right over the whole cluster.
+  const binding = (name: string, role: string): DesiredObject => ({
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name, namespace, labels: guardLabels(organizationId) },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
+    // A guard has the name of the service account that it is for.
+    subjects: [{ kind: "ServiceAccount", name, namespace: settings.systemNamespace }],
+  });
   return [
     policy(guardNames.defaultDeny, { podSelector: {}, policyTypes: ["Ingress", "Egress"] }),
     policy(guardNames.sameNamespace, {
@@ -71,19 +84,9 @@ export function desiredGuards(
     }),
     object("v1", "LimitRange", guardNames.limits, { limits: [CONTAINER_LIMITS] }),
     object("v1", "ResourceQuota", guardNames.quota, { hard: QUOTA }),
-    apiServerBinding(organizationId, namespace, settings.systemNamespace),
+    binding(guardNames.apiServer, API_SERVER_ROLE),
+    binding(guardNames.operator, OPERATOR_ROLE),
   ];
-}
-
-/** Lets the API server write the Secrets and Projects of this namespace: it has no such right over the whole cluster. */
-function apiServerBinding(organizationId: string, namespace: string, systemNamespace: string): DesiredObject {
-  return {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "RoleBinding",
-    metadata: { name: guardNames.apiServer, namespace, labels: guardLabels(organizationId) },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: API_SERVER_ROLE },
-    subjects: [{ kind: "ServiceAccount", name: "slipway-api-server", namespace: systemNamespace }],
-  };
 }
 
 /** Labels of everything that guards an organization's namespace, the namespace included. */

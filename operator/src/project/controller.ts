@@ -32,8 +32,8 @@ export const rules: PolicyRule[] = [
   // A pull under way is told by an Event alone.
   { apiGroups: [""], resources: ["events"], verbs: ["list", "watch"] },
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"] },
-  // Adopts and deletes the Secrets made for a project; their data is dropped on arrival.
-  { apiGroups: [""], resources: ["secrets"], verbs: [...READ, "patch", "delete"] },
+  // Their data is dropped on arrival.
+  { apiGroups: [""], resources: ["secrets"], verbs: [...READ] },
   { apiGroups: [""], resources: ["services", "persistentvolumeclaims"], verbs: OWN },
   { apiGroups: ["apps"], resources: ["deployments"], verbs: OWN },
   { apiGroups: ["autoscaling"], resources: ["horizontalpodautoscalers"], verbs: OWN },
@@ -43,6 +43,14 @@ export const rules: PolicyRule[] = [
   { apiGroups: ["networking.k8s.io"], resources: ["ingressclasses"], verbs: ["get"] },
   { apiGroups: ["traefik.io"], resources: ["middlewares"], verbs: OWN },
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
+];
+
+/**
+ * What it may do in organizations' namespaces alone: make the Secret that pulls from Amazon's registry, adopt and delete
+ * the Secrets made for a project.
+ */
+export const organizationRules: PolicyRule[] = [
+  { apiGroups: [""], resources: ["secrets"], verbs: ["create", "patch", "delete"] },
 ];
 
 /**

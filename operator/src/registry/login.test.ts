@@ -48,6 +48,7 @@ afterEach(async () => {
 const secret = (name: string, data: Record<string, string>): KubernetesObject =>
   ({
     metadata: { name, namespace, labels: { [labels.project]: "shop" } },
+    type: "slipway.dev/aws-registry",
     data: Object.fromEntries(
       Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString("base64")]),
     ),
@@ -131,5 +132,27 @@ describe("ensureRegistryLogin", () => {
       message: "The Secret half lacks: accessKeyId, secretAccessKey, accountId.",
     });
     expect(asked).toEqual([]);
+  });
+
+  it("takes no credentials from a Secret of another type", async () => {
+    const plain = { ...secret("plain", { region: "eu-west-1" }), type: "Opaque" } as KubernetesObject;
+    await client.create(resources.secrets, plain);
+    const image = { url: "a/b", isPublic: false, awsCredentialsRef: { name: "plain" } };
+    await expect(ensure({ ...project, spec: { ...project.spec, image } })).rejects.toMatchObject({
+      message: "The Secret plain is not of type slipway.dev/aws-registry.",
+    });
+  });
+
+  it("leaves a Secret alone that somebody else made under its name", async () => {
+    await client.create(resources.secrets, secret(registrySecretName(project), { own: "data" }));
+    await expect(ensure()).rejects.toMatchObject({ reason: "ChildConflict" });
+  });
+
+  it("is taken away from a project that has another kind of image now", async () => {
+    await ensure();
+    const ref = { namespace, name: registrySecretName(project) };
+    const image = { url: "nginx:1.29", isPublic: true };
+    await ensure({ ...project, spec: { ...project.spec, image } });
+    expect(await client.getOrUndefined(resources.secrets, ref)).toBeUndefined();
   });
 });

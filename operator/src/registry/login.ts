@@ -3,7 +3,8 @@
 import { fieldManagers, labels, MANAGED_BY, type Project } from "@slipway/crds";
 import { type Clock, type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
-import { type ConditionSet, controllerReference, WaitingError } from "../runtime/index.ts";
+import { type ConditionSet, controllerReference, TerminalError, WaitingError } from "../runtime/index.ts";
+import { controllerOf } from "../runtime/owner.ts";
 import { type AwsCredentials, type RegistryLogin, RegistryLoginError, type RegistryToken } from "./ecr.ts";
 
 export interface RegistryDependencies {
@@ -40,12 +41,13 @@ export async function ensureRegistryLogin(
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const source = project.spec.image?.awsCredentialsRef?.name;
+  const held = deps.secrets.get(project.metadata.namespace, registrySecretName(project));
   if (source === undefined) {
     conditions.remove("RegistryReady");
+    await removeSecret(project, held, deps, signal);
     return undefined;
   }
   const now = deps.clock.now().getTime();
-  const held = deps.secrets.get(project.metadata.namespace, registrySecretName(project));
   const annotations = held?.metadata?.annotations ?? {};
   const timeOf = (key: string) => Date.parse(annotations[key] ?? "") || 0;
   const isOurs = annotations[SOURCE] === source;
@@ -77,6 +79,8 @@ export async function ensureRegistryLogin(
   }
 }
 
+/** Type of the Secrets with AWS credentials. */
+const AWS_REGISTRY_TYPE = "slipway.dev/aws-registry";
 const KEYS = ["accessKeyId", "secretAccessKey", "region", "accountId"] as const;
 
 async function readCredentials(
@@ -86,11 +90,15 @@ async function readCredentials(
   signal: AbortSignal,
 ): Promise<AwsCredentials> {
   const { namespace } = project.metadata;
-  const secret = await client.get<KubernetesObject & { data?: Record<string, string> }>(
+  const secret = await client.get<KubernetesObject & { type?: string; data?: Record<string, string> }>(
     resources.secrets,
     { namespace, name },
     { signal },
   );
+  if (secret.type !== AWS_REGISTRY_TYPE) {
+    const message = `The Secret ${name} is not of type ${AWS_REGISTRY_TYPE}.`;
+    throw new RegistryLoginError(message, { refused: true, cause: undefined });
+  }
   const missing = KEYS.filter((key) => !secret.data?.[key]);
   if (missing.length > 0) {
     const message = `The Secret ${name} lacks: ${missing.join(", ")}.`;
@@ -111,6 +119,12 @@ async function writeSecret(
   { client, secrets }: RegistryDependencies,
   signal: AbortSignal,
 ): Promise<void> {
+  const ref = { namespace: project.metadata.namespace, name: registrySecretName(project) };
+  const live = await client.getOrUndefined<KubernetesObject>(resources.secrets, ref, { signal });
+  if (live && !isOwn(live, project)) {
+    const message = `A Secret ${ref.name} that is not the platform's is in the way.`;
+    throw new TerminalError("ChildConflict", message, { condition: "RegistryReady" });
+  }
   const { host, username, password, expiresAt } = token;
   const auth = Buffer.from(`${username}:${password}`).toString("base64");
   const written = await client.apply<KubernetesObject>(
@@ -119,8 +133,7 @@ async function writeSecret(
       apiVersion: "v1",
       kind: "Secret",
       metadata: {
-        name: registrySecretName(project),
-        namespace: project.metadata.namespace,
+        ...ref,
         labels: { [labels.managedBy]: MANAGED_BY, [labels.project]: project.metadata.name },
         annotations: {
           [SOURCE]: source,
@@ -141,3 +154,20 @@ async function writeSecret(
   );
   secrets.observe(written);
 }
+
+/** A project that is given another kind of image no longer needs its login. */
+async function removeSecret(
+  project: Project,
+  held: KubernetesObject | undefined,
+  { client }: RegistryDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!held || held.metadata?.deletionTimestamp || !isOwn(held, project)) {
+    return;
+  }
+  const { name = "", namespace, uid } = held.metadata ?? {};
+  await client.delete(resources.secrets, { namespace, name }, { uid, signal });
+}
+
+const isOwn = (secret: KubernetesObject, project: Project): boolean =>
+  controllerOf(secret)?.uid === project.metadata.uid;
