@@ -100,6 +100,33 @@ describe("a pod of one organization", () => {
   });
 });
 
+describe("the platform's own processes", () => {
+  const may = async (process: string, verb: string, namespace: string): Promise<boolean> => {
+    const user = `system:serviceaccount:slipway-system:${process}`;
+    const resourceAttributes = { verb, resource: "secrets", namespace };
+    const review = await cluster.authorization.createSubjectAccessReview({
+      body: { spec: { user, resourceAttributes } },
+    });
+    return review.status?.allowed === true;
+  };
+
+  test.each(["slipway-operator", "slipway-api-server"])(
+    "%s writes Secrets in organizations' namespaces alone",
+    async (process) => {
+      for (const verb of ["create", "patch", "delete"]) {
+        expect(await may(process, verb, namespaceOf(stack.organization))).toBe(true);
+        expect(await may(process, verb, "kube-system")).toBe(false);
+        expect(await may(process, verb, "slipway-system")).toBe(false);
+      }
+    },
+  );
+
+  test("the API server reads no Secret outside of organizations", async () => {
+    expect(await may("slipway-api-server", "get", "kube-system")).toBe(false);
+    expect(await may("slipway-api-server", "list", "slipway-system")).toBe(false);
+  });
+});
+
 /** A second pod of the same organization that listens on 8080; answers its address once it is ready. */
 async function createOwnServer(namespace: string): Promise<string> {
   await cluster.core.createNamespacedPod({

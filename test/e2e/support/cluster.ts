@@ -1,6 +1,7 @@
 import { PassThrough } from "node:stream";
 import {
   AppsV1Api,
+  AuthorizationV1Api,
   CoordinationV1Api,
   CoreV1Api,
   CustomObjectsApi,
@@ -19,6 +20,7 @@ config.loadFromFile(stack.kubeconfig);
 export const cluster = {
   core: config.makeApiClient(CoreV1Api),
   apps: config.makeApiClient(AppsV1Api),
+  authorization: config.makeApiClient(AuthorizationV1Api),
   networking: config.makeApiClient(NetworkingV1Api),
   coordination: config.makeApiClient(CoordinationV1Api),
   custom: config.makeApiClient(CustomObjectsApi),
