@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apiClient, createProject, deleteProjects, httpProject, uniqueName } from "./support/api.ts";
+import { eventually } from "./support/eventually.ts";
+import { admin, createOrganization, type Organization } from "./support/organization.ts";
+import { stack } from "./support/stack.ts";
+
+/** The admin commands of the stack contract, by what clients see of them. */
+
+const call = apiClient();
+const made: string[] = [];
+afterAll(() => deleteProjects(call, made));
+
+const privateProject = (plan = "basic") => ({
+  ...httpProject(uniqueName("admin"), { exposure: "private" }),
+  plan,
+});
+
+describe("an organization", () => {
+  let organization: Organization;
+  beforeAll(async () => {
+    organization = await createOrganization(uniqueName("blocked"));
+  });
+
+  test("that is blocked creates nothing, reads on, and creates again once it is unblocked", async () => {
+    const { organization_id: id, api_key: key } = organization;
+    const own = apiClient(key);
+    const of = ["--organization", id];
+    expect(await admin("organization", "block", ...of)).toEqual({ organization_id: id, blocked: true });
+    expect(await own("POST", "/v1/project", privateProject())).toMatchObject({
+      status: 402,
+      body: { status: "failed", code: "ORGANIZATION_BLOCKED" },
+    });
+    expect((await own("GET", "/v1/project")).status).toBe(200);
+    expect(await admin("organization", "unblock", ...of)).toEqual({ organization_id: id, blocked: false });
+    // Its namespace may be a moment behind.
+    const created = await eventually(() => createProject(own, privateProject()));
+    await deleteProjects(own, [created.project_id]);
+  });
+
+  test("belongs to its owner, whose token names it with every call", async () => {
+    const { organization_id: id, owner_token: token } = organization;
+    const anonymous = apiClient("");
+    const authorization = `Bearer ${token}`;
+    const list = (headers: Record<string, string>) =>
+      anonymous("GET", "/v1/project", undefined, { authorization, ...headers });
+    expect((await list({ "x-organization-id": id })).status).toBe(200);
+    expect(await list({})).toMatchObject({ status: 403, body: { code: "ORGANIZATION_REQUIRED" } });
+    expect(await list({ "x-organization-id": stack.organization })).toMatchObject({
+      status: 403,
+      body: { code: "ORGANIZATION_FORBIDDEN" },
+    });
+  });
+
+  test("sees nothing of another one's projects", async () => {
+    const { project_id: id } = await createProject(call, privateProject());
+    made.push(id);
+    const stranger = apiClient(organization.api_key);
+    const requests: [string, string, unknown?][] = [
+      ["GET", ""],
+      ["GET", "/logs"],
+      ["GET", "/envs"],
+      ["GET", "/historic/deployments"],
+      ["PATCH", "/name", { name: "renamed" }],
+      ["POST", "/pause"],
+      ["DELETE", ""],
+    ];
+    for (const [method, operation, body] of requests) {
+      const foreign = await stranger(method, `/v1/project/${id}${operation}`, body);
+      const missing = await stranger(method, `/v1/project/pnobodys${operation}`, body);
+      expect([operation, foreign]).toEqual([operation, missing]);
+      expect([operation, foreign.status, foreign.body.code]).toEqual([operation, 404, "PROJECT_NOT_FOUND"]);
+    }
+    expect((await call("GET", `/v1/project/${id}`)).status).toBe(200);
+  });
+});
+
+describe("a key", () => {
+  test("may what it was granted, nothing else, and nothing at all once it is revoked", async () => {
+    const { project_id: id } = await createProject(call, privateProject());
+    const { project_id: other } = await createProject(call, privateProject());
+    made.push(id, other);
+    const { api_key: key, api_key_id } = await admin<{ api_key: string; api_key_id: string }>(
+      ...["api-key", "create", "--organization", stack.organization],
+      ...["--grant", `project.read on project:${id}`],
+    );
+    const reader = apiClient(key);
+    expect((await reader("GET", `/v1/project/${id}`)).status).toBe(200);
+    const list = await reader<{ projects: { id: string }[] }>("GET", "/v1/project");
+    expect(list.body.data?.projects.map((project) => project.id)).toEqual([id]);
+    expect(await reader("GET", `/v1/project/${other}`)).toMatchObject({
+      status: 403,
+      body: { code: "PERMISSION_DENIED" },
+    });
+    expect((await reader("DELETE", `/v1/project/${id}`)).status).toBe(403);
+    expect(await reader("POST", "/v1/project", privateProject())).toMatchObject({
+      status: 403,
+      body: { code: "PERMISSION_DENIED", message: "insufficient organization permission" },
+    });
+    expect(await admin("api-key", "revoke", "--id", api_key_id)).toEqual({ api_key_id, revoked: true });
+    await eventually(
+      async () =>
+        expect(await reader("GET", `/v1/project/${id}`)).toMatchObject({
+          status: 401,
+          body: { code: "CREDENTIAL_INVALID" },
+        }),
+      { within: 10_000 },
+    );
+  });
+});
+
+describe("a member", () => {
+  test("may what the token's user was granted", async () => {
+    const { project_id: id } = await createProject(call, privateProject());
+    made.push(id);
+    const { token } = await admin<{ token: string; user_id: string }>(
+      ...["user-token", "create", "--organization", stack.organization, "--role", "member"],
+      ...["--grant", `project.read on project:${id}`, "--grant", `project.name.update on project:${id}`],
+    );
+    const anonymous = apiClient("");
+    const headers = { authorization: `Bearer ${token}`, "x-organization-id": stack.organization };
+    const name = uniqueName("member");
+    const renamed = await anonymous("PATCH", `/v1/project/${id}/name`, { name }, headers);
+    expect(renamed.status).toBe(200);
+    const read = await anonymous<{ name: string }>("GET", `/v1/project/${id}`, undefined, headers);
+    expect(read.body.data?.name).toBe(name);
+    expect((await anonymous("DELETE", `/v1/project/${id}`, undefined, headers)).status).toBe(403);
+  });
+});
+
+describe("a plan's capacity", () => {
+  test("ends creations and plan changes over all organizations, until it is lifted", async () => {
+    const { project_id: id } = await createProject(call, privateProject());
+    made.push(id);
+    const full = { status: 409, body: { status: "failed", code: "INSUFFICIENT_PLAN_CAPACITY" } };
+    const plan = ["--plan", "business"];
+    expect(await admin("capacity", "set", ...plan, "--limit", "0")).toEqual({ plan: "business", limit: 0 });
+    try {
+      expect(await call("POST", "/v1/project", privateProject("business"))).toMatchObject(full);
+      const change = { plan: "business" };
+      expect(await call("PATCH", `/v1/project/${id}/plan`, change)).toMatchObject(full);
+    } finally {
+      expect(await admin("capacity", "set", ...plan)).toEqual({ plan: "business", limit: null });
+    }
+    made.push((await createProject(call, privateProject("business"))).project_id);
+  });
+});
