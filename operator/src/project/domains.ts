@@ -1,13 +1,14 @@
 /** The hostnames of a project: claimed, routed, given back, in an order in which no name leads to two projects. */
 
 import type { Project, ProjectStatus } from "@slipway/crds";
-import { type Clock, type KubeClient, resources } from "@slipway/kube";
+import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { type ConditionSet, controllerOf } from "../runtime/index.ts";
 import { customDomainStatuses, tellCustomDomains } from "./customDomains.ts";
 import { type Claimed, claimDomains } from "./domainClaims.ts";
 import { type Release, releaseAllDomains, releaseDomains } from "./domainRelease.ts";
 import { checkRoutes, type Routes, type RouteVersions, routeVersions } from "./domainRoutes.ts";
 import { type ExposureStand, exposureAfter } from "./exposure.ts";
+import { admittedCidrs } from "./http/access.ts";
 import type { Rollout } from "./http/rollout.ts";
 import type { RouteCheck } from "./http/routeCheck.ts";
 import { type HttpPlatform, wantedHost } from "./http/view.ts";
@@ -21,6 +22,16 @@ export interface DomainDependencies {
   routeCheck: RouteCheck;
 }
 
+/** Whether the ingress can be told whom a project admits. */
+export function isEnforced({ spec }: Project, { ingress }: Pick<HttpPlatform, "ingress">): boolean {
+  return ingress.allowList !== "none" || admittedCidrs(spec.networkAccess) === undefined;
+}
+
+/** An Ingress that the platform has made for this very project, and that leads to it. */
+export function isOwnIngress({ metadata: { uid } }: Project, ingress: KubernetesObject): boolean {
+  return !ingress.metadata?.deletionTimestamp && controllerOf(ingress)?.uid === uid;
+}
+
 /** Takes care of the hostnames of projects, step by step as a reconcile goes. */
 export class ProjectDomains {
   readonly #deps: DomainDependencies;
@@ -30,17 +41,18 @@ export class ProjectDomains {
   }
 
   /**
-   * Takes away the routes of a project that has become private: before all else, so that nothing that is wrong with it
-   * keeps it open.
+   * Takes away the routes of a project that has become private, or that admits some whom the ingress cannot tell from
+   * others: before all else, so that nothing that is wrong with it keeps it open.
    */
   async close(project: Project, signal: AbortSignal): Promise<void> {
     const { client, platform, stores } = this.#deps;
-    if (project.spec.type !== "http" || wantedHost(project, platform.domainZone) !== undefined) {
+    const isOpen = wantedHost(project, platform.domainZone) !== undefined && isEnforced(project, platform);
+    if (project.spec.type !== "http" || isOpen) {
       return;
     }
     for (const ingress of childrenOf(stores, resources.ingresses, project)) {
-      const { name = "", namespace, uid, deletionTimestamp } = ingress.metadata ?? {};
-      if (!deletionTimestamp && controllerOf(ingress)?.uid === project.metadata.uid) {
+      const { name = "", namespace, uid } = ingress.metadata ?? {};
+      if (isOwnIngress(project, ingress)) {
         await client.delete(resources.ingresses, { name, namespace }, { uid, signal });
       }
     }

@@ -135,6 +135,18 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     ["Progressing=False/Paused"],
     "stopped",
   ],
+  [
+    "a paused project whose instances nobody has looked at yet deploys",
+    { ...live, paused: true },
+    ["Accepted=False/SecretNotFound", "Progressing=False/Settled", "WorkloadAvailable=True/Available"],
+    "deploying",
+  ],
+  [
+    "a paused project that waits for a Secret is stopped once no instance is left",
+    { ...live, paused: true },
+    ["Accepted=False/SecretNotFound", "Progressing=False/Paused"],
+    "stopped",
+  ],
   ["a project made paused is stopped", { ...fresh, paused: true }, ["Progressing=False/Paused"], "stopped"],
   [
     "a stopped project that starts again is resuming",

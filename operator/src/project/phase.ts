@@ -32,8 +32,8 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
     return served ? "failing" : "failed";
   }
   if (paused) {
-    // Instances that are ending may still answer.
-    return progress === "Pausing" ? "deploying" : "stopped";
+    // Instances that are ending, or that nobody has looked at since, may still answer.
+    return progress === "Paused" ? "stopped" : "deploying";
   }
   if (domain?.status === "False" && !AWAITED.has(domain.reason)) {
     return served ? "failing" : "failed";

@@ -12,10 +12,12 @@ import {
   ensureFinalizer,
   type ObjectContext,
   objectReconciler,
+  outcomeOfError,
   type Reconciler,
   type Result,
   type RuntimeMetrics,
   removeFinalizer,
+  retriedIn,
   TerminalError,
   WaitingError,
 } from "../runtime/index.ts";
@@ -27,11 +29,13 @@ import { DeploymentSteps } from "./deploymentSteps.ts";
 import { type Claimed, routedHosts } from "./domainClaims.ts";
 import { ProjectDomains } from "./domains.ts";
 import { exposureAtStart } from "./exposure.ts";
+import { HeldRoutes } from "./heldRoutes.ts";
 import type { HttpApp } from "./http/app.ts";
 import { desired } from "./http/desired.ts";
-import { type DeploymentView, type Rollout, readRollout, type Version } from "./http/rollout.ts";
+import { type PodView, type Rollout, readRollout, type Version } from "./http/rollout.ts";
 import type { RouteCheck } from "./http/routeCheck.ts";
 import { type HttpPlatform, toHttpApp } from "./http/view.ts";
+import { type LiveDeployment, readInstances, stopInstances } from "./pause.ts";
 import { hasBegunToPull } from "./pulls.ts";
 import { collectGarbage } from "./secretGarbage.ts";
 import { adoptSecrets, findMissingSecret } from "./secrets.ts";
@@ -39,7 +43,7 @@ import type { SlotKeeper } from "./slotKeeper.ts";
 import { holdSlot, identityOf, setLimitExceeded } from "./slots.ts";
 import { soonest } from "./soonest.ts";
 import { childOf, type ProjectStores } from "./stores.ts";
-import { type Findings, setPhase, summarize } from "./summarize.ts";
+import { type Findings, setPhase, summarize, summarizePause } from "./summarize.ts";
 
 export interface ProjectDependencies {
   client: KubeClient;
@@ -96,6 +100,7 @@ class ProjectSteps {
   readonly #deps: ProjectDependencies;
   readonly #applier: Applier;
   readonly #domains: ProjectDomains;
+  readonly #held: HeldRoutes;
   readonly #deployments: DeploymentSteps;
 
   constructor(deps: ProjectDependencies) {
@@ -107,6 +112,7 @@ class ProjectSteps {
       metrics: deps.metrics,
     });
     this.#domains = new ProjectDomains(deps);
+    this.#held = new HeldRoutes({ ...deps, applier: this.#applier, domains: this.#domains });
     this.#deployments = new DeploymentSteps({
       records: deps.deploymentRecords,
       clock: deps.clock,
@@ -120,12 +126,11 @@ class ProjectSteps {
     this.#deployments.follow(project, context.status);
     context.status.exposure = exposureAtStart(project);
     await this.#domains.close(project, context.signal);
-    const accepted = await this.#accept(project, context);
-    const renewInMs = await this.#logIn(project, context);
-    const claimed = await this.#domains.claim(project, accepted.organizationId, context.signal);
-    const app = this.#deployments.begin(project, this.#view(project, accepted, claimed), context.status);
-    const routesBefore = this.#domains.versions(project);
-    await this.#apply(project, app, context);
+    await stopInstances(project, this.#deps, context.signal);
+    const built = await this.#build(project, context).catch((error: unknown) =>
+      this.#hold(project, error, context),
+    );
+    const { accepted, renewInMs, claimed, app, routesBefore } = built;
 
     const garbageInMs = await this.#collectGarbage(project, context);
     const look = this.#deployments.look(project, app, context.status, context.conditions);
@@ -139,12 +144,33 @@ class ProjectSteps {
     const waits = [routes.retryAfterMs, release.retryAfterMs, renewInMs, garbageInMs, look.againInMs];
     const requeueAfterMs = soonest(...waits);
     if (refused) {
-      const options = { condition: "DomainReady", requeueAfterMs };
-      throw requeueAfterMs === undefined
-        ? new TerminalError(refused.reason, refused.message, options)
-        : new WaitingError(refused.reason, refused.message, options);
+      const error = new TerminalError(refused.reason, refused.message, { condition: "DomainReady" });
+      throw retriedIn(error, requeueAfterMs);
     }
     return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
+  }
+
+  /** From the spec to the objects of the project, each step a gate for those that follow. */
+  async #build(project: Project, context: Context) {
+    const accepted = await this.#accept(project, context);
+    const renewInMs = await this.#logIn(project, context);
+    const claimed = await this.#domains.claim(project, accepted.organizationId, context.signal);
+    const app = this.#deployments.begin(project, this.#view(project, accepted, claimed), context.status);
+    const routesBefore = this.#domains.versions(project);
+    await this.#apply(project, app, context);
+    return { accepted, renewInMs, claimed, app, routesBefore };
+  }
+
+  /** What must hold of a spec that cannot be carried out; throws why, or what brings it back sooner. */
+  async #hold(project: Project, error: unknown, context: Context): Promise<never> {
+    if (!outcomeOfError(error).visible) {
+      throw error;
+    }
+    const rollout = readInstances(this.#deployment(project), this.#pods(project));
+    if (project.spec.paused) {
+      summarizePause(rollout, context.conditions, context.status);
+    }
+    throw retriedIn(error, await this.#held.keep(project, rollout, context));
   }
 
   /** Takes everything of a project away; the finalizer falls last. */
@@ -198,9 +224,13 @@ class ProjectSteps {
     return accepted;
   }
 
-  /** Returns after how many milliseconds the login to the image's registry is to be renewed. */
-  #logIn(project: Project, { conditions, signal }: Context): Promise<number | undefined> {
+  /** Returns after how many milliseconds the login to the image's registry is to be renewed; paused, nobody pulls. */
+  async #logIn(project: Project, { conditions, signal }: Context): Promise<number | undefined> {
     const { client, clock, stores, registryLogin: login } = this.#deps;
+    if (project.spec.paused) {
+      conditions.remove("RegistryReady");
+      return undefined;
+    }
     return ensureRegistryLogin(
       project,
       conditions,
@@ -210,9 +240,8 @@ class ProjectSteps {
   }
 
   #view(project: Project, accepted: Accepted, claimed: Claimed): HttpApp {
-    const { stores, platform, catalog } = this.#deps;
-    const deployment = childOf<KubernetesObject & DeploymentView>(stores, resources.deployments, project);
-    const liveReplicas = deployment?.spec?.replicas;
+    const { platform, catalog } = this.#deps;
+    const liveReplicas = this.#deployment(project)?.spec?.replicas;
     const from = { catalog: catalog(), platform, hosts: routedHosts(claimed), liveReplicas };
     return toHttpApp(project, accepted, from);
   }
@@ -232,13 +261,19 @@ class ProjectSteps {
   }
 
   #readRollout(project: Project, version: Version): Rollout {
+    return readRollout(this.#deployment(project), this.#pods(project), version);
+  }
+
+  #deployment(project: Project): LiveDeployment | undefined {
+    return childOf<LiveDeployment>(this.#deps.stores, resources.deployments, project);
+  }
+
+  #pods(project: Project): PodView[] {
     const { stores } = this.#deps;
-    const deployment = childOf<KubernetesObject & DeploymentView>(stores, resources.deployments, project);
-    const pods = stores.pods
+    return stores.pods
       .byIndex(labels.project, project.metadata.name)
       .filter(({ metadata }) => metadata.namespace === project.metadata.namespace)
       .map((pod) => ({ ...pod, pullBegun: hasBegunToPull(stores.pulls, pod) }));
-    return readRollout(deployment, pods, version);
   }
 
   #observe(project: Project, { plan }: Accepted): Pick<Findings, "volume" | "limits"> {

@@ -35,13 +35,11 @@ export function summarize(
   setRolloutFailed(conditions, found.failure);
   setWorkload(conditions, found.rollout, paused);
   setProgress(conditions, found.rollout, paused, status);
-  setRoute(conditions, found.route);
+  summarizeRoute(found.route, conditions, status);
   setVolume(conditions, found.volume);
   setReady(conditions, paused);
 
-  const { rollout, route, limits } = found;
-  status.domain = route?.host;
-  status.url = route?.host && `http://${route.host}`;
+  const { rollout, limits } = found;
   status.desiredInstances = rollout.wanted;
   status.currentInstances = rollout.existing;
   status.readyInstances = rollout.serving;
@@ -54,6 +52,26 @@ export function summarize(
     const { imageDigest: digest } = rollout;
     status.image = { reference: project.spec.image.url, ...(digest ? { digest } : {}) };
   }
+}
+
+/** What is seen of a paused project whose spec cannot be carried out: whether its instances have ended nevertheless. */
+export function summarizePause(rollout: Rollout, conditions: ConditionSet, status: ProjectStatus): void {
+  setWorkload(conditions, rollout, true);
+  setProgress(conditions, rollout, true, status);
+  status.desiredInstances = rollout.wanted;
+  status.currentInstances = rollout.existing;
+  status.readyInstances = rollout.serving;
+}
+
+/** Sets what is known of the public route: its condition, and the domain that leads to the project. */
+export function summarizeRoute(
+  route: Findings["route"],
+  conditions: ConditionSet,
+  status: ProjectStatus,
+): void {
+  setRoute(conditions, route);
+  status.domain = route?.host;
+  status.url = route?.host && `http://${route.host}`;
 }
 
 /** Sets the deployments, newest first, and the newest one in short. */

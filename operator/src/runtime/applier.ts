@@ -42,6 +42,8 @@ export interface ApplyContext {
   signal?: AbortSignal;
   /** Take over an object of the same name that nobody controls and that was not applied by us; false unless given. */
   adopt?: boolean;
+  /** The kinds whose other children are pruned; all unless given. */
+  prune?: readonly Resource[];
 }
 
 export interface ApplyResult {
@@ -89,7 +91,7 @@ export class Applier {
   }
 
   /**
-   * Applies the desired objects in order, then prunes the owner's other children.
+   * Applies the desired objects in order, then prunes the owner's other children, or those of the kinds in `prune`.
    *
    * @throws WaitingError `ChildTerminating` after all else is applied, when a desired object is still being deleted
    * @throws RetryableError `ChildConflict` when an object of that name belongs to somebody else
@@ -224,6 +226,7 @@ export class Applier {
   ): Promise<ObjectRef[]> {
     const pruned: ObjectRef[] = [];
     for (const { resource, store, settleMs = 0 } of this.#options.kinds) {
+      if (context.prune && !context.prune.includes(resource)) continue;
       for (const child of store.byIndex(owner.label.key, owner.label.value)) {
         if (wanted.has(childKey(resource, child)) || child.metadata?.deletionTimestamp) continue;
         if (!isOwnChild(child, owner, this.#options.fieldManager)) continue;

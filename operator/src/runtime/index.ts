@@ -30,6 +30,7 @@ export type { Check } from "./ops-server.ts";
 export { type Outcome, outcomeOfError, type Result } from "./outcome.ts";
 export { controllerOf, controllerReference } from "./owner.ts";
 export { equalQuantities, parseQuantity } from "./quantity.ts";
+export { retriedIn } from "./retried-in.ts";
 export {
   customSource,
   ignoreStatusUpdates,

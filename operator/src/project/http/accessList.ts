@@ -1,9 +1,11 @@
 /** How an ingress controller is told whom to admit: an annotation of every Ingress, and what the annotation names. */
 
+import type { KubernetesObject } from "@slipway/kube";
 import type { DesiredObject } from "../../desired.ts";
 import { middlewareResource } from "../../resources.ts";
+import { equalJson } from "../../runtime/index.ts";
 import type { AllowList } from "./access.ts";
-import { childMetadata, type HttpApp, type HttpRoute } from "./app.ts";
+import { childMetadata, type HttpRoute, type RoutedApp } from "./app.ts";
 
 /** Of Traefik: the Middlewares that a request passes, in order. */
 const TRAEFIK_middlewareResource = "traefik.ingress.kubernetes.io/router.middlewares";
@@ -18,7 +20,7 @@ export const OWN_ANNOTATIONS: Readonly<Record<AllowList, readonly string[]>> = {
 };
 
 /** What Traefik asks before it passes a request on; none for a project that everybody may reach. */
-export function middleware(app: HttpApp): DesiredObject | undefined {
+export function middleware(app: RoutedApp): DesiredObject | undefined {
   const { allowList, admitted } = app.route ?? {};
   if (allowList !== "traefik" || admitted === undefined) {
     return undefined;
@@ -36,14 +38,37 @@ export function middleware(app: HttpApp): DesiredObject | undefined {
  * list. Every Ingress takes it from here, so that no host leads around the list.
  * @throws Error for a list that this platform cannot enforce: such a project is refused before
  */
-export function ingressMetadata(app: HttpApp, route: HttpRoute) {
+export function ingressMetadata(app: RoutedApp, route: HttpRoute) {
   const annotations = { ...route.annotations, ...accessAnnotations(app, route) };
   const metadata = childMetadata(app);
   return Object.keys(annotations).length > 0 ? { ...metadata, annotations } : metadata;
 }
 
+/** A live Middleware, as far as it is read here. */
+export type MiddlewareView = KubernetesObject & { spec?: { ipAllowList?: { sourceRange?: string[] } } };
+
+/** Whether a live Ingress admits those alone whom the route admits. */
+export function isRestricted(
+  ingress: KubernetesObject,
+  middleware: MiddlewareView | undefined,
+  app: RoutedApp,
+  route: HttpRoute,
+): boolean {
+  const { admitted, allowList } = route;
+  if (admitted === undefined) {
+    return true;
+  }
+  if (allowList === "none") {
+    return false;
+  }
+  const told = Object.entries(accessAnnotations(app, route)).every(
+    ([key, value]) => ingress.metadata?.annotations?.[key] === value,
+  );
+  return told && (allowList !== "traefik" || equalJson(middleware?.spec?.ipAllowList?.sourceRange, admitted));
+}
+
 function accessAnnotations(
-  app: HttpApp,
+  app: RoutedApp,
   { allowList, admitted, annotations }: HttpRoute,
 ): Record<string, string> {
   if (admitted === undefined) {

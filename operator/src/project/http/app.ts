@@ -40,6 +40,9 @@ export interface HttpApp {
   route?: HttpRoute;
 }
 
+/** All that the objects of a public route are made from. */
+export type RoutedApp = Pick<HttpApp, "id" | "namespace" | "organizationId" | "route">;
+
 /** How the outside world reaches a public project. */
 export interface HttpRoute {
   /** The default domain; absent while it cannot be had. */
@@ -75,6 +78,6 @@ export function instanceSelector(app: Pick<HttpApp, "id">) {
 }
 
 /** Metadata of a child: named after the project. The applier adds the owner reference. */
-export function childMetadata(app: HttpApp) {
+export function childMetadata(app: Omit<RoutedApp, "route">) {
   return { name: app.id, namespace: app.namespace, labels: childLabels(app) };
 }

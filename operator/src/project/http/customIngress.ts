@@ -5,7 +5,7 @@ import { labels, MANAGED_BY } from "@slipway/crds";
 import type { ObjectMeta } from "@slipway/kube";
 import type { DesiredObject } from "../../desired.ts";
 import { ingressMetadata } from "./accessList.ts";
-import type { HttpApp, HttpRoute } from "./app.ts";
+import type { HttpRoute, RoutedApp } from "./app.ts";
 import { ruleOf } from "./ingress.ts";
 
 /** Name of a custom domain's Ingress. */
@@ -24,12 +24,12 @@ export function isTlsSecret(projectId: string, name: string): boolean {
 }
 
 /** One Ingress for each custom domain whose ownership is proved. */
-export function customIngresses(app: HttpApp): DesiredObject[] {
+export function customIngresses(app: RoutedApp): DesiredObject[] {
   const { route } = app;
   return route ? route.customHosts.map((host) => customIngress(app, route, host)) : [];
 }
 
-function customIngress(app: HttpApp, route: HttpRoute, host: string): DesiredObject {
+function customIngress(app: RoutedApp, route: HttpRoute, host: string): DesiredObject {
   const metadata: ObjectMeta = ingressMetadata(app, route);
   const issuer = route.certificateIssuer;
   const annotations = { ...metadata.annotations, ...(issuer === undefined ? {} : issuance(app, issuer)) };
@@ -48,7 +48,7 @@ function customIngress(app: HttpApp, route: HttpRoute, host: string): DesiredObj
 }
 
 /** What cert-manager is told: who issues, and the labels by which the Secret is known as the project's. */
-function issuance({ id, organizationId }: HttpApp, issuer: string): Record<string, string> {
+function issuance({ id, organizationId }: RoutedApp, issuer: string): Record<string, string> {
   const own = {
     [labels.managedBy]: MANAGED_BY,
     [labels.organization]: organizationId,

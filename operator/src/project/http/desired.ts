@@ -2,7 +2,7 @@
 
 import type { DesiredObject } from "../../desired.ts";
 import { middleware } from "./accessList.ts";
-import type { HttpApp } from "./app.ts";
+import type { HttpApp, RoutedApp } from "./app.ts";
 import { customIngresses } from "./customIngress.ts";
 import { deployment } from "./deployment.ts";
 import { horizontalPodAutoscaler } from "./hpa.ts";
@@ -21,9 +21,12 @@ export function desired(app: HttpApp): DesiredObject[] {
     deployment(app),
     podDisruptionBudget(app),
     horizontalPodAutoscaler(app),
-    // Before the Ingress that names it.
-    middleware(app),
-    ingress(app),
-    ...customIngresses(app),
+    ...routes(app),
   ].filter((object) => object !== undefined);
+}
+
+/** The public route alone, in the order in which it is applied. */
+export function routes(app: RoutedApp): DesiredObject[] {
+  // The Middleware before the Ingress that names it.
+  return [middleware(app), ingress(app), ...customIngresses(app)].filter((object) => object !== undefined);
 }

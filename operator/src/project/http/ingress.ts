@@ -1,9 +1,9 @@
 import type { DesiredObject } from "../../desired.ts";
 import { ingressMetadata } from "./accessList.ts";
-import type { HttpApp } from "./app.ts";
+import type { RoutedApp } from "./app.ts";
 
 /** The public route of an HTTP project; none for a private one. Applied only once the hostname is claimed. */
-export function ingress(app: HttpApp): DesiredObject | undefined {
+export function ingress(app: RoutedApp): DesiredObject | undefined {
   if (app.route?.host === undefined) {
     return undefined;
   }
@@ -16,7 +16,7 @@ export function ingress(app: HttpApp): DesiredObject | undefined {
 }
 
 /** All requests for a host go to the project's Service. */
-export function ruleOf(app: HttpApp, host: string) {
+export function ruleOf(app: Pick<RoutedApp, "id">, host: string) {
   const backend = { service: { name: app.id, port: { name: "http" } } };
   return { host, http: { paths: [{ path: "/", pathType: "Prefix", backend }] } };
 }

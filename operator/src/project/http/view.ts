@@ -4,7 +4,7 @@ import { type Catalog, defaultDomain, imageReference, type Project } from "@slip
 import { registrySecretName } from "../../registry/login.ts";
 import type { Accepted } from "../accept.ts";
 import { type AllowList, admittedCidrs } from "./access.ts";
-import type { HttpApp, HttpRoute } from "./app.ts";
+import type { HttpApp, HttpRoute, RoutedApp } from "./app.ts";
 
 /** What of the platform matters to a project's children. */
 export interface HttpPlatform {
@@ -98,6 +98,17 @@ export function toHttpApp(
     healthcheckPath: spec.healthcheck?.enabled ? spec.healthcheck.path : undefined,
     route: routeOf(hosts, spec, platform),
   };
+}
+
+/** What the route of a project is made from, whatever plan and image it has. */
+export function toRoutedApp(
+  { metadata, spec }: Project,
+  organizationId: string,
+  hosts: RoutedHosts,
+  platform: HttpPlatform,
+): RoutedApp {
+  const { name: id, namespace = "" } = metadata;
+  return { id, namespace, organizationId, route: routeOf(hosts, spec, platform) };
 }
 
 function routeOf(
