@@ -13,6 +13,7 @@ import {
   watchMapped,
   watchObjects,
 } from "../runtime/index.ts";
+import type { RouteCheck } from "./http/routeCheck.ts";
 import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
 import type { SlotKeeper } from "./slotKeeper.ts";
 import { slotRef } from "./slotReaper.ts";
@@ -66,7 +67,7 @@ export function addProjectController(
   return manager.addController({
     name: "project",
     reconcile: projectReconciler({ ...deps, client, clock, recorder, metrics }),
-    sources: [...sources(deps.stores, onCatalogChange), freedSlots(deps.slots)],
+    sources: [...sources(deps.stores, onCatalogChange), freedSlots(deps.slots), answers(deps.routeCheck)],
     workers: 8,
   });
 }
@@ -74,6 +75,11 @@ export function addProjectController(
 /** Projects that may find a slot now. */
 function freedSlots(slots: SlotKeeper): Source {
   return customSource((enqueue) => slots.onWake((identity) => enqueue(refKey(slotRef(identity)))));
+}
+
+/** Projects about whose routes the ingress has said something. */
+function answers(routeCheck: RouteCheck): Source {
+  return customSource((enqueue) => routeCheck.onAnswer((owner) => enqueue(refKey(owner))));
 }
 
 function sources(

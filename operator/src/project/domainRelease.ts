@@ -58,23 +58,31 @@ export async function releaseDomains(
     }
   }
   const routed = due.length > 0 ? await routedHostsLive(project, deps.client, signal) : undefined;
-  const free = await withoutRoute(project, due, routed, deps.routeCheck);
+  const { free, retryAfterMs: goneInMs } = withoutRoute(project, due, routed, deps.routeCheck);
   const released = await deleteAll(free, deps.client, signal);
   await deleteCertificates(project, claimed, deps, signal);
   // The claim of an expired domain goes once the status tells of its end.
   const telling = claimed.customs.some((host) => host.is === "expired" && host.kept);
-  const again = telling || released < due.length ? RETRY_MS : undefined;
-  return { left: unwanted.length - released, routed, retryAfterMs: soonest(retryAfterMs, again) };
+  const changed = released < free.length || due.some(({ metadata }) => routed?.has(metadata.name));
+  const again = telling || changed ? RETRY_MS : undefined;
+  retryAfterMs = soonest(retryAfterMs, goneInMs, again);
+  return { left: unwanted.length - released, routed, retryAfterMs };
 }
 
-/** Gives back every hostname of a project that is being deleted and has no route any more. Returns how many are left. */
+/**
+ * Gives back every hostname of a project that is being deleted and has no Ingress any more, once the ingress has noticed:
+ * whoever gets one next must not be led to what is left of this project.
+ */
 export async function releaseAllDomains(
   project: Project,
-  { client, stores }: Pick<ReleaseDependencies, "client" | "stores">,
+  { client, stores, routeCheck }: Pick<ReleaseDependencies, "client" | "stores" | "routeCheck">,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<Release> {
   const held = claimsOf(project, stores.claims);
-  return held.length - (await deleteAll(held, client, signal));
+  const { free, retryAfterMs } = withoutRoute(project, held, undefined, routeCheck);
+  const released = await deleteAll(free, client, signal);
+  const again = released < free.length ? RETRY_MS : undefined;
+  return { left: held.length - released, retryAfterMs: soonest(retryAfterMs, again) };
 }
 
 function unwantedClaims(
@@ -97,19 +105,19 @@ function isInHandover({ status }: Project, now: Date): boolean {
 }
 
 /** Claims from whose hostnames nothing leads any more: no Ingress, nor what the ingress made of one. */
-async function withoutRoute(
-  { metadata: { uid = "" } }: Project,
+function withoutRoute(
+  project: Project,
   due: readonly DomainClaim[],
   routed: ReadonlySet<string> | undefined,
   routeCheck: RouteCheck,
-): Promise<DomainClaim[]> {
-  const asked = await Promise.all(
-    due.map(async (claim) => {
-      const host = claim.metadata.name;
-      return !routed?.has(host) && (await routeCheck.isGone(uid, host)) ? [claim] : [];
-    }),
-  );
-  return asked.flat();
+): { free: DomainClaim[]; retryAfterMs?: number } {
+  const unrouted = due.filter(({ metadata }) => !routed?.has(metadata.name));
+  routeCheck.retain(project, "gone", new Set(unrouted.map(({ metadata }) => metadata.name)));
+  const asked = unrouted.map((claim) => ({ claim, ...routeCheck.isGone(project, claim.metadata.name) }));
+  return {
+    free: asked.filter(({ gone }) => gone).map(({ claim }) => claim),
+    retryAfterMs: soonest(...asked.map(({ retryAfterMs }) => retryAfterMs)),
+  };
 }
 
 /** What leads to the project now: the stores may be behind, and one that is being deleted still leads. */

@@ -47,61 +47,61 @@ export function routeVersions(stores: ProjectStores, project: Project): RouteVer
   );
 }
 
-/** Asks the ingress about the routes, only where a route, or the instances behind it, are new. */
-export async function checkRoutes(
+/** Asks the ingress about the routes, only where a route, or the instances behind it, are new. Waits for no answer. */
+export function checkRoutes(
   project: Project,
   claimed: Claimed,
   rollout: Rollout,
   before: RouteVersions,
   deps: RouteDependencies,
-): Promise<Routes> {
+): Routes {
   const now = routeVersions(deps.stores, project);
-  const written = (host: string) => now.get(host) !== before.get(host);
-  const verified = claimed.customs.filter(({ is }) => is === "verified");
-  const ask = (host: string) => askIngress(project, host, rollout, deps);
+  const asked = new Set<string>();
+  const waits: (number | undefined)[] = [];
+  const ask = (host: string, isKnown: boolean) => {
+    const written = now.get(host) !== before.get(host);
+    if (isKnown && !written && !deps.routeCheck.isOpen(project, host)) {
+      return undefined;
+    }
+    if (rollout.serving === 0 || project.spec.paused) {
+      return isKnown && !written ? undefined : WAITS_FOR_INSTANCE;
+    }
+    asked.add(host);
+    const missing = deps.routeCheck.check(project, host, written);
+    waits.push(missing?.retryAfterMs);
+    // A route that was in place is so until the ingress says otherwise.
+    return isKnown && missing?.unanswered ? undefined : missing;
+  };
   const { host } = claimed;
-  const [missing, ...customs] = await Promise.all([
-    host === undefined || isDefaultKnown(project, host, written(host), rollout) ? undefined : ask(host),
-    ...verified.map(async ({ hostname }) => ({
+  const missing = host === undefined ? undefined : ask(host, isDefaultKnown(project, host, rollout));
+  const customs = claimed.customs
+    .filter(({ is }) => is === "verified")
+    .map(({ hostname }) => ({
       hostname,
-      missing: isCustomKnown(project, hostname, written(hostname)) ? undefined : await ask(hostname),
+      missing: ask(hostname, isCustomKnown(project, hostname)),
       certified: isCertified(project, hostname, deps.stores),
-    })),
-  ]);
+    }));
+  deps.routeCheck.retain(project, "serves", asked);
   return {
     missing,
     customs: new Map(customs.map(({ hostname, ...route }) => [hostname, route])),
-    retryAfterMs: soonest(
-      ...[missing, ...customs.map((route) => route.missing)].map((each) => each?.retryAfterMs),
-    ),
+    retryAfterMs: soonest(...waits),
   };
 }
 
-function isDefaultKnown(
-  { spec, status }: Project,
-  host: string,
-  written: boolean,
-  rollout: Rollout,
-): boolean {
-  const known = !written && isConditionTrue(status?.conditions, "DomainReady") && status?.domain === host;
+const WAITS_FOR_INSTANCE: MissingRoute = {
+  reason: "DomainPending",
+  message: "The route waits for an instance.",
+};
+
+/** The status says that the route is in place, and nothing has happened since that makes it worth asking. */
+function isDefaultKnown({ spec, status }: Project, host: string, rollout: Rollout): boolean {
+  const known = isConditionTrue(status?.conditions, "DomainReady") && status?.domain === host;
   return known && (isConditionTrue(status?.conditions, "Ready") || !rollout.complete || spec.paused === true);
 }
 
-function isCustomKnown({ status }: Project, host: string, written: boolean): boolean {
-  const told = status?.customDomains?.find(({ hostname }) => hostname === host);
-  return !written && told?.status === "active";
-}
-
-async function askIngress(
-  { metadata, spec }: Project,
-  host: string,
-  rollout: Rollout,
-  { routeCheck }: RouteDependencies,
-): Promise<MissingRoute | undefined> {
-  if (rollout.serving === 0 || spec.paused) {
-    return { reason: "DomainPending", message: "The route waits for an instance." };
-  }
-  return routeCheck.check(metadata.uid ?? "", host);
+function isCustomKnown({ status }: Project, host: string): boolean {
+  return status?.customDomains?.find(({ hostname }) => hostname === host)?.status === "active";
 }
 
 function isCertified({ metadata }: Project, host: string, { secrets }: ProjectStores): boolean {

@@ -69,7 +69,7 @@ export class ProjectDomains {
   }
 
   /** Whether the routes are in place. */
-  check(project: Project, claimed: Claimed, rollout: Rollout, before: RouteVersions): Promise<Routes> {
+  check(project: Project, claimed: Claimed, rollout: Rollout, before: RouteVersions): Routes {
     return checkRoutes(project, claimed, rollout, before, this.#deps);
   }
 
@@ -78,13 +78,13 @@ export class ProjectDomains {
     return releaseDomains(project, claimed, routes, this.#deps, signal);
   }
 
-  /** Gives back everything, of a project that is being deleted and has no route any more. Returns how much is left. */
-  async releaseAll(project: Project, signal: AbortSignal): Promise<number> {
-    const left = await releaseAllDomains(project, this.#deps, signal);
-    if (left === 0) {
-      this.#deps.routeCheck.forget(project.metadata.uid ?? "");
+  /** Gives back everything, of a project that is being deleted and has no Ingress any more. */
+  async releaseAll(project: Project, signal: AbortSignal): Promise<Release> {
+    const release = await releaseAllDomains(project, this.#deps, signal);
+    if (release.left === 0) {
+      this.#deps.routeCheck.forget(project);
     }
-    return left;
+    return release;
   }
 
   /** Writes what was found into conditions and status, `DomainReady` apart. */

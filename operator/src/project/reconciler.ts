@@ -135,7 +135,7 @@ class ProjectSteps {
     const garbageInMs = await this.#collectGarbage(project, context);
     const look = this.#deployments.look(project, app, context.status, context.conditions);
     const found = { ...this.#observe(project, accepted), ...look };
-    const routes = await this.#domains.check(project, claimed, found.rollout, routesBefore);
+    const routes = this.#domains.check(project, claimed, found.rollout, routesBefore);
     const release = await this.#domains.release(project, claimed, routes, context.signal);
     const { host, wanted, refused } = claimed;
     const route = wanted === undefined ? undefined : { host, missing: refused ?? routes.missing };
@@ -186,11 +186,12 @@ class ProjectSteps {
         return { requeueAfterMs: 2_000 };
       }
       if (step === ROUTE_STEP) {
-        if ((await this.#domains.releaseAll(project, signal)) > 0) {
+        const { left, retryAfterMs } = await this.#domains.releaseAll(project, signal);
+        if (left > 0) {
           const releasing = { reason: "ReleasingDomain", message: "The hostnames are being given back." };
           conditions.set({ type: "Terminating", status: "True", ...releasing });
           conditions.set({ type: "Ready", status: "False", ...releasing });
-          return { requeueAfterMs: 500 };
+          return { requeueAfterMs: retryAfterMs ?? 500 };
         }
       }
     }
