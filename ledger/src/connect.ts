@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
+import { boundedPool } from "./bounded-pool.ts";
 import type { LedgerSchema } from "./schema.ts";
 
 export type Ledger = Kysely<LedgerSchema>;
@@ -19,19 +20,26 @@ export interface ConnectOptions {
 
 /** How long a query waits for a connection. */
 const CONNECT_TIMEOUT_MS = 3_000;
+/** How much longer than the server this side waits for an answer: a silent network ends no statement here. */
+const ANSWER_GRACE_MS = 1_000;
+/** A connection that nobody uses is asked for a sign of life after so long. */
+const KEEP_ALIVE_DELAY_MS = 10_000;
 
 /**
- * Opens a pool on the ledger. No connection is made before the first query; a lost one is replaced by the next query.
- * Close it with `ledger.destroy()`.
+ * Opens a pool on the ledger. No connection is made before the first query; a lost one is replaced by the next query,
+ * and one that does not answer is given up a second after the statement's own time. Close it with `ledger.destroy()`.
  */
 export function connectLedger(options: ConnectOptions): Ledger {
+  const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
   const pool = new pg.Pool({
     connectionString: options.url,
     application_name: options.applicationName,
     max: options.maxConnections ?? 8,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: options.statementTimeoutMs ?? 10_000,
+    statement_timeout: statementTimeoutMs,
+    query_timeout: statementTimeoutMs > 0 ? statementTimeoutMs + ANSWER_GRACE_MS : 0,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
   });
   // Without listeners a database restart would end the process: the pool listens to idle connections only, so each
   // connection gets one for the moments in which a query holds it. What the query itself meets rejects its promise.
@@ -39,5 +47,5 @@ export function connectLedger(options: ConnectOptions): Ledger {
   const report = (error: Error) => options.onIdleError?.(new Error(error.message));
   pool.on("error", report);
   pool.on("connect", (client) => client.on("error", report));
-  return new Kysely<LedgerSchema>({ dialect: new PostgresDialect({ pool }) });
+  return new Kysely<LedgerSchema>({ dialect: new PostgresDialect({ pool: boundedPool(pool) }) });
 }

@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 import type { Deployment, DeploymentStatus } from "./schema.ts";
 
@@ -66,4 +67,39 @@ export async function findDeployment(
     .where("project_id", "=", query.projectId)
     .where("id", "=", query.id)
     .executeTakeFirst();
+}
+
+/** Names a deployment. */
+export type DeploymentKey = Pick<Deployment, "organization_id" | "project_id" | "id">;
+
+/** Deployments that began at least so long ago, by the database's clock, and have not ended; oldest first. */
+export async function listOpenDeployments(
+  ledger: Ledger,
+  idleSeconds: number,
+  limit = 1_000,
+): Promise<DeploymentKey[]> {
+  return ledger
+    .selectFrom("deployments")
+    .select(["organization_id", "project_id", "id"])
+    .where("status", "=", "in_progress")
+    .where("created_at", "<=", sql<Date>`now() - make_interval(secs => ${idleSeconds})`)
+    .orderBy("created_at")
+    .limit(limit)
+    .execute();
+}
+
+/**
+ * Ends a deployment that nobody is left to end, as superseded and now; one that has ended stays as it is.
+ * @returns whether there was one to end
+ */
+export async function supersedeDeployment(ledger: Ledger, key: DeploymentKey): Promise<boolean> {
+  const result = await ledger
+    .updateTable("deployments")
+    .set({ status: "superseded", finished_at: sql<Date>`now()` })
+    .where("organization_id", "=", key.organization_id)
+    .where("project_id", "=", key.project_id)
+    .where("id", "=", key.id)
+    .where("status", "=", "in_progress")
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
 }

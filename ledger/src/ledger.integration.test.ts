@@ -52,6 +52,7 @@ describe("migrations", () => {
       "0001-organizations-and-credentials",
       "0002-writes",
       "0003-deployments-and-slots",
+      "0004-slot-versions",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));

@@ -106,6 +106,8 @@ interface ProjectSlotTable {
   slots: number;
   /** When the slot was last asked for. */
   taken_at: ColumnType<Date, Date | undefined, Date>;
+  /** Grows with every taking, over all slots; a bigint in decimal. */
+  version: ColumnType<string, never, string>;
 }
 
 interface PlanCapacityTable {

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   connectLedger,
+  findSlotVersion,
   type Ledger,
   listSlots,
   migrateToLatest,
@@ -46,7 +47,7 @@ const basic = (projectId: string, organizationId = "acme"): SlotRequest => ({
   slots: 1,
 });
 const take = (request: SlotRequest) => takeSlot(pools[0], request);
-const TAKEN = { taken: true };
+const TAKEN = { taken: true, version: expect.stringMatching(/^\d+$/) };
 
 /** The same number of calls over both pools at once. */
 function rush(times: number, request: (index: number) => SlotRequest) {
@@ -145,6 +146,22 @@ describe("a plan's capacity", () => {
   });
 });
 
+describe("a release", () => {
+  it("of what was known leaves alone what was taken since, also by another replica", async () => {
+    await take(free("a"));
+    const known = await findSlotVersion(pools[0], "a", "acme");
+    expect(await takeSlot(pools[1], free("a"))).toEqual(TAKEN);
+    expect(await releaseSlot(pools[0], "a", "acme", { version: known })).toBe(false);
+    const later = await findSlotVersion(pools[0], "a", "acme");
+    expect(BigInt(later ?? 0)).toBeGreaterThan(BigInt(known ?? 0));
+    expect(await releaseSlot(pools[0], "a", "acme", { version: later })).toBe(true);
+    expect(await findSlotVersion(pools[0], "a", "acme")).toBeUndefined();
+    // A row made anew is no earlier one.
+    await take(free("a"));
+    expect(await releaseSlot(pools[0], "a", "acme", { version: later })).toBe(false);
+  });
+});
+
 describe("a reaper", () => {
   it("sees and frees only slots that were not asked for lately", async () => {
     await take(basic("old"));
@@ -154,8 +171,8 @@ describe("a reaper", () => {
     const idle = (await listSlots(pools[0])).filter((row) => row.idle_seconds >= 120);
     expect(idle.map((row) => row.project_id)).toEqual(["asked", "old"]);
     await take(basic("asked"));
-    expect(await releaseSlot(pools[0], "asked", "acme", 120)).toBe(false);
-    expect(await releaseSlot(pools[0], "old", "acme", 120)).toBe(true);
+    expect(await releaseSlot(pools[0], "asked", "acme", { idleSeconds: 120 })).toBe(false);
+    expect(await releaseSlot(pools[0], "old", "acme", { idleSeconds: 120 })).toBe(true);
     expect((await listSlots(pools[0])).map((row) => row.project_id).sort()).toEqual(["asked", "new"]);
   });
 });

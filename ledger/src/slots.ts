@@ -17,7 +17,8 @@ export interface SlotRequest {
 }
 
 export type SlotAnswer =
-  | { taken: true }
+  /** `version`: of this taking; {@link releaseSlot} of it leaves alone what was taken later. */
+  | { taken: true; version: string }
   /** `used`: what the organization's other projects hold of `max`. */
   | { taken: false; reason: "limit"; used: number; max: number }
   /** `limit`: the active projects that the plan may have over all organizations. */
@@ -42,8 +43,7 @@ export async function takeSlot(ledger: Ledger, wanted: SlotRequest): Promise<Slo
         (await overLimit(transaction, wanted, held)) ??
         (await overCapacity(transaction, wanted, held, capacity));
       if (refusal) return refusal;
-      await write(transaction, wanted);
-      return { taken: true };
+      return { taken: true, version: await write(transaction, wanted) };
     });
 }
 
@@ -114,41 +114,67 @@ async function overCapacity(
   return used >= capacity ? { taken: false, reason: "capacity", limit: capacity } : undefined;
 }
 
-async function write(transaction: Transaction<LedgerSchema>, wanted: SlotRequest): Promise<void> {
+/** @returns the version of this taking: later than all that the row had before, since the row is locked */
+async function write(transaction: Transaction<LedgerSchema>, wanted: SlotRequest): Promise<string> {
   const values = { plan: wanted.plan, scope: wanted.limit?.scope ?? null, slots: wanted.slots };
-  await transaction
+  const { version } = await transaction
     .insertInto("project_slots")
     .values({ organization_id: wanted.organizationId, project_id: wanted.projectId, ...values })
     .onConflict((conflict) =>
-      conflict
-        .columns(["organization_id", "project_id"])
-        .doUpdateSet({ ...values, taken_at: sql<Date>`now()` }),
+      conflict.columns(["organization_id", "project_id"]).doUpdateSet({
+        ...values,
+        taken_at: sql<Date>`now()`,
+        version: sql<string>`nextval('project_slot_versions')`,
+      }),
     )
-    .execute();
+    .returning("version")
+    .executeTakeFirstOrThrow();
+  return version;
+}
+
+/** What a slot must be like to be released; a project may have taken it again for a change that comes after. */
+export interface ReleaseCondition {
+  /** Only as it was taken then, or before. */
+  version?: string;
+  /** Only when it was last asked for at least so long ago, by the database's clock. */
+  idleSeconds?: number;
 }
 
 /**
  * Gives a project's slot back; a project without one is no error.
- *
- * @param idleSeconds releases it only when it was last asked for at least so long ago, by the database's clock: what
- * lets a reaper leave alone a slot that was taken since it looked
  * @returns whether there was one to release
  */
 export async function releaseSlot(
   ledger: Ledger,
   projectId: string,
   organizationId: string,
-  idleSeconds = 0,
+  { version, idleSeconds = 0 }: ReleaseCondition = {},
 ): Promise<boolean> {
   let query = ledger
     .deleteFrom("project_slots")
     .where("organization_id", "=", organizationId)
     .where("project_id", "=", projectId);
+  if (version !== undefined) query = query.where("version", "<=", version);
   if (idleSeconds > 0) {
     query = query.where("taken_at", "<=", sql<Date>`now() - make_interval(secs => ${idleSeconds})`);
   }
   const result = await query.executeTakeFirst();
   return result.numDeletedRows > 0n;
+}
+
+/** The version of the slot that a project holds; undefined when it holds none. */
+export async function findSlotVersion(
+  ledger: Ledger,
+  projectId: string,
+  organizationId: string,
+): Promise<string | undefined> {
+  const row = await ledger
+    .selectFrom("project_slots")
+    .select("version")
+    .where("organization_id", "=", organizationId)
+    .where("project_id", "=", projectId)
+    .executeTakeFirst();
+  return row?.version;
 }
 
 /** A slot, and for how many seconds nobody has asked for it, by the database's clock. */

@@ -9,6 +9,7 @@ import { collectDefaultMetrics } from "prom-client";
 import { checkCluster } from "./clusterCheck.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
 import { createOperator } from "./operator.ts";
+import { ledgerDeployments } from "./project/deploymentReaper.ts";
 import { ledgerSlots } from "./project/slotKeeper.ts";
 
 async function main(config: Config): Promise<void> {
@@ -42,6 +43,7 @@ async function main(config: Config): Promise<void> {
     slots: ledgerSlots(ledger),
     listOrganizations: async () => (await listOrganizations(ledger)).map(({ id }) => id),
     recordDeployment: (row) => recordDeployment(ledger, row),
+    openDeployments: ledgerDeployments(ledger),
   });
   collectDefaultMetrics({ register: manager.registry });
   try {

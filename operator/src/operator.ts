@@ -10,6 +10,7 @@ import { createTxtLookup } from "./domainclaim/txtLookup.ts";
 import { registerProjectMetrics } from "./metrics.ts";
 import { addOrganizationController, createNamespaceStore } from "./organization/controller.ts";
 import { addProjectController } from "./project/controller.ts";
+import { type OpenDeployments, runDeploymentReaper } from "./project/deploymentReaper.ts";
 import {
   addDeploymentRecords,
   DeploymentRecords,
@@ -35,6 +36,8 @@ export interface OperatorOptions {
   listOrganizations: () => Promise<string[]>;
   /** Writes a deployment into the ledger. */
   recordDeployment: RecordDeployment;
+  /** Deployments whose end the ledger does not have. */
+  openDeployments: OpenDeployments;
   /** Counts what organizations and plans have only so many of. */
   slots: SlotLedger;
   /** Pauses between two look-ups of a domain's owner, where they are not the usual ones. */
@@ -66,6 +69,7 @@ export function createOperator(options: OperatorOptions): Manager {
     dnsNamespace: config.dnsNamespace,
     egressDeniedCidrs: config.egressDeniedCidrs,
     systemNamespace: config.namespace,
+    acmeIngressNamespace: config.ingress.certificateIssuer === undefined ? undefined : config.ingress.namespace,
   });
 
   const stores = createProjectStores(manager, namespaces, config.domainZone, config.ingress.allowList);
@@ -97,6 +101,14 @@ export function createOperator(options: OperatorOptions): Manager {
     name: "slots",
     run: (signal) =>
       runSlotReaper({ keeper: slots, client: manager.client, projects: stores.projects, log }, signal),
+  });
+  manager.addRunnable({
+    name: "deployments",
+    run: (signal) =>
+      runDeploymentReaper(
+        { deployments: options.openDeployments, client: manager.client, projects: stores.projects, log },
+        signal,
+      ),
   });
   addDomainClaimController(manager, {
     claims: stores.claims,

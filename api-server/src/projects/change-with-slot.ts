@@ -3,7 +3,7 @@ import { Failure } from "../errors/failure.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { type Change, type ChangeOptions, changeProject } from "./change.ts";
-import { releaseProjectSlot, takeProjectSlot } from "./slots.ts";
+import { type KnownSlot, releaseProjectSlot, takeProjectSlot } from "./slots.ts";
 
 /**
  * A change of the spec that may need another slot: it is taken before the spec is written, and the old one again when
@@ -19,19 +19,20 @@ export async function changeWithSlot(
 ): Promise<Change> {
   const identity = { organizationId: project.organizationId, projectId: project.id };
   let replaced: ProjectSpec | undefined;
+  let taken: KnownSlot;
   try {
     return await changeProject(project, services, change, {
       ...options,
       prepare: async (wanted, live) => {
         await options.prepare?.(wanted, live);
-        await takeProjectSlot(services, { ...identity, spec: wanted.spec });
+        taken = await takeProjectSlot(services, { ...identity, spec: wanted.spec });
         replaced = live.spec;
       },
     });
   } catch (error) {
     if (replaced && error instanceof Failure && error.status < 500) {
       const restored = replaced.paused
-        ? releaseProjectSlot(services, identity)
+        ? releaseProjectSlot(services, identity, taken)
         : takeProjectSlot(services, { ...identity, spec: replaced });
       // What cannot be restored now, the operator sets right.
       await restored.catch(() => undefined);

@@ -10,7 +10,7 @@ import { failures } from "../errors/catalog.ts";
 import { type FakeHarness, startFakeHarness, ZONE } from "../testing/harness.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeProject, specErrors } from "./change.ts";
-import { claimHostnames, hostnamesOf, readClaim } from "./claims.ts";
+import { claimHostnames, giveBack, hostnamesOf, readClaim } from "./claims.ts";
 import { domainClaimResource, projectResource } from "./kinds.ts";
 
 let harness: FakeHarness;
@@ -135,7 +135,10 @@ describe("a new hostname", () => {
     await toSubdomain("one");
     const claim = await harness.kube.get<DomainClaim>(domainClaimResource, { name: `one.${ZONE}` });
     expect(claim.spec).toMatchObject({ kind: "subdomain", projectRef: { name: project.id } });
-    expect(claim.metadata.annotations).toEqual({ [annotations.claimedForGeneration]: "2" });
+    expect(claim.metadata.annotations).toEqual({
+      [annotations.claimedForGeneration]: "2",
+      [annotations.claimedAt]: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
     expect((await live(project)).metadata.generation).toBe(2);
   });
 
@@ -160,6 +163,29 @@ describe("a new hostname", () => {
     await expect(toSubdomain("unknown")).rejects.toMatchObject({ status: 503 });
     expect(await holder(`unknown.${ZONE}`)).toBe(project.id);
     await toSubdomain("unknown");
+  });
+
+  it("that the project gave up, and wants again before it is released, counts from now", async () => {
+    const name = `back.${ZONE}`;
+    await claimHostnames(harness.kube, project.resource, [{ hostname: name, kind: "subdomain" }]);
+    await toSubdomain("back");
+    const { metadata } = (await readClaim(harness.kube, name)) as DomainClaim;
+    expect(metadata.annotations?.[annotations.claimedForGeneration]).toBe("2");
+    const age = Date.now() - Date.parse(metadata.annotations?.[annotations.claimedAt] ?? "");
+    expect(Math.abs(age)).toBeLessThan(10_000);
+  });
+
+  it("is given back although its state was told since, but not when another has claimed it ahead", async () => {
+    const { kube } = harness;
+    const at = (seconds: number) => ({ generation: 2, at: new Date(1_000 * seconds) });
+    const [told, kept] = ["told", "kept"].map((label) => `${label}-${count}.${ZONE}`) as [string, string];
+    const wanted = [told, kept].map((hostname) => ({ hostname, kind: "subdomain" as const }));
+    const made = await claimHostnames(kube, project.resource, wanted, at(1));
+    await kube.patch(domainClaimResource, { name: told }, { status: { message: "looked at" } });
+    await claimHostnames(kube, project.resource, wanted.slice(1), at(2));
+    await giveBack(kube, made);
+    expect(await holder(told)).toBeUndefined();
+    expect(await holder(kept)).toBe(project.id);
   });
 
   it("survives a conflict, claimed for the generation that will ask for it", async () => {

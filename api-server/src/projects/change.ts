@@ -120,12 +120,13 @@ async function changeLive(
 async function claimNew(
   live: Project,
   wanted: Project,
-  { kube, domainZone }: ChangeServices,
+  { kube, domainZone, now }: ChangeServices,
 ): Promise<DomainClaim[]> {
   const held = new Set(hostnamesOf(live, domainZone).map(({ hostname }) => hostname));
   const added = hostnamesOf(wanted, domainZone).filter(({ hostname }) => !held.has(hostname));
+  const ahead = { generation: (live.metadata.generation ?? 0) + 1, at: now() };
   try {
-    return await claimHostnames(kube, live, added, (live.metadata.generation ?? 0) + 1);
+    return await claimHostnames(kube, live, added, ahead);
   } catch (error) {
     throw error instanceof KubeError ? failures.addressNotAssigned(error) : error;
   }

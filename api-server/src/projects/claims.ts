@@ -18,6 +18,14 @@ const WRITE = { fieldManager: fieldManagers.api };
 /** How often a claim is looked at again that changes between two requests. */
 const ATTEMPTS = 5;
 
+/** What hostnames are taken ahead for: a spec that is yet to be written. */
+export interface Ahead {
+  /** The generation whose spec will ask for them. */
+  generation: number;
+  /** Now. The operator keeps them for a minute from here. */
+  at: Date;
+}
+
 export interface WantedHostname {
   hostname: string;
   kind: DomainClaimSpec["kind"];
@@ -48,7 +56,6 @@ export function readClaim(kube: KubeClient, hostname: string): Promise<DomainCla
 
 /**
  * Takes hostnames for a project that exists: all, or none of those that were not its own before.
- * @param forGeneration the generation whose spec will ask for them, when they are taken ahead of it
  * @returns the claims that this call made, for {@link giveBack}
  * @throws Failure 409 that names the hostname that another project holds; KubeError
  */
@@ -56,12 +63,12 @@ export async function claimHostnames(
   kube: KubeClient,
   project: Project,
   wanted: readonly WantedHostname[],
-  forGeneration?: number,
+  ahead?: Ahead,
 ): Promise<DomainClaim[]> {
   const made: DomainClaim[] = [];
   try {
     for (const one of wanted) {
-      const claim = await claimHostname(kube, wantedClaim(project, one, forGeneration));
+      const claim = await claimHostname(kube, wantedClaim(project, one, ahead));
       if (claim) made.push(claim);
     }
     return made;
@@ -71,20 +78,45 @@ export async function claimHostnames(
   }
 }
 
-/** Deletes the very claims that are given. Best effort: the operator releases what nobody asks for. */
+/**
+ * Deletes the very claims that are given, but none that somebody else has claimed ahead since. Best effort: the operator
+ * releases what nobody asks for.
+ */
 export async function giveBack(kube: KubeClient, claims: readonly DomainClaim[]): Promise<void> {
-  for (const { metadata } of claims) {
-    await kube
-      .delete(domainClaimResource, { name: metadata.name }, { uid: metadata.uid })
-      .catch(() => undefined);
+  for (const claim of claims) await deleteAsMade(kube, claim).catch(() => undefined);
+}
+
+async function deleteAsMade(kube: KubeClient, made: DomainClaim): Promise<void> {
+  const { name, uid } = made.metadata;
+  let { resourceVersion } = made.metadata;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    try {
+      await kube.delete(domainClaimResource, { name }, { uid, resourceVersion });
+      return;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+    // The operator may only have told of its state.
+    const now = await readClaim(kube, name);
+    if (now === undefined || now.metadata.uid !== uid || !isSameAhead(now.metadata, made.metadata)) return;
+    resourceVersion = now.metadata.resourceVersion;
   }
 }
 
-function wantedClaim(project: Project, one: WantedHostname, forGeneration?: number): DomainClaim {
+function isSameAhead(one: DomainClaim["metadata"], other: DomainClaim["metadata"]): boolean {
+  return [annotations.claimedForGeneration, annotations.claimedAt].every(
+    (key) => one.annotations?.[key] === other.annotations?.[key],
+  );
+}
+
+function wantedClaim(project: Project, one: WantedHostname, ahead?: Ahead): DomainClaim {
   const organization = organizationOfNamespace(project.metadata.namespace ?? "") ?? "";
   const claim = domainClaim(project, { ...one, organization });
-  if (forGeneration !== undefined) {
-    claim.metadata.annotations = { [annotations.claimedForGeneration]: String(forGeneration) };
+  if (ahead !== undefined) {
+    claim.metadata.annotations = {
+      [annotations.claimedForGeneration]: String(ahead.generation),
+      [annotations.claimedAt]: ahead.at.toISOString(),
+    };
   }
   return claim;
 }

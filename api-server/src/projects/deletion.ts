@@ -6,7 +6,7 @@ import { askLedger } from "../ledger-call.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { domainClaimResource, projectResource } from "./kinds.ts";
-import { releaseProjectSlot } from "./slots.ts";
+import { knownSlot, releaseProjectSlot } from "./slots.ts";
 
 /** How long an answer waits for the platform to let go of the project's name and domains. */
 export const RELEASE_LIMIT_MS = 25_000;
@@ -22,13 +22,15 @@ export async function deleteProject(project: ApiProject, services: Services): Pr
   const { organizationId, id } = project;
   // First: a crash between the two leaves a project that can be deleted again.
   await askLedger(() => insertTombstone(services.ledger, organizationId, id));
+  const identity = { organizationId, projectId: id };
+  const slot = await knownSlot(services, identity);
   const leaving = await beginDeletion(project, services);
   if (!(await services.projects.waitUntilGone(leaving, RELEASE_LIMIT_MS))) {
     throw failures.domainReleasePending();
   }
   await releaseClaims(project, services);
   // The operator gives it back with the project, or finds it later; this is for whoever creates the next one at once.
-  await releaseProjectSlot(services, { organizationId, projectId: id }).catch(() => undefined);
+  await releaseProjectSlot(services, identity, slot).catch(() => undefined);
 }
 
 /** A project that is not there: never was, or is deleted; then nothing of it may hold a domain. @throws Failure 404, 409, 503 */

@@ -5,21 +5,36 @@ import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeProject } from "./change.ts";
 import { changeWithSlot } from "./change-with-slot.ts";
-import { releaseProjectSlot } from "./slots.ts";
+import { type KnownSlot, knownSlot, releaseProjectSlot } from "./slots.ts";
 import { phaseOf } from "./view.ts";
 
 /** How long an answer waits for the operator. */
 const SEEN_LIMIT_MS = 2_000;
 const SEEN_EVERY_MS = 50;
 
-/** Stops a project; one that is stopped stays so. Its slot is free then. @throws Failure */
+/**
+ * Stops a project; one that is stopped stays so. Its slot is free then, unless another call has resumed it meanwhile.
+ * @throws Failure
+ */
 export async function pauseProject(project: ApiProject, services: Services): Promise<ApiProject> {
-  const { project: paused } = await changeProject(project, services, (spec) => ({ ...spec, paused: true }));
-  const { organizationId, id: projectId } = paused;
-  await releaseProjectSlot(services, { organizationId, projectId }).catch((error: unknown) => {
-    // The project is paused; the operator gives the slot back.
-    services.logger.warn({ err: error, project: projectId }, "slot of a paused project is not released yet");
+  const identity = { organizationId: project.organizationId, projectId: project.id };
+  const pause = (spec: ProjectSpec): ProjectSpec => ({ ...spec, paused: true });
+  let known: KnownSlot;
+  const { project: paused, changed } = await changeProject(project, services, pause, {
+    // Read before it is paused, and so before anybody can resume it.
+    prepare: async () => {
+      known = await knownSlot(services, identity);
+    },
   });
+  if (changed) {
+    await releaseProjectSlot(services, identity, known).catch((error: unknown) => {
+      // The project is paused; the operator gives the slot back.
+      services.logger.warn(
+        { err: error, project: project.id },
+        "slot of a paused project is not released yet",
+      );
+    });
+  }
   return paused;
 }
 

@@ -11,10 +11,12 @@ import {
 } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Services } from "../services.ts";
 import { exampleBody, exampleSpec, type Harness, startHarness, ZONE } from "../testing/harness.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeWithSlot } from "./change-with-slot.ts";
 import { domainClaimResource, projectResource } from "./kinds.ts";
+import { pauseProject, resumeProject } from "./lifecycle.ts";
 import { releaseProjectSlot, takeProjectSlot } from "./slots.ts";
 
 /** Two replicas of the API server over one ledger and one cluster. */
@@ -82,6 +84,23 @@ const tally = (answers: { json: () => { code?: string; status: string } }[]) => 
 };
 const rush = <T>(times: number, call: (index: number) => Promise<T>) =>
   Promise.all(Array.from({ length: times }, (_, index) => call(index)));
+
+/** A ledger in which something else is done before anything is deleted. */
+function beforeDelete(ledger: Ledger, first: () => Promise<unknown>): Ledger {
+  const late = <T extends object>(query: T): T =>
+    new Proxy(query, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== "function") return value;
+        if (name === "executeTakeFirst") return () => first().then(() => value.call(target));
+        return (...given: unknown[]) => {
+          const made: unknown = value.apply(target, given);
+          return target !== (ledger as object) || name === "deleteFrom" ? late(made as object) : made;
+        };
+      },
+    });
+  return late(ledger);
+}
 
 describe("50 identical requests at once over two replicas", () => {
   it("create exactly as many free projects as the limit allows", async () => {
@@ -180,7 +199,7 @@ describe("slots of a change", () => {
   const toBasic = (spec: Project["spec"]) => ({ ...spec, plan: "basic" });
   afterEach(async () => {
     for (const row of await slotsOf(organizationId)) {
-      await releaseProjectSlot(services(), { organizationId, projectId: row.project_id });
+      await releaseProjectSlot(services(), { organizationId, projectId: row.project_id }, row.version);
     }
   });
 
@@ -228,6 +247,29 @@ describe("slots of a change", () => {
     const refused = changeWithSlot(paused, services(), resume);
     await expect(refused).rejects.toMatchObject({ code: "FREE_PLAN_INSTANCE_LIMIT_EXCEEDED", status: 409 });
     expect(await held()).toEqual(["other free"]);
+  });
+
+  it("are not taken from a resume by the pause before it", async () => {
+    const project = await made("crossed");
+    const [here, there] = replicas.map((replica) => replica.services) as [Services, Services];
+    // The pause is written, and its replica stands still before it gives the slot back.
+    let resumed = false;
+    const ledger = beforeDelete(here.ledger, async () => {
+      const paused = (await there.projects.find(organizationId, "crossed")) as ApiProject;
+      resumed = (await resumeProject(paused, there)).resource.spec.paused === undefined;
+    });
+    await pauseProject(project, { ...here, ledger });
+    const live = await replicas[0].kube.get<Project>(projectResource, {
+      namespace: organizationNamespace(organizationId),
+      name: "crossed",
+    });
+    expect([resumed, live.spec.paused]).toEqual([true, undefined]);
+    expect(await held()).toEqual(["crossed free"]);
+  });
+
+  it("are free after a pause", async () => {
+    await pauseProject(await made("stopped"), services());
+    expect(await held()).toEqual([]);
   });
 
   it("cannot be told while the ledger is away", async () => {

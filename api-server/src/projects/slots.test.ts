@@ -31,7 +31,7 @@ describe("slotFailure", () => {
   const free = plans.find(({ plan }) => plan === "free");
 
   it("is none for a slot that was taken", () => {
-    expect(slotFailure({ taken: true }, "free", free)).toBeUndefined();
+    expect(slotFailure({ taken: true, version: "1" }, "free", free)).toBeUndefined();
   });
 
   it("says how many instances still fit when some do", () => {

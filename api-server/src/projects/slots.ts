@@ -1,7 +1,8 @@
 import { findPlan, type ProjectPlan, type ProjectSpec } from "@slipway/crds";
-import { releaseSlot, type SlotAnswer, slotRequest, takeSlot } from "@slipway/ledger";
+import { findSlotVersion, releaseSlot, type SlotAnswer, slotRequest, takeSlot } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
+import { askLedger } from "../ledger-call.ts";
 import type { Services } from "../services.ts";
 
 /*
@@ -11,8 +12,9 @@ import type { Services } from "../services.ts";
  *   creation            takeProjectSlot, then write; releaseProjectSlot when nothing was written after all
  *   resume, plan change,
  *   rollback            changeWithSlot (change-with-slot.ts)
- *   pause, deletion     write, then releaseProjectSlot
+ *   pause, deletion     knownSlot, then write, then releaseProjectSlot
  *
+ * What is released is the slot as it was known before: another replica may have taken it again since, to resume.
  * The operator takes the same slots for what kubectl writes, and sets right what a crash in between left.
  */
 
@@ -21,20 +23,24 @@ export interface ProjectIdentity {
   projectId: string;
 }
 
+/** A slot as it is at one time; undefined when the project holds none. */
+export type KnownSlot = string | undefined;
+
 type SlotServices = Pick<Services, "ledger" | "catalog">;
 
 /**
  * Takes the slot that a project with this spec needs, in place of the one that it holds. Asking again for the same is
  * no error, and a paused project needs none.
  *
+ * @returns the slot as it is then
  * @throws Failure 409 with the code of the plan's limit or INSUFFICIENT_PLAN_CAPACITY: the slot held before stays;
  * 503 when the capacity cannot be told
  */
 export async function takeProjectSlot(
   { ledger, catalog }: SlotServices,
   { spec, ...identity }: ProjectIdentity & { spec: ProjectSpec },
-): Promise<void> {
-  if (spec.paused) return;
+): Promise<KnownSlot> {
+  if (spec.paused) return undefined;
   const plan = findPlan(catalog.current, spec.plan);
   const request = slotRequest(identity, spec, plan);
   const answer = await takeSlot(ledger, request).catch((error: unknown) => {
@@ -42,19 +48,28 @@ export async function takeProjectSlot(
   });
   const refusal = slotFailure(answer, spec.plan, plan);
   if (refusal) throw refusal;
+  return answer.taken ? answer.version : undefined;
+}
+
+/** The slot that a project holds now. @throws Failure 503 when the ledger cannot be asked */
+export function knownSlot(
+  { ledger }: Pick<Services, "ledger">,
+  { organizationId, projectId }: ProjectIdentity,
+): Promise<KnownSlot> {
+  return askLedger(() => findSlotVersion(ledger, projectId, organizationId));
 }
 
 /**
- * Gives a project's slot back.
+ * Gives a project's slot back, unless it was taken again since it was as known.
  * @throws Failure 503 when the ledger cannot be asked: the operator gives the slot back then, within minutes
  */
 export async function releaseProjectSlot(
-  { ledger }: SlotServices,
+  { ledger }: Pick<Services, "ledger">,
   { organizationId, projectId }: ProjectIdentity,
+  known: KnownSlot,
 ): Promise<void> {
-  await releaseSlot(ledger, projectId, organizationId).catch((error: unknown) => {
-    throw failures.ledgerUnavailable(error);
-  });
+  if (known === undefined) return;
+  await askLedger(() => releaseSlot(ledger, projectId, organizationId, { version: known }));
 }
 
 /** The refusal that an answer is, with the code that the catalog gives the plan's limit. Pure. */

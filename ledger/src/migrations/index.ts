@@ -2,10 +2,12 @@ import type { Migration } from "kysely/migration";
 import * as organizationsAndCredentials from "./0001-organizations-and-credentials.ts";
 import * as writes from "./0002-writes.ts";
 import * as deploymentsAndSlots from "./0003-deployments-and-slots.ts";
+import * as slotVersions from "./0004-slot-versions.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
   "0001-organizations-and-credentials": organizationsAndCredentials,
   "0002-writes": writes,
   "0003-deployments-and-slots": deploymentsAndSlots,
+  "0004-slot-versions": slotVersions,
 };

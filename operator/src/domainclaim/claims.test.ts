@@ -31,6 +31,17 @@ test.each<[string, string | undefined, string | undefined, number]>([
   expect(keptAheadMs(claimedFor(generation, created), project(), now)).toBe(keptMs);
 });
 
+test.each<[string, string, string, number]>([
+  ["kept for the next generation a moment ago", "5", "2026-01-01T00:00:20.500Z", 50_500],
+  ["kept for the next generation, and forgotten for a minute", "5", "2025-12-31T23:59:30Z", 0],
+  ["kept for one that is here", "4", "2026-01-01T00:00:20Z", 0],
+  ["kept at no moment at all, so since it was made", "5", "soon", 0],
+])("an old claim %s", (_, generation, keptAt, keptMs) => {
+  const claim = claimedFor(generation, "2025-01-01T00:00:00Z");
+  Object.assign(claim.metadata.annotations ?? {}, { "slipway.dev/claimed-at": keptAt });
+  expect(keptAheadMs(claim, project(), now)).toBe(keptMs);
+});
+
 test("a project holds the claims that name it wholly", () => {
   expect(holds(project(), exampleClaim())).toBe(true);
   const own = exampleClaim().spec.projectRef;

@@ -78,12 +78,15 @@ export async function claimHostname(
  * it may go. Pure.
  */
 export function keptAheadMs(claim: DomainClaim, project: Project, now: Date): number {
-  const generation = Number(claim.metadata.annotations?.[annotations.claimedForGeneration]);
+  const { creationTimestamp = "", annotations: given = {} } = claim.metadata;
+  const generation = Number(given[annotations.claimedForGeneration]);
   if (!((project.metadata.generation ?? 0) < generation)) {
     return 0;
   }
-  const age = now.getTime() - Date.parse(claim.metadata.creationTimestamp ?? "");
-  return Math.max(0, AHEAD_MS - age);
+  // A claim that the project had already was kept, not made, for that generation.
+  const keptAt = Date.parse(given[annotations.claimedAt] ?? "");
+  const since = Number.isNaN(keptAt) ? Date.parse(creationTimestamp) : keptAt;
+  return Math.max(0, AHEAD_MS - (now.getTime() - since));
 }
 
 /**

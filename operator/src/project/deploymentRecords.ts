@@ -6,11 +6,15 @@
 import { type Deployment, organizationOfNamespace, type Project } from "@slipway/crds";
 import { type ObjectRef, refKey, type Store } from "@slipway/kube";
 import type { Deployment as DeploymentRow } from "@slipway/ledger";
+import { inTime } from "../runtime/in-time.ts";
 import { type Controller, type Manager, RetryableError, watchObjects } from "../runtime/index.ts";
 import { stageOf } from "./deployments.ts";
 
 /** Writes one row; writing it again changes nothing. */
 export type RecordDeployment = (row: DeploymentRow) => Promise<void>;
+
+/** How long a deletion waits for the ledger to take the ends of its deployments. */
+const LAST_WORD_MS = 3_000;
 
 /** What this process has told the ledger and no status says yet. */
 export class DeploymentRecords {
@@ -55,6 +59,14 @@ export class DeploymentRecords {
       }
     }
     return true;
+  }
+
+  /**
+   * Tells the ledger of a project that is about to be gone, once: whether it is heard or not, nothing waits for longer
+   * than `limitMs`. What it does not hear of, `deploymentReaper.ts` ends.
+   */
+  async tellLast(project: Project, limitMs = LAST_WORD_MS): Promise<void> {
+    await inTime(this.tell(project), limitMs).catch(() => undefined);
   }
 
   /** Forgets a project that is gone. */

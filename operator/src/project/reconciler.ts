@@ -175,7 +175,7 @@ class ProjectSteps {
 
   /** Takes everything of a project away; the finalizer falls last. */
   async remove(project: Project, context: Context): Promise<Result | undefined> {
-    const { client, stores, slots } = this.#deps;
+    const { client, stores, slots, deploymentRecords } = this.#deps;
     const { conditions, signal } = context;
     this.#deployments.end(project, context.status);
     for (let step = 0; step < DELETION_STEPS; step += 1) {
@@ -196,6 +196,8 @@ class ProjectSteps {
       }
     }
     await slots.forget(identityOf(project));
+    // The status may never be written again, and what is in it is what the ledger is told of.
+    await deploymentRecords.tellLast({ ...project, status: context.status });
     conditions.set({ type: "Ready", status: "False", reason: "DeletingChildren" });
     await removeFinalizer(project, finalizers.project, {
       client,

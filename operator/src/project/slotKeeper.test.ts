@@ -1,4 +1,4 @@
-import type { HeldSlot, SlotAnswer, SlotRequest } from "@slipway/ledger";
+import type { HeldSlot, ReleaseCondition, SlotAnswer, SlotRequest } from "@slipway/ledger";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../runtime/index.ts";
 import { LedgerAway, SlotKeeper, type SlotLedger } from "./slotKeeper.ts";
@@ -10,36 +10,47 @@ class FakeLedger implements SlotLedger {
   rows: HeldSlot[] = [];
   asked: string[] = [];
   away = false;
+  /** Answers nothing at all, ever. */
+  silent = false;
 
   async take(request: SlotRequest): Promise<SlotAnswer> {
-    this.#ask(`take ${request.projectId}`);
+    await this.#ask(`take ${request.projectId}`);
     const others = this.rows.filter((row) => row.project_id !== request.projectId);
     const used = others.filter((row) => row.scope === LIMIT.scope).reduce((sum, row) => sum + row.slots, 0);
     if (request.limit && used + request.slots > LIMIT.max) {
       return { taken: false, reason: "limit", used, max: LIMIT.max };
     }
-    this.rows = [...others, row(request)];
-    return { taken: true };
+    const taken = row(request);
+    this.rows = [...others, taken];
+    return { taken: true, version: taken.version };
   }
 
-  async release({ projectId }: { projectId: string }): Promise<boolean> {
-    this.#ask(`release ${projectId}`);
+  async release({ projectId }: { projectId: string }, { version }: ReleaseCondition = {}): Promise<boolean> {
+    await this.#ask(`release ${projectId}`);
     const before = this.rows.length;
-    this.rows = this.rows.filter((each) => each.project_id !== projectId);
+    const isMeant = (each: HeldSlot) =>
+      each.project_id === projectId && (version === undefined || Number(each.version) <= Number(version));
+    this.rows = this.rows.filter((each) => !isMeant(each));
     return this.rows.length < before;
   }
 
   async list(): Promise<HeldSlot[]> {
-    this.#ask("list");
+    await this.#ask("list");
     return this.rows;
   }
 
-  #ask(what: string): void {
+  async #ask(what: string): Promise<void> {
     if (this.away) throw new Error("connection refused");
+    if (this.silent) await new Promise(() => {});
     this.asked.push(what);
   }
 }
 
+let takings = 0;
+const nextVersion = () => {
+  takings += 1;
+  return String(takings);
+};
 const row = (request: SlotRequest, idle = 0): HeldSlot => ({
   organization_id: request.organizationId,
   project_id: request.projectId,
@@ -48,6 +59,7 @@ const row = (request: SlotRequest, idle = 0): HeldSlot => ({
   slots: request.slots,
   taken_at: new Date(),
   idle_seconds: idle,
+  version: nextVersion(),
 });
 const id = (projectId: string) => ({ organizationId: "alpha", projectId });
 const free = (projectId: string, slots = 1): SlotRequest => ({
@@ -98,7 +110,35 @@ describe("holding", () => {
     ledger.away = false;
     await expect(keeper.hold(free("a"))).rejects.toBeInstanceOf(LedgerAway);
     now += 2_000;
-    expect(await keeper.hold(free("a"))).toEqual({ taken: true });
+    expect(await keeper.hold(free("a"))).toMatchObject({ taken: true });
+  });
+
+  test("waits for no answer that does not come, nor for every project in turn", async () => {
+    keeper = new SlotKeeper(ledger, silentLogger, () => now, 20);
+    ledger.silent = true;
+    const asking = ["a", "b", "c"].map((name) => keeper.hold(free(name)));
+    expect((await Promise.allSettled(asking)).map(({ status }) => status)).toEqual(
+      asking.map(() => "rejected"),
+    );
+    now += 2_000;
+    await expect(keeper.hold(free("a"))).rejects.toBeInstanceOf(LedgerAway);
+    await keeper.release(id("a"));
+    await keeper.forget(id("a"));
+    now += 2_000;
+    ledger.silent = false;
+    expect(await keeper.hold(free("a"))).toMatchObject({ taken: true });
+  });
+
+  test("is unknown after a change without an answer: it may have been done", async () => {
+    keeper = new SlotKeeper(ledger, silentLogger, () => now, 20);
+    await keeper.hold(free("a"));
+    ledger.silent = true;
+    await expect(keeper.hold(basic("a"))).rejects.toBeInstanceOf(LedgerAway);
+    now += 2_000;
+    ledger.silent = false;
+    ledger.rows = [row(basic("a"))];
+    await keeper.hold(free("a"));
+    expect(ledger.rows).toMatchObject([{ plan: "free" }]);
   });
 });
 
@@ -164,6 +204,31 @@ describe("refreshing", () => {
     await keeper.hold(basic("b"));
     await reading;
     expect(woken).toEqual([]);
+  });
+});
+
+describe("a paused project", () => {
+  test("does not give back what was taken since, and asks when it is resumed", async () => {
+    await keeper.hold(free("a"));
+    ledger.rows = [row(free("a"))];
+    await keeper.release(id("a"));
+    expect(ledger.rows).toHaveLength(1);
+    await keeper.hold(free("a"));
+    expect(ledger.asked.filter((what) => what === "take a")).toHaveLength(2);
+  });
+
+  test("does not learn from a look at the rows what it may not give back yet", async () => {
+    await keeper.hold(free("a"));
+    for (const known of [true, false]) {
+      ledger.rows = [row(free("a"), 5)];
+      await keeper.refresh();
+      await keeper.release(id("a"));
+      expect([known, ledger.rows.length]).toEqual([known, 1]);
+    }
+    ledger.rows = [{ ...(ledger.rows[0] as HeldSlot), idle_seconds: 60 }];
+    await keeper.refresh();
+    await keeper.release(id("a"));
+    expect(ledger.rows).toEqual([]);
   });
 });
 

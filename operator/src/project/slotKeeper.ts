@@ -7,26 +7,28 @@ import {
   type HeldSlot,
   type Ledger,
   listSlots,
+  type ReleaseCondition,
   releaseSlot,
   type SlotAnswer,
   type SlotRequest,
   takeSlot,
 } from "@slipway/ledger";
+import { inTime } from "../runtime/in-time.ts";
 import type { Logger } from "../runtime/logger.ts";
 
 /** The ledger's slots. Each call may throw when the ledger is away. */
 export interface SlotLedger {
   take(request: SlotRequest): Promise<SlotAnswer>;
-  /** Only when it was not asked for in the last `idleSeconds`. Returns whether there was one. */
-  release(identity: SlotIdentity, idleSeconds?: number): Promise<boolean>;
+  /** Returns whether there was one that fits the condition. */
+  release(identity: SlotIdentity, condition?: ReleaseCondition): Promise<boolean>;
   list(): Promise<HeldSlot[]>;
 }
 
 /** The real one. */
 export const ledgerSlots = (ledger: Ledger): SlotLedger => ({
   take: (request) => takeSlot(ledger, request),
-  release: ({ organizationId, projectId }, idleSeconds) =>
-    releaseSlot(ledger, projectId, organizationId, idleSeconds),
+  release: ({ organizationId, projectId }, condition) =>
+    releaseSlot(ledger, projectId, organizationId, condition),
   list: () => listSlots(ledger),
 });
 
@@ -44,6 +46,9 @@ interface Held extends SlotIdentity {
   plan: string;
   scope: string | null;
   slots: number;
+  version: string;
+  /** Taken by others, so lately that what they took it for may not be written yet: no view of this process is about it. */
+  ahead?: boolean;
 }
 
 /** A project that found no slot. */
@@ -58,11 +63,17 @@ const BACK_OFF_MS = 2_000;
  * act upon.
  */
 const SETTLED_SECONDS = 60;
+/**
+ * How long the ledger may take for an answer; it is away then. Reconciles wait for it, and a network that drops
+ * everything would hold up one after the other. What was asked may be done later: nothing relies on it.
+ */
+const ANSWER_MS = 5_000;
 
 export class SlotKeeper {
   readonly #ledger: SlotLedger;
   readonly #log: Logger;
   readonly #now: () => number;
+  readonly #answerMs: number;
   readonly #held = new Map<string, Held>();
   readonly #refused = new Map<string, Refused>();
   /** Projects that could not ask and went on by what they had. */
@@ -73,10 +84,11 @@ export class SlotKeeper {
   #away = false;
 
   /** @param now monotonic milliseconds */
-  constructor(ledger: SlotLedger, log: Logger, now: () => number) {
+  constructor(ledger: SlotLedger, log: Logger, now: () => number, answerMs = ANSWER_MS) {
     this.#ledger = ledger;
     this.#log = log;
     this.#now = now;
+    this.#answerMs = answerMs;
   }
 
   /** Calls the listener with each project that should look again, since a slot was freed or its own has changed. */
@@ -96,15 +108,20 @@ export class SlotKeeper {
     const key = keyOf(request);
     const before = this.#held.get(key);
     if (before && isSame(before, request)) {
-      return { taken: true };
+      return { taken: true, version: before.version };
     }
-    const answer = await this.#ask(() => this.#ledger.take(request));
+    const answer = await this.#ask(() => {
+      // Without an answer it may be done or not: then what the ledger has is not known.
+      this.#held.delete(key);
+      return this.#ledger.take(request);
+    });
     if (!answer.taken) {
+      if (before) this.#held.set(key, before);
       this.#refused.set(key, request);
       return answer;
     }
     this.#refused.delete(key);
-    this.#held.set(key, heldOf(request));
+    this.#held.set(key, heldOf(request, answer.version));
     if (before) this.#wakeRefused(before);
     return answer;
   }
@@ -114,25 +131,34 @@ export class SlotKeeper {
     this.#unsure.set(keyOf(identity), identity);
   }
 
-  /** Gives back what a paused project is known to hold; what fails now is found by the reaper. */
+  /**
+   * Gives back what a paused project is known to hold, but not what was taken since: by a resume that this process does
+   * not see yet. What fails now is found by the reaper.
+   */
   async release(identity: SlotIdentity): Promise<void> {
     await this.#load();
     const key = keyOf(identity);
     this.#refused.delete(key);
-    if (this.#held.has(key)) await this.forget(identity);
+    const held = this.#held.get(key);
+    if (held && !held.ahead) await this.#giveBack(identity, { version: held.version });
   }
 
   /** Gives back whatever a project that is going away may hold; what fails now is found by the reaper. */
   async forget(identity: SlotIdentity): Promise<void> {
+    this.#refused.delete(keyOf(identity));
+    await this.#giveBack(identity);
+  }
+
+  /** Whether there was one that fits or not: what is held is not known any more, so whoever needs it asks. */
+  async #giveBack(identity: SlotIdentity, condition?: ReleaseCondition): Promise<void> {
     const key = keyOf(identity);
-    this.#refused.delete(key);
     const before = this.#held.get(key);
     try {
-      await this.#ask(() => this.#ledger.release(identity));
+      await this.#ask(() => this.#ledger.release(identity, condition));
     } catch {
       return;
     }
-    this.#held.delete(key);
+    if (this.#held.get(key) === before) this.#held.delete(key);
     if (before) this.#wakeRefused(before);
   }
 
@@ -149,10 +175,10 @@ export class SlotKeeper {
       const key = keyOf(held);
       seen.add(key);
       const before = this.#held.get(key);
-      if (before && isSameHeld(before, held)) continue;
-      if (before && row.idle_seconds < SETTLED_SECONDS) continue;
+      // What is known is kept with its version: only that may be given back.
+      if (before && held.ahead) continue;
       this.#held.set(key, held);
-      if (before) this.#wake(held);
+      if (before && !isSameHeld(before, held)) this.#wake(held);
     }
     for (const [key, held] of known) {
       // What was taken while the rows were read is in none of them.
@@ -168,7 +194,7 @@ export class SlotKeeper {
 
   /** Frees the slot of a project that is gone, unless it was asked for again lately. */
   async reap(identity: SlotIdentity, idleSeconds: number): Promise<void> {
-    const freed = await this.#ask(() => this.#ledger.release(identity, idleSeconds));
+    const freed = await this.#ask(() => this.#ledger.release(identity, { idleSeconds }));
     if (!freed) return;
     const before = this.#held.get(keyOf(identity));
     this.#held.delete(keyOf(identity));
@@ -192,7 +218,7 @@ export class SlotKeeper {
   async #ask<T>(query: () => Promise<T>): Promise<T> {
     if (this.#now() < this.#awayUntil) throw new LedgerAway("the ledger did not answer a moment ago");
     try {
-      const answer = await query();
+      const answer = await inTime(query(), this.#answerMs);
       if (this.#away) this.#log.info({}, "slots can be counted again");
       this.#away = false;
       return answer;
@@ -207,23 +233,26 @@ export class SlotKeeper {
 
 const keyOf = ({ organizationId, projectId }: SlotIdentity): string => `${organizationId}/${projectId}`;
 
-const heldOf = ({ organizationId, projectId, plan, limit, slots }: SlotRequest): Held => ({
-  organizationId,
-  projectId,
-  plan,
-  scope: limit?.scope ?? null,
-  slots,
+const heldOf = (request: SlotRequest, version: string): Held => ({
+  organizationId: request.organizationId,
+  projectId: request.projectId,
+  plan: request.plan,
+  scope: request.limit?.scope ?? null,
+  slots: request.slots,
+  version,
 });
 
-const heldOfRow = ({ organization_id, project_id, plan, scope, slots }: HeldSlot): Held => ({
-  organizationId: organization_id,
-  projectId: project_id,
-  plan,
-  scope,
-  slots,
+const heldOfRow = (row: HeldSlot): Held => ({
+  organizationId: row.organization_id,
+  projectId: row.project_id,
+  plan: row.plan,
+  scope: row.scope,
+  slots: row.slots,
+  version: row.version,
+  ahead: row.idle_seconds < SETTLED_SECONDS,
 });
 
-const isSame = (held: Held, request: SlotRequest): boolean => isSameHeld(held, heldOf(request));
+const isSame = (held: Held, request: SlotRequest): boolean => isSameHeld(held, heldOf(request, held.version));
 
 const isSameHeld = (a: Held, b: Held): boolean =>
   a.plan === b.plan && a.scope === b.scope && a.slots === b.slots;

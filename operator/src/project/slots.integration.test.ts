@@ -48,9 +48,9 @@ function recorded(): SlotLedger {
       asked.push(`take ${request.projectId}`);
       return real.take(request);
     },
-    release: (identity, idle) => {
+    release: (identity, condition) => {
       asked.push(`release ${identity.projectId}`);
-      return real.release(identity, idle);
+      return real.release(identity, condition);
     },
     list: real.list,
   };

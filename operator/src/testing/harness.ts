@@ -151,6 +151,7 @@ export async function startOperator(
     },
     listOrganizations: options.listOrganizations,
     recordDeployment: options.recordDeployment ?? (async () => {}),
+    openDeployments: { list: async () => [], supersede: async () => false },
     slots: options.slots ?? endlessSlots(),
     ingressProbe: options.ingressProbe,
     ownershipRetry: options.ownershipRetry,
@@ -171,10 +172,13 @@ export async function startOperator(
 /** A ledger in which nobody ever meets a limit, and nothing is remembered for the next operator. */
 export function endlessSlots(): SlotLedger {
   const rows = new Map<string, HeldSlot>();
+  let taken = 0;
   const keyOf = ({ organizationId, projectId }: { organizationId: string; projectId: string }) =>
     `${organizationId}/${projectId}`;
   return {
     take: async (request) => {
+      taken += 1;
+      const version = String(taken);
       rows.set(keyOf(request), {
         organization_id: request.organizationId,
         project_id: request.projectId,
@@ -183,8 +187,9 @@ export function endlessSlots(): SlotLedger {
         slots: request.slots,
         taken_at: new Date(),
         idle_seconds: 0,
+        version,
       });
-      return { taken: true };
+      return { taken: true, version };
     },
     release: async (identity) => rows.delete(keyOf(identity)),
     list: async () => [...rows.values()],

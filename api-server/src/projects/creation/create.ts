@@ -6,7 +6,7 @@ import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import { readClaim } from "../claims.ts";
 import { refuseReservedSubdomain } from "../domains/reserved.ts";
-import { releaseProjectSlot, takeProjectSlot } from "../slots.ts";
+import { type KnownSlot, releaseProjectSlot, takeProjectSlot } from "../slots.ts";
 import { capabilityFailure } from "./plan-check.ts";
 import { planCreation } from "./plan-creation.ts";
 import { type CreationPlan, isInCluster, writeProject } from "./write.ts";
@@ -40,13 +40,13 @@ export async function createProject(
   services: Services,
 ): Promise<ApiProject> {
   const plan = planCreation(request, identity, services.domainZone);
-  await takeProjectSlot(services, { ...identity, spec: plan.project.spec });
+  const slot = await takeProjectSlot(services, { ...identity, spec: plan.project.spec });
   try {
     await refuseTakenDomains(plan, services);
     await requireRuntime(plan, services);
     return await services.projects.observe(await writeProject(services.kube, plan));
   } catch (error) {
-    await releaseUnlessCreated(plan, services);
+    await releaseUnlessCreated(plan, slot, services);
     throw error;
   }
 }
@@ -57,13 +57,13 @@ export async function createProject(
  */
 async function releaseUnlessCreated(
   { organizationId, project }: CreationPlan,
+  slot: KnownSlot,
   services: Services,
 ): Promise<void> {
   const created = await isInCluster(services.kube, project).catch(() => true);
   if (created) return;
-  await releaseProjectSlot(services, { organizationId, projectId: project.metadata.name }).catch(
-    () => undefined,
-  );
+  const identity = { organizationId, projectId: project.metadata.name };
+  await releaseProjectSlot(services, identity, slot).catch(() => undefined);
 }
 
 /** A look ahead: the claims themselves, after the project, are what decides. */
