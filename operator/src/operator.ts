@@ -70,6 +70,7 @@ export function createOperator(options: OperatorOptions): Manager {
     egressDeniedCidrs: config.egressDeniedCidrs,
     systemNamespace: config.namespace,
     acmeIngressNamespace: config.ingress.certificateIssuer === undefined ? undefined : config.ingress.namespace,
+    acmeIngressNamespace: config.ingress.certificateIssuer === undefined ? undefined : config.ingress.namespace,
   });
 
   const stores = createProjectStores(manager, namespaces, config.domainZone, config.ingress.allowList);

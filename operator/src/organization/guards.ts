@@ -14,6 +14,8 @@ export interface GuardSettings {
   egressDeniedCidrs: readonly string[];
   /** Namespace of Slipway itself, where the API server's service account is. */
   systemNamespace: string;
+  /** Namespace of the ingress controller's pods, when cert-manager certifies custom domains; absent when nobody does. */
+  acmeIngressNamespace?: string;
 }
 
 /** What the API server may do in an organization's namespace, and nowhere else; the chart makes this ClusterRole. */
@@ -31,6 +33,7 @@ export const guardNames = {
   egress: "slipway-egress",
   apiServer: "slipway-api-server",
   operator: "slipway-operator",
+  acmeSolver: "slipway-acme-solver",
 } as const;
 
 /** The guards inside the namespace, in the order in which they are applied: closed first, then opened. */
@@ -82,6 +85,7 @@ export function desiredGuards(
         ...outsideWorldRule(settings.egressDeniedCidrs),
       ],
     }),
+    ...acmeSolverSpecs(settings).map((spec) => policy(guardNames.acmeSolver, spec)),
     object("v1", "LimitRange", guardNames.limits, { limits: [CONTAINER_LIMITS] }),
     object("v1", "ResourceQuota", guardNames.quota, { hard: QUOTA }),
     binding(guardNames.apiServer, API_SERVER_ROLE),
@@ -92,6 +96,21 @@ export function desiredGuards(
 /** Labels of everything that guards an organization's namespace, the namespace included. */
 export function guardLabels(organizationId: string): Record<string, string> {
   return { "app.kubernetes.io/managed-by": "slipway", "slipway.dev/organization": organizationId };
+}
+
+/**
+ * Lets the ingress reach the pod that answers an HTTP-01 challenge: cert-manager runs it beside the project's Ingress, with
+ * this label and port, while a certificate is being issued.
+ */
+function acmeSolverSpecs({ acmeIngressNamespace: name }: GuardSettings): object[] {
+  if (name === undefined) {
+    return [];
+  }
+  const from = [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": name } } }];
+  const podSelector = { matchLabels: { "acme.cert-manager.io/http01-solver": "true" } };
+  return [
+    { podSelector, policyTypes: ["Ingress"], ingress: [{ from, ports: [{ port: 8089, protocol: "TCP" }] }] },
+  ];
 }
 
 /** An egress rule without peers would allow everything, so no open family means no rule. */
