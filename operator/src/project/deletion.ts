@@ -103,13 +103,18 @@ async function listServed(
 }
 
 /**
- * A labelled object that someone else controls is not the project's. Pods and ReplicaSets are controlled by the
- * Deployment, and env Secrets may not have been adopted yet.
+ * A labelled object that someone else controls is not the project's. ReplicaSets are controlled by the Deployment, which is
+ * gone when they are waited for, and pods by them; nobody would ever end a pod that somebody made by hand. Env Secrets may
+ * not have been adopted yet.
  */
 function belongs(object: KubernetesObject, resource: Resource, project: Project): boolean {
-  if (resource === resources.pods || resource === resources.replicaSets) {
-    return true;
-  }
   const owner = controllerOf(object);
+  const { name } = project.metadata;
+  if (resource === resources.replicaSets) {
+    return owner?.kind === "Deployment" && owner.name === name;
+  }
+  if (resource === resources.pods) {
+    return owner?.kind === "ReplicaSet" && owner.name.startsWith(`${name}-`);
+  }
   return owner ? owner.uid === project.metadata.uid : resource === resources.secrets;
 }
