@@ -1,6 +1,7 @@
 import type { DomainClaim, Project } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RegistryLogin, RegistryLoginError } from "../registry/ecr.ts";
 import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
 import {
   conditionsOf,
@@ -30,8 +31,21 @@ const traefikKey = "traefik.ingress.kubernetes.io/router.middlewares";
 
 let cluster: TestCluster;
 let operator: TestOperator;
+/** Account ids with which a log-in was tried; only the good one succeeds. */
+const logins: string[] = [];
+const registryLogin: RegistryLogin = async ({ accountId }) => {
+  logins.push(accountId);
+  if (accountId !== "good") {
+    throw new RegistryLoginError("The registry refuses the credentials.", {
+      refused: true,
+      cause: undefined,
+    });
+  }
+  const expiresAt = new Date(Date.now() + 3_600_000);
+  return { host: "registry.example", username: "AWS", password: "token", expiresAt };
+};
 const start = (allowList: AllowList) =>
-  startOperator(cluster, { listOrganizations: async () => ["alpha"], allowList });
+  startOperator(cluster, { listOrganizations: async () => ["alpha"], allowList, registryLogin });
 
 beforeAll(async () => {
   cluster = await startCluster();
@@ -120,6 +134,49 @@ describe("a pause", () => {
   });
 });
 
+describe("credentials that the registry refuses", () => {
+  const imageWith = (name: string) => ({
+    image: { url: "registry.example/team/app:1.0.0", isPublic: false, awsCredentialsRef: { name } },
+  });
+  const credentials = (accountId: string) => {
+    const plain = { accessKeyId: "id", secretAccessKey: "secret", region: "eu-west-1", accountId };
+    const data = Object.entries(plain).map(([key, value]) => [key, Buffer.from(value).toString("base64")]);
+    const secret = {
+      metadata: ref(accountId),
+      type: "slipway.dev/aws-registry",
+      data: Object.fromEntries(data),
+    };
+    return cluster.client.create<KubernetesObject>(resources.secrets, secret);
+  };
+
+  test("keep nobody's access list from being enforced, and no pause from holding", async () => {
+    for (const accountId of ["good", "bad", "worse"]) {
+      await credentials(accountId);
+    }
+    await running("private-image", imageWith("good"));
+    await patch("private-image", { ...listed, ...imageWith("bad") });
+    await condition("private-image", "RegistryReady=False/RegistryLoginFailed");
+    await eventually(async () => (await admits("private-image"))?.join() === "192.0.2.0/24");
+    await patch("private-image", { paused: true });
+    await eventually(async () => (await replicas("private-image")) === 0);
+    await serveDeployment(cluster.client, ref("private-image"));
+    await phase("private-image", "stopped");
+    expect(await conditionsOf(cluster.client, ref("private-image"))).toContain("Accepted=True/Accepted");
+  });
+
+  test("are not tried while the project is paused", async () => {
+    await patch("private-image", imageWith("worse"));
+    await seen("private-image");
+    expect(logins).not.toContain("worse");
+    await patch("private-image", { paused: false });
+    await condition("private-image", "RegistryReady=False/RegistryLoginFailed");
+    expect(logins).toContain("worse");
+    expect(await replicas("private-image")).toBe(0);
+    await patch("private-image", imageWith("good"));
+    await eventually(async () => (await replicas("private-image")) === 1);
+  });
+});
+
 describe("an access list", () => {
   test.each<[string, object, object, string]>([
     ["a Secret is missing", missing, { envsFrom: null }, "SecretNotFound"],
@@ -203,4 +260,20 @@ describe("hostnames that are given up", () => {
     await eventually(async () => (await get("moved")).status?.exposure?.current === "public");
     expect((await ingressOf("moved"))?.spec.rules[0]?.host).toBe("before.apps.test");
   });
+});
+
+test("what is settled is not written again and again", async () => {
+  await patch("moved", { ...listed, ...missing });
+  await eventually(async () => (await admits("moved"))?.join() === "192.0.2.0/24");
+  await patch("held", { paused: true, ...missing });
+  await eventually(async () => (await replicas("held")) === 0);
+  await serveDeployment(cluster.client, ref("held"));
+  await phase("held", "stopped");
+  await new Promise((resolve) => setTimeout(resolve, 4_000));
+  const about = async () =>
+    (await cluster.operatorWrites()).filter((line) => /moved|held/.test(line)).toSorted();
+  const before = await about();
+  // Both look for their Secret every 5 s.
+  await new Promise((resolve) => setTimeout(resolve, 6_000));
+  expect(await about()).toEqual(before);
 });

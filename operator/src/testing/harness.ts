@@ -22,6 +22,7 @@ import type { RecordDeployment } from "../project/deploymentRecords.ts";
 import type { AllowList } from "../project/http/access.ts";
 import type { IngressProbe } from "../project/http/ingressProbe.ts";
 import type { SlotLedger } from "../project/slotKeeper.ts";
+import type { RegistryLogin } from "../registry/ecr.ts";
 import { projectResource } from "../resources.ts";
 import { silentLogger } from "../runtime/index.ts";
 
@@ -115,6 +116,8 @@ export async function startOperator(
     ownershipRetry?: BackoffOptions;
     clock?: Clock;
     recordDeployment?: RecordDeployment;
+    /** How Amazon's registry is logged in to: for real unless given. */
+    registryLogin?: RegistryLogin;
   },
 ): Promise<TestOperator> {
   const text = await readFile(new URL("charts/slipway/files/catalog.yaml", repository), "utf8");
@@ -151,6 +154,7 @@ export async function startOperator(
     },
     listOrganizations: options.listOrganizations,
     recordDeployment: options.recordDeployment ?? (async () => {}),
+    registryLogin: options.registryLogin,
     openDeployments: { list: async () => [], supersede: async () => false },
     slots: options.slots ?? endlessSlots(),
     ingressProbe: options.ingressProbe,
