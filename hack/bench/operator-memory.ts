@@ -34,6 +34,8 @@ async function bench(): Promise<void> {
     SLIPWAY_LEDGER_URL: postgres.url,
     SLIPWAY_CATALOG_FILE: join(root, "charts/slipway/files/catalog.yaml"),
     SLIPWAY_NAMESPACE: "slipway-system",
+    // No ingress controller runs here, whose class the operator would wait for.
+    SLIPWAY_INGRESS_ALLOW_LIST: "none",
     SLIPWAY_EGRESS_DENIED_CIDRS: "10.0.0.0/8",
     SLIPWAY_METRICS_PORT: String(metricsPort),
     SLIPWAY_LOG_LEVEL: "error",

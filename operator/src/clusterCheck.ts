@@ -1,54 +1,132 @@
-/** What the settings ask of the cluster, looked at once before the operator starts. */
+/** What the settings ask of the cluster: looked at before anything is reconciled, and again as long as the operator leads. */
 
-import { isNotFound, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+import {
+  backoffDelay,
+  type Clock,
+  isNotFound,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+  sleep,
+} from "@slipway/kube";
+import { Gauge } from "prom-client";
 import { type Config, ConfigError } from "./config.ts";
 import type { AllowList } from "./project/http/access.ts";
 import { middlewareResource } from "./resources.ts";
-import type { Logger } from "./runtime/index.ts";
+import type { Logger, Manager } from "./runtime/index.ts";
 
 type IngressClass = KubernetesObject & { spec?: { controller?: string } };
 
 /** What an IngressClass names as its controller where that one reads access lists as they are written for it. */
-const CONTROLLERS: Readonly<Record<AllowList, RegExp>> = {
+const CONTROLLERS: Readonly<Record<Exclude<AllowList, "none">, RegExp>> = {
   traefik: /^traefik\.io\//,
   nginx: /ingress-nginx/,
-  none: /^/,
 };
 
-/**
- * Stops a start in which access lists would not be enforced, or which could never come up: a kind that is not served
- * never fills its store. A cluster that does not answer is another matter, which the stores themselves wait for.
- * @throws ConfigError saying what to install or to set
- */
-export async function checkCluster(
-  client: KubeClient,
-  { ingress }: Pick<Config, "ingress">,
-  log: Logger,
-): Promise<void> {
+/** Pauses while the cluster does not answer, and between two looks after, in milliseconds. */
+const RETRY = { baseMs: 1_000, maxMs: 30_000 };
+const AGAIN_MS = 300_000;
+
+/** Whether access lists are enforced, as far as it can be told now. */
+export type Verdict =
+  | { is: "fit" }
+  /** They are not, or the operator could never come up. `why` says what to install or to set. */
+  | { is: "unfit"; why: string }
+  | { is: "unknown"; why: string };
+
+type Settings = Pick<Config, "ingress">;
+
+/** Looks once. */
+export async function inspectCluster(client: KubeClient, { ingress }: Settings): Promise<Verdict> {
   const { allowList, className } = ingress;
+  if (allowList === "none") {
+    return { is: "fit" };
+  }
   try {
     const found = await client.getOrUndefined<IngressClass>(resources.ingressClasses, { name: className });
     const controller = found?.spec?.controller;
     if (controller !== undefined && !CONTROLLERS[allowList].test(controller)) {
-      throw new ConfigError(
+      const why =
         `SLIPWAY_INGRESS_ALLOW_LIST is ${allowList}, and the controller of the ingress class ${className} is ` +
-          `${controller}, which would admit everybody. Set it (the chart's ingress.allowList) to traefik, nginx or none.`,
-      );
+        `${controller}, which would admit everybody. Set it (the chart's ingress.allowList) to traefik, nginx or none.`;
+      return { is: "unfit", why };
     }
     if (allowList === "traefik") {
       await client.list(middlewareResource, { limit: 1 });
     }
+    const why = `There is no ingress class ${className}, or it names no controller.`;
+    return controller === undefined ? { is: "unknown", why } : { is: "fit" };
   } catch (error) {
-    if (error instanceof ConfigError) {
-      throw error;
-    }
     if (isNotFound(error)) {
       const { plural, group, version } = middlewareResource;
-      throw new ConfigError(
+      const why =
         `SLIPWAY_INGRESS_ALLOW_LIST is traefik, and the cluster does not serve ${plural}.${group}/${version}. ` +
-          "Install Traefik's custom resource definitions, or set it (the chart's ingress.allowList) to nginx or none.",
-      );
+        "Install Traefik's custom resource definitions, or set it (the chart's ingress.allowList) to nginx or none.";
+      return { is: "unfit", why };
     }
-    log.warn({ err: error }, "cannot tell yet whether access lists can be enforced");
+    return { is: "unknown", why: `The cluster does not answer: ${(error as Error).message}` };
   }
+}
+
+export interface ClusterCheckDependencies {
+  inspect: () => Promise<Verdict>;
+  clock: Clock;
+  log: Logger;
+}
+
+/**
+ * Waits until the cluster has said that it fits; returns early when the signal aborts.
+ * @throws ConfigError when it does not fit
+ */
+export async function checkCluster(
+  { inspect, clock, log }: ClusterCheckDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let attempt = 0; !signal.aborted; attempt += 1) {
+    const verdict = await inspect();
+    if (verdict.is === "fit") {
+      return;
+    }
+    if (verdict.is === "unfit") {
+      throw new ConfigError(verdict.why);
+    }
+    log.warn({ reason: verdict.why }, "cannot tell yet whether access lists are enforced; waiting");
+    await sleep(clock, backoffDelay(attempt, RETRY), signal);
+  }
+}
+
+/** Looks again every five minutes until the signal aborts, and tells of what has become wrong. */
+export async function watchCluster(
+  { inspect, clock, log }: ClusterCheckDependencies,
+  tell: (unfit: boolean) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(clock, AGAIN_MS, signal);
+    const verdict: Verdict = signal.aborted ? { is: "fit" } : await inspect();
+    if (verdict.is === "unfit") {
+      log.error({ reason: verdict.why }, "access lists are not enforced any more");
+    } else if (verdict.is === "unknown") {
+      log.warn({ reason: verdict.why }, "cannot tell whether access lists are still enforced");
+    }
+    if (verdict.is !== "unknown") {
+      tell(verdict.is === "unfit");
+    }
+  }
+}
+
+/** Adds both to a manager: the wait before anything is reconciled, and the look every five minutes on the leader. */
+export function addClusterCheck(manager: Manager, config: Settings): void {
+  const { client, clock, log, registry } = manager;
+  const deps = { inspect: () => inspectCluster(client, config), clock, log };
+  const unfit = new Gauge({
+    name: "slipway_access_lists_unenforced",
+    help: "1 while the ingress controller is not the one that SLIPWAY_INGRESS_ALLOW_LIST names: it may admit everybody.",
+    registers: [registry],
+  });
+  manager.addGate("cluster", (signal) => checkCluster(deps, signal));
+  manager.addRunnable({
+    name: "cluster",
+    run: (signal) => watchCluster(deps, (is) => unfit.set(is ? 1 : 0), signal),
+  });
 }

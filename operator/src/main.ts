@@ -6,7 +6,7 @@ import { loadKubeConfig, MountedFile } from "@slipway/kube";
 import { connectLedger, listOrganizations, recordDeployment } from "@slipway/ledger";
 import { pino } from "pino";
 import { collectDefaultMetrics } from "prom-client";
-import { checkCluster } from "./clusterCheck.ts";
+import { addClusterCheck } from "./clusterCheck.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
 import { createOperator } from "./operator.ts";
 import { ledgerDeployments } from "./project/deploymentReaper.ts";
@@ -45,10 +45,10 @@ async function main(config: Config): Promise<void> {
     recordDeployment: (row) => recordDeployment(ledger, row),
     openDeployments: ledgerDeployments(ledger),
   });
+  addClusterCheck(manager, config);
   collectDefaultMetrics({ register: manager.registry });
   try {
     log.info({ port: config.metricsPort }, "operator starts");
-    await checkCluster(manager.client, config, log);
     await manager.run(stop.signal);
     log.info({}, "operator stopped");
   } finally {

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { API_VERSION, organizationNamespace, type Project, SYSTEM_NAMESPACE } from "@slipway/crds";
-import { KubeClient, loadKubeConfig, resources } from "@slipway/kube";
+import { KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
 import { startPostgres } from "@slipway/ledger/testing";
 import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
@@ -54,6 +54,9 @@ export async function startPlatform(log: string): Promise<Platform> {
     undo.push(() => kube.close());
     await applyCrds(kube);
     await kube.create(resources.namespaces, { metadata: { name: SYSTEM_NAMESPACE } });
+    // The operator waits for the class of the ingress, which it asks whether access lists are enforced.
+    const ingressClass = { metadata: { name: "traefik" }, spec: { controller: "k8s.io/ingress-nginx" } };
+    await kube.create<KubernetesObject>(resources.ingressClasses, ingressClass);
     const apiKey = await prepareLedger(postgres.url);
 
     const [port, metricsPort, operatorPort] = await freePorts(3);

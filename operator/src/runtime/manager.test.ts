@@ -88,6 +88,26 @@ describe("Manager", () => {
     expect(api.writes(before)).toHaveLength(1);
   });
 
+  it("acts, and is ready, only once every gate is passed", async () => {
+    create("w");
+    let open: () => void = () => {};
+    const { manager } = start({ gate: () => new Promise((resolve) => (open = resolve)) });
+    await eventually("listening", () => manager.port !== undefined);
+    const ready = async () => (await fetch(`http://127.0.0.1:${manager.port}/readyz`)).status;
+    await quiet();
+    expect(await ready()).not.toBe(200);
+    expect((await fetch(`http://127.0.0.1:${manager.port}/healthz`)).status).toBe(200);
+    expect(api.writes()).toEqual([]);
+    open();
+    await eventually("ready", () => isReady("w"));
+    expect(await ready()).toBe(200);
+  });
+
+  it("ends when a gate throws", async () => {
+    const { stop } = start({ gate: () => Promise.reject(new Error("wrong setting")) });
+    await expect(stop()).rejects.toThrow("wrong setting");
+  });
+
   it("writes nothing after a restart", async () => {
     for (let index = 0; index < 20; index += 1) create(`w-${index}`);
     const first = start();

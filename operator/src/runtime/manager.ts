@@ -82,6 +82,8 @@ export class Manager {
   readonly #reflectors: Reflector<never>[] = [];
   readonly #controllers: Controller[] = [];
   readonly #runnables: Runnable[] = [];
+  readonly #gates: Runnable["run"][] = [];
+  #gatesPassed = false;
   readonly #health = new Map<string, Check>([["ping", () => true]]);
   readonly #ready = new Map<string, Check>();
   #elector: LeaderElector | undefined;
@@ -177,6 +179,19 @@ export class Manager {
     this.#runnables.push(runnable);
   }
 
+  /**
+   * Adds what has to end before this process leads. Until then it is alive and not ready. It returns when the signal aborts;
+   * throwing ends the process.
+   */
+  addGate(name: string, run: (signal: AbortSignal) => Promise<void>): void {
+    this.#mustNotRun();
+    this.#ready.set("gates", () => this.#gatesPassed);
+    this.#gates.push(async (signal) => {
+      await run(signal);
+      this.log.debug({ gate: name }, "gate passed");
+    });
+  }
+
   /** Adds to `/readyz`. */
   addReadyCheck(name: string, check: Check): void {
     this.#ready.set(name, check);
@@ -211,6 +226,8 @@ export class Manager {
       ...this.#start((runnable) => runnable.leaderOnly === false, background.signal, fail),
     ];
     try {
+      for (const pass of this.#gates) await pass(stop.signal);
+      this.#gatesPassed = true;
       await this.#syncAndLead(stop.signal, fail);
     } finally {
       signal.removeEventListener("abort", stopLeading);

@@ -1,10 +1,8 @@
 import type { Project } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { checkCluster } from "../../clusterCheck.ts";
-import { ConfigError } from "../../config.ts";
+import { inspectCluster } from "../../clusterCheck.ts";
 import { middlewareResource, projectResource } from "../../resources.ts";
-import { silentLogger } from "../../runtime/index.ts";
 import {
   conditionsOf,
   eventually,
@@ -60,26 +58,32 @@ afterAll(async () => {
 
 const check = (allowList: AllowList) => {
   const ingress = { className: "traefik", namespace: "slipway-ingress", annotations: {}, allowList };
-  return checkCluster(cluster.client, { ingress }, silentLogger);
+  return inspectCluster(cluster.client, { ingress });
 };
 
 test("a start that wants Middlewares is refused by a cluster that does not serve them", async () => {
-  await expect(check("traefik")).rejects.toThrow(ConfigError);
-  await expect(check("traefik")).rejects.toThrow(/middlewares\.traefik\.io\/v1alpha1.*ingress\.allowList/);
-  await expect(check("nginx")).resolves.toBeUndefined();
-  await expect(check("none")).resolves.toBeUndefined();
+  const why = expect.stringMatching(/middlewares\.traefik\.io\/v1alpha1.*ingress\.allowList/);
+  expect(await check("traefik")).toEqual({ is: "unfit", why });
+  expect(await check("none")).toEqual({ is: "fit" });
+});
+
+test("a start waits for the ingress class, which tells whether access lists are enforced", async () => {
+  const why = expect.stringContaining("no ingress class traefik");
+  expect(await check("nginx")).toEqual({ is: "unknown", why });
+  expect(await check("none")).toEqual({ is: "fit" });
 });
 
 test("a start that would tell an ingress of access lists in another one's words is refused", async () => {
   const { ingressClasses } = resources;
   const named = (controller: string) => ({ metadata: { name: "traefik" }, spec: { controller } });
   await cluster.client.create<KubernetesObject>(ingressClasses, named("k8s.io/ingress-nginx"));
-  await expect(check("traefik")).rejects.toThrow(/k8s\.io\/ingress-nginx, which would admit everybody/);
-  await expect(check("nginx")).resolves.toBeUndefined();
-  await expect(check("none")).resolves.toBeUndefined();
+  const why = expect.stringContaining("k8s.io/ingress-nginx, which would admit everybody");
+  expect(await check("traefik")).toEqual({ is: "unfit", why });
+  expect(await check("nginx")).toEqual({ is: "fit" });
+  expect(await check("none")).toEqual({ is: "fit" });
   await cluster.client.delete(ingressClasses, { name: "traefik" });
   await cluster.client.create<KubernetesObject>(ingressClasses, named("traefik.io/ingress-controller"));
-  await expect(check("nginx")).rejects.toThrow(ConfigError);
+  expect(await check("nginx")).toMatchObject({ is: "unfit" });
 });
 
 test("without Traefik, nginx is told by an annotation, and a deletion ends", async () => {

@@ -28,6 +28,8 @@ export interface WidgetOperatorOptions {
   before?: (widget: Widget, identity: string) => void | Promise<void>;
   leaderElection?: ManagerOptions["leaderElection"];
   exit?: (code: number) => void;
+  /** What has to end before the operator acts. */
+  gate?: (signal: AbortSignal) => Promise<void>;
   clock?: Clock;
   log?: ManagerOptions["log"];
 }
@@ -49,6 +51,9 @@ export function widgetOperator(options: WidgetOperatorOptions & { log: ManagerOp
     clock: options.clock ?? systemClock,
     gracePeriodMs: 2_000,
   });
+  if (options.gate) {
+    manager.addGate("test", options.gate);
+  }
   const store = manager.store<Widget>(widgets);
   const kinds = options.children.map((resource) => ({
     resource,
