@@ -7,6 +7,7 @@ import {
   connectLedger,
   type Deployment,
   findApiKey,
+  findDeployment,
   findMember,
   findOrganization,
   finishAudit,
@@ -18,6 +19,7 @@ import {
   insertTombstone,
   type Ledger,
   listDeployments,
+  listOpenDeployments,
   listOrganizations,
   migrateToLatest,
   recordDeployment,
@@ -25,6 +27,7 @@ import {
   reserveIdempotencyKey,
   revokeApiKey,
   setOrganizationBlocked,
+  supersedeDeployment,
 } from "./index.ts";
 import { startPostgres, type TestPostgres } from "./testing/postgres.ts";
 
@@ -213,6 +216,37 @@ describe("queries", () => {
     }
     expect(seen).toEqual(["failed", "failed", "succeeded", "succeeded", "succeeded"]);
     expect((await list(2, 3))[0]?.message).toBeNull();
+  });
+
+  it("name the deployments that have been open for long, and end one of them once", async () => {
+    const began = (
+      minutesAgo: number,
+    ): Pick<Deployment, "organization_id" | "project_id" | "created_at"> => ({
+      organization_id: "acme",
+      project_id: "open",
+      created_at: new Date(Date.now() - minutesAgo * 60_000),
+    });
+    const rest = { updated_image: false, image: "", digest: null, settings_hash: "h", message: null };
+    for (const [id, minutesAgo] of [
+      ["young", 1],
+      ["old", 3],
+      ["older", 4],
+    ] as const) {
+      const row = { id, ...began(minutesAgo), ...rest, finished_at: null, status: "in_progress" as const };
+      await recordDeployment(ledger, row);
+    }
+    const open = async () =>
+      (await listOpenDeployments(ledger, 120))
+        .filter(({ project_id }) => project_id === "open")
+        .map(({ id }) => id);
+    expect(await open()).toEqual(["older", "old"]);
+    const key = { organization_id: "acme", project_id: "open", id: "old" };
+    expect(await supersedeDeployment(ledger, { ...key, organization_id: "other" })).toBe(false);
+    expect(await supersedeDeployment(ledger, key)).toBe(true);
+    expect(await supersedeDeployment(ledger, key)).toBe(false);
+    expect(await open()).toEqual(["older"]);
+    const found = await findDeployment(ledger, { organizationId: "acme", projectId: "open", id: "old" });
+    expect(found).toMatchObject({ status: "superseded", finished_at: expect.any(Date) });
   });
 
   it("answer again by themselves after the database crashed and came back", async () => {

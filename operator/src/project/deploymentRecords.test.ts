@@ -88,6 +88,17 @@ describe("DeploymentRecords", () => {
     expect(told()).toEqual(["d1 failed", "d1 succeeded"]);
   });
 
+  test("says the last word of a project in time, whether the ledger hears it or not", async () => {
+    await records.tellLast(project({ ...ended, recorded: "started" }));
+    expect(told()).toEqual(["d1 failed"]);
+    down = true;
+    await records.tellLast(project(begun));
+    const silent = new DeploymentRecords(() => new Promise(() => {}));
+    const started = performance.now();
+    await silent.tellLast(project(begun), 20);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+
   test("knows nothing of a namesake, or of a project that is gone", async () => {
     await records.tell(project(begun));
     const namesake = project(begun);
