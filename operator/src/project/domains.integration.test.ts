@@ -44,7 +44,12 @@ let dns: TestDnsServer;
 /** What the ingress says of a host, and of every other that an Ingress leads from. */
 const ingress = new Map<string, ProbeResult>();
 let everyHost: ProbeResult = "serving";
+/** Of whose hosts it never says anything. */
+const MUTE = "mute-";
 async function probe(host: string): Promise<ProbeResult> {
+  if (host.startsWith(MUTE)) {
+    return new Promise(() => {});
+  }
   const routes = await cluster.client.listAll<Ingress>(resources.ingresses);
   const isRouted = routes.some(({ spec }) => spec.rules.some((rule) => rule.host === host));
   return ingress.get(host) ?? (isRouted ? everyHost : "unknown-host");
@@ -516,6 +521,54 @@ describe("a domain that nobody proves for seven days", () => {
     await eventually(async () => customOf(await get("idle"), host) === undefined);
     await patch("idle", { customDomains: [host, "kept.example.com"] });
     await domain("idle", host, { status: "active" });
+  });
+});
+
+test("projects whose routes never answer hold up nobody else's, nor their own deletion for long", async () => {
+  const names = Array.from({ length: 12 }, (_, i) => `${MUTE}${i}`);
+  for (const name of names) {
+    const project = exampleProject(ref(name, BETA), { subdomain: name });
+    await cluster.client.create<Project>(projectResource, project);
+  }
+  for (const name of names) {
+    await eventually(() => exists(cluster.client, resources.deployments, ref(name, BETA)));
+    await serveDeployment(cluster.client, ref(name, BETA));
+  }
+  for (const name of names) await says(name, "Ready=False/DomainPending", BETA);
+  const started = performance.now();
+  const project = await running("unharmed");
+  await patch("unharmed", { subdomain: "unharmed-shop" });
+  await eventually(async () => !(await claimOf(project.status?.domain ?? "")));
+  expect(performance.now() - started).toBeLessThan(5_000);
+  await remove("unharmed");
+  await Promise.all(names.map((name) => remove(name, BETA)));
+});
+
+describe("deletion", () => {
+  const host = "leaving.apps.test";
+  const leave = async () => {
+    await running("leaving", { subdomain: "leaving" });
+    ingress.set(host, "serving");
+    await cluster.client.delete(projectResource, ref("leaving"));
+    await eventually(async () => !(await exists(cluster.client, resources.ingresses, ref("leaving"))));
+  };
+
+  test("frees a hostname once the ingress has noticed that its route is gone", async () => {
+    await leave();
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect(await holderOf(host)).toBe("leaving");
+    expect(await exists(cluster.client, resources.deployments, ref("leaving"))).toBe(true);
+    ingress.delete(host);
+    await eventually(async () => !(await claimOf(host)), 1_500);
+    await eventually(async () => !(await cluster.client.getOrUndefined(projectResource, ref("leaving"))));
+  });
+
+  test("frees it after five seconds, too, when the ingress never does", async () => {
+    await leave();
+    const started = performance.now();
+    await eventually(async () => !(await claimOf(host)), 8_000);
+    expect(performance.now() - started).toBeGreaterThan(3_000);
+    await eventually(async () => !(await cluster.client.getOrUndefined(projectResource, ref("leaving"))));
   });
 });
 
