@@ -23,7 +23,7 @@ export async function deleteProject(project: ApiProject, services: Services): Pr
   // First: a crash between the two leaves a project that can be deleted again.
   await askLedger(() => insertTombstone(services.ledger, organizationId, id));
   const identity = { organizationId, projectId: id };
-  const slot = await knownSlot(services, identity);
+  const slot = await knownSlot(services, identity).catch(() => undefined);
   const leaving = await beginDeletion(project, services);
   if (!(await services.projects.waitUntilGone(leaving, RELEASE_LIMIT_MS))) {
     throw failures.domainReleasePending();

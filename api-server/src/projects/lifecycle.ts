@@ -21,9 +21,9 @@ export async function pauseProject(project: ApiProject, services: Services): Pro
   const pause = (spec: ProjectSpec): ProjectSpec => ({ ...spec, paused: true });
   let known: KnownSlot;
   const { project: paused, changed } = await changeProject(project, services, pause, {
-    // Read before it is paused, and so before anybody can resume it.
+    // Read before it is paused, and so before anybody can resume it. Without a ledger the operator gives it back.
     prepare: async () => {
-      known = await knownSlot(services, identity);
+      known = await knownSlot(services, identity).catch(() => undefined);
     },
   });
   if (changed) {
