@@ -15,13 +15,16 @@ import { ProjectStore } from "./projects/store.ts";
 import { openShared } from "./rate-limit/open.ts";
 import { shutdownInOrder } from "./shutdown.ts";
 
+/** How long a client waits for the cluster's answer to one call. */
+const KUBE_TIMEOUT_MS = 5_000;
+
 /** Starts the process: wires the services, serves, and ends in order on SIGTERM or SIGINT. */
 async function main(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel);
   const metrics = new ApiMetrics({ processMetrics: true });
   const tokenKey = readTokenKey(config.tokenKeyFile);
   const catalog = await MountedFile.open(config.catalogFile, parseCatalog, logger);
-  const kube = KubeClient.fromConfig(loadKubeConfig());
+  const kube = KubeClient.fromConfig(loadKubeConfig(), { timeoutMs: KUBE_TIMEOUT_MS });
   const ledger = connectLedger({
     url: config.ledgerUrl,
     applicationName: "slipway-api-server",

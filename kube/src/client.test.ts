@@ -4,6 +4,7 @@ import { isAlreadyExists, isConflict, isNetworkError, isNotFound, KubeError } fr
 import { collectionPath, objectPath, queryString } from "./paths.ts";
 import { resources } from "./resources.ts";
 import { FakeApiserver } from "./testing/fake-apiserver.ts";
+import { TcpProxy } from "./testing/tcp-proxy.ts";
 import type { RequestObservation } from "./transport.ts";
 import type { KubernetesObject } from "./types.ts";
 
@@ -34,6 +35,32 @@ const rejected = (promise: Promise<unknown>) =>
     () => undefined,
     (error: unknown) => error,
   );
+
+describe("a KubeClient before a silent apiserver", () => {
+  it("counts the wait for a connection, and ends with whoever it works for", async () => {
+    const proxy = new TcpProxy({ host: "127.0.0.1", port: Number(new URL(api.url).port) });
+    await proxy.up();
+    proxy.stall(true);
+    const url = `http://127.0.0.1:${proxy.port}`;
+    const silent = KubeClient.forUrl(url, { timeoutMs: 500, connections: 1 });
+    const get = (kube: KubeClient) => rejected(kube.get(resources.configMaps, REF));
+    try {
+      const started = performance.now();
+      for (const error of await Promise.all(Array.from({ length: 5 }, () => get(silent)))) {
+        expect(error).toMatchObject({ status: 0, reason: "Timeout" });
+      }
+      expect(performance.now() - started).toBeLessThan(1_500);
+      const over = new KubeError({ status: 0, reason: "Timeout", message: "over" });
+      const abort = new AbortController();
+      const late = get(silent.until(abort.signal));
+      abort.abort(over);
+      expect(await late).toBe(over);
+    } finally {
+      await silent.close();
+      await proxy.down();
+    }
+  });
+});
 
 describe("KubeClient", () => {
   it("creates, reads, patches, replaces and deletes", async () => {

@@ -87,9 +87,12 @@ export type KubeClientOptions = Omit<TransportOptions, "credentials">;
  */
 export class KubeClient {
   readonly transport: Transport;
+  readonly #until: AbortSignal | undefined;
 
-  constructor(transport: Transport) {
+  /** @param until ends every call */
+  constructor(transport: Transport, until?: AbortSignal) {
     this.transport = transport;
+    this.#until = until;
   }
 
   /** A client of a kubeconfig's current context. */
@@ -101,6 +104,11 @@ export class KubeClient {
   /** A client without credentials, for a fake apiserver. */
   static forUrl(url: string, options: KubeClientOptions = {}): KubeClient {
     return new KubeClient(new Transport({ ...options, credentials: anonymousCredentials(url) }));
+  }
+
+  /** This client over the same connections, whose every call ends with the signal, too. */
+  until(signal: AbortSignal): KubeClient {
+    return new KubeClient(this.transport, this.#signal(signal));
   }
 
   /** Reads one object live. @throws KubeError 404 */
@@ -224,7 +232,7 @@ export class KubeClient {
     };
     try {
       await this.transport.text({
-        ...call(options),
+        ...this.#call(options),
         method: "DELETE",
         path: objectPath(resource, ref),
         body: JSON.stringify(body),
@@ -244,8 +252,7 @@ export class KubeClient {
       path: collectionPath(resource, namespace),
       query: { ...rest, watch: true, allowWatchBookmarks: true },
       verb: "watch",
-      signal,
-      timeoutMs: timeoutMs ?? 0,
+      ...this.#call({ signal, timeoutMs: timeoutMs ?? 0 }),
     });
     return response.body;
   }
@@ -258,7 +265,7 @@ export class KubeClient {
     const { container, previous, tailLines, limitBytes } = options;
     return this.transport.bytes(
       {
-        ...call(options),
+        ...this.#call(options),
         method: "GET",
         path: objectPath(resources.pods, ref, "log"),
         query: { container, previous, tailLines, limitBytes, timestamps: true },
@@ -271,7 +278,7 @@ export class KubeClient {
 
   /** Any other path of the apiserver, such as `/readyz`, as text. */
   text(request: HttpRequest): Promise<string> {
-    return this.transport.text(request);
+    return this.transport.text({ ...request, ...this.#call(request) });
   }
 
   /** Closes every connection. */
@@ -289,7 +296,16 @@ export class KubeClient {
   }
 
   #json<T>(request: HttpRequest, options: CallOptions): Promise<T> {
-    return this.transport.json<T>({ ...request, ...call(options) });
+    return this.transport.json<T>({ ...request, ...this.#call(options) });
+  }
+
+  #call({ signal, timeoutMs }: CallOptions): CallOptions {
+    const both = this.#signal(signal);
+    return { ...(both ? { signal: both } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+  }
+
+  #signal(signal: AbortSignal | undefined): AbortSignal | undefined {
+    return signal && this.#until ? AbortSignal.any([signal, this.#until]) : (signal ?? this.#until);
   }
 }
 
@@ -301,11 +317,4 @@ export function withType<T extends KubernetesObject>(object: T, resource: Resour
 
 function writeQuery(options: WriteOptions): Query {
   return { fieldManager: options.fieldManager, dryRun: options.dryRun ? "All" : undefined };
-}
-
-function call(options: CallOptions): Pick<HttpRequest, "signal" | "timeoutMs"> {
-  return {
-    ...(options.signal ? { signal: options.signal } : {}),
-    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
-  };
 }

@@ -32,6 +32,8 @@ export interface ReflectorOptions<T extends KubernetesObject> {
   random?: Random;
   /** Items a page; 500. */
   pageSize?: number;
+  /** Longest wait for a page, in milliseconds; the client's own unless given. */
+  listTimeoutMs?: number;
   /** Bounds of the random time after which a watch is opened anew, in milliseconds: 5 to 10 minutes. */
   watchTimeoutMs?: readonly [number, number];
   /** Silence (bookmarks come each minute) after which a watch counts as dead, in milliseconds: 150,000. */
@@ -94,7 +96,8 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
   }
 
   async #list(reason: RelistReason, signal: AbortSignal): Promise<void> {
-    const { client, resource, store, namespace, labelSelector, fieldSelector, pageSize } = this.#options;
+    const { client, resource, store, namespace, labelSelector, fieldSelector, pageSize, listTimeoutMs } =
+      this.#options;
     const started = this.#clock.monotonic();
     const selection = { namespace, labelSelector, fieldSelector, signal };
     const items: T[] = [];
@@ -104,6 +107,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
       // No resourceVersion: the newest, so that a list never goes back in time.
       const page: KubernetesList<T> = await client.list<T>(resource, {
         ...selection,
+        timeoutMs: listTimeoutMs,
         limit: pageSize ?? 500,
         ...(next ? { continue: next } : {}),
       });

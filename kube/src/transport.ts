@@ -3,6 +3,7 @@ import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { type Clock, sleep, systemClock } from "./clock.ts";
 import type { CredentialSource, Credentials } from "./credentials.ts";
 import { KubeError } from "./errors.ts";
+import { headersInTime, unlessAborted } from "./in-time.ts";
 import { type Query, queryString } from "./paths.ts";
 import { networkError, statusError } from "./response-errors.ts";
 
@@ -16,7 +17,10 @@ export interface HttpRequest {
   contentType?: string;
   accept?: string;
   signal?: AbortSignal;
-  /** Longest wait for headers, and longest silence within the body, in milliseconds. 0: no limit on the body. */
+  /**
+   * Longest wait for headers, that for a connection included, and longest silence within the body, in milliseconds. 0: no
+   * limit on the body.
+   */
   timeoutMs?: number;
   /** Label of metrics; the method in lower case when absent (`watch` for watches). */
   verb?: string;
@@ -174,18 +178,23 @@ export class Transport {
       "user-agent": this.#options.userAgent ?? "slipway",
     };
     if (request.body !== undefined) headers["content-type"] = request.contentType ?? "application/json";
-    const pool = request.verb === "watch" ? pools.watches : pools.requests;
-    const response = pool.request({
-      origin: this.#origin,
-      path: `${this.#prefix}${request.path}${queryString(request.query)}`,
-      method: request.method,
-      headers,
-      body: request.body ?? null,
-      signal: request.signal ?? null,
-      headersTimeout: timeout === 0 ? 30_000 : timeout,
-      bodyTimeout: timeout,
-    });
-    return unlessAborted(response, request.signal);
+    const headersTimeout = timeout === 0 ? 30_000 : timeout;
+    const send = (pool: Dispatcher, signal: AbortSignal | null) =>
+      pool.request({
+        origin: this.#origin,
+        path: `${this.#prefix}${request.path}${queryString(request.query)}`,
+        method: request.method,
+        headers,
+        body: request.body ?? null,
+        signal,
+        headersTimeout,
+        bodyTimeout: timeout,
+      });
+    // A watch has a connection of its own.
+    if (request.verb === "watch") {
+      return unlessAborted(send(pools.watches, request.signal ?? null), request.signal);
+    }
+    return headersInTime(headersTimeout, request.signal, (signal) => send(pools.requests, signal));
   }
 
   /** The connection pools of these credentials; new ones when the TLS material changed. */
@@ -222,27 +231,6 @@ export class Transport {
     if (old) void Promise.allSettled([old.requests.close(), old.watches.close()]);
     return this.#pools;
   }
-}
-
-/**
- * Rejects as soon as the signal aborts. undici itself looks at the signal only once a connection stands, so that a request
- * that waits for one could outlive its deadline by the connect timeout.
- */
-function unlessAborted(
-  response: Promise<Dispatcher.ResponseData>,
-  signal: AbortSignal | undefined,
-): Promise<Dispatcher.ResponseData> {
-  if (!signal) return response;
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    response
-      .finally(() => signal.removeEventListener("abort", abort))
-      .then((data) => {
-        if (signal.aborted) data.body.destroy();
-        resolve(data);
-      }, reject);
-  });
 }
 
 function isStaleConnection(error: KubeError, request: HttpRequest): boolean {

@@ -12,7 +12,10 @@ export interface ConnectOptions {
   applicationName: string;
   /** Most connections of this process. Default 8. */
   maxConnections?: number;
-  /** Longest time of one statement in milliseconds; 0 for no limit (migrations). Default 10,000. */
+  /**
+   * Longest time of one statement in milliseconds. Default 10,000. 0 is for migrations: no limit, and none on the wait for
+   * a lock.
+   */
   statementTimeoutMs?: number;
   /** Called for errors of connections that no query waits on; the pool replaces them by itself. */
   onIdleError?: (error: Error) => void;
@@ -22,12 +25,21 @@ export interface ConnectOptions {
 const CONNECT_TIMEOUT_MS = 3_000;
 /** How much longer than the server this side waits for an answer: a silent network ends no statement here. */
 const ANSWER_GRACE_MS = 1_000;
+/** How long a statement waits for a lock: its holder is quick, or lost. */
+const LOCK_TIMEOUT_MS = 3_000;
+/** How long the server keeps a transaction, and its locks, whose client says nothing. */
+const IDLE_IN_TRANSACTION_MS = 5_000;
+const IDLE_IN_MIGRATION_MS = 60_000;
+/** The server asks a silent client for a sign of life, and gives it up within a minute instead of hours. */
+const SERVER_KEEP_ALIVE =
+  "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3 -c tcp_user_timeout=60000";
 /** A connection that nobody uses is asked for a sign of life after so long. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
 /**
  * Opens a pool on the ledger. No connection is made before the first query; a lost one is replaced by the next query,
- * and one that does not answer is given up a second after the statement's own time. Close it with `ledger.destroy()`.
+ * and one that does not answer is given up a second after the statement's own time. The server in turn ends a transaction
+ * whose client falls silent, so that a lost one's locks are free within seconds. Close it with `ledger.destroy()`.
  */
 export function connectLedger(options: ConnectOptions): Ledger {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
@@ -38,6 +50,10 @@ export function connectLedger(options: ConnectOptions): Ledger {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: statementTimeoutMs,
     query_timeout: statementTimeoutMs > 0 ? statementTimeoutMs + ANSWER_GRACE_MS : 0,
+    lock_timeout: statementTimeoutMs > 0 ? LOCK_TIMEOUT_MS : 0,
+    idle_in_transaction_session_timeout:
+      statementTimeoutMs > 0 ? IDLE_IN_TRANSACTION_MS : IDLE_IN_MIGRATION_MS,
+    options: SERVER_KEEP_ALIVE,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
   });

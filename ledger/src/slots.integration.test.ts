@@ -7,6 +7,7 @@ import {
   listSlots,
   migrateToLatest,
   releaseSlot,
+  retakeSlot,
   type SlotRequest,
   setPlanCapacity,
   takeSlot,
@@ -174,5 +175,60 @@ describe("a reaper", () => {
     expect(await releaseSlot(pools[0], "asked", "acme", { idleSeconds: 120 })).toBe(false);
     expect(await releaseSlot(pools[0], "old", "acme", { idleSeconds: 120 })).toBe(true);
     expect((await listSlots(pools[0])).map((row) => row.project_id).sort()).toEqual(["asked", "new"]);
+  });
+});
+
+describe("a slot that was taken in vain", () => {
+  it("becomes another, unless it was taken again since", async () => {
+    const inVain = await take(basic("a"));
+    if (!inVain.taken) throw new Error("not taken");
+    expect(await retakeSlot(pools[1], free("a"), inVain.version)).toEqual(TAKEN);
+    expect(await retakeSlot(pools[1], basic("a"), inVain.version)).toBeUndefined();
+    expect(await retakeSlot(pools[1], basic("b"), inVain.version)).toBeUndefined();
+    expect(await listSlots(pools[0])).toMatchObject([{ project_id: "a", plan: "free" }]);
+  });
+});
+
+describe("locks of a client that falls silent", () => {
+  it("refuse the others within seconds, and are free a little later", async () => {
+    await setPlanCapacity(pools[0], "basic", 5);
+    const locked = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    const silent = pools[0].transaction().execute(async (transaction) => {
+      await sql`select pg_advisory_xact_lock(hashtextextended('slots acme free-instances', 0))`.execute(
+        transaction,
+      );
+      await transaction.selectFrom("plan_capacities").selectAll().forUpdate().execute();
+      locked.resolve();
+      await over.promise;
+    });
+    silent.catch(() => undefined);
+    await locked.promise;
+    const started = performance.now();
+    const attempts = await Promise.allSettled([free("a"), basic("b")].map((one) => takeSlot(pools[1], one)));
+    // Not available: lock_timeout.
+    for (const attempt of attempts) expect(attempt).toMatchObject({ reason: { code: "55P03" } });
+    expect(performance.now() - started).toBeLessThan(4_500);
+    for (const one of [free("a"), basic("b")]) expect(await takeSlot(pools[1], one)).toEqual(TAKEN);
+    expect(performance.now() - started).toBeLessThan(8_000);
+    over.resolve();
+    await expect(silent).rejects.toThrow();
+  }, 20_000);
+
+  it("are waited for by migrations, and the server looks after the connection", async () => {
+    const settings = async (statementTimeoutMs?: number) => {
+      const one = connectLedger({ url: postgres.url, applicationName: "test", statementTimeoutMs });
+      const show = (name: string) =>
+        sql<{ value: string }>`select current_setting(${name}) as value`
+          .execute(one)
+          .then(({ rows }) => rows[0]?.value);
+      const names = ["lock_timeout", "idle_in_transaction_session_timeout", "tcp_keepalives_idle"];
+      const values = [];
+      for (const name of names) values.push(await show(name));
+      await one.destroy();
+      return values;
+    };
+    expect(await settings()).toEqual(["3s", "5s", "30"]);
+    expect(await settings(0)).toEqual(["0", "1min", "30"]);
   });
 });

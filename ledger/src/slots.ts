@@ -29,7 +29,27 @@ export type SlotAnswer =
  * is not counted against it, and what it holds already is never refused: neither the same plan for a capacity that was
  * lowered since, nor no more slots than before for a limit that was. A refused change leaves the old row.
  */
-export async function takeSlot(ledger: Ledger, wanted: SlotRequest): Promise<SlotAnswer> {
+export function takeSlot(ledger: Ledger, wanted: SlotRequest): Promise<SlotAnswer> {
+  return take(ledger, wanted, () => true) as Promise<SlotAnswer>;
+}
+
+/**
+ * Takes a slot as {@link takeSlot} does, in place of the very one that a change took in vain.
+ * @returns undefined, and changes nothing, when the project holds no slot of this version: it was taken again since
+ */
+export function retakeSlot(
+  ledger: Ledger,
+  wanted: SlotRequest,
+  inVain: string,
+): Promise<SlotAnswer | undefined> {
+  return take(ledger, wanted, (held) => held?.version === inVain);
+}
+
+function take(
+  ledger: Ledger,
+  wanted: SlotRequest,
+  expected: (held: ProjectSlot | undefined) => boolean,
+): Promise<SlotAnswer | undefined> {
   return ledger
     .transaction()
     .setIsolationLevel("read committed")
@@ -39,6 +59,7 @@ export async function takeSlot(ledger: Ledger, wanted: SlotRequest): Promise<Slo
       if (wanted.limit) await lockScope(transaction, wanted.organizationId, wanted.limit.scope);
       const capacity = await lockCapacity(transaction, wanted.plan);
       const held = await lockHeld(transaction, wanted);
+      if (!expected(held)) return undefined;
       const refusal =
         (await overLimit(transaction, wanted, held)) ??
         (await overCapacity(transaction, wanted, held, capacity));

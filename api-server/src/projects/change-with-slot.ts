@@ -3,12 +3,14 @@ import { Failure } from "../errors/failure.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { type Change, type ChangeOptions, changeProject } from "./change.ts";
-import { type KnownSlot, releaseProjectSlot, takeProjectSlot } from "./slots.ts";
+import { projectResource } from "./kinds.ts";
+import { type KnownSlot, restoreProjectSlot, takeProjectSlot } from "./slots.ts";
 
 /**
- * A change of the spec that may need another slot: it is taken before the spec is written, and the old one again when
- * the spec was not written after all. After a write whose outcome is unknown (5xx) the new slot stays: the operator goes
- * by what the cluster has.
+ * A change of the spec that may need another slot: it is taken before the spec is written. When the spec was not written
+ * after all, the slot becomes the one that the spec needs which is live by then: another replica may have written it
+ * between two tries. After a write whose outcome is unknown (5xx) the new slot stays: the operator goes by what the
+ * cluster has.
  * @throws Failure as `changeProject` and `takeProjectSlot` do
  */
 export async function changeWithSlot(
@@ -18,25 +20,32 @@ export async function changeWithSlot(
   options: ChangeOptions = {},
 ): Promise<Change> {
   const identity = { organizationId: project.organizationId, projectId: project.id };
-  let replaced: ProjectSpec | undefined;
   let taken: KnownSlot;
   try {
     return await changeProject(project, services, change, {
       ...options,
-      prepare: async (wanted, live) => {
-        await options.prepare?.(wanted, live);
+      prepare: async (wanted, live, kube) => {
+        await options.prepare?.(wanted, live, kube);
         taken = await takeProjectSlot(services, { ...identity, spec: wanted.spec });
-        replaced = live.spec;
       },
     });
   } catch (error) {
-    if (replaced && error instanceof Failure && error.status < 500) {
-      const restored = replaced.paused
-        ? releaseProjectSlot(services, identity, taken)
-        : takeProjectSlot(services, { ...identity, spec: replaced });
-      // What cannot be restored now, the operator sets right.
-      await restored.catch(() => undefined);
+    // What cannot be restored now, the operator sets right.
+    if (error instanceof Failure && error.status < 500) {
+      await restore(project, identity, taken, services).catch(() => undefined);
     }
     throw error;
   }
+}
+
+async function restore(
+  { resource }: ApiProject,
+  identity: { organizationId: string; projectId: string },
+  taken: KnownSlot,
+  services: Services,
+): Promise<void> {
+  if (taken === undefined) return;
+  const { namespace, name } = resource.metadata;
+  const live = await services.kube.getOrUndefined<Project>(projectResource, { namespace, name });
+  await restoreProjectSlot(services, { ...identity, spec: live?.spec }, taken);
 }

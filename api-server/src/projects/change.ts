@@ -10,10 +10,11 @@ import {
   snakeCase,
   transitionIssues,
 } from "@slipway/crds";
-import { isConflict, isForbidden, isInvalid, isNotFound, KubeError } from "@slipway/kube";
+import { isConflict, isForbidden, isInvalid, isNotFound, type KubeClient, KubeError } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { fieldName } from "../http/validate.ts";
+import { inTime } from "../in-time.ts";
 import { KeyedLock } from "../keyed-lock.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
@@ -32,9 +33,10 @@ export interface ChangeOptions {
   fields?: Readonly<Record<string, string>>;
   /**
    * What must stand before the spec asks for it, such as Secrets or a slot; may throw a Failure. Runs before every try to
-   * write, so more than once when somebody else writes at the same time, and not at all when nothing changes.
+   * write, so more than once when somebody else writes at the same time, and not at all when nothing changes. `kube` ends
+   * with the change's own time.
    */
-  prepare?: (wanted: Project, live: Project) => Promise<void>;
+  prepare?: (wanted: Project, live: Project, kube: KubeClient) => Promise<void>;
 }
 
 export interface Change {
@@ -48,6 +50,13 @@ export interface Change {
 
 /** The tries of one change, when others keep writing to the same project: the operator, `kubectl`, another replica. */
 const ATTEMPTS = 20;
+/** How long a change may take in all, and how much of that it may wait for those of the same project before it. */
+const LIMIT_MS = 20_000;
+const QUEUE_LIMIT_MS = 10_000;
+const inQueue = {
+  waitMs: QUEUE_LIMIT_MS,
+  refuse: () => failures.clusterUnavailable(new Error("earlier changes of the project take too long")),
+};
 /** Changes of one project in this process follow one another instead of meeting in conflicts. */
 const byProject = new KeyedLock();
 
@@ -59,7 +68,7 @@ const byProject = new KeyedLock();
  *
  * @param change pure, since it may run more than once; throws a Failure to refuse by what is live
  * @throws Failure 404 when the project is gone; 409 when it is being deleted, or another project has a hostname; 400 when
- *   a rule is broken; 503 when the cluster does not answer
+ *   a rule is broken; 503 when the cluster does not answer, at the latest after {@link LIMIT_MS}
  */
 export function changeProject(
   { resource: { metadata } }: ApiProject,
@@ -68,24 +77,35 @@ export function changeProject(
   options: ChangeOptions = {},
 ): Promise<Change> {
   const ref = { namespace: metadata.namespace, name: metadata.name };
-  return byProject.run(`${ref.namespace}/${ref.name}`, async () => {
-    const tries: Tries = { made: [], live: undefined };
-    try {
-      for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-        if (attempt > 0) await sleep(Math.random() * 20 * attempt);
-        try {
-          tries.live = await services.kube.get<Project>(projectResource, ref);
-          return await changeLive(tries.live, services, change, options, tries);
-        } catch (error) {
-          if (!isConflict(error)) throw error;
-        }
-      }
-      throw failures.clusterUnavailable(new Error("the project changes without end"));
-    } catch (error) {
-      await undo(tries, error, services);
-      throw toFailure(error);
-    }
+  return inTime(LIMIT_MS, (signal) => {
+    const bounded = { ...services, kube: services.kube.until(signal) };
+    const work = () => changeRef(ref, bounded, change, options);
+    return byProject.run(`${ref.namespace}/${ref.name}`, work, inQueue);
   });
+}
+
+async function changeRef(
+  ref: { namespace: string | undefined; name: string },
+  services: ChangeServices,
+  change: (spec: ProjectSpec, live: Project) => ProjectSpec,
+  options: ChangeOptions,
+): Promise<Change> {
+  const tries: Tries = { made: [], live: undefined };
+  try {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      if (attempt > 0) await sleep(Math.random() * 20 * attempt);
+      try {
+        tries.live = await services.kube.get<Project>(projectResource, ref);
+        return await changeLive(tries.live, services, change, options, tries);
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+      }
+    }
+    throw failures.clusterUnavailable(new Error("the project changes without end"));
+  } catch (error) {
+    await undo(tries, error, services);
+    throw toFailure(error);
+  }
 }
 
 /** What the tries of one change leave behind when none succeeds. */
@@ -110,7 +130,7 @@ async function changeLive(
   }
   const errors = specErrors(wanted.spec, live.spec, fields);
   if (errors.length > 0) throw failures.validation(errors);
-  await prepare?.(wanted, live);
+  await prepare?.(wanted, live, services.kube);
   tries.made.push(...(await claimNew(live, wanted, services)));
   const written = await write(live, spec, services);
   return { project: await services.projects.observe(written), before: live, changed: true };
@@ -185,6 +205,8 @@ function toFailure(error: unknown): unknown {
   if (isNotFound(error)) return failures.projectNotFound();
   // Rights in an organization's namespace come with its guards.
   if (isForbidden(error)) return failures.organizationRuntimeUnavailable();
-  if (isInvalid(error)) return failures.internal(error);
+  if (isInvalid(error)) {
+    return refusedByRule(error, (path) => bodyField(path, fields ?? {})) ?? failures.internal(error);
+  }
   return failures.clusterUnavailable(error);
 }

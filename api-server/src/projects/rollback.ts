@@ -20,14 +20,14 @@ const SECRETS_AT_ONCE = 4;
  */
 export async function rollBack(project: ApiProject, deploymentId: string, services: Services): Promise<void> {
   if (!findIn(project.resource, deploymentId)) await refuseUnlisted(project, deploymentId, services);
-  const { catalog, kube, now } = services;
+  const { catalog, now } = services;
   const change = (spec: ProjectSpec, live: Project): ProjectSpec => {
     const deployment = findIn(live, deploymentId);
     if (!deployment) throw failures.deploymentNotAvailable(deploymentId);
     return withDeployment(spec, deployment, now().toISOString(), catalog.current);
   };
   await changeWithSlot(project, services, change, {
-    prepare: async (wanted, live) => {
+    prepare: async (wanted, live, kube) => {
       if (wanted.spec.plan !== live.spec.plan) await refuseBlocked(services, project.organizationId);
       await requireSecrets(kube, wanted, deploymentId);
     },

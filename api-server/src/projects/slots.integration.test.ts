@@ -11,6 +11,7 @@ import {
 } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { failures } from "../errors/catalog.ts";
 import type { Services } from "../services.ts";
 import { exampleBody, exampleSpec, type Harness, startHarness, ZONE } from "../testing/harness.ts";
 import type { ApiProject } from "./api-project.ts";
@@ -220,6 +221,27 @@ describe("slots of a change", () => {
     }));
     await expect(refused).rejects.toMatchObject({ code: "DOMAIN_UNAVAILABLE" });
     expect(await held()).toContain("refused free");
+  });
+
+  it("are those of what another replica wrote between two tries, of which the second is refused", async () => {
+    const project = await made("replaced");
+    const [here, there] = replicas.map((replica) => replica.services) as [Services, Services];
+    let tries = 0;
+    const change = (spec: Project["spec"]) => {
+      tries += 1;
+      if (tries > 1) throw failures.projectPrivate();
+      return { ...spec, plan: "pro" };
+    };
+    const prepare = async () => {
+      // Takes its slot before this replica does, and writes before it.
+      const { metadata, spec } = project.resource;
+      await takeProjectSlot(there, { organizationId, projectId: project.id, spec: toBasic(spec) });
+      await there.kube.patch(projectResource, metadata, { spec: { plan: "basic" } });
+    };
+    const refused = changeWithSlot(project, here, change, { prepare });
+    await expect(refused).rejects.toMatchObject({ code: "PROJECT_PRIVATE" });
+    expect(tries).toBe(2);
+    expect(await held()).toEqual(["replaced basic"]);
   });
 
   it("stay those of the new plan after a write whose outcome is unknown", async () => {

@@ -1,5 +1,12 @@
 import { findPlan, type ProjectPlan, type ProjectSpec } from "@slipway/crds";
-import { findSlotVersion, releaseSlot, type SlotAnswer, slotRequest, takeSlot } from "@slipway/ledger";
+import {
+  findSlotVersion,
+  releaseSlot,
+  retakeSlot,
+  type SlotAnswer,
+  slotRequest,
+  takeSlot,
+} from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
 import { askLedger } from "../ledger-call.ts";
@@ -49,6 +56,22 @@ export async function takeProjectSlot(
   const refusal = slotFailure(answer, spec.plan, plan);
   if (refusal) throw refusal;
   return answer.taken ? answer.version : undefined;
+}
+
+/**
+ * Makes a slot that was taken in vain the one that the project needs as it is live, unless it was taken again since. A
+ * refusal leaves it: what is live was there first, and the operator sets it right.
+ * @param live the project's spec; undefined when the project is gone
+ */
+export async function restoreProjectSlot(
+  { ledger, catalog }: SlotServices,
+  { spec, ...identity }: ProjectIdentity & { spec: ProjectSpec | undefined },
+  inVain: KnownSlot,
+): Promise<void> {
+  if (inVain === undefined) return;
+  if (spec === undefined || spec.paused) return releaseProjectSlot({ ledger }, identity, inVain);
+  const request = slotRequest(identity, spec, findPlan(catalog.current, spec.plan));
+  await askLedger(() => retakeSlot(ledger, request, inVain));
 }
 
 /** The slot that a project holds now. @throws Failure 503 when the ledger cannot be asked */

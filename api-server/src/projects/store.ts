@@ -15,6 +15,9 @@ import { specUpdatedAt } from "./updated-at.ts";
 import type { PlanLimits } from "./view.ts";
 import { noNotes, type WriteNotes } from "./write-notes.ts";
 
+/** How long the list of all projects may take a page, which no request waits for. */
+const LIST_TIMEOUT_MS = 30_000;
+
 export interface ProjectStoreOptions {
   client: KubeClient;
   logger: Logger;
@@ -87,6 +90,7 @@ export class ProjectStore implements Projects {
       client,
       resource: projectResource,
       store: this.#store,
+      listTimeoutMs: LIST_TIMEOUT_MS,
       events: {
         onError: ({ error, delayMs }) => logger.warn({ err: error, delayMs }, "projects cannot be watched"),
       },

@@ -5,7 +5,7 @@ import {
   type Project,
   type ProjectSpec,
 } from "@slipway/crds";
-import { isAlreadyExists, isNotFound, resources } from "@slipway/kube";
+import { isAlreadyExists, isNotFound, type KubeClient, resources } from "@slipway/kube";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
 import type { ApiProject } from "../api-project.ts";
@@ -31,14 +31,14 @@ export async function replaceEnvironment(
   const { organizationId, id: projectId } = project;
   const shards = envShards(projectId, variables);
   const secrets = shards.map((shard) => envSecret(shard, { organizationId, projectId }));
-  const keepAll = async (live: Project): Promise<void> => {
-    for (const secret of owned(secrets, live)) await createOrKeep(secret, services);
+  const keepAll = async (live: Project, kube: KubeClient): Promise<void> => {
+    for (const secret of owned(secrets, live)) await createOrKeep(secret, { ...services, kube });
   };
   const change = await changeProject(project, services, (spec) => naming(spec, secrets), {
-    prepare: (_wanted, live) => keepAll(live),
+    prepare: (_wanted, live, kube) => keepAll(live, kube),
   });
   // The same variables again, perhaps in another order; and a Secret that somebody deleted comes back.
-  if (!change.changed) await keepAll(change.project.resource).catch(refuse);
+  if (!change.changed) await keepAll(change.project.resource, services.kube).catch(refuse);
   return change;
 }
 

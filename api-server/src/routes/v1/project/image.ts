@@ -22,7 +22,7 @@ export const updateImage = defineRoute({
     const now = services.now().toISOString();
     await changeProject(project as ApiProject, services, (spec) => withImage(spec, body.image, now), {
       fields: { "image.url": "image" },
-      prepare: (wanted, live) => requireCredentialsFor(services.kube, wanted, live),
+      prepare: (wanted, live, kube) => requireCredentialsFor(kube, wanted, live),
     });
     return { status: 200, body: { status: "success", message: "image updated, a new deployment starts" } };
   },
