@@ -205,8 +205,6 @@ function toFailure(error: unknown): unknown {
   if (isNotFound(error)) return failures.projectNotFound();
   // Rights in an organization's namespace come with its guards.
   if (isForbidden(error)) return failures.organizationRuntimeUnavailable();
-  if (isInvalid(error)) {
-    return refusedByRule(error, (path) => bodyField(path, fields ?? {})) ?? failures.internal(error);
-  }
+  if (isInvalid(error)) return failures.internal(error);
   return failures.clusterUnavailable(error);
 }
