@@ -3,14 +3,13 @@ import { type FastifyInstance, fastify, LogController } from "fastify";
 import { failures } from "./errors/catalog.ts";
 import { installErrorHandling, renderFailure, toFailure } from "./errors/handler.ts";
 import { installJsonBody } from "./http/json-body.ts";
+import { largeBodyGate, SMALL_BODY } from "./http/large-body.ts";
 import { installOtherMethods } from "./http/methods.ts";
 import { registerRoute } from "./http/register.ts";
 import { installRequestLog } from "./plugins/request-log.ts";
 import { routes } from "./routes/index.ts";
 import type { Services } from "./services.ts";
 
-/** Bytes of the largest body of a route that does not say otherwise. */
-const BODY_LIMIT = 1024 * 1024;
 /** How long clients may take, in milliseconds: slow ones do not hold a connection for long. */
 export interface ClientTimeouts {
   /** Until the headers are there. */
@@ -33,7 +32,7 @@ export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstan
     // The request id is given to the few lines that are written, not bound to a child logger per request.
     childLoggerFactory: (logger) => logger,
     trustProxy: services.trustedProxies.length > 0 ? [...services.trustedProxies] : false,
-    bodyLimit: BODY_LIMIT,
+    bodyLimit: SMALL_BODY,
     requestTimeout: timeouts.requestMs,
     http: {
       headersTimeout: timeouts.headersMs,
@@ -56,6 +55,7 @@ export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstan
   app.decorateRequest("auditId", undefined);
   app.decorateRequest("failureCode", undefined);
   app.decorateRequest("operation", undefined);
+  app.decorateRequest("bodyPlace", undefined);
   app.addHook("onRoute", (route) => {
     // Whoever adds a route past registerRoute adds one without a policy.
     if (route.config?.operationId === undefined) {
@@ -71,7 +71,8 @@ export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstan
   installJsonBody(app);
   installErrorHandling(app);
   installRequestLog(app, services);
-  for (const route of routes) registerRoute(app, route, services);
+  const largeBodies = largeBodyGate();
+  for (const route of routes) registerRoute(app, route, services, largeBodies);
   installOtherMethods(app, routes);
   return app;
 }

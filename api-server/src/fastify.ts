@@ -1,4 +1,5 @@
 import type { Principal } from "./auth/principal.ts";
+import type { BodyPlace } from "./http/large-body.ts";
 import type { OperationObservation } from "./metrics.ts";
 import type { ApiProject } from "./projects/api-project.ts";
 
@@ -26,6 +27,8 @@ declare module "fastify" {
     auditId: string | undefined;
     /** The code of the failure that was answered. */
     failureCode: string | undefined;
+    /** Its place among the large bodies, when it has one. */
+    bodyPlace: BodyPlace | undefined;
     /** What is called; undefined for an unknown path. Set by the guard. */
     operation: Operation | undefined;
   }

@@ -1,4 +1,5 @@
 import { Failure, type FieldError } from "./failure.ts";
+import { shownErrors } from "./shown-errors.ts";
 
 /**
  * Every way in which the API refuses, in the order of refusal. Codes are stable: clients branch on them.
@@ -45,12 +46,14 @@ export const failures = {
     new Failure(405, "METHOD_NOT_ALLOWED", `this path has only the methods ${allow}`, { headers: { allow } }),
 
   // 400, 408, 413, 415, 431
-  validation: (errors: readonly FieldError[]) => {
-    const codes = new Set(errors.map((error) => error.code));
+  /** `cause` is for the log. */
+  validation: (broken: readonly FieldError[], cause?: unknown) => {
+    const codes = new Set(broken.map((error) => error.code));
     const [only] = codes;
     const code = codes.size === 1 && only !== undefined ? only : "VALIDATION_FAILED";
+    const errors = shownErrors(broken);
     const message = errors.map((error) => `${error.field}: ${error.message}`).join("; ");
-    return new Failure(400, code, message, { extra: { errors } });
+    return new Failure(400, code, message, { extra: { errors }, cause });
   },
   /** The operation does not apply to projects of this type. */
   projectTypeMismatch: (type: string, expected: readonly string[]) =>
@@ -60,7 +63,11 @@ export const failures = {
       `this applies only to projects of type ${expected.join(", ")}, and the project's type is ${type}`,
     ),
   templateNotFound: (id: string, revision: number) =>
-    new Failure(400, "TEMPLATE_NOT_FOUND", `there is no template ${id} of revision ${revision}`),
+    new Failure(
+      400,
+      "TEMPLATE_NOT_FOUND",
+      `there is no template ${id.slice(0, 100)} of revision ${revision}`,
+    ),
   malformedBody: (reason: string) => new Failure(400, "MALFORMED_BODY", reason),
   malformedRequest: (reason: string) => new Failure(400, "MALFORMED_REQUEST", reason),
   requestTimeout: () => new Failure(408, "REQUEST_TIMEOUT", "the request did not arrive in time"),
@@ -113,11 +120,22 @@ export const failures = {
     new Failure(409, "ENVIRONMENT_TOO_LARGE", "the project's Secrets hold more than one answer may", {
       extra: { limit },
     }),
+  environmentIncomplete: (secret: string) =>
+    new Failure(
+      409,
+      "ENVIRONMENT_INCOMPLETE",
+      `the project takes variables from the Secret ${secret}, which does not exist`,
+      { extra: { secret } },
+    ),
   idempotencyKeyConflict: () =>
     new Failure(409, "IDEMPOTENCY_KEY_CONFLICT", "this Idempotency-Key was used with a different body"),
   projectAlreadyDeleted: () => new Failure(409, "PROJECT_ALREADY_DELETED", "the project is already deleted"),
 
   // 503 and what was not foreseen
+  serverBusy: () =>
+    new Failure(503, "SERVER_BUSY", "too many requests of this kind are under way, try again", {
+      headers: { "retry-after": "2" },
+    }),
   projectTypeUnavailable: (type: string) =>
     new Failure(
       503,

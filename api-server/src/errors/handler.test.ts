@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+import { failures } from "./catalog.ts";
 
 /** What a bug looks like from outside. */
 
@@ -22,4 +23,16 @@ it("answers 500 to what was not foreseen, in the envelope, with nothing of it in
   // Whoever runs the platform finds it.
   expect(harness.logged()).toContain("cannot read property of 10.0.0.1");
   expect((await harness.app.inject({ url: "/v1/project", headers })).statusCode).toBe(200);
+});
+
+it("logs why something else refused what the API would have taken", async () => {
+  const headers = harness.key("acme", "project.read on project:*");
+  const refusal = vi.spyOn(harness.projects, "list").mockImplementation(() => {
+    throw failures.validation([{ field: "name", message: "not here" }], new Error("denied by the policy"));
+  });
+  const response = await harness.app.inject({ url: "/v1/project", headers });
+  refusal.mockRestore();
+  expect(response.statusCode).toBe(400);
+  expect(response.body).not.toContain("policy");
+  expect(harness.logged()).toContain("denied by the policy");
 });

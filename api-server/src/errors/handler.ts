@@ -36,8 +36,8 @@ export function toFailure(error: unknown, request: FastifyRequest): Failure {
 /** Writes the failure envelope. The one place that renders a refusal. */
 export function renderFailure(failure: Failure, request: FastifyRequest, reply: FastifyReply): void {
   request.failureCode = failure.code;
-  if (failure.status >= 500 && failure.cause !== undefined) {
-    request.log.error(
+  if (failure.cause !== undefined) {
+    request.log[failure.status >= 500 ? "error" : "warn"](
       {
         err: failure.cause,
         reqId: request.id,

@@ -8,7 +8,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Reads JSON bodies: bytes that are no UTF-8, broken JSON, objects with `__proto__` or `constructor.prototype`, keys that
- * stand twice and endless nesting are refused. An absent body is left undefined for the schema to judge.
+ * stand twice, endless nesting and more values than any operation takes are refused. An absent body is left undefined for the schema to judge.
  */
 export function installJsonBody(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser("error", "error");
@@ -31,10 +31,8 @@ export function installJsonBody(app: FastifyInstance): void {
       done(failures.malformedBody("the body is not valid UTF-8"));
       return;
     }
-    void parseJson(request, text, (error, body) => {
-      const problem = error ? undefined : jsonShapeProblem(text);
-      if (problem === undefined) done(error, body);
-      else done(failures.malformedBody(problem));
-    });
+    const problem = jsonShapeProblem(text);
+    if (problem === undefined) void parseJson(request, text, done);
+    else done(failures.malformedBody(problem));
   });
 }

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { jsonShapeProblem } from "./json-shape.ts";
+import { jsonShapeProblem, LONGEST_KEY, MOST_KEYS, MOST_VALUES } from "./json-shape.ts";
+
+const MIB = 1024 * 1024;
+const objectOf = (keys: number) => `{${Array.from({ length: keys }, (_, index) => `"k${index}":1`).join()}}`;
+/** As much of a repeated text as a body may hold. */
+const fill = (part: string) => part.repeat(Math.floor((12 * MIB) / part.length));
 
 describe("jsonShapeProblem", () => {
   it.each([
@@ -29,8 +34,63 @@ describe("jsonShapeProblem", () => {
     expect(jsonShapeProblem(text)).toMatch(message);
   });
 
+  it.each([
+    ["keys in one object", objectOf(MOST_KEYS), objectOf(MOST_KEYS + 1), /more than 1000 keys/],
+    [
+      "values",
+      `[${Array.from({ length: MOST_VALUES - 1 }, () => "1").join()}]`,
+      `[${Array.from({ length: MOST_VALUES }, () => "1").join()}]`,
+      /more than 10000 values/,
+    ],
+    [
+      "characters of a key",
+      `{"${"k".repeat(LONGEST_KEY)}":1}`,
+      `{"${"k".repeat(LONGEST_KEY + 1)}":1}`,
+      /longer than 256/,
+    ],
+  ])("bounds the number of %s", (_what, most, oneMore, message) => {
+    expect(jsonShapeProblem(most)).toBeUndefined();
+    expect(jsonShapeProblem(oneMore)).toMatch(message);
+  });
+
+  it.each([
+    '"',
+    '{"',
+    '{"a',
+    '{"a\\"',
+    '{"\\x":1}',
+    '{"\\u00":1}',
+    "{,,,}",
+    "]]]}}",
+    "",
+    ":",
+    '{"a":1}}{"a":1}',
+  ])("leaves %s to the parser", (text) => {
+    expect(() => JSON.parse(text)).toThrow();
+    expect(jsonShapeProblem(text)).toBeUndefined();
+  });
+
+  it.each([
+    ["unknown keys", `{${Array.from({ length: 1_100_000 }, (_, at) => `"k${at}":1`).join()}}`],
+    ["objects", `[${fill("{},")}{}]`],
+    ["a key of backslashes", `{"${fill("\\\\")}":1}`],
+    ["a value of quotes", `["${fill('\\"')}"]`],
+    ["white space", `[${fill(" ")}]`],
+    ["digits", `[${fill("1")}]`],
+    ["a string that does not end", `["${fill('\\"')}`],
+    ["colons", fill(":")],
+    ["closings", fill("}")],
+  ])("judges 12 MiB of %s in little time", (_what, text) => {
+    const start = performance.now();
+    jsonShapeProblem(text);
+    expect(performance.now() - start).toBeLessThan(500);
+  });
+
   it("takes the largest body in little time", () => {
-    const text = JSON.stringify({ envs: Array.from({ length: 50 }, () => ({ value: '"'.repeat(100_000) })) });
+    const text = JSON.stringify({
+      envs: Array.from({ length: 50 }, () => ({ value: "\u0001".repeat(32_760) })),
+    });
+    expect(text.length).toBeGreaterThan(9 * MIB);
     const start = performance.now();
     expect(jsonShapeProblem(text)).toBeUndefined();
     expect(performance.now() - start).toBeLessThan(1_000);

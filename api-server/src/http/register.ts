@@ -1,22 +1,32 @@
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Operation } from "../fastify.ts";
 import { policyOf } from "../policy/table.ts";
 import type { Services } from "../services.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
+import { Gate } from "./gate.ts";
 import { guard, requireCreation } from "./guard.ts";
+import { awaitPlace, inPlace, SMALL_BODY } from "./large-body.ts";
 import type { Answer, AnyRoute, Call } from "./route.ts";
 import { refuseQuery, validate } from "./validate.ts";
 
 /** The body of an operation that has none: nothing, or an object without members. */
 const noBody = z.strictObject({}).nullish();
+/** Calls that wait for those of a route with a limit, for each that works; and how long, in milliseconds. */
+const WAITING_PER_PLACE = 4;
+const WAIT_MS = 2_000;
 const JSON_TYPE = "application/json; charset=utf-8";
 
 /**
  * Puts one operation into the application.
  * @throws Error for a route without a line in the policy table
  */
-export function registerRoute(app: FastifyInstance, route: AnyRoute, services: Services): void {
+export function registerRoute(
+  app: FastifyInstance,
+  route: AnyRoute,
+  services: Services,
+  largeBodies: Gate,
+): void {
   const policy = policyOf(route.operationId);
   if (!policy) throw new Error(`route ${route.method} ${route.path} has no policy: ${route.operationId}`);
   const { access } = policy;
@@ -33,28 +43,41 @@ export function registerRoute(app: FastifyInstance, route: AnyRoute, services: S
     });
 
   const bodySchema = route.body ?? (route.documentedBody ? z.unknown() : noBody);
+  const { atOnce, bodyLimit } = route;
+  const gate =
+    atOnce === undefined
+      ? undefined
+      : new Gate({ atOnce, waiting: atOnce * WAITING_PER_PLACE, waitMs: WAIT_MS });
+  const guards = [guard(operation, policy, services)];
+  if (bodyLimit !== undefined && bodyLimit > SMALL_BODY) guards.push(awaitPlace(largeBodies, bodyLimit));
+
+  const answerTo = (request: FastifyRequest): Answer | Promise<Answer> => {
+    const body = route.prepareBody ? route.prepareBody(request.body, services) : request.body;
+    if (access.kind === "create" && request.principal) {
+      requireCreation(request.principal, access, projectTypeOf(body));
+    }
+    const call: Call<unknown, unknown, unknown> = {
+      principal: request.principal,
+      project: request.project,
+      params: route.params ? validate(route.params, request.params, "path") : request.params,
+      query: route.query ? validate(route.query, request.query, "query") : refuseQuery(request.query),
+      // A GET's is not even read.
+      body: route.method === "GET" ? undefined : validate(bodySchema, body, "body"),
+      request,
+    };
+    const work = () => (policy.audited ? audited(call) : route.handler(call, services));
+    return gate ? gate.run(work) : work();
+  };
 
   app.route({
     method: route.method,
     url: route.path,
     config: { operationId: route.operationId },
-    ...(route.bodyLimit === undefined ? {} : { bodyLimit: route.bodyLimit }),
-    onRequest: guard(operation, policy, services),
+    ...(bodyLimit === undefined ? {} : { bodyLimit }),
+    onRequest: guards,
     handler: (request, reply) => {
-      const body = route.prepareBody ? route.prepareBody(request.body, services) : request.body;
-      if (access.kind === "create" && request.principal) {
-        requireCreation(request.principal, access, projectTypeOf(body));
-      }
-      const call: Call<unknown, unknown, unknown> = {
-        principal: request.principal,
-        project: request.project,
-        params: route.params ? validate(route.params, request.params, "path") : request.params,
-        query: route.query ? validate(route.query, request.query, "query") : refuseQuery(request.query),
-        // A GET's is not even read.
-        body: route.method === "GET" ? undefined : validate(bodySchema, body, "body"),
-        request,
-      };
-      const answer = policy.audited ? audited(call) : route.handler(call, services);
+      const place = request.bodyPlace;
+      const answer = place ? inPlace(place, () => answerTo(request)) : answerTo(request);
       if (answer instanceof Promise) return answer.then((settled) => send(reply, settled));
       return send(reply, answer);
     },

@@ -53,6 +53,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   refusals?: readonly number[];
   /** Bytes of the largest body. */
   bodyLimit?: number;
+  /** How many of its calls work at once in one process; others wait briefly, then are refused with 503. */
+  atOnce?: number;
   /**
    * Set on an audited route whose handler itself calls `beginCallAudit` before its first write, because only then it
    * knows what the call is about. For every other one the audit row is written before the handler runs.

@@ -2,14 +2,22 @@ import type { z } from "zod";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 
-/** `a.b[0].c`, or what stands for the whole input when the path is empty. */
+/** Characters of a name that a client made up, in an answer to it. */
+const LONGEST_NAME = 100;
+
+/** `a.b[0].c`, or what stands for the whole input when the path is empty. Long names are cut. */
 export function fieldName(path: readonly PropertyKey[], whole: string): string {
   let name = "";
   for (const part of path) {
     if (typeof part === "number") name += `[${part}]`;
-    else name += name === "" ? String(part) : `.${String(part)}`;
+    else name += name === "" ? shortened(part) : `.${shortened(part)}`;
   }
   return name === "" ? whole : name;
+}
+
+function shortened(part: PropertyKey): string {
+  const name = String(part);
+  return name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME).toWellFormed()}…`;
 }
 
 /** Every issue as a field error. Unknown keys become one error each, named by the key. */
@@ -31,7 +39,7 @@ export function fieldErrors(error: z.ZodError, whole: string): FieldError[] {
 export function refuseQuery(query: unknown): undefined {
   const names = Object.keys(query as object);
   if (names.length === 0) return undefined;
-  throw failures.validation(names.map((field) => ({ field, message: "unknown parameter" })));
+  throw failures.validation(names.map((name) => ({ field: shortened(name), message: "unknown parameter" })));
 }
 
 /** @throws Failure 400 that names every broken rule */

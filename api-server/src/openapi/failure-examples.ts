@@ -35,6 +35,7 @@ const ARGUMENTS: Partial<Record<keyof typeof failures, readonly unknown[]>> = {
   projectTypeMismatch: ["http", ["job"]],
   deploymentNotAvailable: ["d-3"],
   environmentTooLarge: [1_048_576],
+  environmentIncomplete: [`${EXAMPLE_ID}-settings`],
 };
 
 export interface FailureExample {

@@ -5,6 +5,7 @@ import {
   organizationNamespace,
   type Project,
 } from "@slipway/crds";
+import { KubeError } from "@slipway/kube";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { failures } from "../errors/catalog.ts";
 import { type FakeHarness, startFakeHarness, ZONE } from "../testing/harness.ts";
@@ -118,6 +119,43 @@ describe("changeProject", () => {
     harness.apiserver.failNext(isPatch, { status: 409, reason: "Conflict" });
     await changeProject(project, harness.services, (spec) => ({ ...spec, port: 81 }), { prepare });
     expect(prepared).toBe(2);
+  });
+
+  it("answers 400 to what only the apiserver's rules refuse, and logs it", async () => {
+    const body = {
+      message: "denied by policy",
+      details: {
+        group: "slipway.dev",
+        causes: [
+          { field: "spec.image.isPublic", message: 'Invalid value: "boolean": not here' },
+          { field: "spec.customDomains[1]", message: "not there" },
+          { message: "not at all" },
+        ],
+      },
+    };
+    const refused = (about: object) =>
+      changeProject(project, harness.services, (spec) => ({ ...spec, port: 81 }), {
+        fields: { image: "picture" },
+        prepare: () =>
+          Promise.reject(
+            new KubeError({ status: 422, reason: "Invalid", message: "denied", body: { ...body, ...about } }),
+          ),
+      });
+    await expect(refused({})).rejects.toMatchObject({
+      status: 400,
+      code: "VALIDATION_FAILED",
+      cause: { message: "denied by policy" },
+      extra: {
+        errors: [
+          { field: "picture.is_public", message: "not here" },
+          { field: "custom_domains[1]", message: "not there" },
+          { field: "body", message: "not at all" },
+        ],
+      },
+    });
+    // A Secret's fault is the platform's.
+    const ofSecret = { details: { ...body.details, group: undefined } };
+    await expect(refused(ofSecret)).rejects.toMatchObject({ status: 500, code: "INTERNAL_ERROR" });
   });
 
   it("answers 503 when the cluster does not", async () => {

@@ -21,6 +21,7 @@ import type { ApiProject } from "./api-project.ts";
 import { claimHostnames, giveBack, hostnamesOf } from "./claims.ts";
 import { projectResource } from "./kinds.ts";
 import { mergePatch } from "./merge-patch.ts";
+import { refusedByRule } from "./refused-by-rule.ts";
 
 /** What a change works with. */
 export type ChangeServices = Pick<Services, "kube" | "projects" | "domainZone" | "now">;
@@ -104,7 +105,7 @@ async function changeRef(
     throw failures.clusterUnavailable(new Error("the project changes without end"));
   } catch (error) {
     await undo(tries, error, services);
-    throw toFailure(error);
+    throw toFailure(error, options.fields);
   }
 }
 
@@ -200,11 +201,13 @@ function bodyField(path: readonly PropertyKey[], fields: Readonly<Record<string,
 
 const spelled = (part: PropertyKey): PropertyKey => (typeof part === "string" ? snakeCase(part) : part);
 
-function toFailure(error: unknown): unknown {
+function toFailure(error: unknown, fields: ChangeOptions["fields"]): unknown {
   if (!(error instanceof KubeError)) return error;
   if (isNotFound(error)) return failures.projectNotFound();
   // Rights in an organization's namespace come with its guards.
   if (isForbidden(error)) return failures.organizationRuntimeUnavailable();
-  if (isInvalid(error)) return failures.internal(error);
+  if (isInvalid(error)) {
+    return refusedByRule(error, (path) => bodyField(path, fields ?? {})) ?? failures.internal(error);
+  }
   return failures.clusterUnavailable(error);
 }

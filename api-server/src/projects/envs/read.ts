@@ -19,9 +19,10 @@ const LOOKS = 3;
 /**
  * A project's environment variables as they are in the cluster now, whoever made their Secrets: of two with one name the
  * later Secret's, in the order in which `/v1` was sent them, others after them by name. A value that is no UTF-8 is
- * shown with U+FFFD. A Secret that does not exist holds nothing.
+ * shown with U+FFFD.
  *
- * @throws Failure 404 when the project is gone, 409 when the Secrets hold too much for one answer, 503
+ * @throws Failure 404 when the project is gone, 409 when the Secrets hold too much for one answer or one does not exist:
+ *   less than the whole would be taken for the whole, and sent back as it. 503
  */
 export async function readEnvironment(
   kube: KubeClient,
@@ -33,7 +34,11 @@ export async function readEnvironment(
       const live = await kube.getOrUndefined<Project>(projectResource, ref, { timeoutMs: TIMEOUT_MS });
       if (!live) throw failures.projectNotFound();
       const secrets = await readSecrets(kube, live);
-      if (look === LOOKS || secrets.every((secret) => secret !== undefined)) return variablesOf(secrets);
+      const present = secrets.filter((secret) => secret !== undefined);
+      if (present.length === secrets.length) return variablesOf(present);
+      if (look === LOOKS) {
+        throw failures.environmentIncomplete(live.spec.envsFrom?.[secrets.indexOf(undefined)]?.name ?? "");
+      }
     }
   } catch (error) {
     throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;
@@ -58,13 +63,13 @@ async function readSecrets(
 }
 
 /** The variables of these Secrets, in their order. Pure. */
-export function variablesOf(secrets: readonly (StoredSecret | undefined)[]): EnvironmentVariable[] {
+export function variablesOf(secrets: readonly StoredSecret[]): EnvironmentVariable[] {
   const found = new Map<string, { position: number; value: string }>();
   for (const secret of secrets) {
-    const names = Object.keys(secret?.data ?? {}).map((name) => ({ name }));
+    const names = Object.keys(secret.data ?? {}).map((name) => ({ name }));
     const positions = positionsOf(secret, names.length);
     for (const [index, { name }] of names.sort(byName).entries()) {
-      const value = Buffer.from(secret?.data?.[name] ?? "", "base64").toString("utf8");
+      const value = Buffer.from(secret.data?.[name] ?? "", "base64").toString("utf8");
       found.set(name, { value, position: positions[index] ?? Number.MAX_SAFE_INTEGER });
     }
   }
@@ -75,8 +80,8 @@ export function variablesOf(secrets: readonly (StoredSecret | undefined)[]): Env
 }
 
 /** Where its variables stood when `/v1` was sent them; nothing for Secrets that were not made here, or were changed. */
-function positionsOf(secret: StoredSecret | undefined, count: number): number[] {
-  const written = secret?.metadata?.annotations?.[annotations.envOrder];
+function positionsOf(secret: StoredSecret, count: number): number[] {
+  const written = secret.metadata?.annotations?.[annotations.envOrder];
   if (written === undefined) return [];
   const positions = written.split(",").map(Number);
   return positions.length === count && positions.every(Number.isSafeInteger) ? positions : [];

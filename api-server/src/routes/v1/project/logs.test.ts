@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { labels, organizationNamespace } from "@slipway/crds";
-import type { SeenRequest } from "@slipway/kube/testing";
+import { eventually, type SeenRequest } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readLog } from "../../../projects/logs/read.ts";
 import { type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
@@ -188,6 +189,27 @@ describe("GET /v1/project/:id/logs", () => {
       readLog(kube, services.logger, project, undefined, { nodeMs: 10_000, wholeMs: 200 }),
     ).rejects.toMatchObject({ status: 503, code: "LOGS_UNAVAILABLE" });
     expect(Date.now() - started).toBeLessThan(3_000);
+  });
+
+  it("is read for eight at once; others wait their turn, and are told when it does not come", async () => {
+    pod("shop-a", "running");
+    let release = (_log: Buffer): void => {};
+    const silent = new Promise<Buffer>((resolve) => {
+      release = resolve;
+    });
+    logs.set("shop-a", silent);
+    const first = Array.from({ length: 8 }, () => read());
+    await eventually("eight reads", () => logRequests().length === 8);
+    const refused = await read();
+    expect([refused.statusCode, refused.json().code]).toEqual([503, "SERVER_BUSY"]);
+    expect(refused.headers["retry-after"]).toBe("2");
+    const waiting = read();
+    await sleep(50);
+    expect(logRequests()).toHaveLength(8);
+    release(lines([1, "here"]));
+    for (const response of await Promise.all([...first, waiting])) {
+      expect(response.json().data).toEqual(["here"]);
+    }
   });
 
   it("is 503 when the cluster does not answer", async () => {

@@ -30,6 +30,8 @@ export const logs = defineRoute({
     },
   },
   refusals: [400],
+  // Each reads megabytes from the nodes.
+  atOnce: 8,
   handler: async ({ project, query }, { kube, logger }) => {
     const { lines, instances, unavailable } = await readLog(
       kube,
