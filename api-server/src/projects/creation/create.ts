@@ -1,5 +1,6 @@
 import { type CreateProjectRequest, findHttpPlan, type HttpPlan, type ProjectSpec } from "@slipway/crds";
 import { failures } from "../../errors/catalog.ts";
+import { inTime } from "../../in-time.ts";
 import { refuseBlocked } from "../../organizations/blocked.ts";
 import { isGuarded, readNamespace } from "../../organizations/namespace.ts";
 import type { Services } from "../../services.ts";
@@ -10,6 +11,9 @@ import { type KnownSlot, releaseProjectSlot, takeProjectSlot } from "../slots.ts
 import { capabilityFailure } from "./plan-check.ts";
 import { planCreation } from "./plan-creation.ts";
 import { type CreationPlan, isInCluster, writeProject } from "./write.ts";
+
+/** How long the cluster may take in all to create a project. */
+const LIMIT_MS = 20_000;
 
 /**
  * Refuses in the order of refusal, once the body has kept every rule: what the plan lacks (403), a blocked
@@ -42,9 +46,13 @@ export async function createProject(
   const plan = planCreation(request, identity, services.domainZone);
   const slot = await takeProjectSlot(services, { ...identity, spec: plan.project.spec });
   try {
-    await refuseTakenDomains(plan, services);
-    await requireRuntime(plan, services);
-    return await services.projects.observe(await writeProject(services.kube, plan));
+    const project = await inTime(LIMIT_MS, async (signal) => {
+      const bounded = { ...services, kube: services.kube.until(signal) };
+      await refuseTakenDomains(plan, bounded);
+      await requireRuntime(plan, bounded);
+      return writeProject(bounded.kube, plan);
+    });
+    return await services.projects.observe(project);
   } catch (error) {
     await releaseUnlessCreated(plan, slot, services);
     throw error;
