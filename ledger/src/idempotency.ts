@@ -1,68 +1,144 @@
+import { type RawBuilder, sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 import type { IdempotencyRecord } from "./schema.ts";
 
-export interface Reservation {
+/*
+ * Calls with one key follow one another: who creates under it holds it, for as long as it says so. A holder that dies
+ * keeps the key and the project's id, and after its time the next call goes on from there.
+ */
+
+/** What names a key. */
+export interface KeyName {
   organizationId: string;
   key: string;
+}
+
+export interface Reservation extends KeyName {
   bodySha256: Buffer;
   /** Id the resource gets when this call is the first with the key. */
   projectId: string;
+  /** Who asks. The same one may ask again for what it holds already. */
+  holder: string;
+  /** For how long the key is the holder's without {@link renewIdempotencyKey}. */
+  holdSeconds: number;
+}
+
+const inSeconds = (seconds: number): RawBuilder<Date> => sql<Date>`now() + make_interval(secs => ${seconds})`;
+
+/** What a key stands for; undefined for one that nobody has used, or that was freed. */
+export async function findIdempotencyRecord(
+  ledger: Ledger,
+  { organizationId, key }: KeyName,
+): Promise<IdempotencyRecord | undefined> {
+  return ledger
+    .selectFrom("idempotency_records")
+    .selectAll()
+    .where("organization_id", "=", organizationId)
+    .where("key", "=", key)
+    .executeTakeFirst();
 }
 
 /**
- * Commits the key before anything is created. Of calls at the same time exactly one inserts; all get the same record,
- * whose `project_id` names the resource and whose `body_sha256` tells a repeat from a conflict.
+ * Commits the key before anything is created, and holds it when nobody else does. All callers get the same record:
+ * `project_id` names the resource, `body_sha256` tells a repeat from a conflict, `holder` says whose turn it is.
  */
 export async function reserveIdempotencyKey(
   ledger: Ledger,
-  reservation: Reservation,
+  { organizationId, key, bodySha256, projectId, holder, holdSeconds }: Reservation,
 ): Promise<IdempotencyRecord> {
+  const isFree = sql`(
+    idempotency_records.completed_at is null
+    and idempotency_records.body_sha256 = excluded.body_sha256
+    and (
+      idempotency_records.holder is null
+      or idempotency_records.holder = excluded.holder
+      or idempotency_records.held_until < now()
+    )
+  )`;
   return ledger
     .insertInto("idempotency_records")
     .values({
-      organization_id: reservation.organizationId,
-      key: reservation.key,
-      body_sha256: reservation.bodySha256,
-      project_id: reservation.projectId,
+      organization_id: organizationId,
+      key,
+      body_sha256: bodySha256,
+      project_id: projectId,
+      holder,
+      held_until: inSeconds(holdSeconds),
     })
     .onConflict((conflict) =>
-      // Sets a column to itself so that the existing row is returned.
-      conflict
-        .columns(["organization_id", "key"])
-        .doUpdateSet((update) => ({ key: update.ref("idempotency_records.key") })),
+      conflict.columns(["organization_id", "key"]).doUpdateSet({
+        holder: sql`case when ${isFree} then excluded.holder else idempotency_records.holder end`,
+        held_until: sql`case when ${isFree} then excluded.held_until else idempotency_records.held_until end`,
+      }),
     )
     .returningAll()
     .executeTakeFirstOrThrow();
 }
 
-/** Marks the resource as created; the key now stands for it for good. */
+/** Holds a key for longer. @returns false when it is no longer this holder's */
+export async function renewIdempotencyKey(
+  ledger: Ledger,
+  { organizationId, key }: KeyName,
+  holder: string,
+  holdSeconds: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await ledger
+    .updateTable("idempotency_records")
+    .set({ held_until: inSeconds(holdSeconds) })
+    .where("organization_id", "=", organizationId)
+    .where("key", "=", key)
+    .where("holder", "=", holder)
+    .where("completed_at", "is", null)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/**
+ * Marks the resource as created; the key now stands for it for good.
+ * @returns false when the key does not stand for this resource: it was freed meanwhile
+ */
 export async function completeIdempotencyKey(
   ledger: Ledger,
-  organizationId: string,
-  key: string,
+  { organizationId, key }: KeyName,
+  projectId: string,
   at: Date,
+): Promise<boolean> {
+  const { numUpdatedRows } = await ledger
+    .updateTable("idempotency_records")
+    .set({ completed_at: sql<Date>`coalesce(completed_at, ${at})`, holder: null, held_until: null })
+    .where("organization_id", "=", organizationId)
+    .where("key", "=", key)
+    .where("project_id", "=", projectId)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Gives the turn to the next call, which goes on under the same id. */
+export async function letGoOfIdempotencyKey(
+  ledger: Ledger,
+  { organizationId, key }: KeyName,
+  holder: string,
 ): Promise<void> {
   await ledger
     .updateTable("idempotency_records")
-    .set({ completed_at: at })
+    .set({ holder: null, held_until: null })
     .where("organization_id", "=", organizationId)
     .where("key", "=", key)
-    .where("completed_at", "is", null)
+    .where("holder", "=", holder)
     .execute();
 }
 
-/** Frees a key whose request was refused, so that a corrected request may use it. A completed one stays. */
-export async function releaseIdempotencyKey(
+/** Frees a key of which nothing is left, so that another request may use it. A completed one stays, and another's. */
+export async function freeIdempotencyKey(
   ledger: Ledger,
-  organizationId: string,
-  key: string,
-  projectId: string,
+  { organizationId, key }: KeyName,
+  holder: string,
 ): Promise<void> {
   await ledger
     .deleteFrom("idempotency_records")
     .where("organization_id", "=", organizationId)
     .where("key", "=", key)
-    .where("project_id", "=", projectId)
+    .where("holder", "=", holder)
     .where("completed_at", "is", null)
     .execute();
 }

@@ -3,7 +3,6 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   beginAudit,
-  completeIdempotencyKey,
   connectLedger,
   type Deployment,
   findApiKey,
@@ -23,8 +22,6 @@ import {
   listOrganizations,
   migrateToLatest,
   recordDeployment,
-  releaseIdempotencyKey,
-  reserveIdempotencyKey,
   revokeApiKey,
   setOrganizationBlocked,
   supersedeDeployment,
@@ -56,6 +53,7 @@ describe("migrations", () => {
       "0002-writes",
       "0003-deployments-and-slots",
       "0004-slot-versions",
+      "0005-idempotency-holders",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));
@@ -113,25 +111,6 @@ describe("queries", () => {
     await insertMember(ledger, { userId: "u1", organizationId: "acme", role: "assistant", grants });
     expect(await findMember(ledger, "u1", "acme")).toMatchObject({ role: "assistant", grants });
     expect(await findMember(ledger, "u1", "other")).toBeUndefined();
-  });
-
-  it("give every caller of one idempotency key the same record", async () => {
-    const reserve = (projectId: string) =>
-      reserveIdempotencyKey(ledger, {
-        organizationId: "acme",
-        key: "0123456789abcdef",
-        bodySha256: sha256("b"),
-        projectId,
-      });
-    const records = await Promise.all(Array.from({ length: 20 }, (_, index) => reserve(`p${index}`)));
-    const ids = new Set(records.map((record) => record.project_id));
-    expect(ids.size).toBe(1);
-    const [winner] = ids;
-    await releaseIdempotencyKey(ledger, "acme", "0123456789abcdef", winner as string);
-    expect((await reserve("second")).project_id).toBe("second");
-    await completeIdempotencyKey(ledger, "acme", "0123456789abcdef", new Date());
-    await releaseIdempotencyKey(ledger, "acme", "0123456789abcdef", "second");
-    expect((await reserve("third")).project_id).toBe("second");
   });
 
   it("keep tombstones and audit lines", async () => {

@@ -68,6 +68,10 @@ interface IdempotencyTable {
   /** The resource is named by this id, so a retry finishes what a crash left half done. */
   project_id: string;
   completed_at: ColumnType<Date | null, never, Date>;
+  /** Who creates under the key now; null while nobody does. */
+  holder: string | null;
+  /** After this the holder is taken for dead; null while there is none. */
+  held_until: Date | null;
   created_at: CreatedAt;
 }
 

@@ -172,6 +172,15 @@ export const failures = {
         headers: { "retry-after": "5" },
       },
     ),
+  creationInProgress: () =>
+    new Failure(
+      503,
+      "CREATION_IN_PROGRESS",
+      "a creation with this Idempotency-Key is being finished or taken back, try again",
+      {
+        headers: { "retry-after": "5" },
+      },
+    ),
   addressNotAssigned: (cause?: unknown) =>
     new Failure(503, "ADDRESS_NOT_ASSIGNED", "the address could not be assigned, try again", {
       headers: { "retry-after": "5" },

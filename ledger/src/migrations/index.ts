@@ -3,6 +3,7 @@ import * as organizationsAndCredentials from "./0001-organizations-and-credentia
 import * as writes from "./0002-writes.ts";
 import * as deploymentsAndSlots from "./0003-deployments-and-slots.ts";
 import * as slotVersions from "./0004-slot-versions.ts";
+import * as idempotencyHolders from "./0005-idempotency-holders.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -10,4 +11,5 @@ export const migrations: Record<string, Migration> = {
   "0002-writes": writes,
   "0003-deployments-and-slots": deploymentsAndSlots,
   "0004-slot-versions": slotVersions,
+  "0005-idempotency-holders": idempotencyHolders,
 };

@@ -16,12 +16,11 @@ import { refuseUnknownTemplate } from "./template.ts";
 /** Letters that an Idempotency-Key may have, and how many. */
 const IDEMPOTENCY_KEY = /^[A-Za-z0-9._-]{16,200}$/;
 
-type CreationServices = Pick<Services, "catalog" | keyof DomainPlatform>;
+/** Whether a request header names an Idempotency-Key that one may look up. */
+export const isIdempotencyKey = (key: unknown): key is string =>
+  typeof key === "string" && IDEMPOTENCY_KEY.test(key);
 
-export interface CreationInput {
-  request: CreateProjectRequest;
-  idempotencyKey: string | undefined;
-}
+type CreationServices = Pick<Services, "catalog" | keyof DomainPlatform>;
 
 /**
  * Checks the body and the Idempotency-Key of a creation: the rules of the resource, then those of the catalog.
@@ -31,7 +30,7 @@ export function checkCreation(
   body: unknown,
   idempotencyKey: unknown,
   { catalog: { current: catalog }, ...platform }: CreationServices,
-): CreationInput {
+): CreateProjectRequest {
   refuseUnknownTemplate(body);
   const parsed = parseCreateProject(body);
   const errors: FieldError[] = parsed.ok ? [] : parsed.issues.map((issue) => withCode(issue, body));
@@ -45,7 +44,7 @@ export function checkCreation(
     );
   }
   if (!parsed.ok || errors.length > 0) throw failures.validation(errors);
-  return { request: parsed.value, idempotencyKey: idempotencyKey as string | undefined };
+  return parsed.value;
 }
 
 function imageLoginErrors({
@@ -79,7 +78,7 @@ function keyErrors(body: unknown, key: unknown): FieldError[] {
       ? [{ field, message: "is required for projects of type valkey", code: "IDEMPOTENCY_KEY_REQUIRED" }]
       : [];
   }
-  if (typeof key === "string" && IDEMPOTENCY_KEY.test(key)) return [];
+  if (isIdempotencyKey(key)) return [];
   return [{ field, message: "must be 16 to 200 characters of letters, digits, dot, underscore and hyphen" }];
 }
 

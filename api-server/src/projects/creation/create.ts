@@ -1,5 +1,13 @@
-import { type CreateProjectRequest, findHttpPlan, type HttpPlan, type ProjectSpec } from "@slipway/crds";
+import {
+  type CreateProjectRequest,
+  findHttpPlan,
+  type HttpPlan,
+  type Project,
+  type ProjectSpec,
+} from "@slipway/crds";
+import { isForbidden, isInvalid, isNamespaceTerminating, isNotFound, KubeError } from "@slipway/kube";
 import { failures } from "../../errors/catalog.ts";
+import { Failure } from "../../errors/failure.ts";
 import { inTime } from "../../in-time.ts";
 import { refuseBlocked } from "../../organizations/blocked.ts";
 import { isGuarded, readNamespace } from "../../organizations/namespace.ts";
@@ -7,10 +15,11 @@ import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import { readClaim } from "../claims.ts";
 import { refuseReservedSubdomain } from "../domains/reserved.ts";
-import { type KnownSlot, releaseProjectSlot, takeProjectSlot } from "../slots.ts";
+import { type KnownSlot, type ProjectIdentity, releaseProjectSlot, takeProjectSlot } from "../slots.ts";
 import { capabilityFailure } from "./plan-check.ts";
 import { planCreation } from "./plan-creation.ts";
-import { type CreationPlan, isInCluster, writeProject } from "./write.ts";
+import { readLive, undoCreation } from "./undo.ts";
+import { type CreationPlan, isGoing, type Trace, writeProject } from "./write.ts";
 
 /** How long the cluster may take in all to create a project. */
 const LIMIT_MS = 20_000;
@@ -34,44 +43,89 @@ export async function admitCreation(
   if (spec.image === undefined) throw failures.projectFeatureUnavailable("building from a Git repository");
 }
 
+/** How a creation ended. */
+export type Attempt =
+  | { project: ApiProject }
+  /**
+   * `undo` takes back what is left of it, and says whether it could; undefined when what was written is not known, and
+   * the next try, or the operator, goes on from there.
+   */
+  | { failure: unknown; undo: (() => Promise<boolean>) | undefined };
+
 /**
- * Creates an admitted project under this id, or finishes a creation that was begun under it.
- * @throws Failure 409 without a free slot or domain, 503 when the organization's namespace cannot take it
+ * Creates an admitted project under this id, or finishes a creation that was begun under it: `leftover` says that there may
+ * be one. Refusals: 409 without a free slot or domain, 503 when the organization's namespace cannot take it.
  */
 export async function createProject(
   request: CreateProjectRequest,
-  identity: { organizationId: string; projectId: string },
+  identity: { organizationId: string; projectId: string; leftover?: boolean },
   services: Services,
-): Promise<ApiProject> {
-  const plan = planCreation(request, identity, services.domainZone);
-  const slot = await takeProjectSlot(services, { ...identity, spec: plan.project.spec });
+): Promise<Attempt> {
+  const { organizationId, projectId, leftover = false } = identity;
+  const plan = planCreation(request, { organizationId, projectId }, services.domainZone);
+  const trace: Trace = { secrets: [] };
+  let slot: KnownSlot;
+  let project: Project;
   try {
-    const project = await inTime(LIMIT_MS, async (signal) => {
+    slot = await takeProjectSlot(services, { organizationId, projectId, spec: plan.project.spec });
+    project = await inTime(LIMIT_MS, async (signal) => {
       const bounded = { ...services, kube: services.kube.until(signal) };
       await refuseTakenDomains(plan, bounded);
       await requireRuntime(plan, bounded);
-      return writeProject(bounded.kube, plan);
+      return writeProject(bounded.kube, plan, trace);
     });
-    return await services.projects.observe(project);
   } catch (error) {
-    await releaseUnlessCreated(plan, slot, services);
-    throw error;
+    const attempt = failedAttempt(error, { organizationId, projectId }, services, trace);
+    // Without a slot this call has written nothing.
+    if (slot === undefined && !leftover) return { ...attempt, undo: attempt.undo && nothingToUndo };
+    if (attempt.undo === undefined) await releaseUnlessCreated(plan, slot, services);
+    return attempt;
   }
+  return { project: await services.projects.observe(project) };
 }
 
-/**
- * Another call with the same Idempotency-Key may have created the project meanwhile: its slot stays then. What cannot
- * be found out now the operator sets right later.
- */
+const nothingToUndo = async (): Promise<boolean> => true;
+
+/** What a creation comes to that met this error, before or after it began to write. */
+export function failedAttempt(
+  error: unknown,
+  identity: ProjectIdentity,
+  services: Services,
+  trace?: Trace,
+): Extract<Attempt, { failure: unknown }> {
+  const undo = isAnswered(error) ? () => undoCreation(identity, services, trace) : undefined;
+  return { failure: toFailure(error), undo };
+}
+
+const ANSWERS: readonly string[] = ["ORGANIZATION_RUNTIME_UNAVAILABLE", "ADDRESS_NOT_ASSIGNED"];
+
+/** Whether a refusal was told: a request without an answer may have been done. */
+function isAnswered(error: unknown): boolean {
+  if (error instanceof KubeError) return error.status > 0 && error.status < 500;
+  return error instanceof Failure && (error.status < 500 || ANSWERS.includes(error.code));
+}
+
+function toFailure(error: unknown): unknown {
+  if (!(error instanceof KubeError)) return error;
+  if (isNotFound(error) || isNamespaceTerminating(error)) return failures.organizationRuntimeUnavailable();
+  // The organization's quota is the platform's own guard: it refuses with 403.
+  if (isForbidden(error)) return failures.planCapacityTemporarilyUnavailable(error);
+  if (isInvalid(error)) return failures.internal(error);
+  return failures.clusterUnavailable(error);
+}
+
+/** What is not known to be written may be there. What cannot be found out now the operator sets right later. */
 async function releaseUnlessCreated(
   { organizationId, project }: CreationPlan,
   slot: KnownSlot,
   services: Services,
 ): Promise<void> {
-  const created = await isInCluster(services.kube, project).catch(() => true);
-  if (created) return;
   const identity = { organizationId, projectId: project.metadata.name };
-  await releaseProjectSlot(services, identity, slot).catch(() => undefined);
+  const stays = await readLive(services.kube, identity).then(
+    (live) => live !== undefined && !isGoing(live),
+    () => true,
+  );
+  if (!stays) await releaseProjectSlot(services, identity, slot).catch(() => undefined);
 }
 
 /** A look ahead: the claims themselves, after the project, are what decides. */

@@ -1,21 +1,25 @@
 import { createHash } from "node:crypto";
+import type { CreateProjectRequest } from "@slipway/crds";
 import {
   completeIdempotencyKey,
+  findIdempotencyRecord,
   type IdempotencyRecord,
-  releaseIdempotencyKey,
-  reserveIdempotencyKey,
+  type KeyName,
 } from "@slipway/ledger";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
-import { newProjectId } from "../../ids.ts";
 import { askLedger } from "../../ledger-call.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
+import { type Attempt, failedAttempt } from "./create.ts";
+import { inTurn, type Turn } from "./key-turn.ts";
+import { readLive } from "./undo.ts";
+import { isCreated, isGoing } from "./write.ts";
 
 /** A hash that does not depend on the order in which a client writes an object's members. */
 export function bodyHash(body: unknown): Buffer {
   return createHash("sha256")
-    .update(JSON.stringify(sorted(body)))
+    .update(JSON.stringify(sorted(body ?? null)))
     .digest();
 }
 
@@ -29,52 +33,97 @@ function sorted(value: unknown): unknown {
   );
 }
 
-export interface KeyedRequest {
-  organizationId: string;
-  key: string;
+export interface KeyedRequest extends KeyName {
+  /** As it was sent: what a template makes of it may change. */
   body: unknown;
 }
 
+/** The two steps of a creation. */
+export interface Steps {
+  /** Checks what is asked for. @throws Failure */
+  admit: () => Promise<CreateProjectRequest>;
+  /** Makes the project under this id; `leftover`: or finishes making it. */
+  create: (request: CreateProjectRequest, projectId: string, leftover: boolean) => Promise<Attempt>;
+}
+
 /**
- * Runs a creation once per key. The key is committed with the project's id before anything is written, so a crash in
- * between is finished by the next try; a refusal frees the key.
+ * Runs a creation once per key. A repeat is answered from its key, whatever has changed since. The key is committed with
+ * the project's id before anything is written, so what a crash leaves is finished by the next try; a refusal frees the
+ * key once nothing is left.
  *
- * @param create makes the project under the id it is given, or finishes making it
  * @throws Failure 409 when the key came with another body before
  */
 export async function onceByKey(
   { organizationId, key, body }: KeyedRequest,
   services: Services,
-  create: (projectId: string) => Promise<ApiProject>,
+  { admit, create }: Steps,
 ): Promise<ApiProject> {
   const { ledger } = services;
+  const name = { organizationId, key };
   const bodySha256 = bodyHash(body);
-  const record = await askLedger(() =>
-    reserveIdempotencyKey(ledger, { organizationId, key, bodySha256, projectId: newProjectId() }),
-  );
-  if (!record.body_sha256.equals(bodySha256)) throw failures.idempotencyKeyConflict();
-  if (record.completed_at !== null) return findCreated(record, services);
-  try {
-    const project = await create(record.project_id);
-    await askLedger(() => completeIdempotencyKey(ledger, organizationId, key, services.now()));
-    return project;
-  } catch (error) {
-    if (isRefusal(error)) {
-      await askLedger(() => releaseIdempotencyKey(ledger, organizationId, key, record.project_id));
+  const settle = async (record: IdempotencyRecord): Promise<ApiProject | undefined> => {
+    if (!record.body_sha256.equals(bodySha256)) throw failures.idempotencyKeyConflict();
+    return record.completed_at === null ? undefined : findCreated(record, services);
+  };
+  const before = await askLedger(() => findIdempotencyRecord(ledger, name));
+  const created = before && (await settle(before));
+  if (created) return created;
+  // A first call that is refused leaves no trace of its key.
+  const admitted = before ? undefined : await admit();
+  return inTurn(ledger, name, bodySha256, settle, async (turn) => {
+    const finished = turn.leftover ? await findFinished(name, turn, services) : undefined;
+    const attempt = finished ? { project: finished } : await tryOnce();
+    if ("failure" in attempt) {
+      await takeBack(attempt, turn);
+      throw attempt.failure;
     }
-    throw error;
-  }
+    const { project } = attempt;
+    const completed = await askLedger(() =>
+      completeIdempotencyKey(ledger, name, turn.projectId, services.now()),
+    );
+    if (!completed) throw failures.creationInProgress();
+    return project;
+
+    async function tryOnce(): Promise<Attempt> {
+      const { projectId, leftover } = turn;
+      try {
+        return await create(admitted ?? (await admit()), projectId, leftover);
+      } catch (error) {
+        return failedAttempt(error, { organizationId, projectId }, services);
+      }
+    }
+  });
+}
+
+/** A project that an earlier call wrote to the end, but could not say so. @throws Failure 503 */
+async function findFinished(
+  { organizationId }: KeyName,
+  { projectId }: Turn,
+  { kube, projects }: Services,
+): Promise<ApiProject | undefined> {
+  const live = await readLive(kube, { organizationId, projectId }).catch((error: unknown) => {
+    throw failures.clusterUnavailable(error);
+  });
+  if (live === undefined) return undefined;
+  if (isGoing(live)) throw failures.creationInProgress();
+  return isCreated(live) ? projects.observe(live) : undefined;
+}
+
+/**
+ * Frees the key after a refusal, when nothing is left. Otherwise the next try goes on under the same id.
+ * @throws Failure 503 when the ledger is away
+ */
+async function takeBack({ undo }: Extract<Attempt, { failure: unknown }>, turn: Turn): Promise<void> {
+  if (undo === undefined || !(await turn.isOurs())) return;
+  const undone = await undo().catch((error: unknown) => {
+    if (error instanceof Failure) throw error;
+    return false;
+  });
+  if (undone) await turn.free();
 }
 
 async function findCreated(record: IdempotencyRecord, { projects }: Services): Promise<ApiProject> {
   const project = await projects.find(record.organization_id, record.project_id);
   if (!project) throw failures.projectAlreadyDeleted();
   return project;
-}
-
-/** After a refusal nothing of the project exists; after a 5xx something may. */
-function isRefusal(error: unknown): boolean {
-  return (
-    error instanceof Failure && (error.status < 500 || error.code === "ORGANIZATION_RUNTIME_UNAVAILABLE")
-  );
 }

@@ -33,9 +33,10 @@ export function planCreation(request: CreateProjectRequest, identity: Identity, 
   };
   const project = projectObject(spec, identity);
   const hostnames = hostnamesOf(project, zone);
-  // A hostname made from the id is nobody else's wish.
+  // A hostname made from the id is nobody else's wish; but while Secrets have no owner, the creation is not over either.
   const contested = hostnames.some(({ kind }) => kind !== "default");
-  if (contested) project.metadata.annotations = { [annotations.claiming]: "true" };
+  if (contested || shards.length > 0 || login)
+    project.metadata.annotations = { [annotations.claiming]: "true" };
   return {
     organizationId,
     namespace: organizationNamespace(organizationId),

@@ -1,19 +1,13 @@
-import { annotations, type DomainClaim, fieldManagers, type Project } from "@slipway/crds";
+import { annotations, fieldManagers, type Project } from "@slipway/crds";
 import {
   isAlreadyExists,
-  isForbidden,
-  isInvalid,
-  isNamespaceTerminating,
-  isNotFound,
   type KubeClient,
-  KubeError,
   type KubernetesObject,
   type Resource,
   resources,
 } from "@slipway/kube";
 import { failures } from "../../errors/catalog.ts";
-import { Failure } from "../../errors/failure.ts";
-import { claimHostnames, giveBack, type WantedHostname } from "../claims.ts";
+import { claimHostnames, type WantedHostname } from "../claims.ts";
 import { projectResource } from "../kinds.ts";
 import { ownedBy, type Secret } from "./objects.ts";
 
@@ -29,50 +23,58 @@ export interface CreationPlan {
   hostnames: readonly WantedHostname[];
 }
 
-/**
- * Writes a project: Secrets, Project, claims of its domains, owner of the Secrets. Every name derives from the project's
- * id, so the same plan written again finishes what was begun. When a domain turns out to be taken, what was
- * written is taken back.
- *
- * @returns the project as the cluster has it
- * @throws Failure
- */
-export async function writeProject(kube: KubeClient, plan: CreationPlan): Promise<Project> {
-  let claims: DomainClaim[] = [];
-  try {
-    for (const secret of plan.secrets) await createOrKeep(kube, resources.secrets, secret);
-    const project = await createOrKeep(kube, projectResource, plan.project);
-    // The operator claims for a project it sees, too: then a claim is there and already ours.
-    claims = await claimHostnames(kube, project, plan.hostnames);
-    for (const secret of plan.secrets) {
-      await kube.patch(resources.secrets, secret.metadata, ownedBy(project), WRITE);
-    }
-    return await giveToOperator(kube, project);
-  } catch (error) {
-    if (error instanceof Failure || !isOutcomeUnknown(error)) await takeBack(kube, plan, claims);
-    throw toFailure(error);
-  }
+/** What a creation has written so far. */
+export interface Trace {
+  /** Its Secrets, made by this call or by one before it. */
+  secrets: KubernetesObject[];
+  /** Uid of the project, when this very call made it. */
+  madeUid?: string;
 }
 
-/** Whether the cluster has the project, other than on its way out. @throws KubeError */
-export async function isInCluster(kube: KubeClient, { metadata }: Project): Promise<boolean> {
-  const { namespace, name } = metadata;
-  const found = await kube.getOrUndefined<Project>(projectResource, { namespace, name });
-  return found !== undefined && found.metadata.deletionTimestamp === undefined;
+/** Whether nothing is left to write: the API's part is over, and the operator's has begun. */
+export const isCreated = ({ metadata }: Project): boolean =>
+  metadata.deletionTimestamp === undefined && metadata.annotations?.[annotations.claiming] === undefined;
+
+/** Whether an object is on its way out. */
+export const isGoing = ({ metadata }: KubernetesObject): boolean => metadata?.deletionTimestamp !== undefined;
+
+/**
+ * Writes a project: Secrets, Project, claims of its domains, owner of the Secrets. Every name derives from the project's
+ * id, so the same plan written again finishes what was begun; what is created already is left as it is.
+ *
+ * @param trace is told of everything that is written, as it is
+ * @returns the project as the cluster has it
+ * @throws Failure 409 when a domain is taken, 503 when what is there is on its way out; KubeError
+ */
+export async function writeProject(kube: KubeClient, plan: CreationPlan, trace: Trace): Promise<Project> {
+  for (const secret of plan.secrets) {
+    trace.secrets.push((await createOrKeep(kube, resources.secrets, secret)).object);
+  }
+  const { object: project, made } = await createOrKeep(kube, projectResource, plan.project);
+  if (made) trace.madeUid = project.metadata.uid;
+  else if (isCreated(project)) return project;
+  // The operator claims for a project it sees, too: then a claim is there and already ours.
+  await claimHostnames(kube, project, plan.hostnames);
+  for (const secret of plan.secrets) {
+    await kube.patch(resources.secrets, secret.metadata, ownedBy(project), WRITE);
+  }
+  return giveToOperator(kube, project);
 }
 
 async function createOrKeep<T extends KubernetesObject>(
   kube: KubeClient,
   resource: Resource,
   object: T,
-): Promise<T> {
+): Promise<{ object: T; made: boolean }> {
   try {
-    return await kube.create(resource, object, WRITE);
+    return { object: await kube.create(resource, object, WRITE), made: true };
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
-    const { namespace, name = "" } = object.metadata ?? {};
-    return kube.get<T>(resource, { namespace, name });
   }
+  const { namespace, name = "" } = object.metadata ?? {};
+  const kept = await kube.getOrUndefined<T>(resource, { namespace, name });
+  if (kept === undefined || isGoing(kept)) throw failures.creationInProgress();
+  return { object: kept, made: false };
 }
 
 /** From here on the operator brings it up. */
@@ -81,28 +83,4 @@ function giveToOperator(kube: KubeClient, project: Project): Promise<Project> | 
   if (given?.[annotations.claiming] === undefined) return project;
   const patch = { metadata: { uid, annotations: { [annotations.claiming]: null } } };
   return kube.patch<Project>(projectResource, { namespace, name }, patch, WRITE);
-}
-
-/** A request without an answer may have been done: then the next try, or the operator, goes on from there. */
-function isOutcomeUnknown(error: unknown): boolean {
-  return !(error instanceof KubeError) || error.status === 0 || error.status >= 500;
-}
-
-/** Best effort: what stays behind names its project in a label, and its owner where it has one. */
-async function takeBack(kube: KubeClient, plan: CreationPlan, claims: readonly DomainClaim[]): Promise<void> {
-  const { namespace, name } = plan.project.metadata;
-  await giveBack(kube, claims);
-  await kube.delete(projectResource, { namespace, name }).catch(() => undefined);
-  for (const secret of plan.secrets) {
-    await kube.delete(resources.secrets, secret.metadata).catch(() => undefined);
-  }
-}
-
-function toFailure(error: unknown): unknown {
-  if (!(error instanceof KubeError)) return error;
-  if (isNotFound(error) || isNamespaceTerminating(error)) return failures.organizationRuntimeUnavailable();
-  // The organization's quota is the platform's own guard: it refuses with 403.
-  if (isForbidden(error)) return failures.planCapacityTemporarilyUnavailable(error);
-  if (isInvalid(error)) return failures.internal(error);
-  return failures.clusterUnavailable(error);
 }

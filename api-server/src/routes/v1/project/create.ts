@@ -1,11 +1,14 @@
-import { createProjectBodies, createProjectBody } from "@slipway/crds";
+import { type CreateProjectRequest, createProjectBodies, createProjectBody } from "@slipway/crds";
 import { z } from "zod";
 import type { Principal } from "../../../auth/principal.ts";
 import { beginCallAudit } from "../../../http/audit.ts";
+import { requireCreation } from "../../../http/guard.ts";
 import { defineRoute } from "../../../http/route.ts";
 import { newProjectId } from "../../../ids.ts";
-import { checkCreation } from "../../../projects/creation/body.ts";
-import { admitCreation, createProject } from "../../../projects/creation/create.ts";
+import { policyOf } from "../../../policy/table.ts";
+import type { ApiProject } from "../../../projects/api-project.ts";
+import { checkCreation, isIdempotencyKey } from "../../../projects/creation/body.ts";
+import { type Attempt, admitCreation, createProject } from "../../../projects/creation/create.ts";
 import { onceByKey } from "../../../projects/creation/idempotency.ts";
 import { withTemplate } from "../../../projects/creation/template.ts";
 import { ENVIRONMENT_BODY_LIMIT, success } from "./schemas.ts";
@@ -62,16 +65,19 @@ export const create = defineRoute({
   handler: async ({ principal, body, request }, services) => {
     const { organizationId } = principal as Principal;
     const key = request.headers["idempotency-key"];
-    const { request: wanted, idempotencyKey } = checkCreation(body, key, services);
-    await admitCreation(wanted, organizationId, services);
-    const createAs = async (projectId: string) => {
-      await beginCallAudit(request, services, projectId);
-      return createProject(wanted, { organizationId, projectId }, services);
+    const admit = async () => {
+      const wanted = checkCreation(body, key, services);
+      await admitCreation(wanted, organizationId, services);
+      return wanted;
     };
-    const project =
-      idempotencyKey === undefined
-        ? await createAs(newProjectId())
-        : await onceByKey({ organizationId, key: idempotencyKey, body }, services, createAs);
+    const create = async (wanted: CreateProjectRequest, projectId: string, leftover = false) => {
+      await beginCallAudit(request, services, projectId);
+      return createProject(wanted, { organizationId, projectId, leftover }, services);
+    };
+    const project = isIdempotencyKey(key)
+      ? await onceByKey({ organizationId, key, body: request.body }, services, { admit, create })
+      : await orFailure(await create(await admit(), newProjectId()));
+    requireTypePermission(principal as Principal, project.resource.spec.type);
     request.writtenProjectId = project.id;
     return {
       status: 201,
@@ -83,3 +89,17 @@ export const create = defineRoute({
     };
   },
 });
+
+/** @throws Failure once what is left of a refused creation is taken back */
+async function orFailure(attempt: Attempt): Promise<ApiProject> {
+  if ("project" in attempt) return attempt.project;
+  // Best effort: what stays behind names its project in a label, and its owner where it has one.
+  await attempt.undo?.().catch(() => undefined);
+  throw attempt.failure;
+}
+
+/** A repeat is answered without its body, so its type is known only now. */
+function requireTypePermission(principal: Principal, type: string): void {
+  const access = policyOf("createProject")?.access;
+  if (access?.kind === "create") requireCreation(principal, access, type);
+}

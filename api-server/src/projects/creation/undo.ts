@@ -1,0 +1,80 @@
+import { type DomainClaim, organizationNamespace, type Project } from "@slipway/crds";
+import { isConflict, type KubeClient, type KubernetesObject, type Resource, resources } from "@slipway/kube";
+import type { Services } from "../../services.ts";
+import { giveBack, holds, hostnamesOf, readClaim } from "../claims.ts";
+import { projectResource } from "../kinds.ts";
+import { knownSlot, type ProjectIdentity, releaseProjectSlot } from "../slots.ts";
+import { isCreated, isGoing, type Trace } from "./write.ts";
+
+/** The project of this id as the cluster has it now, not as the memory does. @throws KubeError */
+export function readLive(
+  kube: KubeClient,
+  { organizationId, projectId }: ProjectIdentity,
+): Promise<Project | undefined> {
+  const ref = { namespace: organizationNamespace(organizationId), name: projectId };
+  return kube.getOrUndefined<Project>(projectResource, ref);
+}
+
+/**
+ * Takes back what a refused creation, or one before it under the same id, has written: claims, Project, Secrets, and
+ * then the slot. Only what this call made, by its uid, or what nobody has finished; a project that is created stays.
+ *
+ * @returns whether nothing is left that would stand in the way
+ * @throws KubeError; Failure 503 when the ledger cannot be asked
+ */
+export async function undoCreation(
+  identity: ProjectIdentity,
+  services: Services,
+  trace: Trace = { secrets: [] },
+): Promise<boolean> {
+  const { kube } = services;
+  const project = await readLive(kube, identity);
+  if (project && isCreated(project) && project.metadata.uid !== trace.madeUid) return false;
+  const slot = await knownSlot(services, identity);
+  const secrets = [...trace.secrets];
+  if (project && !isGoing(project)) {
+    secrets.push(...(await secretsOf(kube, project)));
+    await giveBack(kube, await claimsOf(project, services));
+    await deleteThis(kube, projectResource, project);
+  }
+  for (const secret of secrets) await deleteThis(kube, resources.secrets, secret);
+  await releaseProjectSlot(services, identity, slot);
+  return true;
+}
+
+async function claimsOf(project: Project, { kube, domainZone }: Services): Promise<DomainClaim[]> {
+  const claims = await Promise.all(
+    hostnamesOf(project, domainZone).map(({ hostname }) => readClaim(kube, hostname)),
+  );
+  return claims.filter((claim) => claim !== undefined && holds(project, claim)) as DomainClaim[];
+}
+
+/** Those that the project names, of whichever call. */
+async function secretsOf(kube: KubeClient, { spec, metadata }: Project): Promise<KubernetesObject[]> {
+  const refs = [...(spec.envsFrom ?? []), spec.image?.pullSecretRef, spec.image?.awsCredentialsRef];
+  const found = await Promise.all(
+    refs.map((ref) =>
+      ref
+        ? kube.getOrUndefined<KubernetesObject>(resources.secrets, {
+            namespace: metadata.namespace,
+            name: ref.name,
+          })
+        : undefined,
+    ),
+  );
+  return found.filter((secret) => secret !== undefined);
+}
+
+/** Deletes the very object; another one of its name is none of ours. */
+async function deleteThis(
+  kube: KubeClient,
+  resource: Resource,
+  { metadata }: KubernetesObject,
+): Promise<void> {
+  const { namespace, name = "", uid } = metadata ?? {};
+  try {
+    await kube.delete(resource, { namespace, name }, { uid });
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+  }
+}
