@@ -164,7 +164,10 @@ describe("envs", () => {
       expect(metadata?.annotations?.["slipway.dev/reused-at"]).toBeDefined();
       await admin.delete(resources.secrets, { ...app.ref, name: metadata?.name ?? "" });
     }
-    expect((await app.send("GET", "envs")).json().data).toEqual([]);
+    // Less than the whole would be taken for the whole.
+    const incomplete = await app.send("GET", "envs");
+    expect(incomplete.json()).toMatchObject({ code: "ENVIRONMENT_INCOMPLETE" });
+    expect(incomplete.statusCode).toBe(409);
     await succeeded(app.send("PATCH", "envs", { envs }));
     expect((await app.send("GET", "envs")).json().data).toEqual(envs);
     expect((await app.live()).metadata.generation).toBe(generation);
