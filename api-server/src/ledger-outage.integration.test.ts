@@ -93,19 +93,31 @@ const clusterState = async () => {
   return createHash("sha256").update(text).digest("hex");
 };
 
+/** The next Project is created through this. */
+function onNextProjectCreation(instead: (create: () => Promise<unknown>) => Promise<unknown>): void {
+  const { kube } = harness;
+  const until = kube.until.bind(kube);
+  kube.until = (signal) => {
+    const bounded = until(signal);
+    const create = bounded.create.bind(bounded);
+    const replaced: typeof create = async <T>(...call: Parameters<typeof create>) => {
+      if (call[0] !== projectResource) return create(...call) as T;
+      kube.until = until;
+      return (await instead(() => create(...call))) as T;
+    };
+    bounded.create = replaced;
+    return bounded;
+  };
+}
+
 /** The next project is created only once `go` is called; `held` tells that it is about to be. */
 function holdProjectCreation(): { held: Promise<void>; go: () => void } {
-  const { kube } = harness;
-  const create = kube.create.bind(kube);
   const [reached, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  kube.create = async (resource, object, options) => {
-    if (resource === projectResource) {
-      kube.create = create;
-      reached.resolve();
-      await opened.promise;
-    }
-    return create(resource, object, options);
-  };
+  onNextProjectCreation(async (create) => {
+    reached.resolve();
+    await opened.promise;
+    return create();
+  });
   return { held: reached.promise, go: opened.resolve };
 }
 
@@ -186,14 +198,10 @@ it("leaves a row that says unknown when the ledger goes away in the middle of a 
 
 it("tells that the key of a refused request could not be freed, and frees it with the next try", async () => {
   const keyed = { "idempotency-key": "refused-in-the-middle" };
-  const { kube } = harness;
-  const create = kube.create.bind(kube);
-  kube.create = async (resource, object, options) => {
-    if (resource !== projectResource) return create(resource, object, options);
-    kube.create = create;
+  onNextProjectCreation(async () => {
     await postgres.crash();
     throw failures.organizationRuntimeUnavailable();
-  };
+  });
   const answer = await call("POST", CREATE.url, CREATE.payload, keyed);
   expect([answer.statusCode, codeOf(answer)]).toEqual([503, "LEDGER_UNAVAILABLE"]);
   await postgres.restart();

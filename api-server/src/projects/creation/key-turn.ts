@@ -69,7 +69,7 @@ export async function inTurn<T>(
     askLedger(() =>
       reserveIdempotencyKey(ledger, { ...name, bodySha256, projectId, holder, holdSeconds: HOLD_SECONDS }),
     );
-  return lock.run(JSON.stringify([name.organizationId, name.key]), async () => {
+  const mine = async (): Promise<T> => {
     let record = await reserve();
     for (;;) {
       const settled = await settle(record);
@@ -93,5 +93,7 @@ export async function inTurn<T>(
       // Otherwise it is the next one's when its time is over.
       await letGoOfIdempotencyKey(ledger, name, holder).catch(() => undefined);
     }
-  });
+  };
+  const limit = { waitMs: WAIT_MS, refuse: failures.creationInProgress };
+  return lock.run(JSON.stringify([name.organizationId, name.key]), mine, limit);
 }
