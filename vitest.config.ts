@@ -1,15 +1,45 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./hack/testing/longest-first.ts";
 
-const rooms = "{crds,kube,ledger,operator,api-server,hack,test}";
+const rooms = "{crds,kube,ledger,operator,api-server,builder,git,analytics,hack,test}";
+
+const wholeStack = [
+  ...[
+    "operator-failover",
+    "jobs-failover",
+    "replicas",
+    "settled",
+    "backups-s3",
+    "backups-faults",
+    "build-faults",
+    "analytics-faults",
+  ].map((name) => `test/e2e/${name}.e2e.test.ts`),
+  "test/chaos/databases/apiserver.chaos.test.ts",
+];
+
+/** How long a condition is waited for that comes about by itself, on a busy machine. */
+const expectations = { poll: { timeout: 15_000 } };
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
           name: "unit",
           include: [`${rooms}/**/*.test.ts`],
-          exclude: ["**/node_modules/**", "**/*.integration.test.ts", "**/*.e2e.test.ts"],
+          exclude: [
+            "**/node_modules/**",
+            "**/*.integration.test.ts",
+            "**/*.e2e.test.ts",
+            "**/*.chaos.test.ts",
+          ],
+          // A worker loads every module once, for all of its files: most of the time of unit tests went there.
+          isolate: false,
+          maxWorkers: 2,
+          // Some compute for seconds, which is longer on a busy machine.
+          testTimeout: 30_000,
+          sequence: { groupOrder: 0 },
         },
       },
       {
@@ -20,18 +50,50 @@ export default defineConfig({
           exclude: ["**/node_modules/**"],
           testTimeout: 60_000,
           hookTimeout: 180_000,
-          fileParallelism: false,
+          expect: expectations,
+          // Every file starts servers of its own, on ports of its own, and mostly waits for them: three use that time.
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
         },
       },
       {
-        // Needs a running stack: reads .slipway/stack.env.
+        // Operators that are killed and cut off, on clusters of their own: see test/chaos/README.md. Shares its workers
+        // with the project before, since it mostly waits.
+        test: {
+          name: "chaos",
+          include: ["test/chaos/*.chaos.test.ts"],
+          exclude: ["**/node_modules/**"],
+          testTimeout: 280_000,
+          hookTimeout: 400_000,
+          expect: expectations,
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        // Needs a running stack: reads .slipway/stack.env. Most of it waits, for minutes to pass or pods to start.
         test: {
           name: "e2e",
-          include: ["test/e2e/**/*.e2e.test.ts"],
+          include: ["test/e2e/**/*.e2e.test.ts", "test/chaos/databases/*.chaos.test.ts"],
+          exclude: ["**/node_modules/**", ...wholeStack],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          maxWorkers: 4,
+          // Tests of a file that ask for it live through the same minutes, all of them.
+          maxConcurrency: 20,
+          sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        // The same, one file after the other: they kill the platform's own processes, or watch that it rests.
+        test: {
+          name: "e2e-alone",
+          include: wholeStack,
           exclude: ["**/node_modules/**"],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           fileParallelism: false,
+          sequence: { groupOrder: 4 },
         },
       },
     ],

@@ -2,125 +2,44 @@
  * The whole test suite, stage by stage: `hack/test.sh [--only STAGE,...] [--keep] [--long]`.
  * Prints one closing line, `N passed, N failed`, and exits 1 when anything failed.
  */
-import { spawn } from "node:child_process";
-import { createWriteStream, existsSync } from "node:fs";
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { ensurePackages } from "./cluster/packages.ts";
-import {
-  add,
-  type Counts,
-  closingLine,
-  goCounts,
-  junitCounts,
-  none,
-  vitestCounts,
-} from "./testing/counts.ts";
+import { root } from "./lib/paths.ts";
+import { add, type Counts, closingLine, none } from "./testing/counts.ts";
+import { contract, go, lastWords, logs, run, single, vitest, withPostgres } from "./testing/runners.ts";
 
-const root = join(import.meta.dirname, "..");
-const logs = join(root, ".slipway", "logs", "test");
-/** Folders with Go tests, each in a module of its own or with others. */
-const goPackages = ["hack/cluster/netpol", "hack/images/sample-http"];
-/** Debian packages that tests need and the stack does not: PostgreSQL's server tools. */
-const testPackages = ["postgresql"];
-
-interface Outcome {
-  readonly code: number;
-  readonly output: string;
+interface Stage {
+  readonly about: string;
+  /** @param isBeside whether another stage runs meanwhile */
+  readonly run: (isBeside: boolean) => Promise<Counts>;
+  /** A stage that mostly waits: this one runs meanwhile when both are chosen. */
+  readonly beside?: string;
+  /** Only when it is asked for: another one has it as a part. */
+  readonly isPart?: true;
 }
 
-/** Runs a command in the repository's root; its output goes to the terminal and to `.slipway/logs/test/<name>.log`. */
-function run(
-  name: string,
-  command: string,
-  args: readonly string[],
-  options: { cwd?: string; quiet?: boolean } = {},
-): Promise<Outcome> {
-  const log = createWriteStream(join(logs, `${name}.log`));
-  const child = spawn(command, args, {
-    cwd: options.cwd ?? root,
-    stdio: ["ignore", "pipe", "pipe"],
-    env: process.env,
-  });
-  const chunks: Buffer[] = [];
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (chunk: Buffer) => {
-      chunks.push(chunk);
-      log.write(chunk);
-      if (options.quiet !== true) process.stdout.write(chunk);
-    });
-  }
-  return new Promise((resolve) => {
-    const finish = (code: number): void => {
-      log.end();
-      resolve({ code, output: Buffer.concat(chunks).toString("utf8") });
-    };
-    child.once("error", (error) => {
-      chunks.push(Buffer.from(`${command}: ${error.message}\n`));
-      finish(127);
-    });
-    child.once("close", (code) => finish(code ?? 1));
-  });
-}
-
-/** A command that is one test as a whole. */
-async function single(name: string, command: string, args: readonly string[]): Promise<Counts> {
-  const { code } = await run(name, command, args);
-  return code === 0 ? { ...none, passed: 1 } : { ...none, failed: 1 };
-}
-
-async function vitest(project: string): Promise<Counts> {
-  const report = join(logs, `${project}.json`);
-  await rm(report, { force: true });
-  const { code } = await run(project, "vitest", [
-    "run",
-    "--project",
-    project,
-    "--reporter=default",
-    "--reporter=json",
-    `--outputFile.json=${report}`,
-  ]);
-  if (!existsSync(report)) return { ...none, failed: 1 };
-  const counts = vitestCounts(await readFile(report, "utf8"));
-  // An unhandled error outside of any test fails the run without failing a test.
-  return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
-}
-
-async function go(): Promise<Counts> {
-  let counts = none;
-  for (const folder of goPackages) {
-    const name = `go-${folder.replaceAll("/", "-")}`;
-    const { code, output } = await run(name, "go", ["test", "-json", "./..."], {
-      cwd: join(root, folder),
-      quiet: true,
-    });
-    const own = goCounts(output);
-    const counted = code !== 0 && own.failed === 0 ? { ...own, failed: 1 } : own;
-    console.log(`  ${folder}: ${closingLine(counted)}`);
-    if (counted.failed > 0) console.log(output);
-    counts = add(counts, counted);
-  }
-  return counts;
-}
-
-/** The API against its own OpenAPI document: one test an operation, and one for calls that follow one another. */
-async function contract(): Promise<Counts> {
-  const report = join(logs, "contract.xml");
-  await rm(report, { force: true });
-  await ensurePackages(testPackages, join(logs, "packages.log"));
-  const { code } = await run("contract", process.execPath, ["test/contract/run.ts", "--report", report]);
-  if (!existsSync(report)) return { ...none, failed: 1 };
-  const counts = junitCounts(await readFile(report, "utf8"));
-  return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
-}
-
-const stages: Readonly<Record<string, { readonly about: string; readonly run: () => Promise<Counts> }>> = {
+const stages: Readonly<Record<string, Stage>> = {
   verify: {
     about: "generated files, format, lint, types, clean tree",
     run: () => single("verify", "hack/verify.sh", []),
   },
   unit: { about: "unit tests", run: () => vitest("unit") },
+  simulate: {
+    about: "scheduled jobs in simulated time: 100,000 occurrences, with --long 1,000,000",
+    beside: "e2e",
+    run: (isBeside) =>
+      single(
+        "simulate",
+        process.execPath,
+        [
+          "operator/src/jobrun/simulator/main.ts",
+          ...(process.env.SLIPWAY_TEST_LONG === "1" ? ["--long"] : []),
+        ],
+        isBeside,
+      ),
+  },
   up: {
     about: "the stack comes up",
     run: () => {
@@ -130,20 +49,26 @@ const stages: Readonly<Record<string, { readonly about: string; readonly run: ()
     },
   },
   go: { about: "Go tests of the embedded cluster's parts", run: go },
+  "integration+chaos": {
+    about: "the next two at once, with the same workers",
+    run: () => withPostgres("integration+chaos", ["integration", "chaos"]),
+  },
   integration: {
     about: "against a real kube-apiserver, PostgreSQL and Helm",
-    run: async () => {
-      const installed = await ensurePackages(testPackages, join(logs, "packages.log"));
-      if (installed.length > 0) console.log(`  installed ${installed.join(", ")}`);
-      return vitest("integration");
-    },
+    isPart: true,
+    run: () => withPostgres("integration"),
+  },
+  chaos: {
+    about: "scheduled jobs while the operator, the cluster and the ledger fail",
+    isPart: true,
+    run: () => withPostgres("chaos"),
   },
   contract: { about: "the API against its own OpenAPI document", run: contract },
-  e2e: { about: "end to end on the running stack", run: () => vitest("e2e") },
+  e2e: { about: "end to end on the running stack", run: () => vitest("e2e", ["e2e", "e2e-alone"]) },
 };
 
 function usage(): string {
-  const lines = Object.entries(stages).map(([name, stage]) => `  ${name.padEnd(12)} ${stage.about}`);
+  const lines = Object.entries(stages).map(([name, stage]) => `  ${name.padEnd(18)} ${stage.about}`);
   return `usage: hack/test.sh [--only STAGE,...] [--keep] [--long]
 
 Stages, in order:
@@ -167,27 +92,45 @@ if (values.help) {
   console.log(usage());
   process.exit(0);
 }
-const chosen = values.only?.split(",") ?? Object.keys(stages);
+const usual = Object.keys(stages).filter((name) => stages[name]?.isPart !== true);
+const chosen = values.only?.split(",") ?? usual;
 const unknown = chosen.filter((name) => !(name in stages));
 if (unknown.length > 0) {
   console.error(`test: no stage ${unknown.join(", ")}\n${usage()}`);
   process.exit(2);
 }
 if (values.long) process.env.SLIPWAY_TEST_LONG = "1";
+// Hundreds of processes are started that load the same modules.
+process.env.NODE_COMPILE_CACHE ??= join(root, ".slipway", "compile-cache");
 
 await mkdir(logs, { recursive: true });
 const ranBefore = existsSync(join(root, ".slipway", "stack.env"));
 let total = none;
 const rows: string[] = [];
-for (const name of chosen) {
+const failed: string[] = [];
+
+/** Runs a stage, counts it, and notes how long it took. */
+async function count(name: string, isBeside: boolean): Promise<Counts> {
   const stage = stages[name];
-  if (stage === undefined) continue;
-  console.log(`\n== ${name}: ${stage.about}`);
+  if (stage === undefined) return none;
+  console.log(`\n== ${name}: ${stage.about}${isBeside ? " (meanwhile, shown at its end)" : ""}`);
   const start = performance.now();
-  const counts = await stage.run();
+  const counts = await stage.run(isBeside);
   const seconds = Math.round((performance.now() - start) / 1000);
-  rows.push(`${name.padEnd(12)} ${String(seconds).padStart(5)} s  ${closingLine(counts)}`);
+  const beside = isBeside ? `, beside ${stage.beside}` : "";
+  rows.push(`${name.padEnd(18)} ${String(seconds).padStart(5)} s  ${closingLine(counts)}${beside}`);
   total = add(total, counts);
+  if (counts.failed > 0) failed.push(name);
+  return counts;
+}
+
+/** The stages that run while this one does. */
+const besides = (name: string): string[] => chosen.filter((other) => stages[other]?.beside === name);
+
+for (const name of chosen) {
+  if (chosen.includes(stages[name]?.beside ?? "")) continue;
+  const meanwhile = besides(name).map((other) => count(other, true));
+  const [counts] = await Promise.all([count(name, false), ...meanwhile]);
   if (name === "up" && counts.failed > 0) {
     console.error("test: the stack did not come up, so what needs it was not run; see the lines above");
     break;
@@ -197,6 +140,9 @@ if (chosen.includes("up") && !ranBefore && !values.keep) {
   await run("down", "hack/down.sh", ["--purge"]);
 }
 
+for (const name of failed) {
+  console.log(`\n== ${name} failed:\n${(await lastWords(name)).map((line) => `  ${line}`).join("\n")}`);
+}
 console.log(`\n${rows.join("\n")}\nlogs: .slipway/logs/test\n`);
 console.log(closingLine(total));
 process.exit(total.failed > 0 ? 1 : 0);

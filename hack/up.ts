@@ -1,5 +1,6 @@
 /** Brings a stack up, upgrades it or repairs it; hack/up.sh calls this once Node and the dependencies are there. */
 import { join } from "node:path";
+import type { Builds } from "./cluster/builds/index.ts";
 import type { Cluster } from "./cluster/cluster.ts";
 import { useContext } from "./cluster/context.ts";
 import { ensureEmbedded } from "./cluster/embedded.ts";
@@ -7,8 +8,10 @@ import { ensureKind } from "./cluster/kind.ts";
 import { checkMachine } from "./cluster/preflight.ts";
 import { logDir } from "./lib/paths.ts";
 import { say, seconds, step } from "./lib/steps.ts";
+import { buildsOfChart, deliverBuildImages, writeBuildSecrets } from "./stack/builds.ts";
 import { allowListOf, installChart } from "./stack/chart.ts";
 import { chooseCluster, inspectMachine } from "./stack/choice.ts";
+import { deliverDatabases, expectedDatabases, planDatabases } from "./stack/databases.ts";
 import { writeStackFile } from "./stack/file.ts";
 import { deliverImages } from "./stack/images.ts";
 import { parseUpOptions, type UpOptions, usage } from "./stack/options.ts";
@@ -24,8 +27,18 @@ async function ensureCluster(options: UpOptions): Promise<Cluster> {
     return useContext(options.context ?? "", options.registry ?? "", options.registryCa);
   }
   if (choice.cluster === "kind") return ensureKind(options);
-  await checkMachine(options.apiPort, options.ingressPort);
+  await checkMachine(options.apiPort, options.ingressPort, options.builds);
   return ensureEmbedded(options);
+}
+
+/** Git server, registry and images of builds; answers how the Git server is reached. */
+async function ensureBuilds(
+  cluster: Cluster,
+  builds: NonNullable<Cluster["builds"]>,
+): Promise<Builds["git"]> {
+  const { registry, git } = await builds.ensure();
+  await deliverBuildImages(cluster, registry);
+  return git;
 }
 
 async function main(): Promise<void> {
@@ -37,6 +50,14 @@ async function main(): Promise<void> {
   const start = performance.now();
   const cluster = await ensureCluster(options);
   const images = await step("images of the stack", () => deliverImages(cluster), log);
+  const databases = await planDatabases(cluster, options.databases);
+  const deliverAll = () =>
+    step("images of databases", () => deliverDatabases(cluster, databases.wanted), log);
+  // The first time, the platform does not wait for them: their references are known before they are built. A stack that
+  // has databases gets new images before the platform hears of them.
+  const late = databases.first && cluster.importImage !== undefined;
+  const databaseValues = late ? await expectedDatabases(databases.wanted) : await deliverAll();
+  const builds = options.builds ? cluster.builds : undefined;
   const install = async () =>
     installChart(
       cluster,
@@ -46,21 +67,30 @@ async function main(): Promise<void> {
           apiServer: images.apiServer,
           ledger: images.ledger,
           valkey: images.valkey,
+          analytics: images.analytics,
         },
         rateLimitScale: options.rateLimitScale,
         networks: cluster.networks,
+        builds: builds && (await buildsOfChart(builds.registry, builds.git, cluster.apiUrl)),
+        collector: cluster.collector,
         allowList: await allowListOf(cluster),
+        // kind's kubelet signs its certificate itself.
+        kubeletsVerified: cluster.kind !== "kind",
         ownIngress: cluster.kind !== "context",
+        databases: { images: databaseValues, host: cluster.databaseHost },
       },
       log,
     );
+  if (builds) await step("secrets of builds", () => writeBuildSecrets(cluster, builds.registry), log);
   await step("chart", install, log);
   const organization = await step(
     "first organization",
     () => ensureOrganization(cluster, cluster.apiUrl),
     log,
   );
-  const stack = await step("stack file", () => writeStackFile(cluster, images, organization), log);
+  const git = builds ? await step("builds", () => ensureBuilds(cluster, builds), log) : undefined;
+  const stack = await step("stack file", () => writeStackFile(cluster, images, organization, git), log);
+  if (late) await deliverAll();
   await step("last parts of the cluster", cluster.settle, log);
   say(summary(stack));
   say(`up in ${seconds(performance.now() - start)}`);

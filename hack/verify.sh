@@ -27,5 +27,6 @@ before=$(git status --porcelain)
 step generate "Run 'npm run generate' and commit what it wrote." node hack/generate.ts --check
 step format+lint "Run 'npm run format'." biome ci --colors=off --error-on-warnings .
 step types "Run 'npm run typecheck'." tsc --noEmit -p .
+step console "Run 'npm run typecheck'." tsc --noEmit -p api-server/console
 step scripts "A shell script does not parse." bash -n hack/*.sh .ci/run
 step tree "Something above wrote into the tree." clean_tree

@@ -2,7 +2,7 @@ import "./fastify.ts";
 import { type FastifyInstance, fastify, LogController } from "fastify";
 import { failures } from "./errors/catalog.ts";
 import { installErrorHandling, renderFailure, toFailure } from "./errors/handler.ts";
-import { installJsonBody } from "./http/json-body.ts";
+import { installJsonBody, installRawBody } from "./http/json-body.ts";
 import { largeBodyGate, SMALL_BODY } from "./http/large-body.ts";
 import { installOtherMethods } from "./http/methods.ts";
 import { registerRoute } from "./http/register.ts";
@@ -72,7 +72,12 @@ export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstan
   installErrorHandling(app);
   installRequestLog(app, services);
   const largeBodies = largeBodyGate();
-  for (const route of routes) registerRoute(app, route, services, largeBodies);
+  for (const route of routes) if (!route.rawBody) registerRoute(app, route, services, largeBodies);
+  void app.register((raw, _options, done) => {
+    installRawBody(raw);
+    for (const route of routes) if (route.rawBody) registerRoute(raw, route, services, largeBodies);
+    done();
+  });
   installOtherMethods(app, routes);
   return app;
 }

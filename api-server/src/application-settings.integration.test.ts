@@ -448,6 +448,39 @@ describe("rollback", () => {
     expect((await app.live()).spec.image).not.toHaveProperty("digest");
   });
 
+  it("of what is built from Git names the build's digest beside the spec", async () => {
+    const app = await application({ plan: "basic" });
+    const url = `builds.example/${app.organizationId}/${app.id}`;
+    const image = { url, digest, isPublic: false, pullSecretRef: { name: "slipway-builds-registry" } };
+    await deployed(app, "d1");
+    // Attached by `kubectl`, built and deployed by the operator.
+    const source = { connectionId: "g1", repositoryId: "r1", branch: "main", autoDeploy: true };
+    await admin.patch(projectResource, app.ref, { spec: { image: null, source, build: {} } });
+    const { status } = await app.live();
+    const [first] = status?.deployments ?? [];
+    const deployments = [
+      { ...first, image: { reference: url, digest }, settings: { ...first?.settings, image } },
+    ];
+    const build = {
+      imageBuild: "b2",
+      imageBuildAt: new Date().toISOString(),
+      image: { reference: url, digest: `sha256:${"e".repeat(64)}` },
+    };
+    await admin.patch(
+      projectResource,
+      app.ref,
+      { status: { deployments, build } },
+      { subresource: "status" },
+    );
+    await succeeded(app.send("POST", "rollback", { deployment_id: "d1" }));
+    const { spec, metadata } = await app.live();
+    expect(spec).not.toHaveProperty("image");
+    expect(spec.source).toEqual(source);
+    const [at = "", named] = metadata.annotations?.["slipway.dev/rolled-back"]?.split(" ") ?? [];
+    expect(named).toBe(digest);
+    expect(Date.parse(at)).toBeGreaterThanOrEqual(Date.parse(build.imageBuildAt));
+  });
+
   it("answers 404 to a deployment that never was, and 409 to one that is only remembered", async () => {
     const app = await application();
     await deployed(app, "d1");

@@ -16,6 +16,7 @@ describe("loadConfig", () => {
       rateLimitScale: 0.5,
       trustedProxies: [],
       logLevel: "info",
+      databaseImagesFile: undefined,
     });
   });
 

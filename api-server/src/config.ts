@@ -1,3 +1,5 @@
+import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "@slipway/analytics";
+import { allowedGitHosts, type GithubAppConfig, githubAppConfig, githubEnvironment } from "@slipway/git";
 import { z } from "zod";
 import { type OidcIssuer, oidcIssuers } from "./auth/oidc-config.ts";
 
@@ -18,8 +20,19 @@ const commaSeparated = z
 const environment = z.object({
   SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   SLIPWAY_CATALOG_FILE: z.string().min(1),
+  SLIPWAY_DATABASE_IMAGES_FILE: z.string().min(1).optional(),
+  SLIPWAY_BACKUPS_FILE: z.string().min(1).optional(),
   SLIPWAY_TOKEN_KEY_FILE: z.string().min(1),
   SLIPWAY_OIDC_ISSUERS: oidcIssuers.default([]),
+  SLIPWAY_GIT_ALLOWED_HOSTS: allowedGitHosts,
+  SLIPWAY_GIT_CA_FILE: z.string().min(1).optional(),
+  ...githubEnvironment,
+  SLIPWAY_GIT_HOOK_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/+$/, ""))
+    .optional(),
+  SLIPWAY_BUILDS_FILE: z.string().min(1).optional(),
+  SLIPWAY_REGISTRY_KEY_FILE: z.string().min(1).optional(),
   SLIPWAY_DOMAIN_ZONE: z.string().max(190).regex(DNS_NAME, "must be a DNS name").default("apps.localhost"),
   SLIPWAY_VALKEY_URL: z.url({ protocol: /^(redis|valkey)s?$/ }).optional(),
   SLIPWAY_RESERVED_HOSTNAMES: commaSeparated.pipe(
@@ -29,6 +42,7 @@ const environment = z.object({
   SLIPWAY_TRUSTED_PROXIES: commaSeparated.pipe(
     z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], "must be addresses or CIDRs")),
   ),
+  ...analyticsVariables,
   SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
   SLIPWAY_LISTEN_ADDRESS: z.union([z.ipv4(), z.ipv6()], "must be an IP address").default("0.0.0.0"),
   SLIPWAY_PORT: port.default(8080),
@@ -40,9 +54,25 @@ const environment = z.object({
 export interface Config {
   ledgerUrl: string;
   catalogFile: string;
+  /** Which databases the platform has images of; undefined: of none. */
+  databaseImagesFile: string | undefined;
+  /** Settings of backups; undefined: none are made. */
+  backupsFile: string | undefined;
   tokenKeyFile: string;
   /** Issuers whose tokens are user tokens too, beside the own ones. */
   oidcIssuers: OidcIssuer[];
+  /** `host:port` of Git servers whose addresses may be private. */
+  gitAllowedHosts: string[];
+  /** PEM file of authorities that certify Git servers, beside the public ones. */
+  gitCaFile: string | undefined;
+  /** The platform's GitHub App; undefined: no accounts of GitHub are connected. */
+  githubApp: GithubAppConfig | undefined;
+  /** The address under which Git servers reach the API; undefined: no hooks are made. */
+  gitHookUrl: string | undefined;
+  /** Settings of builds; undefined: nothing is built. */
+  buildsFile: string | undefined;
+  /** PEM private key that signs tokens of the builds' registry. */
+  registryKeyFile: string | undefined;
   domainZone: string;
   /** Hostnames that no project gets; single labels stand for a name in the zone. */
   reservedHostnames: string[];
@@ -51,6 +81,8 @@ export interface Config {
   rateLimitScale: number;
   /** Addresses and CIDRs whose X-Forwarded-For is believed. */
   trustedProxies: string[];
+  /** Where access events are kept; undefined: nowhere. */
+  analytics: AnalyticsSettings | undefined;
   logLevel: string;
   listenAddress: string;
   port: number;
@@ -82,13 +114,22 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
   return {
     ledgerUrl: e.SLIPWAY_LEDGER_URL,
     catalogFile: e.SLIPWAY_CATALOG_FILE,
+    databaseImagesFile: e.SLIPWAY_DATABASE_IMAGES_FILE,
+    backupsFile: e.SLIPWAY_BACKUPS_FILE,
     tokenKeyFile: e.SLIPWAY_TOKEN_KEY_FILE,
     oidcIssuers: e.SLIPWAY_OIDC_ISSUERS,
+    gitAllowedHosts: e.SLIPWAY_GIT_ALLOWED_HOSTS,
+    gitCaFile: e.SLIPWAY_GIT_CA_FILE,
+    githubApp: githubAppConfig(e),
+    gitHookUrl: e.SLIPWAY_GIT_HOOK_URL,
+    buildsFile: e.SLIPWAY_BUILDS_FILE,
+    registryKeyFile: e.SLIPWAY_REGISTRY_KEY_FILE,
     domainZone: e.SLIPWAY_DOMAIN_ZONE,
     reservedHostnames: e.SLIPWAY_RESERVED_HOSTNAMES,
     valkeyUrl: e.SLIPWAY_VALKEY_URL,
     rateLimitScale: e.SLIPWAY_RATE_LIMIT_SCALE,
     trustedProxies: e.SLIPWAY_TRUSTED_PROXIES,
+    analytics: settingsFrom(e),
     logLevel: e.SLIPWAY_LOG_LEVEL,
     listenAddress: e.SLIPWAY_LISTEN_ADDRESS,
     port: e.SLIPWAY_PORT,

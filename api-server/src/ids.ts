@@ -1,5 +1,7 @@
 import { randomInt } from "node:crypto";
 import {
+  newGitConnectionId as gitConnectionId,
+  jobRunName,
   newOrganizationId as organizationId,
   newProjectId as projectId,
   type RandomInt,
@@ -8,6 +10,11 @@ import {
 const random: RandomInt = (below) => randomInt(below);
 
 export const newProjectId = (): string => projectId(random);
+export const newGitConnectionId = (): string => gitConnectionId(random);
 export const newOrganizationId = (): string => organizationId(random);
 /** `u` and 98 bits of chance, like the ids of projects. */
 export const newUserId = (): string => `u${projectId(random).slice(1)}`;
+
+/** Id of a run that is asked for now: the minute, and 10 characters of chance. */
+export const newManualRunId = (project: string, at: Date): string =>
+  jobRunName(project, at, projectId(random).slice(1, 11));

@@ -6,19 +6,25 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { organizationNamespace, type Project } from "@slipway/crds";
+import { KubeClient } from "@slipway/kube";
 import { eventually, FakeApiserver } from "@slipway/kube/testing";
 import {
   connectLedger,
   insertApiKey,
   insertOrganization,
   migrateToLatest,
+  recordBuild,
   removeMember,
   setMember,
 } from "@slipway/ledger";
-import { freePort, startPostgres, type TestPostgres } from "@slipway/ledger/testing";
+import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePorts } from "../../hack/lib/ports.ts";
 import { generateApiKey } from "./auth/api-key.ts";
 import { oidcUserId } from "./auth/oidc.ts";
+import { projectResource } from "./projects/kinds.ts";
+import { exampleSpec } from "./testing/harness.ts";
 import { AUDIENCE, startIssuer } from "./testing/issuer.ts";
 import { fakeKubeconfig } from "./testing/kubeconfig.ts";
 
@@ -30,7 +36,7 @@ const main = new URL("main.ts", import.meta.url).pathname;
 let postgres: TestPostgres;
 let apiserver: FakeApiserver;
 let key: string;
-let env: Record<string, string>;
+let env: NodeJS.ProcessEnv;
 let api: string;
 let ops: string;
 
@@ -52,11 +58,12 @@ beforeAll(async () => {
   const { privateKey } = generateKeyPairSync("ed25519");
   writeFileSync(join(directory, "token.pem"), privateKey.export({ type: "pkcs8", format: "pem" }));
   writeFileSync(join(directory, "kubeconfig"), fakeKubeconfig(apiserver.url));
-  const [port, metricsPort] = [await freePort(), await freePort()];
+  const [port, metricsPort] = await freePorts(2);
   api = `http://127.0.0.1:${port}`;
   ops = `http://127.0.0.1:${metricsPort}`;
   env = {
     PATH: process.env.PATH ?? "",
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
     SLIPWAY_LEDGER_URL: postgres.url,
     SLIPWAY_CATALOG_FILE: new URL("../../charts/slipway/files/catalog.yaml", import.meta.url).pathname,
     SLIPWAY_TOKEN_KEY_FILE: join(directory, "token.pem"),
@@ -92,7 +99,7 @@ const status = (url: string) =>
 
 describe("the API server's process", () => {
   it("serves on while it drains: no request fails, and it ends by itself", async () => {
-    const child = await start();
+    const child = await start({ SLIPWAY_DRAIN_SECONDS: "4" });
     const answers: number[] = [];
     let draining = true;
     const loop = async () => {
@@ -104,17 +111,78 @@ describe("the API server's process", () => {
       }
     };
     const clients = [loop(), loop(), loop()];
-    await sleep(100);
+    await eventually("answers", () => answers.length > 10);
     const exited = once(child, "exit");
     child.kill("SIGTERM");
     await eventually("unreadiness", () => status(`${ops}/readyz`).then((code) => code === 503));
-    await sleep(700);
+    const before = answers.length;
+    await eventually("answers while it drains", () => answers.length > before + 50);
     // Routers have noticed by now and send nothing more.
     draining = false;
     await Promise.all(clients);
     expect(await exited).toEqual([0, null]);
-    expect(answers.length).toBeGreaterThan(50);
     expect(new Set(answers)).toEqual(new Set([200]));
+  });
+
+  it("ends streams of logs when it ends, without saying that the build has", async () => {
+    const ledger = connectLedger({ url: postgres.url, applicationName: "test" });
+    const kube = KubeClient.forUrl(apiserver.url);
+    const { metadata } = await kube.create<Project>(projectResource, {
+      apiVersion: "slipway.dev/v1alpha1",
+      kind: "Project",
+      metadata: { name: "pstream", namespace: organizationNamespace("acme") },
+      spec: exampleSpec,
+    } as Project);
+    const build = {
+      organization_id: "acme",
+      project_id: "pstream",
+      project_uid: metadata.uid ?? "",
+      id: "bstream",
+      triggered_by: "manual",
+      branch: "main",
+      tag: null,
+      commit_sha: "a".repeat(40),
+      commit_message: null,
+      status: "building" as const,
+      digest: null,
+      error_code: null,
+      error_message: null,
+      created_at: new Date(),
+      started_at: new Date(),
+      finished_at: null,
+    };
+    await recordBuild(ledger, build);
+    const child = await start({ SLIPWAY_DRAIN_SECONDS: "0" });
+    const headers = { "x-api-key": key, accept: "text/event-stream" };
+    const response = await fetch(`${api}/v1/project/pstream/builds/bstream/logs`, { headers });
+    expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    const exited = once(child, "exit");
+    child.kill("SIGTERM");
+    expect(await response.text()).not.toContain("event: end");
+    expect(await exited).toEqual([0, null]);
+    await kube.delete(projectResource, { namespace: organizationNamespace("acme"), name: "pstream" });
+    await kube.close();
+    await ledger.destroy();
+  });
+
+  it("offers the runtimes that it is told of images for, and none where nothing is built", async () => {
+    const file = join(directory, "builds.yaml");
+    writeFileSync(
+      file,
+      '{image: builder, registry: {host: builds}, baseImages: {node: {"24": builds/base/node:24}}}',
+    );
+    const offered = async (more: Record<string, string>) => {
+      const child = await start(more);
+      const response = await fetch(`${api}/v1/git/runtime-catalog`, { headers: { "x-api-key": key } });
+      const { data } = (await response.json()) as {
+        data: { runtimes: { id: string; available: boolean }[] };
+      };
+      child.kill("SIGKILL");
+      await once(child, "exit");
+      return data.runtimes.filter(({ available }) => available).map(({ id }) => id);
+    };
+    expect(await offered({ SLIPWAY_BUILDS_FILE: file })).toEqual(["node", "dockerfile"]);
+    expect(await offered({})).toEqual([]);
   });
 
   it("counts requests by operation and class, and answers nothing else on that port", async () => {

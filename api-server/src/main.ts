@@ -1,22 +1,41 @@
+import { readFileSync } from "node:fs";
+import { openStore } from "@slipway/analytics";
+import { defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
 import { findPlan, parseCatalog } from "@slipway/crds";
-import { KubeClient, loadKubeConfig, MountedFile } from "@slipway/kube";
+import { mountedGithubApp } from "@slipway/git";
+import { createKubeMetrics, KubeClient, loadKubeConfig, MountedFile, startOpsServer } from "@slipway/kube";
 import { connectLedger } from "@slipway/ledger";
+import { Analytics } from "./analytics/analytics.ts";
 import { buildApp } from "./app.ts";
 import { LedgerAuditLog } from "./audit-log.ts";
 import { Authenticator, ledgerCredentials } from "./auth/authenticator.ts";
 import { anyVerifier, oidcVerifier } from "./auth/oidc.ts";
 import { readTokenKey } from "./auth/token-key.ts";
 import { ownTokenVerifier } from "./auth/user-token.ts";
+import { parseBackupDefaults } from "./backups/settings.ts";
+import { parseBuildImages } from "./builds/platform.ts";
+import { ledgerBuilds } from "./builds/store.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
+import { parseDatabaseVersions } from "./databases/versions.ts";
+import { gitServers } from "./git/servers.ts";
+import { EventStreams } from "./http/event-streams.ts";
+import { JobRunStore } from "./job-runs/store.ts";
+import { ledgerAnswers } from "./ledger-answers.ts";
 import { createLogger } from "./logger.ts";
 import { ApiMetrics } from "./metrics.ts";
-import { createOpsServer } from "./ops-server.ts";
+import { carriedOutTypes, carriesOut } from "./projects/carried-out.ts";
+import { LogFollower } from "./projects/logs/follower.ts";
 import { ProjectStore } from "./projects/store.ts";
 import { openShared } from "./rate-limit/open.ts";
 import { shutdownInOrder } from "./shutdown.ts";
+import { ledgerSnapshots } from "./snapshots/port.ts";
 
 /** How long a client waits for the cluster's answer to one call. */
 const KUBE_TIMEOUT_MS = 5_000;
+/** How long the ledger may take to say that it is there. */
+const LEDGER_LOOK_MS = 1_000;
+/** And for that of the store of network analytics, which gives a query up before. */
+const ANALYTICS_TIMEOUT_MS = 12_000;
 
 /** Starts the process: wires the services, serves, and ends in order on SIGTERM or SIGINT. */
 async function main(config: Config): Promise<void> {
@@ -24,7 +43,32 @@ async function main(config: Config): Promise<void> {
   const metrics = new ApiMetrics({ processMetrics: true });
   const tokenKey = readTokenKey(config.tokenKeyFile);
   const catalog = await MountedFile.open(config.catalogFile, parseCatalog, logger);
-  const kube = KubeClient.fromConfig(loadKubeConfig(), { timeoutMs: KUBE_TIMEOUT_MS });
+  const databaseImages =
+    config.databaseImagesFile === undefined
+      ? undefined
+      : await MountedFile.open(config.databaseImagesFile, parseDatabaseVersions, logger);
+  const backups =
+    config.backupsFile === undefined
+      ? undefined
+      : await MountedFile.open(config.backupsFile, parseBackupDefaults, logger);
+  const kube = KubeClient.fromConfig(loadKubeConfig(), {
+    timeoutMs: KUBE_TIMEOUT_MS,
+    onRequest: createKubeMetrics(metrics.registry).onRequest,
+  });
+  const git = gitServers({
+    allowedHosts: config.gitAllowedHosts,
+    ca: config.gitCaFile === undefined ? undefined : readFileSync(config.gitCaFile, "utf8"),
+    githubApp: mountedGithubApp(config.githubApp),
+  });
+  const buildImages =
+    config.buildsFile === undefined
+      ? undefined
+      : await MountedFile.open(config.buildsFile, parseBuildImages, logger);
+  const analytics = new Analytics(
+    config.analytics && openStore(config.analytics, { timeoutMs: ANALYTICS_TIMEOUT_MS, connections: 16 }),
+  );
+  const runtimeCatalog = defaultRuntimeCatalog();
+  const streams = new EventStreams();
   const ledger = connectLedger({
     url: config.ledgerUrl,
     applicationName: "slipway-api-server",
@@ -35,11 +79,15 @@ async function main(config: Config): Promise<void> {
     client: kube,
     logger,
     zone: config.domainZone,
-    limitsOf: (plan) => findPlan(catalog.current, plan)?.resources.limits,
+    planOf: (plan) => findPlan(catalog.current, plan),
     writes,
   });
+  const jobRuns = new JobRunStore({ client: kube, logger, writes });
   const audit = new LedgerAuditLog(ledger, logger, () => metrics.auditLineLost());
   metrics.watchProjects(() => projects.size);
+  metrics.watchJobRuns(() => jobRuns.size);
+  metrics.watchLedger(() => ledgerAnswers(ledger, LEDGER_LOOK_MS));
+  metrics.watchStreams(() => streams.size);
 
   const oidc = oidcVerifier(config.oidcIssuers, {
     onFailure: (issuer, error) => logger.warn({ issuer, err: error }, "keys of an issuer cannot be fetched"),
@@ -56,7 +104,24 @@ async function main(config: Config): Promise<void> {
     rateLimitScale: config.rateLimitScale,
     audit,
     catalog,
+    carriesOut: carriesOut(carriedOutTypes, () => databaseImages?.current ?? {}),
     projects,
+    jobRuns,
+    backups: () => backups?.current,
+    git,
+    builds: {
+      store: ledgerBuilds(ledger),
+      isOffered: () => buildImages !== undefined,
+      hookBase: config.gitHookUrl,
+      // Read for each use: it is replaced without a restart.
+      registryKey: () =>
+        config.registryKeyFile === undefined ? undefined : readFileSync(config.registryKeyFile, "utf8"),
+      streams,
+    },
+    runtimes: () => publicRuntimes(runtimeCatalog, buildImages?.current),
+    snapshots: ledgerSnapshots(ledger),
+    analytics,
+    logs: new LogFollower({ kube, projects, logger, streams }),
     kube,
     ledger,
     domainZone: config.domainZone,
@@ -66,14 +131,24 @@ async function main(config: Config): Promise<void> {
   });
 
   let draining = false;
-  const ops = createOpsServer({
-    registry: metrics.registry,
-    isReady: () => !draining && projects.hasSynced,
-  });
   const stop = new AbortController();
   void catalog.run(stop.signal);
+  void databaseImages?.run(stop.signal);
+  void backups?.run(stop.signal);
+  void buildImages?.run(stop.signal);
   projects.start();
-  ops.listen(config.metricsPort, config.listenAddress);
+  jobRuns.start();
+  const ops = await startOpsServer({
+    registry: metrics.registry,
+    port: config.metricsPort,
+    host: config.listenAddress,
+    health: new Map([["ping", () => true]]),
+    ready: new Map([
+      ["serving", () => !draining],
+      ["projects", () => projects.hasSynced],
+      ["job-runs", () => jobRuns.hasSynced],
+    ]),
+  });
   await app.listen({ port: config.port, host: config.listenAddress });
   logger.info({ port: config.port, metricsPort: config.metricsPort }, "serving");
 
@@ -83,11 +158,17 @@ async function main(config: Config): Promise<void> {
       draining = true;
     },
     steps: [
+      // Who waits for the end of a run would hold up the end of this process.
+      () => jobRuns.endWaits(),
+      () => streams.endAll(),
       () => app.close(),
       () => audit.close(),
       () => shared.close(),
       () => projects.stop(),
+      () => jobRuns.stop(),
       () => stop.abort(),
+      () => analytics.close(),
+      () => git.close(),
       () => kube.close(),
       () => ledger.destroy(),
       () => ops.close(),

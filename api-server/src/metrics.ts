@@ -75,6 +75,42 @@ export class ApiMetrics {
     });
   }
 
+  /** How many runs the memory holds, read when scraped. */
+  watchJobRuns(size: () => number): void {
+    new Gauge({
+      name: "slipway_api_job_runs",
+      help: "Runs of jobs in memory: active ones, and those of the last minutes.",
+      registers: [this.registry],
+      collect() {
+        this.set(size());
+      },
+    });
+  }
+
+  /** How many streams of logs are open, read when scraped. */
+  watchStreams(size: () => number): void {
+    new Gauge({
+      name: "slipway_api_streams",
+      help: "Streams of logs that are open.",
+      registers: [this.registry],
+      collect() {
+        this.set(size());
+      },
+    });
+  }
+
+  /** Whether the ledger answers, asked when scraped. */
+  watchLedger(answers: () => Promise<boolean>): void {
+    new Gauge({
+      name: "slipway_api_ledger_up",
+      help: "1 while the ledger answers, else 0.",
+      registers: [this.registry],
+      async collect() {
+        this.set((await answers()) ? 1 : 0);
+      },
+    });
+  }
+
   /**
    * Whether the shared Valkey answers, read when scraped.
    * @returns what to call for each rate limit that was counted in memory instead

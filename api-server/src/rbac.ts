@@ -16,7 +16,9 @@ export const clusterRules: PolicyRule[] = [
     resources: ["domainclaims"],
     verbs: ["get", "list", "create", "patch", "delete"],
   },
-  { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["get", "list", "watch"] },
+  { apiGroups: ["slipway.dev"], resources: ["projects", "jobruns"], verbs: ["get", "list", "watch"] },
+  // A delivery of a hook names the connection alone, not its organization.
+  { apiGroups: ["slipway.dev"], resources: ["gitconnections"], verbs: ["list"] },
 ];
 
 /**
@@ -29,5 +31,24 @@ export const organizationRules: PolicyRule[] = [
   // Logs of applications.
   { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
   { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
+  // What an instance uses.
+  { apiGroups: ["metrics.k8s.io"], resources: ["pods"], verbs: ["get"] },
   { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["create", "patch", "delete"] },
+  // Runs that are asked for, and cancellations. Only a run that nobody has decided on is deleted.
+  { apiGroups: ["slipway.dev"], resources: ["jobruns"], verbs: ["create", "patch", "delete"] },
+  // Read live, when somebody asks for them.
+  {
+    apiGroups: ["slipway.dev"],
+    resources: ["backups"],
+    verbs: ["get", "list", "create", "patch", "delete"],
+  },
+  {
+    apiGroups: ["slipway.dev"],
+    resources: ["gitconnections"],
+    verbs: ["get", "list", "create", "patch", "delete"],
+  },
+  // Whoever tries a credential tells what came of it.
+  { apiGroups: ["slipway.dev"], resources: ["gitconnections/status"], verbs: ["patch"] },
+  // Builds that are asked for; listed to find those that use a connection which is to be revoked.
+  { apiGroups: ["slipway.dev"], resources: ["builds"], verbs: ["get", "list", "create"] },
 ];

@@ -1,11 +1,15 @@
 import { organizationNamespace } from "@slipway/crds";
-import { KubeError, resources } from "@slipway/kube";
+import { KubeClient, KubeError, resources } from "@slipway/kube";
 import { insertOrganization, setOrganizationBlocked } from "@slipway/ledger";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { type CarriesOut, carriesOut } from "./projects/carried-out.ts";
 import { readClaim } from "./projects/claims.ts";
-import { domainClaimResource } from "./projects/kinds.ts";
+import { RELEASE_LIMIT_MS } from "./projects/deletion.ts";
+import { domainClaimResource, projectResource } from "./projects/kinds.ts";
+import { databaseSpec } from "./testing/databases.ts";
 import { exampleBody, ZONE } from "./testing/harness.ts";
 import { type RealHarness, startRealHarness } from "./testing/real-harness.ts";
+import { bindInOrganization } from "./testing/roles.ts";
 
 /** What creation and deletion refuse, and in which order, over a real apiserver and a real PostgreSQL. */
 
@@ -59,6 +63,28 @@ describe("a creation that is wrong in every way", () => {
   });
 });
 
+describe("an organization whose namespace has only just been made", () => {
+  it("is 503 without the API server's rights there, and served once they are heard of", async () => {
+    const organizationId = "not-bound-yet";
+    await insertOrganization(harness.ledger, { id: organizationId, name: organizationId });
+    await harness.namespace(organizationId);
+    const headers = harness.key(organizationId, "* on organization:*");
+    const refused = await post(headers, basic());
+    expect([...told(refused), refused.headers["retry-after"]]).toEqual([
+      503,
+      "ORGANIZATION_RUNTIME_UNAVAILABLE",
+      "5",
+    ]);
+    expect(harness.logged()).toContain("rights over a namespace are missing");
+    onTestFinished(() => void vi.restoreAllMocks());
+    const writes = vi.spyOn(KubeClient.prototype, "create");
+    const created = post(headers, basic()).then(({ statusCode }) => statusCode);
+    await expect.poll(() => writes.mock.calls.length).toBeGreaterThan(0);
+    await bindInOrganization(harness.admin, organizationId);
+    expect(await created).toBe(201);
+  });
+});
+
 describe("what this platform cannot run yet", () => {
   const open = { ingress_white_list: [{ cidr: "0.0.0.0/0", description: "all" }] };
   const common = { name: "not-yet", payment_mode: "hourly" };
@@ -70,13 +96,6 @@ describe("what this platform cannot run yet", () => {
     envs: [],
     network_access: open,
   });
-  const job = {
-    type_project: "job",
-    image: { url: "registry.example.com/job:1", is_public: true },
-    envs: [],
-    storage: { persistent: false, capacity: 1 },
-    job: { cron: "0 3 * * *" },
-  };
   const cases: [string, object, Record<string, unknown>][] = [
     [
       "postgresql",
@@ -98,8 +117,11 @@ describe("what this platform cannot run yet", () => {
       },
       { storage: { persistent: true, capacity: 1 } },
     ],
-    ["job", { ...common, plan: "job-basic", payment_mode: "per_minute", config: job }, { port: 80 }],
   ];
+
+  const switchTo = (carriesOut: CarriesOut) => void Object.assign(harness.services, { carriesOut });
+  beforeAll(() => switchTo(carriesOut(["http", "job"], () => ({}))));
+  afterAll(() => switchTo(() => true));
 
   it.each(cases)("a %s is checked in full, then refused, and frees its key", async (type, body, broken) => {
     const { headers } = await harness.organization();
@@ -117,7 +139,10 @@ describe("what this platform cannot run yet", () => {
     const { image: _, ...config } = basic().config;
     const from = (more: object) => ({ ...basic(), config: { ...config, source, ...more } });
     expect(told(await post(headers, from({})))).toEqual([400, "VALIDATION_FAILED"]);
+    const { builds } = harness.services;
+    Object.assign(harness.services, { builds: { ...builds, isOffered: () => false } });
     const built = await post(headers, from({ build: { runtime: "node", version: "24" } }));
+    Object.assign(harness.services, { builds });
     expect(told(built)).toEqual([503, "PROJECT_FEATURE_UNAVAILABLE"]);
   });
 });
@@ -175,6 +200,37 @@ describe("a deletion", () => {
     expect(await readClaim(harness.admin, hostname)).toBeUndefined();
     await made(headers, basic({ subdomain: "kept-for-now" }));
   });
+
+  it.each([
+    ["public application", {}, "DOMAIN_RELEASE_PENDING"],
+    ["private application", { exposure: "private" }, "PROJECT_DELETION_PENDING"],
+    ["database", databaseSpec("postgresql"), "PROJECT_DELETION_PENDING"],
+  ] as const)(
+    "that takes too long is 503 of a %s, and is taken over by the next try",
+    async (_of, spec, code) => {
+      const { id: organizationId, headers } = await harness.organization();
+      const { metadata } = await harness.project(organizationId, "pslow", spec);
+      const ref = { namespace: metadata.namespace, name: metadata.name };
+      const finalizers = (names: string[]) =>
+        harness.admin.patch(projectResource, ref, { metadata: { finalizers: names } });
+      await finalizers(["slipway.dev/project"]);
+      const { projects } = harness.services;
+      const real = projects.waitUntilGone.bind(projects);
+      onTestFinished(() => void vi.restoreAllMocks());
+      // Time flies: an answer's time is over at once.
+      const waiting = vi.spyOn(projects, "waitUntilGone").mockImplementation((project) => real(project, 0));
+      const late = await on("DELETE", "pslow", headers);
+      expect([...told(late), late.headers["retry-after"]]).toEqual([503, code, "5"]);
+      expect(told(await on("DELETE", "pslow", headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
+      waiting.mockReset().mockImplementation(real);
+      const after = new Date(Date.now() + RELEASE_LIMIT_MS + 1_000);
+      vi.spyOn(harness.services, "now").mockReturnValue(after);
+      const taken = on("DELETE", "pslow", headers).then(({ statusCode }) => statusCode);
+      await expect.poll(() => waiting.mock.calls.length).toBe(1);
+      await finalizers([]);
+      expect(await taken).toBe(200);
+    },
+  );
 
   it("leaves nothing that could be changed: every operation answers 404 afterwards", async () => {
     const { id: organizationId, headers } = await harness.organization();

@@ -1,12 +1,21 @@
+import type { PublicRuntime } from "@slipway/builder";
 import type { Catalog } from "@slipway/crds";
 import type { KubeClient } from "@slipway/kube";
 import type { Ledger } from "@slipway/ledger";
 import type { Logger } from "pino";
+import type { Analytics } from "./analytics/analytics.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
+import type { BackupDefaults } from "./backups/settings.ts";
+import type { BuildPlatform } from "./builds/platform.ts";
+import type { GitServers } from "./git/servers.ts";
+import type { JobRuns } from "./job-runs/store.ts";
 import type { ApiMetrics } from "./metrics.ts";
+import type { CarriesOut } from "./projects/carried-out.ts";
+import type { LogFollower } from "./projects/logs/follower.ts";
 import type { Projects } from "./projects/store.ts";
 import type { RateLimiter } from "./rate-limit/limiter.ts";
+import type { Snapshots } from "./snapshots/port.ts";
 
 /** What the routes work with; made in `main.ts`, or by a test. */
 export interface Services {
@@ -18,7 +27,24 @@ export interface Services {
   rateLimitScale: number;
   audit: AuditLog;
   catalog: { readonly current: Catalog };
+  /** What the operator carries out; nothing else can be created. */
+  carriesOut: CarriesOut;
   projects: Projects;
+  jobRuns: JobRuns;
+  /** Settings of backups; undefined where none are made. */
+  backups: () => BackupDefaults | undefined;
+  /** Git servers of tenants. */
+  git: GitServers;
+  /** Builds from Git, and where they are kept. */
+  builds: BuildPlatform;
+  /** What applications can be built for. */
+  runtimes: () => readonly PublicRuntime[];
+  /** What databases measured last. */
+  snapshots: Snapshots;
+  /** What became of requests to applications. */
+  analytics: Analytics;
+  /** Logs of applications as they are written. */
+  logs: LogFollower;
   kube: KubeClient;
   ledger: Ledger;
   /** Zone of default domains. */

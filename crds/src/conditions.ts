@@ -43,6 +43,8 @@ export const projectConditions = {
   BuildSucceeded: "BuildSucceeded",
   /** Positive, databases only: the engine takes writes and holds the replicas it should. */
   DatabaseReady: "DatabaseReady",
+  /** Positive, databases with an address outside the cluster only: the address is there. */
+  AddressReady: "AddressReady",
   /** Positive, jobs only: the schedule is active. False while paused or closed for deletion. */
   ScheduleActive: "ScheduleActive",
   /** Negative: the last rollout missed its deadline; the version before it still serves. */
@@ -112,10 +114,19 @@ export const projectReasons = {
   VolumeBound: "VolumeBound",
   VolumePending: "VolumePending",
   VolumeResizing: "VolumeResizing",
+  VolumeNotExpandable: "VolumeNotExpandable",
   DatabaseAvailable: "DatabaseAvailable",
   Bootstrapping: "Bootstrapping",
   FailingOver: "FailingOver",
+  PrimaryMissing: "PrimaryMissing",
   ReplicasMissing: "ReplicasMissing",
+  SwitchingOver: "SwitchingOver",
+  Recovering: "Recovering",
+  RecoveryRefused: "RecoveryRefused",
+  DiskFull: "DiskFull",
+  CredentialsPending: "CredentialsPending",
+  AddressAssigned: "AddressAssigned",
+  AddressPending: "AddressPending",
   BuildPending: "BuildPending",
   BuildSucceeded: "BuildSucceeded",
   BuildFailed: "BuildFailed",
@@ -123,6 +134,10 @@ export const projectReasons = {
   ScheduleClosed: "ScheduleClosed",
   PlanChangeInProgress: "PlanChangeInProgress",
   PlanChangeFailed: "PlanChangeFailed",
+  // Backups
+  Restoring: "Restoring",
+  RestoreFailed: "RestoreFailed",
+  BackupNotFound: "BackupNotFound",
   // Deletion
   ReleasingDomain: "ReleasingDomain",
   DeletingChildren: "DeletingChildren",
@@ -168,17 +183,31 @@ export type DomainClaimReason = keyof typeof domainClaimReasons;
 
 /** Condition types of a JobRun. */
 export const jobRunConditions = {
+  /** Positive: the run has the project's slot and its pod may start. False once it has been refused, for good. */
+  Admitted: "Admitted",
   /** Positive: the container ran and has ended, whatever its exit code. */
   Finished: "Finished",
   /** Positive: the charge stands in the ledger and was read back; only then the finalizers fall. */
   Charged: "Charged",
   /** Neutral: True from the first cancellation request until the run has ended. */
   Cancelling: "Cancelling",
+  /** Negative: the end of the process could not be confirmed now, so the run cannot be cancelled. */
+  CancelUnsafe: "CancelUnsafe",
 } as const;
 export type JobRunCondition = keyof typeof jobRunConditions;
 
 /** Reasons of a JobRun's conditions. */
 export const jobRunReasons = {
+  Admitted: "Admitted",
+  // Refused; those of missed occurrences as well, see missedReasons
+  Overlap: "Overlap",
+  Late: "Late",
+  NotCreated: "NotCreated",
+  OperatorUnavailable: "OperatorUnavailable",
+  NotAccepted: "NotAccepted",
+  Paused: "Paused",
+  ScheduleClosed: "ScheduleClosed",
+  ProjectGone: "ProjectGone",
   Running: "Running",
   Succeeded: "Succeeded",
   Failed: "Failed",
@@ -189,9 +218,29 @@ export const jobRunReasons = {
   ChargeRecorded: "ChargeRecorded",
   NothingToCharge: "NothingToCharge",
   CancelRequested: "CancelRequested",
-  CancelUnsafe: "CancelUnsafe",
+  NodeUnreachable: "NodeUnreachable",
+  Vanished: "Vanished",
+  ChargeDiffers: "ChargeDiffers",
+  ChargeRefused: "ChargeRefused",
 } as const;
 export type JobRunReason = keyof typeof jobRunReasons;
+
+/** Why an occurrence of a schedule was missed: counted one by one in a project's status and metrics. */
+export const missedReasons = [
+  /** Another run was active at its minute. */
+  "Overlap",
+  /** Its Job came too late to be admitted. */
+  "Late",
+  /** The cluster made no Job for it in time. */
+  "NotCreated",
+  /** No operator led while it could have been admitted. */
+  "OperatorUnavailable",
+  /** The project was not accepted: its plan, a Secret or the organization's namespace was missing. */
+  "NotAccepted",
+  /** It was admitted, but its container never started: no usage, no run. */
+  "NeverStarted",
+] as const;
+export type MissedReason = (typeof missedReasons)[number];
 
 /** Condition types of a Build. */
 export const buildConditions = {
@@ -214,3 +263,57 @@ export const buildReasons = {
   PublishTimeout: "PublishTimeout",
 } as const;
 export type BuildReason = keyof typeof buildReasons;
+
+/** Condition types of a Backup. */
+export const backupConditions = {
+  /** Positive, summary: the backup is stored and can be restored. False for good once it has failed. */
+  Ready: "Ready",
+  /** Positive, only once a restore test was asked for: the newest one found all that is in the backup. Unknown while it runs. */
+  Verified: "Verified",
+} as const;
+export type BackupCondition = keyof typeof backupConditions;
+
+/** Reasons of a Backup's conditions. */
+export const backupReasons = {
+  Stored: "Stored",
+  Running: "Running",
+  // Waiting
+  AnotherActive: "AnotherActive",
+  DatabaseUnavailable: "DatabaseUnavailable",
+  // Failed for good
+  ProjectGone: "ProjectGone",
+  Paused: "Paused",
+  EngineNotSupported: "EngineNotSupported",
+  BackupsDisabled: "BackupsDisabled",
+  DumpFailed: "DumpFailed",
+  StoreFailed: "StoreFailed",
+  DeadlineExceeded: "DeadlineExceeded",
+  // Verified
+  Verifying: "Verifying",
+  ContentsEqual: "ContentsEqual",
+  ContentsDiffer: "ContentsDiffer",
+  LoadFailed: "LoadFailed",
+  DataDamaged: "DataDamaged",
+  ImageMissing: "ImageMissing",
+  // Deletion
+  DeletingData: "DeletingData",
+} as const;
+export type BackupReason = keyof typeof backupReasons;
+
+/** Condition types of a GitConnection. */
+export const gitConnectionConditions = {
+  /** Positive, summary: the server took the credential when it was last asked. False for good once it is revoked. */
+  Ready: "Ready",
+  /** Positive, only once revoked: no hook of the platform is left at the server. */
+  CleanedUp: "CleanedUp",
+} as const;
+export type GitConnectionCondition = keyof typeof gitConnectionConditions;
+
+/** Reasons of a GitConnection's conditions. */
+export const gitConnectionReasons = {
+  CredentialTaken: "CredentialTaken",
+  CredentialRefused: "CredentialRefused",
+  Revoked: "Revoked",
+  HooksRemain: "HooksRemain",
+} as const;
+export type GitConnectionReason = keyof typeof gitConnectionReasons;

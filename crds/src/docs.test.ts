@@ -1,7 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { buildConditions, domainClaimConditions, jobRunConditions, projectConditions } from "./conditions.ts";
+import {
+  backupConditions,
+  buildConditions,
+  domainClaimConditions,
+  gitConnectionConditions,
+  jobRunConditions,
+  projectConditions,
+} from "./conditions.ts";
 import { crdOf } from "./generate/crd.ts";
 import { type Kind, kinds } from "./kinds.ts";
 
@@ -11,6 +18,8 @@ const conditionsOf: Record<Kind["kind"], object> = {
   JobRun: jobRunConditions,
   Build: buildConditions,
   DomainClaim: domainClaimConditions,
+  Backup: backupConditions,
+  GitConnection: gitConnectionConditions,
 };
 
 describe.each(kinds.map((kind) => [kind.kind, kind] as const))("the page of %s", (_, kind) => {

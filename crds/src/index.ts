@@ -1,19 +1,37 @@
+export * from "./backup.ts";
+export * from "./billing.ts";
 export * from "./build.ts";
+export * from "./buildId.ts";
+export { type BuildRequest, buildObject } from "./buildObject.ts";
 export * from "./catalog.ts";
 export { isCidr } from "./cidr.ts";
 export * from "./conditions.ts";
 export { normalizeContextPath } from "./contextPath.ts";
 export { isCron, normalizeCron } from "./cron.ts";
 export * from "./customDomain.ts";
+export * from "./database.ts";
 export * from "./decimal.ts";
 export * from "./domainclaim.ts";
 export * as fields from "./fields.ts";
+export * from "./gitconnection.ts";
 export * from "./jobrun.ts";
+export * from "./jobrunState.ts";
 export { type Kind, kinds, type PrinterColumn, resourceSchema } from "./kinds.ts";
 export * from "./metadata.ts";
 export * from "./names.ts";
 export { isEverybody, isOpenAccess } from "./networkAccess.ts";
 export * from "./project/index.ts";
+export {
+  BUILDS_PULL_SECRET,
+  mintRegistryPassword,
+  mintRegistryToken,
+  organizationOfRegistryPassword,
+  type RegistryAccess,
+  type RegistryKey,
+  registryIssuer,
+  registryKeySet,
+  registryService,
+} from "./registryToken.ts";
 export {
   type Rule,
   renderMessage,
@@ -23,4 +41,6 @@ export {
   transitionIssues,
   withRules,
 } from "./rule.ts";
+export * from "./snapshot.ts";
+export { revisionNote, sourceNoted, sourceRevision } from "./sourceRevision.ts";
 export * from "./v1/index.ts";

@@ -13,19 +13,16 @@ const fields = z
     projectRef: z.strictObject({ name: objectName("Id of the project.") }).describe("The job that runs."),
     trigger: z.enum(["schedule", "manual"]).describe("What asked for the run."),
     scheduledAt: timestamp("Minute for which the run was scheduled, or when it was asked for."),
-    jobName: objectName("The Job that carries the run."),
-    plan: planId,
-    pricePerMinute: decimal("Price of a minute in BRL cents; a run keeps the price it started with."),
     cancelRequestedAt: timestamp(
       "When cancelling was asked for first. It ends the billing and cannot be moved.",
     ).optional(),
   })
   .describe(
-    "One run of a scheduled job. It is made by the operator, and nothing in it changes but a cancellation.",
+    "One run of a scheduled job. The operator makes it for an occurrence of the schedule; whoever wants a run now makes it with trigger manual. Nothing in it changes but a cancellation. Its Job has its name.",
   );
 export type JobRunSpec = z.output<typeof fields>;
 
-const fixed = ["projectRef", "trigger", "scheduledAt", "jobName", "plan", "pricePerMinute"] as const;
+const fixed = ["projectRef", "trigger", "scheduledAt"] as const;
 
 const transitions: TransitionRule<JobRunSpec>[] = [
   ...fixed.map((field) => ({
@@ -55,6 +52,11 @@ export const jobRunStatus = z
       .describe("State of the run; absent until its container has started.")
       .optional(),
     conditions: conditions.optional(),
+    admittedAt: timestamp("When the run was let go: from then on its pod may start.").optional(),
+    plan: planId.describe("Plan that the run is billed on.").optional(),
+    pricePerMinute: decimal(
+      "Price of a minute in BRL cents; a run keeps the price it was admitted at.",
+    ).optional(),
     startedAt: timestamp("When the container started.").optional(),
     finishedAt: timestamp("When the container ended.").optional(),
     lastObservedRunningAt: timestamp(
@@ -78,6 +80,15 @@ export const jobRunStatus = z
       .min(0)
       .max(255)
       .meta({ description: "Exit code; never shown by /v1.", format: "int32" })
+      .optional(),
+    endReason: text(
+      1,
+      64,
+      "Why the container ended, as the runtime says: Completed, Error, OOMKilled, …; never shown by /v1.",
+    ).optional(),
+    logs: z
+      .enum(["stored", "unavailable"])
+      .describe("Whether the end of the log stands in the ledger; absent while nobody has tried.")
       .optional(),
     metrics: z
       .strictObject({

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { backupSpec, backupStatus } from "./backup.ts";
 import { buildSpec, buildStatus } from "./build.ts";
 import { domainClaimSpec, domainClaimStatus } from "./domainclaim.ts";
+import { GIT_CONNECTION_ID, gitConnectionSpec, gitConnectionStatus } from "./gitconnection.ts";
 import { jobRunSpec, jobRunStatus } from "./jobrun.ts";
 import { API_VERSION, PROJECT_ID, plurals } from "./names.ts";
 import { projectSpec } from "./project/spec.ts";
@@ -60,6 +62,21 @@ const claimName: Rule<Root> = {
   fields: [],
 };
 
+const backupNameRule: Rule<Root> = {
+  cel: "size(self.metadata.name) <= 55",
+  check: ({ metadata }) => metadata.name.length <= 55,
+  message: "{metadata.name} must be at most 55 characters long",
+  fields: [],
+};
+
+const connectionId: Rule<Root> = {
+  cel: `self.metadata.name.matches('${GIT_CONNECTION_ID.source}')`,
+  check: ({ metadata }) => GIT_CONNECTION_ID.test(metadata.name),
+  message:
+    "{metadata.name} must be at most 40 lowercase letters, digits and hyphens, beginning with a letter",
+  fields: [],
+};
+
 const project: Kind = {
   kind: "Project",
   singular: "project",
@@ -83,8 +100,29 @@ const project: Kind = {
       jsonPath: ".status.readyInstances",
       description: "Instances that serve.",
     },
+    {
+      name: "Desired",
+      type: "integer",
+      jsonPath: ".status.desiredInstances",
+      description: "Instances that should.",
+    },
     { name: "Domain", type: "string", jsonPath: ".status.domain" },
+    {
+      name: "Engine",
+      type: "string",
+      jsonPath: ".status.database.engine",
+      description: "What runs a database.",
+    },
+    { name: "Version", type: "string", jsonPath: ".spec.version" },
+    { name: "Primary", type: "string", jsonPath: ".status.database.primary" },
     age,
+    {
+      name: "Running",
+      type: "string",
+      jsonPath: ".status.database.runningVersion",
+      description: "Version as the database's server tells it.",
+      priority: 1,
+    },
     { name: "Image", type: "string", jsonPath: ".status.image.reference", priority: 1 },
     {
       name: "Reason",
@@ -121,7 +159,8 @@ const jobRun: Kind = {
     { name: "Minutes", type: "integer", jsonPath: ".status.billedMinutes" },
     conditionColumn("Charged"),
     age,
-    { name: "Plan", type: "string", jsonPath: ".spec.plan", priority: 1 },
+    { name: "Amount", type: "string", jsonPath: ".status.amount", priority: 1 },
+    { name: "Plan", type: "string", jsonPath: ".status.plan", priority: 1 },
     { name: "Pod", type: "string", jsonPath: ".status.podName", priority: 1 },
   ],
 };
@@ -171,8 +210,62 @@ const domainClaim: Kind = {
   ],
 };
 
+const backup: Kind = {
+  kind: "Backup",
+  singular: "backup",
+  plural: plurals.Backup,
+  shortNames: ["bkp"],
+  scope: "Namespaced",
+  description:
+    "Backup is one backup of a database. Deleting it deletes what is stored; it outlives its project until it expires.",
+  spec: backupSpec,
+  status: backupStatus,
+  rules: [backupNameRule],
+  columns: [
+    { name: "Project", type: "string", jsonPath: ".spec.projectRef.name" },
+    { name: "Trigger", type: "string", jsonPath: ".spec.trigger" },
+    { name: "Status", type: "string", jsonPath: ".status.phase" },
+    { name: "Engine", type: "string", jsonPath: ".status.engine" },
+    { name: "Bytes", type: "integer", jsonPath: ".status.sizeBytes" },
+    { name: "Finished", type: "date", jsonPath: ".status.finishedAt" },
+    { name: "Verified", type: "date", jsonPath: ".status.lastVerifiedAt" },
+    age,
+    { name: "Expires", type: "string", jsonPath: ".spec.expiresAt", priority: 1 },
+    { name: "Location", type: "string", jsonPath: ".status.location", priority: 1 },
+    { name: "Message", type: "string", jsonPath: ".status.message", priority: 1 },
+  ],
+};
+
+const gitConnection: Kind = {
+  kind: "GitConnection",
+  singular: "gitconnection",
+  plural: plurals.GitConnection,
+  shortNames: ["gitconn"],
+  scope: "Namespaced",
+  description:
+    "GitConnection is the access of an organization to a Git server. Its credential is in the Secret that it names.",
+  spec: gitConnectionSpec,
+  status: gitConnectionStatus,
+  rules: [connectionId],
+  columns: [
+    {
+      name: "Title",
+      type: "string",
+      jsonPath: ".spec.displayName",
+      description: "Name that people gave it.",
+    },
+    { name: "Provider", type: "string", jsonPath: ".spec.providerId" },
+    { name: "Instance", type: "string", jsonPath: ".spec.instanceUrl" },
+    { name: "Status", type: "string", jsonPath: ".status.phase" },
+    conditionColumn("Ready"),
+    age,
+    { name: "Repository", type: "string", jsonPath: ".spec.repositoryPath", priority: 1 },
+    { name: "Revoked", type: "string", jsonPath: ".spec.revokedAt", priority: 1 },
+  ],
+};
+
 /** Every custom resource. */
-export const kinds: readonly Kind[] = [project, jobRun, build, domainClaim];
+export const kinds: readonly Kind[] = [project, jobRun, build, domainClaim, backup, gitConnection];
 
 /** Schema of a whole resource as a user writes it: what the fixtures run through. */
 export function resourceSchema({ kind, spec, status, rules }: Kind): z.ZodType {

@@ -21,8 +21,10 @@ export const labels = {
   project: `${GROUP}/project`,
   /** Project type; on every child of a project. */
   type: `${GROUP}/type`,
-  /** `system` or `organization`; on namespaces. */
+  /** `system` or `organization` on namespaces; `primary` or `replica` on the pods of databases. */
   role: `${GROUP}/role`,
+  /** Backup that Jobs and pods make, load or erase. They carry no project's label: that would make them a member of its database. */
+  backup: `${GROUP}/backup`,
 } as const;
 
 /** Value of `labels.managedBy`. */
@@ -45,6 +47,16 @@ export const annotations = {
   claiming: `${GROUP}/claiming`,
   /** On a Project: when `/v1` last changed its spec; an RFC 3339 moment. `managedFields` does not tell of what was only removed. */
   updatedAt: `${GROUP}/updated-at`,
+  /**
+   * On a Project that is built from Git: `<RFC 3339 moment> <digest>` of its last rollback. The image of that digest runs until a
+   * build that was asked for after that moment has one.
+   */
+  rolledBack: `${GROUP}/rolled-back`,
+  /**
+   * On a Project: `<revision>:<hash of source, build and github>`, written with every change of them through `/v1`, and by the
+   * operator after every other one; see `sourceRevision`.
+   */
+  sourceRevision: `${GROUP}/source-revision`,
   /** On a Secret with environment variables: where each stood in the list that `/v1` was sent, in the order of the names. */
   envOrder: `${GROUP}/env-order`,
   /** On the pods' template: `spec.restartedAt`. */
@@ -56,6 +68,16 @@ export const annotations = {
    * deleted ten minutes after it.
    */
   reusedAt: `${GROUP}/reused-at`,
+  /** On a job's CronJob template, and so on its Jobs: the plan that they are sized for. */
+  plan: `${GROUP}/plan`,
+  /** On a Job, set as it is let go: price of a minute in BRL cents, which the run keeps. */
+  pricePerMinute: `${GROUP}/price-per-minute`,
+  /** On a Job, set as it is let go: when that was; an RFC 3339 moment. */
+  admittedAt: `${GROUP}/admitted-at`,
+  /** On a database's Project: the last occurrence of its schedule of backups that was dealt with; an RFC 3339 moment. */
+  backupScheduledAt: `${GROUP}/backup-scheduled-at`,
+  /** On a database's Project: the last occurrence of its schedule of restore tests that was dealt with. */
+  backupVerifyScheduledAt: `${GROUP}/backup-verify-scheduled-at`,
 } as const;
 
 /** One field manager per writer. */
@@ -65,6 +87,8 @@ export const fieldManagers = {
   domainClaim: "slipway-domainclaim",
   jobRun: "slipway-jobrun",
   build: "slipway-build",
+  backup: "slipway-backup",
+  gitConnection: "slipway-gitconnection",
   api: "slipway-api",
 } as const;
 
@@ -73,7 +97,9 @@ export const finalizers = {
   project: `${GROUP}/project`,
   jobRun: `${GROUP}/jobrun`,
   build: `${GROUP}/build`,
+  backup: `${GROUP}/backup`,
   domainClaim: `${GROUP}/domainclaim`,
+  gitConnection: `${GROUP}/gitconnection`,
 } as const;
 
 /** Plural names, as they stand in API paths and RBAC rules. */
@@ -81,7 +107,9 @@ export const plurals = {
   Project: "projects",
   JobRun: "jobruns",
   Build: "builds",
+  Backup: "backups",
   DomainClaim: "domainclaims",
+  GitConnection: "gitconnections",
 } as const;
 
 /** Draws a whole number in `[0, below)`. Given in, so that names can be tested. */
@@ -103,6 +131,11 @@ export function newProjectId(random: RandomInt): string {
 /** A new organization id: `o` and 15 characters of `[a-z0-9]`. */
 export function newOrganizationId(random: RandomInt): string {
   return `o${randomText(15, random)}`;
+}
+
+/** A new Git connection's id: `g` and 19 characters of `[a-z0-9]`. */
+export function newGitConnectionId(random: RandomInt): string {
+  return `g${randomText(19, random)}`;
 }
 
 /** What an organization id looks like. */
@@ -143,6 +176,18 @@ export function defaultDomain({ metadata, spec, status }: DomainSubject, zone: s
     .digest("hex");
   const ending = `-${digest.slice(0, 8)}.${zone}`;
   return status?.domain?.endsWith(ending) ? status.domain : `${spec.name}${ending}`;
+}
+
+/** Milliseconds of a minute. */
+const MINUTE_MS = 60_000;
+
+/**
+ * Name of a run, and so its id: the project's and the scheduled minute since the epoch, as Kubernetes names a CronJob's
+ * Jobs. Thus a minute cannot run twice. A run that was asked for by hand has a suffix of `[a-z0-9]`, at most 10.
+ */
+export function jobRunName(projectId: string, scheduledAt: Date, suffix?: string): string {
+  const minute = Math.floor(scheduledAt.getTime() / MINUTE_MS);
+  return suffix === undefined ? `${projectId}-${minute}` : `${projectId}-${minute}-${suffix}`;
 }
 
 /** Name of the Secret that holds the environment variables with this content hash. */

@@ -56,6 +56,7 @@ const values: Record<TypedField, fc.Arbitrary<unknown>> = {
     },
     { requiredKeys: ["repositoryOwner", "repositoryName", "branch", "autoDeploy"] },
   ),
+  database: fc.constantFrom({}, { backup: { schedule: "0 3 * * *", retentionDays: 7 } }),
   port: fc.constant(8080),
   instances: fc.integer({ min: 1, max: 5 }),
   storage: fc.record(

@@ -1,8 +1,10 @@
 import { createPrivateKey } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { KubeClient, loadKubeConfig, resources, systemClock } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
+import { Authority } from "../../operator/src/database/tls/authority.ts";
 import { startApiserver, type TestApiserver } from "../cluster/apiserver.ts";
 import { run } from "../lib/exec.ts";
 import { chartDir, helm, type Rendered, renderChart } from "./render.ts";
@@ -85,11 +87,24 @@ describe("rendering", () => {
       ["rateLimit.valkey.url=valkey://a", "rateLimit.valkey.existingSecret.name=c"],
       /exclude each other/,
     ],
+    ["builds without a registry", ["builds.enabled=true", "builds.image=b"], /builds\.registry\.host/],
+    ["a setting of builds that does not exist", ["builds.limits.cpus=2"], /cpus/],
+    ["a Secret of a store that is not named", ["analytics.existingSecret.name=a"], /needs analytics\.url/],
+    ["a folder that is none", ["analytics.collector.podLogs=logs"], /podLogs/],
     ["a CIDR that is none", ["networkPolicy.deniedCidrs={10.0.0.0}"], /deniedCidrs/],
   ])("%s is refused", async (_, sets, message) => {
     await expect(renderChart(valuesOf("default"), sets)).rejects.toThrow(message);
   });
 });
+
+/** Who may what the chart's roles allow the operator. */
+function asOperator(kubeconfig: string) {
+  const config = loadKubeConfig({ file: kubeconfig });
+  const user = config.getCurrentUser();
+  const impersonateUser = "system:serviceaccount:slipway-system:slipway-operator";
+  config.users = [{ ...user, name: user?.name ?? "", impersonateUser }];
+  return config;
+}
 
 describe("on a real apiserver", () => {
   let api: TestApiserver;
@@ -108,11 +123,23 @@ describe("on a real apiserver", () => {
     // Every object is checked against the strictest of the Pod Security Standards on the way in.
     const level = "pod-security.kubernetes.io/enforce=restricted";
     await kubectl(["label", "namespace", "slipway-system", level]);
+    // The chart's own: a dry run makes no namespace that its other objects would be in.
+    const own = {
+      "meta.helm.sh/release-name": "slipway",
+      "meta.helm.sh/release-namespace": "slipway-system",
+    };
+    const labels = { "app.kubernetes.io/managed-by": "Helm" };
+    for (const name of ["slipway-builds", "slipway-collector"]) {
+      const metadata = { name, annotations: own, labels };
+      await kubectl(["create", "-f", "-"], stringify({ apiVersion: "v1", kind: "Namespace", metadata }));
+    }
   });
   afterAll(() => api.stop());
 
   test.each(cases)("the apiserver takes every object of %s", async (name) => {
-    const objects = await renderChart(valuesOf(name));
+    // The Prometheus operator's definitions are not there.
+    const isCore = ({ apiVersion }: Rendered) => !apiVersion.startsWith("monitoring.coreos.com/");
+    const objects = (await renderChart(valuesOf(name))).filter(isCore);
     const answer = await kubectl(
       ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"],
       objects.map((object) => `---\n${stringify(object)}`).join(""),
@@ -122,12 +149,13 @@ describe("on a real apiserver", () => {
   });
 
   test("pods pass the restricted Pod Security Standard", async () => {
-    const objects = await renderChart(valuesOf("default"));
-    const workloads = objects.filter((object) => ["Deployment", "StatefulSet"].includes(object.kind));
-    expect(workloads).toHaveLength(4);
+    const objects = await renderChart(valuesOf("default"), ["analytics.enabled=true"]);
+    const workloads = objects.filter(({ kind }) => ["Deployment", "StatefulSet", "CronJob"].includes(kind));
+    expect(workloads).toHaveLength(6);
     await kubectl(["-n", "slipway-system", "create", "serviceaccount", "default"]);
     for (const { metadata, spec } of workloads) {
-      const { template, volumeClaimTemplates = [] } = spec as unknown as WorkloadSpec;
+      const workload = spec as unknown as WorkloadSpec & { jobTemplate?: { spec: WorkloadSpec } };
+      const { template, volumeClaimTemplates = [] } = workload.jobTemplate?.spec ?? workload;
       const { serviceAccountName: _, volumes, ...pod } = template.spec;
       // No controller runs here that would make the token's or the claim's objects: the pod is only admitted.
       const claimed = volumeClaimTemplates.map((claim) => ({ name: claim.metadata.name, emptyDir: {} }));
@@ -139,6 +167,24 @@ describe("on a real apiserver", () => {
       const refused = kubectl(["create", "--dry-run=server", "-f", "-"], stringify(privileged));
       await expect(refused).rejects.toThrow("violates PodSecurity");
     }
+  });
+
+  test("the collector's pod needs folders of the node, and is in a namespace of its own for that", async () => {
+    const objects = await renderChart(valuesOf("stack"));
+    const find = (kind: string) =>
+      objects.find((object) => object.kind === kind && object.metadata.name === "slipway-collector");
+    const labels = (find("Namespace")?.metadata as { labels?: Record<string, string> } | undefined)?.labels;
+    expect(labels?.["pod-security.kubernetes.io/enforce"]).toBe("privileged");
+    const daemonSet = find("DaemonSet")?.spec as WorkloadSpec | undefined;
+    const { serviceAccountName: _, ...pod } = daemonSet?.template.spec ?? {};
+    const spec = { ...pod, automountServiceAccountToken: false };
+    const manifest = (namespace: string) =>
+      stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "collector", namespace }, spec });
+    await kubectl(["-n", "slipway-collector", "create", "serviceaccount", "default"]);
+    const create = (namespace: string) =>
+      kubectl(["create", "--dry-run=server", "-f", "-"], manifest(namespace));
+    expect(await create("slipway-collector")).toContain("created (server dry run)");
+    await expect(create("slipway-system")).rejects.toThrow(/violates PodSecurity.*hostPath/);
   });
 
   test("an upgrade keeps the password and the key, an uninstall keeps them and the definitions, and a new install takes them up", async () => {
@@ -168,6 +214,105 @@ describe("on a real apiserver", () => {
     await onCluster(["install", "slipway", chartDir, ...values]);
     expect(await secrets()).toEqual(made);
   }, 120_000);
+
+  test("the databases' authority, which the operator puts in, outlives whatever becomes of the release", async () => {
+    const values = ["-n", "slipway-system", "--values", valuesOf("stack")];
+    const namespace = "slipway-system";
+    const client = KubeClient.fromConfig(asOperator(api.kubeconfig));
+    const current = () => new Authority({ client, clock: systemClock, namespace }).current();
+    const stored = async () => {
+      const names = ["secret/slipway-database-ca", "configmap/slipway-database-ca"];
+      const text = await kubectl(["-n", namespace, "get", ...names, "-o", "json"]);
+      return (JSON.parse(text) as { items: Rendered[] }).items.map((item) => item.data);
+    };
+    try {
+      expect(await stored()).toEqual([undefined, undefined]);
+      const made = await current();
+      const before = await stored();
+      expect(Object.keys(before[0] ?? {})).toEqual(["tls.crt", "tls.key"]);
+      expect(before[1]).toEqual({ "ca.crt": made.certificate });
+      await expect(
+        client.create(resources.secrets, { metadata: { namespace, name: "another" } }),
+      ).rejects.toThrow(/cannot create resource "secrets"/);
+
+      await onCluster(["upgrade", "slipway", chartDir, ...values, "--set", "rateLimitScale=3"]);
+      expect(await stored()).toEqual(before);
+      await onCluster(["rollback", "slipway", "1", "-n", namespace]);
+      expect(await stored()).toEqual(before);
+      // Replaces objects by what the chart has: the Secret is immutable once it is filled.
+      await expect(onCluster(["upgrade", "slipway", chartDir, ...values, "--force"])).rejects.toThrow(
+        /immutable/,
+      );
+      expect((await stored())[0]).toEqual(before[0]);
+      await onCluster(["uninstall", "slipway", "-n", namespace]);
+      await onCluster(["install", "slipway", chartDir, ...values]);
+      expect((await stored())[0]).toEqual(before[0]);
+      expect(await current()).toEqual(made);
+      expect(await stored()).toEqual(before);
+
+      // As operators made them themselves, before they were the chart's.
+      const marks = ["meta.helm.sh/release-name-", "meta.helm.sh/release-namespace-"];
+      const objects = ["secret", "configmap"];
+      for (const kind of objects) {
+        await kubectl(["-n", namespace, "annotate", kind, "slipway-database-ca", ...marks]);
+        await kubectl([
+          "-n",
+          namespace,
+          "label",
+          kind,
+          "slipway-database-ca",
+          "--overwrite",
+          "app.kubernetes.io/managed-by=slipway",
+        ]);
+      }
+      await onCluster(["uninstall", "slipway", "-n", namespace]);
+      await onCluster(["install", "slipway", chartDir, ...values]);
+      await onCluster(["upgrade", "slipway", chartDir, ...values]);
+      expect(await stored()).toEqual(before);
+    } finally {
+      await client.close();
+    }
+  }, 120_000);
+
+  test("the collector may list what names projects, and the operator's pods, and nothing else", async () => {
+    await onCluster([
+      "upgrade",
+      "--install",
+      "slipway",
+      chartDir,
+      "-n",
+      "slipway-system",
+      "--values",
+      valuesOf("stack"),
+    ]);
+    const may = async (verb: string, resource: string, namespace: string): Promise<boolean> => {
+      const who = "--as=system:serviceaccount:slipway-collector:slipway-collector";
+      const answer = await kubectl(["auth", "can-i", verb, resource, "-n", namespace, who]).catch(
+        (error: Error) => error.message,
+      );
+      return answer.trim() === "yes";
+    };
+    for (const verb of ["list", "watch"]) {
+      expect(await may(verb, "services", "slipway-org-a")).toBe(true);
+      expect(await may(verb, "ingresses.networking.k8s.io", "slipway-org-a")).toBe(true);
+      expect(await may(verb, "pods", "slipway-system")).toBe(true);
+      expect(await may(verb, "pods", "slipway-org-a")).toBe(false);
+      expect(await may(verb, "secrets", "slipway-system")).toBe(false);
+    }
+    expect(await may("create", "services", "slipway-org-a")).toBe(false);
+    expect(await may("get", "secrets", "slipway-collector")).toBe(false);
+  }, 60_000);
+
+  test("the password of the embedded analytics store is made once, and is the same for the collector", async () => {
+    const values = ["-n", "slipway-system", "--values", valuesOf("stack")];
+    const passwordIn = (namespace: string) =>
+      kubectl(["-n", namespace, "get", "secret", "slipway-analytics", "-o", "jsonpath={.data.password}"]);
+    await onCluster(["upgrade", "--install", "slipway", chartDir, ...values]);
+    const made = await passwordIn("slipway-system");
+    expect(Buffer.from(made, "base64").toString()).toMatch(/^[A-Za-z0-9]{32}$/);
+    await onCluster(["upgrade", "slipway", chartDir, ...values, "--set", "rateLimitScale=4"]);
+    expect(await Promise.all(["slipway-system", "slipway-collector"].map(passwordIn))).toEqual([made, made]);
+  }, 60_000);
 
   test("an upgrade brings newer definitions", async () => {
     const crd = ["get", "crd", "projects.slipway.dev", "-o", "jsonpath={.spec.names.shortNames}"];

@@ -1,7 +1,15 @@
+import {
+  namespaceRules as collectorNamespaceRules,
+  clusterRules as collectorRules,
+} from "@slipway/analytics/rules";
 import { clusterRules as apiServerRules, organizationRules } from "@slipway/api-server/rbac";
 import { generateCrds } from "@slipway/crds/generate";
 import {
+  buildsNamespaceRules,
+  buildsOrganizationRules,
+  buildsRules,
   clusterRules,
+  kubeletReaderRules,
   namespaceRules,
   organizationRules as operatorOrganizationRules,
 } from "@slipway/operator/rules";
@@ -23,6 +31,12 @@ export function generateChartFiles(): Map<string, string> {
     [`${chart}/rbac/operator-cluster.yaml`, renderRules(clusterRules)],
     [`${chart}/rbac/operator-organization.yaml`, renderRules(operatorOrganizationRules)],
     [`${chart}/rbac/operator-namespace.yaml`, renderRules(namespaceRules)],
+    [`${chart}/rbac/operator-builds-cluster.yaml`, renderRules(buildsRules)],
+    [`${chart}/rbac/operator-builds-organization.yaml`, renderRules(buildsOrganizationRules)],
+    [`${chart}/rbac/operator-builds-namespace.yaml`, renderRules(buildsNamespaceRules)],
+    [`${chart}/rbac/kubelet-reader.yaml`, renderRules(kubeletReaderRules)],
+    [`${chart}/rbac/collector-cluster.yaml`, renderRules(collectorRules)],
+    [`${chart}/rbac/collector-namespace.yaml`, renderRules(collectorNamespaceRules)],
     [`${chart}/rbac/api-server-cluster.yaml`, renderRules(apiServerRules)],
     [`${chart}/rbac/api-server-organization.yaml`, renderRules(organizationRules)],
   ]);

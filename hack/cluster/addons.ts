@@ -5,7 +5,7 @@ import { binaryFile } from "./binaries.ts";
 import { applyManifests, type Kubectl } from "./kubectl.ts";
 
 /** Names of the manifests under hack/cluster/addons. */
-export type AddonManifest = "netpol" | "coredns" | "local-path" | "traefik" | "metrics-server";
+export type AddonManifest = "netpol" | "volumes" | "coredns" | "local-path" | "traefik" | "metrics-server";
 
 /** The Deployment that each addon is up with, as namespace and name. */
 const deployments: Partial<Record<AddonManifest, [string, string]>> = {

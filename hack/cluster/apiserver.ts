@@ -25,6 +25,8 @@ export interface TestApiserver {
   binary: string;
   /** Audit log: one JSON line per answered request that is no read. */
   auditLog: string;
+  /** The processes as they are now, by component. */
+  pids(): Record<string, number>;
   /** Ends kube-apiserver in order and starts it on the same port and data; resolves when it is ready. */
   restart(): Promise<void>;
   /** SIGKILL of kube-apiserver; etcd goes on. `restart()` brings it back. */
@@ -99,18 +101,10 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
   });
   let apiserver: ChildProcess | undefined;
 
-  const end = async (child: ChildProcess | undefined, signal: NodeJS.Signals) => {
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = once(child, "exit");
-    child.kill(signal);
-    const limit = setTimeout(() => child.kill("SIGKILL"), 10_000);
-    await gone;
-    clearTimeout(limit);
-  };
   const up = async () => {
     const child = start(binary, dir, args);
     apiserver = child;
-    await waitFor("kube-apiserver", 60_000, async () => {
+    await waitFor("kube-apiserver", 150_000, async () => {
       if (child.exitCode !== null) throw new GiveUp(`ended with code ${child.exitCode}`);
       return succeeds(binary, ["kubectl", "--kubeconfig", kubeconfig, "get", "--raw", "/readyz"]);
     });
@@ -133,6 +127,7 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
     dir,
     binary,
     auditLog,
+    pids: () => ({ "kube-apiserver": apiserver?.pid ?? 0, etcd: etcd.pid ?? 0 }),
     restart: async () => {
       await end(apiserver, "SIGTERM");
       await up();
@@ -142,10 +137,32 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
   };
 }
 
-/** Starts a component that the kernel kills when this process ends. */
-function start(binary: string, dir: string, argv: Argv): ChildProcess {
+/** Ends a component; it is killed when it takes more than 10 s. Nothing happens when it has ended. */
+export async function end(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
+  if (!child || child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill(signal);
+  const limit = setTimeout(() => child.kill("SIGKILL"), 10_000);
+  await gone;
+  clearTimeout(limit);
+}
+
+/**
+ * Starts a component that the kernel kills when this process ends; it writes `<dir>/<its name>.log`.
+ * @param argv its name and its flags
+ * @param skip words that are not for the command line: 1 when the binary is the component alone
+ * @param env added to its environment
+ */
+export function start(
+  binary: string,
+  dir: string,
+  argv: Argv,
+  skip = 0,
+  env: Readonly<Record<string, string>> = {},
+): ChildProcess {
   const log = openSync(join(dir, `${argv[0]}.log`), "a");
-  const child = spawn("setpriv", ["--pdeathsig", "KILL", binary, ...argv], {
+  const child = spawn("setpriv", ["--pdeathsig", "KILL", binary, ...argv.slice(skip)], {
+    env: { ...process.env, ...env },
     stdio: ["ignore", log, log],
   });
   closeSync(log);

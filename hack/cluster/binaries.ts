@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { mkdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../lib/exec.ts";
-import { writeFileAtomic } from "../lib/files.ts";
 import { contentHash, normalizeGoMod } from "../lib/hash.ts";
 import { binaryCache, logDir, root } from "../lib/paths.ts";
 import { say, seconds } from "../lib/steps.ts";
@@ -18,7 +17,11 @@ interface Binary {
   /** Folder of own sources, where there are any. */
   sources?: string;
   ldflags?: string;
-  /** Files of its Go module that are kept beside the binary: where the module has them, by the name they get. */
+  /** Build tags, comma-separated. */
+  tags?: string;
+  /** Whether parts of it are C: needs gcc, and links to this machine's C library. */
+  cgo?: true;
+  /** Files or folders of its Go module that are kept beside the binary: where the module has them, by the name they get. */
   files?: { module: string; paths: Record<string, string> };
   /** Seconds that a cold build took on 2 cores, to say how long it may take. */
   cold: number;
@@ -33,6 +36,10 @@ const versionFlags = ["k8s.io/component-base/version", "k8s.io/client-go/pkg/ver
   ])
   .join(" ");
 
+/** The same as in its go.mod; its API tells it. */
+const giteaVersion = "1.26.0";
+const buildkitFlags = "-X github.com/moby/buildkit/version.Version=v0.31.2";
+
 /** Every Go program of the embedded cluster, by name. */
 export const binaries = {
   kubernetes: {
@@ -43,6 +50,7 @@ export const binaries = {
     cold: 290,
   },
   netpol: { module: ".", package: "./netpol", sources: "netpol", cold: 15 },
+  volumes: { module: ".", package: "./volumes", sources: "volumes", cold: 15 },
   pause: { module: ".", package: "./pause", sources: "pause", cold: 2 },
   helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm", cold: 70 },
   coredns: { module: "coredns", package: "github.com/coredns/coredns", cold: 100 },
@@ -64,8 +72,40 @@ export const binaries = {
     },
     cold: 295,
   },
+  gitea: {
+    module: "gitea",
+    package: "code.gitea.io/gitea",
+    ldflags: `-X main.Version=${giteaVersion}`,
+    tags: "sqlite,sqlite_unlock_notify",
+    cgo: true,
+    // What it reads at run time: pages, texts, templates of licenses and the like.
+    files: {
+      module: "code.gitea.io/gitea",
+      paths: { templates: "templates", options: "options", public: "public" },
+    },
+    cold: 220,
+  },
+  buildkitd: {
+    module: "buildkit",
+    package: "github.com/moby/buildkit/cmd/buildkitd",
+    ldflags: buildkitFlags,
+    cold: 60,
+  },
+  buildctl: {
+    module: "buildkit",
+    package: "github.com/moby/buildkit/cmd/buildctl",
+    ldflags: buildkitFlags,
+    cold: 10,
+  },
+  rootlesskit: {
+    module: "rootlesskit",
+    package: "github.com/rootless-containers/rootlesskit/v3/cmd/rootlesskit",
+    cold: 10,
+  },
+  crane: { module: "crane", package: "github.com/google/go-containerregistry/cmd/crane", cold: 15 },
   kind: { module: "kind", package: "sigs.k8s.io/kind", cold: 4 },
   kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok", cold: 63 },
+  versitygw: { module: "s3", package: "github.com/versity/versitygw/cmd/versitygw", cold: 70 },
 } satisfies Record<string, Binary>;
 
 export type BinaryName = keyof typeof binaries;
@@ -88,6 +128,7 @@ export function binaryPath(name: BinaryName): string {
     normalizeGoMod(readFileSync(join(module, "go.mod"), "utf8")),
     readFileSync(join(module, "go.sum")),
   ];
+  if (binary.tags) parts.push(`tags ${binary.tags}`);
   if (binary.sources) {
     const dir = join(module, binary.sources);
     const files = readdirSync(dir, { recursive: true, encoding: "utf8" }).filter(
@@ -114,7 +155,8 @@ function missingFiles(name: BinaryName): [string, string][] {
 
 /**
  * Builds a binary unless the cache has it, and returns its path; the files that come with it are beside it then.
- * Statically linked. Two processes that want the same one at once build it once: the second waits for the first.
+ * Statically linked, those with parts in C apart. Two processes that want the same one at once build it once: the second
+ * waits for the first.
  * @throws CommandError that names the build's log
  */
 export async function ensureBinary(name: BinaryName): Promise<string> {
@@ -133,9 +175,18 @@ async function ensureFiles(name: BinaryName): Promise<void> {
     env: { GOTOOLCHAIN: "auto", GOFLAGS: "-mod=readonly" },
   });
   const { Dir: source } = JSON.parse(told) as { Dir: string };
-  for (const [file, from] of missing) {
-    await writeFileAtomic(binaryFile(name, file), await readFile(join(source, from), "utf8"), 0o644);
-  }
+  for (const [file, from] of missing) await copyInto(join(source, from), binaryFile(name, file));
+}
+
+/** A file or folder as a whole, or not at all. The module's own are read-only, which would stay with the copies. */
+async function copyInto(from: string, to: string): Promise<void> {
+  const temporary = `${to}.${process.pid}.tmp`;
+  await run("cp", ["-r", "--no-preserve=all", from, temporary]);
+  await rename(temporary, to).catch((error: NodeJS.ErrnoException) => {
+    // Another process has put the same folder there meanwhile.
+    if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+    return rm(temporary, { recursive: true });
+  });
 }
 
 async function ensureBuilt(name: BinaryName): Promise<string> {
@@ -148,12 +199,23 @@ async function ensureBuilt(name: BinaryName): Promise<string> {
   await mkdir(logDir, { recursive: true });
   say(`building ${name} (about ${binary.cold} s from nothing)`);
   const start = performance.now();
-  const build = `[ -e "$1" ] || CGO_ENABLED=0 nice go build -trimpath -buildvcs=false -ldflags "$3" -o "$2" "$4"`;
-  const args = [path, temporary, `${flags} ${binary.ldflags ?? ""}`.trim(), binary.package];
+  const build = `[ -e "$1" ] || nice go build -trimpath -buildvcs=false -tags "$5" -ldflags "$3" -o "$2" "$4"`;
+  const args = [
+    path,
+    temporary,
+    `${flags} ${binary.ldflags ?? ""}`.trim(),
+    binary.package,
+    binary.tags ?? "",
+  ];
   await run("flock", [join(dir, ".lock"), "sh", "-c", build, "build", ...args], {
     cwd: join(clusterDir, binary.module),
     // A Go older than a pinned module wants fetches the newer toolchain as a module.
-    env: { GOTOOLCHAIN: "auto", GOFLAGS: "-mod=readonly", GOOS: "linux" },
+    env: {
+      GOTOOLCHAIN: "auto",
+      GOFLAGS: "-mod=readonly",
+      GOOS: "linux",
+      CGO_ENABLED: binary.cgo ? "1" : "0",
+    },
     log: join(logDir, `build-${name}.log`),
   });
   if (existsSync(temporary)) {

@@ -1,4 +1,5 @@
 import type { BuiltImage, Registry } from "../images/index.ts";
+import type { Builds, BuildsRegistryAccess } from "./builds/index.ts";
 import type { Kubectl } from "./kubectl.ts";
 
 /** A cluster that Slipway can be installed on, whoever made it. */
@@ -21,12 +22,30 @@ export interface Cluster {
         pods: string;
         /** Where pods find kube-apiserver: its Service's address and its own. */
         apiserver: string[];
+        /** Where pods find the nodes' kubelets. */
+        nodes: string[];
         /** What tenants must not reach: pods, Services, nodes, metadata. */
         denied: string[];
       }
     | undefined;
   /** Whether this machine can open connections to pods' addresses. */
   podsReachable: boolean;
+  /** Where this machine reaches node ports, and with them databases; undefined where these scripts do not know. */
+  databaseHost: string | undefined;
+  /**
+   * Folders of the nodes: the kubelet's of pods' logs, and one for the collector's buffer. Undefined where the ingress is not
+   * of these scripts, and nobody knows what it logs.
+   */
+  collector: { podLogs: string; stateFolder: string } | undefined;
+  /** What builds need beside the platform, and how it is brought up; undefined where these scripts bring no such thing. */
+  builds:
+    | {
+        registry: BuildsRegistryAccess;
+        /** Where the Git server is or will be. */
+        git: { host: string; caFile: string };
+        ensure: () => Promise<Builds>;
+      }
+    | undefined;
   /** Waits for what nothing else waits for: slow parts of the cluster that Slipway starts without. */
   settle: () => Promise<void>;
 }

@@ -2,8 +2,15 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { succeeds } from "../lib/exec.ts";
 import { confDir, logDir, runDir, stateDir } from "../lib/paths.ts";
-import { addresses, ports } from "./addresses.ts";
-import { apiserverArgs, etcdArgs, flags } from "./control-plane.ts";
+import { addresses, nodePortRange, ports } from "./addresses.ts";
+import {
+  apiserverArgs,
+  controllerManagerArgs,
+  controllerManagerLimits,
+  etcdArgs,
+  flags,
+  schedulerArgs,
+} from "./control-plane.ts";
 import type { Pki } from "./pki.ts";
 import type { Daemon } from "./processes.ts";
 
@@ -23,6 +30,9 @@ export const paths = {
   kubelet: join(stateDir, "kubelet"),
   podLogs: join(stateDir, "pod-logs"),
   registry: join(stateDir, "registry"),
+  buildsRegistry: join(stateDir, "registry-builds"),
+  buildsRegistryConfig: join(confDir, "registry-builds.yaml"),
+  git: join(stateDir, "git"),
   volumes: join(stateDir, "volumes"),
 } as const;
 
@@ -40,6 +50,7 @@ export interface Binaries {
   kubernetes: string;
   registry: string;
   netpol: string;
+  volumes: string;
 }
 
 /** containerd, which nothing else of the cluster needs to run before. */
@@ -106,6 +117,7 @@ export function controlPlane(binaries: Binaries, pki: Pki): Daemon[] {
         auditLog: paths.auditLog,
         extra: {
           "advertise-address": addresses.node,
+          "service-node-port-range": nodePortRange,
           "enable-admission-plugins": "NodeRestriction",
           "kubelet-certificate-authority": authority,
           "kubelet-client-certificate": pki.kubeletClient.cert,
@@ -129,19 +141,11 @@ export function controlPlane(binaries: Binaries, pki: Pki): Daemon[] {
     name: "kube-controller-manager",
     argv: [
       binaries.kubernetes,
-      "kube-controller-manager",
-      ...flags({
+      ...controllerManagerArgs({
         kubeconfig: pki.kubeconfigs.controllerManager,
-        "authentication-kubeconfig": pki.kubeconfigs.controllerManager,
-        "authorization-kubeconfig": pki.kubeconfigs.controllerManager,
-        "bind-address": "127.0.0.1",
-        "root-ca-file": authority,
-        "service-account-private-key-file": pki.serviceAccounts.key,
-        "use-service-account-credentials": true,
-        "cluster-signing-cert-file": authority,
-        "cluster-signing-key-file": pki.authority.key,
-        "leader-elect": false,
-        profiling: false,
+        authority: pki.authority,
+        serviceAccountKey: pki.serviceAccounts.key,
+        extra: controllerManagerLimits,
       }),
     ],
     reads: [pki.kubeconfigs.controllerManager],
@@ -149,18 +153,7 @@ export function controlPlane(binaries: Binaries, pki: Pki): Daemon[] {
   };
   const scheduler: Daemon = {
     name: "kube-scheduler",
-    argv: [
-      binaries.kubernetes,
-      "kube-scheduler",
-      ...flags({
-        kubeconfig: pki.kubeconfigs.scheduler,
-        "authentication-kubeconfig": pki.kubeconfigs.scheduler,
-        "authorization-kubeconfig": pki.kubeconfigs.scheduler,
-        "bind-address": "127.0.0.1",
-        "leader-elect": false,
-        profiling: false,
-      }),
-    ],
+    argv: [binaries.kubernetes, ...schedulerArgs(pki.kubeconfigs.scheduler)],
     reads: [pki.kubeconfigs.scheduler],
     healthy: healthz(10259),
   };
@@ -204,11 +197,25 @@ export function netpol(binaries: Binaries, pki: Pki): Daemon {
         kubeconfig: pki.kubeconfigs.netpol,
         "pod-cidr": addresses.podCidr,
         "node-ip": addresses.node,
+        "node-ports": nodePortRange,
         bridge: addresses.bridge,
         health: "127.0.0.1:10290",
       }),
     ],
     reads: [pki.kubeconfigs.netpol],
     healthy: () => answers("http://127.0.0.1:10290/healthz"),
+  };
+}
+
+/** Keeps the volumes. It mounts them when it starts, which is before the kubelet does. */
+export function volumes(binaries: Binaries, pki: Pki): Daemon {
+  return {
+    name: "volumes",
+    argv: [
+      binaries.volumes,
+      ...flags({ kubeconfig: pki.kubeconfigs.volumes, folder: paths.volumes, health: "127.0.0.1:10291" }),
+    ],
+    reads: [pki.kubeconfigs.volumes],
+    healthy: () => answers("http://127.0.0.1:10291/healthz"),
   };
 }

@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { fillIn } from "./addons.ts";
-import { addresses, maxPods, ports } from "./addresses.ts";
+import { addresses, maxPods, nodePorts, ports } from "./addresses.ts";
+import { gitConfig } from "./builds/git-config.ts";
+import { buildsRegistryConfig } from "./builds/registry.ts";
 import { cniConfig, containerdConfig, registryConfig, registryHosts } from "./containerd.ts";
 import { apiserverArgs, auditPolicy, etcdArgs } from "./control-plane.ts";
 import { guardRules } from "./guard.ts";
@@ -66,9 +68,50 @@ test("containerd keeps to its own folders and the stack's registry is trusted by
   expect(config).toContain("restrict_oom_score_adj = true");
   expect(config).not.toContain("/var/lib");
   expect(registryHosts("/pki/ca.crt")).toContain('ca = "/pki/ca.crt"');
-  expect(parse(registryConfig("/state/registry", "/pki/r.crt", "/pki/r.key"))).toMatchObject({
-    http: { addr: `0.0.0.0:${ports.registry}`, tls: { certificate: "/pki/r.crt", key: "/pki/r.key" } },
+  expect(registryHosts("/pki/ca.crt", "10.244.0.1:5001")).toContain('server = "https://10.244.0.1:5001"');
+  const registry = { dir: "/state/registry", ...pair("r"), address: "0.0.0.0:5000", level: "warn" } as const;
+  expect(parse(registryConfig(registry))).toMatchObject({
+    http: { addr: "0.0.0.0:5000", tls: { certificate: "/pki/r.crt", key: "/pki/r.key" } },
   });
+});
+
+test("the registry of builds takes tokens of the platform's key alone", () => {
+  const registry = {
+    data: "/state/builds",
+    config: "/c",
+    keys: "/pki",
+    host: "10.244.0.1:5001",
+    tls: pair("r"),
+  };
+  const realm = "http://127.0.0.1:8081/registry/token";
+  expect(parse(buildsRegistryConfig({ ...registry, realm }, "/pki/keys.jwks"))).toMatchObject({
+    storage: { filesystem: { rootdirectory: "/state/builds" } },
+    auth: {
+      token: {
+        realm,
+        service: "slipway-registry",
+        issuer: "slipway",
+        jwks: "/pki/keys.jwks",
+        signingalgorithms: ["ES256"],
+      },
+    },
+    http: { addr: "10.244.0.1:5001" },
+  });
+});
+
+test("the Git server has HTTPS on one address, no SSH, no registration, and may call hooks of this machine", () => {
+  const secrets = { secretKey: "s1", internalToken: "s2", lfsSecret: "s3", oauthSecret: "s4" };
+  const lines = gitConfig("10.244.0.1", 5002, secrets).split("\n");
+  for (const line of [
+    "ROOT_URL = https://10.244.0.1:5002/",
+    "HTTP_ADDR = 10.244.0.1",
+    "DISABLE_SSH = true",
+    "INSTALL_LOCK = true",
+    "DISABLE_REGISTRATION = true",
+    "ALLOWED_HOST_LIST = loopback, private",
+  ]) {
+    expect(lines).toContain(line);
+  }
 });
 
 test("the kubelet answers nobody without a certificate or token", () => {
@@ -88,7 +131,10 @@ test("the kubelet answers nobody without a certificate or token", () => {
     maxPods,
     podPidsLimit: 1024,
   });
-  expect(parse(proxyConfig("/conf/kube-proxy.kubeconfig"))).toMatchObject({ mode: "nftables" });
+  expect(parse(proxyConfig("/conf/kube-proxy.kubeconfig"))).toMatchObject({
+    mode: "nftables",
+    nodePortAddresses: ["10.244.0.1/32"],
+  });
 });
 
 test("the guard closes every port of the cluster, and the registry to pods too", () => {
@@ -98,6 +144,19 @@ test("the guard closes every port of the cluster, and the registry to pods too",
   expect(lines.indexOf(`tcp dport ${ports.registry} drop`)).toBeLessThan(
     lines.indexOf(`iifname "${addresses.bridge}" accept`),
   );
+});
+
+test("node ports are open to other networks, on the node's address alone, and none of the cluster's own is among them", () => {
+  const lines = guardRules()
+    .split("\n")
+    .map((line) => line.trim());
+  const open = lines.indexOf("ip daddr 10.244.0.1 tcp dport 30000-32767 accept");
+  const closed = lines.findIndex((line) => line.endsWith("ct state new drop"));
+  expect(open).toBeGreaterThan(-1);
+  expect(open).toBeLessThan(closed);
+  for (const port of Object.values(ports)) {
+    expect(port < nodePorts.first || port > nodePorts.last).toBe(true);
+  }
 });
 
 test("etcd takes clients with a certificate only, and keeps what it acknowledges", () => {

@@ -1,9 +1,10 @@
 import { mkdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { stringify } from "yaml";
 import { writeFileAtomic } from "../lib/files.ts";
 import { runDir } from "../lib/paths.ts";
-import { registryHost } from "./addresses.ts";
+import { buildsRegistryHost, ports, registryHost } from "./addresses.ts";
+import { builderSeccomp, builderSeccompProfile } from "./builds/seccomp.ts";
 import { paths, resolvConf } from "./components.ts";
 import { cniConfig, containerdConfig, registryConfig, registryHosts } from "./containerd.ts";
 import { auditPolicy } from "./control-plane.ts";
@@ -25,17 +26,24 @@ export function renderContainerd(sandboxImage: string): string {
 /** Writes the configuration files that the cluster's components read. */
 export async function writeConfigs(pki: Pki): Promise<void> {
   const authority = pki.authority.cert;
-  const hosts = join(paths.registryConfigDir, registryHost);
-  for (const dir of [paths.cniConfDir, hosts, paths.volumes, paths.podLogs, paths.registry]) {
+  for (const dir of [paths.cniConfDir, paths.volumes, paths.podLogs, paths.registry]) {
     await mkdir(dir, { recursive: true });
   }
   await mkdir(paths.etcd, { recursive: true, mode: 0o700 });
   await writeFileAtomic(join(paths.cniConfDir, "10-slipway.conflist"), cniConfig(join(runDir, "ipam")));
-  await writeFileAtomic(join(hosts, "hosts.toml"), registryHosts(authority));
+  for (const host of [registryHost, buildsRegistryHost]) {
+    const dir = join(paths.registryConfigDir, host);
+    await mkdir(dir, { recursive: true });
+    await writeFileAtomic(join(dir, "hosts.toml"), registryHosts(authority, host));
+  }
+  const address = `0.0.0.0:${ports.registry}`;
   await writeFileAtomic(
     paths.registryConfig,
-    registryConfig(paths.registry, pki.registry.cert, pki.registry.key),
+    registryConfig({ dir: paths.registry, ...pki.registry, address, level: "warn" }),
   );
+  const profile = join(paths.kubelet, "seccomp", builderSeccompProfile);
+  await mkdir(dirname(profile), { recursive: true });
+  await writeFileAtomic(profile, JSON.stringify(builderSeccomp()), 0o644);
   await writeFileAtomic(paths.auditPolicy, stringify(auditPolicy));
   await writeFileAtomic(paths.proxyConfig, proxyConfig(pki.kubeconfigs.proxy));
   const kubelet = {

@@ -1,4 +1,4 @@
-import { addresses, ports, registryHost } from "./addresses.ts";
+import { addresses, registryHost } from "./addresses.ts";
 
 /** What the nodes' runtime needs to know of the machine. */
 export interface ContainerdOptions {
@@ -53,11 +53,11 @@ SystemdCgroup = false
 `;
 }
 
-/** `hosts.toml` of the stack's registry: TLS by the stack's authority. */
-export function registryHosts(authority: string): string {
-  return `server = "https://${registryHost}"
+/** `hosts.toml` of a registry of the stack: TLS by the stack's authority. */
+export function registryHosts(authority: string, host: string = registryHost): string {
+  return `server = "https://${host}"
 
-[host."https://${registryHost}"]
+[host."https://${host}"]
 capabilities = ["pull", "resolve"]
 ca = ${quote(authority)}
 `;
@@ -88,11 +88,21 @@ export function cniConfig(ipamDir: string): string {
   return `${JSON.stringify(config, null, 2)}\n`;
 }
 
-/** Configuration of the registry: TLS, deletion allowed, data in `dir`. */
-export function registryConfig(dir: string, cert: string, key: string): string {
+export interface RegistryOptions {
+  /** Folder of the data. */
+  dir: string;
+  cert: string;
+  key: string;
+  /** `address:port` that it listens on. */
+  address: string;
+  level: "warn" | "error";
+}
+
+/** Configuration of a registry: TLS, deletion allowed. */
+export function registryConfig({ dir, cert, key, address, level }: RegistryOptions): string {
   return `version: 0.1
 log:
-  level: warn
+  level: ${level}
   accesslog:
     disabled: true
 storage:
@@ -101,7 +111,7 @@ storage:
   delete:
     enabled: true
 http:
-  addr: "0.0.0.0:${ports.registry}"
+  addr: "${address}"
   tls:
     certificate: ${quote(cert)}
     key: ${quote(key)}

@@ -52,6 +52,9 @@ export async function useContext(
     ingressUrl: undefined,
     networks: undefined,
     podsReachable: false,
+    databaseHost: undefined,
+    collector: undefined,
+    builds: undefined,
     settle: async () => {},
   };
 }

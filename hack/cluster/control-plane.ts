@@ -89,6 +89,65 @@ export function apiserverArgs(options: ApiserverOptions): Argv {
 }
 
 /**
+ * Room for many minutely jobs: by default each controller sends 20 requests a second, and a Job takes the CronJob controller
+ * two, so that of 1,000 Jobs that are due at one second the last is made more than a minute later. With these, two cores are the limit.
+ */
+export const controllerManagerLimits = {
+  "kube-api-qps": 150,
+  "kube-api-burst": 300,
+  "concurrent-cron-job-syncs": 10,
+  "concurrent-job-syncs": 10,
+} as const;
+
+export interface ControllerManagerOptions {
+  kubeconfig: string;
+  authority: KeyPair;
+  serviceAccountKey: string;
+  /** More flags; they win over the ones here. */
+  extra?: Record<string, string | number | boolean>;
+}
+
+/** kube-controller-manager, alone, on loopback, with an account of its own for each controller. */
+export function controllerManagerArgs(options: ControllerManagerOptions): Argv {
+  return [
+    "kube-controller-manager",
+    ...flags({
+      kubeconfig: options.kubeconfig,
+      "authentication-kubeconfig": options.kubeconfig,
+      "authorization-kubeconfig": options.kubeconfig,
+      "bind-address": "127.0.0.1",
+      "root-ca-file": options.authority.cert,
+      "service-account-private-key-file": options.serviceAccountKey,
+      "use-service-account-credentials": true,
+      "cluster-signing-cert-file": options.authority.cert,
+      "cluster-signing-key-file": options.authority.key,
+      "leader-elect": false,
+      profiling: false,
+      ...options.extra,
+    }),
+  ];
+}
+
+/** kube-scheduler, alone, on loopback; `extra` flags win over the ones here. */
+export function schedulerArgs(
+  kubeconfig: string,
+  extra: Record<string, string | number | boolean> = {},
+): Argv {
+  return [
+    "kube-scheduler",
+    ...flags({
+      kubeconfig,
+      "authentication-kubeconfig": kubeconfig,
+      "authorization-kubeconfig": kubeconfig,
+      "bind-address": "127.0.0.1",
+      "leader-elect": false,
+      profiling: false,
+      ...extra,
+    }),
+  ];
+}
+
+/**
  * Metadata of every request that may write, and of no other: reads and watches would drown them, and
  * bodies hold Secrets. One line a request, when it has been answered.
  */

@@ -9,8 +9,9 @@ import { say, step } from "../lib/steps.ts";
 import { waitFor } from "../lib/wait.ts";
 import { addonImage, addonNames } from "./addon-images.ts";
 import { type AddonManifest, applyAddons, waitForAddons } from "./addons.ts";
-import { addresses, ports, registryHost } from "./addresses.ts";
+import { addresses, gitHost, ports, registryHost } from "./addresses.ts";
 import { type BinaryName, ensureBinary, missingBinaries } from "./binaries.ts";
+import { buildsRegistry, ensureBuilds } from "./builds/index.ts";
 import type { Cluster } from "./cluster.ts";
 import {
   type Binaries,
@@ -20,6 +21,7 @@ import {
   nodeAgents,
   paths,
   registry,
+  volumes,
 } from "./components.ts";
 import { renderContainerd, writeConfigs } from "./configs.ts";
 import { type Kubectl, kubectlFor } from "./kubectl.ts";
@@ -40,6 +42,7 @@ export const neededBinaries: BinaryName[] = [
   "helm",
   "registry",
   "netpol",
+  "volumes",
   "pause",
   "coredns",
   "local-path",
@@ -78,9 +81,9 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   await writeFileAtomic(paths.containerdConfig, renderContainerd(images.IMAGE_PAUSE));
   await step("control plane", () => ensureDaemons([containerd(), ...controlPlane(binaries, pki)]));
   const kubectl = kubectlFor([binaries.kubernetes, "kubectl"], adminKubeconfig);
-  await step("network policies", async () => {
-    await applyAddons(kubectl, ["netpol"], {}, log);
-    await ensureDaemons([netpol(binaries, pki)]);
+  await step("network policies and volumes", async () => {
+    await applyAddons(kubectl, ["netpol", "volumes"], {}, log);
+    await ensureDaemons([netpol(binaries, pki), volumes(binaries, pki)]);
   });
   await step("node", () => ensureDaemons(nodeAgents(binaries, pki)));
   const values = {
@@ -114,9 +117,17 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
     networks: {
       pods: addresses.podCidr,
       apiserver: [`${addresses.apiService}/32`, `${addresses.node}/32`],
+      nodes: [`${addresses.node}/32`],
       denied: [addresses.podCidr, addresses.serviceCidr, "169.254.0.0/16", ...machineAddresses()],
     },
     podsReachable: true,
+    databaseHost: addresses.node,
+    collector: { podLogs: paths.podLogs, stateFolder: join(stateDir, "collector") },
+    builds: {
+      registry: await buildsRegistry(pki),
+      git: { host: gitHost, caFile: pki.authority.cert },
+      ensure: () => ensureBuilds(pki, options.apiPort, log),
+    },
     // It is ready once it has two samples of everything.
     settle: () => waitForAddons(kubectl, ["metrics-server"], log),
   };
@@ -139,6 +150,7 @@ async function ensureBinaries(): Promise<Binaries & { helm: string }> {
     kubernetes: await ensureBinary("kubernetes"),
     registry: await ensureBinary("registry"),
     netpol: await ensureBinary("netpol"),
+    volumes: await ensureBinary("volumes"),
     helm: await ensureBinary("helm"),
   };
 }

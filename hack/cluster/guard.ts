@@ -1,4 +1,4 @@
-import { addresses, ports } from "./addresses.ts";
+import { addresses, nodePortRange, ports } from "./addresses.ts";
 
 /** Name of the nftables table that keeps the cluster closed to the machine's other networks. */
 export const guardTable = "slipway_guard";
@@ -6,13 +6,13 @@ export const guardTable = "slipway_guard";
 /**
  * nftables rules that close the cluster to everything outside the machine: its components listen on all
  * addresses, since both 127.0.0.1 and the node's must answer, and forwarding would carry a neighbour's packets
- * to pods and Services. The registry takes pushes without a password, so pods may not reach it either.
+ * to pods and Services. Node ports alone stay open: databases are reached there by whom their lists admit, which the
+ * network policies' enforcer sees to. The registry takes pushes without a password, so pods may not reach it
+ * either; that of builds wants tokens.
  * Loading the text twice changes nothing.
  */
 export function guardRules(): string {
-  const closed = [ports.apiserver, ports.kubelet, ports.etcdClient, ports.etcdPeer, ports.registry].join(
-    ", ",
-  );
+  const closed = Object.values(ports).join(", ");
   return `table inet ${guardTable}
 delete table inet ${guardTable}
 table inet ${guardTable} {
@@ -26,6 +26,7 @@ table inet ${guardTable} {
   chain prerouting {
     type filter hook prerouting priority -150; policy accept;
     iifname { "lo", "${addresses.bridge}" } accept
+    ip daddr ${addresses.node} tcp dport ${nodePortRange} accept
     ip daddr { ${addresses.podCidr}, ${addresses.serviceCidr} } ct state new drop
   }
 }

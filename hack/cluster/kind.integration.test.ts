@@ -2,6 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse } from "yaml";
 import { CommandError, run } from "../lib/exec.ts";
 import { ensureBinary } from "./binaries.ts";
 import { kindConfig } from "./kind.ts";
@@ -42,6 +43,22 @@ async function refusal(config: string): Promise<string> {
 test("kind takes our configuration, as far as the image of the node", async () => {
   const config = await kindConfig({ apiPort: 8081, ingressPort: 8080 });
   expect(await refusal(config)).toMatch(/Ensuring node image \(kindest\/node:v1\.34\.11\)/);
+});
+
+test("node ports are Kubernetes' own choice of those that lead to loopback", async () => {
+  const { nodes } = parse(await kindConfig({ apiPort: 8081, ingressPort: 8080 })) as {
+    nodes: { extraPortMappings: Record<string, unknown>[]; kubeadmConfigPatches: string[] }[];
+  };
+  const ports = (nodes[0]?.extraPortMappings ?? []).slice(2);
+  expect(ports).toHaveLength(100);
+  expect(ports.every((one) => one.containerPort === one.hostPort && one.listenAddress === "127.0.0.1")).toBe(
+    true,
+  );
+  expect(parse(nodes[0]?.kubeadmConfigPatches[0] ?? "")).toMatchObject({
+    apiServer: {
+      extraArgs: { "service-node-port-range": `${ports[0]?.hostPort}-${ports.at(-1)?.hostPort}` },
+    },
+  });
 });
 
 test("kind refuses it with a key, a role or a network that is none", async () => {

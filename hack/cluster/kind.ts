@@ -18,10 +18,26 @@ const log = join(logDir, "up.log");
 /** Host ports of Traefik inside the node; kind's port mappings lead to them. */
 const nodePorts = { ingress: 8000, api: 8001 };
 
+/**
+ * Ports of databases: a mapping each, made with the node, so there are few. Away from those that examples name, and below
+ * those that Linux gives to outgoing connections: one that is taken on this machine keeps the node from starting.
+ */
+const databasePorts = { first: 32_600, count: 100 };
+
 /** kind's configuration for these loopback ports. */
 export async function kindConfig(options: EmbeddedOptions): Promise<string> {
   const text = await readFile(join(root, "hack/cluster/kind/config.yaml"), "utf8");
-  return fillIn(text, { API_PORT: String(options.apiPort), INGRESS_PORT: String(options.ingressPort) });
+  const { first, count } = databasePorts;
+  const mappings = Array.from({ length: count }, (_, index) => {
+    const port = first + index;
+    return `- { containerPort: ${port}, hostPort: ${port}, listenAddress: 127.0.0.1, protocol: TCP }`;
+  });
+  return fillIn(text, {
+    API_PORT: String(options.apiPort),
+    INGRESS_PORT: String(options.ingressPort),
+    NODE_PORTS: mappings.join("\n      "),
+    NODE_PORT_RANGE: `${first}-${first + count - 1}`,
+  });
 }
 
 /**
@@ -88,9 +104,13 @@ export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
       pods: "10.244.0.0/16",
       // The node's address is Docker's choice, out of this range.
       apiserver: ["10.96.0.1/32", "172.16.0.0/12"],
+      nodes: ["172.16.0.0/12"],
       denied: ["10.244.0.0/16", "10.96.0.0/16", "169.254.0.0/16", "172.16.0.0/12"],
     },
     podsReachable: false,
+    databaseHost: "127.0.0.1",
+    collector: { podLogs: "/var/log/pods", stateFolder: "/var/lib/slipway/collector" },
+    builds: undefined,
     settle: () => waitForAddons(kubectl, ["metrics-server"], log),
   };
 }

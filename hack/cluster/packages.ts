@@ -12,6 +12,7 @@ export const clusterPackages = [
   "iproute2",
   "kmod",
   "mount",
+  "xfsprogs",
   "openssl",
   "procps",
   "util-linux",
@@ -20,6 +21,9 @@ export const clusterPackages = [
 
 /** What the contract tests are installed with. */
 export const contractPackages = ["python3", "python3-venv"];
+
+/** What the console's tests look at it with: the browser, and letters for it. */
+export const browserPackages = ["chromium", "fonts-dejavu-core", "iproute2", "util-linux"];
 
 /** The packages of `wanted` that `dpkg-query -W -f '${Package} ${db:Status-Status}\n'` does not call installed. */
 export function missingFrom(report: string, wanted: string[]): string[] {

@@ -14,12 +14,16 @@ export interface Pki {
   kubeletClient: KeyPair;
   kubelet: KeyPair;
   registry: KeyPair;
+  git: KeyPair;
   /** Authority and client certificate of the aggregation layer; another authority, as Kubernetes asks. */
   frontProxyAuthority: KeyPair;
   frontProxy: KeyPair;
   serviceAccounts: KeyPair;
   /** Kubeconfig files by component. */
-  kubeconfigs: Record<"admin" | "controllerManager" | "scheduler" | "kubelet" | "proxy" | "netpol", string>;
+  kubeconfigs: Record<
+    "admin" | "controllerManager" | "scheduler" | "kubelet" | "proxy" | "netpol" | "volumes",
+    string
+  >;
 }
 
 /** Makes what is missing of the cluster's certificates and kubeconfigs, and keeps the rest. */
@@ -65,6 +69,7 @@ export async function ensurePki(): Promise<Pki> {
     ]),
     kubelet,
     registry: await issue("registry", "registry", [...local, node]),
+    git: await issue("git", "git", [...local, node]),
     frontProxyAuthority,
     frontProxy: await ensureCertificate(pkiDir, "front-proxy", frontProxyAuthority, {
       commonName: "front-proxy",
@@ -77,6 +82,7 @@ export async function ensurePki(): Promise<Pki> {
       kubelet: await kubeconfig(join(confDir, "kubelet.kubeconfig"), "slipway", kubelet),
       proxy: await client("kube-proxy", "system:kube-proxy"),
       netpol: await client("netpol", "slipway-netpol"),
+      volumes: await client("volumes", "slipway-volumes"),
     },
   };
 }

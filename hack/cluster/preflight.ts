@@ -7,6 +7,7 @@ import { root, runDir } from "../lib/paths.ts";
 import { UserError } from "../lib/steps.ts";
 import { ports } from "./addresses.ts";
 import { missingBinaries } from "./binaries.ts";
+import { buildsBinaries } from "./builds/index.ts";
 import { neededBinaries } from "./embedded.ts";
 import { isRunning } from "./processes.ts";
 
@@ -23,7 +24,7 @@ export function goIsRecent(report: string): boolean {
  * Everything that would stop the embedded cluster later, asked before anything is changed.
  * @throws UserError naming what is missing and what to do
  */
-export async function checkMachine(apiPort: number, ingressPort: number): Promise<void> {
+export async function checkMachine(apiPort: number, ingressPort: number, builds: boolean): Promise<void> {
   const owner = ownerOfMachine();
   if (owner !== undefined && owner !== root) {
     throw new UserError(
@@ -35,7 +36,7 @@ export async function checkMachine(apiPort: number, ingressPort: number): Promis
       `the checkout's path is longer than ${longestRoot} characters, too long for the sockets below it`,
     );
   }
-  const missing = missingBinaries(neededBinaries);
+  const missing = missingBinaries([...neededBinaries, ...(builds ? buildsBinaries : [])]);
   if (missing.length > 0) {
     const go = await run("go", ["version"]).catch(() => undefined);
     const wanted = `Go 1.24 or later is needed to build ${missing.join(", ")}`;
@@ -49,10 +50,13 @@ export async function checkMachine(apiPort: number, ingressPort: number): Promis
     ["etcd", [ports.etcdClient, ports.etcdPeer]],
     ["kubelet", [ports.kubelet, 10248]],
     ["registry", [ports.registry]],
+    ["registry-builds", [ports.buildsRegistry]],
+    ["git", [ports.git]],
     ["kube-controller-manager", [10257]],
     ["kube-scheduler", [10259]],
     ["kube-proxy", [10249, 10256]],
     ["netpol", [10290]],
+    ["volumes", [10291]],
   ];
   for (const [daemon, list] of own) {
     if (isRunning(daemon)) continue;

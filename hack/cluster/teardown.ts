@@ -34,7 +34,7 @@ export async function stopEmbedded(stateDir: string): Promise<void> {
   await step("pods", stopPods);
   await step("processes", async () => {
     const groups = [
-      ["netpol", "kube-proxy", "kube-scheduler", "kube-controller-manager"],
+      ["netpol", "volumes", "kube-proxy", "kube-scheduler", "kube-controller-manager"],
       ["kube-apiserver"],
     ];
     const named = groups.flat();

@@ -1,6 +1,8 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError, run } from "../lib/exec.ts";
+import { scratchRoot } from "./store.ts";
 
 /** Debian packages for an image, whatever this machine has installed. */
 export interface Apt {
@@ -17,12 +19,24 @@ export function aptOfMachine(scratch: string): Promise<Apt> {
   return aptWith([], scratch);
 }
 
+const suites = new Map<string, Promise<Apt>>();
+
 /**
- * The packages of another Debian release, from the mirror of this machine's own sources. Release files of `testing` are
- * valid for days alone, and a mirror may be behind them; they are signed all the same.
+ * The packages of another Debian release, from the mirror of this machine's own sources. Its package lists are read once
+ * for all images that a process builds. Release files of `testing` are valid for days alone, and a mirror may be behind
+ * them; they are signed all the same.
  */
-export async function aptOfSuite(suite: string, scratch: string): Promise<Apt> {
-  const folder = join(scratch, "apt");
+export function aptOfSuite(suite: string): Promise<Apt> {
+  const known = suites.get(suite) ?? openSuite(suite);
+  suites.set(suite, known);
+  // A failure is not remembered: the next image tries again.
+  known.catch(() => suites.delete(suite));
+  return known;
+}
+
+async function openSuite(suite: string): Promise<Apt> {
+  const folder = await mkdtemp(join(await scratchRoot(), `apt-${suite}-`));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const lists = join(folder, "lists");
   const cache = join(folder, "cache");
   for (const path of [lists, cache]) await mkdir(path, { recursive: true });
@@ -36,10 +50,12 @@ export async function aptOfSuite(suite: string, scratch: string): Promise<Apt> {
       "Dir::Etc::sourcelist": sources,
       "Dir::Etc::sourceparts": "-",
       "Dir::State::lists": lists,
+      // The same for every call, so that what apt has computed from the lists is of use to the next one.
+      "Dir::State::status": join(folder, "status"),
       "Dir::Cache": cache,
       "Acquire::Languages": "none",
     }),
-    scratch,
+    folder,
   );
   await apt.update();
   return apt;

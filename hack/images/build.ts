@@ -46,17 +46,28 @@ export interface BuiltImage {
 
 const layersInWork = new Map<string, Promise<string>>();
 
+/** Name, tag and reference of an image, whether it has been built or not. */
+export async function identifyImage(recipe: ImageRecipe): Promise<Omit<BuiltImage, "built">> {
+  return identify(recipe, await layerKeys(recipe));
+}
+
+const layerKeys = (recipe: ImageRecipe) => Promise.all(recipe.layers.map((layer) => layer.key()));
+
+function identify(recipe: ImageRecipe, keys: string[]): Omit<BuiltImage, "built"> {
+  const hash = contentHash([...keys, JSON.stringify(recipe.config)]);
+  const tag = recipe.version ? `${recipe.version}-${hash}` : hash;
+  return { name: recipe.name, tag, reference: `${localHost}/${recipe.name}:${tag}` };
+}
+
 /**
  * Builds an image from its layers, or finds it in the cache: an image whose layers' keys and configuration are
  * unchanged costs one look-up. Layers are kept as images of their own, so that images share their lower ones and a
  * changed upper layer leaves the lower ones alone.
  */
 export async function buildImage(recipe: ImageRecipe): Promise<BuiltImage> {
-  const keys = await Promise.all(recipe.layers.map((layer) => layer.key()));
-  const hash = contentHash([...keys, JSON.stringify(recipe.config)]);
-  const tag = recipe.version ? `${recipe.version}-${hash}` : hash;
-  const reference = `${localHost}/${recipe.name}:${tag}`;
-  const image = { name: recipe.name, tag, reference };
+  const keys = await layerKeys(recipe);
+  const image = identify(recipe, keys);
+  const { reference } = image;
   if (await hasImage(reference)) return { ...image, built: false };
   const from = await layerImage(recipe.layers, keys);
   await inContainer(from, async (container) => {

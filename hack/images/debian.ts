@@ -1,10 +1,10 @@
-import { mkdir, readdir, rm, symlink } from "node:fs/promises";
+import { chmod, mkdir, readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../lib/exec.ts";
 import { contentHash } from "../lib/hash.ts";
 import { aptOfMachine, aptOfSuite } from "./apt.ts";
 import type { Layer } from "./build.ts";
-import { packTar } from "./files.ts";
+import { packTar, packTarWithCapabilities } from "./files.ts";
 
 export interface DebianRoot {
   name: string;
@@ -14,8 +14,12 @@ export interface DebianRoot {
   suite?: string;
   /** Dependencies to leave out: what only a package's installation scripts need. */
   without?: RegExp;
-  /** Completes the unpacked root. */
-  finish?: (root: string) => Promise<void>;
+  /** Packages of a layer below, which has these and all that they need already. */
+  below?: string[];
+  /** Capabilities of files, as `setcap` takes them, by path: in the place of a bit by which they would run as root. */
+  capabilities?: Record<string, string>;
+  /** Completes the unpacked root; `scratch` is removed afterwards. */
+  finish?: (root: string, scratch: string) => Promise<void>;
   /** Stands for `finish` in the layer's key: change it when `finish` changes. */
   revision: string;
 }
@@ -38,14 +42,21 @@ export function debianLayer(recipe: DebianRoot): Layer {
         String(recipe.without),
         (await release()).trim(),
         ...(recipe.suite === undefined ? [] : [recipe.suite]),
+        ...(recipe.below === undefined ? [] : ["below", ...recipe.below]),
+        ...(recipe.capabilities === undefined ? [] : [JSON.stringify(recipe.capabilities)]),
       ]),
     write: async (tar, scratch) => {
       const root = join(scratch, "root");
       await unpack(recipe, root, join(scratch, "debs"));
       for (const folder of unneeded)
         await rm(join(root, "usr/share", folder), { recursive: true, force: true });
-      await recipe.finish?.(root);
-      await packTar(root, tar);
+      await recipe.finish?.(root, scratch);
+      if (recipe.capabilities === undefined) return packTar(root, tar);
+      for (const [path, capabilities] of Object.entries(recipe.capabilities)) {
+        await chmod(join(root, path), 0o755);
+        await run("setcap", [capabilities, join(root, path)]);
+      }
+      await packTarWithCapabilities(root, tar);
     },
   };
 }
@@ -62,8 +73,11 @@ async function unpack(recipe: DebianRoot, root: string, debs: string): Promise<v
     await mkdir(join(root, "usr", folder), { recursive: true });
     await symlink(`usr/${folder}`, join(root, folder));
   }
-  const apt = recipe.suite === undefined ? await aptOfMachine(debs) : await aptOfSuite(recipe.suite, debs);
-  const wanted = (await apt.closure(recipe.packages)).filter((name) => !recipe.without?.test(name));
+  const apt = recipe.suite === undefined ? await aptOfMachine(debs) : await aptOfSuite(recipe.suite);
+  const below = new Set(recipe.below ? await apt.closure(recipe.below) : []);
+  const wanted = (await apt.closure(recipe.packages)).filter(
+    (name) => !below.has(name) && !recipe.without?.test(name),
+  );
   await apt.download(wanted, debs);
   for (const file of (await readdir(debs)).filter((name) => name.endsWith(".deb")).sort()) {
     // Packages of a release before the merged /usr also carry /lib and /bin, which are links here.

@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { run } from "../lib/exec.ts";
@@ -10,6 +10,8 @@ export interface Registry {
   /** `host:port` as this machine reaches it. */
   host: string;
   caFile: string;
+  /** For a registry that wants one: a token that may pull and push what is delivered. */
+  token?: string;
 }
 
 export interface PushedImage {
@@ -60,24 +62,56 @@ export async function pushImage(image: BuiltImage, registry: Registry): Promise<
   return { repositoryTag, digest, pushed: true };
 }
 
+/**
+ * Puts an image into a registry that takes tokens, by way of an OCI layout, unless it has its tag; then gives it another
+ * name there, by which people know it.
+ * @param crane path of that program
+ */
+export async function pushWithToken(
+  image: BuiltImage,
+  tag: string,
+  registry: Registry & { token: string },
+  crane: string,
+): Promise<PushedImage> {
+  const repository = `${registry.host}/${image.name}`;
+  const present = await manifestDigest(image, registry);
+  const named = await manifestDigest({ name: image.name, tag }, registry);
+  if (present && present === named)
+    return { repositoryTag: `${image.name}:${tag}`, digest: present, pushed: false };
+  await withScratch(async (scratch) => {
+    const config = { auths: { [registry.host]: { registrytoken: registry.token } } };
+    await writeFile(join(scratch, "config.json"), JSON.stringify(config), { mode: 0o600 });
+    const env = { DOCKER_CONFIG: scratch, SSL_CERT_FILE: registry.caFile, SSL_CERT_DIR: undefined };
+    if (!present) {
+      const layout = join(scratch, "layout");
+      await buildah(["push", "--quiet", image.reference, `oci:${layout}:${image.tag}`]);
+      await run(crane, ["push", layout, `${repository}:${image.tag}`], { env });
+    }
+    await run(crane, ["tag", `${repository}:${image.tag}`, tag], { env });
+  });
+  const digest = await manifestDigest({ name: image.name, tag }, registry);
+  if (!digest) throw new Error(`${registry.host} does not have ${image.name}:${tag} after a push`);
+  return { repositoryTag: `${image.name}:${tag}`, digest, pushed: true };
+}
+
 /** The digest under which a registry holds an image's tag; undefined when it holds none. */
-async function manifestDigest(image: BuiltImage, registry: Registry): Promise<string | undefined> {
+async function manifestDigest(
+  image: Pick<BuiltImage, "name" | "tag">,
+  registry: Registry,
+): Promise<string | undefined> {
   const ca = await readFile(registry.caFile);
   const accept =
     "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json";
+  const headers = { accept, ...(registry.token ? { authorization: `Bearer ${registry.token}` } : {}) };
   const url = `https://${registry.host}/v2/${image.name}/manifests/${image.tag}`;
   return new Promise((resolve, reject) => {
-    const ask = request(
-      url,
-      { method: "HEAD", ca, headers: { accept }, timeout: 10_000, agent: false },
-      (answer) => {
-        answer.resume();
-        if (answer.statusCode === 404) return resolve(undefined);
-        const digest = answer.headers["docker-content-digest"];
-        if (answer.statusCode === 200 && typeof digest === "string") return resolve(digest);
-        reject(new Error(`${registry.host} answered ${answer.statusCode} for ${image.name}:${image.tag}`));
-      },
-    );
+    const ask = request(url, { method: "HEAD", ca, headers, timeout: 10_000, agent: false }, (answer) => {
+      answer.resume();
+      if (answer.statusCode === 404) return resolve(undefined);
+      const digest = answer.headers["docker-content-digest"];
+      if (answer.statusCode === 200 && typeof digest === "string") return resolve(digest);
+      reject(new Error(`${registry.host} answered ${answer.statusCode} for ${image.name}:${image.tag}`));
+    });
     ask.on("timeout", () => ask.destroy(new Error(`${registry.host} did not answer within 10 s`)));
     ask.on("error", reject);
     ask.end();

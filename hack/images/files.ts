@@ -13,6 +13,17 @@ export async function packTar(folder: string, tar: string, exclude: string[] = [
   await run("tar", ["-C", folder, ...stable, ...patterns, "-cf", tar, "."]);
 }
 
+/** The same with the files' capabilities, which only tar's newer format has room for. */
+export async function packTarWithCapabilities(folder: string, tar: string): Promise<void> {
+  const stable = ["--sort=name", "--mtime=@0", "--numeric-owner", "--format=posix"];
+  const extended = [
+    "--pax-option=delete=atime,delete=ctime",
+    "--xattrs",
+    "--xattrs-include=security.capability",
+  ];
+  await run("tar", ["-C", folder, ...stable, ...extended, "-cf", tar, "."]);
+}
+
 /** Writes files under a folder; keys are paths with or without a leading slash. */
 export async function writeFiles(folder: string, files: Record<string, string>, mode = 0o644): Promise<void> {
   for (const [path, text] of Object.entries(files)) {
@@ -36,6 +47,14 @@ export async function listFiles(folder: string, wanted: (path: string) => boolea
   };
   await visit(folder);
   return found.sort();
+}
+
+/** What the ca-certificates package's installation script would put together, from its files in an unpacked root. */
+export async function caBundle(root: string): Promise<string> {
+  const store = join(root, "usr/share/ca-certificates");
+  const certificates = await listFiles(store, () => true);
+  const texts = await Promise.all(certificates.map((path) => readFile(join(store, path), "utf8")));
+  return texts.map((text) => `${text.trimEnd()}\n`).join("");
 }
 
 /** SHA-256 over the names and contents of files; paths are relative to `folder`. */

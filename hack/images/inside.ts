@@ -15,6 +15,8 @@ export interface InsideOptions {
 /** A process that runs as process 1 inside an image's files. */
 export interface InsideProcess {
   output: () => string;
+  /** Of process 1, as this machine counts. */
+  pid: () => Promise<number>;
   /** Sends a signal to process 1 and resolves to its exit code. */
   stop: (signal: NodeJS.Signals) => Promise<number | null>;
   exited: Promise<number | null>;
@@ -79,6 +81,7 @@ function start(root: string, command: string[], options: InsideOptions): InsideP
   const exited = once(child, "close").then(([code]) => code as number | null);
   return {
     output: () => output,
+    pid: () => firstChild(child),
     exited,
     stop: async (signal) => {
       process.kill(await firstChild(child), signal);

@@ -6,12 +6,13 @@ import { contentHash } from "../lib/hash.ts";
 import { root } from "../lib/paths.ts";
 import type { ImageConfig, ImageRecipe, Layer } from "./build.ts";
 import { accounts, debianLayer } from "./debian.ts";
-import { hashFiles, listFiles, packTar, writeFiles } from "./files.ts";
+import { caBundle, hashFiles, listFiles, packTar, writeFiles } from "./files.ts";
 
-const uid = 65532;
+/** The user of every image that Node runs in. */
+export const nodeUser = 65532;
 
 /** The rooms that run inside the operator and the API server. */
-export const rooms = ["crds", "kube", "ledger", "operator", "api-server"];
+export const rooms = ["crds", "kube", "ledger", "builder", "git", "analytics", "operator", "api-server"];
 
 /** Both processes run from the same layers; only the command differs. */
 export function operator(): ImageRecipe {
@@ -26,22 +27,22 @@ function config(main: string, ports: number[]): ImageConfig {
   return {
     cmd: ["node", main],
     env: { PATH: "/usr/local/bin:/usr/bin:/bin", NODE_ENV: "production" },
-    user: `${uid}:${uid}`,
+    user: `${nodeUser}:${nodeUser}`,
     workdir: "/app",
     ports,
   };
 }
 
 /** The C and C++ run-time libraries that Node links to, and the CAs that a tenant's endpoints are checked against. */
-function libraries(): Layer {
-  const files = accounts("slipway", uid, "/app");
+export function libraries(): Layer {
+  const files = accounts("slipway", nodeUser, "/app");
   return debianLayer({
     name: "node-libraries",
     packages: ["libc6", "libgcc-s1", "libstdc++6", "ca-certificates"],
     without: /^(debconf|openssl|libssl3.*|libssl-.*)$/,
     revision: contentHash(["1", JSON.stringify(files)]),
     finish: async (folder) => {
-      await writeFiles(folder, { ...files, "etc/ssl/certs/ca-certificates.crt": await bundle(folder) });
+      await writeFiles(folder, { ...files, "etc/ssl/certs/ca-certificates.crt": await caBundle(folder) });
       await rm(join(folder, "usr/share/ca-certificates"), { recursive: true });
       await mkdir(join(folder, "tmp"));
       await run("chmod", ["1777", join(folder, "tmp")]);
@@ -49,16 +50,8 @@ function libraries(): Layer {
   });
 }
 
-/** What the ca-certificates package's installation script would put together. */
-async function bundle(folder: string): Promise<string> {
-  const store = join(folder, "usr/share/ca-certificates");
-  const certificates = await listFiles(store, () => true);
-  const texts = await Promise.all(certificates.map((path) => readFile(join(store, path), "utf8")));
-  return texts.map((text) => `${text.trimEnd()}\n`).join("");
-}
-
 /** The `node` binary that the npm package of that name carries, at the version in the root package.json. */
-function nodeBinary(): Layer {
+export function nodeBinary(): Layer {
   const manifest = createRequire(join(root, "package.json")).resolve("node/package.json");
   return {
     name: "node",
@@ -73,10 +66,11 @@ function nodeBinary(): Layer {
 }
 
 /** /app/node_modules: what the rooms need at run time, exactly as package-lock.json says. */
-function dependencies(): Layer {
+function dependencies(rooms: string[]): Layer {
   return {
     name: "dependencies",
-    key: async () => contentHash(["dependencies", "3", await hashFiles(root, await manifests())]),
+    key: async () =>
+      contentHash(["dependencies", "4", rooms.join(" "), await hashFiles(root, await manifests())]),
     write: async (tar, scratch) => {
       const app = join(scratch, "root/app");
       for (const path of await manifests()) {
@@ -112,7 +106,7 @@ async function manifests(): Promise<string[]> {
 }
 
 /** /app/<room>: the sources as they are, which Node runs without a build. */
-function sources(): Layer {
+function sources(rooms: string[]): Layer {
   const wanted = (path: string): boolean =>
     !/(^|\/)(node_modules|testdata|testing|fixtures)$/.test(path) && !/\.test\.ts$/.test(path);
   const list = async (): Promise<string[]> => {
@@ -123,7 +117,7 @@ function sources(): Layer {
   };
   return {
     name: "sources",
-    key: async () => contentHash(["sources", await hashFiles(root, await list())]),
+    key: async () => contentHash(["sources", rooms.join(" "), await hashFiles(root, await list())]),
     write: async (tar, scratch) => {
       const app = join(scratch, "root/app");
       for (const path of await list()) {
@@ -135,4 +129,9 @@ function sources(): Layer {
   };
 }
 
-const layers = [libraries(), nodeBinary(), dependencies(), sources()];
+/** /app with some of the rooms and what they need, for an image that has Node. */
+export function appLayers(rooms: string[]): Layer[] {
+  return [dependencies(rooms), sources(rooms)];
+}
+
+const layers = [libraries(), nodeBinary(), ...appLayers(rooms)];

@@ -63,9 +63,9 @@ function busyboxLayer(name: string): Layer {
   });
 }
 
-/** Links every applet of an unpacked busybox into /bin, where the package leaves only `busybox` itself. */
+/** Links every applet of an unpacked busybox into /usr/bin, where the package leaves only `busybox` itself. */
 export async function linkBusybox(folder: string): Promise<void> {
-  const applets = await run(join(folder, "bin/busybox"), ["--list"]);
+  const applets = await run(join(folder, "usr/bin/busybox"), ["--list"]);
   for (const applet of applets.split("\n").filter((line) => line !== "" && line !== "busybox")) {
     await symlink("busybox", join(folder, "usr/bin", applet)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;

@@ -5,7 +5,7 @@ import { run, succeeds } from "../lib/exec.ts";
 import { runDir } from "../lib/paths.ts";
 
 /** Debian packages that building and delivering images needs. */
-export const aptPackages = ["buildah", "busybox-static", "ca-certificates", "dpkg", "tar"];
+export const aptPackages = ["buildah", "busybox-static", "ca-certificates", "dpkg", "libcap2-bin", "tar"];
 
 /** Built images, shared by every checkout: buildah's own storage, and scratch space beside it. */
 export const imageCache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "slipway", "images");

@@ -1,9 +1,11 @@
 import { join } from "node:path";
 import { stringify } from "yaml";
+import { builderSeccompProfile } from "../cluster/builds/seccomp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { run } from "../lib/exec.ts";
 import { writeFileAtomic } from "../lib/files.ts";
 import { confDir, root } from "../lib/paths.ts";
+import type { DatabaseValues } from "./databases.ts";
 
 /** Release name and namespace of Slipway wherever these scripts install it. */
 export const release = "slipway";
@@ -12,20 +14,44 @@ export const domainZone = "apps.localhost";
 const ingressNamespace = "slipway-ingress";
 const deployments = ["slipway-operator", "slipway-api-server"];
 
+/** What the chart is told of builds. Authorities are PEM. */
+export interface BuildsOfChart {
+  /** The builder's. */
+  image: string;
+  registry: { host: string; ca: string };
+  /** The stack's own Git server, whose address is private, and where it reaches the API. */
+  git: { host: string; ca: string; hookUrl: string | undefined };
+  baseImages: Record<string, unknown>;
+  /** Those that steps of builds trust; empty for their images' own. */
+  ca: string;
+  toolsSecret: string;
+}
+
 export interface ChartInput {
-  images: { operator: string; apiServer: string; ledger: string; valkey: string };
+  images: { operator: string; apiServer: string; ledger: string; valkey: string; analytics: string };
   rateLimitScale: number;
   /** Addresses of the cluster; undefined where these scripts do not know them, and the chart's defaults stand. */
   networks: Cluster["networks"];
+  /** What builds need; undefined where these scripts bring no such thing. */
+  builds: BuildsOfChart | undefined;
+  /** Where the collector of network analytics finds and keeps what it needs; undefined: there is none. */
+  collector: Cluster["collector"];
   /** How projects' access lists reach the cluster's ingress. */
   allowList: "traefik" | "none";
+  /** Whether the cluster's own authority has signed its kubelets' certificates. */
+  kubeletsVerified: boolean;
   /** Whether the cluster's ingress is the one of hack/cluster/addons, with an entry point of its own for the API. */
   ownIngress: boolean;
+  databases: {
+    images: DatabaseValues;
+    /** Where node ports are reached; undefined where these scripts do not know, and databases stay inside. */
+    host: string | undefined;
+  };
 }
 
 /** Values of charts/slipway for a stack made by hack/up.sh. */
 export function chartValues(input: ChartInput): Record<string, unknown> {
-  const { networks } = input;
+  const { networks, databases, builds } = input;
   const apiIngress = {
     enabled: input.ownIngress,
     annotations: { "traefik.ingress.kubernetes.io/router.entrypoints": "api" },
@@ -43,10 +69,76 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
       allowList: input.allowList,
       ...(input.ownIngress ? { probeUrl: `http://traefik.${ingressNamespace}` } : {}),
     },
+    kubelet: { verify: input.kubeletsVerified },
+    databases: {
+      images: databases.images,
+      ...(databases.host ? { outside: { type: "NodePort", host: databases.host } } : {}),
+    },
+    ...(builds ? { git: gitValues(builds), builds: buildsValues(builds) } : {}),
+    // Small, and kept for the shortest time: what the embedded cluster holds is for trying things out.
+    backups: {
+      enabled: true,
+      store: "volume",
+      volume: { size: "5Gi" },
+      retentionDays: 1,
+      // None but those that are asked for: at half past two all databases of a test run would be backed up at once.
+      schedule: "",
+      verifySchedule: "",
+    },
+    ...(input.collector ? { analytics: analyticsValues(input.collector) } : {}),
     apiServer: { ingress: apiIngress, ...(networks ? { trustedProxies: [networks.pods] } : {}) },
     ...(networks
-      ? { networkPolicy: { deniedCidrs: networks.denied, apiserver: { cidrs: networks.apiserver } } }
+      ? {
+          networkPolicy: {
+            deniedCidrs: networks.denied,
+            apiserver: { cidrs: networks.apiserver },
+            kubelet: { cidrs: networks.nodes },
+            ...(builds ? { git: { ports: [443, addressOf(builds.git.host).port] } } : {}),
+          },
+        }
       : {}),
+  };
+}
+
+/** `address:port` in its parts. */
+function addressOf(host: string): { address: string; port: number } {
+  const { hostname, port } = new URL(`https://${host}`);
+  return { address: hostname, port: Number(port) };
+}
+
+/** Small: the embedded cluster has the machine for itself, but so have all of its databases. */
+function analyticsValues(collector: NonNullable<Cluster["collector"]>) {
+  return {
+    enabled: true,
+    embedded: {
+      resources: { requests: { cpu: "20m", memory: "256Mi" }, limits: { memory: "1536Mi" } },
+      storage: { size: "5Gi" },
+    },
+    collector: {
+      ...collector,
+      resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "384Mi" } },
+    },
+  };
+}
+
+function gitValues({ git }: BuildsOfChart) {
+  return { allowedHosts: [git.host], ca: git.ca, ...(git.hookUrl ? { hookUrl: git.hookUrl } : {}) };
+}
+
+function buildsValues({ image, registry, git, baseImages, ca, toolsSecret }: BuildsOfChart) {
+  const own = addressOf(registry.host);
+  const networkPolicy = { cidrs: [`${own.address}/32`], port: own.port };
+  return {
+    enabled: true,
+    image,
+    registry: { ...registry, networkPolicy },
+    baseImages,
+    ca,
+    toolsSecret,
+    // The machine's disk is not a cluster's.
+    cache: { size: "4Gi", bytes: 3_000_000_000 },
+    seccompProfile: builderSeccompProfile,
+    opened: [own, addressOf(git.host)],
   };
 }
 

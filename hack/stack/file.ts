@@ -1,9 +1,11 @@
+import type { Builds } from "../cluster/builds/index.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { renderEnv } from "../lib/env-file.ts";
 import { writeFileAtomic } from "../lib/files.ts";
 import { stackFile } from "../lib/paths.ts";
 import { domainZone } from "./chart.ts";
 import { measureClientCidr } from "./client-address.ts";
+import { writeDatabaseAuthority } from "./databases.ts";
 import type { StackImages } from "./images.ts";
 import type { Organization } from "./organization.ts";
 import { podsOf } from "./pods.ts";
@@ -16,6 +18,10 @@ export interface Stack {
   metricsUrls: string[];
   images: StackImages;
   clientCidr: string | undefined;
+  /** File of the authority that signs the databases' certificates. */
+  databaseCa: string | undefined;
+  /** The stack's own Git server, a user of it, and the file of the authority that signs its certificate. */
+  git: Builds["git"] | undefined;
   kubeconfig: string;
 }
 
@@ -33,6 +39,11 @@ export function renderStack(stack: Stack): string {
     SLIPWAY_IMAGE_HTTP_V2: stack.images.sampleHttpV2,
     SLIPWAY_IMAGE_JOB: stack.images.sampleJob,
     SLIPWAY_CLIENT_CIDR: stack.clientCidr,
+    SLIPWAY_DATABASE_CA: stack.databaseCa,
+    SLIPWAY_GIT_URL: stack.git?.url,
+    SLIPWAY_GIT_USERNAME: stack.git?.username,
+    SLIPWAY_GIT_TOKEN: stack.git?.token,
+    SLIPWAY_GIT_CA: stack.git?.caFile,
     KUBECONFIG: stack.kubeconfig,
   });
 }
@@ -42,6 +53,7 @@ export async function writeStackFile(
   cluster: Cluster,
   images: StackImages,
   organization: Organization,
+  git: Builds["git"] | undefined,
 ): Promise<Stack> {
   const metricsUrls: string[] = [];
   if (cluster.podsReachable) {
@@ -57,6 +69,8 @@ export async function writeStackFile(
     metricsUrls,
     images,
     clientCidr: cluster.ingressUrl ? await measureClientCidr(cluster.kubectl, cluster.ingressUrl) : undefined,
+    databaseCa: cluster.databaseHost ? await writeDatabaseAuthority(cluster) : undefined,
+    git,
     kubeconfig: cluster.kubeconfig,
   };
   await writeFileAtomic(stackFile, renderStack(stack));

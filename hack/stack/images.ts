@@ -19,7 +19,12 @@ export async function deliverImages(cluster: Cluster): Promise<StackImages> {
   return references as StackImages;
 }
 
-async function deliver(cluster: Cluster, image: StackImage, built: BuiltImage): Promise<string> {
+/** Brings a built image to the cluster; answers the reference by which the nodes know it. */
+export async function deliver(
+  cluster: Cluster,
+  image: Pick<StackImage, "deliver"> & { name: string },
+  built: BuiltImage,
+): Promise<string> {
   const { registry, importImage } = cluster;
   if (importImage && (image.deliver === "import" || !registry)) {
     await importImage(built);

@@ -8,6 +8,8 @@ test("without anything: ports and scale of the stack contract, no cluster named"
     cluster: undefined,
     registry: undefined,
     registryCa: undefined,
+    databases: "default",
+    builds: true,
     apiPort: 8081,
     ingressPort: 8080,
     rateLimitScale: 1,
@@ -25,6 +27,11 @@ test("reads options and environment", () => {
   });
   expect(parseUpOptions(["--cluster", "kind"], { SLIPWAY_API_PORT: "" }).cluster).toBe("kind");
   expect(parseUpOptions(["--help", "--context", "x"], {}).help).toBe(true);
+  expect(options.databases).toBe("none");
+  expect(parseUpOptions(["--databases", "postgresql:16, mariadb:10"], {}).databases).toEqual([
+    "postgresql:16",
+    "mariadb:10",
+  ]);
 });
 
 test.each([
@@ -33,6 +40,12 @@ test.each([
   [["--context", "a"], {}, "--context needs --registry"],
   [["--context", ""], {}, "--context needs a name"],
   [["--registry", "r"], {}, "--registry goes with --context"],
+  [
+    ["--databases", "postgresql:9"],
+    {},
+    "--databases has no postgresql:9; it is default, all, none, or a list of postgresql:",
+  ],
+  [["--databases", ""], {}, "--databases has no empty entry"],
   [["--nope"], {}, "Unknown option '--nope'"],
   [["now"], {}, "hack/up.sh --help"],
   [[], { SLIPWAY_API_PORT: "http" }, "SLIPWAY_API_PORT is no port: http"],

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { UserError } from "../lib/steps.ts";
+import { type DatabaseChoice, parseDatabaseChoice } from "./database-choice.ts";
 
 export interface UpOptions {
   help: boolean;
@@ -10,12 +11,17 @@ export interface UpOptions {
   registry: string | undefined;
   /** File of the CA that signs that registry's certificate. */
   registryCa: string | undefined;
+  /** Which images of databases the stack is to have. */
+  databases: DatabaseChoice;
+  /** Whether the stack is to have what builds need: a Git server, a registry of their own, images. */
+  builds: boolean;
   apiPort: number;
   ingressPort: number;
   rateLimitScale: number;
 }
 
 export const usage = `usage: hack/up.sh [--cluster embedded|kind] [--context NAME --registry HOST[:PORT] [--registry-ca FILE]]
+                  [--databases default|all|none|ENGINE:VERSION,...] [--builds on|off]
 
 Brings up Slipway on a cluster of its own, or on an existing one. Run again, it upgrades what
 changed, repairs what died, and keeps the data.
@@ -25,6 +31,10 @@ changed, repairs what died, and keeps the data.
   --context NAME       an existing cluster: that context of the current kubeconfig
   --registry HOST      with --context: a registry that this machine pushes to and the cluster pulls from
   --registry-ca FILE   with --registry: the CA of its certificate, if not one that the machine trusts
+  --databases WHICH    images of databases to build: default (one version of each engine), all, none, or a list
+                       as in postgresql:16,mariadb:10; none with --context. What a stack has, it keeps
+  --builds on|off      whether to bring up what builds from Git need: a Git server, a registry, base images (on; they are
+                       for the embedded cluster alone). What of it runs is left running by off
   --help               this text
 
 environment:
@@ -51,12 +61,17 @@ export function parseUpOptions(argv: string[], env: Record<string, string | unde
   if (values.registry !== undefined && values.context === undefined) {
     throw new UserError("--registry goes with --context; the other clusters bring their own");
   }
+  if (values.builds !== undefined && values.builds !== "on" && values.builds !== "off") {
+    throw new UserError(`--builds is on or off, not ${values.builds}`);
+  }
   const options: UpOptions = {
     help: values.help ?? false,
     context: values.context,
     cluster: values.cluster,
     registry: values.registry,
     registryCa: values["registry-ca"],
+    databases: parseDatabaseChoice(values.databases ?? (values.context === undefined ? "default" : "none")),
+    builds: values.builds !== "off",
     apiPort: port(env, "SLIPWAY_API_PORT", 8081),
     ingressPort: port(env, "SLIPWAY_INGRESS_PORT", 8080),
     rateLimitScale: positive(env, "SLIPWAY_RATE_LIMIT_SCALE", 1),
@@ -77,6 +92,8 @@ function readArguments(argv: string[]) {
         cluster: { type: "string" },
         registry: { type: "string" },
         "registry-ca": { type: "string" },
+        databases: { type: "string" },
+        builds: { type: "string" },
       },
     }).values;
   } catch (error) {

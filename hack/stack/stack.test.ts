@@ -17,11 +17,19 @@ const stack: Stack = {
     apiServer: "a",
     ledger: "l",
     valkey: "v",
+    analytics: "c",
     sampleHttp: image,
     sampleHttpV2: "v2",
     sampleJob: "job",
   },
   clientCidr: "10.244.0.1/32",
+  databaseCa: "/repo/.slipway/database-ca.crt",
+  git: {
+    url: "https://10.244.0.1:5002",
+    username: "slipway",
+    token: "the-git-token",
+    caFile: "/repo/.slipway/pki/ca.crt",
+  },
   kubeconfig: "/repo/.slipway/kubeconfig",
 };
 
@@ -42,10 +50,17 @@ test("the stack file has every key of the contract that has a value", () => {
     "SLIPWAY_IMAGE_HTTP_V2",
     "SLIPWAY_IMAGE_JOB",
     "SLIPWAY_CLIENT_CIDR",
+    "SLIPWAY_DATABASE_CA",
+    "SLIPWAY_GIT_URL",
+    "SLIPWAY_GIT_USERNAME",
+    "SLIPWAY_GIT_TOKEN",
+    "SLIPWAY_GIT_CA",
     "KUBECONFIG",
     "",
   ]);
-  expect(renderStack({ ...stack, metricsUrls: [], clientCidr: undefined })).not.toMatch(/METRICS|CIDR/);
+  expect(
+    renderStack({ ...stack, metricsUrls: [], clientCidr: undefined, databaseCa: undefined, git: undefined }),
+  ).not.toMatch(/METRICS|CIDR|DATABASE|GIT/);
 });
 
 test("the curl line sends the body of the first application, with the image from the stack file", () => {
@@ -94,11 +109,32 @@ test("a pod is ready when its condition says so, it has an address and it is not
 });
 
 test("values name the API's entry point only where the ingress is ours, and addresses only where they are known", () => {
-  const images = { operator: "o", apiServer: "a", ledger: "l", valkey: "v" };
-  const networks = { pods: "10.244.0.0/22", apiserver: ["10.96.0.1/32"], denied: ["10.244.0.0/22"] };
-  expect(
-    chartValues({ images, rateLimitScale: 2, networks, allowList: "traefik", ownIngress: true }),
-  ).toMatchObject({
+  const images = { operator: "o", apiServer: "a", ledger: "l", valkey: "v", analytics: "c" };
+  const networks = {
+    pods: "10.244.0.0/22",
+    apiserver: ["10.96.0.1/32"],
+    nodes: ["10.244.0.1/32"],
+    denied: ["10.244.0.0/22"],
+  };
+  const postgresql = { "17": { image: "slipway.local/slipway/postgresql:17-0123", uid: 999, gid: 999 } };
+  const databases = { images: { postgresql }, host: "10.244.0.1" };
+  const known = {
+    networks,
+    collector: { podLogs: "/state/pod-logs", stateFolder: "/state/collector" },
+    allowList: "traefik",
+    kubeletsVerified: true,
+    ownIngress: true,
+    databases,
+    builds: {
+      image: "slipway.local/slipway/builder:0123",
+      registry: { host: "10.244.0.1:5001", ca: "(the authority)" },
+      git: { host: "10.244.0.1:5002", ca: "(the authority)", hookUrl: "http://127.0.0.1:8081" },
+      baseImages: { node: { "24": "10.244.0.1:5001/base/node:24" } },
+      ca: "",
+      toolsSecret: "slipway-build-tools",
+    },
+  } as const;
+  expect(chartValues({ images, rateLimitScale: 2, ...known })).toMatchObject({
     rateLimitScale: 2,
     rolloutDeadlineSeconds: 90,
     ingress: { probeUrl: "http://traefik.slipway-ingress", allowList: "traefik" },
@@ -106,19 +142,55 @@ test("values name the API's entry point only where the ingress is ours, and addr
       ingress: { enabled: true, annotations: { "traefik.ingress.kubernetes.io/router.entrypoints": "api" } },
       trustedProxies: ["10.244.0.0/22"],
     },
-    networkPolicy: { deniedCidrs: ["10.244.0.0/22"], apiserver: { cidrs: ["10.96.0.1/32"] } },
+    kubelet: { verify: true },
+    analytics: {
+      enabled: true,
+      collector: { podLogs: "/state/pod-logs", stateFolder: "/state/collector" },
+    },
+    databases: { images: { postgresql }, outside: { type: "NodePort", host: "10.244.0.1" } },
+    networkPolicy: {
+      deniedCidrs: ["10.244.0.0/22"],
+      apiserver: { cidrs: ["10.96.0.1/32"] },
+      kubelet: { cidrs: ["10.244.0.1/32"] },
+      git: { ports: [443, 5002] },
+    },
+    git: { allowedHosts: ["10.244.0.1:5002"], ca: "(the authority)", hookUrl: "http://127.0.0.1:8081" },
+    builds: {
+      enabled: true,
+      image: "slipway.local/slipway/builder:0123",
+      registry: {
+        host: "10.244.0.1:5001",
+        ca: "(the authority)",
+        networkPolicy: { cidrs: ["10.244.0.1/32"], port: 5001 },
+      },
+      seccompProfile: "slipway/builder.json",
+      opened: [
+        { address: "10.244.0.1", port: 5001 },
+        { address: "10.244.0.1", port: 5002 },
+      ],
+      toolsSecret: "slipway-build-tools",
+    },
   });
   const foreign = chartValues({
     images,
     rateLimitScale: 1,
     networks: undefined,
+    collector: undefined,
     allowList: "none",
+    kubeletsVerified: false,
     ownIngress: false,
+    databases: { images: {}, host: undefined },
+    builds: undefined,
   });
+  expect(foreign).not.toHaveProperty("databases.outside");
   expect(foreign).not.toHaveProperty("networkPolicy");
+  expect(foreign).not.toHaveProperty("git");
+  expect(foreign).not.toHaveProperty("builds");
+  expect(foreign).not.toHaveProperty("analytics");
   expect(foreign).not.toHaveProperty("ingress.probeUrl");
   expect(foreign).toMatchObject({
     ingress: { allowList: "none" },
+    kubelet: { verify: false },
     apiServer: { ingress: { enabled: false } },
   });
 });

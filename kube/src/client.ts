@@ -2,6 +2,7 @@ import type { KubeConfig } from "@kubernetes/client-node";
 import { type Clock, systemClock } from "./clock.ts";
 import { anonymousCredentials, kubeConfigCredentials } from "./credentials.ts";
 import { isNotFound } from "./errors.ts";
+import type { ExecResult } from "./exec.ts";
 import { collectionPath, objectPath, type Query } from "./paths.ts";
 import { resources } from "./resources.ts";
 import { type HttpRequest, Transport, type TransportOptions } from "./transport.ts";
@@ -68,6 +69,31 @@ export interface PodLogOptions extends CallOptions {
   tailLines: number;
   /** Bytes of those lines, counted from the first of them: a longer log loses its end. */
   limitBytes: number;
+}
+
+/** Of a log that is read as it is written. */
+export interface FollowLogOptions {
+  container: string;
+  /** The log of the container's run before this one. */
+  previous?: boolean;
+  /** False reads to the end of what is there. */
+  follow: boolean;
+  /** How many of the last lines to begin with. */
+  tailLines?: number;
+  /** RFC 3339 to the second: from which on. */
+  sinceTime?: string;
+  /** Milliseconds until the node must have begun to answer. */
+  timeoutMs: number;
+  /** Ends it. */
+  signal: AbortSignal;
+}
+
+export interface PodExecOptions extends CallOptions {
+  container: string;
+  /** Program and arguments. No secret belongs here: whoever may list processes of the node sees them. */
+  command: readonly string[];
+  /** What the command reads. */
+  stdin?: string;
 }
 
 /** How a patch is merged. */
@@ -274,6 +300,45 @@ export class KubeClient {
       },
       limitBytes,
     );
+  }
+
+  /**
+   * A container's log from some place on, each line after its RFC 3339 time and a space; it ends with the container. The caller
+   * reads it, or aborts it through the signal.
+   * @throws KubeError as `podLog` does, and likewise when reading on fails
+   */
+  async followPodLog(ref: ObjectRef, options: FollowLogOptions): Promise<AsyncIterable<Buffer>> {
+    const { signal, timeoutMs, ...query } = options;
+    const response = await this.transport.send({
+      ...this.#call({ signal, timeoutMs }),
+      method: "GET",
+      path: objectPath(resources.pods, ref, "log"),
+      query: { ...query, timestamps: true },
+      accept: "*/*",
+      verb: "log",
+      streams: true,
+    });
+    return response.body;
+  }
+
+  /**
+   * Runs a command in a container and waits for its end. `timeoutMs` is for all of it.
+   * @throws KubeError when it cannot be run, or its end is not heard of; never for what the command itself answers
+   */
+  podExec(ref: ObjectRef, options: PodExecOptions): Promise<ExecResult> {
+    const { container, command, stdin } = options;
+    return this.transport.exec({
+      ...this.#call(options),
+      path: objectPath(resources.pods, ref, "exec"),
+      query: [
+        ["container", container],
+        ["stdin", "true"],
+        ["stdout", "true"],
+        ["stderr", "true"],
+        ...command.map((part): [string, string] => ["command", part]),
+      ],
+      ...(stdin === undefined ? {} : { stdin }),
+    });
   }
 
   /** Any other path of the apiserver, such as `/readyz`, as text. */

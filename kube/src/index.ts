@@ -4,10 +4,12 @@ export {
   type ApplyOptions,
   type CallOptions,
   type DeleteOptions,
+  type FollowLogOptions,
   KubeClient,
   type KubeClientOptions,
   type ListOptions,
   type PatchType,
+  type PodExecOptions,
   type PodLogOptions,
   type WatchOptions,
   type WriteOptions,
@@ -15,6 +17,7 @@ export {
 } from "./client.ts";
 export { type Clock, type Random, sleep, systemClock, type Timer } from "./clock.ts";
 export { type LoadKubeConfigOptions, loadKubeConfig } from "./config.ts";
+export type { CredentialSource, Credentials } from "./credentials.ts";
 export {
   isAlreadyExists,
   isConflict,
@@ -28,14 +31,16 @@ export {
   isTransient,
   KubeError,
 } from "./errors.ts";
+export type { ExecResult } from "./exec.ts";
 export { byControllerUid, byLabel, byNamespace, type Indexer } from "./index-table.ts";
 export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
 export { MountedFile } from "./mounted-file.ts";
+export { type Check, type OpsServerOptions, startOpsServer } from "./ops-server.ts";
 export { Reflector, type ReflectorEvents, type ReflectorOptions, type RelistReason } from "./reflector.ts";
 export { compareResourceVersions } from "./resource-version.ts";
 export { customResource, isOfResource, resources } from "./resources.ts";
 export { dropManagedFields, eventRef, Store, type StoreEvent, type StoreOptions } from "./store.ts";
-export type { HttpRequest, RequestObservation } from "./transport.ts";
+export { type HttpRequest, type RequestObservation, Transport, type TransportOptions } from "./transport.ts";
 export {
   type AnyMeta,
   apiVersionOf,

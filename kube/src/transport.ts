@@ -3,6 +3,7 @@ import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { type Clock, sleep, systemClock } from "./clock.ts";
 import type { CredentialSource, Credentials } from "./credentials.ts";
 import { KubeError } from "./errors.ts";
+import { type ExecResult, exec } from "./exec.ts";
 import { headersInTime, unlessAborted } from "./in-time.ts";
 import { type Query, queryString } from "./paths.ts";
 import { networkError, statusError } from "./response-errors.ts";
@@ -22,8 +23,23 @@ export interface HttpRequest {
    * limit on the body.
    */
   timeoutMs?: number;
+  /**
+   * The body goes on for as long as something happens, as a watch's does: a connection of its own, and any silence in it is
+   * borne. `timeoutMs` is for the headers alone.
+   */
+  streams?: boolean;
   /** Label of metrics; the method in lower case when absent (`watch` for watches). */
   verb?: string;
+}
+
+/** A command to be run in a container. */
+export interface ExecTransportRequest {
+  path: string;
+  /** Pairs, for `command` stands once for each word. */
+  query: readonly (readonly [string, string])[];
+  stdin?: string;
+  signal?: AbortSignal;
+  timeoutMs?: number;
 }
 
 /** What is told of each request once its headers came, or it failed (`status` 0). */
@@ -43,7 +59,7 @@ export interface TransportOptions {
   clock?: Clock;
   /** Default of {@link HttpRequest.timeoutMs}: 30,000. */
   timeoutMs?: number;
-  /** Connections kept for requests other than watches. */
+  /** Connections kept for requests other than watches and streams. */
   connections?: number;
   onRequest?: (observation: RequestObservation) => void;
 }
@@ -137,6 +153,33 @@ export class Transport {
     }
   }
 
+  /** Runs a command over a connection of its own. A proxy is not used. @throws KubeError */
+  async exec({ path, query, stdin, signal, timeoutMs }: ExecTransportRequest): Promise<ExecResult> {
+    const started = this.#clock.monotonic();
+    let status = 0;
+    try {
+      const url = new URL(`${this.#origin}${this.#prefix}${path}`);
+      for (const [name, value] of query) url.searchParams.append(name, value);
+      const result = await exec({
+        url,
+        credentials: await this.#options.credentials.get(),
+        userAgent: this.#options.userAgent ?? "slipway",
+        stdin,
+        signal,
+        timeoutMs: timeoutMs ?? this.#options.timeoutMs ?? 30_000,
+      });
+      status = 101;
+      return result;
+    } catch (error) {
+      if (error instanceof KubeError) status = error.status;
+      if (status === 401) this.#options.credentials.invalidate();
+      throw error;
+    } finally {
+      const durationMs = this.#clock.monotonic() - started;
+      this.#options.onRequest?.({ verb: "exec", method: "GET", host: this.host, path, status, durationMs });
+    }
+  }
+
   /** Closes every connection. */
   async close(): Promise<void> {
     const pools = this.#pools;
@@ -188,13 +231,14 @@ export class Transport {
         body: request.body ?? null,
         signal,
         headersTimeout,
-        bodyTimeout: timeout,
+        bodyTimeout: request.streams ? 0 : timeout,
       });
     // A watch has a connection of its own.
     if (request.verb === "watch") {
       return unlessAborted(send(pools.watches, request.signal ?? null), request.signal);
     }
-    return headersInTime(headersTimeout, request.signal, (signal) => send(pools.requests, signal));
+    const pool = request.streams ? pools.watches : pools.requests;
+    return headersInTime(headersTimeout, request.signal, (signal) => send(pool, signal));
   }
 
   /** The connection pools of these credentials; new ones when the TLS material changed. */

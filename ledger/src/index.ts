@@ -1,21 +1,42 @@
 export * from "./api-keys.ts";
 export * from "./audit.ts";
+export * from "./build-logs.ts";
+export * from "./build-triggers.ts";
+export * from "./builds.ts";
 export { type ConnectOptions, connectLedger, type Ledger } from "./connect.ts";
 export * from "./deployments.ts";
 export { type Grant, type GrantSubject, insertGrants } from "./grants.ts";
 export * from "./idempotency.ts";
+export * from "./job-run-list.ts";
+export * from "./job-run-logs.ts";
+export {
+  type JobRunKey,
+  type JobRunMetricsJson,
+  type JobRunRow,
+  scheduledMinute,
+  type TerminalJobRunStatus,
+} from "./job-run-rows.ts";
+export { findJobRun, type RecordedJobRun, recordJobRuns } from "./job-runs.ts";
 export * from "./members.ts";
+export * from "./metric-samples.ts";
 export { migrateToLatest } from "./migrator.ts";
 export * from "./organizations.ts";
+export { ensurePartitions } from "./partitions.ts";
+export { type Retired, retireJobRuns } from "./retention.ts";
 export type {
+  Build,
+  BuildStatus,
   Deployment,
   DeploymentStatus,
   IdempotencyRecord,
   LedgerSchema,
   Organization,
   ProjectSlot,
+  RetiredImage,
   Role,
 } from "./schema.ts";
+export * from "./settlements.ts";
 export * from "./slot-request.ts";
 export * from "./slots.ts";
+export * from "./storage-charges.ts";
 export * from "./tombstones.ts";

@@ -54,6 +54,9 @@ describe("migrations", () => {
       "0003-deployments-and-slots",
       "0004-slot-versions",
       "0005-idempotency-holders",
+      "0006-job-runs",
+      "0007-metric-samples",
+      "0008-builds",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));

@@ -119,6 +119,73 @@ interface PlanCapacityTable {
   max_projects: number;
 }
 
+/** `pending` and `building` are the ones that another may follow. */
+export type BuildStatus = "pending" | "building" | "success" | "failed" | "superseded";
+
+interface BuildTable {
+  /** Unique in the project. */
+  id: string;
+  organization_id: string;
+  project_id: string;
+  /** Another project of the same id has another uid, and none of these builds. */
+  project_uid: string;
+  triggered_by: string;
+  branch: string | null;
+  tag: string | null;
+  commit_sha: string | null;
+  /** First line of the commit's message. */
+  commit_message: string | null;
+  status: BuildStatus;
+  /** `sha256:...` of the image, once it is in the registry. */
+  digest: string | null;
+  error_code: string | null;
+  error_message: string | null;
+  /** Whether the log was cut at its limit. */
+  log_truncated: ColumnType<boolean, boolean | undefined, boolean>;
+  created_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+  updated_at: Date;
+}
+
+interface BuildLogChunkTable {
+  organization_id: string;
+  project_id: string;
+  build_id: string;
+  /** A bigint in decimal. */
+  sequence: ColumnType<string, number, never>;
+  at: Date;
+  level: string;
+  step: string;
+  message: string;
+  final: ColumnType<boolean, boolean | undefined, never>;
+}
+
+interface BuildTriggerTable {
+  organization_id: string;
+  project_uid: string;
+  trigger: string;
+  ref: string;
+  commit_sha: string;
+  /** Null of what was there before anybody asked for builds of it. */
+  build_id: string | null;
+  seen_at: CreatedAt;
+}
+
+interface GitDeliveryTable {
+  organization_id: string;
+  connection_id: string;
+  delivery_id: string;
+  received_at: CreatedAt;
+}
+
+interface RetiredImageTable {
+  organization_id: string;
+  project_id: string;
+  digest: string;
+  retired_at: CreatedAt;
+}
+
 /** The tables, as kysely sees them. Migrations are the truth; this follows them. */
 export interface LedgerSchema {
   organizations: OrganizationTable;
@@ -132,9 +199,16 @@ export interface LedgerSchema {
   deployments: DeploymentTable;
   project_slots: ProjectSlotTable;
   plan_capacities: PlanCapacityTable;
+  builds: BuildTable;
+  build_log_chunks: BuildLogChunkTable;
+  build_triggers: BuildTriggerTable;
+  git_deliveries: GitDeliveryTable;
+  retired_images: RetiredImageTable;
 }
 
 export type Organization = Selectable<OrganizationTable>;
 export type IdempotencyRecord = Selectable<IdempotencyTable>;
 export type Deployment = Selectable<DeploymentTable>;
 export type ProjectSlot = Selectable<ProjectSlotTable>;
+export type Build = Selectable<BuildTable>;
+export type RetiredImage = Selectable<RetiredImageTable>;

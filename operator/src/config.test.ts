@@ -24,6 +24,32 @@ describe("loadConfig", () => {
     });
   });
 
+  test("reaches databases from inside alone unless told how, and node ports only where they are", () => {
+    expect(loadConfig(complete).databases).toEqual({
+      imagesFile: undefined,
+      outside: { type: "None", host: undefined },
+      planChangeMs: 600_000,
+      apiserver: { cidrs: ["0.0.0.0/0"], ports: [443, 6443] },
+    });
+    const env = {
+      ...complete,
+      SLIPWAY_DATABASE_IMAGES_FILE: "/etc/slipway/databases/images.yaml",
+      SLIPWAY_DATABASE_OUTSIDE: "NodePort",
+      SLIPWAY_APISERVER_CIDRS: "10.96.0.1/32",
+      SLIPWAY_APISERVER_PORTS: "6443",
+    };
+    expect(() => loadConfig(env)).toThrow("SLIPWAY_DATABASE_HOST");
+    expect(loadConfig({ ...env, SLIPWAY_DATABASE_HOST: "192.0.2.1" }).databases).toEqual({
+      imagesFile: "/etc/slipway/databases/images.yaml",
+      outside: { type: "NodePort", host: "192.0.2.1" },
+      planChangeMs: 600_000,
+      apiserver: { cidrs: ["10.96.0.1/32"], ports: [6443] },
+    });
+    expect(() => loadConfig({ ...complete, SLIPWAY_APISERVER_PORTS: "https" })).toThrow(
+      "SLIPWAY_APISERVER_PORTS",
+    );
+  });
+
   test("takes an empty variable for an absent one, but lets the denied ranges be empty on purpose", () => {
     const config = loadConfig({ ...complete, SLIPWAY_DOMAIN_ZONE: "", SLIPWAY_EGRESS_DENIED_CIDRS: "" });
     expect(config.domainZone).toBe("apps.localhost");

@@ -1,7 +1,10 @@
 /** The operator's settings, read from the environment once, at start. */
 
 import { isIP, isIPv6 } from "node:net";
+import { allowedGitHosts, githubAppConfig, githubEnvironment } from "@slipway/git";
 import { z } from "zod";
+import type { BuildConfig } from "./build/files.ts";
+import { type DatabaseConfig, OUTSIDE_TYPES } from "./database/settings.ts";
 import { parseCidr } from "./net/cidr.ts";
 import { ALLOW_LISTS, type AllowList } from "./project/http/access.ts";
 import { OWN_ANNOTATIONS } from "./project/http/accessList.ts";
@@ -39,6 +42,10 @@ const listOf = (item: z.ZodType<string, string>) =>
     )
     .pipe(z.array(item));
 
+const portList = listOf(z.string().regex(/^[1-9][0-9]{0,4}$/, "must be ports")).transform((ports) =>
+  ports.map(Number),
+);
+
 /** `ip` or `ip:port`, an IPv6 address with a port in brackets. */
 const dnsServer = z.string().refine(
   (text) => {
@@ -75,6 +82,25 @@ const variables = z.object({
   SLIPWAY_DNS_NAMESPACE: dnsLabel.default("kube-system"),
   SLIPWAY_EGRESS_DENIED_CIDRS: cidrList,
   SLIPWAY_ROLLOUT_DEADLINE_SECONDS: z.coerce.number().int().min(10).max(3_600).default(300),
+  SLIPWAY_KUBELET_CA_FILE: z.string().min(1).optional(),
+  SLIPWAY_KUBELET_VERIFY: z.enum(["true", "false"]).default("true"),
+  SLIPWAY_JOB_RUN_LIMIT_SECONDS: z.coerce.number().int().min(60).max(3_600).default(3_600),
+  SLIPWAY_JOB_ADMISSION_WINDOW_SECONDS: z.coerce.number().int().min(1).max(3_600).default(120),
+  SLIPWAY_JOB_START_DEADLINE_SECONDS: z.coerce.number().int().min(1).max(86_400).default(600),
+  SLIPWAY_DATABASE_IMAGES_FILE: z.string().min(1).optional(),
+  SLIPWAY_BACKUPS_FILE: z.string().min(1).optional(),
+  SLIPWAY_BACKUPS_S3_DIR: z.string().min(1).optional(),
+  SLIPWAY_BUILDS_FILE: z.string().min(1).optional(),
+  SLIPWAY_REGISTRY_KEY_FILE: z.string().min(1).optional(),
+  SLIPWAY_BUILD_TOOLS_DIR: z.string().min(1).optional(),
+  SLIPWAY_GIT_ALLOWED_HOSTS: allowedGitHosts,
+  SLIPWAY_GIT_CA_FILE: z.string().min(1).optional(),
+  ...githubEnvironment,
+  SLIPWAY_DATABASE_OUTSIDE: z.enum(OUTSIDE_TYPES).default("None"),
+  SLIPWAY_PLAN_CHANGE_SECONDS: z.coerce.number().int().min(10).max(3_600).default(600),
+  SLIPWAY_DATABASE_HOST: z.union([dnsName, z.ipv4(), z.ipv6()]).optional(),
+  SLIPWAY_APISERVER_CIDRS: cidrList.default(["0.0.0.0/0"]),
+  SLIPWAY_APISERVER_PORTS: portList.default([443, 6443]),
   SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
   SLIPWAY_METRICS_PORT: portNumber.default(9090),
 });
@@ -84,6 +110,18 @@ const environment = variables.superRefine((e, context) => {
   for (const name of own.filter((key) => key in e.SLIPWAY_INGRESS_ANNOTATIONS)) {
     const path = ["SLIPWAY_INGRESS_ANNOTATIONS"];
     context.addIssue({ code: "custom", path, message: `${name} is set by each project's access list` });
+  }
+  if (e.SLIPWAY_DATABASE_OUTSIDE === "NodePort" && e.SLIPWAY_DATABASE_HOST === undefined) {
+    const path = ["SLIPWAY_DATABASE_HOST"];
+    context.addIssue({ code: "custom", path, message: "must name where node ports are reached" });
+  }
+  if (e.SLIPWAY_BUILDS_FILE !== undefined && e.SLIPWAY_REGISTRY_KEY_FILE === undefined) {
+    const path = ["SLIPWAY_REGISTRY_KEY_FILE"];
+    context.addIssue({
+      code: "custom",
+      path,
+      message: "must name the key that signs tokens of the registry",
+    });
   }
 });
 
@@ -118,6 +156,30 @@ export interface Config {
   egressDeniedCidrs: string[];
   /** Seconds a rollout may take without progress before it counts as failed. */
   rolloutDeadlineSeconds: number;
+  /** Whom the certificates of nodes' kubelets are believed from. */
+  kubelet: {
+    /** PEM file of their authority; the cluster's own without it. */
+    caFile?: string;
+    verify: boolean;
+  };
+  jobs: {
+    /** Seconds a run may take from its container's start. */
+    runLimitSeconds: number;
+    /** Seconds after its minute in which an occurrence may still be let go. */
+    admissionWindowSeconds: number;
+    /** Seconds in which the container of a run must have started once it was let go. */
+    startDeadlineSeconds: number;
+  };
+  databases: DatabaseConfig & {
+    /** YAML with the engines' images; without it no database can be made. */
+    imagesFile?: string;
+  };
+  /** YAML with the settings of backups; without it there are none. */
+  backupsFile?: string;
+  /** Folder with the keys of the bucket that backups are kept in. */
+  backupsS3Dir?: string;
+  /** What builds need; without it there are none. */
+  builds?: BuildConfig;
   logLevel: string;
   metricsPort: number;
 }
@@ -162,6 +224,31 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     dnsNamespace: e.SLIPWAY_DNS_NAMESPACE,
     egressDeniedCidrs: e.SLIPWAY_EGRESS_DENIED_CIDRS,
     rolloutDeadlineSeconds: e.SLIPWAY_ROLLOUT_DEADLINE_SECONDS,
+    kubelet: { caFile: e.SLIPWAY_KUBELET_CA_FILE, verify: e.SLIPWAY_KUBELET_VERIFY === "true" },
+    jobs: {
+      runLimitSeconds: e.SLIPWAY_JOB_RUN_LIMIT_SECONDS,
+      admissionWindowSeconds: e.SLIPWAY_JOB_ADMISSION_WINDOW_SECONDS,
+      startDeadlineSeconds: e.SLIPWAY_JOB_START_DEADLINE_SECONDS,
+    },
+    databases: {
+      imagesFile: e.SLIPWAY_DATABASE_IMAGES_FILE,
+      outside: { type: e.SLIPWAY_DATABASE_OUTSIDE, host: e.SLIPWAY_DATABASE_HOST },
+      planChangeMs: e.SLIPWAY_PLAN_CHANGE_SECONDS * 1_000,
+      apiserver: { cidrs: e.SLIPWAY_APISERVER_CIDRS, ports: e.SLIPWAY_APISERVER_PORTS },
+    },
+    backupsFile: e.SLIPWAY_BACKUPS_FILE,
+    backupsS3Dir: e.SLIPWAY_BACKUPS_S3_DIR,
+    builds:
+      e.SLIPWAY_BUILDS_FILE === undefined
+        ? undefined
+        : {
+            file: e.SLIPWAY_BUILDS_FILE,
+            registryKeyFile: e.SLIPWAY_REGISTRY_KEY_FILE ?? "",
+            toolsDir: e.SLIPWAY_BUILD_TOOLS_DIR,
+            gitAllowedHosts: e.SLIPWAY_GIT_ALLOWED_HOSTS,
+            gitCaFile: e.SLIPWAY_GIT_CA_FILE,
+            githubApp: githubAppConfig(e),
+          },
     logLevel: e.SLIPWAY_LOG_LEVEL,
     metricsPort: e.SLIPWAY_METRICS_PORT,
   };

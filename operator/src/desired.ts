@@ -9,4 +9,10 @@ export interface DesiredObject extends KubernetesObject {
   /** Of a RoleBinding. */
   roleRef?: object;
   subjects?: readonly object[];
+  /** Of a Role. */
+  rules?: readonly object[];
+  /** Of a ServiceAccount. */
+  automountServiceAccountToken?: boolean;
+  /** Of a ConfigMap. */
+  data?: Readonly<Record<string, string>>;
 }

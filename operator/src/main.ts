@@ -3,11 +3,26 @@
 import { hostname } from "node:os";
 import { parseCatalog } from "@slipway/crds";
 import { loadKubeConfig, MountedFile } from "@slipway/kube";
-import { connectLedger, listOrganizations, recordDeployment } from "@slipway/ledger";
+import {
+  connectLedger,
+  listMetricSamples,
+  listOrganizations,
+  recordBuild,
+  recordBuildLog,
+  recordDeployment,
+  recordJobRuns,
+  recordMetricSamples,
+  storeJobRunLog,
+} from "@slipway/ledger";
 import { pino } from "pino";
 import { collectDefaultMetrics } from "prom-client";
+import { parseBackupSettings } from "./backup/settings.ts";
+import { ledgerBilling } from "./billing/billing.ts";
+import { openBuildFiles } from "./build/files.ts";
+import { ledgerBuilds } from "./build/ledger.ts";
 import { addClusterCheck } from "./clusterCheck.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
+import { parseDatabaseImages } from "./database/settings.ts";
 import { createOperator } from "./operator.ts";
 import { ledgerDeployments } from "./project/deploymentReaper.ts";
 import { ledgerSlots } from "./project/slotKeeper.ts";
@@ -40,10 +55,37 @@ async function main(config: Config): Promise<void> {
     cluster: loadKubeConfig(),
     identity: config.podName ?? `${hostname()}-${process.pid}`,
     catalog: await MountedFile.open(config.catalogFile, parseCatalog, log),
+    databaseImages:
+      config.databases.imagesFile === undefined
+        ? undefined
+        : await MountedFile.open(config.databases.imagesFile, parseDatabaseImages, log),
+    backups:
+      config.backupsFile === undefined
+        ? undefined
+        : await MountedFile.open(config.backupsFile, parseBackupSettings, log),
+    builds: config.builds && {
+      ...(await openBuildFiles(config.builds, log)),
+      ...ledgerBuilds(ledger),
+      record: (row) => recordBuild(ledger, row),
+      storeLog: ({ organizationId, projectId, buildId }, lines) =>
+        recordBuildLog(ledger, { organizationId, projectId, id: buildId }, lines),
+    },
+    databaseSamples: {
+      record: (rows) => recordMetricSamples(ledger, rows),
+      list: () => listMetricSamples(ledger),
+    },
     slots: ledgerSlots(ledger),
     listOrganizations: async () => (await listOrganizations(ledger)).map(({ id }) => id),
     recordDeployment: (row) => recordDeployment(ledger, row),
     openDeployments: ledgerDeployments(ledger),
+    billing: ledgerBilling(ledger),
+    runs: { record: (rows) => recordJobRuns(ledger, rows) },
+    storeRunLog: ({ organizationId, projectId, runId, scheduledAt }, text) =>
+      storeJobRunLog(
+        ledger,
+        { organization_id: organizationId, project_id: projectId, id: runId, scheduled_at: scheduledAt },
+        text,
+      ),
   });
   addClusterCheck(manager, config);
   collectDefaultMetrics({ register: manager.registry });

@@ -1,14 +1,31 @@
-/** Puts the operator together: one manager, three controllers. It starts with `manager.run`. */
+/** Puts the operator together: one manager, four controllers. It starts with `manager.run`. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { Catalog } from "@slipway/crds";
-import type { BackoffOptions, MountedFile } from "@slipway/kube";
+import { type BackoffOptions, type MountedFile, sleep } from "@slipway/kube";
+import { createBackups } from "./backup/controller.ts";
+import { mountedCredentials } from "./backup/s3Credentials.ts";
+import type { BackupSettings } from "./backup/settings.ts";
+import { addBilling, type BillingLedger } from "./billing/billing.ts";
+import { addBuildController, type BuildOptions } from "./build/controller.ts";
+import type { BuildSettings } from "./build/settings.ts";
+import { connectionOpener } from "./build/sources.ts";
 import type { Config } from "./config.ts";
+import type { DatabaseImages } from "./database/settings.ts";
+import { Authority } from "./database/tls/authority.ts";
 import { addDomainClaimController } from "./domainclaim/controller.ts";
 import { OwnershipChecks } from "./domainclaim/ownershipChecks.ts";
 import { createTxtLookup } from "./domainclaim/txtLookup.ts";
+import { addGitConnectionController } from "./gitconnection/controller.ts";
+import { addJobRunController } from "./jobrun/controller.ts";
+import type { RunLedger } from "./jobrun/ports.ts";
 import { registerProjectMetrics } from "./metrics.ts";
+import { addDatabaseSamples, type SampleLedger } from "./observe/databases/add.ts";
+import { FullVolumes } from "./observe/databases/fullVolumes.ts";
+import { addObserve } from "./observe/observe.ts";
+import type { StoreRunLog } from "./observe/runLogs.ts";
 import { addOrganizationController, createNamespaceStore } from "./organization/controller.ts";
+import { BuiltPull } from "./project/builtPull.ts";
 import { addProjectController } from "./project/controller.ts";
 import { type OpenDeployments, runDeploymentReaper } from "./project/deploymentReaper.ts";
 import {
@@ -18,6 +35,7 @@ import {
 } from "./project/deploymentRecords.ts";
 import { createIngressProbe, type IngressProbe } from "./project/http/ingressProbe.ts";
 import { RouteCheck } from "./project/http/routeCheck.ts";
+import type { CloseMetering } from "./project/job/deletion.ts";
 import { SlotKeeper, type SlotLedger } from "./project/slotKeeper.ts";
 import { runSlotReaper } from "./project/slotReaper.ts";
 import { createProjectStores } from "./project/stores.ts";
@@ -32,6 +50,16 @@ export interface OperatorOptions {
   identity: string;
   log: Logger;
   catalog: Pick<MountedFile<Catalog>, "current" | "onChange" | "run">;
+  /** Images of the databases' engines; without them no database is carried out. */
+  databaseImages?: Pick<MountedFile<DatabaseImages>, "current" | "onChange" | "run">;
+  /** How databases are backed up; without it they are not. */
+  backups?: Pick<MountedFile<BackupSettings>, "current" | "onChange" | "run">;
+  /** How projects are built from Git; without it they are not. */
+  builds?: Omit<BuildOptions, "projects" | "settings"> & {
+    settings: Pick<MountedFile<BuildSettings>, "current" | "run">;
+  };
+  /** Where samples of databases are kept; without it none are taken. */
+  databaseSamples?: SampleLedger;
   /** Reads the ids of all organizations. */
   listOrganizations: () => Promise<string[]>;
   /** Writes a deployment into the ledger. */
@@ -40,6 +68,14 @@ export interface OperatorOptions {
   openDeployments: OpenDeployments;
   /** Counts what organizations and plans have only so many of. */
   slots: SlotLedger;
+  /** Where runs are charged. */
+  runs: RunLedger;
+  /** Writes the end of a run's log into the ledger. */
+  storeRunLog: StoreRunLog;
+  /** Where storage is charged by the hour, and cycles are settled. */
+  billing: BillingLedger;
+  /** In place of the one that charges a deleted job's storage up to the end. */
+  closeMetering?: CloseMetering;
   /** Pauses between two look-ups of a domain's owner, where they are not the usual ones. */
   ownershipRetry?: BackoffOptions;
   /** In place of the one that asks `config.ingress.probeUrl`. */
@@ -71,13 +107,35 @@ export function createOperator(options: OperatorOptions): Manager {
     systemNamespace: config.namespace,
     acmeIngressNamespace:
       config.ingress.certificateIssuer === undefined ? undefined : config.ingress.namespace,
+    databasesOutside: config.databases.outside.type,
   });
 
+  const observe = addObserve(manager, { cluster, config, storeLog: options.storeRunLog });
+
   const stores = createProjectStores(manager, namespaces, config.domainZone, config.ingress.allowList);
+  const meter = addBilling(manager, {
+    ledger: options.billing,
+    projects: stores.projects,
+    catalog: () => catalog.current,
+  });
   const probe =
     options.ingressProbe ??
     (config.ingress.probeUrl ? createIngressProbe(config.ingress.probeUrl) : undefined);
   const slots = new SlotKeeper(options.slots, log, () => manager.clock.monotonic());
+  const { databaseImages } = options;
+  const authority = new Authority({
+    client: manager.client,
+    clock: manager.clock,
+    namespace: config.namespace,
+  });
+  const backups = createBackups(manager, {
+    projects: stores.projects,
+    images: () => databaseImages?.current ?? {},
+    settings: () => options.backups?.current,
+    s3Credentials: mountedCredentials(config.backupsS3Dir),
+    onSettingsChange: (listener) => options.backups?.onChange(listener) ?? (() => {}),
+  });
+  const fullVolumes = new FullVolumes();
   const deploymentRecords = new DeploymentRecords(options.recordDeployment);
   const projects = addProjectController(
     manager,
@@ -90,13 +148,43 @@ export function createOperator(options: OperatorOptions): Manager {
         ingress: config.ingress,
         rolloutDeadlineSeconds: config.rolloutDeadlineSeconds,
       },
+      jobs: config.jobs,
+      databases: {
+        platform: {
+          ...config.databases,
+          systemNamespace: config.namespace,
+          images: () => databaseImages?.current ?? {},
+        },
+        authority,
+        restorer: backups.restorer,
+        fullVolumes,
+      },
+      closeMetering: options.closeMetering ?? ((project, signal) => meter.close(project, signal)),
       routeCheck: new RouteCheck(probe, manager.clock),
       registryLogin: withBackoff(options.registryLogin ?? ecrLogin(), manager.clock),
+      builtPull: options.builds && builtPullOf(manager, options.builds),
       slots,
       deploymentRecords,
     },
-    (listener) => catalog.onChange(listener),
+    (listener) => {
+      const stops = [catalog.onChange(listener), databaseImages?.onChange(listener)];
+      return () => stops.forEach((stop) => void stop?.());
+    },
   );
+  addJobRunController(manager, {
+    stores: { projects: stores.projects, nodes: observe.nodes },
+    catalog: () => catalog.current,
+    onCatalogChange: (listener) => catalog.onChange(listener),
+    ledger: options.runs,
+    logs: observe.logs,
+    samples: observe.samples,
+    settings: {
+      limitMs: config.jobs.runLimitSeconds * 1_000,
+      windowMs: config.jobs.admissionWindowSeconds * 1_000,
+      startDeadlineMs: config.jobs.startDeadlineSeconds * 1_000,
+    },
+  });
+  backups.add();
   addDeploymentRecords(manager, deploymentRecords, { store: stores.projects, projects });
   manager.addRunnable({
     name: "slots",
@@ -123,7 +211,77 @@ export function createOperator(options: OperatorOptions): Manager {
     }),
   });
 
+  if (options.builds) {
+    const { settings, ...given } = options.builds;
+    addBuildController(manager, {
+      ...given,
+      projects: stores.projects,
+      settings: () => settings.current,
+    });
+    addGitConnectionController(manager, {
+      projects: stores.projects,
+      open: connectionOpener({ client: manager.client, ...given.git }),
+    });
+    manager.addRunnable({
+      name: "build-settings",
+      leaderOnly: false,
+      run: (signal) => settings.run(signal),
+    });
+  }
+  if (options.backups) {
+    const settings = options.backups;
+    manager.addRunnable({
+      name: "backup-settings",
+      leaderOnly: false,
+      run: (signal) => settings.run(signal),
+    });
+  }
+  if (databaseImages) {
+    addDatabaseFiles(manager, databaseImages, authority);
+  }
+  if (databaseImages && options.databaseSamples) {
+    addDatabaseSamples(manager, {
+      cluster,
+      config,
+      ledger: options.databaseSamples,
+      authority,
+      catalog: () => catalog.current,
+      stores: { projects: stores.projects, nodes: observe.nodes },
+      fullVolumes,
+      projects,
+    });
+  }
   manager.addRunnable({ name: "catalog", leaderOnly: false, run: (signal) => catalog.run(signal) });
   registerProjectMetrics(manager.registry, stores.projects);
   return manager;
+}
+
+function builtPullOf(
+  { client, clock }: Manager,
+  { settings, registryKey }: NonNullable<OperatorOptions["builds"]>,
+): BuiltPull {
+  return new BuiltPull({ client, clock, registryKey, host: () => settings.current.registry.host });
+}
+
+/** Follows the list of images, and makes the databases' authority known before the first database. */
+function addDatabaseFiles(
+  manager: Manager,
+  images: NonNullable<OperatorOptions["databaseImages"]>,
+  authority: Authority,
+): void {
+  manager.addRunnable({ name: "database-images", leaderOnly: false, run: (signal) => images.run(signal) });
+  manager.addRunnable({
+    name: "database-authority",
+    run: async (signal) => {
+      while (!signal.aborted) {
+        try {
+          await authority.current();
+          return;
+        } catch (error) {
+          manager.log.error({ err: error }, "the databases' authority cannot be had; trying again");
+          await sleep(manager.clock, 5_000, signal);
+        }
+      }
+    },
+  });
 }

@@ -4,6 +4,10 @@ import { GROUP, plurals, VERSION } from "@slipway/crds";
 import { customResource } from "@slipway/kube";
 
 export const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
+export const jobRunResource = customResource(GROUP, VERSION, plurals.JobRun, "JobRun");
+export const buildResource = customResource(GROUP, VERSION, plurals.Build, "Build");
+export const gitConnectionResource = customResource(GROUP, VERSION, plurals.GitConnection, "GitConnection");
+export const backupResource = customResource(GROUP, VERSION, plurals.Backup, "Backup");
 export const domainClaimResource = customResource(GROUP, VERSION, plurals.DomainClaim, "DomainClaim", false);
 
 /** Traefik's own kind, served only where its definitions are installed. */

@@ -1,21 +1,61 @@
 /** All that the operator may do: what the chart's roles are generated from. */
 
+import { organizationRules as backupOrganizationRules, rules as backupRules } from "./backup/controller.ts";
+import { organizationRules as buildOrganizationRules, rules as buildRules } from "./build/controller.ts";
+import {
+  namespaceRules as databaseNamespaceRules,
+  organizationRules as databaseOrganizationRules,
+  rules as databaseRules,
+} from "./database/rules.ts";
 import { rules as domainClaimRules } from "./domainclaim/controller.ts";
-import { rules as organizationRules } from "./organization/controller.ts";
-import { rules as projectRules } from "./project/controller.ts";
+import {
+  organizationRules as gitConnectionOrganizationRules,
+  rules as gitConnectionRules,
+} from "./gitconnection/controller.ts";
+import { rules as jobRunRules } from "./jobrun/controller.ts";
+import {
+  namespaceRules as observeNamespaceRules,
+  organizationRules as observeOrganizationRules,
+  rules as observeRules,
+} from "./observe/rules.ts";
+import { rules as organizationControllerRules } from "./organization/controller.ts";
+import {
+  organizationRules as projectOrganizationRules,
+  rules as projectRules,
+} from "./project/controller.ts";
 import type { PolicyRule } from "./rbac.ts";
 
 /** For a ClusterRole: one rule for each API group, resource and list of names, in order. */
 export const clusterRules: PolicyRule[] = mergeRules([
-  ...organizationRules,
+  ...organizationControllerRules,
   ...projectRules,
   ...domainClaimRules,
+  ...jobRunRules,
+  ...observeRules,
+  ...databaseRules,
+  ...backupRules,
 ]);
 
 /** For a ClusterRole that is bound in organizations' namespaces alone. */
-export { organizationRules } from "./project/controller.ts";
+export const organizationRules: PolicyRule[] = mergeRules([
+  ...projectOrganizationRules,
+  ...observeOrganizationRules,
+  ...databaseOrganizationRules,
+  ...backupOrganizationRules,
+]);
 
-/** For a Role in the operator's own namespace: the leader's Lease. */
+/** Beside them where builds are switched on: in every namespace, in organizations' and in that of builds. */
+export const buildsRules: PolicyRule[] = mergeRules([...buildRules, ...gitConnectionRules]);
+export const buildsOrganizationRules: PolicyRule[] = mergeRules([
+  ...buildOrganizationRules,
+  ...gitConnectionOrganizationRules,
+]);
+export { buildsNamespaceRules } from "./build/controller.ts";
+
+/** For the service account whose tokens kubelets are shown. */
+export { kubeletReaderRules } from "./observe/rules.ts";
+
+/** For a Role in the operator's own namespace: the leader's Lease, tokens for kubelets. */
 export const namespaceRules: PolicyRule[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
   {
@@ -24,6 +64,8 @@ export const namespaceRules: PolicyRule[] = [
     resourceNames: ["slipway-operator"],
     verbs: ["get", "update"],
   },
+  ...observeNamespaceRules,
+  ...databaseNamespaceRules,
 ];
 
 function mergeRules(rules: readonly PolicyRule[]): PolicyRule[] {

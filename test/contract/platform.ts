@@ -1,18 +1,36 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { API_VERSION, organizationNamespace, type Project, SYSTEM_NAMESPACE } from "@slipway/crds";
+import {
+  API_VERSION,
+  billingCycle,
+  jobRunName,
+  organizationNamespace,
+  type Project,
+  SYSTEM_NAMESPACE,
+} from "@slipway/crds";
 import { KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
-import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
+import {
+  connectLedger,
+  insertApiKey,
+  insertOrganization,
+  migrateToLatest,
+  recordBuild,
+  recordBuildLog,
+  recordJobRuns,
+  storeJobRunLog,
+} from "@slipway/ledger";
 import { startPostgres } from "@slipway/ledger/testing";
 import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
 import { isGuarded } from "../../api-server/src/organizations/namespace.ts";
 import { EVERY_GRANT } from "../../api-server/src/policy/permissions.ts";
 import { projectResource } from "../../api-server/src/projects/kinds.ts";
+import { databaseSpec } from "../../api-server/src/testing/databases.ts";
 import { exampleSpec } from "../../api-server/src/testing/harness.ts";
+import { runRow } from "../../api-server/src/testing/job-runs.ts";
 import { startApiserver } from "../../hack/cluster/apiserver.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { freePorts } from "../../hack/lib/ports.ts";
@@ -28,6 +46,8 @@ export interface Platform {
   url: string;
   /** Key with every grant of the one organization. */
   apiKey: string;
+  /** A run of `pscheduled` that has ended, of the current billing cycle. */
+  runId: string;
   /** Whether both processes still run; the reason when one does not. */
   problem: () => string | undefined;
   stop: () => Promise<void>;
@@ -50,6 +70,7 @@ export async function startPlatform(log: string): Promise<Platform> {
     const dir = await mkdtemp(join(tmpdir(), "slipway-contract-"));
     undo.push(() => rm(dir, { recursive: true, force: true }));
     writeTokenKey(join(dir, "token.pem"));
+    await writeFile(join(dir, "builds.yaml"), "baseImages: {}\n");
     const kube = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
     undo.push(() => kube.close());
     await applyCrds(kube);
@@ -87,6 +108,8 @@ export async function startPlatform(log: string): Promise<Platform> {
       {
         ...common,
         SLIPWAY_TOKEN_KEY_FILE: join(dir, "token.pem"),
+        // Builds are asked for, and nobody carries them out.
+        SLIPWAY_BUILDS_FILE: join(dir, "builds.yaml"),
         SLIPWAY_RATE_LIMIT_SCALE: "1000000",
         SLIPWAY_LISTEN_ADDRESS: "127.0.0.1",
         SLIPWAY_PORT: String(port),
@@ -112,14 +135,16 @@ export async function startPlatform(log: string): Promise<Platform> {
       return ready?.status === 200 && isGuarded(namespace);
     });
     await createProjects(kube);
-    return { url, apiKey, problem, stop };
+    const runId = await recordRun(postgres.url);
+    await recordBuilds(postgres.url, kube);
+    return { url, apiKey, runId, problem, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-/** Projects to read, change and delete; schemathesis.toml names the job. */
+/** Projects to read, change and delete; schemathesis.toml names the job, the database and those from Git. */
 async function createProjects(kube: KubeClient): Promise<void> {
   const namespace = organizationNamespace(ORGANIZATION);
   const create = (name: string, spec: Project["spec"]) =>
@@ -139,8 +164,66 @@ async function createProjects(kube: KubeClient): Promise<void> {
     storage,
     job: { cron: "0 3 * * *" },
   });
+  // Their connection is gone, as is every account of GitHub: what needs one is refused.
+  const source = { connectionId: "gone", repositoryId: "r1", branch: "main", autoDeploy: false };
+  const { image: _image, ...rest } = { ...exampleSpec, plan: "basic" };
+  await create("psource", { ...rest, source, build: {} });
+  const github = { repositoryOwner: "acme", repositoryName: "shop", branch: "main", autoDeploy: false };
+  await create("pgithub", { ...rest, github });
+  // No image of it is here: it waits, and nobody ever reaches it.
+  await create("pdatabase", databaseSpec("postgresql"));
   for (const name of ["pread1", "pread2", "pread3", "pread4"]) {
     await create(name, { ...exampleSpec, plan: "basic" });
+  }
+}
+
+/** Puts a build of each project from Git into the ledger, with its log. */
+async function recordBuilds(url: string, kube: KubeClient): Promise<void> {
+  const ledger = connectLedger({ url, applicationName: "contract" });
+  const namespace = organizationNamespace(ORGANIZATION);
+  try {
+    for (const name of ["psource", "pgithub"]) {
+      const { metadata } = await kube.get<Project>(projectResource, { namespace, name });
+      const at = new Date();
+      await recordBuild(ledger, {
+        organization_id: ORGANIZATION,
+        project_id: name,
+        project_uid: metadata.uid ?? "",
+        id: "bcontract",
+        triggered_by: "manual",
+        branch: "main",
+        tag: null,
+        commit_sha: "a".repeat(40),
+        commit_message: null,
+        status: "failed",
+        digest: null,
+        error_code: "BUILD_COMMAND_FAILED",
+        error_message: "make failed",
+        created_at: at,
+        started_at: at,
+        finished_at: at,
+      });
+      await recordBuildLog(ledger, { organizationId: ORGANIZATION, projectId: name, id: "bcontract" }, [
+        { sequence: 1, at, level: "info", step: "build", message: "a line", final: true },
+      ]);
+    }
+  } finally {
+    await ledger.destroy();
+  }
+}
+
+/** Puts a run into the ledger, with its log. Returns its id. */
+async function recordRun(url: string): Promise<string> {
+  const ledger = connectLedger({ url, applicationName: "contract" });
+  try {
+    const { startedAt } = billingCycle(new Date());
+    const names = { organizationId: ORGANIZATION, projectId: "pscheduled" };
+    const row = runRow({ ...names, id: jobRunName("pscheduled", startedAt) }, startedAt);
+    await recordJobRuns(ledger, [row]);
+    await storeJobRunLog(ledger, row, "a line\n");
+    return row.id;
+  } finally {
+    await ledger.destroy();
   }
 }
 

@@ -34,7 +34,7 @@ try {
   const child = spawn(command, args, {
     cwd: logs,
     // The key is no argument: anybody can read those.
-    env: { ...process.env, SLIPWAY_API_KEY: platform.apiKey },
+    env: { ...process.env, SLIPWAY_API_KEY: platform.apiKey, SLIPWAY_RUN_ID: platform.runId },
     stdio: ["ignore", "inherit", "inherit"],
     timeout: LIMIT_MS,
   });

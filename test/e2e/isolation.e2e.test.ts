@@ -101,9 +101,9 @@ describe("a pod of one organization", () => {
 });
 
 describe("the platform's own processes", () => {
-  const may = async (process: string, verb: string, namespace: string): Promise<boolean> => {
+  const may = async (process: string, verb: string, namespace: string, name?: string): Promise<boolean> => {
     const user = `system:serviceaccount:slipway-system:${process}`;
-    const resourceAttributes = { verb, resource: "secrets", namespace };
+    const resourceAttributes = { verb, resource: "secrets", namespace, ...(name ? { name } : {}) };
     const review = await cluster.authorization.createSubjectAccessReview({
       body: { spec: { user, resourceAttributes } },
     });
@@ -120,6 +120,15 @@ describe("the platform's own processes", () => {
       }
     },
   );
+
+  test("of the platform's own Secrets the operator fills that of the databases' authority alone", async () => {
+    const system = "slipway-system";
+    const authority = "slipway-database-ca";
+    expect(await may("slipway-operator", "patch", system, authority)).toBe(true);
+    expect(await may("slipway-operator", "delete", system, authority)).toBe(false);
+    expect(await may("slipway-operator", "patch", system, "slipway-token-key")).toBe(false);
+    expect(await may("slipway-api-server", "patch", system, authority)).toBe(false);
+  });
 
   test("the API server reads no Secret outside of organizations", async () => {
     expect(await may("slipway-api-server", "get", "kube-system")).toBe(false);

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { annotations, type DomainClaim, domainClaim, organizationNamespace } from "@slipway/crds";
+import { startGithub } from "@slipway/git/testing";
 import { KubeClient, resources } from "@slipway/kube";
 import { eventually, FakeApiserver } from "@slipway/kube/testing";
 import { connectLedger, findMember, type Ledger, listOrganizations, migrateToLatest } from "@slipway/ledger";
@@ -24,6 +25,7 @@ let postgres: TestPostgres;
 let ledger: Ledger;
 let apiserver: FakeApiserver;
 let stopOperator: () => void;
+let githubEnv: Record<string, string> = {};
 
 beforeAll(async () => {
   postgres = await startPostgres();
@@ -69,10 +71,12 @@ function admin(...args: string[]): Promise<Result> {
   const main = new URL("main.ts", import.meta.url).pathname;
   const env = {
     PATH: process.env.PATH,
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
     SLIPWAY_LEDGER_URL: postgres.url,
     SLIPWAY_TOKEN_KEY_FILE: tokenKeyFile,
     SLIPWAY_CATALOG_FILE: new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url).pathname,
     KUBECONFIG: kubeconfig,
+    ...githubEnv,
   };
   return new Promise((resolve) => {
     execFile(process.execPath, [main, ...args], { env }, (error, stdout, stderr) => {
@@ -105,6 +109,38 @@ describe("the admin command", () => {
     });
     expect(owner).toMatchObject({ kind: "user", role: "owner" });
     expect((owner.expiresAt ?? 0) - Date.now()).toBeGreaterThan(30 * 86_400_000);
+  });
+
+  it("connects an organization with an account of GitHub, and says why it cannot", async () => {
+    const { organization_id } = await json("organization", "create", "--name", "Hub");
+    const words = ["github", "connect", "--organization", String(organization_id), "--installation"];
+    const without = await admin(...words, "5");
+    expect([without.code, without.stderr]).toEqual([1, expect.stringMatching(/has no GitHub App/)]);
+    const github = await startGithub();
+    const [keyFile, caFile] = [join(directory, "github.pem"), join(directory, "github-ca.pem")];
+    writeFileSync(keyFile, github.app.privateKey, { mode: 0o600 });
+    writeFileSync(caFile, github.ca);
+    githubEnv = {
+      SLIPWAY_GITHUB_APP_ID: "42",
+      SLIPWAY_GITHUB_KEY_FILE: keyFile,
+      SLIPWAY_GITHUB_API_URL: github.url,
+      SLIPWAY_GIT_ALLOWED_HOSTS: github.host,
+      SLIPWAY_GIT_CA_FILE: caFile,
+    };
+    try {
+      const made = await json(...words, "5");
+      expect(made).toEqual({
+        organization_id,
+        connection_id: expect.stringMatching(/^g/),
+        account: "octocat",
+      });
+      expect(await json(...words, "5")).toEqual(made);
+      const unknown = await admin(...words, "6");
+      expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringMatching(/not installed there/)]);
+    } finally {
+      githubEnv = {};
+      await github.close();
+    }
   });
 
   it("makes a key with just its grants, and revokes it", async () => {

@@ -11,6 +11,8 @@ export interface AdminContext {
   kube: () => KubeClient;
   /** The plan catalog as it stands now. */
   catalog: () => Promise<Catalog>;
+  /** The environment, for settings of one command alone. */
+  env: Readonly<Record<string, string | undefined>>;
   /** For people: standard error. */
   warn: (line: string) => void;
   close: () => Promise<void>;
@@ -43,6 +45,7 @@ export function openAdminContext(env: NodeJS.ProcessEnv): AdminContext {
       if (!file) throw new AdminError("SLIPWAY_CATALOG_FILE is not set");
       return parseCatalog(await readFile(file, "utf8"));
     },
+    env,
     warn: (line) => console.error(line),
     close: async () => {
       await kube?.close();

@@ -159,6 +159,25 @@ function program(): Command {
     .action((options: Common & { hostname: string }) =>
       run(options, (context) => verifyDomain(context, options.hostname)),
     );
+
+  root
+    .command("github")
+    .description("accounts of GitHub")
+    .command("connect")
+    .description("let an organization build from an account in which the platform's GitHub App is installed")
+    .addOption(organizationOption())
+    .requiredOption(
+      "--installation <number>",
+      "the App's installation, which must be the organization's own account",
+    )
+    .addOption(json())
+    .action((options: Common & { organization: string; installation: string }) =>
+      run(options, async (context) => {
+        // It brings along what speaks to Git servers, which no other command waits for.
+        const { connectGithubAccount } = await import("./commands/github.ts");
+        return connectGithubAccount(context, options);
+      }),
+    );
   return root;
 }
 

@@ -26,6 +26,9 @@ export const failures = {
     new Failure(403, "ORGANIZATION_REQUIRED", "x-organization-id is required with a user token"),
   organizationForbidden: () =>
     new Failure(403, "ORGANIZATION_FORBIDDEN", "the credential does not belong to this organization"),
+  /** An API key, or a user who is no owner. */
+  ownerRequired: () =>
+    new Failure(403, "OWNER_SESSION_REQUIRED", "this needs the session of an owner of the organization"),
   organizationPermission: (permissions: readonly string[]) =>
     new Failure(403, "PERMISSION_DENIED", "insufficient organization permission", {
       extra: { required: permissions.map((permission) => `${permission} on organization:*`) },
@@ -42,10 +45,41 @@ export const failures = {
     new Failure(404, "INSTANCE_NOT_FOUND", `the project has no instance ${instance}`),
   deploymentNotFound: (id: string) =>
     new Failure(404, "DEPLOYMENT_NOT_FOUND", `the project has no deployment ${id}`),
+  /** One that never was, that never started, or that an operation of the current billing cycle does not see. */
+  jobRunNotFound: (id: string) =>
+    new Failure(404, "JOB_RUN_NOT_FOUND", `the job has no run ${id.slice(0, 100)} in this billing cycle`),
+  backupNotFound: (id: string) =>
+    new Failure(404, "BACKUP_NOT_FOUND", `the project has no backup ${id.slice(0, 100)}`),
+  gitConnectionNotFound: (id: string) =>
+    new Failure(404, "GIT_CONNECTION_NOT_FOUND", `there is no Git connection ${id.slice(0, 100)}`),
+  gitRepositoryNotFound: () =>
+    new Failure(404, "GIT_REPOSITORY_NOT_FOUND", "the connection sees no such repository"),
+  gitRefNotFound: () =>
+    new Failure(404, "GIT_REF_NOT_FOUND", "the repository has no such branch, tag or commit"),
   methodNotAllowed: (allow: string) =>
     new Failure(405, "METHOD_NOT_ALLOWED", `this path has only the methods ${allow}`, { headers: { allow } }),
 
+  buildNotFound: (id: string) =>
+    new Failure(404, "BUILD_NOT_FOUND", `the project has no build ${id.slice(0, 100)}`),
+
   // 400, 408, 413, 415, 431
+  /** Deliveries of hooks, and whoever cannot sign does not hear which connections there are. */
+  gitDeliveryUnsigned: () =>
+    new Failure(401, "GIT_DELIVERY_UNSIGNED", "the delivery is not signed with the secret of a connection"),
+  gitSourceRequired: () =>
+    new Failure(400, "GIT_SOURCE_REQUIRED", "the project has no connected Git repository of this kind"),
+  githubRepositoryNotConnected: (why: string) =>
+    new Failure(
+      400,
+      "GITHUB_REPOSITORY_NOT_CONNECTED",
+      `the project's GitHub repository must be connected first: ${why}`,
+    ),
+  gitVersionRefOverride: () =>
+    new Failure(
+      400,
+      "GIT_VERSION_REF_OVERRIDE",
+      "the project publishes versions: a deploy has an empty body and publishes the latest one that matches",
+    ),
   /** `cause` is for the log. */
   validation: (broken: readonly FieldError[], cause?: unknown) => {
     const codes = new Set(broken.map((error) => error.code));
@@ -90,7 +124,12 @@ export const failures = {
   customSubdomainNotAvailable: (plan: string) =>
     new Failure(403, "CUSTOM_SUBDOMAIN_NOT_AVAILABLE_FOR_PLAN", `plan ${plan} has no custom subdomain`),
 
+  metricsNotAvailable: (plan: string) =>
+    new Failure(403, "METRICS_NOT_AVAILABLE_FOR_PLAN", `plan ${plan} has no snapshots of metrics`),
+
   // 402
+  networkAnalyticsNotAvailable: (plan: string) =>
+    new Failure(402, "NETWORK_ANALYTICS_NOT_AVAILABLE_FOR_PLAN", `plan ${plan} has no access to metrics`),
   organizationBlocked: () =>
     new Failure(402, "ORGANIZATION_BLOCKED", "the organization is blocked by a pending payment"),
 
@@ -129,6 +168,85 @@ export const failures = {
     ),
   idempotencyKeyConflict: () =>
     new Failure(409, "IDEMPOTENCY_KEY_CONFLICT", "this Idempotency-Key was used with a different body"),
+  jobRunsPending: (active: boolean) =>
+    new Failure(
+      409,
+      "JOB_RUNS_PENDING",
+      `${active ? "a run of the job is active" : "the charge of a run is not recorded yet"}: the project is kept, and no ` +
+        "new run starts; try again once every run has ended and is billed",
+    ),
+  jobRunCancellationUnavailable: () =>
+    new Failure(
+      409,
+      "JOB_RUN_CANCELLATION_UNAVAILABLE",
+      "the run cannot be cancelled safely: wait for it to finish or to reach its time limit",
+    ),
+  jobRunActive: () => new Failure(409, "JOB_RUN_ACTIVE", "a run of the job is active"),
+  jobScheduleClosed: () =>
+    new Failure(
+      409,
+      "JOB_SCHEDULE_CLOSED",
+      "the job was about to be deleted and starts no run; a change of its schedule opens it again",
+    ),
+  jobNotAccepted: () =>
+    new Failure(
+      409,
+      "JOB_NOT_ACCEPTED",
+      "the platform does not run the job as it is: its plan, a Secret or a limit stands against it",
+    ),
+  backupActive: () => new Failure(409, "BACKUP_ACTIVE", "a backup of the project is being made"),
+  backupNotComplete: (id: string) =>
+    new Failure(
+      409,
+      "BACKUP_NOT_COMPLETE",
+      `the backup ${id} is not complete, has failed or is being deleted`,
+    ),
+  gitConnectionUnavailable: (why: string) => new Failure(409, "GIT_CONNECTION_UNAVAILABLE", why),
+  gitConnectionOperationPending: (what: string) =>
+    new Failure(
+      409,
+      "GIT_CONNECTION_OPERATION_PENDING",
+      `the connection stays as it is: ${what}; try again once that is over`,
+    ),
+  gitConnectionLimitReached: (limit: number) =>
+    new Failure(
+      409,
+      "GIT_CONNECTION_LIMIT_REACHED",
+      `the organization already has ${limit} Git connections`,
+      {
+        extra: { limit },
+      },
+    ),
+  gitCapabilityUnavailable: (why: string) => new Failure(409, "GIT_CAPABILITY_UNAVAILABLE", why),
+  gitSourceCreationUnavailable: () =>
+    new Failure(
+      409,
+      "GIT_SOURCE_CREATION_UNAVAILABLE",
+      "repositories of a github connection are given in config.github, not in source",
+    ),
+  gitVersionNotFound: (pattern: string) =>
+    new Failure(
+      409,
+      "GIT_VERSION_NOT_FOUND",
+      `the repository has no published version that matches ${pattern}`,
+    ),
+  gitSourceChanged: () =>
+    new Failure(409, "GIT_SOURCE_CHANGED", "the source was changed during the update: read it and try again"),
+  projectNotPublished: () =>
+    new Failure(
+      409,
+      "PROJECT_NOT_PUBLISHED",
+      "no version of the project has been published that could be kept: without its source nothing would run",
+    ),
+  planChangeInProgress: () =>
+    new Failure(409, "PLAN_CHANGE_IN_PROGRESS", "a change of the plan is already running"),
+  managedServiceOperationInProgress: () =>
+    new Failure(
+      409,
+      "MANAGED_SERVICE_OPERATION_IN_PROGRESS",
+      "an operation on the service is in progress: it is being deleted",
+    ),
+  projectPaused: () => new Failure(409, "PROJECT_PAUSED", "the project is paused"),
   projectAlreadyDeleted: () => new Failure(409, "PROJECT_ALREADY_DELETED", "the project is already deleted"),
 
   // 503 and what was not foreseen
@@ -136,11 +254,13 @@ export const failures = {
     new Failure(503, "SERVER_BUSY", "too many requests of this kind are under way, try again", {
       headers: { "retry-after": "2" },
     }),
-  projectTypeUnavailable: (type: string) =>
+  projectTypeUnavailable: (type: string, version?: string, instances?: number) =>
     new Failure(
       503,
       "PROJECT_TYPE_UNAVAILABLE",
-      `projects of type ${type} cannot be created on this platform yet`,
+      `projects of type ${[type, version].filter(Boolean).join(" ")}${
+        instances === undefined ? "" : ` with ${instances} instances`
+      } cannot be created on this platform yet`,
     ),
   projectFeatureUnavailable: (feature: string) =>
     new Failure(503, "PROJECT_FEATURE_UNAVAILABLE", `${feature} is not available on this platform yet`),
@@ -172,6 +292,15 @@ export const failures = {
         headers: { "retry-after": "5" },
       },
     ),
+  projectDeletionPending: () =>
+    new Failure(
+      503,
+      "PROJECT_DELETION_PENDING",
+      "the project is being deleted, but not gone yet, try again",
+      {
+        headers: { "retry-after": "5" },
+      },
+    ),
   creationInProgress: () =>
     new Failure(
       503,
@@ -181,6 +310,19 @@ export const failures = {
         headers: { "retry-after": "5" },
       },
     ),
+  databaseCredentialsPending: () =>
+    new Failure(
+      503,
+      "DATABASE_CREDENTIALS_PENDING",
+      "the database has not taken over its new password yet: try again to be given it",
+      { headers: { "retry-after": "5" } },
+    ),
+  gitProviderUnavailable: (why: string, cause?: unknown) =>
+    new Failure(503, "GIT_PROVIDER_UNAVAILABLE", why, { headers: { "retry-after": "10" }, cause }),
+  operatorUnavailable: () =>
+    new Failure(503, "OPERATOR_UNAVAILABLE", "the platform's operator does not answer, try again", {
+      headers: { "retry-after": "5" },
+    }),
   addressNotAssigned: (cause?: unknown) =>
     new Failure(503, "ADDRESS_NOT_ASSIGNED", "the address could not be assigned, try again", {
       headers: { "retry-after": "5" },
@@ -204,10 +346,27 @@ export const failures = {
       headers: { "retry-after": "5" },
       cause,
     }),
+  analyticsNotConfigured: () =>
+    new Failure(503, "ANALYTICS_NOT_CONFIGURED", "this platform keeps no network analytics"),
+  analyticsUnavailable: (cause?: unknown) =>
+    new Failure(503, "ANALYTICS_UNAVAILABLE", "the store of network analytics does not answer, try again", {
+      headers: { "retry-after": "5" },
+      cause,
+    }),
+  analyticsBusy: (cause?: unknown) =>
+    new Failure(
+      503,
+      "ANALYTICS_BUSY",
+      "this takes the store of network analytics too long now: try again, or a shorter window",
+      { headers: { "retry-after": "5" }, cause },
+    ),
   catalogUnavailable: () =>
     new Failure(503, "CATALOG_UNAVAILABLE", "the catalog is not available, try again", {
       headers: { "retry-after": "5" },
     }),
+  backupsUnavailable: () => new Failure(503, "BACKUPS_UNAVAILABLE", "this platform makes no backups"),
+  registryUnavailable: () =>
+    new Failure(503, "REGISTRY_UNAVAILABLE", "this platform has no registry of builds"),
   scheduledJobsUnavailable: () =>
     new Failure(503, "SCHEDULED_JOBS_UNAVAILABLE", "scheduled jobs are not available on this platform"),
   internal: (cause?: unknown) => new Failure(500, "INTERNAL_ERROR", "internal error", { cause }),

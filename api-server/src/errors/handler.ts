@@ -1,6 +1,10 @@
+import type { IncomingMessage } from "node:http";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { failures } from "./catalog.ts";
 import { Failure } from "./failure.ts";
+
+/** The rest of a body that is refused is awaited for so long, in milliseconds. */
+const HEAR_OUT_MS = 2_000;
 
 /** What Fastify itself refuses, by its error code. */
 function fromFramework(error: FastifyError, request: FastifyRequest): Failure {
@@ -47,17 +51,32 @@ export function renderFailure(failure: Failure, request: FastifyRequest, reply: 
       "request failed",
     );
   }
-  if (failure.status === 413) {
-    // Fastify would close the connection now. A proxy that still sends the body would then report a broken server in
-    // place of this answer: what comes is read and thrown away, until the time for a request is over.
-    reply.removeHeader("connection");
-    request.raw.resume();
+  const answer = () =>
+    void reply
+      .code(failure.status)
+      .headers(failure.headers)
+      .header("content-type", "application/json; charset=utf-8")
+      .send(JSON.stringify(failure.toBody()));
+  if (failure.status !== 413) {
+    answer();
+    return;
   }
-  void reply
-    .code(failure.status)
-    .headers(failure.headers)
-    .header("content-type", "application/json; charset=utf-8")
-    .send(JSON.stringify(failure.toBody()));
+  // A connection that is closed while its client still sends is reset, and the answer with it: a proxy would report a broken
+  // server in its place. So what comes is read and thrown away before it, and beyond it until the time for a request is over.
+  reply.removeHeader("connection");
+  heardOut(request.raw, answer);
+}
+
+/** Calls back once a request's body has come, or its client has gone, or it has taken too long. */
+function heardOut(request: IncomingMessage, then: () => void): void {
+  const done = () => {
+    clearTimeout(limit);
+    request.off("end", done).off("close", done);
+    then();
+  };
+  const limit = setTimeout(done, HEAR_OUT_MS);
+  request.once("end", done).once("close", done).resume();
+  if (request.readableEnded || request.destroyed) done();
 }
 
 /** Routes every error and every unknown path through {@link renderFailure}. */

@@ -3,14 +3,23 @@ import type { Services } from "../services.ts";
 /** Milliseconds that a read waits for the memory to catch up with a write; then it answers what it has. */
 const LIMIT_MS = 2_000;
 
+/** What is kept in memory by a watch. */
+export interface Memory {
+  /** Whether it is as new as a write that returned this resourceVersion. */
+  hasSeen(resourceVersion: string): boolean;
+  /** Resolves true once it is, false after `timeoutMs`. */
+  waitUntilSeen(resourceVersion: string, timeoutMs: number): Promise<boolean>;
+}
+
 /**
- * Waits until the projects in memory are as new as the newest write of the caller's organization, made through whichever
- * replica. Nearly always they are: then nothing is waited for, and there is no promise.
+ * Waits until a memory is as new as the newest write of the caller's organization, made through whichever
+ * replica. Nearly always it is: then nothing is waited for, and there is no promise.
  */
 export function seeNewestWrite(
   newestWrite: string | undefined,
-  { projects, metrics }: Pick<Services, "projects" | "metrics">,
+  memory: Memory,
+  { metrics }: Pick<Services, "metrics">,
 ): void | Promise<void> {
-  if (newestWrite === undefined || projects.hasSeen(newestWrite)) return;
-  return projects.waitUntilSeen(newestWrite, LIMIT_MS).then((seen) => metrics.waitedForWrite(seen));
+  if (newestWrite === undefined || memory.hasSeen(newestWrite)) return;
+  return memory.waitUntilSeen(newestWrite, LIMIT_MS).then((seen) => metrics.waitedForWrite(seen));
 }

@@ -22,7 +22,9 @@ export function guard(operation: Operation, policy: Policy, services: Services):
   const limit = scaledLimit(policy.rateLimit, services.rateLimitScale);
   const policyHeader = rateLimitPolicyHeader(limit, windowSeconds);
 
-  const looksAtProjects = access.kind !== "public" && access.kind !== "create";
+  const looksAtRuns = access.kind === "project" && access.looksAtRuns === true;
+  const needsCredential = access.kind !== "public" && access.kind !== "signature";
+  const looksAtProjects = needsCredential && access.kind !== "create";
 
   const countCall = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
     const who = per === "ip" ? request.ip : (request.principal?.credentialId ?? request.ip);
@@ -32,15 +34,19 @@ export function guard(operation: Operation, policy: Policy, services: Services):
     const apply = (known: Awaited<typeof decision>): void | Promise<void> => {
       reply.header("ratelimit-policy", policyHeader).header("ratelimit", rateLimitHeader(known));
       if (!known.allowed) throw failures.rateLimitExceeded(known.resetSeconds);
-      return seeNewestWrite(known.newestWrite, services);
+      const seen = seeNewestWrite(known.newestWrite, services.projects, services);
+      const runs = looksAtRuns ? seeNewestWrite(known.newestRun, services.jobRuns, services) : undefined;
+      return seen instanceof Promise && runs instanceof Promise ? seen.then(() => runs) : (seen ?? runs);
     };
     return decision instanceof Promise ? decision.then(apply) : apply(decision);
   };
 
   const admit = (request: FastifyRequest): void | Promise<void> => {
     const { principal } = request;
-    if (principal === undefined || access.kind === "public" || access.kind === "credential") return;
+    if (principal === undefined || access.kind === "public" || access.kind === "signature") return;
+    if (access.kind === "credential") return;
     if (access.kind === "owner") return requireOwner(principal);
+    if (access.kind === "everyProject") return requireEveryProject(principal, access.permission);
     if (access.kind === "create") return requireAnyCreation(principal, access.byType);
     return admitToProject(request, principal, access, services);
   };
@@ -51,7 +57,7 @@ export function guard(operation: Operation, policy: Policy, services: Services):
   };
 
   const run = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
-    if (access.kind === "public") return proceed(request, reply);
+    if (!needsCredential) return proceed(request, reply);
     const principal = services.authenticator.authenticate(request.headers);
     if (!(principal instanceof Promise)) {
       request.principal = principal;
@@ -79,8 +85,12 @@ export function guard(operation: Operation, policy: Policy, services: Services):
 
 function requireOwner(principal: Principal): void {
   if (principal.kind !== "user" || principal.role !== "owner") {
-    throw failures.organizationForbidden();
+    throw failures.ownerRequired();
   }
+}
+
+function requireEveryProject(principal: Principal, permission: Permission): void {
+  if (!principal.grants.onEveryProject(permission)) throw failures.projectPermission(permission, "*");
 }
 
 /** Which creation it is stands in the body, not yet read: here only who may create nothing at all is refused. */

@@ -36,3 +36,9 @@ export function installJsonBody(app: FastifyInstance): void {
     else done(failures.malformedBody(problem));
   });
 }
+
+/** Leaves bodies of every type as the bytes that came: a signature is over these. For a context of its own. */
+export function installRawBody(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, bytes, done) => done(null, bytes));
+}

@@ -6,6 +6,14 @@ const objectOf = (keys: number) => `{${Array.from({ length: keys }, (_, index) =
 /** As much of a repeated text as a body may hold. */
 const fill = (part: string) => part.repeat(Math.floor((12 * MIB) / part.length));
 
+/** Milliseconds of a processor that this takes: what else the machine does is left out. */
+function cpuTime(work: () => void): number {
+  const before = process.threadCpuUsage();
+  work();
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1_000;
+}
+
 describe("jsonShapeProblem", () => {
   it.each([
     "null",
@@ -81,9 +89,7 @@ describe("jsonShapeProblem", () => {
     ["colons", fill(":")],
     ["closings", fill("}")],
   ])("judges 12 MiB of %s in little time", (_what, text) => {
-    const start = performance.now();
-    jsonShapeProblem(text);
-    expect(performance.now() - start).toBeLessThan(500);
+    expect(cpuTime(() => jsonShapeProblem(text))).toBeLessThan(500);
   });
 
   it("takes the largest body in little time", () => {
@@ -91,8 +97,6 @@ describe("jsonShapeProblem", () => {
       envs: Array.from({ length: 50 }, () => ({ value: "\u0001".repeat(32_760) })),
     });
     expect(text.length).toBeGreaterThan(9 * MIB);
-    const start = performance.now();
-    expect(jsonShapeProblem(text)).toBeUndefined();
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(cpuTime(() => expect(jsonShapeProblem(text)).toBeUndefined())).toBeLessThan(1_000);
   });
 });

@@ -42,7 +42,7 @@ export function registerRoute(
       return route.handler(call, services);
     });
 
-  const bodySchema = route.body ?? (route.documentedBody ? z.unknown() : noBody);
+  const bodySchema = route.body ?? (route.documentedBody || route.rawBody ? z.unknown() : noBody);
   const { atOnce, bodyLimit } = route;
   const gate =
     atOnce === undefined
@@ -87,6 +87,7 @@ export function registerRoute(
 function send(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.code(answer.status).header("content-type", JSON_TYPE);
   if (answer.headers) reply.headers(answer.headers);
+  if ("stream" in answer) return reply.send(answer.stream);
   if ("content" in answer) return reply.send(answer.content);
   return reply.send("json" in answer ? answer.json : JSON.stringify(answer.body));
 }

@@ -143,6 +143,14 @@ describe("a body over the limit", () => {
       expect(statuses).toEqual(["413", "200"]);
     },
   );
+
+  it("is answered before the connection ends, for who wants it closed", async () => {
+    const body = Buffer.alloc(13_000_000, "x");
+    for (let count = 0; count < 5; count += 1) {
+      const head = Buffer.from(`${POST}x-api-key: ${key}\r\nContent-Length: ${body.length}\r\n\r\n`);
+      expectRefusal(await exchange(Buffer.concat([head, body])), 413, "BODY_TOO_LARGE");
+    }
+  });
 });
 
 describe("slow clients", () => {

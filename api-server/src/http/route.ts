@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Principal } from "../auth/principal.ts";
@@ -17,11 +18,12 @@ export interface Call<Params, Query, Body> {
   request: FastifyRequest;
 }
 
-/** What a handler answers. `json` is serialised already, `body` is not; `content` says its type in `headers`. */
+/** What a handler answers. `json` is serialised already, `body` is not; `content` and `stream` say their type in `headers`. */
 export type Answer =
   | { status: number; body: Record<string, unknown>; headers?: Record<string, string> }
   | { status: number; json: string; headers?: Record<string, string> }
-  | { status: number; content: string | Buffer; headers: Record<string, string> };
+  | { status: number; content: string | Buffer; headers: Record<string, string> }
+  | { status: number; stream: Readable; headers: Record<string, string> };
 
 /**
  * One operation: its schemas, its documentation and its handler. Who may call it and how often stands in the policy
@@ -43,6 +45,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   prepareBody?: (body: unknown, services: Services) => unknown;
   /** The schema of a body that the handler checks itself; the OpenAPI document shows it. */
   documentedBody?: z.ZodType;
+  /** The body comes to the handler as bytes, whatever its type, after nothing but a look at its size. */
+  rawBody?: true;
   /** Request headers beside those of authentication, for the OpenAPI document. */
   headers?: z.ZodObject;
   /** Success answers by status. */

@@ -1,11 +1,15 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { parseCreateProject } from "@slipway/crds";
+import { type Backup, labels, organizationNamespace, parseCreateProject } from "@slipway/crds";
+import { sealRepositoryId } from "@slipway/git";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { failures } from "../errors/catalog.ts";
 import { checkCreation } from "../projects/creation/body.ts";
 import { withTemplate } from "../projects/creation/template.ts";
+import { backupResource } from "../projects/kinds.ts";
 import { routes } from "../routes/index.ts";
+import { databaseSpec } from "../testing/databases.ts";
+import { fakeGit, putConnection } from "../testing/git.ts";
 import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
 import { creationExamples } from "./examples/creation.ts";
 import { examples } from "./examples/index.ts";
@@ -40,7 +44,7 @@ let operations: Operation[];
 let ajv: Ajv2020;
 
 beforeAll(async () => {
-  harness = await startFakeHarness();
+  harness = await startFakeHarness({ git: fakeGit() });
   document = (await harness.app.inject("/v1/openapi.json")).json();
   operations = Object.values(document.paths).flatMap((path) => Object.values(path));
   ajv = new Ajv2020({ strict: false, validateFormats: false });
@@ -169,11 +173,36 @@ describe("the examples of failures", () => {
 describe("what the routes answer", () => {
   it("is what the document says", async () => {
     await harness.project("openapi", "pdoc", { description: "Documented" });
+    await harness.project("openapi", "pdatabase", databaseSpec("postgresql"));
+    await harness.kube.create<Backup>(backupResource, {
+      apiVersion: "slipway.dev/v1alpha1",
+      kind: "Backup",
+      metadata: {
+        name: "pdatabase-b1",
+        namespace: organizationNamespace("openapi"),
+        labels: { [labels.project]: "pdatabase" },
+      },
+      spec: { projectRef: { name: "pdatabase" }, trigger: "manual", requestedAt: "2026-01-31T12:00:00Z" },
+    });
+    await putConnection(harness.kube, "openapi", "gdoc");
+    const repositoryId = sealRepositoryId("gdoc", "17");
+    await harness.project("openapi", "psource", {
+      image: undefined,
+      source: { connectionId: "gdoc", repositoryId, branch: "main", autoDeploy: false },
+      build: {},
+    });
     const headers = await harness.owner("openapi");
     for (const { operationId, method, path } of documented) {
-      // The ledger is away here, and the fake cluster has no pods' logs.
-      if (method !== "GET" || operationId === "listProjectDeployments") continue;
-      const answer = await harness.app.inject({ url: path.replace(":id", "pdoc"), headers });
+      // The ledger and the store of network analytics are away here, and the fake cluster has no pods' logs.
+      const isAway = operationId === "listProjectDeployments" || /\/(job-runs|builds|network)/.test(path);
+      if (method !== "GET" || isAway) continue;
+      const isOfDatabase = /\/(database\/connection|metrics|backups.*)$/.test(path);
+      const url = path
+        .replace(":id", isOfDatabase ? "pdatabase" : path.includes("/source") ? "psource" : "pdoc")
+        .replace(":backupId", "pdatabase-b1")
+        .replace(":connectionId", "gdoc")
+        .replace(":repositoryId", sealRepositoryId("gdoc", "17"));
+      const answer = await harness.app.inject({ url, headers });
       const media = operation(operationId).responses[answer.statusCode]?.content?.["application/json"];
       expect(`${operationId}: ${answer.statusCode}`).toBe(`${operationId}: 200`);
       expect(`${operationId}: ${problems(media?.schema as object, answer.json())}`).toBe(`${operationId}: `);

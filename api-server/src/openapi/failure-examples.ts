@@ -1,6 +1,6 @@
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
-import { EXAMPLE_ID } from "./examples/id.ts";
+import { EXAMPLE_BUILD_ID, EXAMPLE_CONNECTION_ID, EXAMPLE_ID } from "./examples/id.ts";
 
 type Factories = Readonly<Record<string, (...values: never[]) => Failure>>;
 
@@ -24,6 +24,8 @@ const ARGUMENTS: Partial<Record<keyof typeof failures, readonly unknown[]>> = {
   autoscalingNotAvailable: ["basic"],
   networkAccessNotAvailable: ["basic"],
   customSubdomainNotAvailable: ["free"],
+  metricsNotAvailable: ["db-basic"],
+  networkAnalyticsNotAvailable: ["free"],
   planLimitReached: ["FREE_PLAN_INSTANCE_LIMIT_REACHED", 2, "instances"],
   planLimitExceeded: ["FREE_PLAN_INSTANCE_LIMIT_EXCEEDED", 2, 1, "instances"],
   insufficientPlanCapacity: ["business"],
@@ -32,6 +34,19 @@ const ARGUMENTS: Partial<Record<keyof typeof failures, readonly unknown[]>> = {
   projectFeatureUnavailable: ["building from a Git repository"],
   instanceNotFound: [`${EXAMPLE_ID}-6c9f7d5b8-x2x9k`],
   deploymentNotFound: ["d-3"],
+  jobRunNotFound: [`${EXAMPLE_ID}-29928540`],
+  buildNotFound: [EXAMPLE_BUILD_ID],
+  gitVersionNotFound: ["v1.*"],
+  githubRepositoryNotConnected: ["no GitHub account is connected with the organization"],
+  gitConnectionNotFound: [EXAMPLE_CONNECTION_ID],
+  gitConnectionUnavailable: ["the Git server does not take the credential"],
+  gitConnectionOperationPending: ["a build uses it"],
+  gitConnectionLimitReached: [50],
+  gitCapabilityUnavailable: ["the credential may not list repositories"],
+  gitProviderUnavailable: ["the Git server does not answer in time"],
+  backupNotFound: [`${EXAMPLE_ID}-b29928540`],
+  backupNotComplete: [`${EXAMPLE_ID}-b29928540`],
+  jobRunsPending: [true],
   projectTypeMismatch: ["http", ["job"]],
   deploymentNotAvailable: ["d-3"],
   environmentTooLarge: [1_048_576],

@@ -18,7 +18,7 @@ export function operationOf(route: AnyRoute): Json {
       .filter(Boolean)
       .join("\n\n"),
     tags: route.tags,
-    security: policy.access.kind === "public" ? [] : [{ apiKey: [] }, { bearer: [] }],
+    security: ["public", "signature"].includes(policy.access.kind) ? [] : [{ apiKey: [] }, { bearer: [] }],
     "x-slipway-scope": scopeText(policy.access),
     "x-slipway-rate-limit": policy.rateLimit,
     ...(parameters.length > 0 ? { parameters } : {}),
@@ -40,10 +40,14 @@ function scopeText(access: Access): string {
   switch (access.kind) {
     case "public":
       return "none";
+    case "signature":
+      return "signature of the delivery";
     case "credential":
       return "any credential of the organization";
     case "owner":
       return "session of an owner";
+    case "everyProject":
+      return `${access.permission} on project:*`;
     case "create":
       return `${[...new Set(Object.values(access.byType))].join(" or ")} on organization:*`;
     case "project":

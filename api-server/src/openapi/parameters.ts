@@ -1,7 +1,22 @@
-import { ORGANIZATION_ID, PROJECT_ID, toOpenApi } from "@slipway/crds";
+import {
+  BACKUP_ID,
+  BUILD_ID,
+  GIT_CONNECTION_ID,
+  ORGANIZATION_ID,
+  PROJECT_ID,
+  toOpenApi,
+} from "@slipway/crds";
 import type { AnyRoute } from "../http/route.ts";
+import { RUN_ID } from "../job-runs/store.ts";
 import type { Policy } from "../policy/table.ts";
-import { EXAMPLE_ID } from "./examples/id.ts";
+import {
+  EXAMPLE_BACKUP_ID,
+  EXAMPLE_BUILD_ID,
+  EXAMPLE_CONNECTION_ID,
+  EXAMPLE_ID,
+  EXAMPLE_REPOSITORY_ID,
+  EXAMPLE_RUN_ID,
+} from "./examples/id.ts";
 import type { Json } from "./json.ts";
 
 /** Path, query and header parameters of an operation. */
@@ -15,6 +30,31 @@ const pathSchemas: Readonly<Record<string, Json>> = {
     description: "Id of the project.",
     schema: { type: "string", maxLength: 40, pattern: PROJECT_ID.source },
     example: EXAMPLE_ID,
+  },
+  runId: {
+    description: "Id of a run of the job.",
+    schema: { type: "string", maxLength: 253, pattern: RUN_ID.source },
+    example: EXAMPLE_RUN_ID,
+  },
+  backupId: {
+    description: "Id of a backup.",
+    schema: { type: "string", maxLength: 62, pattern: BACKUP_ID.source },
+    example: EXAMPLE_BACKUP_ID,
+  },
+  buildId: {
+    description: "Id of a build.",
+    schema: { type: "string", maxLength: 253, pattern: BUILD_ID.source },
+    example: EXAMPLE_BUILD_ID,
+  },
+  connectionId: {
+    description: "Id of a Git connection.",
+    schema: { type: "string", maxLength: 40, pattern: GIT_CONNECTION_ID.source },
+    example: EXAMPLE_CONNECTION_ID,
+  },
+  repositoryId: {
+    description: "Id of a repository, as the connection gave it out.",
+    schema: { type: "string", maxLength: 1024 },
+    example: EXAMPLE_REPOSITORY_ID,
   },
 };
 
@@ -35,7 +75,7 @@ function queryParameters(route: AnyRoute): Json[] {
 function headerParameters(route: AnyRoute, { access }: Policy): Json[] {
   const headers = route.headers ? toOpenApi(route.headers, "input") : {};
   const own = objectParameters(headers, "header", (headers.required ?? []) as string[]);
-  return access.kind === "public" ? own : [organization, ...own];
+  return access.kind === "public" || access.kind === "signature" ? own : [organization, ...own];
 }
 
 const organization: Json = {

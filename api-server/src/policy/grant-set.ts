@@ -34,6 +34,10 @@ export class GrantSet {
     );
   }
 
+  onEveryProject(permission: Permission): boolean {
+    return this.#all || this.#holds(permission, "project:*");
+  }
+
   #holds(permission: Permission, resource: string): boolean {
     return this.#held.has(`${permission} on ${resource}`) || this.#holdsAny.has(resource);
   }

@@ -24,6 +24,8 @@ export const PERMISSIONS = [
   "project.deploy.trigger",
   "project.backup.create",
   "project.backup.read",
+  "project.backup.update",
+  "project.backup.delete",
   "project.backup.restore",
   "database.credentials.renew",
 ] as const;

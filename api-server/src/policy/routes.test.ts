@@ -34,6 +34,8 @@ const having = <K extends Access["kind"]>(...kinds: K[]) =>
   cases.filter(({ policy }) => (kinds as string[]).includes(policy.access.kind));
 const takesBody = ({ route: { method, body, documentedBody } }: Case) =>
   method !== "GET" && (body ?? documentedBody) !== undefined;
+/** Of clients. What servers send has forms of their own, and tests beside the routes. */
+const ofClients = ({ policy }: Case) => policy.access.kind !== "signature";
 
 /** What a job has, and what it has not of the harness's example. */
 const jobOnly: Partial<Project["spec"]> = {
@@ -58,9 +60,12 @@ afterAll(() => harness.close());
 /** Headers of a key that may everything. */
 const all = () => harness.key(ORGANIZATION, "* on organization:*", "* on project:*");
 
+/** Headers of whoever may call the operation. */
+const able = ({ policy }: Case) => (policy.access.kind === "owner" ? harness.owner(ORGANIZATION) : all());
+
 function send({ route }: Case, credential: Record<string, string | undefined>, request: Request = {}) {
   const { id = PROJECT, query = "", headers, payload } = request;
-  const url = route.path.replace(":id", id).replace(":file", "page.css") + query;
+  const url = route.path.replace(":id", id).replace(":file", "page.css").replace("*", "") + query;
   return harness.app.inject({ method: route.method, url, headers: { ...credential, ...headers }, payload });
 }
 
@@ -91,7 +96,7 @@ describe.each(having("public"))("$name, public,", (one) => {
   });
 });
 
-describe.each(having("credential", "owner", "create", "project"))("$name", (one) => {
+describe.each(having("credential", "owner", "create", "everyProject", "project"))("$name", (one) => {
   it("answers 401 without a valid credential, before it looks at anything else", async () => {
     const unknownKey = `slw_${"0".repeat(16)}_${"0".repeat(64)}`;
     const bad = { query: "?unknown=1", ...json("{") };
@@ -121,7 +126,16 @@ describe.each(having("credential", "owner", "create", "project"))("$name", (one)
 
 describe.each(having("owner"))("$name", (one) => {
   it("answers 403 to every key, and to members that are not owners", async () => {
-    expectRefusal(await send(one, all()), 403);
+    const everything = ["* on organization:*", "* on project:*"];
+    for (const headers of [
+      all(),
+      await harness.user(ORGANIZATION, "assistant", ...everything),
+      await harness.user(ORGANIZATION, "member", ...everything),
+    ]) {
+      const response = await send(one, headers, json("{"));
+      expectRefusal(response, 403);
+      expect(response.json().code).toBe("OWNER_SESSION_REQUIRED");
+    }
   });
 });
 
@@ -149,6 +163,34 @@ describe.each(having("create"))("$name", (one) => {
       const allowed = harness.key(ORGANIZATION, `${permission} on organization:*`);
       expectRefusal(await send(one, allowed, body), 400);
     }
+  });
+});
+
+describe.each(having("everyProject"))("$name", (one) => {
+  const { permission } = one.policy.access as Extract<Access, { kind: "everyProject" }>;
+
+  it("answers 403 to every grant but its own on all projects", async () => {
+    const others = PERMISSIONS.filter((other) => other !== permission);
+    for (const grants of [
+      [],
+      others.map((other) => `${other} on project:*`),
+      [`${permission} on organization:*`, `${permission} on project:${PROJECT}`],
+    ]) {
+      const response = await send(one, harness.key(ORGANIZATION, ...grants));
+      expect(response.json()).toMatchObject({
+        code: "PERMISSION_DENIED",
+        required: [`${permission} on project:*`],
+      });
+      expect(response.statusCode).toBe(403);
+    }
+  });
+
+  it("takes just its grant", async () => {
+    const headers = harness.key(ORGANIZATION, `${permission} on project:*`);
+    expectRefusal(
+      await send(one, headers, { query: "?unknown=1", ...(takesBody(one) ? json({}) : {}) }),
+      400,
+    );
   });
 });
 
@@ -203,14 +245,14 @@ describe.each(having("project"))("$name", (one) => {
       "x".repeat(150),
     ];
     for (const id of [...bad, "x".repeat(300), "%zz", "%", "%ff", "%c0%ae", "a%20b", "%F0%9F%92%A9"]) {
-      const response = await send(one, all(), { id });
+      const response = await send(one, await able(one), { id });
       expectRefusal(response, 400, 404, ...(one.policy.audited ? [503] : []));
     }
     expect(harness.apiserver.requests.length).toBe(before);
   });
 });
 
-describe.each(cases)("$name", (one) => {
+describe.each(cases.filter(ofClients))("$name", (one) => {
   it("answers 400 to parameters that it does not have", async () => {
     for (const query of [
       "?surprise=1",
@@ -221,7 +263,7 @@ describe.each(cases)("$name", (one) => {
       "?%00=1",
       "?=1",
     ]) {
-      const response = await send(one, all(), { query, ...(takesBody(one) ? json({}) : {}) });
+      const response = await send(one, await able(one), { query, ...(takesBody(one) ? json({}) : {}) });
       expectRefusal(response, 400);
       expect(response.json().errors.length).toBeGreaterThan(0);
     }
@@ -230,16 +272,17 @@ describe.each(cases)("$name", (one) => {
   it("answers 400 to parameters that are given twice", async () => {
     const shape = (one.route.query as { shape?: Record<string, unknown> } | undefined)?.shape ?? {};
     for (const name of Object.keys(shape)) {
-      expectRefusal(await send(one, all(), { query: `?${name}=1&${name}=2` }), 400);
+      expectRefusal(await send(one, await able(one), { query: `?${name}=1&${name}=2` }), 400);
     }
   });
 });
 
-describe.each(cases.filter(takesBody))("$name, with a body,", (one) => {
+describe.each(cases.filter(takesBody).filter(ofClients))("$name, with a body,", (one) => {
   it("names an unknown field", async () => {
     // Some operations are for one type of project.
     const responses = [];
-    for (const id of [PROJECT, JOB]) responses.push(await send(one, all(), { id, ...json({ surprise: 1 }) }));
+    for (const id of [PROJECT, JOB])
+      responses.push(await send(one, await able(one), { id, ...json({ surprise: 1 }) }));
     for (const response of responses) expectRefusal(response, 400);
     const named = responses.flatMap((response) => response.json().errors ?? []);
     expect(named.map((error: { field: string }) => error.field)).toContain("surprise");
@@ -264,7 +307,7 @@ describe.each(cases.filter(takesBody))("$name, with a body,", (one) => {
     ["half a surrogate", '{"\\ud800":"\\udc00"}'],
     ["NUL", '{"\\u0000":"\\u0000"}'],
   ])("answers 400 to %s", async (_about, payload) => {
-    expectRefusal(await send(one, all(), json(payload)), 400);
+    expectRefusal(await send(one, await able(one), json(payload)), 400);
   });
 
   it("answers 400 to bytes that are no UTF-8", async () => {
@@ -274,7 +317,7 @@ describe.each(cases.filter(takesBody))("$name, with a body,", (one) => {
       [0x7b, 0x22, 0xc3, 0x28, 0x22, 0x3a, 0x31, 0x7d],
       [0xed, 0xa0, 0x80],
     ]) {
-      expectRefusal(await send(one, all(), { headers, payload: Buffer.from(bytes) }), 400);
+      expectRefusal(await send(one, await able(one), { headers, payload: Buffer.from(bytes) }), 400);
     }
   });
 
@@ -290,34 +333,34 @@ describe.each(cases.filter(takesBody))("$name, with a body,", (one) => {
     "*/*",
     "application/json, text/plain",
   ])("answers 415 to content type %s", async (type) => {
-    const response = await send(one, all(), { headers: { "content-type": type }, payload: "{}" });
+    const response = await send(one, await able(one), { headers: { "content-type": type }, payload: "{}" });
     expectRefusal(response, 415);
   });
 
   it("answers 415 to another character set, and takes UTF-8 by any of its names", async () => {
     const typed = (type: string) => ({ headers: { "content-type": type }, payload: '{"surprise":1}' });
     for (const charset of ["utf-16", "iso-8859-1", "latin1"]) {
-      expectRefusal(await send(one, all(), typed(`application/json; charset=${charset}`)), 415);
+      expectRefusal(await send(one, await able(one), typed(`application/json; charset=${charset}`)), 415);
     }
     for (const charset of ["utf-8", "UTF-8", '"utf-8"', "utf8"]) {
-      expectRefusal(await send(one, all(), typed(`application/json;charset=${charset}`)), 400);
+      expectRefusal(await send(one, await able(one), typed(`application/json;charset=${charset}`)), 400);
     }
   });
 
   it("answers 413 to a body over its limit", async () => {
     const limit = one.route.bodyLimit ?? 1024 * 1024;
-    const response = await send(one, all(), json(`"${"x".repeat(limit)}"`));
+    const response = await send(one, await able(one), json(`"${"x".repeat(limit)}"`));
     expectRefusal(response, 413);
     expect(response.json()).toMatchObject({ code: "BODY_TOO_LARGE", limit });
   });
 });
 
-describe.each(cases.filter((one) => one.route.method !== "GET" && !takesBody(one)))(
+describe.each(cases.filter(ofClients).filter((one) => one.route.method !== "GET" && !takesBody(one)))(
   "$name, without a body,",
   (one) => {
     it("answers 400 to a body all the same", async () => {
       for (const payload of [{ surprise: 1 }, [], "a", 1]) {
-        expectRefusal(await send(one, all(), json(JSON.stringify(payload))), 400);
+        expectRefusal(await send(one, await able(one), json(JSON.stringify(payload))), 400);
       }
     });
   },
@@ -335,7 +378,10 @@ describe("rate limits", () => {
   it.each(cases)(
     "$name answers 429 past its limit, and says when to come back",
     async ({ route, policy }) => {
-      const headers = tight.key(ORGANIZATION, "* on organization:*", "* on project:*");
+      const headers =
+        policy.access.kind === "owner"
+          ? await tight.owner(ORGANIZATION)
+          : tight.key(ORGANIZATION, "* on organization:*", "* on project:*");
       const call = () =>
         tight.app.inject({
           method: route.method,

@@ -63,6 +63,15 @@ const limits: [string, number, number, "credential" | "address"][] = [
   ["PATCH /v1/project/:id/domain", 10, 60, "address"],
   ["PATCH /v1/project/:id/custom-domains", 10, 60, "address"],
   ["PATCH /v1/project/:id/exposure", 5, 300, "credential"],
+  ["PATCH /v1/project/:id/github/deploy-settings", 10, 60, "credential"],
+  ["POST /v1/project/:id/deploy", 10, 60, "address"],
+  ["POST /v1/project/:id/github/deploy", 10, 60, "address"],
+  ["GET /v1/project/:id/builds", 60, 60, "address"],
+  ["GET /v1/project/:id/builds/:buildId", 60, 60, "address"],
+  ["GET /v1/project/:id/builds/:buildId/logs", 120, 60, "address"],
+  ["GET /v1/project/:id/github/builds", 50, 60, "address"],
+  ["GET /v1/project/:id/github/builds/:buildId", 50, 60, "address"],
+  ["GET /v1/project/:id/github/builds/:buildId/logs", 200, 60, "address"],
 ];
 
 describe("the limit of", () => {
@@ -89,10 +98,11 @@ describe("the limit of", () => {
     const documented = routes.filter(({ undocumented }) => undocumented !== true);
     const others = documented
       .map(({ method, path }) => `${method} ${path}`)
-      .filter((operation) => !listed.has(operation));
+      // Of servers, not of clients: nobody's address stands for one project.
+      .filter((operation) => !listed.has(operation) && !operation.includes("/git/hooks/"));
     expect(others).toContain("PATCH /v1/project/:id/image");
     for (const operation of others) {
-      const one = key();
+      const one = ownerOnly.includes(operation) ? await harness.owner(ORGANIZATION) : key();
       // From ever new addresses: only the document, which needs no credential, is counted by them.
       const all = await passing(61, () => call(operation, one, newAddress()));
       expect(`${operation}: ${all}`).toBe(`${operation}: ${operation === "GET /v1/openapi.json" ? 61 : 60}`);
@@ -118,6 +128,19 @@ describe("the source address", () => {
   });
 });
 
+const ownerOnly = [
+  "POST /v1/git/connections",
+  "PATCH /v1/git/connections/:connectionId/credentials",
+  "DELETE /v1/git/connections/:connectionId",
+];
+
+const scopesOnAll: [string, Permission][] = [
+  ["GET /v1/git/connections", "project.source.update"],
+  ["POST /v1/git/connections/:connectionId/repositories/resolve", "project.source.update"],
+  ["GET /v1/git/connections/:connectionId/repositories", "project.source.update"],
+  ["GET /v1/git/connections/:connectionId/repositories/:repositoryId/branches", "project.source.update"],
+];
+
 const scopes: [string, Permission][] = [
   ["GET /v1/project/:id", "project.read"],
   ["DELETE /v1/project/:id", "project.delete"],
@@ -127,6 +150,11 @@ const scopes: [string, Permission][] = [
   ["PATCH /v1/project/:id/custom-domains", "project.domain.update"],
   ["PATCH /v1/project/:id/exposure", "project.domain.update"],
   ["PATCH /v1/project/:id/schedule", "project.schedule.update"],
+  ["GET /v1/project/:id/job-runs", "project.read"],
+  ["GET /v1/project/:id/job-runs/cost-summary", "project.billing.read"],
+  ["POST /v1/project/:id/job-runs/:runId/cancel", "project.job-run.cancel"],
+  ["GET /v1/project/:id/job-runs/:runId/logs", "project.logs.read"],
+  ["GET /v1/project/:id/job-runs/:runId/metrics", "project.metrics.read"],
   // Where the specification names none.
   ["GET /v1/project/:id/historic/deployments", "project.read"],
   ["GET /v1/project/:id/logs", "project.logs.read"],
@@ -137,6 +165,40 @@ const scopes: [string, Permission][] = [
   ["POST /v1/project/:id/pause", "project.lifecycle.update"],
   ["POST /v1/project/:id/resume", "project.lifecycle.update"],
   ["POST /v1/project/:id/rollback", "project.deploy.trigger"],
+  ["POST /v1/project/:id/job-runs", "project.deploy.trigger"],
+  ["GET /v1/project/:id/database/connection", "project.read"],
+  ["POST /v1/project/:id/database/credentials/renew", "database.credentials.renew"],
+  ["GET /v1/project/:id/backups", "project.backup.read"],
+  ["POST /v1/project/:id/backups", "project.backup.create"],
+  ["GET /v1/project/:id/backups/policy", "project.backup.read"],
+  ["PUT /v1/project/:id/backups/policy", "project.backup.update"],
+  ["GET /v1/project/:id/backups/:backupId", "project.backup.read"],
+  ["DELETE /v1/project/:id/backups/:backupId", "project.backup.delete"],
+  ["POST /v1/project/:id/backups/:backupId/verify", "project.backup.update"],
+  ["POST /v1/project/:id/backups/:backupId/restore", "project.backup.restore"],
+  ["GET /v1/project/:id/source", "project.source.update"],
+  ["PUT /v1/project/:id/source", "project.source.update"],
+  ["DELETE /v1/project/:id/source", "project.source.update"],
+  ["PATCH /v1/project/:id/build-settings", "project.source.update"],
+  ["GET /v1/project/:id/source/branches", "project.source.update"],
+  ["POST /v1/project/:id/deploy", "project.deploy.trigger"],
+  ["GET /v1/project/:id/builds", "project.logs.read"],
+  ["GET /v1/project/:id/builds/:buildId", "project.logs.read"],
+  ["GET /v1/project/:id/builds/:buildId/logs", "project.logs.read"],
+  ["POST /v1/project/:id/github/deploy", "project.deploy.trigger"],
+  ["GET /v1/project/:id/github/builds", "project.logs.read"],
+  ["GET /v1/project/:id/github/builds/:buildId", "project.logs.read"],
+  ["GET /v1/project/:id/github/builds/:buildId/logs", "project.logs.read"],
+  ["PATCH /v1/project/:id/github/commands", "project.source.update"],
+  ["PATCH /v1/project/:id/github/deploy-settings", "project.source.update"],
+  ["GET /v1/project/:id/metrics", "project.metrics.read"],
+  ["GET /v1/project/:id/metrics/capabilities", "project.metrics.read"],
+  ["GET /v1/project/:id/metrics/network/summary", "project.metrics.read"],
+  ["GET /v1/project/:id/metrics/network/status-codes", "project.metrics.read"],
+  ["GET /v1/project/:id/metrics/network/routes", "project.metrics.read"],
+  ["GET /v1/project/:id/metrics/network/user-agents", "project.metrics.read"],
+  ["GET /v1/project/:id/metrics/network/request-events", "project.metrics.read"],
+  ["GET /v1/project/:id/metrics/network/source-ips", "project.metrics.read"],
 ];
 
 describe("the scope of", () => {
@@ -155,6 +217,34 @@ describe("the scope of", () => {
     expect(await by(`${permission} on project:*`)).toBe(400);
     expect(await by(`${permission} on project:p2`, `${permission} on organization:*`)).toBe(403);
     expect(await by(...others.map((other) => `${other} on project:*`))).toBe(403);
+  });
+});
+
+describe("Git", () => {
+  it.each(scopesOnAll)("%s needs %s on all projects", async (operation, permission) => {
+    const others = PERMISSIONS.filter((other) => other !== permission);
+    const by = async (...grants: string[]) =>
+      (await call(operation, harness.key(ORGANIZATION, ...grants), newAddress())).statusCode;
+    expect(await by(`${permission} on project:*`)).toBe(400);
+    expect(await by(`${permission} on project:${PROJECT}`, `${permission} on organization:*`)).toBe(403);
+    expect(await by(...others.map((other) => `${other} on project:*`))).toBe(403);
+  });
+
+  it.each(["GET /v1/git/providers", "GET /v1/git/runtime-catalog"])(
+    "%s needs no scope",
+    async (operation) => {
+      expect((await call(operation, harness.key(ORGANIZATION), newAddress())).statusCode).toBe(400);
+    },
+  );
+
+  it.each(ownerOnly)("%s needs an owner's session", async (operation) => {
+    expect((await call(operation, key(), newAddress())).statusCode).toBe(403);
+    const grants = ["* on organization:*", "* on project:*"];
+    for (const role of ["assistant", "member"] as const) {
+      const user = await harness.user(ORGANIZATION, role, ...grants);
+      expect((await call(operation, user, newAddress())).statusCode).toBe(403);
+    }
+    expect((await call(operation, await harness.owner(ORGANIZATION), newAddress())).statusCode).toBe(400);
   });
 });
 

@@ -4,14 +4,24 @@ import type { Permission } from "./permissions.ts";
 export type Access =
   /** No credential. */
   | { kind: "public" }
+  /** No credential of the API: the handler judges a signature, or a password that is good for nothing else. */
+  | { kind: "signature" }
   /** Any valid credential of an organization. */
   | { kind: "credential" }
   /** A session of the organization's owner; an API key cannot replace it. */
   | { kind: "owner" }
+  /** A grant on `project:*`: what concerns no project in particular. */
+  | { kind: "everyProject"; permission: Permission }
   /** A grant on `organization:*`, which one depends on `config.type_project` of the body. */
   | { kind: "create"; byType: Readonly<Record<string, Permission>> }
   /** A grant on `project:<id>` of the path. `missing` says who answers for a project that is not there. */
-  | { kind: "project"; permission: Permission; missing: "refuse" | "handler" };
+  | {
+      kind: "project";
+      permission: Permission;
+      missing: "refuse" | "handler";
+      /** Whether it shows runs of jobs, and so must see what was last written of them. */
+      looksAtRuns?: true;
+    };
 
 export interface RateLimit {
   limit: number;
@@ -40,11 +50,49 @@ const onProject = (permission: Permission, { audited }: { audited: boolean }): P
   audited,
 });
 
+/** An operation on a job's runs. */
+const onRuns = (permission: Permission, { audited }: { audited: boolean }): Policy => ({
+  access: { kind: "project", permission, missing: "refuse", looksAtRuns: true },
+  rateLimit: perMinute(60),
+  audited,
+});
+
+/** An operation on backups, which outlive their project. */
+const onBackups = (permission: Permission, { audited }: { audited: boolean }): Policy => ({
+  access: { kind: "project", permission, missing: "handler" },
+  rateLimit: perMinute(60),
+  audited,
+});
+
 /** A setting that the specification limits to 10 calls a minute from one address. */
 const setting = (permission: Permission): Policy => ({
   access: { kind: "project", permission, missing: "refuse" },
   rateLimit: perMinute(10, "ip"),
   audited: true,
+});
+
+/** What is done with Git connections. */
+const onGit: Policy = {
+  access: { kind: "everyProject", permission: "project.source.update" },
+  rateLimit: perMinute(60),
+  audited: false,
+};
+
+/** What changes a Git credential. */
+const gitCredential: Policy = { access: { kind: "owner" }, rateLimit: perMinute(60), audited: true };
+
+/** An operation that the specification limits by source address. */
+const byAddress = (permission: Permission, limit: number, { audited = false } = {}): Policy => ({
+  access: { kind: "project", permission, missing: "refuse" },
+  rateLimit: perMinute(limit, "ip"),
+  audited,
+});
+
+/** What servers of others call: one address stands for many projects. */
+const bySignature = (limit: number): Policy => ({
+  access: { kind: "signature" },
+  rateLimit: perMinute(limit, "ip"),
+  audited: false,
 });
 
 const publicRead = (limit: number): Policy => ({
@@ -67,6 +115,9 @@ export const policies = {
   // A page is six files.
   readDocs: publicRead(60),
   readDocsFile: publicRead(300),
+  readConsole: publicRead(60),
+  // Some thirty files; a browser keeps them, but for the first visit.
+  readConsoleFile: publicRead(1_000),
   listTemplates: { access: { kind: "credential" }, rateLimit: perMinute(60), audited: false },
   createProject: {
     access: {
@@ -113,6 +164,61 @@ export const policies = {
   rollbackProject: onProject("project.deploy.trigger", { audited: true }),
   listProjectDeployments: onProject("project.read", { audited: false }),
   readProjectLogs: onProject("project.logs.read", { audited: false }),
+  readDatabaseConnection: onProject("project.read", { audited: false }),
+  renewDatabaseCredentials: onProject("database.credentials.renew", { audited: true }),
+  readProjectMetrics: onProject("project.metrics.read", { audited: false }),
+  readMetricsCapabilities: onProject("project.metrics.read", { audited: false }),
+  readNetworkSummary: onProject("project.metrics.read", { audited: false }),
+  listNetworkStatusCodes: onProject("project.metrics.read", { audited: false }),
+  listNetworkRoutes: onProject("project.metrics.read", { audited: false }),
+  listNetworkUserAgents: onProject("project.metrics.read", { audited: false }),
+  listNetworkRequestEvents: onProject("project.metrics.read", { audited: false }),
+  listNetworkSourceIps: onProject("project.metrics.read", { audited: false }),
+  listBackups: onBackups("project.backup.read", { audited: false }),
+  readBackup: onBackups("project.backup.read", { audited: false }),
+  createBackup: onProject("project.backup.create", { audited: true }),
+  deleteBackup: onBackups("project.backup.delete", { audited: true }),
+  verifyBackup: onBackups("project.backup.update", { audited: true }),
+  restoreBackup: onBackups("project.backup.restore", { audited: true }),
+  readBackupPolicy: onProject("project.backup.read", { audited: false }),
+  updateBackupPolicy: onProject("project.backup.update", { audited: true }),
+  listGitProviders: { access: { kind: "credential" }, rateLimit: perMinute(60), audited: false },
+  listGitRuntimes: { access: { kind: "credential" }, rateLimit: perMinute(60), audited: false },
+  listGitConnections: onGit,
+  createGitConnection: gitCredential,
+  updateGitCredentials: gitCredential,
+  revokeGitConnection: gitCredential,
+  resolveGitRepository: onGit,
+  listGitRepositories: onGit,
+  listGitBranches: onGit,
+  receiveGitHook: bySignature(600),
+  readRegistryToken: bySignature(1_200),
+  createRegistryToken: bySignature(1_200),
+  readProjectSource: onProject("project.source.update", { audited: false }),
+  updateProjectSource: onProject("project.source.update", { audited: true }),
+  deleteProjectSource: onProject("project.source.update", { audited: true }),
+  updateBuildSettings: onProject("project.source.update", { audited: true }),
+  listSourceBranches: onProject("project.source.update", { audited: false }),
+  deployProject: byAddress("project.deploy.trigger", 10, { audited: true }),
+  listBuilds: byAddress("project.logs.read", 60),
+  readBuild: byAddress("project.logs.read", 60),
+  readBuildLogs: byAddress("project.logs.read", 120),
+  deployGithubProject: byAddress("project.deploy.trigger", 10, { audited: true }),
+  listGithubBuilds: byAddress("project.logs.read", 50),
+  readGithubBuild: byAddress("project.logs.read", 50),
+  readGithubBuildLogs: byAddress("project.logs.read", 200),
+  updateGithubCommands: onProject("project.source.update", { audited: true }),
+  updateGithubDeploySettings: {
+    access: { kind: "project", permission: "project.source.update", missing: "refuse" },
+    rateLimit: perMinute(10),
+    audited: true,
+  },
+  listJobRuns: onRuns("project.read", { audited: false }),
+  readJobCostSummary: onRuns("project.billing.read", { audited: false }),
+  startJobRun: onRuns("project.deploy.trigger", { audited: true }),
+  cancelJobRun: onRuns("project.job-run.cancel", { audited: true }),
+  readJobRunLogs: onRuns("project.logs.read", { audited: false }),
+  readJobRunMetrics: onRuns("project.metrics.read", { audited: false }),
 } as const satisfies Record<string, Policy>;
 
 export type OperationId = keyof typeof policies;

@@ -10,6 +10,8 @@ export interface ApiProjectContext {
   zone: string;
   /** What one instance may use by the plan, until the status tells what it does. */
   limits?: PlanLimits | undefined;
+  /** Instances of a project that names none. */
+  defaultInstances?: number | undefined;
 }
 
 /**
@@ -22,17 +24,20 @@ export class ApiProject {
   readonly updatedAt: string;
   /** The default domain of a public HTTP project. */
   readonly domain: string | undefined;
+  /** How many instances it asks for, or its plan has. */
+  readonly instances: number;
   readonly #limits: PlanLimits | undefined;
   #item: ProjectItem | undefined;
   #json: string | undefined;
 
-  constructor(resource: Project, { updatedAt, zone, limits }: ApiProjectContext) {
+  constructor(resource: Project, { updatedAt, zone, limits, defaultInstances }: ApiProjectContext) {
     this.resource = resource;
     this.organizationId = organizationOfNamespace(resource.metadata.namespace ?? "") ?? "";
     this.updatedAt = updatedAt;
     const hasDomain = resource.spec.type === "http" && resource.spec.exposure === "public";
     // By the spec, not the status: a domain that was changed shows at once.
     this.domain = hasDomain ? defaultDomain(resource, zone) : undefined;
+    this.instances = resource.spec.instances ?? defaultInstances ?? 1;
     this.#limits = limits;
   }
 
@@ -58,6 +63,7 @@ export class ApiProject {
         domain: this.domain,
         updatedAt: this.updatedAt,
         limits: this.#limits,
+        instances: this.instances,
         customDomainSetup: this.customDomainSetup,
       }),
     });

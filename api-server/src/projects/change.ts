@@ -38,6 +38,8 @@ export interface ChangeOptions {
    * with the change's own time.
    */
   prepare?: (wanted: Project, live: Project, kube: KubeClient) => Promise<void>;
+  /** Annotations that are written with the spec. Pure. */
+  annotations?: (wanted: Project, live: Project) => Record<string, string>;
 }
 
 export interface Change {
@@ -120,7 +122,7 @@ async function changeLive(
   live: Project,
   services: ChangeServices,
   change: (spec: ProjectSpec, live: Project) => ProjectSpec,
-  { fields = {}, prepare }: ChangeOptions,
+  { fields = {}, prepare, annotations: noted }: ChangeOptions,
   tries: Tries,
 ): Promise<Change> {
   if (live.metadata.deletionTimestamp !== undefined) throw failures.projectAlreadyDeleted();
@@ -133,7 +135,7 @@ async function changeLive(
   if (errors.length > 0) throw failures.validation(errors);
   await prepare?.(wanted, live, services.kube);
   tries.made.push(...(await claimNew(live, wanted, services)));
-  const written = await write(live, spec, services);
+  const written = await write(live, spec, noted?.(wanted, live) ?? {}, services);
   return { project: await services.projects.observe(written), before: live, changed: true };
 }
 
@@ -161,9 +163,14 @@ async function undo({ made, live }: Tries, error: unknown, services: ChangeServi
   await giveBack(services.kube, unwanted);
 }
 
-function write(live: Project, spec: unknown, { kube, now }: ChangeServices): Promise<Project> {
+function write(
+  live: Project,
+  spec: unknown,
+  noted: Record<string, string>,
+  { kube, now }: ChangeServices,
+): Promise<Project> {
   const { namespace, name, uid, resourceVersion } = live.metadata;
-  const changedAt = { [annotations.updatedAt]: now().toISOString() };
+  const changedAt = { ...noted, [annotations.updatedAt]: now().toISOString() };
   const patch = { metadata: { uid, resourceVersion, annotations: changedAt }, spec };
   return kube.patch<Project>(projectResource, { namespace, name }, patch, {
     fieldManager: fieldManagers.api,

@@ -2,6 +2,7 @@ import { type DomainClaim, labels, organizationNamespace, type Project } from "@
 import { isConflict, KubeError } from "@slipway/kube";
 import { hasTombstone, insertTombstone } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
+import { closeJob, isClosed, refusePending } from "../job-runs/before-deletion.ts";
 import { askLedger } from "../ledger-call.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
@@ -16,22 +17,39 @@ const ATTEMPTS = 10;
 /**
  * Deletes a project, and resolves once its name and domains are free and reads everywhere miss it. Of calls at the same
  * time exactly one resolves. One that comes when an earlier deletion has outlived its answer takes that over.
- * @throws Failure 409 when it is deleted already, 503 when it takes too long, or ledger or cluster do not answer
+ * A Valkey service is deleted in the background: of that, this resolves as soon as it has begun.
+ * @throws Failure 409 when it is deleted already or on its way out, or is a job with runs that are not over; 503 when it takes too long, or ledger or cluster do not answer
  */
-export async function deleteProject(project: ApiProject, services: Services): Promise<void> {
+export async function deleteProject(
+  project: ApiProject,
+  services: Services,
+): Promise<"deleted" | "deleting"> {
   const { organizationId, id } = project;
+  const { spec, metadata } = project.resource;
+  if (spec.type === "job") {
+    const isLeaving = metadata.deletionTimestamp !== undefined;
+    await (isLeaving ? refusePending(project, services) : closeJob(project, services));
+  }
   // First: a crash between the two leaves a project that can be deleted again.
   await askLedger(() => insertTombstone(services.ledger, organizationId, id));
   const identity = { organizationId, projectId: id };
   const slot = await knownSlot(services, identity).catch(() => undefined);
   const leaving = await beginDeletion(project, services);
+  if (inBackground(project.resource)) return "deleting";
   if (!(await services.projects.waitUntilGone(leaving, RELEASE_LIMIT_MS))) {
-    throw failures.domainReleasePending();
+    throw hasDomain(project.resource) ? failures.domainReleasePending() : failures.projectDeletionPending();
   }
   await releaseClaims(project, services);
   // The operator gives it back with the project, or finds it later; this is for whoever creates the next one at once.
   await releaseProjectSlot(services, identity, slot).catch(() => undefined);
+  return "deleted";
 }
+
+/** Whose deletion lets go of a domain: what the specification has a caller wait for. */
+const hasDomain = ({ spec }: Project): boolean => spec.type === "http" && spec.exposure !== "private";
+
+/** Whose deletion answers before it is over. */
+const inBackground = ({ spec }: Project): boolean => spec.type === "valkey";
 
 /** A project that is not there: never was, or is deleted; then nothing of it may hold a domain. @throws Failure 404, 409, 503 */
 export async function refuseMissing(organizationId: string, id: string, services: Services): Promise<never> {
@@ -51,11 +69,14 @@ async function beginDeletion({ resource }: ApiProject, { kube, now }: Services):
       if (live === undefined || live.metadata.uid !== uid) throw failures.projectAlreadyDeleted();
       const { deletionTimestamp, resourceVersion } = live.metadata;
       if (deletionTimestamp !== undefined) {
+        if (inBackground(live)) throw failures.managedServiceOperationInProgress();
         if (now().getTime() - Date.parse(deletionTimestamp) < RELEASE_LIMIT_MS) {
           throw failures.projectAlreadyDeleted();
         }
         return live;
       }
+      // Opened again since: a run may have begun.
+      if (live.spec.type === "job" && !isClosed(live)) throw failures.jobRunsPending(true);
       try {
         // The version makes one of several deletions at once the one that did it.
         if (await kube.delete(projectResource, ref, { uid, resourceVersion })) return live;

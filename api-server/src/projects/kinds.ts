@@ -2,5 +2,9 @@ import { GROUP, plurals, VERSION } from "@slipway/crds";
 import { customResource } from "@slipway/kube";
 
 /** Where the custom resources are served. */
+export const gitConnectionResource = customResource(GROUP, VERSION, plurals.GitConnection, "GitConnection");
+export const backupResource = customResource(GROUP, VERSION, plurals.Backup, "Backup");
+export const buildResource = customResource(GROUP, VERSION, plurals.Build, "Build");
 export const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
+export const jobRunResource = customResource(GROUP, VERSION, plurals.JobRun, "JobRun");
 export const domainClaimResource = customResource(GROUP, VERSION, plurals.DomainClaim, "DomainClaim", false);

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
-import { type ProjectSpec, parseCatalog } from "@slipway/crds";
+import { type Project, type ProjectSpec, parseCatalog } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
+import { databaseSpec } from "../testing/databases.ts";
 import { exampleSpec } from "../testing/harness.ts";
-import { parsePlanBody, withPlan } from "./plan-change.ts";
+import { parsePlanBody, withPlan, withRequestedPlan } from "./plan-change.ts";
 
 const catalog = parseCatalog(
   readFileSync(new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url), "utf8"),
@@ -132,5 +133,94 @@ describe("withPlan", () => {
 
   it("leaves a plan's countable limit to its slots", () => {
     expect(withPlan({ ...http, instances: 3 }, { plan: "free" }, catalog).plan).toBe("free");
+  });
+});
+
+describe("the plan of a database", () => {
+  it.each([
+    [databaseSpec("postgresql"), "db-business"],
+    [databaseSpec("mariadb"), "db-basic"],
+    [databaseSpec("valkey"), "db-premium_plus"],
+    [databaseSpec("valkey", { plan: "cache-free", profile: "cache", storage: undefined }), "cache-business"],
+  ])("%# changes, and nothing else", (spec, plan) => {
+    expect(withPlan(spec, { plan }, catalog)).toEqual({ ...spec, plan });
+  });
+
+  it.each([
+    [databaseSpec("postgresql"), "db-free", ["storage.capacity"]],
+    [databaseSpec("postgresql", { instances: 2 }), "db-free", ["instances", "storage.capacity"]],
+    [databaseSpec("postgresql"), "cache-basic", ["plan"]],
+    [databaseSpec("mariadb"), "db-free", ["plan", "storage.capacity"]],
+    [databaseSpec("clickhouse"), "db-premium", ["plan"]],
+    [
+      databaseSpec("clickhouse", { plan: "analytics-business", instances: 3 }),
+      "analytics-basic",
+      ["instances"],
+    ],
+    [databaseSpec("valkey"), "queue-basic", ["plan"]],
+    [databaseSpec("valkey"), "basic", ["plan"]],
+    [databaseSpec("postgresql"), "db-golden", ["plan"]],
+  ])("%# is refused where the other one does not offer what there is", (spec, plan, fields) => {
+    const failure = failureOf(() => withPlan(spec, { plan }, catalog));
+    expect(failure).toMatchObject({ status: 400 });
+    const { errors } = (failure as { extra: { errors: { field: string }[] } }).extra;
+    expect([...new Set(errors.map(({ field }) => field))].sort()).toEqual(fields);
+  });
+});
+
+describe("withRequestedPlan", () => {
+  const NOW = "2026-02-01T00:00:00.000Z";
+  const EARLIER = "2026-01-01T00:00:00.000Z";
+  const live = (change: Partial<ProjectSpec>, status: Project["status"]): Project => ({
+    apiVersion: "slipway.dev/v1alpha1",
+    kind: "Project",
+    metadata: { name: "pshop", namespace: "slipway-org-acme" },
+    spec: databaseSpec("clickhouse", change),
+    status,
+  });
+  const ask = (project: Project, plan: string, paymentMode?: ProjectSpec["paymentMode"]) =>
+    withRequestedPlan(project, paymentMode ? { plan, paymentMode } : { plan }, catalog, NOW);
+  const asked = { plan: "analytics-premium", planRequestedAt: EARLIER };
+  const planChange = {
+    status: "failed",
+    fromPlan: "analytics-basic",
+    toPlan: "analytics-premium",
+    requestedAt: EARLIER,
+    startedAt: EARLIER,
+    finishedAt: EARLIER,
+  } as const;
+
+  it("asks for another plan, with a moment that tells the request from others", () => {
+    const project = live({}, { plan: "analytics-basic" });
+    expect(ask(project, "analytics-premium")).toEqual({
+      ...project.spec,
+      plan: "analytics-premium",
+      planRequestedAt: NOW,
+    });
+  });
+
+  it("asks for nothing when the plan is in force: only the payment mode changes", () => {
+    const project = live({}, { plan: "analytics-basic" });
+    expect(ask(project, "analytics-basic", "yearly")).toEqual({ ...project.spec, paymentMode: "yearly" });
+  });
+
+  it("is refused with 409 while another one runs", () => {
+    const running = live(asked, {
+      plan: "analytics-basic",
+      planChange: { ...planChange, status: "in_progress" },
+    });
+    for (const project of [live(asked, { plan: "analytics-basic" }), running]) {
+      for (const plan of ["analytics-premium", "analytics-business", "analytics-basic"]) {
+        const failure = failureOf(() => ask(project, plan));
+        expect(failure).toMatchObject({ status: 409, code: "PLAN_CHANGE_IN_PROGRESS" });
+      }
+    }
+  });
+
+  it("is a new request after one that failed, for the same plan, another one, and back", () => {
+    const failed = live(asked, { plan: "analytics-basic", planChange });
+    for (const plan of ["analytics-premium", "analytics-business", "analytics-basic"]) {
+      expect(ask(failed, plan)).toMatchObject({ plan, planRequestedAt: NOW });
+    }
   });
 });

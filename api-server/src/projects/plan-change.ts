@@ -2,10 +2,13 @@ import {
   type Catalog,
   findHttpPlan,
   findPlan,
+  type Project,
   type ProjectSpec,
   type ProjectType,
   patchPlanBody,
 } from "@slipway/crds";
+import { offerErrors } from "../databases/offer.ts";
+import { planChangeOf, planInForce } from "../databases/plan-in-force.ts";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { fieldErrors } from "../http/validate.ts";
@@ -48,6 +51,25 @@ export function withPlan(spec: ProjectSpec, wanted: WantedPlan, catalog: Catalog
 }
 
 /**
+ * The spec of a ClickHouse project that asks for another plan: the operator changes it in the background, and tells one
+ * request from another by its moment. Asking for a plan again to which the change has failed is a new request.
+ * @param now RFC 3339
+ * @throws Failure 409 while a change runs, and what {@link withPlan} throws
+ */
+export function withRequestedPlan(
+  live: Project,
+  wanted: WantedPlan,
+  catalog: Catalog,
+  now: string,
+): ProjectSpec {
+  const { spec } = live;
+  const changed = withPlan(spec, wanted, catalog);
+  if (planChangeOf(live, now)?.status === "in_progress") throw failures.planChangeInProgress();
+  const isRequest = changed.plan !== spec.plan || changed.plan !== planInForce(live);
+  return isRequest ? { ...changed, planRequestedAt: now } : changed;
+}
+
+/**
  * Holds a spec against the plan that it names.
  * @throws Failure as {@link withPlan}
  */
@@ -59,6 +81,8 @@ export function checkPlan(spec: ProjectSpec, before: ProjectSpec, catalog: Catal
   }
   const plan = spec.type === "http" ? findHttpPlan(catalog, spec.plan) : undefined;
   if (plan) errors.push(...planErrors(spec, plan).map(inBody));
+  const databasePlan = catalog.databasePlans.find((one) => one.plan === spec.plan);
+  if (databasePlan) errors.push(...offerErrors(spec, databasePlan, catalog).map(inBody));
   if (errors.length > 0) throw failures.validation(withCodes(errors, spec.type));
   const lacking = plan && capabilityFailure(spec, plan);
   if (lacking) throw lacking;

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
-import { type Deployment, type ProjectSpec, parseCatalog } from "@slipway/crds";
+import { type Deployment, type Project, type ProjectSpec, parseCatalog } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { exampleSpec } from "../testing/harness.ts";
-import { withDeployment } from "./rollback.ts";
+import { rollbackNote, withDeployment } from "./rollback.ts";
 
 const catalog = parseCatalog(
   readFileSync(new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url), "utf8"),
@@ -97,6 +97,52 @@ describe("withDeployment", () => {
     );
     expect(() => back(deployment({ plan: "basic" }), { ...now, instances: 4 })).toThrow(
       expect.objectContaining({ status: 400 }),
+    );
+  });
+});
+
+describe("a rollback of what is built from Git", () => {
+  const repository = "builds.example/alpha/p1";
+  const ofBuilds = (url = repository) => ({
+    image: { url, digest, isPublic: false, pullSecretRef: { name: "slipway-builds-registry" } },
+  });
+  const source = { connectionId: "g1", repositoryId: "r1", branch: "main", autoDeploy: true };
+  const { image: _, ...rest } = now;
+  const built: Pick<Project, "spec" | "status"> = {
+    spec: { ...rest, source, build: {} },
+    status: {
+      build: { imageBuildAt: "2026-03-01T11:00:00.000Z", image: { reference: repository, digest: other } },
+    },
+  };
+  const noted = (one: Deployment, of = built, at = NOW) => rollbackNote(of, one, new Date(at));
+
+  it("leaves the spec without an image and names the digest beside it", () => {
+    const one = deployment(ofBuilds(), digest);
+    const spec = back(one, built.spec);
+    expect(spec).not.toHaveProperty("image");
+    expect(spec).toMatchObject({ source, plan: "basic", restartedAt: NOW });
+    expect(noted(one)).toEqual({ "slipway.dev/rolled-back": `${NOW} ${digest}` });
+    expect(noted(deployment(ofBuilds(`${repository}@${other}`), digest))).toEqual(noted(one));
+  });
+
+  it("is never before the build that it overtakes", () => {
+    expect(noted(deployment(ofBuilds(), digest), built, "2026-03-01T10:59:00Z")).toEqual({
+      "slipway.dev/rolled-back": `2026-03-01T11:00:00.000Z ${digest}`,
+    });
+  });
+
+  it("is nothing to a project from an image", () => {
+    expect(noted(deployment({}, digest), { spec: now })).toEqual({});
+  });
+
+  it.each([
+    ["an image of its time before Git", deployment({}, digest), built],
+    ["another project's image", deployment(ofBuilds("builds.example/alpha/p2"), digest), built],
+    ["no digest", deployment(ofBuilds()), built],
+    ["no build since", deployment(ofBuilds(), digest), { spec: built.spec }],
+  ])("answers 409 with %s", (_name, one, of) => {
+    expect(() => noted(one, of)).toThrow(
+      expect.objectContaining({ status: 409, code: "DEPLOYMENT_NOT_AVAILABLE" }),
     );
   });
 });

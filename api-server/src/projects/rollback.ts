@@ -1,4 +1,12 @@
-import { type Catalog, type Deployment, findPlan, type Project, type ProjectSpec } from "@slipway/crds";
+import {
+  annotations,
+  BUILDS_PULL_SECRET,
+  type Catalog,
+  type Deployment,
+  findPlan,
+  type Project,
+  type ProjectSpec,
+} from "@slipway/crds";
 import { type KubeClient, KubeError, resources } from "@slipway/kube";
 import { findDeployment } from "@slipway/ledger";
 import { mapConcurrently } from "../concurrent.ts";
@@ -15,18 +23,25 @@ const SECRETS_AT_ONCE = 4;
 
 /**
  * Makes a new deployment from the settings of an earlier one: image (the very manifest that ran), port, environment,
- * health check, plan and payment mode.
+ * health check, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is asked
+ * for later has one.
  * @throws Failure 404 for a deployment that never was, 409 for one whose settings are gone, and what a plan change throws
  */
 export async function rollBack(project: ApiProject, deploymentId: string, services: Services): Promise<void> {
   if (!findIn(project.resource, deploymentId)) await refuseUnlisted(project, deploymentId, services);
   const { catalog, now } = services;
-  const change = (spec: ProjectSpec, live: Project): ProjectSpec => {
+  const deploymentOf = (live: Project): Deployment => {
     const deployment = findIn(live, deploymentId);
     if (!deployment) throw failures.deploymentNotAvailable(deploymentId);
+    return deployment;
+  };
+  const change = (spec: ProjectSpec, live: Project): ProjectSpec => {
+    const deployment = deploymentOf(live);
+    rollbackNote(live, deployment, now());
     return withDeployment(spec, deployment, now().toISOString(), catalog.current);
   };
   await changeWithSlot(project, services, change, {
+    annotations: (_wanted, live) => rollbackNote(live, deploymentOf(live), now()),
     prepare: async (wanted, live, kube) => {
       if (wanted.spec.plan !== live.spec.plan) await refuseBlocked(services, project.organizationId);
       await requireSecrets(kube, wanted, deploymentId);
@@ -47,8 +62,33 @@ async function refuseUnlisted(
   throw known ? failures.deploymentNotAvailable(id) : failures.deploymentNotFound(id);
 }
 
+const isBuilt = ({ source, github }: ProjectSpec): boolean => source !== undefined || github !== undefined;
+
 /**
- * The spec with a deployment's settings. Everything else stays as it is.
+ * What tells the operator which of a project's built images to run; nothing for a project from an image. Pure.
+ * @throws Failure 409 for a deployment whose image no build of this project has made
+ */
+export function rollbackNote(
+  { spec, status }: Pick<Project, "spec" | "status">,
+  { id, settings, image: { digest = "" } }: Deployment,
+  now: Date,
+): Record<string, string> {
+  if (!isBuilt(spec)) return {};
+  const { image, imageBuildAt } = status?.build ?? {};
+  const isOwn =
+    settings.image?.pullSecretRef?.name === BUILDS_PULL_SECRET &&
+    image !== undefined &&
+    repositoryOf(settings.image.url) === repositoryOf(image.reference);
+  if (!isOwn || !DIGEST.test(digest)) throw failures.deploymentNotAvailable(id);
+  // Never before the build that it overtakes, whatever this machine's clock says.
+  const at = Math.max(now.getTime(), Date.parse(imageBuildAt ?? "") || 0);
+  return { [annotations.rolledBack]: `${new Date(at).toISOString()} ${digest}` };
+}
+
+const repositoryOf = (reference: string): string => reference.replace(/@sha256:[a-f0-9]{64}$/, "");
+
+/**
+ * The spec with a deployment's settings. Everything else stays as it is; a project that is built from Git gets no image.
  * @param now RFC 3339
  * @throws Failure 409 when the deployment's plan is no longer sold, and what a plan change throws
  */
@@ -64,7 +104,7 @@ export function withDeployment(
   const digest = DIGEST.test(deployed.digest ?? "") ? deployed.digest : image.digest;
   const wanted: ProjectSpec = {
     ...rest,
-    image: { ...image, ...(digest === undefined ? {} : { digest }) },
+    ...(isBuilt(spec) ? {} : { image: { ...image, ...(digest === undefined ? {} : { digest }) } }),
     ...(port === undefined ? {} : { port }),
     ...(envsFrom === undefined || envsFrom.length === 0 ? {} : { envsFrom }),
     ...(healthcheck === undefined ? {} : { healthcheck }),

@@ -1,4 +1,11 @@
-import { organizationNamespace, organizationOfNamespace, PROJECT_ID, type Project } from "@slipway/crds";
+import {
+  isDatabaseType,
+  organizationNamespace,
+  organizationOfNamespace,
+  PROJECT_ID,
+  type Project,
+  type ProjectPlan,
+} from "@slipway/crds";
 import {
   byNamespace,
   compareResourceVersions,
@@ -8,11 +15,12 @@ import {
   Store,
 } from "@slipway/kube";
 import type { Logger } from "pino";
+import { planInForce } from "../databases/plan-in-force.ts";
 import { failures } from "../errors/catalog.ts";
+import type { Memory } from "../http/fresh-read.ts";
 import { ApiProject } from "./api-project.ts";
 import { projectResource } from "./kinds.ts";
 import { specUpdatedAt } from "./updated-at.ts";
-import type { PlanLimits } from "./view.ts";
 import { noNotes, type WriteNotes } from "./write-notes.ts";
 
 /** How long the list of all projects may take a page, which no request waits for. */
@@ -23,14 +31,14 @@ export interface ProjectStoreOptions {
   logger: Logger;
   /** Zone of default domains. */
   zone: string;
-  /** What one instance may use on a plan, for projects whose status does not tell yet. */
-  limitsOf?: (plan: string) => PlanLimits | undefined;
+  /** The plan of an id, for what a project's status does not tell yet. */
+  planOf?: (plan: string) => ProjectPlan | undefined;
   /** Where writes are told to the other replicas; nowhere unless given. */
   writes?: WriteNotes;
 }
 
 /** What the routes ask of the projects. */
-export interface Projects {
+export interface Projects extends Memory {
   /**
    * One project. At once when it is in memory; else the cluster is asked, since another replica may have made it a
    * moment ago.
@@ -49,10 +57,6 @@ export interface Projects {
    * on the other replicas too.
    */
   waitUntilGone(project: Project, timeoutMs: number): Promise<boolean>;
-  /** Whether the memory is as new as a write that returned this resourceVersion. */
-  hasSeen(resourceVersion: string): boolean;
-  /** Resolves true once it is, false after `timeoutMs`. */
-  waitUntilSeen(resourceVersion: string, timeoutMs: number): Promise<boolean>;
 }
 
 /**
@@ -61,7 +65,7 @@ export interface Projects {
 export class ProjectStore implements Projects {
   readonly #client: KubeClient;
   readonly #zone: string;
-  readonly #limitsOf: (plan: string) => PlanLimits | undefined;
+  readonly #planOf: (plan: string) => ProjectPlan | undefined;
   readonly #writes: WriteNotes;
   readonly #store: Store<Project>;
   readonly #reflector: Reflector<Project>;
@@ -70,10 +74,10 @@ export class ProjectStore implements Projects {
   #running: Promise<void> | undefined;
   readonly #stop = new AbortController();
 
-  constructor({ client, logger, zone, limitsOf = () => undefined, writes = noNotes }: ProjectStoreOptions) {
+  constructor({ client, logger, zone, planOf = () => undefined, writes = noNotes }: ProjectStoreOptions) {
     this.#client = client;
     this.#zone = zone;
-    this.#limitsOf = limitsOf;
+    this.#planOf = planOf;
     this.#writes = writes;
     this.#store = new Store<Project>({
       indexers: { namespace: byNamespace },
@@ -194,10 +198,22 @@ export class ProjectStore implements Projects {
     let view = this.#views.get(project);
     if (!view) {
       const updatedAt = this.#updatedAt.get(project) ?? specUpdatedAt(project);
-      const limits = this.#limitsOf(project.spec.plan);
-      view = new ApiProject(project, { updatedAt, zone: this.#zone, limits });
+      const plan = this.#planOf(planInForce(project));
+      view = new ApiProject(project, {
+        updatedAt,
+        zone: this.#zone,
+        limits: plan?.resources.limits,
+        defaultInstances: defaultInstances(project, plan),
+      });
       this.#views.set(project, view);
     }
     return view;
   }
+}
+
+/** Valkey's instances are its plan's. */
+function defaultInstances({ spec: { type } }: Project, plan: ProjectPlan | undefined): number | undefined {
+  return plan && "engines" in plan && isDatabaseType(type)
+    ? plan.engines[type]?.instances.default
+    : undefined;
 }

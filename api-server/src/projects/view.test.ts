@@ -93,6 +93,36 @@ describe("the single read", () => {
     });
   });
 
+  it("of the legacy kind shows its repository, and why the newest build failed", () => {
+    const github = { repositoryOwner: "acme", repositoryName: "shop", branch: "main", autoDeploy: true };
+    const at = "2026-01-02T00:00:00Z";
+    const data = shown(
+      { image: undefined, github: { ...github, buildCommand: "make" } },
+      { buildFailure: { buildId: "b1", code: "BUILD_COMMAND_FAILED", message: "make failed", at } },
+    );
+    expect(data).toMatchObject({
+      github: {
+        repository_owner: "acme",
+        repository_name: "shop",
+        branch: "main",
+        auto_deploy: true,
+        version_deploy: { enabled: false, event: "tag", tag_pattern: "*", include_prereleases: false },
+        build_command: "make",
+        start_command: null,
+        context_path: ".",
+      },
+      build_failure: {
+        build_id: "b1",
+        error_code: "BUILD_COMMAND_FAILED",
+        error_message: "make failed",
+        failed_at: "2026-01-02T00:00:00.000Z",
+      },
+    });
+    expect(data).not.toHaveProperty("image");
+    expect(shown({})).not.toHaveProperty("github");
+    expect(shown({})).not.toHaveProperty("build_failure");
+  });
+
   it("names no Secret", () => {
     const data = shown({
       envsFrom: [{ name: "pshop-env-1" }],

@@ -1,4 +1,6 @@
-import { type Project, toSnake } from "@slipway/crds";
+import { isDatabaseType, type Project, toSnake } from "@slipway/crds";
+import { builtView } from "../builds/project-view.ts";
+import { planChangeOf, planInForce } from "../databases/plan-in-force.ts";
 import type { CustomDomainSetup } from "./domains/setup.ts";
 
 /** A Project as `/v1` shows it: snake_case, and nothing that only the platform needs. Pure. */
@@ -24,7 +26,7 @@ export function projectItem(project: Project): ProjectItem {
     id: metadata.name,
     name: spec.name,
     type_project: spec.type,
-    plan: spec.plan,
+    plan: planInForce(project),
     status: phaseOf(project),
     ...(spec.profile === undefined ? {} : { managed_service: { profile: spec.profile } }),
   };
@@ -43,27 +45,32 @@ interface Derived {
   updatedAt: string;
   /** By the plan, for a project whose status does not tell yet. */
   limits: PlanLimits | undefined;
+  /** Instances that the project has: its own, or its plan's. */
+  instances: number;
   customDomainSetup: readonly CustomDomainSetup[];
 }
 
 /** `data` of the single read. Optional fields are left out where nothing is known. */
-export function projectData(project: Project, { domain, updatedAt, limits, customDomainSetup }: Derived) {
+export function projectData(project: Project, derived: Derived) {
+  const { domain, updatedAt, limits, instances, customDomainSetup } = derived;
   const { spec, metadata, status } = project;
   return {
     id: metadata.name,
     name: spec.name,
     description: spec.description ?? "",
     ...(domain === undefined ? {} : { domain }),
-    plan: spec.plan,
+    plan: planInForce(project),
     status: phaseOf(project),
     type_project: spec.type,
     ...(spec.exposure === undefined ? {} : { exposure: spec.exposure }),
-    instances: spec.instances ?? 1,
+    instances,
     storage: { persistent: spec.storage?.persistent ?? false, capacity: spec.storage?.capacity ?? 0 },
     payment_mode: spec.paymentMode,
     ...portOf(project),
     additional_info: {
-      current_instances: status?.currentInstances ?? 0,
+      // The operator writes nothing else as a run comes and goes.
+      current_instances:
+        spec.type === "job" ? Number(status?.job?.activeRun !== undefined) : (status?.currentInstances ?? 0),
       max_cpu: inMillicores(status?.maxCpu ?? limits?.cpu ?? ""),
       max_memory: status?.maxMemory ?? limits?.memory ?? "",
     },
@@ -75,7 +82,11 @@ export function projectData(project: Project, { domain, updatedAt, limits, custo
     ...(spec.healthcheck === undefined ? {} : { healthcheck: toSnake(spec.healthcheck) }),
     ...(spec.autoscaling === undefined ? {} : { autoscaling: toSnake(spec.autoscaling) }),
     ...(spec.profile === undefined ? {} : { managed_service: { profile: spec.profile } }),
+    ...databaseOf(project),
+    ...planChange(project, updatedAt),
+    ...jobOf(project),
     ...lastDeploymentOf(project),
+    ...builtView(project),
     created_at: metadata.creationTimestamp,
     updated_at: updatedAt,
   };
@@ -87,7 +98,7 @@ function inMillicores(quantity: string): string {
 }
 
 function portOf({ spec, status }: Project): { port?: number } {
-  const port = spec.port ?? status?.database?.port;
+  const port = spec.port ?? status?.database?.port ?? status?.database?.inside?.port;
   return port === undefined ? {} : { port };
 }
 
@@ -100,6 +111,49 @@ function networkAccessOf({ spec }: Project) {
     },
   };
 }
+
+/** What a database runs, and what really does: another engine may stand in for the one that was asked for. */
+function databaseOf({ spec, status }: Project) {
+  if (!isDatabaseType(spec.type)) return {};
+  const { engine, runningVersion, storage } = status?.database ?? {};
+  return {
+    database: {
+      engine: engine ?? spec.type,
+      version: spec.version ?? "",
+      ...(runningVersion === undefined ? {} : { running_version: runningVersion }),
+      ...(storage?.resizing ? { storage_resizing: true } : {}),
+    },
+  };
+}
+
+function planChange(project: Project, updatedAt: string) {
+  const change = planChangeOf(project, updatedAt);
+  return change === undefined ? {} : { plan_change: change };
+}
+
+/** When a job runs, and what it missed. */
+function jobOf({ spec, status }: Project) {
+  if (spec.job === undefined) return {};
+  const { nextScheduledAt, missed = 0, missedReasons = [] } = status?.job ?? {};
+  const rests = spec.paused === true || spec.job.closedAt !== undefined;
+  return {
+    schedule: {
+      cron: spec.job.cron,
+      timezone: "UTC",
+      ...(nextScheduledAt === undefined || rests ? {} : { next_scheduled_at: utc(nextScheduledAt) }),
+    },
+    missed_runs: {
+      total: missed,
+      reasons: missedReasons.map(({ reason, count, lastScheduledAt }) => ({
+        reason,
+        count,
+        last_scheduled_at: utc(lastScheduledAt),
+      })),
+    },
+  };
+}
+
+const utc = (moment: string): string => new Date(moment).toISOString();
 
 function lastDeploymentOf({ status }: Project) {
   const last = status?.lastDeployment;

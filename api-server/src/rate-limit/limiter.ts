@@ -12,6 +12,8 @@ export interface Decision {
    * minute: see `projects/write-notes.ts`.
    */
   newestWrite?: string;
+  /** The same of the runs of its jobs. */
+  newestRun?: string;
 }
 
 /**

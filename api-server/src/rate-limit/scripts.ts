@@ -12,9 +12,9 @@ function script(source: string): Script {
 }
 
 /**
- * KEYS: bucket, and the newest write of an organization when it is asked for. ARGV: limit, milliseconds of the window.
- * Returns whether the call is allowed (1 or 0), the calls counted, the milliseconds until the window ends, and the newest
- * write or nil. A window starts with the first call in it, and its key goes when it ends: all by Valkey's own clock.
+ * KEYS: bucket, and the newest write of an organization and that of its jobs' runs when they are asked for. ARGV: limit, milliseconds of the window.
+ * Returns whether the call is allowed (1 or 0), the calls counted, the milliseconds until the window ends, and both
+ * writes or nil. A window starts with the first call in it, and its key goes when it ends: all by Valkey's own clock.
  * Refused calls are not counted.
  */
 export const takeScript = script(`
@@ -25,9 +25,10 @@ if used < tonumber(ARGV[1]) then
   used = redis.call('INCR', KEYS[1])
   if used == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 end
-local newest = false
+local newest, newestRun = false, false
 if KEYS[2] then newest = redis.call('GET', KEYS[2]) end
-return {allowed, used, redis.call('PTTL', KEYS[1]), newest}
+if KEYS[3] then newestRun = redis.call('GET', KEYS[3]) end
+return {allowed, used, redis.call('PTTL', KEYS[1]), newest, newestRun}
 `);
 
 /**

@@ -110,6 +110,12 @@ describe("notes of writes", () => {
     await one.limiter.note("acme", "12345678901234567890");
     expect(await ask("acme")).toBe("12345678901234567891");
     expect(await ask("other")).toBeUndefined();
+    // Versions of runs are apart from those of projects.
+    await one.limiter.note("acme", "7", "jobRuns");
+    await one.limiter.note("other", "8", "jobRuns");
+    const decision = await two.limiter.take(newBucket(), 10, 60, "acme");
+    expect(decision).toMatchObject({ newestWrite: "12345678901234567891", newestRun: "7" });
+    expect(await ask("other")).toBeUndefined();
   });
 });
 

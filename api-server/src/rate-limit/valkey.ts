@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Logger } from "pino";
-import type { WriteNotes } from "../projects/write-notes.ts";
+import type { Noted, WriteNotes } from "../projects/write-notes.ts";
 import type { Decision, RateLimiter } from "./limiter.ts";
 import { MemoryRateLimiter } from "./memory.ts";
 import { noteScript, takeScript } from "./scripts.ts";
@@ -69,17 +69,18 @@ export class ValkeyRateLimiter implements RateLimiter, WriteNotes {
     };
     if (!this.#connection.isUp) return inMemory();
     const keys = [bucketKey(bucket)];
-    if (organizationId !== undefined) keys.push(writeKey(organizationId));
+    if (organizationId !== undefined)
+      keys.push(writeKey(organizationId), writeKey(organizationId, "jobRuns"));
     return this.#connection
       .run(takeScript, keys, [String(limit), String(windowSeconds * 1000)])
       .then((reply) => toDecision(reply, limit), inMemory);
   }
 
-  async note(organizationId: string, resourceVersion: string): Promise<void> {
+  async note(organizationId: string, resourceVersion: string, of?: Noted): Promise<void> {
     if (!this.#connection.isUp) return;
     const args = [resourceVersion, String(NOTE_MS)];
     // What went wrong was logged once, by the connection.
-    await this.#connection.run(noteScript, [writeKey(organizationId)], args).catch(() => undefined);
+    await this.#connection.run(noteScript, [writeKey(organizationId, of)], args).catch(() => undefined);
   }
 }
 
@@ -89,10 +90,17 @@ function bucketKey(bucket: string): string {
   return `${PREFIX}limit:${name}`;
 }
 
-const writeKey = (organizationId: string): string => `${PREFIX}write:${organizationId}`;
+const writeKey = (organizationId: string, of: Noted = "projects"): string =>
+  `${PREFIX}${of === "projects" ? "write" : "run"}:${organizationId}`;
 
 function toDecision(reply: unknown, limit: number): Decision {
-  const [allowed, used, endsInMs, newestWrite] = reply as [number, number, number, string | null];
+  const [allowed, used, endsInMs, newestWrite, newestRun] = reply as [
+    number,
+    number,
+    number,
+    string | null,
+    string | null,
+  ];
   return {
     allowed: allowed === 1,
     limit,
@@ -100,5 +108,6 @@ function toDecision(reply: unknown, limit: number): Decision {
     remaining: Math.max(0, limit - used),
     resetSeconds: Math.max(1, Math.ceil(endsInMs / 1000)),
     ...(newestWrite === null ? {} : { newestWrite }),
+    ...(newestRun === null ? {} : { newestRun }),
   };
 }

@@ -1,6 +1,14 @@
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { annotations, organizationNamespace, type Project, parseCatalog } from "@slipway/crds";
+import { type BaseImages, defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
+import {
+  annotations,
+  type Catalog,
+  findPlan,
+  organizationNamespace,
+  type Project,
+  parseCatalog,
+} from "@slipway/crds";
 import { KubeClient, resources } from "@slipway/kube";
 import { eventually, FakeApiserver } from "@slipway/kube/testing";
 import {
@@ -13,21 +21,29 @@ import {
   type Role,
 } from "@slipway/ledger";
 import type { FastifyInstance } from "fastify";
+import { Analytics } from "../analytics/analytics.ts";
 import { buildApp, type ClientTimeouts } from "../app.ts";
 import type { AuditLog } from "../audit-log.ts";
 import { generateApiKey } from "../auth/api-key.ts";
 import { Authenticator, type CredentialSource } from "../auth/authenticator.ts";
 import { anyVerifier } from "../auth/oidc.ts";
 import { ownTokenVerifier, signUserToken, type UserTokenVerifier } from "../auth/user-token.ts";
+import type { BuildPlatform } from "../builds/platform.ts";
+import { ledgerBuilds } from "../builds/store.ts";
+import { type GitServers, gitServers } from "../git/servers.ts";
+import { EventStreams } from "../http/event-streams.ts";
+import { JobRunStore } from "../job-runs/store.ts";
 import { createLogger } from "../logger.ts";
 import { ApiMetrics } from "../metrics.ts";
 import { parseGrant } from "../policy/permissions.ts";
 import { projectResource } from "../projects/kinds.ts";
+import { LogFollower } from "../projects/logs/follower.ts";
 import { ProjectStore } from "../projects/store.ts";
 import type { WriteNotes } from "../projects/write-notes.ts";
 import type { RateLimiter } from "../rate-limit/limiter.ts";
 import { MemoryRateLimiter } from "../rate-limit/memory.ts";
 import type { Services } from "../services.ts";
+import { ledgerSnapshots, type Snapshots } from "../snapshots/port.ts";
 
 export const ZONE = "apps.localhost";
 const CATALOG_FILE = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);
@@ -37,6 +53,7 @@ export interface Harness {
   app: FastifyInstance;
   kube: KubeClient;
   projects: ProjectStore;
+  jobRuns: JobRunStore;
   services: Services;
   /** Audit lines so far. */
   audited: AuditEntry[];
@@ -75,6 +92,16 @@ export interface HarnessOptions {
   audit?: AuditLog;
   /** How long clients may take; the application's own limits unless given. */
   timeouts?: ClientTimeouts;
+  /** What databases measured; what the ledger has, or nothing without one, unless given. */
+  snapshots?: Snapshots;
+  /** What became of requests; there is no store unless given. */
+  analytics?: Analytics;
+  /** Git servers of tenants; public ones alone unless given. */
+  git?: GitServers;
+  /** What of builds is otherwise than: offered, kept in the ledger, without hooks and registry. */
+  builds?: Partial<BuildPlatform>;
+  /** Images to build with; none unless given. */
+  baseImages?: BaseImages;
   /** Verifies bearer tokens beside the own ones. */
   verifier?: UserTokenVerifier;
   /** Who plays everybody else in the cluster; the application's own client unless given. */
@@ -97,7 +124,15 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
   const admin = options.admin ?? kube;
   const lines: string[] = [];
   const logger = createLogger("debug", { write: (line: string) => void lines.push(line) });
-  const projects = new ProjectStore({ client: kube, logger, zone: ZONE, writes: options.shared?.writes });
+  const catalog: Catalog = parseCatalog(readFileSync(CATALOG_FILE, "utf8"));
+  const projects = new ProjectStore({
+    client: kube,
+    logger,
+    zone: ZONE,
+    planOf: (plan) => findPlan(catalog, plan),
+    writes: options.shared?.writes,
+  });
+  const jobRuns = new JobRunStore({ client: kube, logger, writes: options.shared?.writes });
   const tokenKey = generateKeyPairSync("ed25519");
   const keys = new Map<string, { organizationId: string; sha256: Buffer; grants: Grant[] }>();
   const members: Member[] = [];
@@ -112,6 +147,8 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
   const ledger =
     options.ledger ?? connectLedger({ url: "postgresql://nobody@127.0.0.1:1/none", applicationName: "test" });
   const audited: AuditEntry[] = [];
+  const git = options.git ?? gitServers({});
+  const streams = options.builds?.streams ?? new EventStreams();
   const services: Services = {
     logger,
     metrics: new ApiMetrics({ processMetrics: false }),
@@ -124,8 +161,25 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     rateLimiter: options.shared?.rateLimiter ?? new MemoryRateLimiter(),
     rateLimitScale: options.rateLimitScale ?? 1_000,
     audit: options.audit ?? memoryAudit(audited),
-    catalog: { current: parseCatalog(readFileSync(CATALOG_FILE, "utf8")) },
+    catalog: { current: catalog },
+    carriesOut: () => true,
+    snapshots:
+      options.snapshots ?? (options.ledger ? ledgerSnapshots(ledger) : { newest: async () => undefined }),
+    analytics: options.analytics ?? new Analytics(undefined),
     projects,
+    jobRuns,
+    backups: () => ({ schedule: "30 2 * * *", retentionDays: 7 }),
+    git,
+    builds: {
+      store: ledgerBuilds(ledger),
+      isOffered: () => true,
+      hookBase: undefined,
+      registryKey: () => undefined,
+      streams,
+      ...options.builds,
+    },
+    runtimes: () => publicRuntimes(defaultRuntimeCatalog(), options.baseImages ?? {}),
+    logs: new LogFollower({ kube, projects, logger, streams, limits: { lookMs: 20 } }),
     kube,
     ledger,
     domainZone: ZONE,
@@ -136,7 +190,8 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
   const app = buildApp(services, options.timeouts);
   await app.ready();
   projects.start();
-  await eventually("the store to have synced", () => projects.hasSynced);
+  jobRuns.start();
+  await eventually("the stores to have synced", () => projects.hasSynced && jobRuns.hasSynced);
 
   const put: Harness["put"] = (organizationId, id, change = {}) =>
     admin.create<Project>(projectResource, {
@@ -157,6 +212,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     app,
     kube,
     projects,
+    jobRuns,
     services,
     audited,
     logged: () => lines.join(""),
@@ -186,6 +242,8 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     close: async () => {
       await app.close();
       await projects.stop();
+      await jobRuns.stop();
+      await git.close();
       await kube.close();
       if (!options.ledger) await ledger.destroy();
     },
@@ -225,6 +283,37 @@ export function exampleBody(change: Record<string, unknown> = {}, config: Record
     },
   };
 }
+
+/** A body that makes a job; `config` is merged. */
+export function exampleJobBody(change: Record<string, unknown> = {}, config: Record<string, unknown> = {}) {
+  return {
+    name: "nightly-report",
+    plan: "job-basic",
+    payment_mode: "per_minute",
+    ...change,
+    config: {
+      type_project: "job",
+      image: { url: "registry.example.com/report:1", is_public: true },
+      envs: [],
+      storage: { persistent: false, capacity: 1 },
+      job: { cron: "*/5 * * * *" },
+      ...config,
+    },
+  };
+}
+
+/** What a job has, and what it has not of {@link exampleSpec}. */
+export const jobSpec: Partial<Project["spec"]> = {
+  type: "job",
+  name: "nightly-report",
+  plan: "job-basic",
+  paymentMode: "per_minute",
+  exposure: undefined,
+  port: undefined,
+  instances: undefined,
+  networkAccess: undefined,
+  job: { cron: "0 0 * * *", command: ["run"] },
+};
 
 export const exampleSpec: Project["spec"] = {
   type: "http",

@@ -3,7 +3,7 @@ import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from 
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { applyCrds } from "../../../hack/testing/crds.ts";
-import { type Harness, startHarness } from "./harness.ts";
+import { type Harness, type HarnessOptions, startHarness } from "./harness.ts";
 import { bindInOrganization, createRoles, restrictedClient } from "./roles.ts";
 
 /** The application over a real kube-apiserver with the real CRDs, and a real PostgreSQL. No operator runs. */
@@ -18,14 +18,16 @@ export interface RealHarness extends Harness {
 }
 
 /** The API server acts as a user with nothing but the rules of its own roles. */
-export async function startRealHarness(): Promise<RealHarness> {
+export async function startRealHarness(
+  options: Pick<HarnessOptions, "git" | "builds" | "baseImages"> = {},
+): Promise<RealHarness> {
   const [apiserver, postgres] = await Promise.all([startApiserver(), startPostgres()]);
   const ledger = connectLedger({ url: postgres.url, applicationName: "test", maxConnections: 20 });
   await migrateToLatest(ledger);
   const admin = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
   await applyCrds(admin);
   await createRoles(admin);
-  const harness = await startHarness(restrictedClient(apiserver.kubeconfig), { ledger, admin });
+  const harness = await startHarness(restrictedClient(apiserver.kubeconfig), { ...options, ledger, admin });
 
   let organizations = 0;
   const organization: RealHarness["organization"] = async () => {

@@ -1,5 +1,7 @@
 import { organizationNamespace } from "@slipway/crds";
 import { customResource, KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
+import { eventually } from "@slipway/kube/testing";
+import { projectResource } from "../projects/kinds.ts";
 import { clusterRules, organizationRules } from "../rbac.ts";
 
 /** The API server's own roles on a real apiserver, so that a rule that is missing in them fails a test. */
@@ -28,12 +30,28 @@ export async function createRoles(admin: KubeClient): Promise<void> {
   await admin.create(rbac("clusterrolebindings", "ClusterRoleBinding"), bindingOf(ROLE));
 }
 
-/** The operator's part: one of the guards of an organization's namespace. */
+type Review = KubernetesObject & { spec: object; status?: { allowed: boolean } };
+
+/**
+ * The operator's part: one of the guards of an organization's namespace. Waits until it counts, since the apiserver hears
+ * of roles by a watch of its own: until then it answers 403.
+ */
 export async function bindInOrganization(admin: KubeClient, organizationId: string): Promise<void> {
-  await admin.create(
-    resources.roleBindings,
-    bindingOf(ORGANIZATION_ROLE, organizationNamespace(organizationId)),
+  const namespace = organizationNamespace(organizationId);
+  await admin.create(resources.roleBindings, bindingOf(ORGANIZATION_ROLE, namespace));
+  const reviews = customResource(
+    "authorization.k8s.io",
+    "v1",
+    "subjectaccessreviews",
+    "SubjectAccessReview",
+    false,
   );
+  const { group, plural } = projectResource;
+  const resourceAttributes = { namespace, verb: "create", group, resource: plural };
+  await eventually(`the role in ${namespace}`, async () => {
+    const { status } = await admin.create<Review>(reviews, { spec: { user: USER, resourceAttributes } });
+    return status?.allowed;
+  });
 }
 
 /** A client that may what the roles allow, and no more. */

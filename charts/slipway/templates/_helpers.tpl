@@ -45,6 +45,23 @@ app.kubernetes.io/part-of: slipway
       {{- end }}
 {{- end }}
 
+{{/* The way to the ledger, as a NetworkPolicy's egress has it. */}}
+{{- define "slipway.ledger.egress" -}}
+{{- if include "slipway.ledger.embedded" . }}
+- to:
+    - podSelector:
+        matchLabels:
+          {{- include "slipway.selector" (dict "root" . "component" "slipway-ledger") | nindent 10 }}
+  ports: [{ protocol: TCP, port: 5432 }]
+{{- else }}
+- to:
+    {{- range .Values.networkPolicy.ledger.cidrs }}
+    - ipBlock: { cidr: {{ . | quote }} }
+    {{- end }}
+  ports: [{ protocol: TCP, port: {{ .Values.networkPolicy.ledger.port }} }]
+{{- end }}
+{{- end }}
+
 {{/* A probe of the embedded ledger. Over TCP: while upstream's image makes a database, its server listens on the socket alone. */}}
 {{- define "slipway.ledger.answers" -}}
 timeoutSeconds: 5, exec: { command: [pg_isready, --host=127.0.0.1, --username=slipway, --dbname=ledger] }
@@ -129,7 +146,23 @@ tolerations:
 {{- end }}
 
 {{- define "slipway.probes" -}}
-startupProbe: { httpGet: { path: /healthz, port: metrics }, periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 60 }
-livenessProbe: { httpGet: { path: /healthz, port: metrics }, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 3 }
+startupProbe: { httpGet: { path: /healthz, port: metrics }, periodSeconds: 1, timeoutSeconds: 10, failureThreshold: 300 }
+livenessProbe: { httpGet: { path: /healthz, port: metrics }, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 }
 readinessProbe: { httpGet: { path: /readyz, port: metrics }, periodSeconds: 2, timeoutSeconds: 2, failureThreshold: 2 }
+{{- end }}
+
+{{/* The GitHub App, for the operator and the API server. */}}
+{{- define "slipway.github.env" -}}
+- { name: SLIPWAY_GITHUB_APP_ID, value: {{ .Values.git.github.appId | quote }} }
+- { name: SLIPWAY_GITHUB_KEY_FILE, value: /etc/slipway/github-app/key.pem }
+- { name: SLIPWAY_GITHUB_API_URL, value: {{ .Values.git.github.apiUrl | quote }} }
+- { name: SLIPWAY_GITHUB_URL, value: {{ .Values.git.github.url | quote }} }
+{{- end }}
+
+{{- define "slipway.github.volume" -}}
+- name: github-app
+  secret:
+    secretName: {{ .Values.git.github.keySecret.name | quote }}
+    defaultMode: 0440
+    items: [{ key: {{ .Values.git.github.keySecret.key | quote }}, path: key.pem }]
 {{- end }}

@@ -2,6 +2,7 @@ import type { Resource } from "../metadata.ts";
 import type { ProjectSpec } from "./spec.ts";
 import type { ProjectStatus } from "./status.ts";
 
+export { type DatabaseStatus, databaseStatus } from "./databaseStatus.ts";
 export * from "./parts.ts";
 export { isFreePlan, planPrefix, projectRules, projectTransitions } from "./rules.ts";
 export { type ProjectSpec, projectSpec, projectSpecFields } from "./spec.ts";

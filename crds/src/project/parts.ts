@@ -11,6 +11,7 @@ import {
   networkAccessItem,
   objectName,
   text,
+  timestamp,
 } from "../fields.ts";
 import { rule, withRules } from "../rule.ts";
 
@@ -225,6 +226,32 @@ export const autoscaling = z
   })
   .describe("Scaling by CPU and memory.");
 
+/** The policy of a database's backups; what it leaves out is the platform's. */
+export const backupPolicy = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .describe("Whether backups are made by schedule; true unless given, where the platform has a schedule.")
+      .optional(),
+    schedule: cron
+      .describe("When, in UTC: minute, hour, day of month, month, day of week (0 is Sunday).")
+      .optional(),
+    retentionDays: integer(1, 3650, "Days for which a backup is kept.").optional(),
+    verifySchedule: cron.describe("When the newest backup is loaded and counted, in UTC.").optional(),
+  })
+  .describe("Scheduled backups.");
+export type BackupPolicy = z.output<typeof backupPolicy>;
+
+export const databaseSettings = z
+  .strictObject({
+    backup: backupPolicy.optional(),
+    restoreFrom: z
+      .strictObject({ backup: objectName("Name of a Backup of the same namespace, engine and version.") })
+      .describe("What the new database begins with.")
+      .optional(),
+  })
+  .describe("What only databases and key-value services have.");
+
 const words = (about: string) =>
   z.array(z.string().max(1024)).max(64).meta({ "x-kubernetes-list-type": "atomic" }).describe(about);
 
@@ -235,5 +262,8 @@ export const job = z
       "Replaces the image's entrypoint. Without command and args the image's own are used.",
     ).optional(),
     args: words("Arguments of the command.").optional(),
+    closedAt: timestamp(
+      "Closes the schedule, as the first step of deleting the job: no new run begins. A change of the schedule through /v1 opens it again.",
+    ).optional(),
   })
   .describe("When a scheduled job runs, and what.");

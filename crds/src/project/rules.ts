@@ -238,6 +238,10 @@ const immutable = (field: "type" | "profile" | "version"): TransitionRule<Projec
   fields: [field],
 });
 
+/** CEL for the backup that a new database begins with; empty without one. */
+const RESTORE_FROM = (self: string): string =>
+  `has(${self}.database) && has(${self}.database.restoreFrom) ? ${self}.database.restoreFrom.backup : ''`;
+
 /** What cannot change in the life of a project. Storage has rules of its own beside its schema. */
 export const projectTransitions: readonly TransitionRule<ProjectSpecFields>[] = [
   immutable("type"),
@@ -249,5 +253,20 @@ export const projectTransitions: readonly TransitionRule<ProjectSpecFields>[] = 
       ["http", "job"].includes(self.type) || (self.storage === undefined) === (old.storage === undefined),
     message: "{storage} of a database cannot be added or removed",
     fields: ["storage"],
+  },
+  {
+    // One server keeps for itself what several keep in Keepers beside them; it does not get from the one to the other.
+    cel: "self.type != 'clickhouse' || ((has(self.instances) ? self.instances : 1) > 1) == ((has(oldSelf.instances) ? oldSelf.instances : 1) > 1)",
+    check: (self, old) =>
+      self.type !== "clickhouse" || (self.instances ?? 1) > 1 === (old.instances ?? 1) > 1,
+    message: "{instances} of a clickhouse project cannot change between one and several",
+    fields: ["instances"],
+  },
+  {
+    // A database that holds something already would be emptied.
+    cel: `(${RESTORE_FROM("self")}) == (${RESTORE_FROM("oldSelf")})`,
+    check: (self, old) => self.database?.restoreFrom?.backup === old.database?.restoreFrom?.backup,
+    message: "{database.restoreFrom} cannot be changed",
+    fields: ["database.restoreFrom"],
   },
 ];

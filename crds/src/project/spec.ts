@@ -16,6 +16,7 @@ import { mapOf, setOf, withRules } from "../rule.ts";
 import {
   autoscaling,
   build,
+  databaseSettings,
   github,
   healthcheck,
   image,
@@ -47,6 +48,9 @@ export const projectSpecFields = z
     restartedAt: timestamp(
       "Set to a new moment to deploy the same settings anew, for example when a tag leads to a new image.",
     ).optional(),
+    planRequestedAt: timestamp(
+      "Of a clickhouse project: set to a new moment to ask for its plan again, after a change to it has failed.",
+    ).optional(),
     exposure: exposure.optional(),
     subdomain: subdomain.optional(),
     customDomains: setOf(z.array(hostname("A domain of the user's own that leads to the project.")).max(20))
@@ -67,6 +71,7 @@ export const projectSpecFields = z
     autoscaling: autoscaling.optional(),
     version: text(1, 32, "Version of the database engine.").optional(),
     profile: profile.optional(),
+    database: databaseSettings.optional(),
     job: job.optional(),
   })
   .describe("What the project should be.");

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { conditions } from "../conditions.ts";
+import { conditions, missedReasons } from "../conditions.ts";
 import {
   hostname,
   imageStatus,
@@ -10,7 +10,9 @@ import {
   text,
   timestamp,
 } from "../fields.ts";
+import { jobRunPhases } from "../jobrun.ts";
 import { mapOf } from "../rule.ts";
+import { databaseStatus } from "./databaseStatus.ts";
 import { healthcheckFields, imageFields, secretRef } from "./parts.ts";
 
 /** The `status` of a project as the specification names it. */
@@ -108,7 +110,7 @@ export type Deployment = z.output<typeof deployment>;
 /** Deployments that a status lists, and that can be rolled back to. */
 export const DEPLOYMENTS_KEPT = 10;
 
-/** What the operator tells about a Project. Only the project controller writes it. */
+/** What the operator tells about a Project. The jobrun controller writes `job`, the project controller all else. */
 export const projectStatus = z
   .strictObject({
     observedGeneration: observedGeneration("Generation of the spec that this status is about."),
@@ -138,6 +140,9 @@ export const projectStatus = z
         status: z.enum(["in_progress", "failed"]).describe("Where the change stands."),
         fromPlan: text(1, 63, "Plan before the change.").optional(),
         toPlan: text(1, 63, "Plan that was asked for."),
+        requestedAt: timestamp(
+          "What spec.planRequestedAt said: together with the plan it tells one request from another. A failed one is not tried again.",
+        ).optional(),
         startedAt: timestamp("When the change began."),
         finishedAt: timestamp("When the change failed.").optional(),
       })
@@ -166,6 +171,9 @@ export const projectStatus = z
     build: z
       .strictObject({
         lastBuild: text(1, 253, "Name of the newest Build.").optional(),
+        imageBuild: text(1, 253, "Name of the Build whose image is to run.").optional(),
+        imageBuildAt: timestamp("When that one was asked for: no older one takes its place.").optional(),
+        image: imageStatus.optional(),
         publishedBuild: text(1, 253, "Name of the Build that serves.").optional(),
         commitSha: text(1, 64, "Commit that serves.").optional(),
         sourceRevision: z
@@ -185,36 +193,51 @@ export const projectStatus = z
       })
       .describe("Why the newest build failed; absent when it did not.")
       .optional(),
-    database: z
-      .strictObject({
-        host: text(1, 253, "Host that clients connect to."),
-        port: z
-          .int()
-          .min(1)
-          .max(65535)
-          .meta({ description: "Port that clients connect to.", format: "int32" }),
-        name: text(1, 63, "Name of the database.").optional(),
-        username: text(1, 63, "User of the database.").optional(),
-        credentialsSecretRef: z
-          .strictObject({ name: text(1, 253, "Name of the Secret.") })
-          .describe("Secret that holds the password.")
-          .optional(),
-        version: text(1, 32, "Version that runs.").optional(),
-        driver: text(1, 32, "What runs the engine, chosen at creation.").optional(),
-        primary: text(1, 253, "Pod that takes writes.").optional(),
-        replicasReady: count("Replicas that follow.").optional(),
-        storageCapacity: count("Capacity in GB that is in force.").optional(),
-      })
-      .describe("How the database is reached and how it stands. No secret is in it.")
-      .optional(),
+    database: databaseStatus.optional(),
     job: z
       .strictObject({
-        activeRun: text(1, 253, "Name of the JobRun that holds the slot.").optional(),
+        activeRun: text(
+          1,
+          253,
+          "Name of the JobRun that holds the project's slot, from its admission until its container has ended.",
+        ).optional(),
+        schedule: text(1, 100, "Schedule whose occurrences are followed.").optional(),
+        scheduledSince: timestamp(
+          "From when on occurrences count: when the schedule began, changed or was resumed. Absent while it rests.",
+        ).optional(),
         lastScheduledAt: timestamp(
           "Scheduled minute of the newest occurrence that was admitted or missed.",
         ).optional(),
-        nextScheduledAt: timestamp("Scheduled minute of the next occurrence.").optional(),
+        lastFinishedAt: timestamp("When the container of the last run ended.").optional(),
+        lastRun: z
+          .strictObject({
+            name: text(1, 253, "Name of the JobRun."),
+            phase: z.enum(jobRunPhases).describe("How it ended."),
+            startedAt: timestamp("When its container started.").optional(),
+            finishedAt: timestamp("When its container ended.").optional(),
+          })
+          .describe("The last run that has ended.")
+          .optional(),
+        nextScheduledAt: timestamp(
+          "Scheduled minute of the next occurrence, as of the last change.",
+        ).optional(),
         missed: count("Occurrences that were missed.").optional(),
+        missedReasons: mapOf(
+          z
+            .array(
+              z
+                .strictObject({
+                  reason: z.enum(missedReasons).describe("Why they were missed."),
+                  count: count("How many were."),
+                  lastScheduledAt: timestamp("Scheduled minute of the newest of them."),
+                })
+                .describe("Those of one reason."),
+            )
+            .max(missedReasons.length),
+          "reason",
+        )
+          .describe("Occurrences that were missed, by reason.")
+          .optional(),
         scheduleClosedAt: timestamp(
           "When the controller acknowledged that the schedule is closed.",
         ).optional(),

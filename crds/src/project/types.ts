@@ -26,13 +26,14 @@ export const typedFields = [
   "autoscaling",
   "version",
   "profile",
+  "database",
   "job",
 ] as const;
 export type TypedField = (typeof typedFields)[number];
 
 const database: TypeFields = {
   required: ["version", "instances", "storage", "networkAccess"],
-  optional: ["envsFrom"],
+  optional: ["envsFrom", "database"],
 };
 
 /** The tables of the specification's "Create a project", as data. The rules and the `/v1` bodies derive from it. */
@@ -54,7 +55,10 @@ export const fieldsOfType: Readonly<Record<ProjectType, TypeFields>> = {
   postgresql: database,
   mariadb: database,
   clickhouse: database,
-  valkey: { required: ["profile", "version"], optional: ["storage", "networkAccess"] },
+  valkey: {
+    required: ["profile", "version"],
+    optional: ["storage", "networkAccess", "envsFrom", "database"],
+  },
   job: { required: ["job"], optional: ["image", "github", "storage", "envsFrom"] },
 };
 

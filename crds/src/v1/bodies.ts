@@ -39,7 +39,7 @@ function withNullableCommands(object: z.ZodObject): z.ZodObject {
   return object.extend(nullable);
 }
 
-const objectOf = (field: "image" | "build" | "github"): z.ZodObject =>
+const objectOf = (field: "image" | "build" | "github" | "job"): z.ZodObject =>
   snakeObject(shape[field].unwrap().shape);
 
 /** Fields that `/v1` words otherwise than the spec does. */
@@ -51,6 +51,7 @@ const own: Partial<Record<TypedField, { name: string; schema: z.ZodType }>> = {
       .omit({ pull_secret_ref: true, digest: true, aws_credentials_ref: true })
       .extend({ authentication: imageAuthentication.optional() }),
   },
+  job: { name: "job", schema: objectOf("job").omit({ closed_at: true }) },
   build: { name: "build", schema: withNullableCommands(objectOf("build")) },
   github: { name: "github", schema: withNullableCommands(objectOf("github")) },
 };
@@ -63,10 +64,19 @@ export function configName(field: TypedField): string {
   return own[field]?.name ?? snakeCase(field);
 }
 
+/** Typed fields that a creation cannot give, though a setting can. */
+const settingsOnly: Partial<Record<ProjectType, readonly TypedField[]>> = {
+  postgresql: ["database"],
+  mariadb: ["database"],
+  clickhouse: ["database"],
+  valkey: ["envsFrom", "database"],
+};
+
 function configOf(type: ProjectType): z.ZodObject {
   const { required, optional } = fieldsOfType[type];
   const config: Record<string, z.ZodType> = { type_project: z.literal(type) };
   for (const field of [...required, ...optional]) {
+    if (settingsOnly[type]?.includes(field)) continue;
     const schema =
       own[field]?.schema ?? snakeObject({ [field]: shape[field].unwrap() }).shape[snakeCase(field)];
     const must = required.includes(field) || (field === "envsFrom" && envsRequired.includes(type));

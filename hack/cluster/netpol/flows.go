@@ -51,8 +51,15 @@ func (f *forbiddenFlows) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 		Destination: destination,
 		Protocol:    protocolName(flow.Forward.Protocol),
 		Port:        flow.Reverse.SrcPort,
-		FromNode:    f.node[source] || source.IsLoopback(),
+		FromNode:    (f.node[source] || source.IsLoopback()) && !f.throughNodePort(flow, destination),
 	})
+}
+
+// throughNodePort tells whether a connection called a node port and was led elsewhere.
+func (f *forbiddenFlows) throughNodePort(flow *netlink.ConntrackFlow, answering netip.Addr) bool {
+	called, ok := netip.AddrFromSlice(flow.Forward.DstIP)
+	node := f.ruleset.node
+	return ok && called.Unmap() == node.IP && answering != node.IP && node.NodePorts.contains(flow.Forward.DstPort)
 }
 
 func protocolName(number uint8) string {

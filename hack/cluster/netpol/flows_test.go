@@ -66,6 +66,59 @@ func testCutStaysCut(l *lab) {
 	}
 }
 
+// testOpenNodePorts blacklists the node: its connection through the node port ends, those past it and of others do not.
+func testOpenNodePorts(l *lab) {
+	l.enforce()
+	open := map[string]net.Conn{}
+	for _, probe := range []string{"node nodeport:30080", "node service:80", "node hostport:8070", "world nodeport:30080"} {
+		from, target, _ := strings.Cut(probe, " ")
+		to, port, _ := strings.Cut(target, ":")
+		conn, err := dial(from, "tcp", labAddresses[to]+":"+port)
+		if err != nil || !echo(conn) {
+			l.t.Fatalf("%s does not open: %v", probe, err)
+		}
+		defer conn.Close()
+		open[probe] = conn
+	}
+	l.enforce(in("b", `{ podSelector: {}, ingress: [{ from: [{ ipBlock: { cidr: 0.0.0.0/0, except: [10.199.0.1/32] } }] }] }`))
+	for probe, conn := range open {
+		if alive := echo(conn); alive == (probe == "node nodeport:30080") {
+			l.t.Errorf("%s: alive %v after the policy", probe, alive)
+		}
+	}
+}
+
+// testNodePortClients asks the pod itself whom it sees: policies are about that address.
+func testNodePortClients(l *lab) {
+	l.enforce()
+	var listener net.Listener
+	l.in("db", func() (err error) {
+		listener, err = net.Listen("tcp", ":7000")
+		return err
+	})
+	defer listener.Close()
+	for from, seen := range map[string]string{
+		"world": "198.51.100.7", "world-b": "198.51.100.200", "node": "10.199.0.1", "client": "10.199.0.22",
+		// Judged by its own address, but kube-proxy has its answers come back by the node's.
+		"node-b": "10.199.0.1",
+	} {
+		conn, err := dial(from, "tcp", labAddresses["nodeport"]+":30070")
+		if err != nil {
+			l.t.Errorf("%s: %v", from, err)
+			continue
+		}
+		defer conn.Close()
+		server, err := listener.Accept()
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		defer server.Close()
+		if got := server.RemoteAddr().(*net.TCPAddr).IP.String(); got != seen {
+			l.t.Errorf("%s is seen as %s, want %s", from, got, seen)
+		}
+	}
+}
+
 func TestForbiddenFlows(t *testing.T) {
 	guarded := twoNamespaces + "---\n" + policyIn(`{ podSelector: { matchLabels: { app: web } } }`)
 	ruleset, _ := Compile(parseInput(t, []byte(guarded)), testNode)
@@ -73,19 +126,23 @@ func TestForbiddenFlows(t *testing.T) {
 	filter := &forbiddenFlows{ruleset, map[netip.Addr]bool{web: true}, map[netip.Addr]bool{node: true}}
 	for _, row := range []struct {
 		name, source, called, answers string
+		port                          uint16
 		forbidden                     bool
 	}{
-		{"to the guarded pod", podOther, podWeb, podWeb, true},
-		{"through a Service", podOther, "10.96.3.4", podWeb, true},
-		{"from outside", outside, podWeb, podWeb, true},
-		{"from the guarded pod, whose egress is open", podWeb, outside, outside, false},
-		{"from the node", "10.244.0.1", podWeb, podWeb, false},
-		{"from the node's loopback, through a host port", "127.0.0.1", "127.0.0.1", podWeb, false},
-		{"of pods that did not change", unknown, podOther, podOther, false},
+		{"to the guarded pod", podOther, podWeb, podWeb, 80, true},
+		{"through a Service", podOther, "10.96.3.4", podWeb, 80, true},
+		{"from outside", outside, podWeb, podWeb, 80, true},
+		{"from the guarded pod, whose egress is open", podWeb, outside, outside, 80, false},
+		{"from the node", "10.244.0.1", podWeb, podWeb, 80, false},
+		{"from the node's loopback, through a host port", "127.0.0.1", "127.0.0.1", podWeb, 80, false},
+		{"from the node, through a node port", "10.244.0.1", "10.244.0.1", podWeb, 30080, true},
+		{"from the node, through a Service on a port like that", "10.244.0.1", "10.96.3.4", podWeb, 30080, false},
+		{"from the node, through a port below", "10.244.0.1", "10.244.0.1", podWeb, 29999, false},
+		{"of pods that did not change", unknown, podOther, podOther, 80, false},
 	} {
 		flow := &netlink.ConntrackFlow{
 			Forward: netlink.IPTuple{
-				SrcIP: net.ParseIP(row.source), DstIP: net.ParseIP(row.called), Protocol: 6, SrcPort: 40000, DstPort: 80,
+				SrcIP: net.ParseIP(row.source), DstIP: net.ParseIP(row.called), Protocol: 6, SrcPort: 40000, DstPort: row.port,
 			},
 			Reverse: netlink.IPTuple{
 				SrcIP: net.ParseIP(row.answers), DstIP: net.ParseIP(row.source), Protocol: 6, SrcPort: 8080, DstPort: 40000,

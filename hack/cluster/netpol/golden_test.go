@@ -17,6 +17,8 @@ var testNode = Node{
 	Bridge:  "slipway0",
 	PodCIDR: netip.MustParsePrefix("10.244.0.0/22"),
 	IP:      netip.MustParseAddr("10.244.0.1"),
+
+	NodePorts: PortSpan{30000, 32767},
 }
 
 // Each folder of testdata holds objects of the cluster and the nftables text that they mean.

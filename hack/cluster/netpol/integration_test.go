@@ -95,6 +95,33 @@ func TestRealConnections(t *testing.T) {
 			allowed: []string{"web > worker:80/tcp"},
 			denied:  []string{"worker > web:80/tcp", "client > worker:80/tcp"},
 		},
+		{
+			name: "node ports without policies: open to all but addresses of no pod",
+			allowed: []string{"world > nodeport:30080/tcp", "node > nodeport:30080/tcp", "node > nodeport:30080/udp",
+				"client > nodeport:30080/tcp", "node > nodeport:30001/tcp", "node > hostport:8070/tcp"},
+			denied: []string{"node > nodeport:30099/tcp", "world > nodeport:30099/tcp"},
+		},
+		{
+			name:     "node ports under a default deny; all else of the node stays open",
+			policies: []string{in("b", denyAll)},
+			allowed: []string{"node > db:8080/tcp", "node > service:80/tcp", "node > hostport:8070/tcp",
+				"node > nodeport:30001/tcp", "web > world:80/tcp"},
+			denied: []string{"node > nodeport:30080/tcp", "node > nodeport:30080/udp", "node-b > nodeport:30080/tcp",
+				"world > nodeport:30080/tcp", "web > nodeport:30080/tcp"},
+		},
+		{
+			name:     "a node port's white list names the node",
+			policies: []string{in("b", `{ podSelector: {}, ingress: [{ from: [{ ipBlock: { cidr: 10.199.0.1/32 } }], ports: [{ port: 8080 }] }] }`)},
+			allowed:  []string{"node > nodeport:30080/tcp", "node > db:80/tcp"},
+			denied: []string{"node-b > nodeport:30080/tcp", "node > nodeport:30080/udp", "world > nodeport:30080/tcp",
+				"web > nodeport:30080/tcp"},
+		},
+		{
+			name:     "a node port's white list without a black list, by the clients' own addresses",
+			policies: []string{in("b", `{ podSelector: {}, ingress: [{ from: [{ ipBlock: { cidr: 198.51.100.0/24, except: [198.51.100.128/25] } }] }] }`)},
+			allowed:  []string{"world > nodeport:30080/tcp", "world > nodeport:30080/udp", "node-b > nodeport:30080/tcp"},
+			denied:   []string{"world-b > nodeport:30080/tcp", "world-b > nodeport:30080/udp", "node > nodeport:30080/tcp"},
+		},
 	}
 	for _, row := range cases {
 		t.Run(row.name, func(t *testing.T) {
@@ -106,6 +133,8 @@ func TestRealConnections(t *testing.T) {
 	}
 	t.Run("link-local IPv6 leads past no rules", func(t *testing.T) { l.t = t; testIPv6(l) })
 	t.Run("open connections", func(t *testing.T) { l.t = t; testOpenConnections(l) })
+	t.Run("open connections through node ports", func(t *testing.T) { l.t = t; testOpenNodePorts(l) })
+	t.Run("a pod sees who calls its node port", func(t *testing.T) { l.t = t; testNodePortClients(l) })
 	t.Run("what is cut stays cut", func(t *testing.T) { l.t = t; testCutStaysCut(l) })
 	t.Run("a replacement opens no gap", func(t *testing.T) { l.t = t; testNoGap(l) })
 	t.Run("flush opens, a start on a bare machine closes", func(t *testing.T) { l.t = t; testFlush(l) })

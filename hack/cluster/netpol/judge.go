@@ -13,8 +13,8 @@ type Connection struct {
 	Protocol string
 	// Port is the destination's; 0 where the protocol has none.
 	Port uint16
-	// FromNode is true when a process of the node opened it (kubelet's probes, host ports): always allowed, as
-	// Kubernetes has it.
+	// FromNode is true when a process of the node opened it (kubelet's probes, host ports, Services' own addresses), and
+	// not through a node port: always allowed, as Kubernetes has it.
 	FromNode bool
 }
 

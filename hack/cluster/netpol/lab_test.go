@@ -25,12 +25,13 @@ type lab struct {
 
 var labNode = Node{
 	Bridge: "slipwaytest0", PodCIDR: netip.MustParsePrefix("10.199.0.0/24"), IP: netip.MustParseAddr("10.199.0.1"),
+	NodePorts: PortSpan{30000, 32767},
 }
 
-// labAddresses names everything a probe can start from or go to. world-b is a second address of world, and service
-// is translated to db's port 8080.
+// labAddresses names everything a probe can start from or go to. What ends in -b is a second address of the same one.
+// service, nodeport (on the node's address) and hostport (on its loopback) are translated to db's port 8080.
 var labAddresses = map[string]string{
-	"node": "10.199.0.1", "dns": "10.199.0.2", "web": "10.199.0.11", "worker": "10.199.0.12", "db": "10.199.0.21",
+	"node": "10.199.0.1", "node-b": "198.51.100.1", "nodeport": "10.199.0.1", "hostport": "127.0.0.1", "dns": "10.199.0.2", "web": "10.199.0.11", "worker": "10.199.0.12", "db": "10.199.0.21",
 	"client": "10.199.0.22", "stranger": "10.199.0.99", "world": "198.51.100.7", "world-b": "198.51.100.200",
 	"service": "10.198.0.10",
 }
@@ -77,14 +78,42 @@ metadata: { namespace: b, name: client, labels: { app: web } }
 status: { phase: Running, podIP: 10.199.0.22 }
 `
 
+// labNAT translates as kube-proxy does (node ports: for externalTrafficPolicy Local), and as the portmap plugin.
 const labNAT = `table ip slipwaytest_nat {
+	chain external {
+		ip saddr 10.199.0.0/24 goto cluster
+		fib saddr type local jump mark_masquerade
+		goto cluster
+	}
+	chain cluster {
+		ip saddr 10.199.0.21 jump mark_masquerade
+		tcp dport 30080 dnat to 10.199.0.21:8080
+		udp dport 30080 dnat to 10.199.0.21:8080
+		tcp dport 30070 dnat to 10.199.0.21:7000
+		tcp dport 30099 dnat to 10.199.0.99:8080
+		tcp dport 30001 dnat to 10.199.0.1:8090
+	}
+	chain mark_masquerade {
+		mark set mark or 0x4000
+	}
+	chain services {
+		ip daddr 10.198.0.10 tcp dport 80 dnat to 10.199.0.21:8080
+		ip daddr 10.199.0.1 th dport 30000-32767 goto external
+		ip daddr 127.0.0.1 tcp dport 8070 dnat to 10.199.0.21:8080
+	}
 	chain prerouting {
 		type nat hook prerouting priority dstnat; policy accept;
-		ip daddr 10.198.0.10 tcp dport 80 dnat to 10.199.0.21:8080
+		jump services
+	}
+	chain output {
+		type nat hook output priority -100; policy accept;
+		jump services
 	}
 	chain postrouting {
 		type nat hook postrouting priority srcnat; policy accept;
 		ip saddr 10.199.0.21 ip daddr 10.199.0.21 masquerade
+		ip saddr 127.0.0.1 oifname "slipwaytest0" masquerade
+		mark and 0x4000 != 0 masquerade fully-random
 	}
 }
 `
@@ -127,9 +156,12 @@ func newLab(t *testing.T) *lab {
 	l.connect("world", "w0", "198.51.100.7/24", "198.51.100.1")
 	l.ip("world", "address add 198.51.100.200/24 dev eth0")
 	l.ip("node", "address add 198.51.100.1/24 dev w0")
+	l.ip("node", "route add default via 198.51.100.7")
 	l.in("node", func() error {
-		if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
-			return err
+		for _, name := range []string{"ip_forward", "conf/slipwaytest0/route_localnet"} {
+			if err := os.WriteFile("/proc/sys/net/ipv4/"+name, []byte("1"), 0o644); err != nil {
+				return err
+			}
 		}
 		return errors.Join(PrepareKernel(t.Context()), Apply(t.Context(), labNAT))
 	})

@@ -13,13 +13,15 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
 
 type options struct {
-	kubeconfig, podCIDR, nodeIP, bridge, health, cniCache string
-	flush                                                 bool
+	kubeconfig, podCIDR, nodeIP, nodePorts, bridge, health, cniCache string
+	flush                                                            bool
 }
 
 func main() {
@@ -27,6 +29,7 @@ func main() {
 	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig that may list and watch pods, namespaces, networkpolicies")
 	flag.StringVar(&o.podCIDR, "pod-cidr", "10.244.0.0/22", "addresses of pods, the node's own among them")
 	flag.StringVar(&o.nodeIP, "node-ip", "10.244.0.1", "the node's address as pods see it")
+	flag.StringVar(&o.nodePorts, "node-ports", "30000-32767", "ports of Services on that address")
 	flag.StringVar(&o.bridge, "bridge", "slipway0", "interface that all pods are attached to")
 	flag.StringVar(&o.health, "health", "127.0.0.1:10290", "loopback address of /healthz; empty for none")
 	flag.StringVar(&o.cniCache, "cni-cache", "/var/lib/cni/results", "folder where libcni keeps results; empty for none")
@@ -94,7 +97,22 @@ func parseNode(o options) (Node, error) {
 	if !interfaceName(o.bridge) {
 		return Node{}, fmt.Errorf("--bridge %q is no interface name", o.bridge)
 	}
-	return Node{Bridge: o.bridge, PodCIDR: cidr.Masked(), IP: ip}, nil
+	ports, err := parseSpan(o.nodePorts)
+	if err != nil {
+		return Node{}, err
+	}
+	return Node{Bridge: o.bridge, PodCIDR: cidr.Masked(), IP: ip, NodePorts: ports}, nil
+}
+
+// parseSpan reads "first-last".
+func parseSpan(text string) (PortSpan, error) {
+	low, high, _ := strings.Cut(text, "-")
+	first, errFirst := strconv.ParseUint(low, 10, 16)
+	last, errLast := strconv.ParseUint(high, 10, 16)
+	if err := errors.Join(errFirst, errLast); err != nil || first == 0 || last < first {
+		return PortSpan{}, fmt.Errorf("--node-ports %q is no range of ports", text)
+	}
+	return PortSpan{uint16(first), uint16(last)}, nil
 }
 
 func interfaceName(name string) bool {

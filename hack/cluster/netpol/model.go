@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -22,7 +23,16 @@ type Node struct {
 	PodCIDR netip.Prefix
 	// IP is the node's address as pods see it, the bridge's own.
 	IP netip.Addr
+	// NodePorts are the ports of Services on that address.
+	NodePorts PortSpan
 }
+
+// PortSpan is first to last.
+type PortSpan struct{ First, Last uint16 }
+
+func (s PortSpan) contains(port uint16) bool { return port >= s.First && port <= s.Last }
+
+func (s PortSpan) String() string { return fmt.Sprintf("%d-%d", s.First, s.Last) }
 
 // PodRef names a pod as the CNI runtime does. UID is empty where the runtime does not hand it on.
 type PodRef struct {

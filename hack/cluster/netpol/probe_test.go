@@ -43,12 +43,12 @@ func (l *lab) expect(want bool, probes ...string) {
 			}
 		}()
 		answering := netip.MustParseAddrPort(labAddresses[to] + ":" + port)
-		if to == "service" {
-			answering = netip.AddrPortFrom(netip.MustParseAddr(labAddresses["db"]), 8080)
+		if translated, ok := labTranslations[to+":"+port]; ok {
+			answering = netip.MustParseAddrPort(translated)
 		}
 		judged := l.enforcer.current.Allows(Connection{
 			Source: netip.MustParseAddr(labAddresses[from]), Destination: answering.Addr(), Port: answering.Port(),
-			Protocol: network, FromNode: from == "node",
+			Protocol: network, FromNode: namespaceOf(from) == namespaceOf("node") && to != "nodeport",
 		})
 		if judged != want {
 			l.t.Errorf("%s: judged %v, want %v", probe, judged, want)
@@ -57,11 +57,25 @@ func (l *lab) expect(want bool, probes ...string) {
 	group.Wait()
 }
 
-// dial opens a connection from a namespace; echo tells whether a message comes back.
+// labTranslations tells who answers in the place of what is called.
+var labTranslations = map[string]string{
+	"service:80": "10.199.0.21:8080", "hostport:8070": "10.199.0.21:8080", "nodeport:30080": "10.199.0.21:8080",
+	"nodeport:30099": "10.199.0.99:8080", "nodeport:30001": "10.199.0.1:8090",
+}
+
+// dial opens a connection from a namespace, from its second address where that is asked for; echo tells whether a
+// message comes back.
 func dial(from, network, address string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: patience}
+	if second := net.ParseIP(labAddresses[from]); strings.HasSuffix(from, "-b") {
+		dialer.LocalAddr = &net.TCPAddr{IP: second}
+		if network == "udp" {
+			dialer.LocalAddr = &net.UDPAddr{IP: second}
+		}
+	}
 	var conn net.Conn
 	err := inNamespace(from, func() (err error) {
-		conn, err = net.DialTimeout(network, address, patience)
+		conn, err = dialer.Dial(network, address)
 		return err
 	})
 	return conn, err

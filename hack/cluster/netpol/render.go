@@ -14,7 +14,9 @@ const maxComment = 120
 
 // base is the part of the table that never changes. Egress of the sending pod is judged first, ingress of the
 // receiving one in a later hook, since a verdict ends only its own hook. A source or destination on the bridge that
-// is no pod we know, and all of IPv6 (pods have link-local addresses), is dropped.
+// is no pod we know, and all of IPv6 (pods have link-local addresses), is dropped. Of what the node's own processes
+// send, only what went to a node port is judged: "ct original" is what they called, before its translation, which is
+// done in this hook, so that its "oifname" is still the loopback device's.
 const base = `	chain egress_forward {
 		type filter hook forward priority filter; policy accept;
 		iifname != "%[1]s" accept
@@ -41,6 +43,17 @@ const base = `	chain egress_forward {
 		ip daddr vmap @ingress
 		drop
 	}
+	chain ingress_output {
+		type filter hook output priority filter + 1; policy accept;
+		ct status dnat ct original ip daddr %[2]s meta l4proto { tcp, udp, sctp } ct original proto-dst %[3]s jump ingress_node_ports
+	}
+	chain ingress_node_ports {
+		ct state established,related accept
+		ct state new tcp flags & (fin | syn | rst | ack) != syn drop
+		ip daddr vmap @ingress
+		ip daddr %[2]s accept
+		ip daddr %[4]s drop
+	}
 `
 
 // Text renders the ruleset as one nftables transaction that replaces the table as a whole.
@@ -57,7 +70,7 @@ func (r *Ruleset) Text() string {
 	writeSet(&text, "map egress", "ipv4_addr : verdict", egressMap)
 	writeSet(&text, "map ingress", "ipv4_addr : verdict", ingressMap)
 	writeSet(&text, "set self", "ipv4_addr . ipv4_addr", self)
-	fmt.Fprintf(&text, base, r.node.Bridge)
+	fmt.Fprintf(&text, base, r.node.Bridge, r.node.IP, r.node.NodePorts, r.node.PodCIDR)
 	names := make([]string, 0, len(chains))
 	for name := range chains {
 		names = append(names, name)

@@ -38,6 +38,8 @@ export class FakeApiserver {
   #faults: Fault[] = [];
   /** Bytes for a request that is about no object, such as a log; a promise that never settles hangs like a dead node. */
   raw: ((request: SeenRequest) => Buffer | Promise<Buffer> | undefined) | undefined;
+  /** Answers a request for a text that goes on with headers, and leaves the rest to the test; false for every other one. */
+  stream: ((request: SeenRequest, response: ServerResponse) => boolean) | undefined;
   /** While true, watches get nothing, not even the events that happen. */
   stalled = false;
 
@@ -60,6 +62,8 @@ export class FakeApiserver {
         else response.destroy();
       });
     });
+    // As long as a real one keeps connections: a client that has been idle for some seconds finds its own open.
+    server.keepAliveTimeout = 180_000;
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
@@ -145,6 +149,7 @@ export class FakeApiserver {
       respond(response, fault.status, status(fault.status, fault.reason, "injected"), headers);
       return;
     }
+    if (this.stream?.(seen, response)) return;
     const raw = this.raw?.(seen);
     if (raw !== undefined) {
       const bytes = await raw;

@@ -2,4 +2,4 @@
 export { eventually } from "./eventually.ts";
 export { FakeApiserver, type SeenRequest } from "./fake-apiserver.ts";
 export { FakeClock } from "./fake-clock.ts";
-export { TcpProxy } from "./tcp-proxy.ts";
+export { TcpProxy, type TcpTap } from "./tcp-proxy.ts";

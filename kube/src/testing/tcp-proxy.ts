@@ -1,16 +1,25 @@
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type Server, type Socket } from "node:net";
 
+/**
+ * Sees every piece of a connection before it goes on; `cut` lets it not go on and breaks the connection.
+ * @param connection its number, from 0
+ */
+export type TcpTap = (connection: number, from: "client" | "server", chunk: Buffer) => "pass" | "cut";
+
 /** A TCP proxy on loopback before a real server, that can cut, refuse and swallow connections. */
 export class TcpProxy {
   readonly #target: { host: string; port: number };
+  readonly #tap: TcpTap;
+  #connections = 0;
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
   #port = 0;
   #stalled = false;
 
-  constructor(target: { host: string; port: number }) {
+  constructor(target: { host: string; port: number }, tap: TcpTap = () => "pass") {
     this.#target = target;
+    this.#tap = tap;
   }
 
   get port(): number {
@@ -49,12 +58,16 @@ export class TcpProxy {
 
   #pipe(client: Socket): void {
     const upstream = connect(this.#target);
-    for (const [from, to] of [
-      [client, upstream],
-      [upstream, client],
+    const connection = this.#connections++;
+    for (const [from, to, name] of [
+      [client, upstream, "client"],
+      [upstream, client, "server"],
     ] as const) {
       this.#sockets.add(from);
-      from.on("data", (chunk) => void to.write(chunk));
+      from.on("data", (chunk) => {
+        if (this.#tap(connection, name, chunk) === "pass") to.write(chunk);
+        else for (const socket of [from, to]) socket.resetAndDestroy();
+      });
       from.on("error", () => to.destroy());
       from.on("close", () => {
         this.#sockets.delete(from);

@@ -4,6 +4,9 @@ import * as writes from "./0002-writes.ts";
 import * as deploymentsAndSlots from "./0003-deployments-and-slots.ts";
 import * as slotVersions from "./0004-slot-versions.ts";
 import * as idempotencyHolders from "./0005-idempotency-holders.ts";
+import * as jobRuns from "./0006-job-runs.ts";
+import * as metricSamples from "./0007-metric-samples.ts";
+import * as builds from "./0008-builds.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -12,4 +15,7 @@ export const migrations: Record<string, Migration> = {
   "0003-deployments-and-slots": deploymentsAndSlots,
   "0004-slot-versions": slotVersions,
   "0005-idempotency-holders": idempotencyHolders,
+  "0006-job-runs": jobRuns,
+  "0007-metric-samples": metricSamples,
+  "0008-builds": builds,
 };

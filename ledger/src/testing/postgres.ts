@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { freePorts } from "../../../hack/lib/ports.ts";
 
 const DEBIAN_ROOT = "/usr/lib/postgresql";
 const START_LIMIT_MS = 30_000;
@@ -23,13 +23,18 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
+export interface TestPostgresOptions {
+  /** Whether a commit is on the disk when it is acknowledged: for measurements. PostgreSQL's own settings then. */
+  durable?: boolean;
+}
+
 /**
- * Starts a real PostgreSQL on a random port of 127.0.0.1, in a temporary folder, without durability (tests only).
+ * Starts a real PostgreSQL on a random port of 127.0.0.1, in a temporary folder, without durability unless it is asked for.
  * Needs Debian's `postgresql` package; run by root it runs as the user `postgres`, or else `nobody`.
  *
  * @throws when the tools are missing or the server does not answer in time
  */
-export async function startPostgres(): Promise<TestPostgres> {
+export async function startPostgres({ durable = false }: TestPostgresOptions = {}): Promise<TestPostgres> {
   const bin = newestTools();
   const account = unprivilegedAccount();
   const directory = mkdtempSync(join(tmpdir(), "slipway-pg-"));
@@ -38,14 +43,13 @@ export async function startPostgres(): Promise<TestPostgres> {
   const init = ["-D", data, "-U", "slipway", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"];
   await run(join(bin, "initdb"), init, directory, account);
 
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const url = `postgresql://slipway@127.0.0.1:${port}/slipway`;
   const settings = [
     "listen_addresses=127.0.0.1",
     `port=${port}`,
     `unix_socket_directories=${directory}`,
-    "fsync=off",
-    "full_page_writes=off",
+    ...(durable ? [] : ["fsync=off", "full_page_writes=off"]),
     "max_connections=50",
   ];
   const start = () => {
@@ -111,18 +115,6 @@ async function run(
   });
   const [code] = (await once(child, "close")) as [number | null];
   if (code !== 0) throw new Error(`${command} failed: ${stderr}`);
-}
-
-/** A port of 127.0.0.1 that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const probe = createServer();
-  probe.listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const address = probe.address();
-  probe.close();
-  await once(probe, "close");
-  if (address === null || typeof address === "string") throw new Error("no TCP port");
-  return address.port;
 }
 
 /** Waits for the server, then makes the database unless it is there. */

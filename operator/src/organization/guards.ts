@@ -16,6 +16,8 @@ export interface GuardSettings {
   systemNamespace: string;
   /** Namespace of the ingress controller's pods, when cert-manager certifies custom domains; absent when nobody does. */
   acmeIngressNamespace?: string;
+  /** How databases are reached from outside the cluster; not at all unless given. */
+  databasesOutside?: "NodePort" | "LoadBalancer" | "None";
 }
 
 /** What the API server may do in an organization's namespace, and nowhere else; the chart makes this ClusterRole. */
@@ -87,7 +89,7 @@ export function desiredGuards(
     }),
     ...acmeSolverSpecs(settings).map((spec) => policy(guardNames.acmeSolver, spec)),
     object("v1", "LimitRange", guardNames.limits, { limits: [CONTAINER_LIMITS] }),
-    object("v1", "ResourceQuota", guardNames.quota, { hard: QUOTA }),
+    object("v1", "ResourceQuota", guardNames.quota, { hard: quota(settings) }),
     binding(guardNames.apiServer, API_SERVER_ROLE),
     binding(guardNames.operator, OPERATOR_ROLE),
   ];
@@ -127,24 +129,35 @@ const CONTAINER_LIMITS = {
 };
 
 /**
- * A fence against runaways, not a plan limit: wide enough for the surge pod of every rollout at once and for the suspended
- * Jobs that wait for admission. Node ports and load balancers would bypass the ingress, so there are none.
+ * A fence against runaways, not a plan limit: wide enough for the surge pod of every rollout at once, for a run of every
+ * job beside them, and for the Jobs that wait for admission, or for their charge while the ledger is away: an hour of
+ * 1000 jobs that run every minute. Pods that have ended do not count. JobRuns are not counted at all: a run that was let
+ * go must not be without one. Node ports and load balancers bypass the ingress: there are none but those of databases.
  */
+function quota({ databasesOutside = "None" }: GuardSettings) {
+  return {
+    ...QUOTA,
+    "services.nodeports": databasesOutside === "None" ? "0" : DATABASES,
+    "services.loadbalancers": databasesOutside === "LoadBalancer" ? DATABASES : "0",
+  };
+}
+
+/** As many as there may be StatefulSets. */
+const DATABASES = "500";
+
 const QUOTA = {
-  pods: "1000",
+  pods: "2000",
   "requests.cpu": "200",
   "requests.memory": "800Gi",
   "requests.ephemeral-storage": "1000Gi",
   "requests.storage": "20Ti",
   persistentvolumeclaims: "500",
   services: "1000",
-  "services.nodeports": "0",
-  "services.loadbalancers": "0",
   secrets: "4000",
-  configmaps: "1000",
+  configmaps: "4000",
   "count/deployments.apps": "1000",
-  "count/statefulsets.apps": "500",
-  "count/cronjobs.batch": "500",
-  "count/jobs.batch": "4000",
+  "count/statefulsets.apps": DATABASES,
+  "count/cronjobs.batch": "1000",
+  "count/jobs.batch": "60000",
   "count/ingresses.networking.k8s.io": "1000",
 };

@@ -2,6 +2,7 @@ import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   eventually,
+  settled,
   startCluster,
   startOperator,
   type TestCluster,
@@ -102,12 +103,11 @@ describe("organizations", () => {
     ledger = async () => ["alpha", "beta"];
     operator = await start();
     await guarded("beta");
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    const before = await cluster.operatorWrites();
-    expect(before).not.toEqual([]);
+    const before = await settled(cluster);
+    expect(before).toBeGreaterThan(0);
     await operator.stop();
     operator = await start();
     await new Promise((resolve) => setTimeout(resolve, 7_000));
-    expect((await cluster.operatorWrites()).slice(before.length)).toEqual([]);
+    expect((await cluster.operatorWrites()).slice(before)).toEqual([]);
   });
 });

@@ -3,8 +3,10 @@ import { type Project, catalog as schema } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { TerminalError, WaitingError } from "../runtime/index.ts";
-import { exampleProject } from "../testing/projects.ts";
-import { accept } from "./accept.ts";
+import { exampleJob, exampleProject } from "../testing/projects.ts";
+import { organizationOf } from "./accept.ts";
+import { acceptHttp } from "./http/accept.ts";
+import { acceptJob } from "./job/accept.ts";
 
 const file = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);
 const catalog = schema.parse(parse(readFileSync(file, "utf8")));
@@ -16,18 +18,17 @@ const namespace = {
   },
 };
 const ingress = { allowList: "traefik" } as const;
-const project = (spec: Partial<Project["spec"]> = {}) =>
-  exampleProject({ namespace: "slipway-org-alpha", name: "p1" }, spec);
+const ref = { namespace: "slipway-org-alpha", name: "p1" };
+const project = (spec: Partial<Project["spec"]> = {}) => exampleProject(ref, spec);
 
 test("a project on a plan of the catalog is accepted, with its organization and plan", () => {
-  const accepted = accept(project(), namespace, catalog, ingress);
-  expect(accepted.organizationId).toBe("alpha");
-  expect(accepted.plan.plan).toBe("basic");
+  expect(organizationOf(project(), namespace)).toBe("alpha");
+  expect(acceptHttp(project(), catalog, ingress).plan).toBe("basic");
+  expect(acceptJob(exampleJob(ref), catalog).plan).toBe("job-basic");
 });
 
 test.each<[string, Partial<Project["spec"]>, string]>([
-  ["a type that has no reconciler yet", { type: "job" }, "TypeNotSupported"],
-  ["a project built from Git", { image: undefined }, "TypeNotSupported"],
+  ["a project without an image", { image: undefined }, "TypeNotSupported"],
   ["a plan of another type", { plan: "db-basic" }, "PlanIncompatible"],
   ["a plan that does not exist", { plan: "nothing" }, "UnknownPlan"],
   [
@@ -47,34 +48,46 @@ test.each<[string, Partial<Project["spec"]>, string]>([
     "FeatureNotInPlan",
   ],
 ])("%s is refused for good", (_, spec, reason) => {
-  const run = () => accept(project(spec), namespace, catalog, ingress);
+  const run = () => acceptHttp(project(spec), catalog, ingress);
+  expect(run).toThrow(TerminalError);
+  expect(run).toThrow(expect.objectContaining({ reason, condition: "Accepted" }));
+});
+
+test.each<[string, Partial<Project["spec"]>, boolean, string]>([
+  ["without an image", { image: undefined }, true, "TypeNotSupported"],
+  ["on a plan of another type", { plan: "basic" }, true, "PlanIncompatible"],
+  ["on a plan that does not exist", { plan: "job-nothing" }, true, "UnknownPlan"],
+  ["without a schedule", { job: undefined }, true, "FeatureNotSupported"],
+  ["on a platform without jobs", {}, false, "FeatureNotSupported"],
+])("a job %s is refused for good", (_, spec, jobsEnabled, reason) => {
+  const run = () => acceptJob(exampleJob(ref, spec), { ...catalog, jobsEnabled });
   expect(run).toThrow(TerminalError);
   expect(run).toThrow(expect.objectContaining({ reason, condition: "Accepted" }));
 });
 
 test("what is switched off needs no plan", () => {
   const off = { autoscaling: { enabled: false, maxInstances: 50 }, healthcheck: { enabled: false } };
-  expect(() => accept(project({ plan: "free", ...off }), namespace, catalog, ingress)).not.toThrow();
+  expect(() => acceptHttp(project({ plan: "free", ...off }), catalog, ingress)).not.toThrow();
 });
 
 test("outside an organization's namespace it is refused, in an unguarded one it waits", () => {
   const elsewhere = exampleProject({ namespace: "default", name: "p1" });
-  expect(() => accept(elsewhere, undefined, catalog, ingress)).toThrow(TerminalError);
-  expect(() => accept(project(), undefined, catalog, ingress)).toThrow(WaitingError);
+  expect(() => organizationOf(elsewhere, undefined)).toThrow(TerminalError);
+  expect(() => organizationOf(project(), undefined)).toThrow(WaitingError);
   const unguarded = { metadata: { ...namespace.metadata, annotations: {} } };
-  expect(() => accept(project(), unguarded, catalog, ingress)).toThrow(WaitingError);
+  expect(() => organizationOf(project(), unguarded)).toThrow(WaitingError);
   const foreign = { metadata: { ...namespace.metadata, labels: { "slipway.dev/organization": "beta" } } };
-  expect(() => accept(project(), foreign, catalog, ingress)).toThrow(WaitingError);
+  expect(() => organizationOf(project(), foreign)).toThrow(WaitingError);
 });
 
 test("an access list needs a plan that has them and, of a public project, an ingress that enforces it", () => {
   const somewhere = { plan: "premium", networkAccess: { ingressWhiteList: [{ cidr: "192.0.2.0/24" }] } };
   const none = { allowList: "none" } as const;
-  expect(() => accept(project(somewhere), namespace, catalog, { allowList: "nginx" })).not.toThrow();
-  expect(() => accept(project(somewhere), namespace, catalog, none)).toThrow(
+  expect(() => acceptHttp(project(somewhere), catalog, { allowList: "nginx" })).not.toThrow();
+  expect(() => acceptHttp(project(somewhere), catalog, none)).toThrow(
     expect.objectContaining({ reason: "FeatureNotSupported", condition: "Accepted" }),
   );
   const closed = project({ ...somewhere, exposure: "private" });
-  expect(() => accept(closed, namespace, catalog, none)).not.toThrow();
-  expect(() => accept(project(), namespace, catalog, none)).not.toThrow();
+  expect(() => acceptHttp(closed, catalog, none)).not.toThrow();
+  expect(() => acceptHttp(project(), catalog, none)).not.toThrow();
 });

@@ -1,62 +1,35 @@
-/** Whether a project can be carried out here at all. Pure. */
+/** Whether a project can be carried out here at all, as far as that is the same for every type. Pure. */
 
 import {
   annotations,
   type Catalog,
-  findHttpPlan,
   findPlan,
-  type HttpPlan,
-  isOpenAccess,
   labels,
   organizationOfNamespace,
   type Project,
+  type ProjectPlan,
   type ProjectReason,
 } from "@slipway/crds";
 import type { KubernetesObject } from "@slipway/kube";
 import { TerminalError, WaitingError } from "../runtime/index.ts";
-import type { AllowList } from "./http/access.ts";
+import { isBuilt } from "./builtImage.ts";
 
 /** What an accepted project is built from. */
-export interface Accepted {
+export interface Accepted<P extends ProjectPlan = ProjectPlan> {
   organizationId: string;
-  plan: HttpPlan;
+  plan: P;
 }
 
-const refuse = (reason: ProjectReason, message: string) =>
+/** Why a project as it is can never be carried out. */
+export const refuse = (reason: ProjectReason, message: string) =>
   new TerminalError(reason, message, { condition: "Accepted" });
 
 /**
+ * The organization that a project belongs to.
  * @param namespace the project's namespace, when it is known as an organization's
  * @throws TerminalError or WaitingError about the condition `Accepted`
  */
-export function accept(
-  project: Project,
-  namespace: KubernetesObject | undefined,
-  catalog: Catalog,
-  ingress: { allowList: AllowList },
-): Accepted {
-  const organizationId = organizationOf(project, namespace);
-  const { spec } = project;
-  if (spec.type !== "http") {
-    throw refuse("TypeNotSupported", `Projects of type ${spec.type} are not supported yet.`);
-  }
-  if (!spec.image) {
-    throw refuse("TypeNotSupported", "Projects that are built from Git are not supported yet.");
-  }
-  const plan = findHttpPlan(catalog, spec.plan);
-  if (!plan) {
-    throw findPlan(catalog, spec.plan)
-      ? refuse("PlanIncompatible", `The plan ${spec.plan} is not for HTTP projects.`)
-      : refuse("UnknownPlan", `The plan ${spec.plan} is not in the catalog.`);
-  }
-  checkFeatures(project, plan);
-  if (ingress.allowList === "none" && spec.exposure === "public" && !isOpenAccess(spec.networkAccess)) {
-    throw refuse("FeatureNotSupported", "The ingress of this platform enforces no access lists.");
-  }
-  return { organizationId, plan };
-}
-
-function organizationOf(project: Project, namespace: KubernetesObject | undefined): string {
+export function organizationOf(project: Project, namespace: KubernetesObject | undefined): string {
   const organizationId = organizationOfNamespace(project.metadata.namespace ?? "");
   if (organizationId === undefined) {
     throw refuse("NotInOrganizationNamespace", "A project must be in the namespace of an organization.");
@@ -73,19 +46,33 @@ function organizationOf(project: Project, namespace: KubernetesObject | undefine
   return organizationId;
 }
 
-function checkFeatures({ spec }: Project, { plan, capabilities, maxInstances }: HttpPlan): void {
-  const lacks = (what: string) => refuse("FeatureNotInPlan", `The plan ${plan} has no ${what}.`);
-  if (spec.healthcheck?.enabled && !capabilities.healthcheck) {
-    throw lacks("health check");
+/** @throws TerminalError about the condition `Accepted` when the project is to be built and nobody builds it */
+export function refuseUnbuilt(project: Project, builds: boolean): void {
+  if (isBuilt(project) && !builds) {
+    throw refuse("TypeNotSupported", "This platform builds nothing from Git.");
   }
-  if (spec.autoscaling?.enabled && !capabilities.autoscaling) {
-    throw lacks("autoscaling");
+}
+
+/**
+ * The plan of a project that runs an image, one that is yet to be built too.
+ * @param plans those of the project's type
+ * @param type what they are for, in words
+ * @throws TerminalError about the condition `Accepted`
+ */
+export function planOfImage<P extends ProjectPlan>(
+  project: Project,
+  catalog: Catalog,
+  { plans, type }: { plans: readonly P[]; type: string },
+): P {
+  const { spec } = project;
+  if (!spec.image && !isBuilt(project)) {
+    throw refuse("TypeNotSupported", "The project has no image.");
   }
-  const most = Math.max(spec.instances ?? 1, spec.autoscaling?.enabled ? spec.autoscaling.maxInstances : 0);
-  if (most > maxInstances) {
-    throw refuse("FeatureNotInPlan", `The plan ${plan} has at most ${maxInstances} instances.`);
+  const plan = plans.find((one) => one.plan === spec.plan);
+  if (!plan) {
+    throw findPlan(catalog, spec.plan)
+      ? refuse("PlanIncompatible", `The plan ${spec.plan} is not for ${type}.`)
+      : refuse("UnknownPlan", `The plan ${spec.plan} is not in the catalog.`);
   }
-  if (!isOpenAccess(spec.networkAccess) && !capabilities.network_access) {
-    throw lacks("access lists");
-  }
+  return plan;
 }

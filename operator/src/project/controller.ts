@@ -1,11 +1,12 @@
 /** The project controller: what it needs, what wakes it, what it may do. */
 
 import { labels, type Project } from "@slipway/crds";
-import { type ObjectRef, refKey } from "@slipway/kube";
+import { type KubernetesObject, type ObjectRef, refKey, resources, type StoreEvent } from "@slipway/kube";
 import type { PolicyRule } from "../rbac.ts";
 import {
   type Controller,
   customSource,
+  equalJson,
   ignoreStatusUpdates,
   type Manager,
   type Source,
@@ -17,7 +18,7 @@ import type { RouteCheck } from "./http/routeCheck.ts";
 import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
 import type { SlotKeeper } from "./slotKeeper.ts";
 import { slotRef } from "./slotReaper.ts";
-import { BY_WANTED_HOST, type ProjectStores } from "./stores.ts";
+import { BY_WANTED_HOST, type Pod, type ProjectStores } from "./stores.ts";
 
 const READ = ["get", "list", "watch"] as const;
 const OWN = [...READ, "create", "patch", "delete"] as const;
@@ -29,7 +30,11 @@ export const rules: PolicyRule[] = [
   // Owner references that block their owner's deletion need it.
   { apiGroups: ["slipway.dev"], resources: ["projects/finalizers"], verbs: ["update"] },
   { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: [...READ, "create", "delete"] },
-  { apiGroups: [""], resources: ["namespaces", "pods"], verbs: [...READ] },
+  { apiGroups: [""], resources: ["namespaces"], verbs: [...READ] },
+  // Patched and deleted once the run of a deleted job is charged: what holds its pod and its Job is taken off.
+  { apiGroups: [""], resources: ["pods"], verbs: [...READ, "patch", "delete"] },
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: [...READ, "patch", "delete"] },
+  { apiGroups: ["slipway.dev"], resources: ["jobruns"], verbs: [...READ, "patch", "delete"] },
   // A pull under way is told by an Event alone.
   { apiGroups: [""], resources: ["events"], verbs: ["list", "watch"] },
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"] },
@@ -37,6 +42,7 @@ export const rules: PolicyRule[] = [
   { apiGroups: [""], resources: ["secrets"], verbs: [...READ] },
   { apiGroups: [""], resources: ["services", "persistentvolumeclaims"], verbs: OWN },
   { apiGroups: ["apps"], resources: ["deployments"], verbs: OWN },
+  { apiGroups: ["batch"], resources: ["cronjobs"], verbs: OWN },
   { apiGroups: ["autoscaling"], resources: ["horizontalpodautoscalers"], verbs: OWN },
   { apiGroups: ["networking.k8s.io"], resources: ["ingresses", "networkpolicies"], verbs: OWN },
   { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: OWN },
@@ -60,16 +66,34 @@ export const organizationRules: PolicyRule[] = [
  */
 export function addProjectController(
   manager: Manager,
-  deps: Omit<ProjectDependencies, "client" | "clock" | "recorder" | "metrics">,
+  deps: Omit<ProjectDependencies, "client" | "clock" | "recorder" | "metrics" | "wake">,
   onCatalogChange: (listener: () => void) => () => void,
 ): Controller {
   const { client, clock, recorder, metrics } = manager;
+  const heard = wakeable();
   return manager.addController({
     name: "project",
-    reconcile: projectReconciler({ ...deps, client, clock, recorder, metrics }),
-    sources: [...sources(deps.stores, onCatalogChange), freedSlots(deps.slots), answers(deps.routeCheck)],
+    reconcile: projectReconciler({ ...deps, client, clock, recorder, metrics, wake: heard.wake }),
+    sources: [
+      ...sources(deps.stores, onCatalogChange),
+      freedSlots(deps.slots),
+      answers(deps.routeCheck),
+      heard.source,
+    ],
     workers: 8,
   });
+}
+
+/** Projects of which something was heard elsewhere than from the apiserver. */
+function wakeable(): { wake: (project: ObjectRef) => void; source: Source } {
+  let wake = (_project: ObjectRef): void => {};
+  const source = customSource((enqueue) => {
+    wake = (project) => enqueue(refKey(project));
+    return () => {
+      wake = () => {};
+    };
+  });
+  return { wake: (project) => wake(project), source };
 }
 
 /** Projects that may find a slot now. */
@@ -82,20 +106,44 @@ function answers(routeCheck: RouteCheck): Source {
   return customSource((enqueue) => routeCheck.onAnswer((owner) => enqueue(refKey(owner))));
 }
 
+/** A run's pod is the business of whoever let the run go, and comes and goes by the minute. */
+const isRun = ({ metadata }: KubernetesObject) => metadata?.labels?.[labels.type] === "job";
+
+/** What is kept of a pod may be the same: Patroni writes its position into an annotation every few seconds. */
+function hasChanged(event: StoreEvent<Pod>): boolean {
+  return event.type !== "update" || !equalJson(withoutVersion(event.old), withoutVersion(event.object));
+}
+
+/** Builds tell in the status what is to run. */
+function toldByBuilds(event: StoreEvent<Project>): boolean {
+  if (event.type !== "update") return false;
+  const told = ({ status }: Project) => [status?.build, status?.buildFailure];
+  return !equalJson(told(event.old), told(event.object));
+}
+
+const withoutVersion = ({ metadata, ...rest }: Pod) => ({
+  ...rest,
+  metadata: { ...metadata, resourceVersion: undefined },
+});
+
 function sources(
   { projects, claims, namespaces, secrets, pods, pulls, children }: ProjectStores,
   onCatalogChange: (listener: () => void) => () => void,
 ): Source[] {
   const refOf = ({ metadata: { namespace, name } }: Project): ObjectRef => ({ namespace, name });
   return [
-    watchObjects(projects, ignoreStatusUpdates),
-    ...children.map(({ store }) => watchLabelled(store, labels.project)),
-    watchLabelled(pods, labels.project),
+    watchObjects(projects, (event) => ignoreStatusUpdates(event) || toldByBuilds(event)),
+    // Each occurrence changes its CronJob's status: that tells nothing of what is in place.
+    ...children.map(({ resource, store }) =>
+      watchLabelled(store, labels.project, resource === resources.cronJobs ? ignoreStatusUpdates : undefined),
+    ),
+    watchLabelled(pods, labels.project, (event) => !isRun(event.object) && hasChanged(event)),
     watchMapped(
       pulls,
       ({ involvedObject: { namespace, name = "" } }) => {
-        const project = pods.get(namespace, name)?.metadata.labels?.[labels.project];
-        return project === undefined ? [] : [{ namespace, name: project }];
+        const pod = pods.get(namespace, name);
+        const project = pod?.metadata.labels?.[labels.project];
+        return pod === undefined || project === undefined || isRun(pod) ? [] : [{ namespace, name: project }];
       },
       // One that runs out tells nothing new.
       ({ type }) => type !== "delete",

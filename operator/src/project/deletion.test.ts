@@ -1,9 +1,16 @@
-import type { KubeClient, KubernetesObject, OwnerReference, Resource } from "@slipway/kube";
+import {
+  type KubeClient,
+  type KubernetesObject,
+  type OwnerReference,
+  type Resource,
+  resources,
+} from "@slipway/kube";
 import { expect, test } from "vitest";
+import { deletionSteps } from "../database/deletion.ts";
 import { exampleProject } from "../testing/projects.ts";
-import { runDeletionStep } from "./deletion.ts";
+import { type DeletionStep, runDeletionStep } from "./deletion.ts";
+import { instancesStep } from "./http/deletion.ts";
 
-const INSTANCES_STEP = 1;
 const ref = { namespace: "slipway-org-alpha", name: "shop" };
 
 function labelled(name: string, controller?: { kind: string; name: string }): KubernetesObject {
@@ -22,7 +29,7 @@ async function waitsFor(left: { pods?: KubernetesObject[]; replicasets?: Kuberne
     delete: async ({ plural }: Resource) => void deleted.push(plural),
   } as unknown as KubeClient;
   const waiting = await runDeletionStep(
-    INSTANCES_STEP,
+    instancesStep,
     exampleProject(ref),
     client,
     AbortSignal.timeout(1_000),
@@ -51,4 +58,41 @@ test.each([
 test("nor does a ReplicaSet that the project's Deployment does not control", async () => {
   const replicasets = [labelled("own"), labelled("other", { kind: "Deployment", name: "other" })];
   await expect(waitsFor({ replicasets })).resolves.toBeUndefined();
+});
+
+test("of a database, the StatefulSet's own pods are waited for", async () => {
+  const step = deletionSteps[1];
+  const waits = async (owner: { kind: string; name: string }) => {
+    const pods = [labelled("shop-0", owner)];
+    const client = {
+      listAll: async ({ plural }: Resource) => (plural === "pods" ? pods : []),
+      delete: async () => true,
+    } as unknown as KubeClient;
+    const project = exampleProject(ref, { type: "postgresql" });
+    return step && (await runDeletionStep(step, project, client, AbortSignal.timeout(1_000)))?.message;
+  };
+  await expect(waits({ kind: "StatefulSet", name: "shop" })).resolves.toBe(STOPPING);
+  await expect(waits({ kind: "StatefulSet", name: "shop-cache" })).resolves.toBeUndefined();
+});
+
+test("what nobody owns is a database's to delete, and an application's to leave alone", async () => {
+  const remains: DeletionStep = {
+    delete: [resources.persistentVolumeClaims, resources.configMaps],
+    gone: [],
+    waiting: { reason: "DeletingChildren", message: "" },
+  };
+  const deletedOf = async (type: "http" | "postgresql") => {
+    const deleted: string[] = [];
+    const client = {
+      listAll: async ({ plural }: Resource) => [
+        labelled(plural),
+        labelled("another's", { kind: "X", name: "x" }),
+      ],
+      delete: async (_: Resource, { name }: { name: string }) => void deleted.push(name),
+    } as unknown as KubeClient;
+    await runDeletionStep(remains, exampleProject(ref, { type }), client, AbortSignal.timeout(1_000));
+    return deleted;
+  };
+  await expect(deletedOf("postgresql")).resolves.toEqual(["persistentvolumeclaims", "configmaps"]);
+  await expect(deletedOf("http")).resolves.toEqual([]);
 });

@@ -1,6 +1,6 @@
-/** Takes a project out of the cluster, in an order in which nothing is left behind and no request meets a dead end. */
+/** Takes the objects of a project out of the cluster, read live, step by step. */
 
-import { labels, type Project } from "@slipway/crds";
+import { isDatabaseType, labels, type Project } from "@slipway/crds";
 import {
   isNotFound,
   type KubeClient,
@@ -9,54 +9,31 @@ import {
   type Resource,
   resources,
 } from "@slipway/kube";
-import { middlewareResource } from "../resources.ts";
 import { controllerOf } from "../runtime/owner.ts";
 import type { Finding } from "./summarize.ts";
 
-/** Step by step: nothing of a step is touched before everything of the one before is gone. */
-const STEPS: readonly { delete: readonly Resource[]; gone: readonly Resource[]; waiting: Finding }[] = [
-  {
-    delete: [resources.ingresses],
-    gone: [resources.ingresses],
-    waiting: { reason: "DeletingChildren", message: "The public route is being removed." },
-  },
-  {
-    delete: [resources.horizontalPodAutoscalers, resources.podDisruptionBudgets, resources.deployments],
-    gone: [resources.deployments, resources.replicaSets, resources.pods],
-    waiting: { reason: "DeletingChildren", message: "Instances are being stopped." },
-  },
-  {
-    delete: [
-      resources.services,
-      resources.networkPolicies,
-      middlewareResource,
-      resources.persistentVolumeClaims,
-      resources.secrets,
-    ],
-    gone: [resources.persistentVolumeClaims],
-    waiting: { reason: "DeletingChildren", message: "The volume is being removed." },
-  },
-];
+/** Nothing of a step is touched before everything of the one before is gone. */
+export interface DeletionStep {
+  delete: readonly Resource[];
+  gone: readonly Resource[];
+  waiting: Finding;
+}
 
-/** Number of the step after which the hostnames may be given back. */
-export const ROUTE_STEP = 0;
+/** How long until a deletion looks again at what it waits for, in milliseconds. */
+export const LOOK_AGAIN_MS = 2_000;
 
 /**
- * Deletes what is left of one step, read live.
+ * Deletes what is left of one step.
  * @returns what is waited for, or undefined when the step is done
  */
 export async function runDeletionStep(
-  index: number,
+  step: DeletionStep,
   project: Project,
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<Finding | undefined> {
-  const step = STEPS[index];
-  if (!step) {
-    return undefined;
-  }
   for (const resource of step.delete) {
-    for (const { metadata } of await children(resource, project, client, signal)) {
+    for (const { metadata } of await liveChildren(resource, project, client, signal)) {
       if (!metadata?.deletionTimestamp) {
         const { name = "", namespace, uid } = metadata ?? {};
         await client.delete(resource, { name, namespace }, { uid, signal });
@@ -64,17 +41,15 @@ export async function runDeletionStep(
     }
   }
   for (const resource of step.gone) {
-    if ((await children(resource, project, client, signal)).length > 0) {
+    if ((await liveChildren(resource, project, client, signal)).length > 0) {
       return step.waiting;
     }
   }
   return undefined;
 }
 
-/** How many steps a deletion has. */
-export const DELETION_STEPS = STEPS.length;
-
-async function children(
+/** What of one kind belongs to a project now. */
+export async function liveChildren(
   resource: Resource,
   project: Project,
   client: KubeClient,
@@ -103,18 +78,30 @@ async function listServed(
 }
 
 /**
- * A labelled object that someone else controls is not the project's. ReplicaSets are controlled by the Deployment, which is
- * gone when they are waited for, and pods by them; nobody would ever end a pod that somebody made by hand. Env Secrets may
- * not have been adopted yet.
+ * A labelled object that someone else controls is not the project's. ReplicaSets are controlled by the Deployment, and Jobs
+ * by the CronJob or whoever asked for the run, which are gone when they are waited for, and pods by them; nobody would ever
+ * end a pod that somebody made by hand. Env Secrets may not have been adopted yet.
  */
 function belongs(object: KubernetesObject, resource: Resource, project: Project): boolean {
   const owner = controllerOf(object);
   const { name } = project.metadata;
-  if (resource === resources.replicaSets) {
-    return owner?.kind === "Deployment" && owner.name === name;
+  switch (resource) {
+    case resources.replicaSets:
+      return owner?.kind === "Deployment" && owner.name === name;
+    case resources.jobs:
+      return object.metadata?.name?.startsWith(`${name}-`) === true;
+    case resources.pods:
+      return isDatabaseType(project.spec.type)
+        ? owner?.kind === "StatefulSet" && owner.name === name
+        : owner?.kind === podController(project) && owner.name.startsWith(`${name}-`);
+    // A StatefulSet's claims belong to nobody, nor does what Patroni keeps its state in.
+    case resources.persistentVolumeClaims:
+    case resources.configMaps:
+      return owner ? owner.uid === project.metadata.uid : isDatabaseType(project.spec.type);
+    default:
+      return owner ? owner.uid === project.metadata.uid : resource === resources.secrets;
   }
-  if (resource === resources.pods) {
-    return owner?.kind === "ReplicaSet" && owner.name.startsWith(`${name}-`);
-  }
-  return owner ? owner.uid === project.metadata.uid : resource === resources.secrets;
 }
+
+/** A pod of the other kind is somebody's who debugs. */
+const podController = ({ spec }: Project) => (spec.type === "job" ? "Job" : "ReplicaSet");

@@ -1,101 +1,67 @@
 /** The steps of a project's reconcile that are about its deployments. The rules are in `deployments.ts`. */
 
-import type { Deployment, Project, ProjectReason, ProjectStatus } from "@slipway/crds";
+import type { Deployment, Project, ProjectStatus } from "@slipway/crds";
 import type { Clock } from "@slipway/kube";
-import { type ConditionSet, WaitingError } from "../runtime/index.ts";
+import { WaitingError } from "../runtime/index.ts";
 import type { DeploymentRecords } from "./deploymentRecords.ts";
 import {
   advanceDeployment,
   beginDeployment,
+  type DeploymentProgress,
   pauseDeployment,
-  remainingMs,
   settingsOf,
 } from "./deployments.ts";
-import type { HttpApp } from "./http/app.ts";
-import { settingsHash } from "./http/deployment.ts";
-import { explainMiss, type Rollout, type Version } from "./http/rollout.ts";
 import { setDeployments } from "./summarize.ts";
 
-/** How much later than Kubernetes the operator gives a rollout up, which it knows more of. */
-const GRACE_MS = 10_000;
-
-/** Reasons for instances that are missing without a fault of the application. */
-const WAITS: ReadonlySet<ProjectReason> = new Set(["Unschedulable", "QuotaExceeded", "InstanceRefused"]);
-
-export interface DeploymentStepsOptions {
-  records: DeploymentRecords;
-  clock: Clock;
-  /** Seconds a rollout may take without progress. */
-  rolloutDeadlineSeconds: number;
-  /** Reads how a version of a project stands. */
-  read: (project: Project, version: Version) => Rollout;
-}
-
-/** What a look at the wanted version came to. */
-export interface Look {
-  rollout: Rollout;
-  /** Why it did not come to serve in time; absent while it may. */
-  failure?: string;
-  /** Milliseconds until it is to be looked at again, whatever happens. */
-  againInMs?: number;
-}
-
 export class DeploymentSteps {
-  readonly #options: DeploymentStepsOptions;
+  readonly #records: DeploymentRecords;
+  readonly #clock: Clock;
 
-  constructor(options: DeploymentStepsOptions) {
-    this.#options = options;
+  constructor(records: DeploymentRecords, clock: Clock) {
+    this.#records = records;
+    this.#clock = clock;
   }
 
-  /** First of all, whatever the spec is like: what the ledger has by now, and how the newest deployment goes. */
-  follow(project: Project, status: ProjectStatus): void {
-    const { records, clock, read } = this.#options;
-    const list = records.mark(project, status.deployments ?? []);
+  /**
+   * What the ledger has by now, and how the newest deployment goes: first of all, whatever the spec is like.
+   * @param progressOf looks at the newest one
+   */
+  follow(
+    project: Project,
+    status: ProjectStatus,
+    progressOf: (newest: Deployment) => DeploymentProgress,
+  ): void {
+    const list = this.#records.mark(project, status.deployments ?? []);
     const [newest] = list;
     if (!newest) {
       return;
     }
-    const now = clock.now();
-    const rollout = read(project, { settingsHash: newest.settingsHash, image: newest.image.reference });
-    const overdue = (this.#remainingMs(newest, project, rollout) ?? 1) <= 0;
-    const running = rollout.complete && rollout.wanted > 0;
-    const { port = 0, healthcheck } = newest.settings;
-    const healthcheckPath = healthcheck?.enabled ? healthcheck.path : undefined;
-    const missed = this.#isStuck(newest, rollout) || overdue;
-    const advanced = advanceDeployment(
-      list,
-      {
-        complete: running && (rollout.identified || overdue),
-        digest: rollout.imageDigest,
-        failure: missed && !running ? explainMiss(rollout, { port, healthcheckPath }) : undefined,
-      },
-      now,
-    );
+    const now = this.#clock.now();
+    const advanced = advanceDeployment(list, progressOf(newest), now);
     setDeployments(status, project.spec.paused ? pauseDeployment(advanced, now) : advanced);
   }
 
-  /**
-   * A project that is deleted ends the deployment that is under way.
-   */
+  /** A project that is deleted ends the deployment that is under way. */
   end(project: Project, status: ProjectStatus): void {
-    const { records, clock } = this.#options;
-    setDeployments(status, pauseDeployment(records.mark(project, status.deployments ?? []), clock.now()));
+    const list = this.#records.mark(project, status.deployments ?? []);
+    setDeployments(status, pauseDeployment(list, this.#clock.now()));
   }
 
   /**
    * Makes the wanted version the newest deployment, unless it is already. A paused project's changes become one when it
    * resumes: before, nothing of them can fail or succeed.
+   * @param settingsHash hash of all that the wanted version's pods are made from
+   * @returns whether another version was deployed before
    * @throws WaitingError when no deployment before may be forgotten yet
    */
-  begin(project: Project, app: HttpApp, status: ProjectStatus): HttpApp {
+  begin(project: Project, settingsHash: string, status: ProjectStatus): boolean {
     const before = status.deployments ?? [];
     if (project.spec.paused) {
-      return { ...app, replaces: before.length > 1 };
+      return before.length > 1;
     }
     const { uid = "", generation } = project.metadata;
-    const now = this.#options.clock.now();
-    const wanted = { settingsHash: settingsHash(app), settings: settingsOf(project) };
-    const list = beginDeployment(before, wanted, { uid, generation, now });
+    const wanted = { settingsHash, settings: settingsOf(project) };
+    const list = beginDeployment(before, wanted, { uid, generation, now: this.#clock.now() });
     if (!list) {
       throw new WaitingError(
         "LedgerUnavailable",
@@ -104,61 +70,6 @@ export class DeploymentSteps {
       );
     }
     setDeployments(status, list);
-    return { ...app, replaces: list.length > 1 };
-  }
-
-  /** How the wanted version stands, after it has been applied. */
-  look(project: Project, app: HttpApp, status: ProjectStatus, conditions: ConditionSet): Look {
-    const version = { settingsHash: settingsHash(app), image: app.image };
-    const rollout = this.#options.read(project, version);
-    if (rollout.complete || project.spec.paused) {
-      return { rollout };
-    }
-    const newest = status.deployments?.[0];
-    if (newest?.status === "failed") {
-      return { rollout, failure: rollout.problem?.message ?? newest.message ?? "" };
-    }
-    if (newest && this.#isStuck(newest, rollout)) {
-      return { rollout, failure: explainMiss(rollout, app) };
-    }
-    const left = this.#remainingMs(newest, project, rollout) ?? this.#stalledInMs(rollout, conditions);
-    if (left === undefined) {
-      return { rollout };
-    }
-    return left > 0 || newest?.status === "in_progress"
-      ? { rollout, againInMs: Math.max(left, 1_000) }
-      : { rollout, failure: explainMiss(rollout, app) };
-  }
-
-  /** What Kubernetes has said of the version before is nothing against this one; the clocks may differ a little. */
-  #isStuck({ startedAt }: Deployment, { stuckSince }: Rollout): boolean {
-    return stuckSince !== undefined && Date.parse(stuckSince) - Date.parse(startedAt) >= this.#deadlineMs / 2;
-  }
-
-  /**
-   * Kubernetes counts from the last progress, so a new instance that comes up and goes down again holds its deadline off
-   * for ever; and it does not count at all for what was rolled out while no instance was wanted. One instance after the
-   * other, each in its time, is the longest that a rollout can take.
-   */
-  #remainingMs(newest: Deployment | undefined, project: Project, { wanted }: Rollout): number | undefined {
-    const turns = project.spec.storage?.persistent ? 1 : Math.max(1, wanted);
-    return remainingMs(newest, turns * this.#deadlineMs + GRACE_MS, this.#options.clock.now());
-  }
-
-  /**
-   * Instances that come back or are added are no deployment, and Kubernetes has no deadline for them. An application that
-   * fails says so itself.
-   */
-  #stalledInMs({ problem }: Rollout, conditions: ConditionSet): number | undefined {
-    const progressing = conditions.get("Progressing");
-    if (progressing?.status !== "True" || (problem && !WAITS.has(problem.reason))) {
-      return undefined;
-    }
-    const since = Date.parse(progressing.lastTransitionTime);
-    return since + this.#deadlineMs + GRACE_MS - this.#options.clock.now().getTime();
-  }
-
-  get #deadlineMs(): number {
-    return this.#options.rolloutDeadlineSeconds * 1_000;
+    return list.length > 1;
   }
 }

@@ -6,11 +6,12 @@ import { projectResource } from "../resources.ts";
 import {
   eventually,
   exists,
-  serveDeployment,
+  settled,
   startCluster,
   startOperator,
   type TestCluster,
   type TestOperator,
+  whileServed,
 } from "../testing/harness.ts";
 import { deploy, makePod } from "../testing/pods.ts";
 import { exampleProject } from "../testing/projects.ts";
@@ -86,8 +87,13 @@ const newest = async (name: string, status: Deployment["status"], count: number)
 };
 const told = (name: string) =>
   rows.filter(({ project_id }) => project_id === name).map(({ status }) => status);
-const serve = (name: string, tag = "1.0.0", letter = "a") =>
-  deploy(cluster.client, ref(name), `registry.example/team/app:${tag}`, digest(letter));
+/** What the Deployment is to run, runs. */
+async function serve(name: string, tag = "1.0.0", letter = "a"): Promise<void> {
+  await applied(name, tag);
+  await deploy(cluster.client, ref(name), `registry.example/team/app:${tag}`, digest(letter));
+}
+const served = (name: string, check: (project: Project) => boolean) =>
+  whileServed(cluster.client, ref(name), async () => check(await get(name)));
 
 async function running(name: string, spec: Partial<Project["spec"]> = {}): Promise<void> {
   const project = exampleProject(ref(name), { exposure: "private", ...spec });
@@ -124,8 +130,11 @@ async function stuck(
 }
 
 const applied = (name: string, tag: string) =>
-  eventually(async () =>
-    JSON.stringify(await cluster.client.get(resources.deployments, ref(name))).includes(`app:${tag}"`),
+  eventually(
+    async () =>
+      /"image":"[^"]*app:([^"@]*)/.exec(
+        JSON.stringify(await cluster.client.get(resources.deployments, ref(name))),
+      )?.[1] === tag,
   );
 
 describe("a deployment", () => {
@@ -165,11 +174,12 @@ describe("a deployment", () => {
     const restartedAt = "2026-01-02T03:04:05Z";
     await patch("first", { restartedAt });
     expect(await newest("first", "in_progress", 3)).toMatchObject({ updatedImage: false });
-    const live = await cluster.client.get<
-      KubernetesObject & { spec: { template: { metadata: { annotations: Record<string, string> } } } }
-    >(resources.deployments, ref("first"));
-    expect(live.spec.template.metadata.annotations).toMatchObject({
-      "slipway.dev/restarted-at": restartedAt,
+    const live = await eventually(async () => {
+      const deployment = await cluster.client.get<
+        KubernetesObject & { spec: { template: { metadata: { annotations: Record<string, string> } } } }
+      >(resources.deployments, ref("first"));
+      const { annotations } = deployment.spec.template.metadata;
+      return annotations["slipway.dev/restarted-at"] === restartedAt && deployment;
     });
     expect(live.spec).toMatchObject({ minReadySeconds: 5, progressDeadlineSeconds: 60 });
     await serve("first", "2.0.0", "b");
@@ -180,7 +190,11 @@ describe("a deployment", () => {
     const pinned = { url: IMAGE, isPublic: true, digest: digest("c") };
     await patch("first", { image: pinned });
     await newest("first", "in_progress", 4);
-    await applied("first", `1.0.0@${digest("c")}`);
+    await eventually(async () =>
+      JSON.stringify(await cluster.client.get(resources.deployments, ref("first"))).includes(
+        `app:1.0.0@${digest("c")}"`,
+      ),
+    );
     await serve("first", "1.0.0", "c");
     await newest("first", "succeeded", 4);
   });
@@ -295,12 +309,10 @@ describe("a paused project", () => {
     await newest("sleeper", "in_progress", 2);
     await patch("sleeper", { paused: true });
     await newest("sleeper", "superseded", 2);
-    await serveDeployment(cluster.client, ref("sleeper"));
-    await until("sleeper", ({ status }) => status?.phase === "stopped");
+    await served("sleeper", ({ status }) => status?.phase === "stopped");
     await patch("sleeper", image("3.0.0"));
     await applied("sleeper", "3.0.0");
-    await serveDeployment(cluster.client, ref("sleeper"));
-    await until("sleeper", ({ status, metadata }) => status?.observedGeneration === metadata.generation);
+    await served("sleeper", ({ status, metadata }) => status?.observedGeneration === metadata.generation);
     expect((await get("sleeper")).status?.deployments).toHaveLength(2);
 
     await patch("sleeper", { paused: false });
@@ -314,8 +326,7 @@ describe("a paused project", () => {
   test("resumes what ran without a deployment, and is failing when it does not come back in time", async () => {
     await patch("sleeper", { paused: true });
     await eventually(async () => (await get("sleeper")).status?.phase !== "running");
-    await serveDeployment(cluster.client, ref("sleeper"));
-    await until("sleeper", ({ status }) => status?.phase === "stopped");
+    await served("sleeper", ({ status }) => status?.phase === "stopped");
     await patch("sleeper", { paused: false });
     await until("sleeper", ({ status }) => status?.phase === "resuming");
     await makePod(cluster.client, ref("sleeper"), { container: { state: { running: {} } } });
@@ -409,15 +420,14 @@ test("Secrets of no listed deployment are deleted, those of a listed one and use
 
 test("a settled platform asks the ledger nothing and writes nothing, after a restart too", async () => {
   for (const name of ["first", "sleeper"]) await until(name, ({ status }) => status?.phase === "running");
-  await new Promise((resolve) => setTimeout(resolve, 2_000));
-  const before = (await cluster.operatorWrites()).length;
+  const before = await settled(cluster);
   rows = [];
   await operator.stop();
   operator = await start();
   await new Promise((resolve) => setTimeout(resolve, 6_000));
-  const settled = (await cluster.operatorWrites())
+  const written = (await cluster.operatorWrites())
     .slice(before)
     .filter((write) => /first|sleeper/.test(write));
-  expect(settled).toEqual([]);
+  expect(written).toEqual([]);
   expect(rows.filter(({ project_id }) => ["first", "sleeper"].includes(project_id))).toEqual([]);
 });

@@ -12,7 +12,7 @@ import { timestamp } from "../runtime/index.ts";
 
 /** What should run. */
 export interface WantedDeployment {
-  /** Hash of all that the pods are made from; see `settingsHash` of `http/deployment.ts`. */
+  /** Hash of all that the pods are made from; see `hashOfTemplate` of `workload/pod.ts`. */
   settingsHash: string;
   settings: DeploymentSettings;
 }

@@ -3,10 +3,10 @@
  * spec does not admit, nor from a hostname that it has given up. A project without a route gets none.
  */
 
-import { labels, organizationOfNamespace, type Project } from "@slipway/crds";
+import { organizationOfNamespace, type Project } from "@slipway/crds";
 import { type KubeClient, resources } from "@slipway/kube";
-import { middlewareResource, projectResource } from "../resources.ts";
-import { type Applier, controllerReference, type ObjectContext, outcomeOfError } from "../runtime/index.ts";
+import { middlewareResource } from "../resources.ts";
+import { type Applier, type ObjectContext, outcomeOfError } from "../runtime/index.ts";
 import { type Claimed, routedHosts } from "./domainClaims.ts";
 import type { Release } from "./domainRelease.ts";
 import type { Routes } from "./domainRoutes.ts";
@@ -16,6 +16,7 @@ import { isRestricted, type MiddlewareView } from "./http/accessList.ts";
 import { routes } from "./http/desired.ts";
 import type { Rollout } from "./http/rollout.ts";
 import { type HttpPlatform, toRoutedApp, wantedHost } from "./http/view.ts";
+import { ownerOf } from "./owner.ts";
 import { soonest } from "./soonest.ts";
 import { childOf, childrenOf, type ProjectStores } from "./stores.ts";
 import { type Finding, summarizeRoute } from "./summarize.ts";
@@ -99,13 +100,8 @@ export class HeldRoutes {
   async #apply(project: Project, claimed: Claimed, { log, signal }: Context): Promise<void> {
     const { applier, platform } = this.#deps;
     const app = toRoutedApp(project, claimed.organization, routedHosts(claimed), platform);
-    const owner = {
-      label: { key: labels.project, value: app.id },
-      reference: controllerReference(project, projectResource),
-      namespace: app.namespace,
-    };
     const prune = [resources.ingresses, middlewareResource];
-    await applier.applyAndPrune(owner, routes(app), { log, signal, prune });
+    await applier.applyAndPrune(ownerOf(project), routes(app), { log, signal, prune });
   }
 
   async #deleteOpen(project: Project, organization: string, context: Context): Promise<void> {

@@ -46,6 +46,18 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
   ["a type that is not supported yet has failed", fresh, ["Accepted=False/TypeNotSupported"], "failed"],
   ["a new project whose domain is taken has failed", fresh, ["DomainReady=False/DomainTaken"], "failed"],
   [
+    "a job whose schedule rests is stopped, whether it is paused",
+    { paused: true, served: true },
+    ["Accepted=True/Accepted", "Progressing=False/Paused", "Ready=False/Paused"],
+    "stopped",
+  ],
+  [
+    "or closed",
+    { paused: true, served: true },
+    ["Accepted=True/Accepted", "Progressing=False/ScheduleClosed", "Ready=False/ScheduleClosed"],
+    "stopped",
+  ],
+  [
     "a new project that crashes is failing while it is tried",
     fresh,
     ["Progressing=True/ContainerCrashing"],

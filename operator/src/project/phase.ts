@@ -4,7 +4,7 @@ import type { ProjectPhase, ProjectReason } from "@slipway/crds";
 
 /** What a phase is decided from. */
 export interface PhaseInput {
-  /** The owner asked it to stop. */
+  /** The owner asked it to stop; a job's schedule that is closed rests as one that is paused. */
   paused: boolean;
   /** A version of it has served before. */
   served: boolean;
@@ -33,7 +33,7 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
   }
   if (paused) {
     // Instances that are ending, or that nobody has looked at since, may still answer.
-    return progress === "Paused" ? "stopped" : "deploying";
+    return RESTS.has(progress) ? "stopped" : "deploying";
   }
   if (domain?.status === "False" && !AWAITED.has(domain.reason)) {
     return served ? "failing" : "failed";
@@ -58,18 +58,27 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
   return served ? "deploying" : "creating";
 }
 
+/** Reasons of `Progressing` once nothing runs that was not asked for. */
+const RESTS: ReadonlySet<string> = new Set<ProjectReason>(["Paused", "ScheduleClosed"]);
+
 /** Reasons that something else has to come first, not that the project is wrong. */
 const AWAITED: ReadonlySet<string> = new Set<ProjectReason>([
   "SecretNotFound",
   "NamespaceNotGuarded",
   "LedgerUnavailable",
   "DomainPending",
+  "BuildPending",
 ]);
 
-/** Reasons of `Ready` when the project's objects could not be made. */
-const BROKEN: ReadonlySet<string> = new Set(["ApiRefused", "ChildConflict", "InternalError"]);
+/** Reasons of `Ready` when the project's objects could not be made as asked. */
+const BROKEN: ReadonlySet<string> = new Set([
+  "ApiRefused",
+  "ChildConflict",
+  "InternalError",
+  "VolumeNotExpandable",
+]);
 
-/** Reasons of a rollout that does not move because of a fault of the application or its image. */
+/** Reasons of a state that does not move because of a fault: of the application, its image, or a database's instances. */
 const FAULTS: ReadonlySet<string> = new Set<ProjectReason>([
   "ContainerCrashing",
   "ContainerInvalid",
@@ -77,4 +86,8 @@ const FAULTS: ReadonlySet<string> = new Set<ProjectReason>([
   "InstanceRefused",
   "OutOfMemory",
   "ProbeFailing",
+  "PrimaryMissing",
+  "FailingOver",
+  "RecoveryRefused",
+  "DiskFull",
 ]);

@@ -7,10 +7,12 @@ import {
   eventually,
   exists,
   serveDeployment,
+  settled,
   startCluster,
   startOperator,
   type TestCluster,
   type TestOperator,
+  whileServed,
 } from "../testing/harness.ts";
 import { exampleProject } from "../testing/projects.ts";
 import type { ProbeResult } from "./http/ingressProbe.ts";
@@ -58,13 +60,19 @@ const phase = (name: string, expected: string) =>
     const project = await get(name);
     return project.status?.phase === expected && project;
   });
+/** The same, while every instance of the Deployment serves. */
+const served = (name: string, expected: string) =>
+  whileServed(cluster.client, ref(name), async () => {
+    const project = await get(name);
+    return project.status?.phase === expected && project;
+  });
+/** Its domain, once its status tells it. */
+const domainOf = (name: string) => eventually(async () => (await get(name)).status?.domain);
 const condition = (name: string, expected: string) =>
   eventually(async () => (await conditionsOf(cluster.client, ref(name))).includes(expected));
 async function running(name: string, spec: Partial<Project["spec"]> = {}): Promise<Project> {
   await create(name, spec);
-  await appears(resources.deployments, name);
-  await serveDeployment(cluster.client, ref(name));
-  return phase(name, "running");
+  return served(name, "running");
 }
 
 describe("a public project", () => {
@@ -74,7 +82,8 @@ describe("a public project", () => {
     for (const [, resource] of CHILDREN) {
       await appears(resource, "first");
     }
-    const domain = (await phase("first", "creating")).status?.domain ?? "";
+    const domain = await domainOf("first");
+    await phase("first", "creating");
     expect(domain).toMatch(/^example-[0-9a-f]{8}\.apps\.test$/);
     await serveDeployment(cluster.client, ref("first"));
     await condition("first", "WorkloadAvailable=True/Available");
@@ -110,8 +119,7 @@ describe("a public project", () => {
   });
 
   test("has its children brought back to what they were when they are edited", async () => {
-    await serveDeployment(cluster.client, ref("first"));
-    await phase("first", "running");
+    await served("first", "running");
     const edited = { spec: { template: { spec: { automountServiceAccountToken: true } } } };
     await cluster.client.patch(resources.deployments, ref("first"), edited);
     const rules = [{ op: "replace", path: "/spec/rules/0/host", value: "stolen.example" }];
@@ -134,8 +142,7 @@ describe("a public project", () => {
       resources.services,
       (live: KubernetesObject) => live.metadata?.labels?.["slipway.dev/project"] === "first",
     );
-    await serveDeployment(cluster.client, ref("first"));
-    await phase("first", "running");
+    await served("first", "running");
   });
 
   test("loses route and hostname when it becomes private, and gets them again", async () => {
@@ -145,7 +152,8 @@ describe("a public project", () => {
       async () => !(await exists(cluster.client, domainClaimResource, { name: status?.domain ?? "" })),
     );
     expect(await exists(cluster.client, resources.ingresses, ref("first"))).toBe(false);
-    expect((await phase("first", "running")).status?.domain).toBeUndefined();
+    await eventually(async () => (await get("first")).status?.domain === undefined);
+    await phase("first", "running");
     await patch("first", { exposure: "public" });
     await condition("first", "DomainReady=True/DomainAssigned");
     await appears(resources.ingresses, "first");
@@ -154,12 +162,10 @@ describe("a public project", () => {
   test("is stopped without instances, and resumes", async () => {
     await patch("first", { paused: true });
     await phase("first", "deploying");
-    await serveDeployment(cluster.client, ref("first"));
-    await phase("first", "stopped");
+    await served("first", "stopped");
     await patch("first", { paused: false });
     await phase("first", "resuming");
-    await serveDeployment(cluster.client, ref("first"));
-    await phase("first", "running");
+    await served("first", "running");
   });
 
   test("keeps failing beside its old version when a rollout misses its deadline", async () => {
@@ -197,8 +203,7 @@ describe("a public project", () => {
       { status: { conditions: [] } },
       { subresource: "status" },
     );
-    await serveDeployment(cluster.client, ref("first"));
-    expect((await phase("first", "running")).status?.image?.reference).toBe(
+    expect((await served("first", "running")).status?.image?.reference).toBe(
       "registry.example/team/app:2.0.0",
     );
   });
@@ -303,13 +308,13 @@ describe("deletion", () => {
       const secret = await cluster.client.get(resources.secrets, ref("whole-env-abc"));
       return secret.metadata?.ownerReferences?.[0]?.name === "whole";
     });
-    const { status } = await phase("whole", "creating");
+    const domain = await domainOf("whole");
 
     await cluster.client.delete(projectResource, ref("whole"));
     // Nobody here takes the finalizer off that protects volumes in use.
     await condition("whole", "Terminating=True/DeletingChildren");
     await eventually(async () => !(await exists(cluster.client, resources.services, ref("whole"))));
-    expect(await exists(cluster.client, domainClaimResource, { name: status?.domain ?? "" })).toBe(false);
+    expect(await exists(cluster.client, domainClaimResource, { name: domain })).toBe(false);
     expect(await cluster.client.getOrUndefined(projectResource, ref("whole"))).toBeDefined();
     await cluster.client.patch(resources.persistentVolumeClaims, ref("whole"), {
       metadata: { finalizers: [] },
@@ -356,17 +361,8 @@ test("a plan that is given more memory reaches its projects", async () => {
 test("a settled platform writes nothing and asks the ingress nothing, after a restart too", async () => {
   await running("calm-one");
   await running("calm-two", { plan: "premium", instances: 2, subdomain: "calm" });
-  await eventually(async () => {
-    await serveDeployment(cluster.client, ref("first"));
-    return (await get("first")).status?.phase === "running";
-  });
-  for (const name of ["waiter", "secretive"]) {
-    await serveDeployment(cluster.client, ref(name));
-    await phase(name, "running");
-  }
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
-
-  const before = (await cluster.operatorWrites()).length;
+  for (const name of ["first", "waiter", "secretive"]) await served(name, "running");
+  const before = await settled(cluster);
   expect(before).toBeGreaterThan(0);
   asked = [];
   await new Promise((resolve) => setTimeout(resolve, 5_000));

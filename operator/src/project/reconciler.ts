@@ -1,16 +1,16 @@
 /** Brings one project to its desired state, step by step. */
 
-import { type Catalog, fieldManagers, finalizers, labels, type Project } from "@slipway/crds";
-import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+import { type Catalog, fieldManagers, finalizers, type Project } from "@slipway/crds";
+import type { Clock, KubeClient, ObjectRef } from "@slipway/kube";
+import { type DatabaseDependencies, databaseKinds } from "../database/kind.ts";
+import { engines } from "../database/registry.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
 import {
   Applier,
-  controllerReference,
   type EventRecorder,
   ensureFinalizer,
-  type ObjectContext,
   objectReconciler,
   outcomeOfError,
   type Reconciler,
@@ -18,32 +18,30 @@ import {
   type RuntimeMetrics,
   removeFinalizer,
   retriedIn,
-  TerminalError,
   WaitingError,
 } from "../runtime/index.ts";
-import { type Accepted, accept } from "./accept.ts";
+import { type Accepted, organizationOf, refuseUnbuilt } from "./accept.ts";
+import { pullsBuilt, requireBuilt, setBuildCondition, withBuiltImage } from "./builtImage.ts";
+import type { BuiltPull } from "./builtPull.ts";
 import { leftToApiMs } from "./claiming.ts";
-import { DELETION_STEPS, ROUTE_STEP, runDeletionStep } from "./deletion.ts";
 import type { DeploymentRecords } from "./deploymentRecords.ts";
 import { DeploymentSteps } from "./deploymentSteps.ts";
-import { type Claimed, routedHosts } from "./domainClaims.ts";
-import { ProjectDomains } from "./domains.ts";
-import { exposureAtStart } from "./exposure.ts";
-import { HeldRoutes } from "./heldRoutes.ts";
-import type { HttpApp } from "./http/app.ts";
-import { desired } from "./http/desired.ts";
-import { type PodView, type Rollout, readRollout, type Version } from "./http/rollout.ts";
+import { HttpKind } from "./http/kind.ts";
 import type { RouteCheck } from "./http/routeCheck.ts";
-import { type HttpPlatform, toHttpApp } from "./http/view.ts";
-import { type LiveDeployment, readInstances, stopInstances } from "./pause.ts";
-import { hasBegunToPull } from "./pulls.ts";
+import type { HttpPlatform } from "./http/view.ts";
+import type { JobPlatform } from "./job/app.ts";
+import type { CloseMetering } from "./job/deletion.ts";
+import { JobKind } from "./job/kind.ts";
+import { secretsOfRuns } from "./job/secrets.ts";
+import type { KindDependencies, ProjectContext, ProjectKind } from "./kind.ts";
 import { collectGarbage } from "./secretGarbage.ts";
 import { adoptSecrets, findMissingSecret } from "./secrets.ts";
 import type { SlotKeeper } from "./slotKeeper.ts";
 import { holdSlot, identityOf, setLimitExceeded } from "./slots.ts";
 import { soonest } from "./soonest.ts";
-import { childOf, type ProjectStores } from "./stores.ts";
-import { type Findings, setPhase, summarize, summarizePause } from "./summarize.ts";
+import type { ProjectStores } from "./stores.ts";
+import { setPhase } from "./summarize.ts";
+import { unsupportedKind } from "./unsupported.ts";
 
 export interface ProjectDependencies {
   client: KubeClient;
@@ -53,13 +51,18 @@ export interface ProjectDependencies {
   stores: ProjectStores;
   catalog: () => Catalog;
   platform: HttpPlatform;
+  jobs: JobPlatform;
+  databases: Omit<DatabaseDependencies, keyof KindDependencies | "wake">;
+  closeMetering: CloseMetering;
+  /** Has a project reconciled soon. */
+  wake: (project: ObjectRef) => void;
   routeCheck: RouteCheck;
   registryLogin: RegistryLogin;
+  /** Keeps what nodes pull built images with; undefined where nothing is built. */
+  builtPull?: Pick<BuiltPull, "ensure">;
   slots: SlotKeeper;
   deploymentRecords: DeploymentRecords;
 }
-
-type Context = ObjectContext<Project>;
 
 /** Makes the reconciler of projects. */
 export function projectReconciler(deps: ProjectDependencies): Reconciler {
@@ -96,104 +99,81 @@ export function projectReconciler(deps: ProjectDependencies): Reconciler {
   };
 }
 
+/** The types of projects that are carried out here. */
+function kindsOf(deps: ProjectDependencies, deployments: DeploymentSteps) {
+  const applier = new Applier({
+    client: deps.client,
+    fieldManager: fieldManagers.project,
+    kinds: deps.stores.children,
+    metrics: deps.metrics,
+  });
+  const { client, clock, stores, catalog, closeMetering, platform, routeCheck } = deps;
+  const shared = { client, clock, stores, catalog, applier, deployments };
+  const kinds: Partial<Record<Project["spec"]["type"], ProjectKind>> = {
+    http: new HttpKind({ ...shared, platform, routeCheck }),
+    job: new JobKind({ ...shared, platform: deps.jobs, closeMetering }),
+    ...databaseKinds(engines(), { ...shared, ...deps.databases, wake: deps.wake }),
+  };
+  const unsupported = unsupportedKind(client);
+  return ({ spec }: Project): ProjectKind => kinds[spec.type] ?? unsupported;
+}
+
 class ProjectSteps {
   readonly #deps: ProjectDependencies;
-  readonly #applier: Applier;
-  readonly #domains: ProjectDomains;
-  readonly #held: HeldRoutes;
   readonly #deployments: DeploymentSteps;
+  readonly #kindOf: (project: Project) => ProjectKind;
 
   constructor(deps: ProjectDependencies) {
     this.#deps = deps;
-    this.#applier = new Applier({
-      client: deps.client,
-      fieldManager: fieldManagers.project,
-      kinds: deps.stores.children,
-      metrics: deps.metrics,
-    });
-    this.#domains = new ProjectDomains(deps);
-    this.#held = new HeldRoutes({ ...deps, applier: this.#applier, domains: this.#domains });
-    this.#deployments = new DeploymentSteps({
-      records: deps.deploymentRecords,
-      clock: deps.clock,
-      rolloutDeadlineSeconds: deps.platform.rolloutDeadlineSeconds,
-      read: (project, version) => this.#readRollout(project, version),
-    });
+    this.#deployments = new DeploymentSteps(deps.deploymentRecords, deps.clock);
+    this.#kindOf = kindsOf(deps, this.#deployments);
   }
 
   /** Creates and keeps everything a project needs. */
-  async bring(project: Project, context: Context): Promise<Result | undefined> {
-    this.#deployments.follow(project, context.status);
-    context.status.exposure = exposureAtStart(project);
-    await this.#domains.close(project, context.signal);
-    await stopInstances(project, this.#deps, context.signal);
-    const built = await this.#build(project, context).catch((error: unknown) =>
-      this.#hold(project, error, context),
+  async bring(asked: Project, context: ProjectContext): Promise<Result | undefined> {
+    const project = withBuiltImage(asked);
+    const kind = this.#kindOf(project);
+    setBuildCondition(project, context.conditions);
+    await kind.begin(project, context);
+    const { look, renewInMs } = await this.#build(kind, project, context).catch((error: unknown) =>
+      this.#hold(kind, project, error, context),
     );
-    const { accepted, renewInMs, claimed, app, routesBefore } = built;
-
     const garbageInMs = await this.#collectGarbage(project, context);
-    const look = this.#deployments.look(project, app, context.status, context.conditions);
-    const found = { ...this.#observe(project, accepted), ...look };
-    const routes = this.#domains.check(project, claimed, found.rollout, routesBefore);
-    const release = await this.#domains.release(project, claimed, routes, context.signal);
-    const { host, wanted, refused } = claimed;
-    const route = wanted === undefined ? undefined : { host, missing: refused ?? routes.missing };
-    summarize(project, { ...found, route }, context.conditions, context.status);
-    this.#domains.tell(project, claimed, routes, release, context);
-    const waits = [routes.retryAfterMs, release.retryAfterMs, renewInMs, garbageInMs, look.againInMs];
-    const requeueAfterMs = soonest(...waits);
+    const { againInMs, refused } = await look();
+    const requeueAfterMs = soonest(againInMs, renewInMs, garbageInMs);
     if (refused) {
-      const error = new TerminalError(refused.reason, refused.message, { condition: "DomainReady" });
-      throw retriedIn(error, requeueAfterMs);
+      throw retriedIn(refused, requeueAfterMs);
     }
     return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
   }
 
   /** From the spec to the objects of the project, each step a gate for those that follow. */
-  async #build(project: Project, context: Context) {
-    const accepted = await this.#accept(project, context);
-    const renewInMs = await this.#logIn(project, context);
-    const claimed = await this.#domains.claim(project, accepted.organizationId, context.signal);
-    const app = this.#deployments.begin(project, this.#view(project, accepted, claimed), context.status);
-    const routesBefore = this.#domains.versions(project);
-    await this.#apply(project, app, context);
-    return { accepted, renewInMs, claimed, app, routesBefore };
+  async #build(kind: ProjectKind, project: Project, context: ProjectContext) {
+    const { accepted, pullInMs } = await this.#accept(kind, project, context);
+    const renewInMs = soonest(await this.#logIn(project, context), pullInMs);
+    const look = await kind.build(project, accepted, context);
+    return { look, renewInMs };
   }
 
   /** What must hold of a spec that cannot be carried out; throws why, or what brings it back sooner. */
-  async #hold(project: Project, error: unknown, context: Context): Promise<never> {
+  async #hold(kind: ProjectKind, project: Project, error: unknown, context: ProjectContext): Promise<never> {
     if (!outcomeOfError(error).visible) {
       throw error;
     }
-    const rollout = readInstances(this.#deployment(project), this.#pods(project));
-    if (project.spec.paused) {
-      summarizePause(rollout, context.conditions, context.status);
-    }
-    throw retriedIn(error, await this.#held.keep(project, rollout, context));
+    throw retriedIn(error, await kind.hold(project, context));
   }
 
   /** Takes everything of a project away; the finalizer falls last. */
-  async remove(project: Project, context: Context): Promise<Result | undefined> {
+  async remove(project: Project, context: ProjectContext): Promise<Result | undefined> {
     const { client, stores, slots, deploymentRecords } = this.#deps;
     const { conditions, signal } = context;
     this.#deployments.end(project, context.status);
-    for (let step = 0; step < DELETION_STEPS; step += 1) {
-      const waiting = await runDeletionStep(step, project, client, signal);
-      if (waiting) {
-        conditions.set({ type: "Terminating", status: "True", ...waiting });
-        conditions.set({ type: "Ready", status: "False", ...waiting });
-        return { requeueAfterMs: 2_000 };
-      }
-      if (step === ROUTE_STEP) {
-        const { left, retryAfterMs } = await this.#domains.releaseAll(project, signal);
-        if (left > 0) {
-          const releasing = { reason: "ReleasingDomain", message: "The hostnames are being given back." };
-          conditions.set({ type: "Terminating", status: "True", ...releasing });
-          conditions.set({ type: "Ready", status: "False", ...releasing });
-          return { requeueAfterMs: retryAfterMs ?? 500 };
-        }
-      }
+    const remaining = await this.#kindOf(project).remove(project, context);
+    if (remaining) {
+      const { reason, message, retryAfterMs } = remaining;
+      conditions.set({ type: "Terminating", status: "True", reason, message });
+      conditions.set({ type: "Ready", status: "False", reason, message });
+      return { requeueAfterMs: retryAfterMs };
     }
     await slots.forget(identityOf(project));
     // The status may never be written again, and what is in it is what the ledger is told of.
@@ -209,10 +189,19 @@ class ProjectSteps {
     return undefined;
   }
 
-  async #accept(project: Project, { conditions, signal }: Context): Promise<Accepted> {
-    const { client, stores, catalog, platform, slots } = this.#deps;
-    const namespace = stores.namespaces.get(undefined, project.metadata.namespace ?? "");
-    const accepted = accept(project, namespace, catalog(), platform.ingress);
+  async #accept(
+    kind: ProjectKind,
+    project: Project,
+    { conditions, signal }: ProjectContext,
+  ): Promise<{ accepted: Accepted; pullInMs?: number }> {
+    const { client, stores, slots, builtPull } = this.#deps;
+    const { namespace = "" } = project.metadata;
+    const organizationId = organizationOf(project, stores.namespaces.get(undefined, namespace));
+    refuseUnbuilt(project, builtPull !== undefined);
+    const plan = kind.accept(project);
+    const pullInMs = pullsBuilt(project)
+      ? await builtPull?.ensure({ namespace, organizationId }, signal)
+      : undefined;
     const deps = { client, secrets: stores.secrets };
     const missing = await findMissingSecret(project, deps, signal);
     if (missing) {
@@ -221,14 +210,15 @@ class ProjectSteps {
         requeueAfterMs: 5_000,
       });
     }
-    await holdSlot(project, accepted.plan, slots);
+    await holdSlot(project, plan, slots);
     await adoptSecrets(project, deps, signal);
+    requireBuilt(project);
     conditions.set({ type: "Accepted", status: "True", reason: "Accepted" });
-    return accepted;
+    return { accepted: { organizationId, plan }, pullInMs };
   }
 
   /** Returns after how many milliseconds the login to the image's registry is to be renewed; paused, nobody pulls. */
-  async #logIn(project: Project, { conditions, signal }: Context): Promise<number | undefined> {
+  async #logIn(project: Project, { conditions, signal }: ProjectContext): Promise<number | undefined> {
     const { client, clock, stores, registryLogin: login } = this.#deps;
     if (project.spec.paused) {
       conditions.remove("RegistryReady");
@@ -237,57 +227,19 @@ class ProjectSteps {
     return ensureRegistryLogin(
       project,
       conditions,
-      { client, clock, secrets: stores.secrets, login },
+      {
+        client,
+        clock,
+        secrets: stores.secrets,
+        login,
+        isUsed: async (name) => (await secretsOfRuns(project, client, signal)).has(name),
+      },
       signal,
     );
   }
 
-  #view(project: Project, accepted: Accepted, claimed: Claimed): HttpApp {
-    const { platform, catalog } = this.#deps;
-    const liveReplicas = this.#deployment(project)?.spec?.replicas;
-    const from = { catalog: catalog(), platform, hosts: routedHosts(claimed), liveReplicas };
-    return toHttpApp(project, accepted, from);
-  }
-
-  async #apply(project: Project, app: HttpApp, { log, signal }: Context): Promise<void> {
-    const owner = {
-      label: { key: labels.project, value: app.id },
-      reference: controllerReference(project, projectResource),
-      namespace: app.namespace,
-    };
-    await this.#applier.applyAndPrune(owner, desired(app), { log, signal });
-  }
-
-  #collectGarbage(project: Project, { signal }: Context): Promise<number | undefined> {
+  #collectGarbage(project: Project, { signal }: ProjectContext): Promise<number | undefined> {
     const { client, clock, stores } = this.#deps;
     return collectGarbage(project, { client, secrets: stores.secrets, now: clock.now() }, signal);
-  }
-
-  #readRollout(project: Project, version: Version): Rollout {
-    return readRollout(this.#deployment(project), this.#pods(project), version);
-  }
-
-  #deployment(project: Project): LiveDeployment | undefined {
-    return childOf<LiveDeployment>(this.#deps.stores, resources.deployments, project);
-  }
-
-  #pods(project: Project): PodView[] {
-    const { stores } = this.#deps;
-    return stores.pods
-      .byIndex(labels.project, project.metadata.name)
-      .filter(({ metadata }) => metadata.namespace === project.metadata.namespace)
-      .map((pod) => ({ ...pod, pullBegun: hasBegunToPull(stores.pulls, pod) }));
-  }
-
-  #observe(project: Project, { plan }: Accepted): Pick<Findings, "volume" | "limits"> {
-    const claim = childOf<KubernetesObject & { status?: { phase?: string } }>(
-      this.#deps.stores,
-      resources.persistentVolumeClaims,
-      project,
-    );
-    return {
-      volume: project.spec.storage?.persistent ? { bound: claim?.status?.phase === "Bound" } : undefined,
-      limits: plan.resources.limits,
-    };
   }
 }

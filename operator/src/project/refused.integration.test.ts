@@ -7,11 +7,12 @@ import {
   conditionsOf,
   eventually,
   exists,
-  serveDeployment,
+  settled,
   startCluster,
   startOperator,
   type TestCluster,
   type TestOperator,
+  whileServed,
 } from "../testing/harness.ts";
 import { exampleProject } from "../testing/projects.ts";
 import type { AllowList } from "./http/access.ts";
@@ -61,8 +62,9 @@ const get = (name: string) => cluster.client.get<Project>(projectResource, ref(n
 const patch = (name: string, spec: object) => cluster.client.patch(projectResource, ref(name), { spec });
 const condition = (name: string, expected: string) =>
   eventually(async () => (await conditionsOf(cluster.client, ref(name))).includes(expected));
-const phase = (name: string, expected: string) =>
-  eventually(async () => (await get(name)).status?.phase === expected);
+/** Waits for a phase while every instance that the Deployment is to have serves. */
+const served = (name: string, expected: string) =>
+  whileServed(cluster.client, ref(name), async () => (await get(name)).status?.phase === expected);
 const seen = (name: string) =>
   eventually(async () => {
     const project = await get(name);
@@ -84,9 +86,7 @@ const isClaimed = (subdomain: string) =>
 async function running(name: string, spec: Partial<Project["spec"]> = {}): Promise<void> {
   const project = exampleProject(ref(name), { plan: "premium", ...spec });
   await cluster.client.create<Project>(projectResource, project);
-  await eventually(() => exists(cluster.client, resources.deployments, ref(name)));
-  await serveDeployment(cluster.client, ref(name));
-  await phase(name, "running");
+  await served(name, "running");
 }
 
 describe("a pause", () => {
@@ -102,8 +102,7 @@ describe("a pause", () => {
     expect(await exists(cluster.client, resources.horizontalPodAutoscalers, ref("held"))).toBe(false);
     await condition("held", "Progressing=True/Pausing");
     expect((await get("held")).status).toMatchObject({ phase: "deploying", readyInstances: 2 });
-    await serveDeployment(cluster.client, ref("held"));
-    await phase("held", "stopped");
+    await served("held", "stopped");
     expect((await get("held")).status).toMatchObject({ desiredInstances: 0, readyInstances: 0 });
     expect(await conditionsOf(cluster.client, ref("held"))).toEqual(
       expect.arrayContaining(["Progressing=False/Paused", "WorkloadAvailable=False/Paused"]),
@@ -159,8 +158,7 @@ describe("credentials that the registry refuses", () => {
     await eventually(async () => (await admits("private-image"))?.join() === "192.0.2.0/24");
     await patch("private-image", { paused: true });
     await eventually(async () => (await replicas("private-image")) === 0);
-    await serveDeployment(cluster.client, ref("private-image"));
-    await phase("private-image", "stopped");
+    await served("private-image", "stopped");
     expect(await conditionsOf(cluster.client, ref("private-image"))).toContain("Accepted=True/Accepted");
   });
 
@@ -242,16 +240,20 @@ describe("hostnames that are given up", () => {
     await patch("moved", { subdomain: "after", ...missing });
     await eventually(async () => (await ingressOf("moved"))?.spec.rules[0]?.host === "after.apps.test");
     await eventually(async () => !(await isClaimed("before")));
-    expect((await get("moved")).status?.domain).toBe("after.apps.test");
+    // The status is written last.
+    await eventually(async () => (await get("moved")).status?.domain === "after.apps.test");
     expect(await conditionsOf(cluster.client, ref("moved"))).toContain("Accepted=False/SecretNotFound");
   });
 
   test("are free when it becomes private, and it may go back before it is accepted", async () => {
     await patch("moved", { exposure: "private", subdomain: null });
     await eventually(async () => !(await isClaimed("after")));
-    await eventually(async () => (await get("moved")).status?.exposure?.current === "private");
-    expect((await get("moved")).status?.exposure).toEqual({ current: "private" });
-    expect((await get("moved")).status?.domain).toBeUndefined();
+    const { status } = await eventually(async () => {
+      const project = await get("moved");
+      return project.status?.exposure?.current === "private" && project;
+    });
+    expect(status?.exposure).toEqual({ current: "private" });
+    expect(status?.domain).toBeUndefined();
 
     await patch("moved", { exposure: "public", subdomain: "before" });
     expect((await seen("moved")).status?.exposure).toEqual({ current: "private" });
@@ -267,9 +269,8 @@ test("what is settled is not written again and again", async () => {
   await eventually(async () => (await admits("moved"))?.join() === "192.0.2.0/24");
   await patch("held", { paused: true, ...missing });
   await eventually(async () => (await replicas("held")) === 0);
-  await serveDeployment(cluster.client, ref("held"));
-  await phase("held", "stopped");
-  await new Promise((resolve) => setTimeout(resolve, 4_000));
+  await served("held", "stopped");
+  await settled(cluster);
   const about = async () =>
     (await cluster.operatorWrites()).filter((line) => /moved|held/.test(line)).toSorted();
   const before = await about();

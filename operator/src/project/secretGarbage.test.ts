@@ -3,7 +3,7 @@ import { byLabel, KubeClient, type KubernetesObject, resources, Store } from "@s
 import { FakeApiserver } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { projectResource } from "../resources.ts";
-import { exampleProject } from "../testing/projects.ts";
+import { exampleJob, exampleProject } from "../testing/projects.ts";
 import { collectGarbage, garbageOf } from "./secretGarbage.ts";
 import { dropSecretData } from "./secrets.ts";
 
@@ -119,6 +119,24 @@ describe("collectGarbage", () => {
     return seen;
   }
 
+  const job = exampleJob({ namespace, name: "nightly" });
+  const own = { "app.kubernetes.io/managed-by": "slipway" };
+
+  async function makeJob(name: string, envs: string[], pull?: string, ended?: string): Promise<void> {
+    await client.create<KubernetesObject>(resources.jobs, {
+      metadata: { name, namespace, labels: { ...own, "slipway.dev/project": "nightly" } },
+      spec: {
+        template: {
+          spec: {
+            containers: [{ envFrom: envs.map((env) => ({ secretRef: { name: env } })) }],
+            ...(pull === undefined ? {} : { imagePullSecrets: [{ name: pull }] }),
+          },
+        },
+      },
+      status: { conditions: ended === undefined ? [] : [{ type: ended, status: "True" }] },
+    } as KubernetesObject);
+  }
+
   test("deletes what is due, and says when the next is", async () => {
     const live = await client.create<Project>(projectResource, project);
     await make(secret("shop-env-00000003"));
@@ -144,6 +162,21 @@ describe("collectGarbage", () => {
     await client.patch(resources.secrets, ref, { metadata: { annotations } });
     await collect({ ...project, metadata: live.metadata });
     expect(await present()).toEqual(["shop-env-00000003"]);
+  });
+
+  test("leaves what a run of a job is made from until that has ended, and looks again", async () => {
+    const { metadata } = await client.create<Project>(projectResource, job);
+    const names = ["nightly-env-00000003", "nightly-pull-00000003", "nightly-env-00000005"];
+    for (const name of names) {
+      await make(secret(name, { labels: { ...own, "slipway.dev/project": "nightly" } }));
+    }
+    await makeJob("nightly-1", ["nightly-env-00000003"], "nightly-pull-00000003");
+    await makeJob("nightly-0", ["nightly-env-00000005"], undefined, "Complete");
+    expect(await collect({ ...job, metadata })).toBe(60_000);
+    expect((await present()).sort()).toEqual(["nightly-env-00000003", "nightly-pull-00000003"]);
+    await client.delete(resources.jobs, { namespace, name: "nightly-1" });
+    await collect({ ...job, metadata });
+    expect(await present()).toEqual([]);
   });
 
   test("asks nothing when nothing is due", async () => {

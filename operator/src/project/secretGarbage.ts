@@ -14,10 +14,15 @@ import {
   type Store,
 } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
+import { secretsOfRuns } from "./job/secrets.ts";
 import { secretNames } from "./secrets.ts";
+import { soonest } from "./soonest.ts";
 
 /** The API makes a Secret before the spec names it; until then it looks like garbage. */
 const YOUNG_MS = 600_000;
+
+/** How long until it is looked again whether a run still needs a Secret, in milliseconds. */
+const RUNNING_MS = 60_000;
 
 /** Names of every Secret that the project, or a deployment that it can go back to, is made from. */
 export function namesInUse(project: Project): Set<string> {
@@ -76,18 +81,21 @@ export async function collectGarbage(
     .byIndex(labels.project, name)
     .filter(({ metadata }) => metadata?.namespace === namespace);
   const garbage = garbageOf(project, mine, now);
-  const due = garbage.filter(({ dueInMs }) => dueInMs <= 0);
+  const due = garbage.filter(({ dueInMs }) => dueInMs <= 0).map(({ secret }) => secret);
+  const waits = garbage.filter(({ dueInMs }) => dueInMs > 0).map(({ dueInMs }) => dueInMs);
   if (due.length > 0) {
     const live = await client.getOrUndefined<Project>(projectResource, { namespace, name }, { signal });
     const used = live && live.metadata.uid === project.metadata.uid ? namesInUse(live) : undefined;
-    for (const { secret } of due) {
-      if (used && !used.has(secret.metadata?.name ?? "")) {
+    const running = await secretsOfRuns(project, client, signal);
+    for (const secret of due) {
+      if (running.has(secret.metadata?.name ?? "")) {
+        waits.push(RUNNING_MS);
+      } else if (used && !used.has(secret.metadata?.name ?? "")) {
         await remove(secret, client, signal);
       }
     }
   }
-  const later = garbage.filter(({ dueInMs }) => dueInMs > 0).map(({ dueInMs }) => dueInMs);
-  return later.length > 0 ? Math.min(...later) : undefined;
+  return soonest(...waits);
 }
 
 /** Not when it was marked as needed meanwhile: then its version is another one. */

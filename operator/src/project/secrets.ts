@@ -13,8 +13,11 @@ export interface SecretDependencies {
   secrets: Store;
 }
 
+/** On the Secret of a database's certificate: what is in it, as far as one has to know to renew it. */
+export const CERTIFICATE = "slipway.dev/certificate";
+
 /** Annotations of a Secret that somebody here reads. */
-const KEPT_ANNOTATIONS: readonly string[] = [...registryAnnotations, known.reusedAt];
+const KEPT_ANNOTATIONS: readonly string[] = [...registryAnnotations, known.reusedAt, CERTIFICATE];
 
 /** Keeps a Secret's metadata only: what is in it is none of the operator's business. */
 export function dropSecretData(secret: KubernetesObject): KubernetesObject {

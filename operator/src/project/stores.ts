@@ -1,6 +1,6 @@
 /** What the project controller watches: its own kind, every kind of child, and what children depend on. */
 
-import { annotations, type DomainClaim, labels, type Project } from "@slipway/crds";
+import { annotations, type DomainClaim, labels, MANAGED_BY, type Project } from "@slipway/crds";
 import { byLabel, type KubernetesObject, type Resource, resources, type Store } from "@slipway/kube";
 import { claimIndexers } from "../domainclaim/claims.ts";
 import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
@@ -30,11 +30,18 @@ export interface ProjectStores {
 /** Index of projects by the hostnames that they ask for. */
 export const BY_WANTED_HOST = "wantedHost";
 
+/** In the order in which they are pruned. */
 const CHILDREN: readonly Resource[] = [
   resources.persistentVolumeClaims,
   resources.networkPolicies,
   resources.services,
   resources.deployments,
+  resources.statefulSets,
+  resources.configMaps,
+  resources.roleBindings,
+  resources.roles,
+  resources.serviceAccounts,
+  resources.cronJobs,
   resources.podDisruptionBudgets,
   resources.horizontalPodAutoscalers,
   resources.ingresses,
@@ -83,9 +90,16 @@ export function createProjectStores(
     pulls: createPullStore(manager),
     children: childKinds(allowList).map((kind) => ({
       ...kind,
-      store: manager.store(kind.resource, { labelSelector, indexers: byProject }),
+      store: manager.store(kind.resource, { labelSelector: selectorOf(kind.resource), indexers: byProject }),
     })),
   };
+}
+
+/** Patroni's own ConfigMaps change all the time and are nobody's business here: they are not labelled as managed. */
+function selectorOf(resource: Resource): string {
+  return resource === resources.configMaps
+    ? `${labels.project},${labels.managedBy}=${MANAGED_BY}`
+    : labels.project;
 }
 
 /** One kind of child, live as the watch told it. */
@@ -107,6 +121,12 @@ export function childrenOf<T extends KubernetesObject>(
   const kind = children.find((child) => child.resource === resource);
   const labelled = kind?.store.byIndex(labels.project, name) ?? [];
   return labelled.filter(({ metadata }) => metadata?.namespace === namespace) as T[];
+}
+
+/** Whether a project's volume is there. */
+export function isVolumeBound(stores: ProjectStores, project: Project): boolean {
+  type Claim = KubernetesObject & { status?: { phase?: string } };
+  return childOf<Claim>(stores, resources.persistentVolumeClaims, project)?.status?.phase === "Bound";
 }
 
 function slimPod({ apiVersion, kind, metadata, status }: Pod): Pod {
@@ -135,6 +155,7 @@ function slimPod({ apiVersion, kind, metadata, status }: Pod): Pod {
     },
     status: {
       phase: status?.phase,
+      podIP: status?.podIP,
       conditions: status?.conditions,
       containerStatuses: status?.containerStatuses,
     },

@@ -44,13 +44,28 @@ export function summarize(
   status.currentInstances = rollout.existing;
   status.readyInstances = rollout.serving;
   if (limits) {
-    status.maxCpu = limits.cpu;
-    status.maxMemory = limits.memory;
-    status.plan = project.spec.plan;
+    setLimits(project, limits, status);
   }
-  if (conditions.isTrue("Ready") && project.spec.image) {
-    const { imageDigest: digest } = rollout;
-    status.image = { reference: project.spec.image.url, ...(digest ? { digest } : {}) };
+  if (conditions.isTrue("Ready")) {
+    setImage(project, status, rollout.imageDigest);
+  }
+}
+
+/** The plan in force, and what one container gets of it, as quantities. */
+export function setLimits(
+  { spec }: Project,
+  { cpu, memory }: { cpu: string; memory: string },
+  status: ProjectStatus,
+): void {
+  status.maxCpu = cpu;
+  status.maxMemory = memory;
+  status.plan = spec.plan;
+}
+
+/** The image in force. @param digest of the manifest that runs, where it is known */
+export function setImage({ spec: { image } }: Project, status: ProjectStatus, digest?: string): void {
+  if (image) {
+    status.image = { reference: image.url, ...(digest ? { digest } : {}) };
   }
 }
 
@@ -99,8 +114,8 @@ export function setDeployments(status: ProjectStatus, deployments: readonly Depl
 /** Derives the phase from conditions that are final. `status` still holds the phase and the image of before. */
 export function setPhase(project: Project, conditions: ConditionSet, status: ProjectStatus): void {
   status.phase = phaseOf({
-    paused: project.spec.paused === true,
-    served: status.image !== undefined,
+    paused: project.spec.paused === true || project.spec.job?.closedAt !== undefined,
+    served: status.image !== undefined || status.database?.bootstrappedAt !== undefined,
     previous: status.phase,
     conditions: conditions.list(),
   });
@@ -187,7 +202,8 @@ function setRoute(conditions: ConditionSet, route: Findings["route"]): void {
   }
 }
 
-function setVolume(conditions: ConditionSet, volume: Findings["volume"]): void {
+/** Sets whether the volume is there; without persistent storage there is nothing to tell. */
+export function setVolume(conditions: ConditionSet, volume: Findings["volume"]): void {
   const type = "StorageReady";
   if (!volume) {
     conditions.remove(type);

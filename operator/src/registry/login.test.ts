@@ -54,7 +54,7 @@ const secret = (name: string, data: Record<string, string>): KubernetesObject =>
     ),
   }) as KubernetesObject;
 
-const ensure = (of = project) => {
+const ensure = (of = project, isUsed?: (name: string) => Promise<boolean>) => {
   const conditions = new ConditionSet([], { now: clock.now() });
   const login = async (credentials: AwsCredentials) => {
     asked.push(credentials);
@@ -69,7 +69,7 @@ const ensure = (of = project) => {
   const done = ensureRegistryLogin(
     of,
     conditions,
-    { client, clock, secrets, login },
+    { client, clock, secrets, login, isUsed },
     new AbortController().signal,
   );
   return done.then((renewInMs) => ({ renewInMs, condition: conditions.get("RegistryReady")?.reason }));
@@ -153,6 +153,16 @@ describe("ensureRegistryLogin", () => {
     const ref = { namespace, name: registrySecretName(project) };
     const image = { url: "nginx:1.29", isPublic: true };
     await ensure({ ...project, spec: { ...project.spec, image } });
+    expect(await client.getOrUndefined(resources.secrets, ref)).toBeUndefined();
+  });
+
+  it("is kept as long as what has begun may still pull with it", async () => {
+    await ensure();
+    const ref = { namespace, name: registrySecretName(project) };
+    const changed = { ...project, spec: { ...project.spec, image: { url: "nginx:1.29", isPublic: true } } };
+    await expect(ensure(changed, async (name) => name === ref.name)).resolves.toEqual({ renewInMs: 60_000 });
+    expect(await client.getOrUndefined(resources.secrets, ref)).toBeDefined();
+    await expect(ensure(changed, async () => false)).resolves.toEqual({ renewInMs: undefined });
     expect(await client.getOrUndefined(resources.secrets, ref)).toBeUndefined();
   });
 });

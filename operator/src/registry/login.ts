@@ -13,11 +13,13 @@ export interface RegistryDependencies {
   /** Secrets with the project label, without their data. */
   secrets: Store;
   login: RegistryLogin;
+  /** Whether something that has begun may still pull with a Secret of this name; nothing does unless given. */
+  isUsed?: (name: string) => Promise<boolean>;
 }
 
 /** Which credentials a login was made with, and when it is to be renewed: an unexpired one costs no call. */
 const SOURCE = "slipway.dev/registry-credentials";
-const RENEW_AT = "slipway.dev/renew-at";
+export const RENEW_AT = "slipway.dev/renew-at";
 const EXPIRES_AT = "slipway.dev/expires-at";
 /** Annotations of a Secret that the store of Secrets keeps. */
 export const registryAnnotations: readonly string[] = [SOURCE, RENEW_AT, EXPIRES_AT];
@@ -31,7 +33,7 @@ export function registrySecretName(project: Project): string {
 
 /**
  * Makes or renews the login of a project that has AWS credentials.
- * @returns milliseconds until it has to be looked at again; undefined for a project without
+ * @returns milliseconds until it has to be looked at again; undefined when it need not be
  * @throws WaitingError about `RegistryReady` when there is no login that still holds
  */
 export async function ensureRegistryLogin(
@@ -44,8 +46,7 @@ export async function ensureRegistryLogin(
   const held = deps.secrets.get(project.metadata.namespace, registrySecretName(project));
   if (source === undefined) {
     conditions.remove("RegistryReady");
-    await removeSecret(project, held, deps, signal);
-    return undefined;
+    return await removeSecret(project, held, deps, signal);
   }
   const now = deps.clock.now().getTime();
   const annotations = held?.metadata?.annotations ?? {};
@@ -155,18 +156,25 @@ async function writeSecret(
   secrets.observe(written);
 }
 
-/** A project that is given another kind of image no longer needs its login. */
+/**
+ * A project that is given another kind of image no longer needs its login.
+ * @returns milliseconds until it is tried again
+ */
 async function removeSecret(
   project: Project,
   held: KubernetesObject | undefined,
-  { client }: RegistryDependencies,
+  { client, isUsed }: RegistryDependencies,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number | undefined> {
   if (!held || held.metadata?.deletionTimestamp || !isOwn(held, project)) {
-    return;
+    return undefined;
   }
   const { name = "", namespace, uid } = held.metadata ?? {};
+  if (await isUsed?.(name)) {
+    return RETRY_MS;
+  }
   await client.delete(resources.secrets, { namespace, name }, { uid, signal });
+  return undefined;
 }
 
 const isOwn = (secret: KubernetesObject, project: Project): boolean =>

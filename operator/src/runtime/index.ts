@@ -26,7 +26,6 @@ export { type Logger, silentLogger } from "./logger.ts";
 export { Manager, type ManagerOptions, type Runnable, type StoreRequest } from "./manager.ts";
 export { createRuntimeMetrics, type RuntimeMetrics } from "./metrics.ts";
 export { type ObjectContext, type ObjectReconcilerOptions, objectReconciler } from "./object-reconciler.ts";
-export type { Check } from "./ops-server.ts";
 export { type Outcome, outcomeOfError, type Result } from "./outcome.ts";
 export { controllerOf, controllerReference } from "./owner.ts";
 export { equalQuantities, parseQuantity } from "./quantity.ts";
@@ -43,4 +42,5 @@ export {
 } from "./sources.ts";
 export { type ObjectStatus, type StatusObject, writeStatus } from "./status.ts";
 export { type BucketOptions, TokenBucket } from "./token-bucket.ts";
+export { untilAborted } from "./until-aborted.ts";
 export { WorkQueue, type WorkQueueOptions } from "./work-queue.ts";

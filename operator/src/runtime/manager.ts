@@ -1,5 +1,6 @@
 import type { KubeConfig } from "@kubernetes/client-node";
 import {
+  type Check,
   type Clock,
   createKubeMetrics,
   type Indexer,
@@ -11,6 +12,7 @@ import {
   type Resource,
   Store,
   sleep,
+  startOpsServer,
   systemClock,
 } from "@slipway/kube";
 import { Registry } from "prom-client";
@@ -20,7 +22,7 @@ import { LeaderElector } from "./leader-elector.ts";
 import { leadWhileHeld } from "./leadership.ts";
 import type { Logger } from "./logger.ts";
 import { createRuntimeMetrics, type RuntimeMetrics } from "./metrics.ts";
-import { type Check, startOpsServer } from "./ops-server.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 export interface ManagerOptions {
   /** Where the cluster is; or a client made elsewhere. */
@@ -306,11 +308,4 @@ export class Manager {
     this.port = server.port;
     return server;
   }
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -277,10 +277,17 @@ describe("under trouble", () => {
 describe("two replicas", () => {
   const replicas = new Map<string, ChildProcess>();
 
-  function launch(name: string): ChildProcess {
-    const log = openSync(join(api.dir, `${name}.log`), "a");
+  const logOf = (name: string) => join(api.dir, `${name}.log`);
+
+  function launch(name: string, leaseSeconds: number): ChildProcess {
+    const log = openSync(logOf(name), "w");
     const child = spawn(process.execPath, [join(import.meta.dirname, "testing/replica.ts")], {
-      env: { ...process.env, KUBECONFIG: api.kubeconfig, POD_NAME: name },
+      env: {
+        ...process.env,
+        KUBECONFIG: api.kubeconfig,
+        POD_NAME: name,
+        LEASE_SECONDS: String(leaseSeconds),
+      },
       stdio: ["ignore", log, log],
     });
     replicas.set(name, child);
@@ -310,8 +317,8 @@ describe("two replicas", () => {
   };
 
   it("bring every object home when the leader is killed in the middle", async () => {
-    launch("replica-a");
-    launch("replica-b");
+    launch("replica-a", 3);
+    launch("replica-b", 3);
     const first = await eventually("a leader", holder, 30_000);
     const creating = Promise.all(Array.from({ length: 30 }, (_, index) => create(`w-${index}`)));
     await eventually("some ready", async () => (await readyCount()) >= 3, 20_000);
@@ -325,11 +332,17 @@ describe("two replicas", () => {
   });
 
   it("hand over at once on an orderly stop", async () => {
-    launch("replica-a");
+    const leaseSeconds = 30;
+    launch("replica-a", leaseSeconds);
     const first = await eventually("a leader", holder, 30_000);
-    launch("replica-b");
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    launch("replica-b", leaseSeconds);
+    await eventually(
+      "the other to wait",
+      async () => (await readFile(logOf("replica-b"), "utf8")).includes("stores are filled"),
+      30_000,
+    );
     await end(first, "SIGTERM");
-    await eventually("the other leads", async () => (await holder()) === "replica-b", 1_500);
+    // Long before it could know by itself that nobody renews the lease any more.
+    await eventually("the other leads", async () => (await holder()) === "replica-b", 10_000);
   });
 });

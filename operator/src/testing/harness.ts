@@ -17,10 +17,15 @@ import { parse, parseAllDocuments } from "yaml";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { binaryFile, ensureBinary } from "../../../hack/cluster/binaries.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
+import type { BillingLedger } from "../billing/billing.ts";
+import type { DatabaseImages } from "../database/settings.ts";
+import type { RunLedger } from "../jobrun/ports.ts";
+import type { StoreRunLog } from "../observe/runLogs.ts";
 import { createOperator } from "../operator.ts";
 import type { RecordDeployment } from "../project/deploymentRecords.ts";
 import type { AllowList } from "../project/http/access.ts";
 import type { IngressProbe } from "../project/http/ingressProbe.ts";
+import type { CloseMetering } from "../project/job/deletion.ts";
 import type { SlotLedger } from "../project/slotKeeper.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { projectResource } from "../resources.ts";
@@ -106,6 +111,10 @@ export async function startOperator(
     ingressProbe?: IngressProbe;
     /** There is a slot for everybody unless given. */
     slots?: SlotLedger;
+    /** None unless given: no database is carried out. */
+    databaseImages?: DatabaseImages;
+    /** Milliseconds that each instance has to serve on another plan: ten minutes unless given. */
+    planChangeMs?: number;
     egressDeniedCidrs?: string[];
     allowList?: AllowList;
     rolloutDeadlineSeconds?: number;
@@ -116,13 +125,20 @@ export async function startOperator(
     ownershipRetry?: BackoffOptions;
     clock?: Clock;
     recordDeployment?: RecordDeployment;
+    /** Where storage is charged: nobody reads it unless given. */
+    billing?: BillingLedger;
+    /** Where the ends of runs' logs go: nowhere unless given. */
+    storeRunLog?: StoreRunLog;
+    /** Where runs are charged: everything is taken, and forgotten, unless given. */
+    runs?: RunLedger;
+    closeMetering?: CloseMetering;
     /** How Amazon's registry is logged in to: for real unless given. */
     registryLogin?: RegistryLogin;
   },
 ): Promise<TestOperator> {
   const text = await readFile(new URL("charts/slipway/files/catalog.yaml", repository), "utf8");
   const catalog = { ...parseCatalog(text) };
-  let listener: (() => void) | undefined;
+  const listeners = new Set<() => void>();
   const manager = createOperator({
     config: {
       domainZone: "apps.test",
@@ -139,7 +155,19 @@ export async function startOperator(
       dnsNamespace: "kube-system",
       egressDeniedCidrs: options.egressDeniedCidrs ?? ["10.0.0.0/8"],
       rolloutDeadlineSeconds: options.rolloutDeadlineSeconds ?? 300,
+      kubelet: { verify: true },
+      jobs: { runLimitSeconds: 3_600, admissionWindowSeconds: 120, startDeadlineSeconds: 600 },
+      databases: {
+        outside: { type: "NodePort", host: "192.0.2.1" },
+        planChangeMs: options.planChangeMs ?? 600_000,
+        apiserver: { cidrs: ["0.0.0.0/0"], ports: [6443] },
+      },
       metricsPort: 0,
+    },
+    databaseImages: options.databaseImages && {
+      current: options.databaseImages,
+      onChange: () => () => false,
+      run: async () => {},
     },
     cluster: loadKubeConfig({ file: api.kubeconfig }),
     identity: "test",
@@ -147,15 +175,22 @@ export async function startOperator(
     catalog: {
       current: catalog,
       onChange: (added) => {
-        listener = added;
-        return () => {};
+        listeners.add(added);
+        return () => void listeners.delete(added);
       },
       run: async () => {},
     },
     listOrganizations: options.listOrganizations,
     recordDeployment: options.recordDeployment ?? (async () => {}),
     registryLogin: options.registryLogin,
+    closeMetering: options.closeMetering,
     openDeployments: { list: async () => [], supersede: async () => false },
+    billing: options.billing ?? endlessStorage(),
+    storeRunLog: options.storeRunLog ?? (async () => {}),
+    runs: options.runs ?? {
+      record: async (rows) =>
+        rows.map(({ id, organization_id }) => ({ id, organization_id, outcome: "recorded" })),
+    },
     slots: options.slots ?? endlessSlots(),
     ingressProbe: options.ingressProbe,
     ownershipRetry: options.ownershipRetry,
@@ -165,7 +200,9 @@ export async function startOperator(
   const running = manager.run(stop.signal);
   return {
     catalog,
-    catalogChanged: () => listener?.(),
+    catalogChanged: () => {
+      for (const listener of listeners) listener();
+    },
     stop: async () => {
       stop.abort();
       await running;
@@ -200,9 +237,40 @@ export function endlessSlots(): SlotLedger {
   };
 }
 
-/** Waits, for 15 s at most, until a probe answers something true. @throws what the probe threw last, or that it took too long */
-export function eventually<T>(probe: () => Promise<T | undefined | false>, timeoutMs = 15_000): Promise<T> {
+/** A ledger that takes every hour of storage, and never settles. */
+export function endlessStorage(): BillingLedger {
+  return {
+    record: async (rows) =>
+      rows.map(({ project_uid, hour_index }) => ({ project_uid, hour_index, outcome: "recorded" })),
+    last: async () => undefined,
+    settle: async () => 0,
+  };
+}
+
+/** Waits, for half a minute at most, until a probe answers something true. @throws what the probe threw last, or that it took too long */
+export function eventually<T>(probe: () => Promise<T | undefined | false>, timeoutMs = 30_000): Promise<T> {
   return waitFor(String(probe), timeoutMs, probe, 50);
+}
+
+/** Nothing is under way any more in an operator that has not written for so long. */
+const QUIET_MS = 1_500;
+
+/**
+ * Waits, for a minute at most, until operators have written nothing for a while: before that, nothing can be told by what
+ * they do not write.
+ * @param more what else must not change meanwhile
+ * @returns how many writes there are
+ */
+export async function settled(cluster: TestCluster, more: () => number = () => 0): Promise<number> {
+  const count = async () => [(await cluster.operatorWrites()).length, more()] as const;
+  let before = await count();
+  return waitFor("the operator to have settled", 60_000, async () => {
+    await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
+    const [writes, others] = await count();
+    const still = writes === before[0] && others === before[1];
+    before = [writes, others];
+    return still && writes;
+  });
 }
 
 /** Does what the Deployment controller and kubelets would: every instance of the current spec serves. */
@@ -220,6 +288,21 @@ export async function serveDeployment(client: KubeClient, ref: ObjectRef): Promi
     availableReplicas: replicas,
   };
   await client.patch(resources.deployments, ref, { status }, { subresource: "status" });
+}
+
+/**
+ * Plays the Deployment controller for as long as it takes until a probe answers: the operator may write a Deployment again
+ * after it was served.
+ */
+export function whileServed<T>(
+  client: KubeClient,
+  ref: ObjectRef,
+  probe: () => Promise<T | undefined | false>,
+): Promise<T> {
+  return eventually(async () => {
+    await serveDeployment(client, ref);
+    return probe();
+  });
 }
 
 /** A project's `Type=Status/Reason` conditions. */

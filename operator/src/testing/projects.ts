@@ -24,3 +24,25 @@ export function exampleProject(
     },
   };
 }
+
+/** A job that runs every minute and keeps nothing; override what a test is about. */
+export function exampleJob(
+  ref: { namespace: string; name: string },
+  spec: Partial<Project["spec"]> = {},
+): Project {
+  return {
+    apiVersion: "slipway.dev/v1alpha1",
+    kind: "Project",
+    metadata: ref,
+    spec: {
+      type: "job",
+      name: "example",
+      plan: "job-basic",
+      paymentMode: "per_minute",
+      image: { url: "registry.example/team/job:1.0.0", isPublic: true },
+      storage: { persistent: false, capacity: 1 },
+      job: { cron: "* * * * *" },
+      ...spec,
+    },
+  };
+}

@@ -126,8 +126,9 @@ export async function deleteProjects(call: Call, ids: readonly string[]): Promis
       const path = `/v1/project/${id}`;
       await eventually(async () => {
         const { status } = await call("DELETE", path);
-        // 409: an earlier try had already done it.
-        if (status !== 200 && status !== 409) throw new Error(`DELETE ${path} answered ${status}`);
+        // 202: Valkey, in the background. 409: an earlier try had already done it.
+        if (status !== 200 && status !== 202 && status !== 409)
+          throw new Error(`DELETE ${path} answered ${status}`);
       });
     }
   };

@@ -12,10 +12,20 @@ export interface MixedRequest {
   readonly body?: unknown;
 }
 
+/** A request that was not answered 200. Times are milliseconds of this process's monotonic clock. */
+export interface FailedRequest {
+  readonly kind: string;
+  readonly status: number;
+  readonly sentAt: number;
+  readonly endedAt: number;
+}
+
 export interface LoadReport {
   readonly sent: number;
   /** How often each status was answered, by kind; 0 is a request without an answer. */
   readonly statuses: Readonly<Record<string, Readonly<Record<number, number>>>>;
+  /** Requests with another answer than 200, or none. */
+  readonly failed: readonly FailedRequest[];
   /** Milliseconds from when a GET was due until its answer was there. */
   readonly reads: { readonly p50: number; readonly p99: number; readonly max: number };
 }
@@ -35,11 +45,14 @@ export async function mixedLoad(options: {
   const pool = new Pool(url.origin, { connections: 64 });
   const statuses: Record<string, Record<number, number>> = {};
   const reads: number[] = [];
+  const failed: FailedRequest[] = [];
   const open = new Set<Promise<void>>();
   const start = performance.now();
 
   const one = async ({ kind, method, path, apiKey, body }: MixedRequest, due: number): Promise<void> => {
+    const sentAt = performance.now();
     const status = await send(pool, { method, path, apiKey, body });
+    if (status !== 200) failed.push({ kind, status, sentAt, endedAt: performance.now() });
     if (method === "GET") reads.push(performance.now() - due);
     const counts = statuses[kind] ?? {};
     statuses[kind] = { ...counts, [status]: (counts[status] ?? 0) + 1 };
@@ -55,7 +68,7 @@ export async function mixedLoad(options: {
   await pool.close();
   reads.sort((a, b) => a - b);
   const at = (share: number) => Math.round((reads[Math.floor(reads.length * share)] ?? Number.NaN) * 10) / 10;
-  return { sent: rate * seconds, statuses, reads: { p50: at(0.5), p99: at(0.99), max: at(0.99999) } };
+  return { sent: rate * seconds, statuses, failed, reads: { p50: at(0.5), p99: at(0.99), max: at(0.99999) } };
 }
 
 async function send(pool: Pool, request: Omit<MixedRequest, "kind">): Promise<number> {
@@ -75,13 +88,4 @@ async function send(pool: Pool, request: Omit<MixedRequest, "kind">): Promise<nu
   } catch {
     return 0;
   }
-}
-
-/** Every answer of a report that is not 200, or none at all, by kind and status. */
-export function unanswered({ statuses }: LoadReport): { kind: string; status: number; count: number }[] {
-  return Object.entries(statuses).flatMap(([kind, counts]) =>
-    Object.entries(counts)
-      .filter(([status]) => status !== "200")
-      .map(([status, count]) => ({ kind, status: Number(status), count })),
-  );
 }

@@ -1,4 +1,6 @@
+import { expect } from "vitest";
 import { cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
 import { killProcess } from "./process.ts";
 
 export const systemNamespace = "slipway-system";
@@ -18,6 +20,19 @@ export async function leader(): Promise<string> {
   const pod = pods.items.map(({ metadata }) => metadata?.name ?? "").find((name) => holder.startsWith(name));
   if (pod === undefined) throw new Error(`no operator pod holds the Lease (holder: ${holder})`);
   return pod;
+}
+
+/** Kills the leading operator with SIGKILL, and waits until a process leads that was not killed. */
+export async function replaceLeader(): Promise<void> {
+  await killOperator(await leader());
+  const killedAt = Date.now();
+  await eventually(async () => {
+    const lease = await cluster.coordination.readNamespacedLease({
+      namespace: systemNamespace,
+      name: "slipway-operator",
+    });
+    expect(new Date(lease.spec?.renewTime ?? 0).getTime()).toBeGreaterThan(killedAt);
+  });
 }
 
 /** Kills the operator process of a pod with SIGKILL. */

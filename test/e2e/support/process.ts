@@ -1,20 +1,67 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, readlink } from "node:fs/promises";
+
+interface Found {
+  readonly id: number;
+  readonly command: string;
+  readonly environment: readonly string[];
+  readonly pidNamespace: string;
+}
+
+/** A process of this machine; undefined once it has ended. */
+async function look(id: number): Promise<Found | undefined> {
+  try {
+    const [environment, command, pidNamespace] = await Promise.all([
+      readFile(`/proc/${id}/environ`, "utf8"),
+      readFile(`/proc/${id}/cmdline`, "utf8"),
+      readlink(`/proc/${id}/ns/pid`),
+    ]);
+    return {
+      id,
+      command: command.replaceAll("\0", " "),
+      environment: environment.split("\0"),
+      pidNamespace,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+async function processes(): Promise<Found[]> {
+  const ids = (await readdir("/proc")).filter((entry) => /^\d+$/.test(entry)).map(Number);
+  return (await Promise.all(ids.map(look))).filter((one) => one !== undefined);
+}
 
 /**
- * Kills the Node process of a pod with SIGKILL, on this machine: the embedded cluster's node is this machine.
- * @param script the end of its command line, such as `operator/src/main.ts`
+ * The process of a pod whose command line contains the words, on this machine: the embedded cluster's node is this
+ * machine. Of several, such as an init that forked the real one, it is the newest.
+ * @throws when there is none
  */
-export async function killProcess(pod: string, script: string): Promise<void> {
-  for (const entry of await readdir("/proc")) {
-    if (!/^\d+$/.test(entry)) continue;
-    // A process may end between the listing and the read; then it is not the one.
-    const [environment = "", command = ""] = await Promise.all(
-      ["environ", "cmdline"].map((file) => readFile(`/proc/${entry}/${file}`, "utf8").catch(() => "")),
-    );
-    if (environment.split("\0").includes(`HOSTNAME=${pod}`) && command.includes(script)) {
-      process.kill(Number(entry), "SIGKILL");
-      return;
-    }
-  }
-  throw new Error(`no process ${script} of pod ${pod} runs on this machine`);
+export async function processOf(pod: string, words: string): Promise<number> {
+  const all = await processes();
+  const containers = new Set(
+    all.filter(({ environment }) => environment.includes(`HOSTNAME=${pod}`)).map((one) => one.pidNamespace),
+  );
+  // What runs in a container need not have its environment.
+  const matching = all.filter(
+    ({ pidNamespace, command }) => containers.has(pidNamespace) && command.includes(words),
+  );
+  if (matching.length === 0) throw new Error(`no process ${words} of pod ${pod} runs on this machine`);
+  return Math.max(...matching.map(({ id }) => id));
 }
+
+/** The only process of this machine whose command line contains the words. @throws when there is none, or several */
+export async function machineProcess(words: string): Promise<number> {
+  const all = (await processes()).filter(({ command }) => command.includes(words));
+  const [found] = all;
+  if (!found || all.length > 1) throw new Error(`${all.length} processes ${words} run on this machine`);
+  return found.id;
+}
+
+/** Sends a signal to a process of a pod; see `processOf`. */
+export async function signalProcess(pod: string, words: string, signal: NodeJS.Signals): Promise<void> {
+  process.kill(await processOf(pod, words), signal);
+}
+
+/** Kills a process of a pod with SIGKILL. */
+export const killProcess = (pod: string, words: string): Promise<void> =>
+  signalProcess(pod, words, "SIGKILL");

@@ -34,7 +34,17 @@ export const stack = {
   imageHttpV2: value("SLIPWAY_IMAGE_HTTP_V2"),
   imageJob: value("SLIPWAY_IMAGE_JOB"),
   clientCidr: value("SLIPWAY_CLIENT_CIDR"),
+  databaseCa: value("SLIPWAY_DATABASE_CA"),
   kubeconfig: value("KUBECONFIG"),
+  /** The stack's own Git server, which there is unless it was brought up without builds. */
+  get git() {
+    return {
+      url: value("SLIPWAY_GIT_URL"),
+      username: value("SLIPWAY_GIT_USERNAME"),
+      token: value("SLIPWAY_GIT_TOKEN"),
+      caFile: value("SLIPWAY_GIT_CA"),
+    };
+  },
 } as const;
 
 export const namespaceOf = (organization: string): string => `slipway-org-${organization}`;

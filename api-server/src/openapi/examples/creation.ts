@@ -1,5 +1,5 @@
 import type { OperationExamples } from "./example.ts";
-import { EXAMPLE_ID } from "./id.ts";
+import { EXAMPLE_CONNECTION_ID, EXAMPLE_ID, EXAMPLE_REPOSITORY_ID } from "./id.ts";
 
 const everybody = { ingress_white_list: [{ cidr: "0.0.0.0/0", description: "Everybody" }] };
 const database = {
@@ -20,6 +20,8 @@ const application = {
   envs: [],
   network_access: everybody,
 };
+
+const { image: _image, ...withoutImage } = application;
 
 export const creationExamples = {
   createProject: {
@@ -54,6 +56,25 @@ export const creationExamples = {
           },
         },
       },
+      application_from_git: {
+        summary: "An HTTP application that is built from a Git repository, and again with every push",
+        value: {
+          name: "shop-front",
+          plan: "basic",
+          payment_mode: "monthly",
+          config: {
+            ...withoutImage,
+            port: 8080,
+            source: {
+              connection_id: EXAMPLE_CONNECTION_ID,
+              repository_id: EXAMPLE_REPOSITORY_ID,
+              branch: "main",
+              auto_deploy: true,
+            },
+            build: { start_command: "node server.js", context_path: "web" },
+          },
+        },
+      },
       private_application: {
         summary: "An HTTP application that only the organization's own projects reach",
         value: {
@@ -79,6 +100,39 @@ export const creationExamples = {
           plan: "db-basic",
           payment_mode: "hourly",
           config: { type_project: "postgresql", version: "17", ...database },
+        },
+      },
+      mariadb: {
+        summary: "A MariaDB cluster",
+        value: {
+          name: "shop-orders",
+          plan: "db-basic",
+          payment_mode: "hourly",
+          config: { type_project: "mariadb", version: "11", ...database, instances: 3 },
+        },
+      },
+      clickhouse: {
+        summary: "A ClickHouse database for analytics",
+        value: {
+          name: "shop-analytics",
+          plan: "analytics-basic",
+          payment_mode: "monthly",
+          config: { type_project: "clickhouse", version: "26.8.6.5", ...database },
+        },
+      },
+      valkey_queue: {
+        summary: "A Valkey queue; it needs an Idempotency-Key",
+        value: {
+          name: "shop-queue",
+          plan: "queue-basic",
+          payment_mode: "hourly",
+          config: {
+            type_project: "valkey",
+            profile: "queue",
+            version: "9.1.1",
+            storage: { persistent: true, capacity: 5 },
+            network_access: { ingress_white_list: [{ cidr: "203.0.113.0/24", description: "Office" }] },
+          },
         },
       },
       valkey: {

@@ -36,7 +36,16 @@ export const projectExamples = {
       updated_at: "2026-11-21T08:05:00.000Z",
     },
   }),
-  deleteProject: ok({ message: "project deleted" }),
+  deleteProject: {
+    responses: {
+      200: { status: "success", message: "project deleted" },
+      202: {
+        status: "success",
+        message: "the service is being deleted",
+        data: { project_id: EXAMPLE_ID, status: "deleting" },
+      },
+    },
+  },
   readProjectLogs: ok({
     data: ["Starting up on port 80"],
     instances: [`${EXAMPLE_ID}-6c9f7d5b8-x2x9k`],
@@ -94,10 +103,29 @@ export const projectExamples = {
     { exposure: "private" },
     { message: "the project becomes private", exposure: "private", domain: "", custom_domains: [] },
   ),
-  updateProjectPlan: setting(
-    { plan: "premium", payment_mode: "monthly" },
-    { message: "plan updated", data: { plan: "premium", payment_mode: "monthly" } },
-  ),
+  updateProjectPlan: {
+    requests: { example: { summary: "An example", value: { plan: "premium", payment_mode: "monthly" } } },
+    responses: {
+      200: {
+        status: "success",
+        message: "plan updated",
+        data: { plan: "premium", payment_mode: "monthly" },
+      },
+      202: {
+        status: "success",
+        message: "the plan changes in the background",
+        data: {
+          plan: "analytics-basic",
+          payment_mode: "monthly",
+          plan_change: {
+            status: "in_progress",
+            to_plan: "analytics-premium",
+            started_at: "2026-11-21T08:05:00.000Z",
+          },
+        },
+      },
+    },
+  },
   updateProjectSchedule: setting(
     { cron: "30 4 * * 1-5" },
     { message: "schedule updated", data: { cron: "30 4 * * 1-5", timezone: "UTC" } },

@@ -1,5 +1,6 @@
 import { projectSpec } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
+import { newCredentials } from "../../databases/credentials.ts";
 import { exampleSpec } from "../../testing/harness.ts";
 import { type AwsLogin, awsErrors, awsRegistryOf } from "./aws-registry.ts";
 import { planCreation } from "./plan-creation.ts";
@@ -52,7 +53,7 @@ it("becomes a Secret that the spec names, and nothing of it stands in the spec",
   const { project, secrets } = planCreation(
     request,
     { organizationId: "acme", projectId: "p1" },
-    "apps.localhost",
+    { zone: "apps.localhost", newCredentials },
   );
   const [secret] = secrets;
   expect(secrets).toHaveLength(1);

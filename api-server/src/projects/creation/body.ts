@@ -5,6 +5,8 @@ import {
   findPlan,
   parseCreateProject,
 } from "@slipway/crds";
+import { runtimeErrors } from "../../builds/runtimes.ts";
+import { offerErrors } from "../../databases/offer.ts";
 import { failures } from "../../errors/catalog.ts";
 import type { FieldError } from "../../errors/failure.ts";
 import type { Services } from "../../services.ts";
@@ -20,7 +22,7 @@ const IDEMPOTENCY_KEY = /^[A-Za-z0-9._-]{16,200}$/;
 export const isIdempotencyKey = (key: unknown): key is string =>
   typeof key === "string" && IDEMPOTENCY_KEY.test(key);
 
-type CreationServices = Pick<Services, "catalog" | keyof DomainPlatform>;
+type CreationServices = Pick<Services, "builds" | "catalog" | "runtimes" | keyof DomainPlatform>;
 
 /**
  * Checks the body and the Idempotency-Key of a creation: the rules of the resource, then those of the catalog.
@@ -29,7 +31,7 @@ type CreationServices = Pick<Services, "catalog" | keyof DomainPlatform>;
 export function checkCreation(
   body: unknown,
   idempotencyKey: unknown,
-  { catalog: { current: catalog }, ...platform }: CreationServices,
+  { catalog: { current: catalog }, builds, runtimes, ...platform }: CreationServices,
 ): CreateProjectRequest {
   refuseUnknownTemplate(body);
   const parsed = parseCreateProject(body);
@@ -38,7 +40,15 @@ export function checkCreation(
   if (parsed.ok) {
     const plan = findHttpPlan(catalog, parsed.value.spec.plan);
     if (plan && parsed.value.spec.type === "http") errors.push(...planErrors(parsed.value.spec, plan));
+    const databasePlan = catalog.databasePlans.find((one) => one.plan === parsed.value.spec.plan);
+    if (databasePlan) errors.push(...offerErrors(parsed.value.spec, databasePlan, catalog));
     errors.push(...imageLoginErrors(parsed.value));
+    // Where nothing is built, that is what is to be told.
+    if (builds.isOffered()) {
+      const { build = {}, github = {} } = parsed.value.spec;
+      errors.push(...runtimeErrors(build, runtimes(), "config.build."));
+      errors.push(...runtimeErrors(github, runtimes(), "config.github."));
+    }
     errors.push(
       ...reservedDomainErrors(parsed.value.spec.customDomains ?? [], platform, "config.custom_domains"),
     );
@@ -71,14 +81,19 @@ function planFieldErrors(body: unknown, errors: readonly FieldError[], catalog: 
 }
 
 function keyErrors(body: unknown, key: unknown): FieldError[] {
-  const field = "Idempotency-Key";
-  if (key === undefined || key === "") {
-    const isValkey = member(member(body, "config"), "type_project") === "valkey";
-    return isValkey
-      ? [{ field, message: "is required for projects of type valkey", code: "IDEMPOTENCY_KEY_REQUIRED" }]
-      : [];
-  }
-  if (isIdempotencyKey(key)) return [];
+  const isValkey = member(member(body, "config"), "type_project") === "valkey";
+  if (!isValkey || isSent(key)) return idempotencyKeyErrors(key);
+  const message = "is required for projects of type valkey";
+  return [{ field: KEY_FIELD, message, code: "IDEMPOTENCY_KEY_REQUIRED" }];
+}
+
+const KEY_FIELD = "Idempotency-Key";
+const isSent = (key: unknown): boolean => key !== undefined && key !== "";
+
+/** What is wrong with a request header that may be left out. */
+export function idempotencyKeyErrors(key: unknown): FieldError[] {
+  if (!isSent(key) || isIdempotencyKey(key)) return [];
+  const field = KEY_FIELD;
   return [{ field, message: "must be 16 to 200 characters of letters, digits, dot, underscore and hyphen" }];
 }
 

@@ -1,11 +1,24 @@
 import {
   type CreateProjectRequest,
+  type DatabaseCredentials,
+  databaseNames,
   findHttpPlan,
   type HttpPlan,
+  isDatabaseType,
   type Project,
   type ProjectSpec,
 } from "@slipway/crds";
-import { isForbidden, isInvalid, isNamespaceTerminating, isNotFound, KubeError } from "@slipway/kube";
+import {
+  isForbidden,
+  isInvalid,
+  isNamespaceTerminating,
+  isNotFound,
+  KubeError,
+  type KubernetesObject,
+} from "@slipway/kube";
+import { type FirstBuild, lookUpFirstBuild, settleFirstBuild, startFirstBuild } from "../../builds/first.ts";
+import { requireBuilds } from "../../builds/platform.ts";
+import { type CredentialsSecret, decodeCredentials, newCredentials } from "../../databases/credentials.ts";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
 import { inTime } from "../../in-time.ts";
@@ -18,6 +31,7 @@ import { refuseReservedSubdomain } from "../domains/reserved.ts";
 import { type KnownSlot, type ProjectIdentity, releaseProjectSlot, takeProjectSlot } from "../slots.ts";
 import { capabilityFailure } from "./plan-check.ts";
 import { planCreation } from "./plan-creation.ts";
+import { isUnbound, onceBound } from "./unbound.ts";
 import { readLive, undoCreation } from "./undo.ts";
 import { type CreationPlan, isGoing, type Trace, writeProject } from "./write.ts";
 
@@ -32,20 +46,31 @@ const LIMIT_MS = 20_000;
 export async function admitCreation(
   { spec }: CreateProjectRequest,
   organizationId: string,
-  { catalog, ledger, ...platform }: Services,
+  { catalog, ledger, carriesOut, builds, ...platform }: Services,
 ): Promise<void> {
   const lacking = spec.type === "http" && capabilityFailure(spec, requireHttpPlan(spec, catalog.current));
   if (lacking) throw lacking;
   await refuseBlocked({ ledger }, organizationId);
   if (spec.subdomain !== undefined) refuseReservedSubdomain(spec.subdomain, platform);
   if (spec.type === "job" && !catalog.current.jobsEnabled) throw failures.scheduledJobsUnavailable();
-  if (spec.type !== "http") throw failures.projectTypeUnavailable(spec.type);
-  if (spec.image === undefined) throw failures.projectFeatureUnavailable("building from a Git repository");
+  const isOff = isDatabaseType(spec.type) && !catalog.current.databasesEnabled;
+  if (isOff || !carriesOut(spec.type, spec.version))
+    throw failures.projectTypeUnavailable(spec.type, spec.version);
+  if (isDatabaseType(spec.type) && !carriesOut(spec.type, spec.version, spec.instances))
+    throw failures.projectTypeUnavailable(spec.type, spec.version, spec.instances);
+  if (spec.source !== undefined || spec.github !== undefined) requireBuilds({ builds });
+}
+
+/** What a creation has made. */
+export interface Created {
+  project: ApiProject;
+  /** Of a database: what its Secret holds, to be shown once. Absent in the answer to a repeat. */
+  credentials?: DatabaseCredentials;
 }
 
 /** How a creation ended. */
 export type Attempt =
-  | { project: ApiProject }
+  | Created
   /**
    * `undo` takes back what is left of it, and says whether it could; undefined when what was written is not known, and
    * the next try, or the operator, goes on from there.
@@ -62,17 +87,25 @@ export async function createProject(
   services: Services,
 ): Promise<Attempt> {
   const { organizationId, projectId, leftover = false } = identity;
-  const plan = planCreation(request, { organizationId, projectId }, services.domainZone);
+  const plan = planCreation(
+    request,
+    { organizationId, projectId },
+    { zone: services.domainZone, newCredentials },
+  );
   const trace: Trace = { secrets: [] };
   let slot: KnownSlot;
   let project: Project;
+  let first: FirstBuild | undefined;
   try {
+    first = await lookUpFirstBuild(plan.project, organizationId, services);
     slot = await takeProjectSlot(services, { organizationId, projectId, spec: plan.project.spec });
     project = await inTime(LIMIT_MS, async (signal) => {
       const bounded = { ...services, kube: services.kube.until(signal) };
       await refuseTakenDomains(plan, bounded);
       await requireRuntime(plan, bounded);
-      return writeProject(bounded.kube, plan, trace);
+      const written = await onceBound(() => writeProject(bounded.kube, plan, trace));
+      if (first) await startFirstBuild(written, first, { ...bounded, logger: services.logger });
+      return written;
     });
   } catch (error) {
     const attempt = failedAttempt(error, { organizationId, projectId }, services, trace);
@@ -81,7 +114,16 @@ export async function createProject(
     if (attempt.undo === undefined) await releaseUnlessCreated(plan, slot, services);
     return attempt;
   }
-  return { project: await services.projects.observe(project) };
+  if (first) await settleFirstBuild(project, first, services);
+  const credentials = credentialsIn(trace.secrets, projectId);
+  return { project: await services.projects.observe(project), ...(credentials ? { credentials } : {}) };
+}
+
+/** What the Secret of a database holds, which an earlier call or the operator may have made. */
+function credentialsIn(secrets: readonly KubernetesObject[], projectId: string) {
+  const { credentials: name } = databaseNames(projectId);
+  const secret: CredentialsSecret | undefined = secrets.find(({ metadata }) => metadata?.name === name);
+  return secret && decodeCredentials(secret);
 }
 
 const nothingToUndo = async (): Promise<boolean> => true;
@@ -93,6 +135,13 @@ export function failedAttempt(
   services: Services,
   trace?: Trace,
 ): Extract<Attempt, { failure: unknown }> {
+  if (isUnbound(error)) {
+    const { organizationId } = identity;
+    services.logger.warn(
+      { organizationId, refusal: (error as Error).message },
+      "rights over a namespace are missing",
+    );
+  }
   const undo = isAnswered(error) ? () => undoCreation(identity, services, trace) : undefined;
   return { failure: toFailure(error), undo };
 }
@@ -107,7 +156,8 @@ function isAnswered(error: unknown): boolean {
 
 function toFailure(error: unknown): unknown {
   if (!(error instanceof KubeError)) return error;
-  if (isNotFound(error) || isNamespaceTerminating(error)) return failures.organizationRuntimeUnavailable();
+  if (isNotFound(error) || isNamespaceTerminating(error) || isUnbound(error))
+    return failures.organizationRuntimeUnavailable();
   // The organization's quota is the platform's own guard: it refuses with 403.
   if (isForbidden(error)) return failures.planCapacityTemporarilyUnavailable(error);
   if (isInvalid(error)) return failures.internal(error);

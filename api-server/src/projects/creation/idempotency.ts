@@ -1,17 +1,20 @@
 import { createHash } from "node:crypto";
-import type { CreateProjectRequest } from "@slipway/crds";
+import { type CreateProjectRequest, isDatabaseType, type Project } from "@slipway/crds";
+import type { KubeClient } from "@slipway/kube";
 import {
   completeIdempotencyKey,
   findIdempotencyRecord,
   type IdempotencyRecord,
   type KeyName,
 } from "@slipway/ledger";
+import { decodeCredentials, readCredentialsSecret } from "../../databases/credentials.ts";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
+import { newProjectId } from "../../ids.ts";
 import { askLedger } from "../../ledger-call.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
-import { type Attempt, failedAttempt } from "./create.ts";
+import { type Attempt, type Created, failedAttempt } from "./create.ts";
 import { inTurn, type Turn } from "./key-turn.ts";
 import { readLive } from "./undo.ts";
 import { isCreated, isGoing } from "./write.ts";
@@ -49,7 +52,8 @@ export interface Steps {
 /**
  * Runs a creation once per key. A repeat is answered from its key, whatever has changed since. The key is committed with
  * the project's id before anything is written, so what a crash leaves is finished by the next try; a refusal frees the
- * key once nothing is left.
+ * key once nothing is left. Whoever completes the key is given a database's credentials, and no repeat is: the ledger never
+ * has them.
  *
  * @throws Failure 409 when the key came with another body before
  */
@@ -57,32 +61,31 @@ export async function onceByKey(
   { organizationId, key, body }: KeyedRequest,
   services: Services,
   { admit, create }: Steps,
-): Promise<ApiProject> {
+): Promise<Created> {
   const { ledger } = services;
   const name = { organizationId, key };
   const bodySha256 = bodyHash(body);
-  const settle = async (record: IdempotencyRecord): Promise<ApiProject | undefined> => {
+  const settle = async (record: IdempotencyRecord): Promise<Created | undefined> => {
     if (!record.body_sha256.equals(bodySha256)) throw failures.idempotencyKeyConflict();
-    return record.completed_at === null ? undefined : findCreated(record, services);
+    return record.completed_at === null ? undefined : { project: await findCreated(record, services) };
   };
   const before = await askLedger(() => findIdempotencyRecord(ledger, name));
   const created = before && (await settle(before));
   if (created) return created;
   // A first call that is refused leaves no trace of its key.
   const admitted = before ? undefined : await admit();
-  return inTurn(ledger, name, bodySha256, settle, async (turn) => {
+  return inTurn(ledger, name, bodySha256, newProjectId, settle, async (turn) => {
     const finished = turn.leftover ? await findFinished(name, turn, services) : undefined;
-    const attempt = finished ? { project: finished } : await tryOnce();
+    const attempt = finished ?? (await tryOnce());
     if ("failure" in attempt) {
       await takeBack(attempt, turn);
       throw attempt.failure;
     }
-    const { project } = attempt;
     const completed = await askLedger(() =>
       completeIdempotencyKey(ledger, name, turn.projectId, services.now()),
     );
     if (!completed) throw failures.creationInProgress();
-    return project;
+    return attempt;
 
     async function tryOnce(): Promise<Attempt> {
       const { projectId, leftover } = turn;
@@ -100,13 +103,24 @@ async function findFinished(
   { organizationId }: KeyName,
   { projectId }: Turn,
   { kube, projects }: Services,
-): Promise<ApiProject | undefined> {
+): Promise<Created | undefined> {
   const live = await readLive(kube, { organizationId, projectId }).catch((error: unknown) => {
     throw failures.clusterUnavailable(error);
   });
   if (live === undefined) return undefined;
   if (isGoing(live)) throw failures.creationInProgress();
-  return isCreated(live) ? projects.observe(live) : undefined;
+  // Whether its first build was asked for is not known: creating it again finishes that, too.
+  if (!isCreated(live) || live.spec.source !== undefined) return undefined;
+  const credentials = isDatabaseType(live.spec.type) ? await credentialsOf(live, kube) : undefined;
+  return { project: await projects.observe(live), ...(credentials ? { credentials } : {}) };
+}
+
+/** Nobody was shown them: the earlier call had no answer. @throws Failure 503 */
+async function credentialsOf({ metadata }: Project, kube: KubeClient) {
+  const secret = await readCredentialsSecret(kube, metadata).catch((error: unknown) => {
+    throw failures.clusterUnavailable(error);
+  });
+  return secret && decodeCredentials(secret);
 }
 
 /**
@@ -124,6 +138,6 @@ async function takeBack({ undo }: Extract<Attempt, { failure: unknown }>, turn: 
 
 async function findCreated(record: IdempotencyRecord, { projects }: Services): Promise<ApiProject> {
   const project = await projects.find(record.organization_id, record.project_id);
-  if (!project) throw failures.projectAlreadyDeleted();
+  if (!project || isGoing(project.resource)) throw failures.projectAlreadyDeleted();
   return project;
 }

@@ -10,7 +10,6 @@ import {
   reserveIdempotencyKey,
 } from "@slipway/ledger";
 import { failures } from "../../errors/catalog.ts";
-import { newProjectId } from "../../ids.ts";
 import { KeyedLock } from "../../keyed-lock.ts";
 import { askLedger } from "../../ledger-call.ts";
 
@@ -52,6 +51,7 @@ export interface Turn {
 
 /**
  * Runs work when it is its turn.
+ * @param newId makes the id of what is created when this call is the first with the key
  * @param settle what the record comes to that needs no turn: undefined while there is something to do
  * @throws Failure 503 when another replica has the turn for too long, or the ledger is away
  */
@@ -59,12 +59,13 @@ export async function inTurn<T>(
   ledger: Ledger,
   name: KeyName,
   bodySha256: Buffer,
+  newId: () => string,
   settle: (record: IdempotencyRecord) => Promise<T | undefined>,
   work: (turn: Turn) => Promise<T>,
 ): Promise<T> {
   const { holder, lock } = replicaOf(ledger);
   const deadline = Date.now() + WAIT_MS;
-  const projectId = newProjectId();
+  const projectId = newId();
   const reserve = () =>
     askLedger(() =>
       reserveIdempotencyKey(ledger, { ...name, bodySha256, projectId, holder, holdSeconds: HOLD_SECONDS }),

@@ -1,6 +1,8 @@
 import {
   API_VERSION,
   annotations,
+  type DatabaseCredentials,
+  databaseNames,
   labels,
   MANAGED_BY,
   organizationNamespace,
@@ -8,17 +10,27 @@ import {
   type ProjectSpec,
 } from "@slipway/crds";
 import type { KubernetesObject, ObjectMeta } from "@slipway/kube";
+import { encodeCredentials } from "../../databases/credentials.ts";
 import { AWS_REGISTRY_SECRET, type AwsRegistrySecret } from "./aws-registry.ts";
 import type { EnvShard } from "./env-secrets.ts";
 import type { PullSecret } from "./pull-secret.ts";
 
 /** The objects that a creation writes. Pure. */
 
-export interface Secret extends KubernetesObject {
+interface AnySecret extends KubernetesObject {
   metadata: ObjectMeta & { name: string; namespace: string };
   type: string;
+}
+
+/** Named by what is in it. */
+export interface Secret extends AnySecret {
   immutable: true;
   stringData: Record<string, string>;
+}
+
+/** A database's accounts: unlike the others it changes, when the password is renewed. */
+export interface AccountsSecret extends AnySecret {
+  data: Record<string, string>;
 }
 
 /** What names a project in the cluster. */
@@ -63,6 +75,16 @@ export const imagePullSecret = (pull: PullSecret, identity: Identity): Secret =>
     { ".dockerconfigjson": pull.dockerConfigJson },
     identity,
   );
+
+export function accountsSecret(credentials: DatabaseCredentials, identity: Identity): AccountsSecret {
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: metadataOf(databaseNames(identity.projectId).credentials, identity),
+    type: "Opaque",
+    data: encodeCredentials(credentials),
+  };
+}
 
 export const awsSecret = ({ name, stringData }: AwsRegistrySecret, identity: Identity): Secret =>
   secret(name, AWS_REGISTRY_SECRET, stringData, identity);

@@ -1,6 +1,9 @@
 import {
   annotations,
   type CreateProjectRequest,
+  type DatabaseCredentials,
+  type EngineName,
+  isDatabaseType,
   organizationNamespace,
   type ProjectSpec,
 } from "@slipway/crds";
@@ -8,6 +11,8 @@ import { hostnamesOf } from "../claims.ts";
 import { awsRegistrySecret } from "./aws-registry.ts";
 import { envShards } from "./env-secrets.ts";
 import {
+  type AccountsSecret,
+  accountsSecret,
   awsSecret,
   envSecret,
   type Identity,
@@ -18,14 +23,29 @@ import {
 import { pullSecret } from "./pull-secret.ts";
 import type { CreationPlan } from "./write.ts";
 
+export interface CreationContext {
+  /** Zone of default domains. */
+  zone: string;
+  /** Passwords for a new database. */
+  newCredentials: (engine: EngineName) => DatabaseCredentials;
+}
+
 /**
- * Everything that one creation writes, from the request and the id alone: the same request with the same id gives the
- * same plan, so it can be written again. Pure.
+ * Everything that one creation writes. Names come from the request and the id alone: the same request with the same id
+ * gives the same plan but for passwords, so it can be written again, and of passwords those stay that are there. Pure.
  */
-export function planCreation(request: CreateProjectRequest, identity: Identity, zone: string): CreationPlan {
+export function planCreation(
+  request: CreateProjectRequest,
+  identity: Identity,
+  { zone, newCredentials }: CreationContext,
+): CreationPlan {
   const { projectId, organizationId } = identity;
   const shards = envShards(projectId, request.envs);
   const login = imageLogin(request, identity);
+  const { type } = request.spec;
+  const secrets: (Secret | AccountsSecret)[] = shards.map((shard) => envSecret(shard, identity));
+  if (login) secrets.push(login.secret);
+  if (isDatabaseType(type)) secrets.push(accountsSecret(newCredentials(type), identity));
   const spec: ProjectSpec = {
     ...request.spec,
     ...(shards.length > 0 ? { envsFrom: shards.map(({ name }) => ({ name })) } : {}),
@@ -35,12 +55,11 @@ export function planCreation(request: CreateProjectRequest, identity: Identity, 
   const hostnames = hostnamesOf(project, zone);
   // A hostname made from the id is nobody else's wish; but while Secrets have no owner, the creation is not over either.
   const contested = hostnames.some(({ kind }) => kind !== "default");
-  if (contested || shards.length > 0 || login)
-    project.metadata.annotations = { [annotations.claiming]: "true" };
+  if (contested || secrets.length > 0) project.metadata.annotations = { [annotations.claiming]: "true" };
   return {
     organizationId,
     namespace: organizationNamespace(organizationId),
-    secrets: [...shards.map((shard) => envSecret(shard, identity)), ...(login ? [login.secret] : [])],
+    secrets,
     project,
     hostnames,
   };

@@ -1,4 +1,10 @@
-import { type DomainClaim, organizationNamespace, type Project } from "@slipway/crds";
+import {
+  type DomainClaim,
+  databaseNames,
+  isDatabaseType,
+  organizationNamespace,
+  type Project,
+} from "@slipway/crds";
 import { isConflict, type KubeClient, type KubernetesObject, type Resource, resources } from "@slipway/kube";
 import type { Services } from "../../services.ts";
 import { giveBack, holds, hostnamesOf, readClaim } from "../claims.ts";
@@ -49,9 +55,10 @@ async function claimsOf(project: Project, { kube, domainZone }: Services): Promi
   return claims.filter((claim) => claim !== undefined && holds(project, claim)) as DomainClaim[];
 }
 
-/** Those that the project names, of whichever call. */
+/** Those that the project names, or has by its own name, of whichever call. */
 async function secretsOf(kube: KubeClient, { spec, metadata }: Project): Promise<KubernetesObject[]> {
   const refs = [...(spec.envsFrom ?? []), spec.image?.pullSecretRef, spec.image?.awsCredentialsRef];
+  if (isDatabaseType(spec.type)) refs.push({ name: databaseNames(metadata.name).credentials });
   const found = await Promise.all(
     refs.map((ref) =>
       ref

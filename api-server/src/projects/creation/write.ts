@@ -9,7 +9,7 @@ import {
 import { failures } from "../../errors/catalog.ts";
 import { claimHostnames, type WantedHostname } from "../claims.ts";
 import { projectResource } from "../kinds.ts";
-import { ownedBy, type Secret } from "./objects.ts";
+import { type AccountsSecret, ownedBy, type Secret } from "./objects.ts";
 
 const WRITE = { fieldManager: fieldManagers.api };
 
@@ -17,7 +17,7 @@ const WRITE = { fieldManager: fieldManagers.api };
 export interface CreationPlan {
   organizationId: string;
   namespace: string;
-  secrets: readonly Secret[];
+  secrets: readonly (Secret | AccountsSecret)[];
   project: Project;
   /** What to claim, in order. */
   hostnames: readonly WantedHostname[];

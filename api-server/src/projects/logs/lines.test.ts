@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MAX_LINE_BYTES, newestLines, parseLog } from "./lines.ts";
 
+const newest = (...args: Parameters<typeof newestLines>) => newestLines(...args).map(({ text }) => text);
 const texts = (log: string | Buffer) => parseLog(Buffer.from(log)).map(({ text }) => text);
 
 describe("parseLog", () => {
@@ -28,7 +29,7 @@ describe("parseLog", () => {
 
   it("keeps the order of lines when the node's clock went back", () => {
     const lines = parseLog(Buffer.from("2026-03-01T10:00:05Z a\n2026-03-01T09:00:00Z b\n"));
-    expect(newestLines([lines], { maxLines: 9, maxBytes: 99 })).toEqual(["a", "b"]);
+    expect(newest([lines], { maxLines: 9, maxBytes: 99 })).toEqual(["a", "b"]);
   });
 
   it("replaces bytes that are no UTF-8", () => {
@@ -55,21 +56,14 @@ describe("newestLines", () => {
   it("merges by time and keeps each instance's own order", () => {
     const one = log([1, "a1"], [3, "a3"], [3, "a3b"]);
     const two = log([2, "b2"], [3, "b3"], [4, "b4"]);
-    expect(newestLines([one, two], { maxLines: 9, maxBytes: 99 })).toEqual([
-      "a1",
-      "b2",
-      "a3",
-      "a3b",
-      "b3",
-      "b4",
-    ]);
+    expect(newest([one, two], { maxLines: 9, maxBytes: 99 })).toEqual(["a1", "b2", "a3", "a3b", "b3", "b4"]);
   });
 
   it("keeps the newest within the number of lines and of bytes", () => {
     const lines = log([1, "one"], [2, "two"], [3, "€"]);
-    expect(newestLines([lines], { maxLines: 2, maxBytes: 99 })).toEqual(["two", "€"]);
-    expect(newestLines([lines], { maxLines: 9, maxBytes: 8 })).toEqual(["two", "€"]);
-    expect(newestLines([lines], { maxLines: 9, maxBytes: 7 })).toEqual(["€"]);
-    expect(newestLines([], { maxLines: 9, maxBytes: 7 })).toEqual([]);
+    expect(newest([lines], { maxLines: 2, maxBytes: 99 })).toEqual(["two", "€"]);
+    expect(newest([lines], { maxLines: 9, maxBytes: 8 })).toEqual(["two", "€"]);
+    expect(newest([lines], { maxLines: 9, maxBytes: 7 })).toEqual(["€"]);
+    expect(newest([], { maxLines: 9, maxBytes: 7 })).toEqual([]);
   });
 });

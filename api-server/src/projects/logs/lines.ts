@@ -23,8 +23,9 @@ const utf8 = new TextDecoder("utf-8");
  * Takes a node's answer apart. A line without a time is none of the application's: nodes report what they could not read
  * in the same answer. Times never go back, so that lines stay in the order in which they were written although a
  * node's clock was set.
+ * @param longest bytes of a line from which on its beginning alone is kept
  */
-export function parseLog(bytes: Buffer): LogLine[] {
+export function parseLog(bytes: Buffer, longest = MAX_LINE_BYTES): LogLine[] {
   const lines: LogLine[] = [];
   let latest = 0n;
   for (let start = 0; start < bytes.length; ) {
@@ -36,7 +37,7 @@ export function parseLog(bytes: Buffer): LogLine[] {
     if (!stamp) continue;
     const time = nanoseconds(stamp);
     if (time > latest) latest = time;
-    lines.push({ time: latest, text: textOf(line.subarray(stamp[0].length)) });
+    lines.push({ time: latest, text: textOf(line.subarray(stamp[0].length), longest) });
   }
   return lines;
 }
@@ -48,24 +49,24 @@ function nanoseconds([, moment, fraction = "", zone]: RegExpExecArray): bigint {
     : BigInt(milliseconds) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));
 }
 
-function textOf(line: Buffer): string {
-  if (line.length <= MAX_LINE_BYTES) return utf8.decode(line);
-  let end = MAX_LINE_BYTES;
+function textOf(line: Buffer, longest: number): string {
+  if (line.length <= longest) return utf8.decode(line);
+  let end = longest;
   // Not in the middle of a character, which takes at most four bytes.
-  while (end > MAX_LINE_BYTES - 3 && ((line[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  while (end > longest - 3 && ((line[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return utf8.decode(line.subarray(0, end)) + CUT;
 }
 
 /** The newest lines of all instances, oldest first, within both limits. `maxBytes` counts UTF-8 and a newline each. */
-export function newestLines(
-  instances: readonly (readonly LogLine[])[],
+export function newestLines<Line extends LogLine>(
+  instances: readonly (readonly Line[])[],
   limits: { maxLines: number; maxBytes: number },
-): string[] {
+): Line[] {
   const merged = instances.flat().sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   let first = merged.length;
   for (let bytes = 0; first > 0 && merged.length - first < limits.maxLines; first -= 1) {
     bytes += Buffer.byteLength(merged[first - 1]?.text ?? "") + 1;
     if (bytes > limits.maxBytes) break;
   }
-  return merged.slice(first).map(({ text }) => text);
+  return merged.slice(first);
 }

@@ -47,10 +47,34 @@ export async function readLog(
   logger: Logger,
   project: ApiProject,
   instance: string | undefined,
-  { nodeMs, wholeMs }: Patience = { nodeMs: NODE_TIMEOUT_MS, wholeMs: WHOLE_TIMEOUT_MS },
+  patience?: Patience,
 ): Promise<ProjectLog> {
+  const { logs, pods, unavailable } = await readInstances(kube, logger, project, instance, patience);
+  const lines = newestLines(logs, { maxLines: MAX_LINES, maxBytes: MAX_BYTES });
+  return { lines: lines.map(({ text }) => text), instances: pods.map(nameOf), unavailable };
+}
+
+/** What was read of each instance. */
+export interface InstanceLogs {
+  pods: Pod[];
+  /** In the order of the pods. */
+  logs: LogLine[][];
+  /** Names of those whose node did not answer. */
+  unavailable: string[];
+}
+
+/** The same, each instance's for itself. @throws Failure likewise */
+export async function readInstances(
+  kube: KubeClient,
+  logger: Logger,
+  project: ApiProject,
+  instance: string | undefined,
+  { nodeMs, wholeMs }: Patience = { nodeMs: NODE_TIMEOUT_MS, wholeMs: WHOLE_TIMEOUT_MS },
+): Promise<InstanceLogs> {
   const signal = AbortSignal.timeout(wholeMs);
-  const paused = project.resource.spec.paused === true;
+  const { spec } = project.resource;
+  // Pausing a job leaves the run alone that is active.
+  const paused = spec.paused === true && spec.type !== "job";
   const pods = paused ? [] : await listInstances(kube, project, signal);
   const wanted = instance === undefined ? pods : pods.filter(({ metadata }) => metadata?.name === instance);
   if (instance !== undefined && wanted.length === 0) throw failures.instanceNotFound(instance);
@@ -74,15 +98,11 @@ export async function readLog(
   };
   const logs = await mapConcurrently(wanted, INSTANCES_AT_ONCE, readOne);
   if (wanted.length > 0 && unavailable.length === wanted.length) throw failures.logsUnavailable();
-  return {
-    lines: newestLines(logs, { maxLines: MAX_LINES, maxBytes: MAX_BYTES }),
-    instances: wanted.map(nameOf),
-    unavailable,
-  };
+  return { pods: wanted, logs, unavailable };
 }
 
-/** The project's pods, newest first. */
-async function listInstances(
+/** The project's pods, newest first. @throws Failure 503 */
+export async function listInstances(
   kube: KubeClient,
   { id, resource }: ApiProject,
   signal: AbortSignal,
@@ -100,4 +120,4 @@ async function listInstances(
   }
 }
 
-const nameOf = (pod: Pod): string => pod.metadata?.name ?? "";
+export const nameOf = (pod: Pod): string => pod.metadata?.name ?? "";

@@ -30,6 +30,7 @@ let operator: TestOperator | undefined;
 const start = async (allowList: AllowList) => {
   await operator?.stop();
   operator = await startOperator(cluster, { listOrganizations: async () => ["alpha"], allowList });
+  await eventually(() => exists(cluster.client, resources.namespaces, { name: namespace }));
 };
 const create = (name: string, spec: Partial<Project["spec"]>) =>
   cluster.client.create<Project>(projectResource, exampleProject(ref(name), spec));

@@ -15,7 +15,13 @@ function made(allowList: AllowList, admitted: readonly string[] | undefined) {
     admitted,
     allowList,
   };
-  const app: RoutedApp = { id: "p1", namespace: "slipway-org-alpha", organizationId: "alpha", route };
+  const app: RoutedApp = {
+    type: "http",
+    id: "p1",
+    namespace: "slipway-org-alpha",
+    organizationId: "alpha",
+    route,
+  };
   return { app, route, ingress: { metadata: ingressMetadata(app, route) }, middleware: middleware(app) };
 }
 const is = (live: ReturnType<typeof made>, wanted: ReturnType<typeof made>) =>

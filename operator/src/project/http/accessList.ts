@@ -4,8 +4,9 @@ import type { KubernetesObject } from "@slipway/kube";
 import type { DesiredObject } from "../../desired.ts";
 import { middlewareResource } from "../../resources.ts";
 import { equalJson } from "../../runtime/index.ts";
+import { childMetadata } from "../workload/app.ts";
 import type { AllowList } from "./access.ts";
-import { childMetadata, type HttpRoute, type RoutedApp } from "./app.ts";
+import type { HttpRoute, RoutedApp } from "./app.ts";
 
 /** Of Traefik: the Middlewares that a request passes, in order. */
 const TRAEFIK_middlewareResource = "traefik.ingress.kubernetes.io/router.middlewares";

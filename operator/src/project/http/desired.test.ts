@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { catalog, type Project, projectSpec } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { goldenTests } from "../../testing/golden.ts";
+import { withBuiltImage } from "../builtImage.ts";
 import { desired } from "./desired.ts";
 import { type HttpPlatform, toHttpApp, wantedHost } from "./view.ts";
 
@@ -39,7 +40,7 @@ const plans = catalog.parse({
 
 /**
  * A case may say beside the project how many replicas the autoscaler has made, settings of the ingress, and which of its
- * custom domains are proved.
+ * custom domains are proved. One that is built from Git has in its status what a build has told.
  */
 interface Case {
   project: Project;
@@ -50,7 +51,8 @@ interface Case {
 }
 
 function objectsOf(input: unknown) {
-  const { project, liveReplicas, ingress, customHosts, replaces } = input as Case;
+  const { project: given, liveReplicas, ingress, customHosts, replaces } = input as Case;
+  const project = withBuiltImage(given);
   const platform: HttpPlatform = {
     domainZone: "apps.example",
     reservedHostnames: [],
@@ -63,7 +65,7 @@ function objectsOf(input: unknown) {
       ...ingress,
     },
   };
-  projectSpec.parse(project.spec);
+  projectSpec.parse(given.spec);
   const [httpPlan] = plans.httpPlans;
   if (!httpPlan) {
     throw new Error("no plan");

@@ -1,6 +1,7 @@
 /** Every child of an HTTP project, as a pure function of it. */
 
 import type { DesiredObject } from "../../desired.ts";
+import { persistentVolumeClaim } from "../workload/pvc.ts";
 import { middleware } from "./accessList.ts";
 import type { HttpApp, RoutedApp } from "./app.ts";
 import { customIngresses } from "./customIngress.ts";
@@ -9,7 +10,6 @@ import { horizontalPodAutoscaler } from "./hpa.ts";
 import { ingress } from "./ingress.ts";
 import { networkPolicy } from "./networkPolicy.ts";
 import { podDisruptionBudget } from "./pdb.ts";
-import { persistentVolumeClaim } from "./pvc.ts";
 import { service } from "./service.ts";
 
 /** The children in the order in which they are applied: what others lean on first, the public route last. */

@@ -1,6 +1,7 @@
 import type { DesiredObject } from "../../desired.ts";
 import { parseQuantity } from "../../runtime/quantity.ts";
-import { childMetadata, type HttpApp } from "./app.ts";
+import { childMetadata } from "../workload/app.ts";
+import type { HttpApp } from "./app.ts";
 
 /** Percent of the plan's CPU at which instances are added when the project names no target of its own. */
 const DEFAULT_CPU_PERCENT = 80;

@@ -1,5 +1,6 @@
 import type { DesiredObject } from "../../desired.ts";
-import { childMetadata, type HttpApp, instanceSelector } from "./app.ts";
+import { childMetadata } from "../workload/app.ts";
+import { type HttpApp, instanceSelector } from "./app.ts";
 
 /**
  * Opens a public project's port to the ingress controller. The organization's namespace denies everything else but its

@@ -1,5 +1,6 @@
 import type { DesiredObject } from "../../desired.ts";
-import { childMetadata, type HttpApp, instanceSelector } from "./app.ts";
+import { childMetadata } from "../workload/app.ts";
+import { type HttpApp, instanceSelector } from "./app.ts";
 
 /** Keeps a drained node from stopping every instance at once; for one instance it would only block the drain. */
 export function podDisruptionBudget(app: HttpApp): DesiredObject | undefined {

@@ -51,6 +51,7 @@ export interface PodView {
   pullBegun?: boolean;
   status?: {
     phase?: string;
+    podIP?: string;
     reason?: string;
     message?: string;
     conditions?: readonly {
@@ -156,8 +157,8 @@ function newestFirst(a: PodView, b: PodView): number {
   );
 }
 
-function appStatus(pod: PodView): ContainerStatusView | undefined {
-  return pod.status?.containerStatuses?.find(({ name }) => name === "app");
+function appStatus(pod: PodView, container = "app"): ContainerStatusView | undefined {
+  return pod.status?.containerStatuses?.find(({ name }) => name === container);
 }
 
 /** A pod's status has no state for "pulling": a container that is being created and has no image yet waits for it. */
@@ -219,7 +220,7 @@ function replicaFailure(deployment: DeploymentView | undefined): RolloutProblem 
 }
 
 function firstProblem(pods: readonly PodView[]): RolloutProblem | undefined {
-  return pods.map(podProblem).find((problem) => problem !== undefined);
+  return pods.map((pod) => podProblem(pod)).find((problem) => problem !== undefined);
 }
 
 // Names of pods, nodes or addresses stay out of these texts: a condition that changes with every retry never settles.
@@ -279,12 +280,13 @@ function waitingProblem(container: ContainerStatusView | undefined): RolloutProb
   return SECRETS_NOT_KNOWN_YET.test(message) ? undefined : WAITING[reason];
 }
 
-function podProblem(pod: PodView): RolloutProblem | undefined {
+/** What keeps a pod from serving. @param name of the container that serves */
+export function podProblem(pod: PodView, name?: string): RolloutProblem | undefined {
   const scheduled = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
   if (scheduled?.status === "False" && scheduled.reason === "Unschedulable") {
     return { reason: "Unschedulable", message: "No node has room for another instance." };
   }
-  const container = appStatus(pod);
+  const container = appStatus(pod, name);
   const waiting = waitingProblem(container);
   if (waiting) {
     return container?.lastState?.terminated?.reason === "OOMKilled" ? OUT_OF_MEMORY : waiting;

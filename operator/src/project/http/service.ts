@@ -1,5 +1,6 @@
 import type { DesiredObject } from "../../desired.ts";
-import { childMetadata, type HttpApp, instanceSelector } from "./app.ts";
+import { childMetadata } from "../workload/app.ts";
+import { type HttpApp, instanceSelector } from "./app.ts";
 
 /** The address of an HTTP project inside its organization: port 80, whatever port the application listens on. */
 export function service(app: HttpApp): DesiredObject {

@@ -1,8 +1,8 @@
 /** From a Project to what its children are made from. Pure. */
 
-import { type Catalog, defaultDomain, imageReference, type Project } from "@slipway/crds";
-import { registrySecretName } from "../../registry/login.ts";
+import { type Catalog, defaultDomain, type HttpPlan, type Project } from "@slipway/crds";
 import type { Accepted } from "../accept.ts";
+import { toWorkload } from "../workload/view.ts";
 import { type AllowList, admittedCidrs } from "./access.ts";
 import type { HttpApp, HttpRoute, RoutedApp } from "./app.ts";
 
@@ -21,9 +21,6 @@ export interface HttpPlatform {
     certificateIssuer?: string;
   };
 }
-
-/** Reserved for one instance; what it may use is its storage, which is sold. */
-const EPHEMERAL_REQUEST = "32Mi";
 
 /** The hostname that a project asks for; none for a private one. */
 export function wantedHost(project: Project, zone: string): string | undefined {
@@ -51,10 +48,10 @@ export interface RoutedHosts {
  */
 export function toHttpApp(
   project: Project,
-  { organizationId, plan }: Accepted,
+  accepted: Accepted<HttpPlan>,
   from: { catalog: Catalog; platform: HttpPlatform; hosts: RoutedHosts; liveReplicas?: number },
 ): HttpApp {
-  const { metadata, spec } = project;
+  const { spec } = project;
   const { catalog, platform, hosts, liveReplicas } = from;
   const instances = spec.instances ?? 1;
   const autoscaling = spec.autoscaling?.enabled
@@ -65,36 +62,17 @@ export function toHttpApp(
         memoryPercent: spec.autoscaling.memoryTargetPercentage,
       }
     : undefined;
-  const storage = spec.storage;
-  const volume = storage?.persistent
-    ? {
-        capacityGb: storage.capacity,
-        mountPath: storage.dirPathToPersist ?? "/data",
-        storageClass: catalog.storagePlans.find(({ persistent }) => persistent)?.storageClass,
-      }
-    : undefined;
-  const { requests, limits } = plan.resources;
   return {
-    id: metadata.name,
-    namespace: metadata.namespace ?? "",
-    organizationId,
-    image: spec.image ? imageReference(spec.image) : "",
-    pullSecret: spec.image?.awsCredentialsRef ? registrySecretName(project) : spec.image?.pullSecretRef?.name,
+    ...toWorkload(project, accepted, catalog),
+    type: "http",
     port: spec.port ?? 8080,
-    envSecrets: (spec.envsFrom ?? []).map(({ name }) => name),
     replicas: spec.paused
       ? 0
       : autoscaling
         ? Math.min(Math.max(liveReplicas ?? 0, autoscaling.min), autoscaling.max)
         : instances,
-    restartedAt: spec.restartedAt,
     rolloutDeadlineSeconds: platform.rolloutDeadlineSeconds,
     autoscaling,
-    resources: {
-      requests: { ...requests, "ephemeral-storage": EPHEMERAL_REQUEST },
-      limits: { ...limits, "ephemeral-storage": `${volume ? 1 : (storage?.capacity ?? 1)}Gi` },
-    },
-    volume,
     healthcheckPath: spec.healthcheck?.enabled ? spec.healthcheck.path : undefined,
     route: routeOf(hosts, spec, platform),
   };
@@ -108,7 +86,7 @@ export function toRoutedApp(
   platform: HttpPlatform,
 ): RoutedApp {
   const { name: id, namespace = "" } = metadata;
-  return { id, namespace, organizationId, route: routeOf(hosts, spec, platform) };
+  return { type: "http", id, namespace, organizationId, route: routeOf(hosts, spec, platform) };
 }
 
 function routeOf(

@@ -1,9 +1,13 @@
-/** One replica of the widget operator as a process of its own, for tests that kill it. Reads KUBECONFIG and POD_NAME. */
+/**
+ * One replica of the widget operator as a process of its own, for tests that kill it. Reads KUBECONFIG, POD_NAME and
+ * LEASE_SECONDS.
+ */
 import { loadKubeConfig } from "@slipway/kube";
 import pino from "pino";
 import { awkwardChildren } from "./awkward-children.ts";
 import { childResources, widgetOperator } from "./widget-operator.ts";
 
+const leaseMs = Number(process.env.LEASE_SECONDS) * 1_000;
 const manager = widgetOperator({
   cluster: loadKubeConfig(),
   identity: process.env.POD_NAME ?? "replica",
@@ -13,8 +17,8 @@ const manager = widgetOperator({
   leaderElection: {
     namespace: "default",
     name: "widget-operator",
-    leaseDurationMs: 3_000,
-    renewDeadlineMs: 2_000,
+    leaseDurationMs: leaseMs,
+    renewDeadlineMs: (leaseMs * 2) / 3,
     retryPeriodMs: 300,
   },
 });

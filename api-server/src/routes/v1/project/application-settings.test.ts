@@ -26,7 +26,14 @@ beforeAll(async () => {
   await harness.project("acme", "nightly", job);
   await harness.project("acme", "from-git", { image: undefined, source: git, build: {} });
   await harness.project("acme", "cache", { type: "valkey", profile: "cache" });
-  await harness.project("acme", "store", { type: "postgresql" });
+  const application = { image: undefined, port: undefined, exposure: undefined, subdomain: undefined };
+  const database = { version: "17", instances: 1, storage: { persistent: true, capacity: 20 } };
+  await harness.project("acme", "store", {
+    type: "postgresql",
+    plan: "db-premium",
+    ...application,
+    ...database,
+  });
 });
 afterAll(() => harness.close());
 
@@ -45,8 +52,6 @@ const live = (id: string) =>
 
 describe("an operation that does not apply to the project's type", () => {
   it.each([
-    ["GET", "cache", "envs", undefined],
-    ["PATCH", "cache", "envs", { envs: [] }],
     ["PATCH", "cache", "image", { image: "registry.example.com/shop:2" }],
     ["PATCH", "store", "image", { image: "registry.example.com/shop:2" }],
     ["PATCH", "from-git", "image", { image: "registry.example.com/shop:2" }],
@@ -146,8 +151,14 @@ describe("without a ledger", () => {
     expect((await send("GET", "shop", "envs")).json()).toEqual({ status: "success", data: [] });
   });
 
-  it("does not change a database's plan yet", async () => {
-    const response = await send("PATCH", "store", "plan", { plan: "db-free" });
-    expect([response.statusCode, response.json().code]).toEqual([503, "PROJECT_FEATURE_UNAVAILABLE"]);
+  it("does not change the plan of a type that nobody carries out", async () => {
+    const { carriesOut } = harness.services;
+    Object.assign(harness.services, { carriesOut: () => false });
+    const response = await send("PATCH", "store", "plan", { plan: "db-basic" });
+    // What is wrong with the request itself comes first.
+    const wrong = await send("PATCH", "store", "plan", { plan: "premium" });
+    Object.assign(harness.services, { carriesOut });
+    expect(response.json()).toMatchObject({ code: "PROJECT_FEATURE_UNAVAILABLE" });
+    expect(wrong.statusCode).toBe(400);
   });
 });

@@ -1,17 +1,38 @@
-import { type CreateProjectRequest, createProjectBodies, createProjectBody } from "@slipway/crds";
+import {
+  type CreateProjectRequest,
+  createProjectBodies,
+  createProjectBody,
+  firstBuildId,
+  isDatabaseType,
+  projectPhases,
+} from "@slipway/crds";
 import { z } from "zod";
 import type { Principal } from "../../../auth/principal.ts";
+import { awaitAddress } from "../../../databases/await-address.ts";
+import {
+  connectionOf,
+  databaseView,
+  managedServiceView,
+  secretConnectionOf,
+} from "../../../databases/connection.ts";
 import { beginCallAudit } from "../../../http/audit.ts";
 import { requireCreation } from "../../../http/guard.ts";
 import { defineRoute } from "../../../http/route.ts";
 import { newProjectId } from "../../../ids.ts";
 import { policyOf } from "../../../policy/table.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { checkCreation, isIdempotencyKey } from "../../../projects/creation/body.ts";
-import { type Attempt, admitCreation, createProject } from "../../../projects/creation/create.ts";
+import {
+  type Attempt,
+  admitCreation,
+  type Created,
+  createProject,
+} from "../../../projects/creation/create.ts";
 import { onceByKey } from "../../../projects/creation/idempotency.ts";
 import { withTemplate } from "../../../projects/creation/template.ts";
-import { ENVIRONMENT_BODY_LIMIT, success } from "./schemas.ts";
+import { phaseOf } from "../../../projects/view.ts";
+import type { Services } from "../../../services.ts";
+import { createdConnection, managedServiceCreated } from "../database/schemas.ts";
+import { ENVIRONMENT_BODY_LIMIT, idempotencyKeyHeader, success } from "./schemas.ts";
 
 const { name, description, plan, payment_mode } = createProjectBodies.http.shape as Record<string, z.ZodType>;
 
@@ -28,6 +49,20 @@ const fromTemplate = z
   })
   .describe("From a template of GET /v1/project/templates; what is sent wins over the template's.");
 
+/** `data` of the answer. */
+export const createProjectData = z.object({
+  project_id: z.string(),
+  type: z.enum(["application", "job", "database", "managed_service"]),
+  domain: z
+    .string()
+    .describe("Default domain of an application; empty for private ones, absent for others.")
+    .optional(),
+  build_id: z.string().describe("The first build of a project from a Git repository.").optional(),
+  status: z.enum(projectPhases).describe("Of a Valkey service.").optional(),
+  database: createdConnection.optional(),
+  managed_service: managedServiceCreated.optional(),
+});
+
 export const create = defineRoute({
   operationId: "createProject",
   method: "POST",
@@ -35,27 +70,19 @@ export const create = defineRoute({
   summary: "Create a project",
   description:
     "The permission depends on config.type_project. With an Idempotency-Key, sending the same body again answers " +
-    "the same project. With template_id and template_revision, what is not sent comes from the template.",
+    "the same project, without the password. With template_id and template_revision, what is not sent comes from the template.",
   tags: ["Projects"],
   documentedBody: z.union([...createProjectBody.options, fromTemplate]),
   prepareBody: (body, { catalog }) => withTemplate(body, catalog.current),
   headers: z.object({
-    "idempotency-key": z
-      .string()
-      .regex(/^[A-Za-z0-9._-]{16,200}$/)
-      .describe("Required for Valkey; one key stands for one body.")
-      .optional(),
+    "idempotency-key": idempotencyKeyHeader("Required for Valkey; one key stands for one body."),
   }),
   responses: {
     201: {
       description: "Created; it starts in the background.",
       schema: success({
         message: z.string(),
-        data: z.object({
-          project_id: z.string(),
-          domain: z.string().describe("Default domain; empty for private projects."),
-          type: z.literal("application"),
-        }),
+        data: createProjectData,
       }),
     },
   },
@@ -74,25 +101,51 @@ export const create = defineRoute({
       await beginCallAudit(request, services, projectId);
       return createProject(wanted, { organizationId, projectId, leftover }, services);
     };
-    const project = isIdempotencyKey(key)
+    const created = isIdempotencyKey(key)
       ? await onceByKey({ organizationId, key, body: request.body }, services, { admit, create })
       : await orFailure(await create(await admit(), newProjectId()));
-    requireTypePermission(principal as Principal, project.resource.spec.type);
-    request.writtenProjectId = project.id;
+    requireTypePermission(principal as Principal, created.project.resource.spec.type);
+    request.writtenProjectId = created.project.id;
+    const data = { ...(await createdData(created, services)), ...firstBuildOf(created.project.id, body) };
     return {
       status: 201,
-      body: {
-        status: "success",
-        message: "project created",
-        data: { project_id: project.id, domain: project.domain ?? "", type: "application" },
-      },
+      headers: { "cache-control": "no-store" },
+      body: { status: "success", message: "project created", data },
     };
   },
 });
 
+/** The body tells, also when it comes again: the project's source may be another one by then. */
+function firstBuildOf(projectId: string, body: unknown): { build_id?: string } {
+  const { config } = (body ?? {}) as { config?: { source?: unknown; github?: unknown } };
+  const isBuilt = config?.source !== undefined || config?.github !== undefined;
+  return isBuilt ? { build_id: firstBuildId(projectId) } : {};
+}
+
+/** `data` of the answer to a creation. */
+export async function createdData(created: Created, services: Services) {
+  const { id, domain, resource } = created.project;
+  const { type } = resource.spec;
+  if (isDatabaseType(type)) return databaseData(created, services);
+  if (type === "job") return { project_id: id, type: "job" };
+  return { project_id: id, domain: domain ?? "", type: "application" };
+}
+
+/** With the password for whoever has made it, and without for whoever repeats the request. */
+async function databaseData({ project: created, credentials }: Created, services: Services) {
+  const project = await awaitAddress(created, services);
+  const { id, resource } = project;
+  const connection = credentials ? secretConnectionOf(resource, credentials) : connectionOf(resource);
+  if (resource.spec.type === "valkey") {
+    const managed_service = managedServiceView(project, connection);
+    return { project_id: id, status: phaseOf(resource), type: "managed_service", managed_service };
+  }
+  return { project_id: id, type: "database", database: databaseView(project, connection) };
+}
+
 /** @throws Failure once what is left of a refused creation is taken back */
-async function orFailure(attempt: Attempt): Promise<ApiProject> {
-  if ("project" in attempt) return attempt.project;
+export async function orFailure(attempt: Attempt): Promise<Created> {
+  if ("project" in attempt) return attempt;
   // Best effort: what stays behind names its project in a label, and its owner where it has one.
   await attempt.undo?.().catch(() => undefined);
   throw attempt.failure;

@@ -2,15 +2,9 @@ import { fields, projectPhases, projectTypes } from "@slipway/crds";
 import { z } from "zod";
 import type { Principal } from "../../../auth/principal.ts";
 import { defineRoute } from "../../../http/route.ts";
+import { wholeNumber } from "../../../http/whole-number.ts";
 import { listProjects } from "../../../projects/list.ts";
 import { pagination, projectItemSchema, success } from "./schemas.ts";
-
-const wholeNumber = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^[0-9]{1,10}$/, "must be a whole number")
-    .transform(Number)
-    .pipe(z.int().min(min).max(max));
 
 const query = z
   .strictObject({

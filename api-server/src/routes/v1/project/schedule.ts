@@ -12,6 +12,8 @@ export const updateSchedule = defineRoute({
   method: "PATCH",
   path: "/v1/project/:id/schedule",
   summary: "Change when a scheduled job runs",
+  description:
+    "Also opens a schedule again that a deletion has closed and that was refused with JOB_RUNS_PENDING.",
   tags: ["Settings"],
   documentedBody: patchScheduleBody,
   responses: {
@@ -30,7 +32,7 @@ export const updateSchedule = defineRoute({
     await changeProject(
       project as ApiProject,
       services,
-      (spec) => ({ ...spec, job: { ...spec.job, cron } }),
+      ({ job: { closedAt: _, ...job } = { cron }, ...spec }) => ({ ...spec, job: { ...job, cron } }),
       { fields: { "job.cron": "cron" } },
     );
     const data = { cron, timezone: "UTC" };

@@ -1,4 +1,4 @@
-import { projectPhases, projectTypes } from "@slipway/crds";
+import { missedReasons, projectPhases, projectTypes } from "@slipway/crds";
 import { z } from "zod";
 
 /** Schemas of answers, for the OpenAPI document and the tests. */
@@ -13,6 +13,14 @@ export const messageOnly = success({ message: z.string() });
 
 /** Bytes of a body with 50 variables of 32,760 characters, each written as a six-byte JSON escape, and room for the rest. */
 export const ENVIRONMENT_BODY_LIMIT = 12 * 1024 * 1024;
+
+/** The request header, as the OpenAPI document shows it. */
+export const idempotencyKeyHeader = (about: string) =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{16,200}$/)
+    .describe(about)
+    .optional();
 
 /** What pausing and resuming answer. */
 export const lifecycleSchema = success({
@@ -50,6 +58,15 @@ export const customDomainSetupSchema = z.object({
   message: z.string().describe("What is missing.").optional(),
 });
 
+/** What changes the plan of a clickhouse project, or could not. */
+export const planChangeSchema = z.object({
+  status: z.enum(["in_progress", "failed"]),
+  from_plan: z.string().describe("Plan that the project stays on; of one that failed.").optional(),
+  to_plan: z.string(),
+  started_at: z.string().describe("Of one that runs.").optional(),
+  finished_at: z.string().describe("Of one that failed.").optional(),
+});
+
 const networkAccessItem = z.object({ cidr: z.string(), description: z.string().optional() });
 
 export const projectSchema = projectItemSchema.extend({
@@ -83,6 +100,39 @@ export const projectSchema = projectItemSchema.extend({
       memory_target_percentage: z.int().optional(),
     })
     .optional(),
+  database: z
+    .object({
+      engine: z.string().describe("What runs: the engine, or what stands in for it on this platform."),
+      version: z.string().describe("Version that was asked for."),
+      running_version: z.string().describe("Version as the server tells it.").optional(),
+      storage_resizing: z.boolean().describe("Whether volumes are growing.").optional(),
+    })
+    .describe("Of a database or a key-value service.")
+    .optional(),
+  plan_change: planChangeSchema
+    .describe("Of a clickhouse project: a change of its plan that runs, or the last one, if it failed.")
+    .optional(),
+  schedule: z
+    .object({
+      cron: z.string(),
+      timezone: z.literal("UTC"),
+      next_scheduled_at: z.string().describe("Absent while the schedule rests.").optional(),
+    })
+    .describe("Of a job alone.")
+    .optional(),
+  missed_runs: z
+    .object({
+      total: z.int().min(0),
+      reasons: z.array(
+        z.object({
+          reason: z.enum(missedReasons),
+          count: z.int().min(0),
+          last_scheduled_at: z.string().describe("The newest of them."),
+        }),
+      ),
+    })
+    .describe("Of a job alone: occurrences of its schedule for which no container ran.")
+    .optional(),
   last_deployment: z
     .object({
       id: z.string(),
@@ -91,6 +141,36 @@ export const projectSchema = projectItemSchema.extend({
       finished_at: z.string().optional(),
       message: z.string().optional(),
     })
+    .optional(),
+  github: z
+    .object({
+      repository_owner: z.string(),
+      repository_name: z.string(),
+      branch: z.string(),
+      auto_deploy: z.boolean(),
+      version_deploy: z.object({
+        enabled: z.boolean(),
+        event: z.enum(["tag", "release"]),
+        tag_pattern: z.string(),
+        include_prereleases: z.boolean(),
+      }),
+      runtime: z.string().nullable(),
+      version: z.string().nullable(),
+      start_command: z.string().nullable(),
+      pre_build_command: z.string().nullable(),
+      build_command: z.string().nullable(),
+      context_path: z.string(),
+    })
+    .describe("Of a project with the legacy kind of source; see also GET /v1/project/:id/source.")
+    .optional(),
+  build_failure: z
+    .object({
+      build_id: z.string(),
+      error_code: z.string().optional(),
+      error_message: z.string().optional(),
+      failed_at: z.string().optional(),
+    })
+    .describe("Why the newest build failed; absent when it did not.")
     .optional(),
   created_at: z.string(),
   updated_at: z.string(),

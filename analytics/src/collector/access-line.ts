@@ -1,0 +1,88 @@
+import { type AccessEvent, MAX_PATH_BYTES, MAX_USER_AGENT_BYTES, METHODS, type Method } from "../event.ts";
+import { routeOf, withoutQuery } from "../route.ts";
+import { printable } from "../text.ts";
+import { addressOf, clientAddress, type TrustedProxies, UNKNOWN_ADDRESS } from "./client-address.ts";
+
+/** What of the ingress's own names tells whose request it was. */
+export interface Target {
+  /** Name of Traefik's service; empty when the request reached none. */
+  service: string;
+  /** Name of Traefik's router; empty when there was no route. */
+  router: string;
+  entryPoint: string;
+}
+
+/** One request as the ingress's log tells it, before it is known whose it was. */
+export interface AccessLine {
+  target: Target;
+  /** Who connected to the ingress. */
+  peer: string;
+  event: Omit<AccessEvent, "organization" | "project">;
+}
+
+/** Why a line is no request: `other` is what the ingress says of itself. */
+export type LineRefusal = "other" | "not_json" | "incomplete";
+
+/** Fields of Traefik's access log in its JSON form (v3). */
+type Fields = Record<string, unknown>;
+
+/** Reads one line of Traefik's JSON log; unknown fields are ignored, a query is never kept. */
+export function parseAccessLine(line: string, isTrusted: TrustedProxies): AccessLine | LineRefusal {
+  let fields: unknown;
+  try {
+    fields = JSON.parse(line);
+  } catch {
+    return "not_json";
+  }
+  return typeof fields === "object" && fields !== null && !Array.isArray(fields)
+    ? readAccessFields(fields as Fields, isTrusted)
+    : "not_json";
+}
+
+/** The same out of the fields of a line, which is also what Traefik exports over OTLP. */
+export function readAccessFields(fields: Fields, isTrusted: TrustedProxies): AccessLine | LineRefusal {
+  if (fields.RequestMethod === undefined && fields.DownstreamStatus === undefined) return "other";
+  const at = Date.parse(text(fields.StartUTC));
+  const status = whole(fields.DownstreamStatus);
+  const duration = whole(fields.Duration);
+  if (Number.isNaN(at) || status === undefined || duration === undefined) return "incomplete";
+  const path = withoutQuery(text(fields.RequestPath)) || "/";
+  const peer = text(fields.ClientAddr) || text(fields.ClientHost);
+  return {
+    target: {
+      service: text(fields.ServiceName),
+      router: text(fields.RouterName),
+      entryPoint: text(fields.entryPointName),
+    },
+    peer: addressOf(peer) ?? UNKNOWN_ADDRESS,
+    event: {
+      at,
+      // Traefik passes on whatever three digits an application answers with.
+      status: Math.min(Math.max(status, 100), 599),
+      method: methodOf(text(fields.RequestMethod)),
+      route: routeOf(path),
+      path: printable(path, MAX_PATH_BYTES, "\ufffd"),
+      userAgent: printable(text(fields["request_User-Agent"]), MAX_USER_AGENT_BYTES, " ").trim(),
+      // Traefik puts the header there where one was sent, and the address of who connected otherwise.
+      sourceIp: clientAddress(peer, text(fields.ClientAddr) === "" ? "" : text(fields.ClientHost), isTrusted),
+      bytesReceived: Math.max(whole(fields.RequestContentSize) ?? 0, 0),
+      bytesSent: Math.max(whole(fields.DownstreamContentSize) ?? 0, 0),
+      // Nanoseconds in the log.
+      latencyUs: Math.max(Math.round(duration / 1000), 0),
+    },
+  };
+}
+
+function methodOf(method: string): Method {
+  return METHODS.find((known) => known === method) ?? "OTHER";
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** A whole number that can be told exactly; undefined for everything else. */
+function whole(value: unknown): number | undefined {
+  const number = typeof value === "string" && value !== "" ? Number(value) : value;
+  return typeof number === "number" && Number.isSafeInteger(number) ? number : undefined;
+}

@@ -1,0 +1,221 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Clock } from "@slipway/kube";
+import type { AccessEvent } from "../event.ts";
+import { MinuteBounds } from "../store/bounds.ts";
+import { type AccessLine, parseAccessLine } from "./access-line.ts";
+import type { TrustedProxies } from "./client-address.ts";
+import { ContainerLog, type LogLine } from "./container-log.ts";
+import { containerFolders, type Source } from "./log-files.ts";
+import type { CollectorMetrics } from "./metrics.ts";
+import type { Owner } from "./names.ts";
+import type { NoOwner } from "./resolver.ts";
+import type { Log } from "./sender.ts";
+import type { Positions, Spool } from "./spool.ts";
+
+export interface CollectorOptions {
+  /** The kubelet's folder of pods' logs, and which containers of it. */
+  podLogs: string;
+  source: Source;
+  spool: Spool;
+  /** Bytes of batches on the disk from which on nothing more is read. */
+  maxBufferBytes: number;
+  resolve: (line: AccessLine) => Owner | NoOwner;
+  isTrusted: TrustedProxies;
+  metrics: CollectorMetrics;
+  log: Log;
+  clock: Clock;
+}
+
+/** Events of a batch; it is written before that when its first one has waited for so many milliseconds. */
+const MAX_EVENTS = 5_000;
+const FLUSH_MS = 250;
+/** The same while the store is behind: fewer, longer batches. */
+const FLUSH_BEHIND_MS = 2_000;
+/** Pause when nothing new was found, when the disk is full, and between looks for new containers. */
+const IDLE_MS = 100;
+const FULL_MS = 500;
+const SCAN_MS = 1_000;
+/** How long after a request its project's objects are waited for: the ingress may have heard of them first. */
+const UNKNOWN_MS = 3_000;
+/** How long it is known where a log was read to whose folder is gone. */
+const FORGET_MS = 3_600_000;
+/** Bytes of a line: a request's head of a megabyte, and what quoting makes of it. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
+/** Where positions are noted although no event came. */
+const NOTE_MS = 5_000;
+
+/** A container's log and what was read of it that is in no batch yet. */
+interface Tail {
+  log: ContainerLog;
+  lines: LogLine[];
+}
+
+/** Reads the ingress's logs into batches on the disk. */
+export class Collector {
+  readonly #options: CollectorOptions;
+  readonly #tails = new Map<string, Tail>();
+  /** Where each log goes on after what is held; those whose folder is gone are kept for a while. */
+  #positions: Positions;
+  readonly #goneSince = new Map<string, number>();
+  /** Before events are written: a batch that is sent again has to be the same. */
+  readonly #bounds = new MinuteBounds();
+  #held: AccessEvent[] = [];
+  #heldSince = 0;
+  #notedAt = 0;
+  #isMoved = false;
+  #scannedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: CollectorOptions) {
+    this.#options = options;
+    this.#positions = { ...options.spool.positions };
+  }
+
+  /** Reads until the signal aborts; then writes what it holds. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { metrics, log } = this.#options;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        await this.#pause(await this.step(), signal);
+        failures = 0;
+      } catch (error) {
+        failures += 1;
+        metrics.failed("read");
+        if (failures === 1 || failures % 60 === 0) log.error({ err: error, failures }, "logs cannot be read");
+        await this.#pause(1_000, signal);
+      }
+    }
+    await this.#flush(true).catch((error: unknown) => {
+      // Nothing of it is lost: it is read again.
+      log.warn({ err: error }, "the last batch could not be written");
+    });
+    for (const { log } of this.#tails.values()) await log.close();
+    this.#tails.clear();
+  }
+
+  /** Reads what there is, once. @returns milliseconds to wait before the next time */
+  async step(): Promise<number> {
+    if (this.#options.spool.bytes >= this.#options.maxBufferBytes) {
+      await this.#flush(true);
+      return FULL_MS;
+    }
+    await this.#scan();
+    let found = 0;
+    for (const [folder, tail] of this.#tails) {
+      found += await this.#readTail(folder, tail);
+      if (this.#held.length >= MAX_EVENTS) await this.#flush(true);
+    }
+    await this.#flush(false);
+    return found > 0 ? 0 : IDLE_MS;
+  }
+
+  /** Logs that are being read. */
+  get size(): number {
+    return this.#tails.size;
+  }
+
+  async #scan(): Promise<void> {
+    const { podLogs, source, clock, metrics } = this.#options;
+    const now = clock.monotonic();
+    if (now - this.#scannedAt < SCAN_MS) return;
+    this.#scannedAt = now;
+    const folders = await containerFolders(podLogs, source);
+    for (const folder of folders) {
+      this.#goneSince.delete(folder);
+      if (this.#tails.has(folder)) continue;
+      const options = { maxLineBytes: MAX_LINE_BYTES, clock, onGap: () => metrics.gap() };
+      const log = new ContainerLog(join(podLogs, folder), this.#positions[folder], options);
+      this.#tails.set(folder, { log, lines: [] });
+    }
+    this.#forget(new Set(folders), now);
+  }
+
+  #forget(there: Set<string>, now: number): void {
+    for (const folder of Object.keys(this.#positions)) {
+      if (there.has(folder)) continue;
+      const since = this.#goneSince.get(folder) ?? now;
+      this.#goneSince.set(folder, since);
+      if (now - since < FORGET_MS || this.#tails.has(folder)) continue;
+      this.#goneSince.delete(folder);
+      const { [folder]: _, ...others } = this.#positions;
+      this.#positions = others;
+    }
+  }
+
+  async #readTail(folder: string, tail: Tail): Promise<number> {
+    if (tail.lines.length === 0) {
+      const read = await tail.log.read();
+      if (read === "gone") {
+        await tail.log.close();
+        this.#tails.delete(folder);
+        return 0;
+      }
+      this.#options.metrics.linesRead(read.length);
+      tail.lines = read;
+    }
+    let taken = 0;
+    for (const line of tail.lines) {
+      if (!this.#take(line)) break;
+      this.#positions = { ...this.#positions, [folder]: line.next };
+      this.#isMoved = true;
+      taken += 1;
+    }
+    tail.lines = tail.lines.slice(taken);
+    return taken;
+  }
+
+  /** @returns false for a line that is to be looked at again later */
+  #take({ content }: LogLine): boolean {
+    const { metrics, isTrusted, resolve, clock } = this.#options;
+    if (typeof content === "string") {
+      metrics.refused(content);
+      return true;
+    }
+    const line = parseAccessLine(content.toString("utf8"), isTrusted);
+    if (typeof line === "string") {
+      metrics.refused(line);
+      return true;
+    }
+    const owner = resolve(line);
+    if (owner === "unknown" && clock.now().getTime() - endOf(line) < UNKNOWN_MS) return false;
+    if (typeof owner === "string") {
+      metrics.refused(owner);
+      return true;
+    }
+    if (this.#held.length === 0) this.#heldSince = clock.monotonic();
+    this.#held.push(this.#bounds.bound({ ...owner, ...line.event }));
+    return true;
+  }
+
+  async #flush(now: boolean): Promise<void> {
+    const { spool, clock, metrics } = this.#options;
+    const time = clock.monotonic();
+    if (this.#held.length > 0) {
+      const limit = spool.count > 4 ? FLUSH_BEHIND_MS : FLUSH_MS;
+      if (!now && this.#held.length < MAX_EVENTS && time - this.#heldSince < limit) return;
+      try {
+        await spool.add(this.#held, this.#positions);
+      } catch (error) {
+        metrics.failed("write");
+        throw error;
+      }
+      metrics.batchMade(this.#held.length);
+      this.#held = [];
+    } else {
+      if (!this.#isMoved || (!now && time - this.#notedAt < NOTE_MS)) return;
+      await spool.savePositions(this.#positions);
+    }
+    this.#isMoved = false;
+    this.#notedAt = time;
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    if (ms > 0) await sleep(ms, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** When a request was answered, in milliseconds since the epoch. */
+function endOf({ event }: AccessLine): number {
+  return event.at + event.latencyUs / 1000;
+}

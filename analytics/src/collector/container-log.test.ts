@@ -1,0 +1,222 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FakeClock } from "@slipway/kube/testing";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { FakeContainerLog } from "../testing/fake-kubelet.ts";
+import { ContainerLog, type Position } from "./container-log.ts";
+import { inOrder } from "./log-files.ts";
+
+let podLogs: string;
+let container: FakeContainerLog;
+let clock: FakeClock;
+let gaps: number;
+const opened: ContainerLog[] = [];
+
+beforeEach(async () => {
+  podLogs = await mkdtemp(join(tmpdir(), "pod-logs-"));
+  container = new FakeContainerLog(podLogs, "slipway-ingress_traefik-1_uid");
+  clock = new FakeClock();
+  gaps = 0;
+});
+afterEach(async () => {
+  for (const log of opened.splice(0)) await log.close();
+  await rm(podLogs, { recursive: true, force: true });
+});
+
+function tail(start?: Position): ContainerLog {
+  const onGap = () => {
+    gaps += 1;
+  };
+  const log = new ContainerLog(container.folder, start, { maxLineBytes: 1_000_000, clock, onGap });
+  opened.push(log);
+  return log;
+}
+
+/** Reads until nothing more comes, also from files that follow. */
+async function all(log: ContainerLog) {
+  const lines: { text: string; next: Position }[] = [];
+  let isGone = false;
+  for (let idle = 0; idle < 6 && !isGone; ) {
+    const read = await log.read();
+    if (read === "gone") isGone = true;
+    else if (read.length === 0) {
+      idle += 1;
+      await clock.advance(600);
+    } else {
+      idle = 0;
+      lines.push(...read.map(({ content, next }) => ({ text: content.toString(), next })));
+    }
+  }
+  return { lines, texts: lines.map(({ text }) => text), isGone, last: lines.at(-1)?.next };
+}
+
+const numbers = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, i) => `line ${from + i}`);
+
+test("files are in the order in which they were written", () => {
+  const names = [
+    "1.log",
+    "0.log",
+    "0.log.20261122-044209",
+    "0.log.20261121-010203.gz",
+    "1.log.20261123-000000",
+  ];
+  const noise = ["0.log.20261120-000000.tmp", "x", "0.log.20261121-010203", ".log"];
+  expect(inOrder([...names, ...noise])).toEqual([
+    "0.log.20261121-010203",
+    "0.log.20261122-044209",
+    "0.log",
+    "1.log.20261123-000000",
+    "1.log",
+  ]);
+});
+
+describe("a log that grows", () => {
+  test("is read line by line, each once, and only standard output", async () => {
+    await container.start();
+    const log = tail();
+    expect((await all(log)).texts).toEqual([]);
+    await container.write(numbers(1, 3));
+    await container.write(["trouble"], "stderr");
+    expect((await all(log)).texts).toEqual(numbers(1, 3));
+    await container.writeRaw("2026-11-22T04:42:10.5Z stdout F half");
+    expect((await all(log)).texts).toEqual([]);
+    await container.writeRaw(" and half\nnonsense\n");
+    expect((await all(log)).texts).toEqual(["half and half", "damaged"]);
+  });
+
+  test("goes on where it was left, at every line", async () => {
+    await container.start();
+    await container.write(numbers(1, 5));
+    const { lines } = await all(tail());
+    for (const [index, { next }] of lines.entries()) {
+      expect((await all(tail(next))).texts).toEqual(numbers(index + 2, 5));
+    }
+  });
+
+  test("with lines in pieces is gone on with at the beginning of one", async () => {
+    await container.start();
+    await container.write(["first"]);
+    const long = "x".repeat(100_000);
+    await container.writePieces(long, 16_384, 3);
+    const log = tail();
+    const before = await all(log);
+    expect(before.texts).toEqual(["first"]);
+    await container.writeRaw("2026-11-22T04:42:10Z stdout P yyy\n2026-11-22T04:42:11Z stdout F z\n");
+    const whole = `${"x".repeat(3 * 16_384)}yyyz`;
+    expect((await all(log)).texts).toEqual([whole]);
+    expect((await all(tail(before.last))).texts).toEqual([whole]);
+  });
+
+  test("of more than a chunk, with lines that are too long, loses no other", async () => {
+    await container.start();
+    const many = Array.from({ length: 3_000 }, (_, i) => `${i} ${"a".repeat(i % 400)}`);
+    await container.write(many.slice(0, 1_500));
+    await container.writePieces("b".repeat(1_100_000), 16_384);
+    await container.writeRaw("c".repeat(600_000));
+    await container.writeRaw("\n");
+    await container.write(many.slice(1_500));
+    const { texts } = await all(tail());
+    expect(texts.filter((text) => text !== "damaged" && text !== "oversize")).toEqual(many);
+    expect(texts.filter((text) => text === "oversize")).toHaveLength(1);
+  });
+});
+
+describe("a log that is rotated", () => {
+  test("while it is read is read on in every file, once", async () => {
+    await container.start();
+    const log = tail();
+    const read: string[] = [];
+    for (let round = 0; round < 6; round += 1) {
+      await container.write(numbers(round * 10 + 1, round * 10 + 5));
+      read.push(...(await all(log)).texts);
+      await container.write(numbers(round * 10 + 6, round * 10 + 10));
+      await container.rotate();
+      read.push(...(await all(log)).texts);
+    }
+    expect(read).toEqual(numbers(1, 60));
+    expect(gaps).toBe(0);
+  });
+
+  test("while nobody reads is read from where it was left, though the file is another one by then", async () => {
+    await container.start();
+    await container.write(numbers(1, 10));
+    const { lines } = await all(tail());
+    const left = lines[4]?.next;
+    await container.rotate();
+    expect((await all(tail(left))).texts).toEqual(numbers(6, 10));
+    await container.write(numbers(11, 20));
+    await container.rotate();
+    await container.write(numbers(21, 30));
+    // The first file is compressed now.
+    expect((await all(tail(left))).texts).toEqual(numbers(6, 30));
+    expect(gaps).toBe(0);
+    await container.rotate();
+    await container.rotate();
+    // And now it is gone: all that is left is read.
+    expect((await all(tail(left))).texts).toEqual(numbers(21, 30));
+    expect(gaps).toBe(1);
+  });
+
+  test("is read to its end though the file is removed while it is open", async () => {
+    await container.start();
+    const log = tail();
+    await container.write(numbers(1, 3));
+    expect((await all(log)).texts).toEqual(numbers(1, 3));
+    await container.write(numbers(4, 6));
+    for (let i = 0; i < 3; i += 1) await container.rotate();
+    await container.write(numbers(7, 9));
+    expect((await all(log)).texts).toEqual(numbers(4, 9));
+  });
+
+  test("in the middle of a line in pieces gives the line whole", async () => {
+    await container.start();
+    const log = tail();
+    await container.write(["first"]);
+    await container.writeRaw("2026-11-22T04:42:10Z stdout P one \n");
+    const before = await all(log);
+    await container.rotate();
+    await container.writeRaw("2026-11-22T04:42:11Z stdout F line\n");
+    expect((await all(log)).texts).toEqual(["one line"]);
+    expect((await all(tail(before.last))).texts).toEqual(["one line"]);
+  });
+
+  test("and what the runtime still writes to the old file is read before the new one", async () => {
+    await container.start();
+    const log = tail();
+    await container.write(["first"]);
+    expect((await all(log)).texts).toEqual(["first"]);
+    await container.rotate();
+    const { appendFile, readdir } = await import("node:fs/promises");
+    const old = (await readdir(container.folder)).find((name) => name.includes("2026")) ?? "";
+    await container.write(["third"]);
+    expect(await log.read()).toEqual([]);
+    await appendFile(join(container.folder, old), "2026-11-22T04:42:10.5Z stdout F second\n");
+    expect((await all(log)).texts).toEqual(["second", "third"]);
+  });
+});
+
+test("a container that starts again has a file of its own", async () => {
+  await container.start();
+  const log = tail();
+  await container.write(numbers(1, 3));
+  const before = await all(log);
+  await container.write(numbers(4, 5));
+  await container.restart();
+  await container.write(numbers(6, 7));
+  expect((await all(log)).texts).toEqual(numbers(4, 7));
+  expect((await all(tail(before.last))).texts).toEqual(numbers(4, 7));
+});
+
+test("the log of a pod that is deleted is read to its end", async () => {
+  await container.start();
+  const log = tail();
+  await container.write(numbers(1, 3));
+  await log.read();
+  await container.write(numbers(4, 6));
+  await container.remove();
+  const { texts, isGone } = await all(log);
+  expect(texts).toEqual(numbers(4, 6));
+  expect(isGone).toBe(true);
+});

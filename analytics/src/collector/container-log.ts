@@ -1,0 +1,246 @@
+import { type FileHandle, open } from "node:fs/promises";
+import type { Clock } from "@slipway/kube";
+import { LineAssembler, parseCriLine } from "./cri.ts";
+import { decompressed, identityOfOpen, type KnownFile, knownFiles, logFiles, namesOf } from "./log-files.ts";
+
+/** A place in a container's log: all before it has been read. */
+export interface Position {
+  /** The file, by its identity. */
+  file: string;
+  /** Bytes from its beginning, as they are without compression. */
+  offset: number;
+}
+
+/** A line that the container wrote to its standard output; `oversize` or `damaged` in place of what cannot be read. */
+export interface LogLine {
+  content: Buffer | "oversize" | "damaged";
+  /** From where to go on once this line has been dealt with. */
+  next: Position;
+}
+
+export interface ContainerLogOptions {
+  /** Bytes of a whole line; longer ones are dropped. */
+  maxLineBytes: number;
+  clock: Clock;
+  /** Told of a file that should have been read on and is gone: how much was in it, nobody knows. */
+  onGap: () => void;
+}
+
+/** Bytes that are read at once. */
+const CHUNK = 256 * 1024;
+/** How long a file is read on after the next one appeared: the runtime opens the new one before it is done with the old. */
+const OVERLAP_MS = 1_000;
+
+/**
+ * The log of one container as one stream, through all of the files in which the kubelet keeps it: renamed, compressed,
+ * begun anew with every restart, removed while it is read.
+ */
+export class ContainerLog {
+  readonly folder: string;
+  readonly #options: ContainerLogOptions;
+  readonly #assembler: LineAssembler;
+  #open: OpenFile | undefined;
+  /** Up to where it was read; undefined before anything was. */
+  #at: Position | undefined;
+  /** Since when there has been a newer file than the open one. */
+  #newerSince: number | undefined;
+  /** The names of all files when the open one was the newest of them. */
+  #newestAmong: string | undefined;
+
+  /** @param start where to go on; the beginning of the oldest file without one */
+  constructor(folder: string, start: Position | undefined, options: ContainerLogOptions) {
+    this.folder = folder;
+    this.#at = start;
+    this.#options = options;
+    this.#assembler = new LineAssembler(options.maxLineBytes);
+  }
+
+  /** The next lines, in order; none when there are none yet. `gone` when the log has been removed and read to its end. */
+  async read(): Promise<LogLine[] | "gone"> {
+    const file = this.#open ?? (await this.#begin());
+    if (!file) return (await logFiles(this.folder)).length === 0 ? "gone" : [];
+    this.#open = file;
+    try {
+      const lines = await this.#readFrom(file);
+      if (!file.isAtEnd || lines.length > 0) return lines;
+    } catch (error) {
+      // Opened anew the next time, where it was left.
+      await this.close();
+      throw error;
+    }
+    // Looked for after the end was reached: what comes to the old file from here on is waited for.
+    const next = await this.#next(file);
+    if (next === undefined) return [];
+    this.#newerSince = undefined;
+    this.#newestAmong = undefined;
+    await this.close();
+    if (next === "gone") return "gone";
+    this.#at = { file: next.identity, offset: 0 };
+    this.#open = await openLog(next, 0);
+    return [];
+  }
+
+  async close(): Promise<void> {
+    await this.#open?.close();
+    this.#open = undefined;
+  }
+
+  async #begin(): Promise<OpenFile | undefined> {
+    const known = await knownFiles(this.folder);
+    const found = known?.files.find(({ identity }) => identity === this.#at?.file);
+    const first = found ?? known?.files[0];
+    if (!first) return undefined;
+    if (this.#at && !found) this.#options.onGap();
+    if (!found) this.#at = { file: first.identity, offset: 0 };
+    return openLog(first, this.#at?.offset ?? 0);
+  }
+
+  /**
+   * The file to go on with after one that was read to its end; `gone` when the whole log is; undefined while that one is the
+   * newest, or may still be written to.
+   */
+  async #next(open: OpenFile): Promise<KnownFile | "gone" | undefined> {
+    const names = namesOf(await logFiles(this.folder));
+    if (names !== "" && names === this.#newestAmong) return undefined;
+    const known = await knownFiles(this.folder);
+    if (!known) return undefined;
+    const { files } = known;
+    // When it is gone it was the oldest: all that are left are newer. A new file comes with a new name for the one before.
+    const at = files.findIndex(({ identity }) => identity === open.identity);
+    const next = files[at + 1];
+    const isGone = known.names === "";
+    this.#newestAmong = at >= 0 && !next && known.areAll ? known.names : undefined;
+    if (!next && !isGone) {
+      this.#newerSince = undefined;
+      return undefined;
+    }
+    const now = this.#options.clock.monotonic();
+    this.#newerSince ??= now;
+    // Of those before the last but one the runtime has long let go.
+    const isOld = at < files.length - 2;
+    return isOld || now - this.#newerSince >= OVERLAP_MS ? (next ?? "gone") : undefined;
+  }
+
+  async #readFrom(file: OpenFile): Promise<LogLine[]> {
+    const lines: LogLine[] = [];
+    const read = await file.readLines();
+    for (const { text, end } of read) {
+      const line = text && parseCriLine(text);
+      const next = { file: file.identity, offset: end };
+      if (!line) lines.push({ content: "damaged", next });
+      else if (line.stream === "stdout") {
+        const content = this.#assembler.add(line);
+        if (content !== undefined) lines.push({ content, next });
+      }
+      this.#at = next;
+    }
+    // Pieces of a line are no lines, but they are something: the end has not been seen.
+    if (read.length > 0) file.isAtEnd = false;
+    return lines;
+  }
+}
+
+/** A line of a file, without its end, and where the next one begins; undefined for what has no end within bounds. */
+interface RawLine {
+  text: Buffer | undefined;
+  end: number;
+}
+
+/** A file that is being read; it stays readable when it is renamed or removed. */
+interface OpenFile {
+  identity: string;
+  /** Whether the last read found the end, for now. */
+  isAtEnd: boolean;
+  readLines(): Promise<RawLine[]>;
+  close(): Promise<void>;
+}
+
+/** @returns undefined when the file is gone, or has another name by now */
+async function openLog({ file, identity }: KnownFile, offset: number): Promise<OpenFile | undefined> {
+  if (file.isCompressed) return new CompressedLog(file.path, identity, offset);
+  try {
+    const handle = await open(file.path);
+    // It may have been rotated between the look at its first line and now.
+    if ((await identityOfOpen(handle)) === identity) return new PlainLog(handle, identity, offset);
+    await handle.close();
+    return undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Splits what was read at the ends of lines. @returns lines, and how many bytes at the end belong to none yet */
+function splitLines(chunk: Buffer, from: number): { lines: RawLine[]; rest: number } {
+  const lines: RawLine[] = [];
+  let start = 0;
+  for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, start)) {
+    lines.push({ text: chunk.subarray(start, end), end: from + end + 1 });
+    start = end + 1;
+  }
+  // No runtime writes such a line: it is passed over, so that those after it are read.
+  if (lines.length === 0 && chunk.length >= CHUNK) {
+    return { lines: [{ text: undefined, end: from + chunk.length }], rest: 0 };
+  }
+  return { lines, rest: chunk.length - start };
+}
+
+class PlainLog implements OpenFile {
+  readonly identity: string;
+  isAtEnd = false;
+  readonly #handle: FileHandle;
+  #offset: number;
+
+  constructor(handle: FileHandle, identity: string, offset: number) {
+    this.#handle = handle;
+    this.identity = identity;
+    this.#offset = offset;
+  }
+
+  async readLines(): Promise<RawLine[]> {
+    const { buffer, bytesRead } = await this.#handle.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, this.#offset);
+    this.isAtEnd = bytesRead < CHUNK;
+    const { lines } = splitLines(buffer.subarray(0, bytesRead), this.#offset);
+    this.#offset = lines.at(-1)?.end ?? this.#offset;
+    return lines;
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+}
+
+class CompressedLog implements OpenFile {
+  readonly identity: string;
+  isAtEnd = false;
+  readonly #stream: ReturnType<typeof decompressed>;
+  readonly #parts: AsyncIterator<Buffer>;
+  /** Where in the file what is held begins, and how much of it has been read before. */
+  #at = 0;
+  readonly #start: number;
+  #held: Buffer = Buffer.alloc(0);
+
+  constructor(path: string, identity: string, offset: number) {
+    this.identity = identity;
+    this.#start = offset;
+    this.#stream = decompressed(path);
+    this.#parts = this.#stream[Symbol.asyncIterator]();
+  }
+
+  async readLines(): Promise<RawLine[]> {
+    const { value, done } = await this.#parts.next();
+    this.isAtEnd = done === true;
+    if (done) return [];
+    this.#held = Buffer.concat([this.#held, value]);
+    const skipped = Math.min(Math.max(this.#start - this.#at, 0), this.#held.length);
+    this.#at += skipped;
+    const { lines, rest } = splitLines(this.#held.subarray(skipped), this.#at);
+    this.#at += this.#held.length - skipped - rest;
+    this.#held = Buffer.from(this.#held.subarray(this.#held.length - rest));
+    return lines;
+  }
+
+  async close(): Promise<void> {
+    this.#stream.destroy();
+  }
+}

@@ -1,0 +1,46 @@
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/** What is done to files: each step is whole or not done when the process or the machine dies. */
+export interface Disk {
+  /** Makes a file and waits until its content is on the disk. */
+  write(path: string, content: Buffer): Promise<void>;
+  /** Gives a file another name, in place of one that had it, and waits until that is on the disk. */
+  rename(from: string, to: string): Promise<void>;
+  /** Removes a file, if it is there. It may be there again after the machine has died. */
+  remove(path: string): Promise<void>;
+  read(path: string): Promise<Buffer>;
+  list(folder: string): Promise<{ name: string; bytes: number }[]>;
+}
+
+/** The disk of this machine. */
+export const realDisk: Disk = {
+  async write(path, content) {
+    const file = await open(path, "w", 0o600);
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  },
+  async rename(from, to) {
+    await rename(from, to);
+    const folder = await open(dirname(to), "r");
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
+  },
+  remove: (path) => rm(path, { force: true }),
+  read: (path) => readFile(path),
+  async list(folder) {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const entries = await readdir(folder, { withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile());
+    return Promise.all(
+      files.map(async ({ name }) => ({ name, bytes: (await stat(`${folder}/${name}`)).size })),
+    );
+  },
+};

@@ -1,0 +1,108 @@
+/** The collector: reads the ingress's access log of this node and brings it to the store. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { KubeClient, loadKubeConfig, systemClock } from "@slipway/kube";
+import { pino } from "pino";
+import { insertEvents } from "../store/insert.ts";
+import { migrate } from "../store/migrate.ts";
+import { openStore } from "../store/store.ts";
+import type { AccessLine } from "./access-line.ts";
+import { Collector } from "./collector.ts";
+import { realDisk } from "./disk.ts";
+import { CollectorMetrics } from "./metrics.ts";
+import { createOpsServer } from "./ops-server.ts";
+import { createReceiver } from "./otlp-receiver.ts";
+import { Resolver } from "./resolver.ts";
+import { sendBatches } from "./sender.ts";
+import { type CollectorSettings, collectorSettings } from "./settings.ts";
+import { Spool } from "./spool.ts";
+
+/** Milliseconds after which the process ends although a batch is still on its way: it is sent again by the next one. */
+const END_MS = 8_000;
+
+async function main(settings: CollectorSettings): Promise<void> {
+  const log = pino({
+    level: settings.logLevel,
+    base: { component: "collector" },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (level) => ({ level }) },
+    redact: { paths: ["password", "*.password", "*.*.password"], censor: "[redacted]" },
+  });
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(1);
+      log.info({ signal }, "ending");
+      stop.abort();
+      setTimeout(() => process.exit(0), END_MS).unref();
+    });
+  }
+  const metrics = new CollectorMetrics().withProcess();
+  let spool: Spool | undefined;
+  let isReading = false;
+  metrics.watch(() => spool);
+  const ops = createOpsServer(metrics.registry, () => isReading);
+  ops.listen(settings.metricsPort, settings.listenAddress);
+
+  spool = await Spool.open(realDisk, settings.stateFolder, Date.now, (file) => {
+    metrics.batchLost("damaged");
+    log.error({ file }, "a file of the buffer cannot be read");
+  });
+  log.info({ batches: spool.count, bytes: spool.bytes }, "buffer opened");
+  const store = openStore(settings.store);
+  const sink = {
+    prepare: async () => {
+      const applied = await migrate(store);
+      if (applied.length > 0) log.info({ applied }, "the store's schema is new");
+    },
+    insert: (batch: Parameters<typeof insertEvents>[1]) => insertEvents(store, batch),
+  };
+  const sending = sendBatches({ spool, sink, metrics, log }, stop.signal);
+
+  const kube = KubeClient.fromConfig(loadKubeConfig(), { timeoutMs: 10_000 });
+  const resolver = new Resolver({
+    client: kube,
+    clock: systemClock,
+    systemNamespace: settings.systemNamespace,
+    events: {
+      onError: ({ resource, error }) => {
+        metrics.failed("resolve");
+        log.warn({ resource: resource.plural, err: error }, "objects of the cluster cannot be watched");
+      },
+    },
+  });
+  const resolving = resolver.run(stop.signal);
+  // Before that nobody could tell whose a request was.
+  while (!resolver.hasSynced && !stop.signal.aborted) {
+    await sleep(50, undefined, { signal: stop.signal }).catch(() => undefined);
+  }
+  const shared = {
+    spool,
+    maxBufferBytes: settings.maxBufferBytes,
+    resolve: (line: AccessLine) => resolver.resolve(line),
+    isTrusted: settings.isTrusted,
+    metrics,
+    log,
+  };
+  const { podLogs, source } = settings;
+  const collector = new Collector({ ...shared, podLogs, source, clock: systemClock });
+  const receiver = settings.otlpPort === undefined ? undefined : createReceiver(shared);
+  receiver?.listen(settings.otlpPort, settings.listenAddress);
+  isReading = !stop.signal.aborted;
+  log.info({}, "reading");
+  await collector.run(stop.signal);
+  isReading = false;
+  receiver?.close();
+  await Promise.all([sending, resolving]);
+  await Promise.all([store.client.close(), kube.close()]);
+  ops.close();
+  log.info({ batches: spool.count }, "ended");
+  process.exit(0);
+}
+
+try {
+  await main(collectorSettings(process.env));
+} catch (error) {
+  console.error(`slipway collector: ${(error as Error).message}`);
+  process.exit(1);
+}

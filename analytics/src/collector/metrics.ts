@@ -1,0 +1,123 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+/** Why a line, or a record over OTLP, became no event. */
+export const REFUSALS = [
+  // The line itself.
+  "damaged",
+  "oversize",
+  "not_json",
+  "incomplete",
+  "other",
+  // Whose it is.
+  "no_route",
+  "not_a_project",
+  "ambiguous",
+  "probe",
+  "unknown",
+] as const;
+
+export type Refusal = (typeof REFUSALS)[number];
+
+/** What the collector tells of itself. No label's values depend on requests. */
+export class CollectorMetrics {
+  readonly registry = new Registry();
+  readonly #lines = this.#counter("lines_total", "Lines of the ingress's log that were read");
+  readonly #events = this.#counter("events_total", "Requests that were put into batches");
+  readonly #batches = new Counter({
+    name: "slipway_collector_batches_total",
+    help: "Batches, by what became of them",
+    labelNames: ["result"] as const,
+    registers: [this.registry],
+  });
+  readonly #refused = new Counter({
+    name: "slipway_collector_refused_lines_total",
+    help: "Lines and records that are no request of a project, by reason",
+    labelNames: ["reason"] as const,
+    registers: [this.registry],
+  });
+  readonly #gaps = this.#counter(
+    "gaps_total",
+    "Files of a log that were gone before they were read to their end",
+  );
+  readonly #failures = new Counter({
+    name: "slipway_collector_failures_total",
+    help: "Steps that failed and are tried again",
+    labelNames: ["step"] as const,
+    registers: [this.registry],
+  });
+  readonly #lag = new Histogram({
+    name: "slipway_collector_lag_seconds",
+    help: "From a request's end until the store had it; once for the oldest of a batch",
+    buckets: [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600],
+    registers: [this.registry],
+  });
+
+  constructor() {
+    for (const reason of REFUSALS) this.#refused.inc({ reason }, 0);
+    for (const result of ["made", "sent", "refused", "damaged"]) this.#batches.inc({ result }, 0);
+    for (const step of ["read", "write", "send", "resolve", "receive"]) this.#failures.inc({ step }, 0);
+  }
+
+  /** Figures of the process itself, in the names that Prometheus's clients share. */
+  withProcess(): this {
+    collectDefaultMetrics({ register: this.registry });
+    return this;
+  }
+
+  /** Looks at what waits on the disk whenever somebody asks for the figures. */
+  watch(
+    spool: () => { bytes: number; count: number; oldest: { madeAt: number } | undefined } | undefined,
+  ): void {
+    this.#gauge("buffered_bytes", "Bytes of batches on the disk", () => spool()?.bytes ?? 0);
+    this.#gauge("buffered_batches", "Batches on the disk", () => spool()?.count ?? 0);
+    this.#gauge("oldest_unsent_seconds", "Age of the oldest batch on the disk", () => {
+      const oldest = spool()?.oldest;
+      return oldest ? Math.max(0, (Date.now() - oldest.madeAt) / 1000) : 0;
+    });
+  }
+
+  linesRead(count: number): void {
+    this.#lines.inc(count);
+  }
+
+  refused(reason: Refusal): void {
+    this.#refused.inc({ reason });
+  }
+
+  batchMade(events: number): void {
+    this.#events.inc(events);
+    this.#batches.inc({ result: "made" });
+  }
+
+  batchSent(lagSeconds: number): void {
+    this.#batches.inc({ result: "sent" });
+    this.#lag.observe(Math.max(0, lagSeconds));
+  }
+
+  batchLost(result: "refused" | "damaged"): void {
+    this.#batches.inc({ result });
+  }
+
+  gap(): void {
+    this.#gaps.inc();
+  }
+
+  failed(step: "read" | "write" | "send" | "resolve" | "receive"): void {
+    this.#failures.inc({ step });
+  }
+
+  #counter(name: string, help: string): Counter {
+    return new Counter({ name: `slipway_collector_${name}`, help, registers: [this.registry] });
+  }
+
+  #gauge(name: string, help: string, read: () => number): void {
+    new Gauge({
+      name: `slipway_collector_${name}`,
+      help,
+      registers: [this.registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  }
+}

@@ -1,0 +1,150 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { AccessEvent } from "../event.ts";
+import { type Disk, realDisk } from "./disk.ts";
+import { CollectorMetrics } from "./metrics.ts";
+import { type ExportRequest, encodeProtobuf } from "./otlp-format.ts";
+import { createReceiver } from "./otlp-receiver.ts";
+import { Spool } from "./spool.ts";
+
+let folder: string;
+let spool: Spool;
+let server: Server;
+let url: string;
+let isDiskFull: boolean;
+const metrics = new CollectorMetrics();
+const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "otlp-"));
+  isDiskFull = false;
+  const disk: Disk = {
+    ...realDisk,
+    write: (path, content) =>
+      isDiskFull ? Promise.reject(new Error("ENOSPC")) : realDisk.write(path, content),
+  };
+  spool = await Spool.open(disk, folder, () => 1);
+  server = createReceiver({
+    spool,
+    maxBufferBytes: 1_000_000,
+    resolve: ({ target }) =>
+      target.service === "shop@kubernetes" ? { organization: "o1", project: "p1" } : "not_a_project",
+    isTrusted: () => false,
+    metrics,
+    log: quiet,
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/logs`;
+});
+
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  await rm(folder, { recursive: true });
+});
+
+/** As Traefik exports them: every field an attribute, numbers as 64 bits. */
+const record = (path: string, service = "shop@kubernetes") => ({
+  body: { stringValue: "whatever" },
+  attributes: [
+    { key: "RequestMethod", value: { stringValue: "GET" } },
+    { key: "RequestPath", value: { stringValue: `${path}?secret=1` } },
+    { key: "DownstreamStatus", value: { intValue: "200" } },
+    { key: "DownstreamContentSize", value: { intValue: "42" } },
+    { key: "Duration", value: { intValue: "1500000" } },
+    { key: "StartUTC", value: { stringValue: "2026-11-22T04:42:01.682Z" } },
+    { key: "ClientAddr", value: { stringValue: "203.0.113.9:1" } },
+    { key: "ServiceName", value: { stringValue: service } },
+  ],
+});
+const logs = (...logRecords: object[]): ExportRequest => ({
+  resourceLogs: [{ scopeLogs: [{ logRecords }] }],
+});
+
+const post = (body: Uint8Array | string, headers: Record<string, string>) =>
+  fetch(url, { method: "POST", body: Buffer.from(body), headers }).then((answer) => answer.status);
+const protobuf = { "content-type": "application/x-protobuf" };
+const json = { "content-type": "application/json; charset=utf-8" };
+const packed = { "content-encoding": "gzip" };
+
+async function kept(): Promise<AccessEvent[]> {
+  const again = await Spool.open(realDisk, folder, () => 1);
+  const events: AccessEvent[] = [];
+  for (let oldest = again.oldest; oldest; oldest = again.oldest) {
+    events.push(...(await again.read(oldest)).events);
+    await again.done(oldest);
+  }
+  return events;
+}
+
+test("records in protobuf with gzip and in JSON are on the disk when they are acknowledged", async () => {
+  const sent = logs(record("/a/1"), record("/b", "api@kubernetes"), { body: { stringValue: "hello" } });
+  expect(await post(gzipSync(encodeProtobuf(sent)), { ...protobuf, ...packed })).toBe(200);
+  expect(await post(JSON.stringify(logs(record("/c"))), json)).toBe(200);
+  const events = await kept();
+  expect(events.map(({ path }) => path)).toEqual(["/a/1", "/c"]);
+  expect(events[0]).toEqual({
+    organization: "o1",
+    project: "p1",
+    at: Date.UTC(2026, 10, 22, 4, 42, 1, 682),
+    status: 200,
+    method: "GET",
+    route: "/a/:number",
+    path: "/a/1",
+    userAgent: "",
+    sourceIp: "203.0.113.9",
+    bytesReceived: 0,
+    bytesSent: 42,
+    latencyUs: 1500,
+  });
+});
+
+test("the fields may be the text of the body", async () => {
+  const fields = Object.fromEntries(
+    record("/body").attributes.map(({ key, value }) => [
+      key,
+      "intValue" in value ? Number(value.intValue) : value.stringValue,
+    ]),
+  );
+  expect(await post(JSON.stringify(logs({ body: { stringValue: JSON.stringify(fields) } })), json)).toBe(200);
+  expect((await kept()).map(({ path }) => path)).toEqual(["/body"]);
+});
+
+test("what is sent again in the same bytes counts once, also while it is being written", async () => {
+  const body = encodeProtobuf(logs(record("/once")));
+  expect(await Promise.all([1, 2, 3].map(() => post(body, protobuf)))).toEqual([200, 200, 200]);
+  // The id outlives the process: the store knows it.
+  expect(spool.count).toBe(1);
+  const { id } = await spool.read(spool.oldest as never);
+  expect(id).toMatch(/^otlp-[0-9a-f]{40}$/);
+});
+
+test("nothing is acknowledged that is not on the disk, and an exporter may try again", async () => {
+  const body = encodeProtobuf(logs(record("/later")));
+  isDiskFull = true;
+  expect(await post(body, protobuf)).toBe(503);
+  isDiskFull = false;
+  expect(await post(body, protobuf)).toBe(200);
+  expect((await kept()).map(({ path }) => path)).toEqual(["/later"]);
+});
+
+test("what is no logs is refused for good, and a full buffer for now", async () => {
+  expect(await post("{", json)).toBe(400);
+  expect(await post("[]", json)).toBe(400);
+  expect(await post(new Uint8Array([255, 255, 255]), protobuf)).toBe(400);
+  expect(await post("no gzip", { ...protobuf, ...packed })).toBe(400);
+  expect(await post("text", { "content-type": "text/plain" })).toBe(415);
+  expect(await post("{}", { ...json, "content-encoding": "br" })).toBe(415);
+  expect(await post("x".repeat(9_000_000), json)).toBe(413);
+  expect(await post(gzipSync(Buffer.alloc(40_000_000)), { ...protobuf, ...packed })).toBe(400);
+  expect(await fetch(url).then(({ status }) => status)).toBe(405);
+  expect(await post('{"resourceLogs":[null,{"scopeLogs":[{"logRecords":[{}]}]}]}', json)).toBe(200);
+  expect(spool.count).toBe(0);
+  Object.defineProperty(spool, "bytes", { value: 2_000_000 });
+  expect(await post(JSON.stringify(logs(record("/full"))), json)).toBe(503);
+});

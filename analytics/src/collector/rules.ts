@@ -1,0 +1,17 @@
+/** One rule of a Kubernetes role. */
+export interface PolicyRule {
+  apiGroups: readonly string[];
+  resources: readonly string[];
+  verbs: readonly string[];
+}
+
+/** What the collector may do in the whole cluster: the chart's ClusterRole is generated from it. Objects of projects tell whose a request is. */
+export const clusterRules: PolicyRule[] = [
+  { apiGroups: [""], resources: ["services"], verbs: ["list", "watch"] },
+  { apiGroups: ["networking.k8s.io"], resources: ["ingresses"], verbs: ["list", "watch"] },
+];
+
+/** And in the platform's own namespace: the operator's pods ask the ingress whether projects answer, which is nobody's request. */
+export const namespaceRules: PolicyRule[] = [
+  { apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"] },
+];

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { collectorSettings } from "./settings.ts";
+
+const env = { SLIPWAY_ANALYTICS_URL: "http://store:8123/" };
+
+test("defaults, and an empty variable counts as absent", () => {
+  const settings = collectorSettings({
+    ...env,
+    SLIPWAY_COLLECTOR_STATE: "",
+    SLIPWAY_COLLECTOR_OTLP_PORT: "",
+  });
+  expect(settings).toMatchObject({
+    store: { url: "http://store:8123", database: "slipway" },
+    podLogs: "/var/log/pods",
+    stateFolder: "/var/lib/slipway/collector",
+    maxBufferBytes: 536_870_912,
+    source: { namespace: "slipway-ingress", container: "traefik" },
+    otlpPort: undefined,
+    metricsPort: 9090,
+  });
+  expect(settings.isTrusted("10.0.0.1")).toBe(false);
+});
+
+test("proxies are addresses and CIDRs", () => {
+  const { isTrusted } = collectorSettings({ ...env, SLIPWAY_TRUSTED_PROXIES: "10.0.0.0/8, 2001:db8::1" });
+  expect(["10.9.8.7", "2001:db8::1", "11.0.0.1"].map(isTrusted)).toEqual([true, true, false]);
+});
+
+test("everything that is wrong is named, without its value", () => {
+  const wrong = { SLIPWAY_TRUSTED_PROXIES: "secret-1", SLIPWAY_METRICS_PORT: "secret-2" };
+  expect(() => collectorSettings({ ...env, ...wrong })).toThrow(
+    /SLIPWAY_TRUSTED_PROXIES[\s\S]*SLIPWAY_METRICS_PORT/,
+  );
+  expect(() => collectorSettings({ ...env, ...wrong })).not.toThrow(/secret-/);
+  expect(() => collectorSettings({})).toThrow("SLIPWAY_ANALYTICS_URL: is not set");
+});

@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "../config.ts";
+import { type TrustedProxies, trustedProxies } from "./client-address.ts";
+import type { Source } from "./log-files.ts";
+
+const port = z.coerce.number().int().min(0).max(65_535);
+
+const environment = z.object({
+  ...analyticsVariables,
+  SLIPWAY_COLLECTOR_POD_LOGS: z.string().min(1).default("/var/log/pods"),
+  SLIPWAY_COLLECTOR_STATE: z.string().min(1).default("/var/lib/slipway/collector"),
+  SLIPWAY_COLLECTOR_BUFFER_BYTES: z.coerce.number().int().min(1_000_000).default(536_870_912),
+  SLIPWAY_COLLECTOR_CONTAINER: z
+    .string()
+    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
+    .default("traefik"),
+  SLIPWAY_COLLECTOR_OTLP_PORT: port.optional(),
+  SLIPWAY_INGRESS_NAMESPACE: z
+    .string()
+    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
+    .default("slipway-ingress"),
+  SLIPWAY_NAMESPACE: z.string().min(1).default("slipway-system"),
+  SLIPWAY_TRUSTED_PROXIES: z
+    .string()
+    .default("")
+    .transform((text) => text.split(",").map((range) => range.trim()))
+    .transform((ranges) => ranges.filter((range) => range !== ""))
+    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], "must be addresses or CIDRs"))),
+  SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
+  SLIPWAY_LISTEN_ADDRESS: z.union([z.ipv4(), z.ipv6()], "must be an IP address").default("0.0.0.0"),
+  SLIPWAY_METRICS_PORT: port.default(9090),
+});
+
+/** Settings of one collector. */
+export interface CollectorSettings {
+  store: AnalyticsSettings;
+  /** The kubelet's folder of pods' logs. */
+  podLogs: string;
+  /** Folder of the batches, which must outlive the pod. */
+  stateFolder: string;
+  /** Bytes of batches from which on nothing more is read. */
+  maxBufferBytes: number;
+  /** The ingress's containers. */
+  source: Source;
+  /** Port for logs over OTLP; undefined: none are taken. */
+  otlpPort: number | undefined;
+  systemNamespace: string;
+  isTrusted: TrustedProxies;
+  logLevel: string;
+  listenAddress: string;
+  metricsPort: number;
+}
+
+/**
+ * Reads the settings from environment variables; an empty one counts as absent.
+ * @throws Error naming every variable that is missing or wrong, and no value
+ */
+export function collectorSettings(env: Record<string, string | undefined>): CollectorSettings {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const parsed = environment.safeParse(given);
+  const wrong = parsed.error?.issues.map(({ path, message }) => `  ${path.join(".")}: ${message}`) ?? [];
+  const e = parsed.data;
+  const store = e && settingsFrom(e);
+  if (e && !store) wrong.push("  SLIPWAY_ANALYTICS_URL: is not set");
+  if (!e || !store) throw new Error(`the environment is not complete:\n${wrong.join("\n")}`);
+  return {
+    store,
+    podLogs: e.SLIPWAY_COLLECTOR_POD_LOGS,
+    stateFolder: e.SLIPWAY_COLLECTOR_STATE,
+    maxBufferBytes: e.SLIPWAY_COLLECTOR_BUFFER_BYTES,
+    source: { namespace: e.SLIPWAY_INGRESS_NAMESPACE, container: e.SLIPWAY_COLLECTOR_CONTAINER },
+    otlpPort: e.SLIPWAY_COLLECTOR_OTLP_PORT,
+    systemNamespace: e.SLIPWAY_NAMESPACE,
+    isTrusted: trustedProxies(e.SLIPWAY_TRUSTED_PROXIES),
+    logLevel: e.SLIPWAY_LOG_LEVEL,
+    listenAddress: e.SLIPWAY_LISTEN_ADDRESS,
+    metricsPort: e.SLIPWAY_METRICS_PORT,
+  };
+}

@@ -1,0 +1,227 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gunzip, gzip } from "node:zlib";
+import { z } from "zod";
+import type { AccessEvent, EventBatch } from "../event.ts";
+import type { Position } from "./container-log.ts";
+import type { Disk } from "./disk.ts";
+
+/** Where in each container's log to go on, by the container's folder. */
+export type Positions = Record<string, Position>;
+
+/** A batch that waits on the disk. */
+export interface Waiting {
+  sequence: number;
+  bytes: number;
+  /** When it was made, in milliseconds since the epoch; that of the file's finding for those of an earlier process. */
+  madeAt: number;
+}
+
+const positions = z.record(z.string(), z.object({ file: z.string(), offset: z.number().int().min(0) }));
+const cursor = z.object({ sequence: z.number().int().min(0), positions });
+/** What a batch's file holds; its events were checked before they were written. */
+const stored = z.object({
+  id: z.string().min(1),
+  madeAt: z.number(),
+  positions,
+  events: z.array(z.custom<AccessEvent>((value) => typeof value === "object" && value !== null)),
+});
+type Stored = z.infer<typeof stored>;
+
+const CURSOR = "cursor.json";
+const BATCH = /^(\d{16})\.batch$/;
+const pack = promisify(gzip);
+const unpack = promisify(gunzip);
+
+/**
+ * Batches on their way to the store, on the disk. A batch is written together with the positions up to which the logs were
+ * read for it, in one file that appears as a whole: whenever the process dies, either both are there or neither is, so that
+ * no line is lost and none is in two batches. Once written, a batch never changes: sent again it is the same batch, with the
+ * same id, which the store knows.
+ *
+ * The newest file tells where to go on. Before the last batch is removed, its positions are kept in `cursor.json`.
+ */
+export class Spool {
+  readonly #disk: Disk;
+  readonly #folder: string;
+  readonly #now: () => number;
+  readonly #waiting: Waiting[] = [];
+  #sequence = 0;
+  #positions: Positions = {};
+  /** One step after the other: files follow each other as their sequence says. */
+  #last: Promise<unknown> = Promise.resolve();
+  #wake: () => void = () => {};
+
+  private constructor(disk: Disk, folder: string, now: () => number) {
+    this.#disk = disk;
+    this.#folder = folder;
+    this.#now = now;
+  }
+
+  /**
+   * Finds what an earlier process left.
+   * @param onDamaged told of files that cannot be read, which are set aside
+   */
+  static async open(
+    disk: Disk,
+    folder: string,
+    now: () => number,
+    onDamaged: (name: string) => void = () => {},
+  ): Promise<Spool> {
+    const spool = new Spool(disk, folder, now);
+    await spool.#recover(onDamaged);
+    return spool;
+  }
+
+  /** Up to where the logs are in batches; a log that is not named has not been read. */
+  get positions(): Positions {
+    return this.#positions;
+  }
+
+  get bytes(): number {
+    return this.#waiting.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  get count(): number {
+    return this.#waiting.length;
+  }
+
+  /** The batch that has waited longest. */
+  get oldest(): Waiting | undefined {
+    return this.#waiting[0];
+  }
+
+  /**
+   * Makes a batch, once it is on the disk for good.
+   * @param positions up to where the logs have been read for it; undefined for events that come from elsewhere
+   * @param id of a batch that has one; made of what precedes and follows it in the logs otherwise
+   */
+  add(events: AccessEvent[], positions: Positions | undefined, id?: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const sequence = this.#sequence + 1;
+      const next = positions ?? this.#positions;
+      const madeAt = this.#now();
+      const batch: Stored = {
+        id: id ?? idOf(sequence, madeAt, this.#positions, next),
+        madeAt,
+        positions: next,
+        events,
+      };
+      const content = await pack(JSON.stringify(batch), { level: 1 });
+      await this.#put(nameOf(sequence), content);
+      this.#sequence = sequence;
+      this.#positions = next;
+      this.#waiting.push({ sequence, bytes: content.length, madeAt });
+      this.#wake();
+    });
+  }
+
+  /** Keeps positions after lines that held no event. What was read before them must be in batches. */
+  savePositions(positions: Positions): Promise<void> {
+    return this.#inTurn(() => this.#saveCursor(positions));
+  }
+
+  /** @throws Error when the file cannot be read */
+  async read({ sequence }: Waiting): Promise<EventBatch> {
+    const { id, events } = await this.#load(nameOf(sequence));
+    return { id, events };
+  }
+
+  /** Removes a batch that the store has. */
+  done(batch: Waiting): Promise<void> {
+    return this.#leave(batch, (path) => this.#disk.remove(path));
+  }
+
+  /** Takes a batch out of the way that cannot be sent; its file stays, under another name. */
+  setAside(batch: Waiting): Promise<void> {
+    return this.#leave(batch, (path) => this.#disk.rename(path, `${path}.refused`));
+  }
+
+  /** Resolves when there is a batch, or when the signal aborts. */
+  async untilWaiting(signal: AbortSignal): Promise<void> {
+    if (this.#waiting.length > 0 || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  }
+
+  #leave(batch: Waiting, leave: (path: string) => Promise<void>): Promise<void> {
+    return this.#inTurn(async () => {
+      // The newest file alone tells where to go on.
+      if (batch.sequence === this.#sequence) await this.#saveCursor(this.#positions);
+      await leave(join(this.#folder, nameOf(batch.sequence)));
+      this.#waiting.splice(this.#waiting.indexOf(batch), 1);
+    });
+  }
+
+  async #saveCursor(positions: Positions): Promise<void> {
+    await this.#put(CURSOR, Buffer.from(JSON.stringify({ sequence: this.#sequence, positions })));
+    this.#positions = positions;
+  }
+
+  async #put(name: string, content: Buffer): Promise<void> {
+    const path = join(this.#folder, name);
+    await this.#disk.write(`${path}.new`, content);
+    await this.#disk.rename(`${path}.new`, path);
+  }
+
+  async #recover(onDamaged: (name: string) => void): Promise<void> {
+    const files = await this.#disk.list(this.#folder);
+    for (const { name } of files) {
+      // Never had its name: it is as if it had not been written.
+      if (name.endsWith(".new")) await this.#disk.remove(join(this.#folder, name));
+    }
+    const saved = files.some(({ name }) => name === CURSOR) ? await this.#readCursor(onDamaged) : undefined;
+    if (saved) [this.#sequence, this.#positions] = [saved.sequence, saved.positions];
+    const found = files
+      .flatMap(({ name, bytes }) => {
+        const sequence = Number(BATCH.exec(name)?.[1] ?? Number.NaN);
+        return Number.isNaN(sequence) ? [] : [{ name, sequence, bytes }];
+      })
+      .sort((a, b) => a.sequence - b.sequence);
+    for (const { name, sequence, bytes } of found) {
+      const batch = await this.#load(name).catch(() => undefined);
+      if (!batch) {
+        onDamaged(name);
+        await this.#disk.rename(join(this.#folder, name), join(this.#folder, `${name}.damaged`));
+        continue;
+      }
+      this.#waiting.push({ sequence, bytes, madeAt: batch.madeAt });
+      // A cursor of the same sequence was written after the batch.
+      if (sequence > this.#sequence) [this.#sequence, this.#positions] = [sequence, batch.positions];
+    }
+  }
+
+  async #readCursor(onDamaged: (name: string) => void) {
+    try {
+      const text = await this.#disk.read(join(this.#folder, CURSOR));
+      return cursor.parse(JSON.parse(text.toString("utf8")));
+    } catch {
+      onDamaged(CURSOR);
+      return undefined;
+    }
+  }
+
+  async #load(name: string): Promise<Stored> {
+    const packed = await this.#disk.read(join(this.#folder, name));
+    return stored.parse(JSON.parse((await unpack(packed)).toString("utf8")));
+  }
+
+  #inTurn(step: () => Promise<void>): Promise<void> {
+    const turn = this.#last.then(step);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+}
+
+function nameOf(sequence: number): string {
+  return `${String(sequence).padStart(16, "0")}.batch`;
+}
+
+/** An id that no other batch has: no two are made of the same stretch of the same files. */
+function idOf(sequence: number, madeAt: number, before: Positions, after: Positions): string {
+  const text = JSON.stringify([sequence, madeAt, before, after]);
+  return createHash("sha256").update(text).digest("hex").slice(0, 40);
+}

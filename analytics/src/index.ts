@@ -1,0 +1,41 @@
+export { canonicalAddress } from "./address.ts";
+export {
+  type AnalyticsSettings,
+  type AnalyticsVariables,
+  analyticsSettings,
+  analyticsVariables,
+  settingsFrom,
+} from "./config.ts";
+export {
+  type AccessEvent,
+  type EventBatch,
+  MAX_PATH_BYTES,
+  MAX_USER_AGENT_BYTES,
+  METHODS,
+  type Method,
+} from "./event.ts";
+export { MAX_AGENTS_PER_MINUTE, MAX_ROUTES_PER_MINUTE, MinuteBounds, OTHER } from "./store/bounds.ts";
+export { insertEvents } from "./store/insert.ts";
+export { appliedVersions, migrate } from "./store/migrate.ts";
+export {
+  byStatus,
+  type Counts,
+  MOST_NAMED,
+  type NamedCounts,
+  named,
+  type Page,
+  type Paging,
+  requestEvents,
+  type Shares,
+  type StatusCounts,
+  type StoredEvent,
+  type Summary,
+  statusCodes,
+  summary,
+  userAgents,
+} from "./store/queries.ts";
+export { rowsOf as readRows } from "./store/rows.ts";
+export { migrations, RETENTION_DAYS } from "./store/schema.ts";
+export type { Filter, Selection } from "./store/statement.ts";
+export { openStore, type Store, StoreUnavailable } from "./store/store.ts";
+export type { Window } from "./store/window.ts";

@@ -1,0 +1,135 @@
+import { EventParser, type StreamEvent } from "./sse.ts";
+
+/** A refusal of the API, or its silence. */
+export class ApiFailure extends Error {
+  /** HTTP status; 0 when nothing answered. */
+  readonly status: number;
+  /** Stable code of the failure envelope. */
+  readonly code: string;
+  /** Seconds after which to come back, where the API says so. */
+  readonly retryAfter: number | undefined;
+
+  constructor(status: number, code: string, message: string, retryAfter?: number) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** The success envelope. */
+export interface Envelope<Data> {
+  data: Data;
+  /** Of logs: names of the instances that were read. */
+  instances?: string[];
+  unavailable_instances?: string[];
+  pagination?: { page: number; limit: number; total: number };
+}
+
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+const common: RequestInit = {
+  credentials: "omit",
+  cache: "no-store",
+  redirect: "error",
+  referrerPolicy: "no-referrer",
+};
+const TIMEOUT_MS = 20_000;
+
+/** The `/v1` API as one key sees it. The key goes into a header, never into an address. */
+export class Api {
+  readonly #key: string;
+  readonly #refused: () => void;
+
+  /** @param refused called when the key is no longer good for anything */
+  constructor(key: string, refused: () => void) {
+    this.#key = key;
+    this.#refused = refused;
+  }
+
+  /** @throws ApiFailure; whatever the signal was aborted with */
+  async get<Data>(path: string, query: Query, signal: AbortSignal): Promise<Envelope<Data>> {
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const response = await this.#send(address(path, query), { accept: "application/json" }, patience, signal);
+    return (await response.json()) as Envelope<Data>;
+  }
+
+  /**
+   * Events as the server sends them, until it ends the stream.
+   * @param after id of the last event that is known
+   * @param opened called once the server answers
+   * @throws ApiFailure; whatever the signal was aborted with
+   */
+  async *events(
+    path: string,
+    query: Query,
+    signal: AbortSignal,
+    after?: string,
+    opened?: () => void,
+  ): AsyncGenerator<StreamEvent, void> {
+    const headers = {
+      accept: "text/event-stream",
+      ...(after === undefined ? {} : { "last-event-id": after }),
+    };
+    const response = await this.#send(address(path, query), headers, signal, signal);
+    if (!response.headers.get("content-type")?.startsWith("text/event-stream") || response.body === null) {
+      throw new ApiFailure(0, "NO_STREAM", "the server sent no stream");
+    }
+    opened?.();
+    const parser = new EventParser();
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    try {
+      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+        yield* parser.push(piece.value);
+      }
+    } finally {
+      // Of a stream that has failed there is nothing to cancel.
+      await reader.cancel().catch(() => undefined);
+    }
+  }
+
+  async #send(
+    url: string,
+    headers: Record<string, string>,
+    patience: AbortSignal,
+    asked: AbortSignal,
+  ): Promise<Response> {
+    let response: Response;
+    try {
+      response = await fetch(url, {
+        ...common,
+        headers: { ...headers, "x-api-key": this.#key },
+        signal: patience,
+      });
+    } catch (error) {
+      if (asked.aborted) throw error;
+      throw new ApiFailure(0, "UNREACHABLE", "The server does not answer.");
+    }
+    if (response.ok) return response;
+    const failure = await readFailure(response);
+    if (failure.status === 401) this.#refused();
+    throw failure;
+  }
+}
+
+async function readFailure(response: Response): Promise<ApiFailure> {
+  const said: unknown = await response.json().catch(() => undefined);
+  const { code, message } = (said ?? {}) as { code?: unknown; message?: unknown };
+  const wait = Number(response.headers.get("retry-after") ?? Number.NaN);
+  return new ApiFailure(
+    response.status,
+    typeof code === "string" ? code : "UNKNOWN",
+    typeof message === "string" ? message : `The server answered ${response.status}.`,
+    Number.isFinite(wait) ? wait : undefined,
+  );
+}
+
+function address(path: string, query: Query): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return search === "" ? path : `${path}?${search}`;
+}
+
+/** Path of an operation on a project; every part is one segment, whatever it holds. */
+export const projectPath = (project: string, ...parts: readonly string[]): string =>
+  ["/v1/project", ...[project, ...parts].map(encodeURIComponent)].join("/");

@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { link, parseRoute, withQuery } from "./route.ts";
+
+describe("where one is", () => {
+  it.each([
+    ["", { view: "projects" }],
+    ["#/", { view: "projects" }],
+    ["#/projects?page=2", { view: "projects" }],
+    ["#/project/p1", { view: "project", project: "p1", tab: "overview", item: undefined }],
+    ["#/project/p1/runs/r1", { view: "project", project: "p1", tab: "runs", item: "r1" }],
+    ["#/project/a%2Fb/logs", { view: "project", project: "a/b", tab: "logs" }],
+    ["#/project/%zz", { view: "project", project: "%zz" }],
+    ["#/project", { view: "missing" }],
+    ["#/project/p1/constructor", { view: "missing" }],
+    ["#/project/p1/runs/r1/more", { view: "missing" }],
+    ["#/elsewhere", { view: "missing" }],
+    ["#javascript:alert(1)", { view: "missing" }],
+  ])("by %j is %j", (hash, route) => {
+    expect(parseRoute(hash)).toMatchObject(route);
+  });
+
+  it("is the same after a link to it", () => {
+    for (const parts of [
+      ["project", "p1", "builds", "b 1/2?#"],
+      ["project", "ü&=", "traffic"],
+    ]) {
+      const route = parseRoute(link(parts, { q: "a&b=c #", none: undefined, empty: "" }));
+      expect(route).toMatchObject({ project: parts[1], tab: parts[2], item: parts[3] });
+      expect([...(route.view === "missing" ? [] : route.query)]).toEqual([["q", "a&b=c #"]]);
+    }
+  });
+
+  it("keeps its parameters but for those that change", () => {
+    const route = parseRoute("#/project/p1/traffic?range=300&page=2");
+    expect(withQuery(route, { page: undefined, by: "routes" })).toBe(
+      "#/project/p1/traffic?range=300&by=routes",
+    );
+    expect(withQuery(parseRoute("#/nowhere"), { page: "2" })).toBe("#/");
+  });
+});

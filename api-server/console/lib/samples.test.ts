@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest";
+import { addSample, type Sample, sampleOf } from "./samples.ts";
+
+describe("what was measured", () => {
+  const observed_at = "2026-11-22T04:00:00.000Z";
+  const at = Date.parse(observed_at);
+
+  it.each([
+    [
+      "PostgreSQL",
+      { type: "postgresql", observed_at, resource: { cpu_usage_cores: 0.2, memory_usage_bytes: 5 } },
+      { at, cpu: 0.2, memory: 5 },
+    ],
+    [
+      "Valkey",
+      { type: "valkey", observed_at, availability: "available", cpu: 0.1, memory: 7 },
+      { at, cpu: 0.1, memory: 7 },
+    ],
+    [
+      "half of it",
+      { observed_at, resource: { cpu_usage_cores: null, memory_usage_bytes: 5 } },
+      { at, cpu: null, memory: 5 },
+    ],
+    ["no time", { cpu: 0.1, memory: 7 }, { at: 99, cpu: 0.1, memory: 7 }],
+    ["nothing of Valkey", { observed_at: null, availability: "unavailable", cpu: 0, memory: 0 }, undefined],
+    ["nothing", { resource: { cpu_usage_cores: null, memory_usage_bytes: null } }, undefined],
+  ])("of %s is read", (_about, told, sample) => {
+    expect(sampleOf(told, 99)).toEqual(sample);
+  });
+
+  it("counts once, and the oldest goes first", () => {
+    let known: readonly Sample[] = [];
+    for (let moment = 0; moment < 1_000; moment += 1) {
+      known = addSample(known, { at: moment, cpu: 1, memory: 1 });
+      known = addSample(known, { at: moment, cpu: 2, memory: 2 });
+    }
+    expect([known.length, known[0]?.at, known.at(-1)]).toEqual([720, 280, { at: 999, cpu: 1, memory: 1 }]);
+  });
+});

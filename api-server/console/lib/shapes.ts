@@ -1,0 +1,113 @@
+/** The members of `/v1` answers that the page shows. */
+
+export interface ProjectItem {
+  id: string;
+  name: string;
+  type_project: string;
+  plan: string;
+  status: string;
+  managed_service?: { profile: string };
+}
+
+export interface ProjectList {
+  projects: ProjectItem[];
+  pagination: { page: number; limit: number; total: number; pages: number };
+}
+
+export interface Project extends ProjectItem {
+  description: string;
+  domain?: string;
+  exposure?: string;
+  instances: number;
+  storage: { persistent: boolean; capacity: number };
+  payment_mode: string;
+  port?: number;
+  additional_info: { current_instances: number; max_cpu: string; max_memory: string };
+  image?: { url: string };
+  custom_domains?: string[];
+  custom_domain_setup?: { hostname: string; status: string; ssl_status: string; message?: string }[];
+  database?: { engine: string; version: string; running_version?: string };
+  schedule?: { cron: string; next_scheduled_at?: string };
+  missed_runs?: { total: number; reasons: { reason: string; count: number; last_scheduled_at: string }[] };
+  last_deployment?: {
+    id: string;
+    status: string;
+    created_at: string;
+    finished_at?: string;
+    message?: string;
+  };
+  build_failure?: { error_code?: string; error_message?: string };
+  created_at: string;
+  updated_at: string;
+}
+
+export interface Deployment {
+  id: string;
+  updated_image: boolean;
+  created_at: string;
+  status: string;
+  image?: string;
+  finished_at?: string;
+  message?: string;
+}
+
+export interface Run {
+  id: string;
+  status: string;
+  trigger: string;
+  scheduled_at: string;
+  started_at: string;
+  finished_at?: string;
+  duration_seconds?: number;
+  billed_minutes?: number;
+  plan: string;
+  amount?: number;
+}
+
+export interface RunList {
+  runs: Run[];
+  pagination: { page: number; limit: number; total: number; total_pages: number };
+  cycle_started_at: string;
+  next_reset_at: string;
+}
+
+export interface CostSummary {
+  totals: { currency: string; total_amount: number; executed_runs: number; billed_minutes: number }[];
+  cycle_started_at: string;
+  next_reset_at: string;
+}
+
+export interface RunMetrics {
+  status: string;
+  cpu?: { average_cores?: number; peak_cores?: number; latest_cores?: number };
+  memory?: { average_bytes?: number; peak_bytes?: number; latest_bytes?: number };
+  samples?: number;
+}
+
+export interface RunLog {
+  run: { id: string; status: string; billed_minutes?: number };
+  logs: string;
+}
+
+export interface Build {
+  id: string;
+  commit_sha: string | null;
+  branch: string | null;
+  tag?: string;
+  status: string;
+  started_at: string | null;
+  finished_at: string | null;
+  created_at: string;
+  triggered_by: string;
+  error_code?: string;
+  error_message?: string;
+}
+
+/** A line of a build's log, as an event `log` has it. */
+export interface BuildLine {
+  sequence: number;
+  timestamp: string;
+  level: string;
+  step: string;
+  message: string;
+}

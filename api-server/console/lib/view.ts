@@ -1,0 +1,54 @@
+import type { Api } from "./api.ts";
+import { replace } from "./dom.ts";
+import { isPassing, poll } from "./poll.ts";
+import { failed, loading, outdated } from "./states.ts";
+
+/** What a view is given. It works until the signal is aborted: then somebody went elsewhere. */
+export interface Context {
+  api: Api;
+  signal: AbortSignal;
+}
+
+interface Refreshed<Value> {
+  everyMs: number;
+  ask: () => Promise<Value>;
+  /** What to show; made anew only when the value is another. */
+  show: (value: Value) => Node | readonly Node[];
+  /** Whether the value will not change any more. */
+  isFinal?: (value: Value) => boolean;
+}
+
+/** Fills a place with what is asked for, and keeps it current: loading, the value, or why there is none. */
+export function refreshed<Value>(
+  place: Element,
+  of: Refreshed<Value>,
+  { signal }: Pick<Context, "signal">,
+): void {
+  let shown: string | undefined;
+  let isOutdated = false;
+  replace(place, loading());
+  void poll(
+    {
+      everyMs: of.everyMs,
+      ask: of.ask,
+      show: (value) => {
+        const text = JSON.stringify(value);
+        if (text !== shown || isOutdated) replace(place, of.show(value));
+        shown = text;
+        isOutdated = false;
+        return of.isFinal?.(value);
+      },
+      fail: (error) => {
+        // What was known is better than nothing, for a while that passes.
+        if (shown === undefined || !isPassing(error)) {
+          shown = undefined;
+          replace(place, failed(error, isPassing(error)));
+        } else if (!isOutdated) {
+          isOutdated = true;
+          place.prepend(outdated());
+        }
+      },
+    },
+    signal,
+  );
+}

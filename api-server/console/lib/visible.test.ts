@@ -1,0 +1,24 @@
+import { expect, it } from "vitest";
+import { visible } from "./visible.ts";
+
+it.each([
+  ["plain, tabs\tand 日本語", "plain, tabs\tand 日本語"],
+  ["<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"],
+  ["\u001b[31mred\u001b[0m and \u001b[1;38;5;196mbold\u001b[m", "red and bold"],
+  ["\u001b]0;title\u0007text \u001b]8;;http://evil\u001b\\link\u001b]8;;\u001b\\", "text link"],
+  ["ends\r", "ends"],
+  ["over\rwritten", "over\ufffdwritten"],
+  ["bell\u0007 back\u0008 nul\u0000", "bell\ufffd back\ufffd nul\ufffd"],
+  // What turns the writing direction makes "exe.txt" of "txt.exe".
+  ["\u202etxt.exe\u2066", "\ufffdtxt.exe\ufffd"],
+  ["\u001b", "\ufffd"],
+])("%j is shown as %j", (line, shown) => {
+  expect(visible(line)).toBe(shown);
+});
+
+it("takes little time over hostile lines", () => {
+  const begin = performance.now();
+  visible("\u001b]".repeat(100_000));
+  visible("\u001b[".repeat(100_000));
+  expect(performance.now() - begin).toBeLessThan(5_000);
+});

@@ -1,0 +1,95 @@
+import { Api } from "./lib/api.ts";
+import { announce, h, replace } from "./lib/dom.ts";
+import { link, parseRoute } from "./lib/route.ts";
+import { keepKey, readKey } from "./lib/session.ts";
+import { empty } from "./lib/states.ts";
+import type { Context } from "./lib/view.ts";
+import { forgetProjects, project } from "./views/project.ts";
+import { projects } from "./views/projects.ts";
+import { signIn } from "./views/sign-in.ts";
+import { forgetSamples } from "./views/usage.ts";
+
+/** The page: who is signed in, and which view is open. */
+
+const place = document.querySelector("main") as HTMLElement;
+const account = document.querySelector("#account") as HTMLElement;
+
+let key = readKey();
+/** Ends what the view that is open does. */
+let open = new AbortController();
+
+function signOut(reason?: string): void {
+  key = undefined;
+  keepKey(undefined);
+  forgetProjects();
+  forgetSamples();
+  show(reason);
+}
+
+function signedIn(good: string): void {
+  key = good;
+  keepKey(good);
+  show();
+}
+
+/** Opens the view that the address names. @param reason why a key is asked for again */
+function show(reason?: string): void {
+  open.abort();
+  open = new AbortController();
+  const { signal } = open;
+  const view = key === undefined ? signIn(reason, signedIn, signal) : signedInView(key, signal);
+  if (key === undefined) document.title = "Sign in · Slipway";
+  replace(
+    account,
+    key === undefined ? [] : h("button", { type: "button", onclick: () => signOut() }, "Sign out"),
+  );
+  const had = document.activeElement?.getAttribute("data-key") ?? undefined;
+  place.replaceChildren(view);
+  moveFocus(had);
+}
+
+function signedInView(good: string, signal: AbortSignal): HTMLElement {
+  const api = new Api(good, () => {
+    if (!signal.aborted) signOut("This API key is not accepted any more.");
+  });
+  const context: Context = { api, signal };
+  const route = parseRoute(location.hash);
+  if (route.view === "projects") {
+    document.title = "Projects · Slipway";
+    return projects(context, route);
+  }
+  if (route.view === "project") {
+    document.title = "Project · Slipway";
+    return project(context, route);
+  }
+  document.title = "Not found · Slipway";
+  return h(
+    "div",
+    { class: "card" },
+    h("h1", { tabindex: -1, class: "unseen" }, "Not found"),
+    empty("There is nothing here", h("p", {}, h("a", { href: link(["projects"]) }, "All projects"))),
+  );
+}
+
+/** To where it was, if that is still there; else to the view's heading, so that a keyboard goes on from there. */
+function moveFocus(had: string | undefined): void {
+  const same = [...place.querySelectorAll<HTMLElement>("[data-key]")].find((one) => one.dataset.key === had);
+  if (same && had !== undefined && !(same instanceof HTMLAnchorElement)) {
+    same.focus();
+    if (same instanceof HTMLInputElement) same.setSelectionRange(same.value.length, same.value.length);
+    return;
+  }
+  const input = key === undefined ? place.querySelector<HTMLElement>("input") : null;
+  (input ?? place.querySelector<HTMLElement>("h1"))?.focus({ preventScroll: true });
+  announce(document.title);
+}
+
+document.querySelector("#skip")?.addEventListener("click", (event) => {
+  event.preventDefault();
+  place.querySelector<HTMLElement>("h1")?.focus();
+});
+window.addEventListener("hashchange", () => {
+  window.scrollTo(0, 0);
+  show();
+});
+show();

@@ -1,0 +1,120 @@
+import { projectPath } from "../lib/api.ts";
+import { h, replace } from "../lib/dom.ts";
+import { words } from "../lib/format.ts";
+import { badge, card, facts, fullMoment, moment, table, text } from "../lib/parts.ts";
+import type { Deployment, Project } from "../lib/shapes.ts";
+import { empty } from "../lib/states.ts";
+import { refreshed } from "../lib/view.ts";
+import type { ProjectContext } from "./project.ts";
+
+const EVERY_MS = 10_000;
+
+/** What a project is, and its deployments of this month. */
+export function overview(context: ProjectContext): HTMLElement {
+  const about = h("div", { class: "stack" });
+  const show = (project: Project) => replace(about, ...describe(project, context.route.project));
+  show(context.project);
+  context.onChange(show);
+  const isDeployed = context.project.type_project === "http" || context.project.type_project === "job";
+  return h("div", { class: "stack" }, about, isDeployed ? deployments(context) : undefined);
+}
+
+function describe(project: Project, id: string): (HTMLElement | undefined)[] {
+  const { additional_info: info, storage, schedule, missed_runs: missed, build_failure: failure } = project;
+  return [
+    failure
+      ? h(
+          "div",
+          { class: "card state failed", role: "alert" },
+          h("p", { class: "state-title" }, "The last build failed"),
+          h("p", {}, text(failure.error_message ?? failure.error_code ?? "")),
+        )
+      : undefined,
+    card(
+      "About",
+      project.description ? h("p", { class: "description" }, text(project.description)) : undefined,
+      facts([
+        ["Id", h("code", {}, id)],
+        ["Address", project.domain ? h("code", {}, project.domain) : undefined],
+        ["Exposure", project.exposure],
+        ["Custom domains", domains(project)],
+        ["Image", project.image ? h("code", {}, text(project.image.url)) : undefined],
+        [
+          "Engine",
+          project.database
+            ? `${project.database.engine} ${project.database.running_version ?? project.database.version}`
+            : undefined,
+        ],
+        ["Schedule (UTC)", schedule ? h("code", {}, schedule.cron) : undefined],
+        ["Next run", schedule?.next_scheduled_at ? moment(schedule.next_scheduled_at) : undefined],
+        ["Instances", schedule ? undefined : `${info.current_instances} of ${project.instances}`],
+        ["Each with", `${info.max_cpu} CPU, ${info.max_memory} memory`],
+        ["Storage", storage.persistent ? `${storage.capacity} GB` : "not persistent"],
+        ["Port", project.port === undefined ? undefined : String(project.port)],
+        ["Paid", words(project.payment_mode)],
+        ["Created", fullMoment(project.created_at)],
+        ["Changed", fullMoment(project.updated_at)],
+      ]),
+    ),
+    missed && missed.total > 0
+      ? card(
+          "Missed runs",
+          table(
+            "Missed runs by reason",
+            [
+              { name: "Reason", cell: ({ reason }) => words(reason) },
+              { name: "Count", cell: ({ count }) => String(count), isNumber: true },
+              { name: "Last", cell: ({ last_scheduled_at }) => fullMoment(last_scheduled_at) },
+            ],
+            missed.reasons,
+          ),
+        )
+      : undefined,
+  ];
+}
+
+function domains({
+  custom_domains: names = [],
+  custom_domain_setup: setup = [],
+}: Project): HTMLElement | undefined {
+  if (names.length === 0) return undefined;
+  const rows = names.map((name) => {
+    const status = setup.find(({ hostname }) => hostname === name)?.status;
+    return h("li", {}, h("code", {}, text(name)), " ", status ? badge(status) : undefined);
+  });
+  return h("ul", { class: "plain" }, ...rows);
+}
+
+function deployments({ api, signal, route }: ProjectContext): HTMLElement {
+  const place = h("div", {});
+  refreshed(
+    place,
+    {
+      everyMs: EVERY_MS,
+      ask: async () =>
+        (await api.get<Deployment[]>(projectPath(route.project, "historic", "deployments"), {}, signal)).data,
+      show: (all) =>
+        all.length === 0
+          ? empty("No deployments this month")
+          : table("Deployments of this month", columns, all),
+    },
+    { signal },
+  );
+  return h("section", { class: "card flush" }, h("h2", {}, "Deployments this month"), place);
+}
+
+const columns = [
+  { name: "When", cell: (one: Deployment) => fullMoment(one.created_at) },
+  {
+    name: "Status",
+    cell: (one: Deployment) => [
+      badge(one.status),
+      one.message ? h("small", {}, text(one.message)) : undefined,
+    ],
+  },
+  {
+    name: "Image",
+    cell: (one: Deployment) => (one.image ? h("code", { class: "long" }, text(one.image)) : "–"),
+  },
+  { name: "What", cell: (one: Deployment) => (one.updated_image ? "another image" : "settings") },
+];

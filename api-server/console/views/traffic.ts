@@ -1,0 +1,158 @@
+import { projectPath, type Query } from "../lib/api.ts";
+import { type Bucket, bucketsOf, type Range, ranges } from "../lib/buckets.ts";
+import { h } from "../lib/dom.ts";
+import { bytes, count, milliseconds, percent } from "../lib/format.ts";
+import { tile, tiles } from "../lib/parts.ts";
+import { plot } from "../lib/plot.ts";
+import { withQuery } from "../lib/route.ts";
+import { empty } from "../lib/states.ts";
+import { refreshed } from "../lib/view.ts";
+import type { ProjectContext } from "./project.ts";
+import { breakdown } from "./traffic-tables.ts";
+
+/** What `metrics/network/summary` answers. */
+interface Summary {
+  summary: {
+    requests: number;
+    bytes_received: number;
+    bytes_sent: number;
+    avg_latency_ms: number | null;
+    p95_latency_ms: number | null;
+  };
+  status_classes: Partial<Record<string, number>>;
+}
+
+interface Bar extends Bucket {
+  found: Summary;
+}
+
+const EVERY_MS = 10_000;
+/** Questions at once: a browser has six connections, and a log may have one. */
+const AT_ONCE = 3;
+
+/** Requests, codes and latency of an HTTP project. */
+export function traffic(context: ProjectContext): HTMLElement {
+  const { api, signal, route } = context;
+  const asked = Number(route.query.get("range") ?? 3_600);
+  const range = ranges.find(({ seconds }) => seconds === asked) ?? ranges[1] ?? ranges[0];
+  const ask = async (query: Query) =>
+    (await api.get<Summary>(projectPath(route.project, "metrics", "network", "summary"), query, signal)).data;
+
+  const settled = new Map<number, Summary>();
+  const place = h("div", { class: "stack" });
+  refreshed(
+    place,
+    {
+      everyMs: Math.max(EVERY_MS, range.bucketSeconds * 100),
+      ask: async () => {
+        // First the whole: where the plan has no metrics nothing more is asked.
+        const whole = await ask({ range_seconds: range.seconds });
+        return { whole, bars: await askBars(range, settled, ask) };
+      },
+      show: ({ whole, bars }) => show(whole, bars),
+    },
+    context,
+  );
+  const tabs = ranges.map(({ seconds, name }) =>
+    h(
+      "a",
+      {
+        href: withQuery(route, { range: String(seconds), page: undefined }),
+        "aria-current": seconds === range.seconds ? "true" : undefined,
+        "data-key": `range ${seconds}`,
+      },
+      name,
+    ),
+  );
+  return h(
+    "div",
+    { class: "stack" },
+    h("nav", { class: "segments", "aria-label": "Range" }, ...tabs),
+    place,
+    breakdown(context, range.seconds),
+  );
+}
+
+/** Asks for every bar that may still change, and once for the others. */
+async function askBars(
+  range: Range,
+  settled: Map<number, Summary>,
+  ask: (query: Query) => Promise<Summary>,
+): Promise<Bar[]> {
+  const buckets = bucketsOf(range, Date.now());
+  const waiting = buckets.filter(({ from }) => !settled.has(from));
+  const fresh = new Map<number, Summary>();
+  const worker = async (): Promise<void> => {
+    for (let bucket = waiting.shift(); bucket !== undefined; bucket = waiting.shift()) {
+      const { from, to, isSettled } = bucket;
+      const found = await ask({ from: new Date(from).toISOString(), to: new Date(to).toISOString() });
+      (isSettled ? settled : fresh).set(from, found);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return buckets.flatMap((bucket) => {
+    const found = settled.get(bucket.from) ?? fresh.get(bucket.from);
+    return found === undefined ? [] : [{ ...bucket, found }];
+  });
+}
+
+const CLASSES = [
+  ["2xx", "ok"],
+  ["3xx", "moved"],
+  ["4xx", "client"],
+  ["5xx", "server"],
+] as const;
+
+function show({ summary, status_classes: classes }: Summary, bars: readonly Bar[]): HTMLElement[] {
+  const failures = classes["5xx"] ?? 0;
+  const figures = tiles(
+    tile("Requests", count(summary.requests)),
+    tile(
+      "Server errors",
+      count(failures),
+      summary.requests > 0 ? percent(failures / summary.requests) : undefined,
+    ),
+    tile("Latency, mean", milliseconds(summary.avg_latency_ms)),
+    tile("Latency, p95", milliseconds(summary.p95_latency_ms)),
+    tile("Received", bytes(summary.bytes_received)),
+    tile("Sent", bytes(summary.bytes_sent)),
+  );
+  if (summary.requests === 0) {
+    return [h("section", { class: "card" }, figures, empty("No requests in this time"))];
+  }
+  const common = { times: bars.map(({ from }) => from), barMs: (bars[0]?.to ?? 0) - (bars[0]?.from ?? 0) };
+  const latency = (name: "avg_latency_ms" | "p95_latency_ms") =>
+    bars.map(({ found }) => (found.summary.requests === 0 ? null : found.summary[name]));
+  return [
+    h("section", { class: "card" }, figures),
+    h(
+      "section",
+      { class: "card" },
+      plot({
+        ...common,
+        title: "Requests",
+        as: "bars",
+        series: CLASSES.map(([name, kind]) => ({
+          name,
+          kind,
+          values: bars.map(({ found }) => found.status_classes[name] ?? 0),
+        })),
+        format: count,
+      }),
+    ),
+    h(
+      "section",
+      { class: "card" },
+      plot({
+        ...common,
+        title: "Latency",
+        as: "lines",
+        series: [
+          { name: "mean", kind: "first", values: latency("avg_latency_ms") },
+          { name: "p95", kind: "second", values: latency("p95_latency_ms") },
+        ],
+        format: milliseconds,
+      }),
+    ),
+  ];
+}

@@ -1,0 +1,57 @@
+import { type Store, StoreUnavailable } from "@slipway/analytics";
+import { beforeEach, expect, test } from "vitest";
+import { Analytics } from "./analytics.ts";
+
+const store = { database: "d", cluster: undefined } as Store;
+const project = { organizationId: "o", id: "p" };
+const question = { about: ["summary"], window: { rangeMs: 60_000 }, filter: {} };
+let now: number;
+let analytics: Analytics;
+beforeEach(() => {
+  now = 1_000_000;
+  analytics = new Analytics(store, () => new Date(now));
+});
+
+test("a range ends now, and the answer says which window it is about, although a later one asks", async () => {
+  const first = await analytics.answer(project, question, async (_, { window }) => window);
+  expect(first).toEqual({
+    window: { from: 940_000, to: 1_000_000 },
+    value: { from: 940_000, to: 1_000_000 },
+  });
+  now += 500;
+  expect(await analytics.answer(project, question, async () => "other")).toEqual(first);
+});
+
+test("nothing that an answer depends on is left out of the question", async () => {
+  const read = async (_: Store, selection: unknown) => JSON.stringify(selection);
+  const first = await analytics.answer(project, question, read);
+  const others = [
+    [{ ...project, id: "q" }, question],
+    [{ ...project, organizationId: "r" }, question],
+    [project, { ...question, about: ["routes", 1, 5] }],
+    [project, { ...question, about: ["routes", 2, 5] }],
+    [project, { ...question, window: { rangeMs: 120_000 } }],
+    [project, { ...question, window: { from: 940_000, to: 1_000_000 } }],
+    [project, { ...question, filter: { statusCode: 404 } }],
+    [project, { ...question, filter: { path: "/" } }],
+  ] as const;
+  const seen = new Set([first]);
+  for (const [whose, what] of others) {
+    const answer = await analytics.answer(whose, what, read);
+    expect(seen.has(answer)).toBe(false);
+    seen.add(answer);
+  }
+});
+
+test("without a store, and without an answer of it, there is a failure of its own", async () => {
+  const none = new Analytics(undefined);
+  expect(() => none.answer(project, question, async () => 1)).toThrow(
+    expect.objectContaining({ status: 503, code: "ANALYTICS_NOT_CONFIGURED" }),
+  );
+  const failing = (busy: boolean) =>
+    analytics.answer(project, { ...question, about: [busy] }, async () =>
+      Promise.reject(new StoreUnavailable(new Error("x"), busy)),
+    );
+  await expect(failing(false)).rejects.toMatchObject({ status: 503, code: "ANALYTICS_UNAVAILABLE" });
+  await expect(failing(true)).rejects.toMatchObject({ status: 503, code: "ANALYTICS_BUSY" });
+});

@@ -1,0 +1,80 @@
+import { type Filter, type Selection, type Store, StoreUnavailable, type Window } from "@slipway/analytics";
+import { failures } from "../errors/catalog.ts";
+import type { ApiProject } from "../projects/api-project.ts";
+import { Recent } from "./recent.ts";
+import { Turns } from "./turns.ts";
+
+/** Milliseconds for which an answer is given again. */
+const RECENT_MS = 2_000;
+const RECENT_ANSWERS = 1_000;
+
+/** Queries that the store works at for this process, and for one project of it. */
+const LIMITS = { all: 8, each: 2, waitMs: 5_000, waiting: 200 };
+
+/** What is asked, as the client did: a range ends now, whenever now is. */
+export type AskedWindow = { rangeMs: number } | Window;
+
+export interface Question {
+  /** What is asked: an operation's name, and whatever else its answer depends on. */
+  about: readonly unknown[];
+  window: AskedWindow;
+  filter: Filter;
+}
+
+/** Answers about a window are given with the window that they are about. */
+export interface Answered<T> {
+  window: Window;
+  value: T;
+}
+
+/** Reads what became of projects' requests. */
+export class Analytics {
+  readonly #store: Store | undefined;
+  readonly #now: () => Date;
+  readonly #recent = new Recent<Answered<unknown>>(RECENT_MS, RECENT_ANSWERS);
+  readonly #turns = new Turns(LIMITS);
+
+  /** @param store undefined where the platform has none */
+  constructor(store: Store | undefined, now: () => Date = () => new Date()) {
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /**
+   * Answers a question about a project. The very same question is given the same answer, about the same window, for two seconds.
+   * @throws Failure 503 when there is no store, when it does not answer, or has too much to do
+   */
+  answer<T>(
+    { organizationId: organization, id: project }: Pick<ApiProject, "organizationId" | "id">,
+    { about, window: asked, filter }: Question,
+    read: (store: Store, selection: Selection) => Promise<T>,
+  ): Promise<Answered<T>> {
+    const store = this.#store;
+    if (store === undefined) throw failures.analyticsNotConfigured();
+    const question = JSON.stringify([organization, project, about, asked, filter]);
+    const work = async (): Promise<Answered<T>> => {
+      const window = windowOf(asked, this.#now());
+      const value = await read(store, { organization, project, window, filter }).catch(asFailure);
+      return { window, value };
+    };
+    const key = `${organization}/${project}`;
+    return this.#recent.of(question, () => this.#turns.run(key, work, failures.analyticsBusy)) as Promise<
+      Answered<T>
+    >;
+  }
+
+  async close(): Promise<void> {
+    await this.#store?.client.close();
+  }
+}
+
+function windowOf(asked: AskedWindow, now: Date): Window {
+  if (!("rangeMs" in asked)) return asked;
+  const to = now.getTime();
+  return { from: to - asked.rangeMs, to };
+}
+
+function asFailure(error: unknown): never {
+  if (!(error instanceof StoreUnavailable)) throw error;
+  throw error.busy ? failures.analyticsBusy(error) : failures.analyticsUnavailable(error);
+}

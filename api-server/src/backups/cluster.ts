@@ -1,0 +1,78 @@
+import {
+  API_VERSION,
+  BACKUP_ID,
+  type Backup,
+  fieldManagers,
+  labels,
+  organizationNamespace,
+} from "@slipway/crds";
+import { isForbidden, isNamespaceTerminating, isNotFound, type KubeClient, KubeError } from "@slipway/kube";
+import { failures } from "../errors/catalog.ts";
+import { backupResource } from "../projects/kinds.ts";
+
+/**
+ * Backups as they are in the cluster. They are read live: that is seldom, and so whoever reads them sees what was just
+ * written through whichever replica.
+ */
+
+const WRITE = { fieldManager: fieldManagers.api };
+
+/** Whose backups are meant: those of a project, whether it is there or not. */
+export interface Owner {
+  organizationId: string;
+  projectId: string;
+}
+
+/** Every backup of a project, the newest first. @throws Failure 503 */
+export async function listBackups(kube: KubeClient, { organizationId, projectId }: Owner): Promise<Backup[]> {
+  const namespace = organizationNamespace(organizationId);
+  const labelSelector = `${labels.project}=${projectId}`;
+  const found = await answered(kube.listAll<Backup>(backupResource, { namespace, labelSelector }));
+  return found
+    .filter(({ spec }) => spec.projectRef.name === projectId)
+    .toSorted((a, b) => Date.parse(b.spec.requestedAt) - Date.parse(a.spec.requestedAt));
+}
+
+/** @throws Failure 404 when the project has no such backup, 503 */
+export async function findBackup(kube: KubeClient, owner: Owner, id: string): Promise<Backup> {
+  const ref = { namespace: organizationNamespace(owner.organizationId), name: id };
+  const backup = BACKUP_ID.test(id)
+    ? await answered(kube.getOrUndefined<Backup>(backupResource, ref))
+    : undefined;
+  if (backup?.spec.projectRef.name !== owner.projectId) throw failures.backupNotFound(id);
+  return backup;
+}
+
+/** @throws Failure 503 */
+export function createBackup(kube: KubeClient, backup: Omit<Backup, "apiVersion" | "kind">): Promise<Backup> {
+  const whole: Backup = { apiVersion: API_VERSION, kind: "Backup", ...backup };
+  return answered(kube.create<Backup>(backupResource, whole, WRITE));
+}
+
+/** @throws Failure 404 when it is gone, 503 */
+export function patchBackup(kube: KubeClient, { metadata }: Backup, spec: object): Promise<Backup> {
+  const { name, namespace, uid } = metadata;
+  return answered(
+    kube.patch<Backup>(backupResource, { name, namespace }, { metadata: { uid }, spec }, WRITE),
+    name,
+  );
+}
+
+/** Begins its deletion. @throws Failure 503 */
+export async function deleteBackup(kube: KubeClient, { metadata }: Backup): Promise<void> {
+  const { name, namespace, uid } = metadata;
+  await answered(kube.delete(backupResource, { name, namespace }, { uid }));
+}
+
+async function answered<T>(call: Promise<T>, id?: string): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    if (isNotFound(error) && id !== undefined) throw failures.backupNotFound(id);
+    // Rights in an organization's namespace come with its guards.
+    if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error))
+      throw failures.organizationRuntimeUnavailable();
+    throw failures.clusterUnavailable(error);
+  }
+}

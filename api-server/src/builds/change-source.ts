@@ -1,0 +1,149 @@
+import { BUILDS_PULL_SECRET, newBuildId, type Project, type ProjectSpec, revisionNote } from "@slipway/crds";
+import { failures } from "../errors/catalog.ts";
+import { Failure } from "../errors/failure.ts";
+import { ensureHook } from "../git/hooks.ts";
+import type { ApiProject } from "../projects/api-project.ts";
+import { type ChangeOptions, changeProject } from "../projects/change.ts";
+import type { Services } from "../services.ts";
+import type { KnownRequest } from "./object.ts";
+import { runtimeErrors } from "./runtimes.ts";
+import { modeOf, sourceOf } from "./settings.ts";
+import { type OpenedSource, openProjectSource } from "./source.ts";
+import { startBuildOrFail } from "./start.ts";
+import { notePresent } from "./triggered.ts";
+
+/** Changes of a project's source. */
+
+type Source = NonNullable<ProjectSpec["source"]>;
+type Settings = NonNullable<ProjectSpec["build"]>;
+
+/** Changes the spec and counts the revision. @throws Failure as `changeProject` */
+export async function changeSource(
+  project: ApiProject,
+  services: Services,
+  change: (spec: ProjectSpec, live: Project) => ProjectSpec,
+  options: ChangeOptions = {},
+): Promise<ApiProject> {
+  const { project: changed } = await changeProject(project, services, change, {
+    ...options,
+    annotations: (wanted, live) => revisionNote(wanted.spec, live),
+  });
+  return changed;
+}
+
+/** @throws Failure 400 that names every setting that the runtime catalog refuses */
+export function checkRuntime(
+  settings: Settings,
+  { runtimes }: Pick<Services, "runtimes">,
+  prefix?: string,
+): void {
+  const errors = runtimeErrors(settings, runtimes(), prefix);
+  if (errors.length > 0) throw failures.validation(errors);
+}
+
+/** A source whose repository and branch were found. */
+export interface CheckedSource {
+  opened: OpenedSource;
+  /** The branch's newest commit. */
+  head: Pick<KnownRequest, "branch" | "commitSha" | "commitMessage">;
+}
+
+/**
+ * Looks up the repository and the branch of a source that was sent.
+ * @param place where the source stands in the body, such as `config.source.`, and its repository in that
+ * @throws Failure 400 that names the field, 409 as `openProjectSource`, 503
+ */
+export async function checkSource(
+  spec: Pick<ProjectSpec, "source" | "github">,
+  organizationId: string,
+  services: Pick<Services, "kube" | "git" | "now">,
+  place: { prefix: string; repository: string },
+): Promise<CheckedSource> {
+  try {
+    const opened = await openProjectSource({ spec: spec as ProjectSpec }, organizationId, services);
+    const { branch = "" } = spec.source ?? spec.github ?? {};
+    const { sha, title } = await opened.ask((server, id) => server.commit(id, branch));
+    return { opened, head: { branch, commitSha: sha, commitMessage: title } };
+  } catch (error) {
+    throw ofField(error, place);
+  }
+}
+
+/** What was not found was named in the body. */
+function ofField(error: unknown, { prefix, repository }: { prefix: string; repository: string }): unknown {
+  if (!(error instanceof Failure) || error.status !== 404) return error;
+  const { code, message } = error;
+  const field = code === "GIT_REF_NOT_FOUND" ? "branch" : repository;
+  return failures.validation([{ field: `${prefix}${field}`, message, code }]);
+}
+
+/**
+ * Gives a project another source. Where pushes are published, the branch's newest commit is built at once; elsewhere the next
+ * deploy uses the source. What the project runs goes on until then.
+ * @throws Failure as `checkSource` and `changeSource`
+ */
+export async function attachSource(
+  project: ApiProject,
+  { source, build }: { source: Source; build: Settings },
+  services: Services,
+): Promise<ApiProject> {
+  checkRuntime(build, services, "build.");
+  const place = { prefix: "source.", repository: "repository_id" };
+  const { opened, head } = await checkSource({ source }, project.organizationId, services, place);
+  const changed = await changeSource(project, services, (spec) => {
+    const { image: _image, github: _github, ...rest } = spec;
+    return { ...rest, source, build };
+  });
+  await followSource(changed.resource, opened, services);
+  if (modeOf(source) === "push") {
+    const request: KnownRequest = { ...head, triggeredBy: "settings" };
+    const buildId = newBuildId();
+    await startBuildOrFail(changed.resource, buildId, request, services);
+    await notePresent(changed.resource, opened, services, { buildId, request });
+  } else await notePresent(changed.resource, opened, services);
+  return changed;
+}
+
+/**
+ * Sees to it that the server tells of what happens in the repository, where that starts something. Without a hook refs are polled.
+ */
+export async function followSource(
+  { spec, metadata }: Project,
+  { connection, repositoryId: id, path }: Pick<OpenedSource, "connection" | "repositoryId" | "path">,
+  services: Pick<Services, "kube" | "git" | "builds" | "logger">,
+): Promise<void> {
+  const { hookBase } = services.builds;
+  const source = sourceOf(spec);
+  if (hookBase === undefined || source === undefined || modeOf(source) === "manual") return;
+  try {
+    await ensureHook(connection, { id, path }, hookBase, services);
+  } catch (error) {
+    services.logger.info({ err: error, project: metadata.name }, "no hook could be made");
+  }
+}
+
+/**
+ * The spec without its source. What is published goes on: its image becomes the project's own.
+ * @throws Failure 409 when nothing was published
+ */
+export function withoutSource(spec: ProjectSpec, { status }: Pick<Project, "status">): ProjectSpec {
+  if (spec.source === undefined) return spec;
+  const { source: _source, build: _build, ...rest } = spec;
+  const image = publishedImage(status);
+  if (image === undefined) throw failures.projectNotPublished();
+  return { ...rest, image };
+}
+
+function publishedImage(status: Project["status"]): ProjectSpec["image"] {
+  const serving = status?.deployments?.find((deployment) => deployment.status === "succeeded");
+  if (serving?.settings.image) {
+    const { digest } = serving.image;
+    return { ...serving.settings.image, ...(digest === undefined ? {} : { digest }) };
+  }
+  const built = status?.build;
+  // Handed over and not published: it has failed to serve, or nobody knows yet.
+  if (built?.image?.digest === undefined || built.publishedBuild !== built.imageBuild) return undefined;
+  const { reference, digest } = built.image;
+  const url = reference.replace(/@sha256:[a-f0-9]{64}$/, "");
+  return { url, digest, isPublic: false, pullSecretRef: { name: BUILDS_PULL_SECRET } };
+}

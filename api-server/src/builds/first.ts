@@ -1,0 +1,50 @@
+import { firstBuildId, type Project } from "@slipway/crds";
+import type { Services } from "../services.ts";
+import { type CheckedSource, checkSource, followSource } from "./change-source.ts";
+import type { KnownRequest } from "./object.ts";
+import { type StartServices, startBuild } from "./start.ts";
+import { notePresent } from "./triggered.ts";
+
+/** The build that the creation of a project from Git starts: of the branch's newest commit, whatever the mode. */
+
+export type FirstBuild = CheckedSource;
+
+const SOURCE = { prefix: "config.source.", repository: "repository_id" };
+const GITHUB = { prefix: "config.github.", repository: "repository_name" };
+
+/** @throws Failure 400 that names the field, 409, 503; undefined for a project from an image */
+export async function lookUpFirstBuild(
+  { spec }: Pick<Project, "spec">,
+  organizationId: string,
+  services: Pick<Services, "kube" | "git" | "now">,
+): Promise<FirstBuild | undefined> {
+  if (spec.source !== undefined) return checkSource(spec, organizationId, services, SOURCE);
+  return spec.github && checkSource(spec, organizationId, services, GITHUB);
+}
+
+const requestOf = ({ head }: FirstBuild): KnownRequest => ({ ...head, triggeredBy: "creation" });
+
+/** @throws Failure 503; KubeError */
+export async function startFirstBuild(
+  project: Project,
+  first: FirstBuild,
+  services: StartServices,
+): Promise<void> {
+  const id = firstBuildId(project.metadata.name);
+  await startBuild(project, id, requestOf(first), services, { isRepeat: true });
+}
+
+/** What may be late: the project is there and is built, and what is published by refs is polled, too. */
+export async function settleFirstBuild(
+  project: Project,
+  first: FirstBuild,
+  services: Services,
+): Promise<void> {
+  const build = { buildId: firstBuildId(project.metadata.name), request: requestOf(first) };
+  try {
+    await followSource(project, first.opened, services);
+    await notePresent(project, first.opened, services, build);
+  } catch (error) {
+    services.logger.warn({ err: error, project: project.metadata.name }, "a new source is not followed yet");
+  }
+}

@@ -1,0 +1,109 @@
+import type { ProjectSpec } from "@slipway/crds";
+import { type TriggerMode, triggerMode, type VersionDeploy } from "@slipway/git";
+import { failures } from "../errors/catalog.ts";
+import type { FieldError } from "../errors/failure.ts";
+
+/** When a source is published: what both forms of it have. Pure. */
+
+type Source = NonNullable<ProjectSpec["source"]>;
+type Github = NonNullable<ProjectSpec["github"]>;
+export type AnySource = Source | Github;
+type StoredVersions = NonNullable<Source["versionDeploy"]>;
+
+/** The source of a project in whichever form; undefined for one that runs an image. */
+export const sourceOf = ({ source, github }: ProjectSpec): AnySource | undefined => source ?? github;
+
+/** The mode in which it is published. */
+export const modeOf = ({ branch, autoDeploy, versionDeploy }: AnySource): TriggerMode =>
+  triggerMode({ branch, autoDeploy, ...(versionDeploy ? { versionDeploy: plain(versionDeploy) } : {}) });
+
+function plain({ enabled, event, tagPattern, includePrereleases }: StoredVersions): VersionDeploy {
+  return {
+    enabled,
+    ...(event === undefined ? {} : { event }),
+    ...(tagPattern === undefined ? {} : { tagPattern }),
+    ...(includePrereleases === undefined ? {} : { includePrereleases }),
+  };
+}
+
+/** What decides about events: as `@slipway/git` reads it. */
+export function triggerSettings({ branch, autoDeploy, versionDeploy }: AnySource) {
+  return { branch, autoDeploy, ...(versionDeploy ? { versionDeploy: plain(versionDeploy) } : {}) };
+}
+
+/** Publication by version as clients read it; older settings have none, which means that it is off. */
+export interface VersionDeployView {
+  enabled: boolean;
+  event: "tag" | "release";
+  tag_pattern: string;
+  include_prereleases: boolean;
+}
+
+export function versionDeployView(versionDeploy: StoredVersions | undefined): VersionDeployView {
+  if (!versionDeploy?.enabled) {
+    return { enabled: false, event: "tag", tag_pattern: "*", include_prereleases: false };
+  }
+  const { event = "tag", tagPattern = "*", includePrereleases = false } = versionDeploy;
+  return {
+    enabled: true,
+    event,
+    tag_pattern: tagPattern,
+    include_prereleases: event === "release" && includePrereleases,
+  };
+}
+
+/** Settings as they are sent: what is left out stays as it is. */
+export interface DeploySettingsPatch {
+  auto_deploy?: boolean | undefined;
+  version_deploy?:
+    | {
+        enabled?: boolean | undefined;
+        event?: "tag" | "release" | undefined;
+        tag_pattern?: string | undefined;
+        include_prereleases?: boolean | undefined;
+      }
+    | undefined;
+}
+
+/**
+ * The settings after a patch of them.
+ * @throws Failure 400 where the result contradicts itself: both modes at once, or versions without a pattern
+ */
+export function mergeDeploySettings(
+  current: Pick<AnySource, "autoDeploy" | "versionDeploy">,
+  { auto_deploy, version_deploy }: DeploySettingsPatch,
+): { autoDeploy: boolean; versionDeploy?: StoredVersions } {
+  const autoDeploy = auto_deploy ?? current.autoDeploy;
+  const versionDeploy = mergeVersions(current.versionDeploy, version_deploy);
+  const errors: FieldError[] = [];
+  if (autoDeploy && versionDeploy?.enabled) {
+    errors.push({
+      field: auto_deploy === undefined ? "version_deploy.enabled" : "auto_deploy",
+      message: "auto_deploy cannot be true while version_deploy.enabled is true",
+    });
+  }
+  if (versionDeploy?.enabled && versionDeploy.tagPattern === undefined) {
+    errors.push({ field: "version_deploy.tag_pattern", message: "is required when enabled is true" });
+  }
+  if (errors.length > 0) throw failures.validation(errors);
+  return { autoDeploy, ...(versionDeploy ? { versionDeploy } : {}) };
+}
+
+function mergeVersions(
+  current: StoredVersions | undefined,
+  patch: DeploySettingsPatch["version_deploy"],
+): StoredVersions | undefined {
+  if (patch === undefined) return current;
+  const enabled = patch.enabled ?? current?.enabled ?? false;
+  // What was set while they were on is not kept once they are off: then the defaults hold.
+  if (!enabled) return { enabled };
+  const event = patch.event ?? current?.event ?? "tag";
+  const tagPattern = patch.tag_pattern ?? current?.tagPattern;
+  const includePrereleases = patch.include_prereleases ?? current?.includePrereleases ?? false;
+  return {
+    enabled,
+    event,
+    ...(tagPattern === undefined ? {} : { tagPattern }),
+    ...(event === "release" ? { includePrereleases } : {}),
+  };
+}

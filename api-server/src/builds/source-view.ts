@@ -1,0 +1,71 @@
+import type { GitConnection, Project } from "@slipway/crds";
+import { sourceRevision, toSnake } from "@slipway/crds";
+import { Failure } from "../errors/failure.ts";
+import { connectionView } from "../git/view.ts";
+import type { Services } from "../services.ts";
+import { versionDeployView } from "./settings.ts";
+import { openSource, type SourceServices } from "./source.ts";
+
+/** A project's source as clients see it. */
+
+/** What is known of the source beside the project. */
+export interface SourceContext {
+  connection?: GitConnection;
+  /** `owner/name`; a server that does not answer cannot tell. */
+  repositoryPath?: string;
+}
+
+/** Pure. */
+export function sourceView(
+  { metadata, spec }: Pick<Project, "metadata" | "spec">,
+  { connection, repositoryPath }: SourceContext = {},
+) {
+  const { source, build } = spec;
+  const source_revision = sourceRevision({ metadata, spec });
+  if (source === undefined) return { source: null, build: null, source_revision, capabilities: null };
+  const { connectionId, repositoryId, branch, autoDeploy, versionDeploy } = source;
+  const view = connection && connectionView(connection);
+  return {
+    source: {
+      connection_id: connectionId,
+      repository_id: repositoryId,
+      branch,
+      auto_deploy: autoDeploy,
+      version_deploy: versionDeployView(versionDeploy),
+      provider_id: view?.provider_id ?? null,
+      repository_path: repositoryPath ?? null,
+    },
+    build: { ...NO_SETTINGS, ...toSnake(build ?? {}) },
+    source_revision,
+    capabilities: view?.capabilities ?? null,
+  };
+}
+
+const NO_SETTINGS = {
+  runtime: null,
+  version: null,
+  start_command: null,
+  pre_build_command: null,
+  build_command: null,
+  dockerfile_path: null,
+  context_path: ".",
+};
+
+/** What the connection and its server tell of a source; what they cannot tell now is left out. @throws Failure 503 */
+export async function sourceContext(
+  { spec }: Pick<Project, "spec">,
+  organizationId: string,
+  services: SourceServices & Pick<Services, "logger">,
+): Promise<SourceContext> {
+  if (spec.source === undefined) return {};
+  const context: SourceContext = {};
+  try {
+    const opened = await openSource(spec.source, organizationId, services);
+    context.connection = opened.connection;
+    context.repositoryPath = (await opened.ask((server, id) => server.repository(id))).path;
+  } catch (error) {
+    // A connection that is gone, and a server that does not answer: the settings are there all the same.
+    if (!(error instanceof Failure)) throw error;
+  }
+  return context;
+}

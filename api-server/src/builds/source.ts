@@ -1,0 +1,73 @@
+import type { GitConnection, Project, ProjectSpec } from "@slipway/crds";
+import { GitError, type GitProvider, openRepositoryId } from "@slipway/git";
+import { failures } from "../errors/catalog.ts";
+import { Failure } from "../errors/failure.ts";
+import { findConnection } from "../git/cluster.ts";
+import { askServer } from "../git/connect.ts";
+import { isRevoked } from "../git/view.ts";
+import type { Services } from "../services.ts";
+import { openGithub } from "./github.ts";
+
+export type SourceServices = Pick<Services, "kube" | "git" | "now">;
+type Source = NonNullable<ProjectSpec["source"]>;
+
+/** Where a project's source is asked about. */
+export interface OpenedSource {
+  connection: GitConnection;
+  /** The server's own id. */
+  repositoryId: string;
+  /** `owner/name`, of the legacy kind. */
+  path?: string;
+  /** Asks the server. @throws Failure 404, 409, 503 */
+  ask<T>(question: (server: GitProvider, repositoryId: string) => Promise<T>): Promise<T>;
+}
+
+/**
+ * Opens a source.
+ * @throws Failure 409 GIT_CONNECTION_UNAVAILABLE without a connection that can be used, GIT_SOURCE_CREATION_UNAVAILABLE for one of
+ *   the legacy kind; 404 for a repository that is none of the connection's; 503
+ */
+export async function openSource(
+  { connectionId, repositoryId: sealed }: Pick<Source, "connectionId" | "repositoryId">,
+  organizationId: string,
+  services: SourceServices,
+): Promise<OpenedSource> {
+  const connection = await findConnection(services.kube, organizationId, connectionId).catch(
+    (error: unknown) => {
+      if (error instanceof Failure && error.status === 404) {
+        throw failures.gitConnectionUnavailable("the organization has no such connection");
+      }
+      throw error;
+    },
+  );
+  if (isRevoked(connection)) throw failures.gitConnectionUnavailable("the connection is revoked");
+  if (connection.spec.providerId === "github") throw failures.gitSourceCreationUnavailable();
+  const repositoryId = opened(connectionId, sealed);
+  return {
+    connection,
+    repositoryId,
+    ask: (question) => askServer(connection, services, (server) => question(server, repositoryId)),
+  };
+}
+
+function opened(connectionId: string, sealed: string): string {
+  try {
+    return openRepositoryId(connectionId, sealed);
+  } catch (error) {
+    throw error instanceof GitError ? failures.gitRepositoryNotFound() : error;
+  }
+}
+
+/**
+ * The source that a project has, in whichever form.
+ * @throws Failure 400 GIT_SOURCE_REQUIRED for one that runs an image; as `openSource` and `openGithub`
+ */
+export async function openProjectSource(
+  { spec }: Pick<Project, "spec">,
+  organizationId: string,
+  services: SourceServices,
+): Promise<OpenedSource> {
+  if (spec.source !== undefined) return openSource(spec.source, organizationId, services);
+  if (spec.github !== undefined) return openGithub(spec.github, organizationId, services);
+  throw failures.gitSourceRequired();
+}

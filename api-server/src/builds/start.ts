@@ -1,0 +1,68 @@
+import { type Build, buildObject, fieldManagers, organizationOfNamespace, type Project } from "@slipway/crds";
+import { isAlreadyExists, isForbidden, isNamespaceTerminating, isNotFound, KubeError } from "@slipway/kube";
+import { failures } from "../errors/catalog.ts";
+import { buildResource } from "../projects/kinds.ts";
+import type { Services } from "../services.ts";
+import { type KnownRequest, pendingRow } from "./object.ts";
+import { isFinished } from "./view.ts";
+
+export type StartServices = Pick<Services, "kube" | "now" | "builds" | "logger">;
+
+/**
+ * Asks for a build of this id, or finds that it was asked for before. The object comes first: from then on the operator carries
+ * it out and tells the ledger of it, whatever becomes of this call.
+ *
+ * @param project as the cluster has it
+ * @param isRepeat whether an earlier call may have asked for the build: one that has ended is not made again, although its
+ *   object is gone
+ * @returns the id
+ * @throws Failure 409 when the project is being deleted, 503; KubeError is left to creations, which undo what they made
+ */
+export async function startBuild(
+  project: Project,
+  id: string,
+  request: KnownRequest,
+  services: StartServices,
+  { isRepeat = false }: { isRepeat?: boolean } = {},
+): Promise<string> {
+  const { namespace = "", name, uid = "", deletionTimestamp } = project.metadata;
+  if (deletionTimestamp !== undefined) throw failures.projectAlreadyDeleted();
+  if (isRepeat) {
+    const organizationId = organizationOfNamespace(namespace) ?? "";
+    const key = { organizationId, projectId: name, projectUid: uid, id };
+    const before = await services.builds.store.find(key);
+    if (before !== undefined && isFinished(before.status)) return id;
+  }
+  const build = await createOrKeep(buildObject(project, id, request, services.now()), services);
+  try {
+    await services.builds.store.record(pendingRow(build, project, request.commitMessage));
+  } catch (error) {
+    // The operator writes the same as soon as the ledger is back.
+    services.logger.warn({ err: error, build: id }, "a build was asked for and is not in the ledger yet");
+  }
+  return id;
+}
+
+/** The same, with what the cluster refuses in the API's words. @throws Failure */
+export async function startBuildOrFail(...call: Parameters<typeof startBuild>): Promise<string> {
+  try {
+    return await startBuild(...call);
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error)) {
+      throw failures.organizationRuntimeUnavailable();
+    }
+    throw failures.clusterUnavailable(error);
+  }
+}
+
+async function createOrKeep(build: Build, { kube }: StartServices): Promise<Build> {
+  const { namespace, name } = build.metadata;
+  try {
+    return await kube.create<Build>(buildResource, build, { fieldManager: fieldManagers.api });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    // Gone between the two: it has ended.
+    return (await kube.getOrUndefined<Build>(buildResource, { namespace, name })) ?? build;
+  }
+}

@@ -1,0 +1,110 @@
+import { credentialKeys, type DatabaseCredentials, type EngineName, type Project } from "@slipway/crds";
+import type { ApiProject } from "../projects/api-project.ts";
+
+/** How clients connect to a database, as `/v1` shows it. Pure. */
+
+export interface Address {
+  host: string;
+  port: number;
+}
+
+/** The connection as it is read: whoever has it cannot log in. */
+export interface Connection extends Address {
+  database: string;
+  username: string;
+}
+
+/** The connection as it is shown once: at creation, and when the password is renewed. */
+export interface SecretConnection extends Connection {
+  password: string;
+  connectionString: string;
+}
+
+/**
+ * Where clients connect: from outside where the database is reached from there, else from the organization's own projects.
+ * Undefined while the operator has not told, or the address outside is not assigned yet.
+ */
+export function addressOf({ status }: Project): Address | undefined {
+  const { host, port, inside } = status?.database ?? {};
+  if (host !== undefined && port !== undefined) return { host, port };
+  const isAwaited = status?.conditions?.some(
+    ({ type, status }) => type === "AddressReady" && status !== "True",
+  );
+  return inside === undefined || isAwaited ? undefined : { host: inside.host, port: inside.port };
+}
+
+/** Without a password; null while the database is not reached yet. */
+export function connectionOf(project: Project): Connection | null {
+  const address = addressOf(project);
+  const { name, username } = project.status?.database ?? {};
+  if (!address || name === undefined || username === undefined) return null;
+  return { ...address, database: name, username };
+}
+
+/** The connection with what the Secret holds; null while the database is not reached yet. */
+export function secretConnectionOf(
+  project: Project,
+  credentials: DatabaseCredentials,
+): SecretConnection | null {
+  const connection = connectionOf(project);
+  if (!connection) return null;
+  const { database, username, password } = credentialKeys;
+  const whole = {
+    ...connection,
+    database: credentials[database] ?? connection.database,
+    username: credentials[username] ?? connection.username,
+    password: credentials[password] ?? "",
+  };
+  return { ...whole, connectionString: connectionString(project.spec.type as EngineName, whole) };
+}
+
+/** Every engine speaks TLS on the port that it is reached at; ClickHouse's is its HTTP interface. */
+const SCHEMES: Readonly<Record<EngineName, string>> = {
+  postgresql: "postgresql",
+  mariadb: "mysql",
+  clickhouse: "https",
+  valkey: "rediss",
+};
+
+/** An address that the engine's own clients take. How the certificate is checked is the client's to say. */
+export function connectionString(
+  engine: EngineName,
+  { host, port, database, username, password }: Omit<SecretConnection, "connectionString">,
+): string {
+  const [user, secret, path] = [username, password, database].map(encodeURIComponent);
+  const name = host.includes(":") ? `[${host}]` : host;
+  return `${SCHEMES[engine]}://${user}:${secret}@${name}:${port}/${path}`;
+}
+
+/** `database` of the answers about postgresql, mariadb and clickhouse. */
+export function databaseView({ resource, instances }: ApiProject, connection: Connection | null) {
+  return { connection, version: resource.spec.version ?? "", replicas: instances };
+}
+
+/**
+ * `managed_service` of the answers about Valkey. The connection string has the password, and so is there only when
+ * that is shown; what is not known yet is null.
+ */
+export function managedServiceView(
+  { resource }: ApiProject,
+  connection: Connection | SecretConnection | null,
+) {
+  const { profile, version = "" } = resource.spec;
+  const {
+    host = null,
+    port = null,
+    username = resource.status?.database?.username ?? null,
+  } = connection ?? {};
+  return {
+    engine: "valkey",
+    profile,
+    version,
+    username,
+    host,
+    port,
+    tls: true,
+    ...(connection && "connectionString" in connection
+      ? { connection_string: connection.connectionString }
+      : {}),
+  };
+}

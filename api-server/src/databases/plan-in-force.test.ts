@@ -1,0 +1,84 @@
+import type { Project, ProjectStatus } from "@slipway/crds";
+import { describe, expect, it } from "vitest";
+import { databaseSpec } from "../testing/databases.ts";
+import { planChangeOf, planInForce } from "./plan-in-force.ts";
+
+const FIRST = "2026-01-01T00:00:00.000Z";
+const SECOND = "2026-01-02T00:00:00.000Z";
+const CHANGED = "2026-01-03T00:00:00.000Z";
+
+function project(change: Partial<Project["spec"]>, status?: ProjectStatus): Project {
+  return {
+    apiVersion: "slipway.dev/v1alpha1",
+    kind: "Project",
+    metadata: { name: "pshop", namespace: "slipway-org-acme" },
+    spec: databaseSpec("clickhouse", change),
+    ...(status === undefined ? {} : { status }),
+  };
+}
+const shown = (change: Partial<Project["spec"]>, status?: ProjectStatus) => {
+  const one = project(change, status);
+  return [planInForce(one), planChangeOf(one, CHANGED)];
+};
+const premium = { plan: "analytics-premium", planRequestedAt: FIRST };
+const inProgress = { status: "in_progress", toPlan: "analytics-premium", startedAt: FIRST } as const;
+const failed = {
+  ...inProgress,
+  status: "failed",
+  fromPlan: "analytics-basic",
+  requestedAt: FIRST,
+  finishedAt: SECOND,
+} as const;
+const running = { status: "in_progress", to_plan: "analytics-premium", started_at: FIRST };
+
+describe("the plan of a ClickHouse project", () => {
+  it("is what it was created on, and nothing changes", () => {
+    expect(shown({})).toEqual(["analytics-basic", undefined]);
+    expect(shown({}, { plan: "analytics-basic" })).toEqual(["analytics-basic", undefined]);
+  });
+
+  it("changes from the moment that it is asked to, and the one before is in force", () => {
+    expect(shown(premium, { plan: "analytics-basic" })).toEqual(["analytics-basic", running]);
+    const told = { ...inProgress, requestedAt: FIRST };
+    expect(shown(premium, { plan: "analytics-basic", planChange: told })).toEqual([
+      "analytics-basic",
+      running,
+    ]);
+  });
+
+  it("is asked for by kubectl, too, without a moment", () => {
+    const change = { ...running, started_at: CHANGED };
+    const asked = shown({ plan: "analytics-premium" }, { plan: "analytics-basic" });
+    expect(asked).toEqual(["analytics-basic", change]);
+    const status = { plan: "analytics-basic", planChange: inProgress };
+    expect(shown({ plan: "analytics-premium" }, status)).toEqual(["analytics-basic", running]);
+  });
+
+  it("is in force once the operator says so", () => {
+    expect(shown(premium, { plan: "analytics-premium" })).toEqual(["analytics-premium", undefined]);
+  });
+
+  it("stays on the one before when the change fails", () => {
+    expect(shown(premium, { plan: "analytics-basic", planChange: failed })).toEqual([
+      "analytics-basic",
+      { status: "failed", from_plan: "analytics-basic", to_plan: "analytics-premium", finished_at: SECOND },
+    ]);
+  });
+
+  it("is cleared of a failure by the next request, for the same plan or back to the one in force", () => {
+    const status = { plan: "analytics-basic", planChange: failed };
+    const again = { ...running, started_at: SECOND };
+    expect(shown({ ...premium, planRequestedAt: SECOND }, status)).toEqual(["analytics-basic", again]);
+    const back = shown({ plan: "analytics-basic", planRequestedAt: SECOND }, status);
+    expect(back).toEqual(["analytics-basic", undefined]);
+  });
+});
+
+it("the plan of every other type is what the spec says, and has no plan_change", () => {
+  const one = { ...project({}), spec: databaseSpec("postgresql", { plan: "db-business" }) };
+  const status = { plan: "db-premium", planChange: failed };
+  expect([planInForce({ ...one, status }), planChangeOf({ ...one, status }, CHANGED)]).toEqual([
+    "db-business",
+    undefined,
+  ]);
+});

@@ -1,0 +1,47 @@
+import type { Project, ProjectSpec } from "@slipway/crds";
+
+/**
+ * The plan of a ClickHouse project changes in the background, one instance after the other, and may fail: until it is
+ * done the plan before it is in force. The spec asks, `status.plan` tells what is in force. Pure.
+ */
+
+/** The plan that a project is on. */
+export function planInForce({ spec, status }: Project): string {
+  return spec.type === "clickhouse" ? (status?.plan ?? spec.plan) : spec.plan;
+}
+
+/** `plan_change` as `/v1` shows it. */
+export type PlanChangeView =
+  | { status: "in_progress"; to_plan: string; started_at: string }
+  | { status: "failed"; from_plan: string; to_plan: string; finished_at: string };
+
+/**
+ * A plan change that runs, or the last one, if it failed.
+ * @param askedAt when the spec was last changed, for one that the operator has not taken up yet
+ */
+export function planChangeOf(project: Project, askedAt: string): PlanChangeView | undefined {
+  const { spec, status } = project;
+  if (spec.type !== "clickhouse") return undefined;
+  const told = isAbout(spec, status?.planChange) ? status?.planChange : undefined;
+  const before = planInForce(project);
+  if (told?.status === "failed") {
+    return {
+      status: "failed",
+      from_plan: told.fromPlan ?? before,
+      to_plan: told.toPlan,
+      finished_at: told.finishedAt ?? told.startedAt,
+    };
+  }
+  if (before === spec.plan) return undefined;
+  // The same before the operator has taken it up, and after.
+  const startedAt = spec.planRequestedAt ?? told?.startedAt ?? askedAt;
+  return { status: "in_progress", to_plan: spec.plan, started_at: startedAt };
+}
+
+/** Whether the operator speaks of the request that the spec makes now. */
+function isAbout(
+  { plan, planRequestedAt }: ProjectSpec,
+  told: NonNullable<Project["status"]>["planChange"],
+): boolean {
+  return told !== undefined && told.toPlan === plan && told.requestedAt === planRequestedAt;
+}

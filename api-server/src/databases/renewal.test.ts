@@ -1,0 +1,134 @@
+import {
+  credentialKeys,
+  credentialsHash,
+  databaseNames,
+  organizationNamespace,
+  type Project,
+} from "@slipway/crds";
+import { resources } from "@slipway/kube";
+import { eventually } from "@slipway/kube/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Failure } from "../errors/failure.ts";
+import type { ApiProject } from "../projects/api-project.ts";
+import { projectResource } from "../projects/kinds.ts";
+import { databaseSpec, databaseStatus } from "../testing/databases.ts";
+import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+import { decodeCredentials, encodeCredentials, readCredentialsSecret } from "./credentials.ts";
+import { renewCredentials } from "./renewal.ts";
+
+const NAMESPACE = organizationNamespace("acme");
+const before = { username: "app", database: "app", password: "old", "monitor-password": "m" };
+
+let harness: FakeHarness;
+beforeAll(async () => {
+  harness = await startFakeHarness();
+});
+afterAll(() => harness.close());
+
+const ref = (name: string) => ({ namespace: NAMESPACE, name });
+const patch = (name: string, change: object) =>
+  harness.kube.patch<Project>(projectResource, ref(name), change, { subresource: "status" });
+const secretOf = async (name: string) =>
+  decodeCredentials((await readCredentialsSecret(harness.kube, ref(name))) ?? {});
+
+/** A database that works, with its Secret. */
+async function database(name: string, change: Partial<Project["spec"]> = {}): Promise<ApiProject> {
+  const project = await harness.put("acme", name, databaseSpec("postgresql", change));
+  const metadata = ref(databaseNames(name).credentials);
+  await harness.kube.create(resources.secrets, { metadata, data: encodeCredentials(before) } as object);
+  await patch(name, {
+    status: { database: databaseStatus(project, { credentialsHash: credentialsHash(before) }) },
+  });
+  return eventually(`database ${name}`, () =>
+    harness.projects.list("acme").find(({ id, resource }) => id === name && resource.status?.database),
+  );
+}
+
+/** The operator's part: what the Secret holds is in force. */
+async function takeOver(name: string): Promise<void> {
+  const credentialsHashNow = credentialsHash(await secretOf(name));
+  const secret = databaseNames(name).credentials;
+  const data = { [credentialKeys.previousPassword]: null };
+  await harness.kube.patch(resources.secrets, ref(secret), { data });
+  await patch(name, { status: { database: { credentialsHash: credentialsHashNow } } });
+}
+
+const refusal = (renewal: Promise<unknown>) =>
+  renewal.then(
+    () => "nothing",
+    (error: Failure) => [error.status, error.code],
+  );
+
+describe("a renewal", () => {
+  it("shows the new password once it is in force, and keeps the old one until then", async () => {
+    const project = await database("pone");
+    const renewal = renewCredentials(project, harness.services, 5_000);
+    const pending = await eventually("a new password", async () => {
+      const secret = await secretOf("pone");
+      return secret.password === "old" ? undefined : secret;
+    });
+    expect(pending).toEqual({
+      ...before,
+      password: expect.stringMatching(/^[A-Za-z0-9]{32}$/),
+      "previous-password": "old",
+    });
+    await takeOver("pone");
+    const { connection } = await renewal;
+    expect(connection.password).toBe(pending.password);
+    expect(connection.connectionString).toContain(`:${pending.password}@`);
+  });
+
+  it("that is not in force in time is 503, and the next one waits for the same password", async () => {
+    const project = await database("ptwo");
+    const late = renewCredentials(project, harness.services, 200);
+    expect(await refusal(late)).toEqual([503, "DATABASE_CREDENTIALS_PENDING"]);
+    const { password } = await secretOf("ptwo");
+    const again = renewCredentials(project, harness.services, 5_000);
+    await takeOver("ptwo");
+    expect((await again).connection.password).toBe(password);
+    const third = renewCredentials(project, harness.services, 200);
+    expect(await refusal(third)).toEqual([503, "DATABASE_CREDENTIALS_PENDING"]);
+    expect((await secretOf("ptwo")).password).not.toBe(password);
+  });
+
+  it("of many at once is one", async () => {
+    const project = await database("pthree");
+    const many = Promise.all(
+      Array.from({ length: 10 }, () => renewCredentials(project, harness.services, 5_000)),
+    );
+    await eventually("a new password", async () => (await secretOf("pthree")).password !== "old");
+    // Those that come late wait for the same.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await takeOver("pthree");
+    expect(new Set((await many).map(({ connection }) => connection.password)).size).toBe(1);
+  });
+
+  it("of a paused database is 409, and changes nothing", async () => {
+    const project = await database("pfour", { paused: true });
+    expect(await refusal(renewCredentials(project, harness.services))).toEqual([409, "PROJECT_PAUSED"]);
+    expect(await secretOf("pfour")).toEqual(before);
+  });
+
+  it("of a database without an address is 503, and changes nothing", async () => {
+    await database("pfive");
+    await patch("pfive", { status: { database: { host: null, port: null, inside: null } } });
+    const project = await eventually("no address", () =>
+      harness.projects
+        .list("acme")
+        .find(({ id, resource }) => id === "pfive" && !resource.status?.database?.host),
+    );
+    const refused = [503, "DATABASE_CREDENTIALS_PENDING"];
+    expect(await refusal(renewCredentials(project, harness.services))).toEqual(refused);
+    expect(await secretOf("pfive")).toEqual(before);
+  });
+
+  it("without a cluster is 503 CLUSTER_UNAVAILABLE", async () => {
+    const project = await database("psix");
+    harness.apiserver.failNext(({ method, path }) => method === "PATCH" && path.includes("/secrets/"), {
+      status: 500,
+      times: 10,
+    });
+    const refused = await refusal(renewCredentials(project, harness.services));
+    expect(refused).toEqual([503, "CLUSTER_UNAVAILABLE"]);
+  });
+});

@@ -1,0 +1,97 @@
+import { randomInt } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  credentialKeys,
+  credentialsHash,
+  type DatabaseCredentials,
+  fieldManagers,
+  newPassword,
+} from "@slipway/crds";
+import { isConflict, isNotFound, type KubeClient, KubeError, resources } from "@slipway/kube";
+import { failures } from "../errors/catalog.ts";
+import { inTime } from "../in-time.ts";
+import type { ApiProject } from "../projects/api-project.ts";
+import type { Services } from "../services.ts";
+import { connectionOf, type SecretConnection, secretConnectionOf } from "./connection.ts";
+import {
+  type CredentialsSecret,
+  decodeCredentials,
+  encodeCredentials,
+  readCredentialsSecret,
+} from "./credentials.ts";
+
+/** How long the engine may take to take over a new password, and the cluster to write it down. */
+export const IN_FORCE_LIMIT_MS = 30_000;
+const WRITE_LIMIT_MS = 10_000;
+const LOOK_EVERY_MS = 100;
+/** Tries to write a Secret that somebody else changes at the same time. */
+const ATTEMPTS = 5;
+
+export interface Renewed {
+  project: ApiProject;
+  connection: SecretConnection;
+}
+
+/**
+ * Gives a database's user a new password, and resolves once the engine has taken it over. Sessions that are open stay. A
+ * password that the engine had not taken over in time nobody was shown: the next call waits for that one, and makes none.
+ * @throws Failure 409 for a paused project; 503 when the password is not in force in time, or the cluster does not answer
+ */
+export async function renewCredentials(
+  project: ApiProject,
+  services: Services,
+  limitMs: number = IN_FORCE_LIMIT_MS,
+): Promise<Renewed> {
+  if (project.resource.metadata.deletionTimestamp !== undefined) throw failures.projectAlreadyDeleted();
+  if (project.resource.spec.paused) throw failures.projectPaused();
+  // Nobody could use what is shown without an address.
+  if (connectionOf(project.resource) === null) throw failures.databaseCredentialsPending();
+  const deadline = Date.now() + limitMs;
+  const credentials = await inTime(WRITE_LIMIT_MS, (signal) =>
+    writeNewPassword(project, services.kube.until(signal)),
+  ).catch((error: unknown) => {
+    throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;
+  });
+  const wanted = credentialsHash(credentials);
+  for (let now: ApiProject | undefined = project; now !== undefined; ) {
+    const connection = secretConnectionOf(now.resource, credentials);
+    const isInForce = now.resource.status?.database?.credentialsHash === wanted;
+    if (isInForce && connection) return { project: now, connection };
+    if (Date.now() >= deadline) throw failures.databaseCredentialsPending();
+    await sleep(LOOK_EVERY_MS);
+    now = await services.projects.find(project.organizationId, project.id);
+  }
+  throw failures.projectAlreadyDeleted();
+}
+
+/** @returns what the Secret holds then */
+async function writeNewPassword({ resource }: ApiProject, kube: KubeClient): Promise<DatabaseCredentials> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const secret = await readCredentialsSecret(kube, resource.metadata);
+    // A project of kubectl's, whose Secret the operator has not made yet.
+    if (!secret) throw failures.databaseCredentialsPending();
+    const before = decodeCredentials(secret);
+    if (before[credentialKeys.previousPassword] !== undefined) return before;
+    try {
+      return await write(kube, secret, before);
+    } catch (error) {
+      if (!isConflict(error) && !isNotFound(error)) throw error;
+    }
+  }
+  throw failures.databaseCredentialsPending();
+}
+
+async function write(
+  kube: KubeClient,
+  { metadata: { namespace, name = "", uid, resourceVersion } = {} }: CredentialsSecret,
+  before: DatabaseCredentials,
+): Promise<DatabaseCredentials> {
+  const changed = {
+    [credentialKeys.password]: newPassword(randomInt),
+    [credentialKeys.previousPassword]: before[credentialKeys.password] ?? "",
+  };
+  // Only what it was read as may be renewed: somebody else may be doing so.
+  const patch = { metadata: { uid, resourceVersion }, data: encodeCredentials(changed) };
+  await kube.patch(resources.secrets, { namespace, name }, patch, { fieldManager: fieldManagers.api });
+  return { ...before, ...changed };
+}

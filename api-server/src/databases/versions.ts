@@ -1,0 +1,37 @@
+import { databaseTypes, type EngineName } from "@slipway/crds";
+import { parse } from "yaml";
+import { z } from "zod";
+
+/** What projects of a version may be. */
+export interface DatabaseVersion {
+  /** Its instances cannot replicate, so there is one alone: what stands in for an engine may lack it. */
+  single: boolean;
+}
+
+/** Versions of each engine that the platform has an image of. */
+export type DatabaseVersions = Readonly<
+  Partial<Record<EngineName, Readonly<Record<string, DatabaseVersion>>>>
+>;
+
+// What an image is concerns the operator alone.
+const image = z.object({ features: z.object({ replication: z.boolean().default(true) }).prefault({}) });
+const images = z.partialRecord(z.enum(databaseTypes), z.record(z.string(), image));
+
+/** Reads the file that `SLIPWAY_DATABASE_IMAGES_FILE` names. @throws Error that lists what is wrong */
+export function parseDatabaseVersions(text: string): DatabaseVersions {
+  const result = images.safeParse(parse(text) ?? {});
+  if (!result.success) {
+    throw new Error(`no valid list of database images:\n${z.prettifyError(result.error)}`);
+  }
+  return Object.fromEntries(
+    Object.entries(result.data).map(([engine, versions]) => [
+      engine,
+      Object.fromEntries(
+        Object.entries(versions).map(([version, { features }]) => [
+          version,
+          { single: !features.replication },
+        ]),
+      ),
+    ]),
+  );
+}

@@ -1,0 +1,258 @@
+import {
+  API_VERSION,
+  type Build,
+  fieldManagers,
+  finalizers,
+  GIT_CONNECTION_ID,
+  type GitConnection,
+  type GitConnectionStatus,
+  labels,
+  MANAGED_BY,
+  organizationNamespace,
+} from "@slipway/crds";
+import {
+  isConflict,
+  isForbidden,
+  isNamespaceTerminating,
+  isNotFound,
+  type KubeClient,
+  KubeError,
+  type KubernetesObject,
+  resources,
+} from "@slipway/kube";
+import { failures } from "../errors/catalog.ts";
+import { Failure } from "../errors/failure.ts";
+import { buildResource, gitConnectionResource } from "../projects/kinds.ts";
+
+/** Git connections and their Secrets as they are in the cluster: read live, for that is seldom. */
+
+const WRITE = { fieldManager: fieldManagers.api };
+
+/** What the Secret of a connection holds. */
+export interface GitCredential {
+  username: string;
+  token: string;
+  /** What deliveries of hooks are signed with. */
+  hookSecret: string;
+}
+
+type Secret = KubernetesObject & { data?: Record<string, string>; stringData?: Record<string, string> };
+
+/** Every connection of an organization, the oldest first. @throws Failure 503 */
+export async function listConnections(kube: KubeClient, organizationId: string): Promise<GitConnection[]> {
+  const namespace = organizationNamespace(organizationId);
+  const found = await answered(kube.listAll<GitConnection>(gitConnectionResource, { namespace }));
+  const made = ({ metadata }: GitConnection): string => `${metadata.creationTimestamp} ${metadata.name}`;
+  return found
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .toSorted((a, b) => (made(a) < made(b) ? -1 : 1));
+}
+
+/** @throws Failure 404 when the organization has no such connection, 503 */
+export async function findConnection(
+  kube: KubeClient,
+  organizationId: string,
+  id: string,
+): Promise<GitConnection> {
+  const ref = { namespace: organizationNamespace(organizationId), name: id };
+  const found = GIT_CONNECTION_ID.test(id)
+    ? await answered(kube.getOrUndefined<GitConnection>(gitConnectionResource, ref))
+    : undefined;
+  if (found === undefined || found.metadata.deletionTimestamp !== undefined) {
+    throw failures.gitConnectionNotFound(id);
+  }
+  return found;
+}
+
+/** The connection with an id, whosever it is; undefined when there is none. @throws Failure 503 */
+export async function connectionOfAnybody(kube: KubeClient, id: string): Promise<GitConnection | undefined> {
+  if (!GIT_CONNECTION_ID.test(id)) return undefined;
+  const fieldSelector = `metadata.name=${id}`;
+  const found = await answered(kube.listAll<GitConnection>(gitConnectionResource, { fieldSelector }));
+  // Whoever writes resources may give two organizations the same name: then nobody is meant.
+  const [only, ...others] = found.filter(
+    ({ metadata }) => metadata.name === id && metadata.deletionTimestamp === undefined,
+  );
+  return others.length > 0 ? undefined : only;
+}
+
+/** @throws Failure 503 */
+export function createConnection(
+  kube: KubeClient,
+  connection: Pick<GitConnection, "metadata" | "spec">,
+): Promise<GitConnection> {
+  const whole: GitConnection = { apiVersion: API_VERSION, kind: "GitConnection", ...connection };
+  return answered(kube.create<GitConnection>(gitConnectionResource, whole, WRITE));
+}
+
+/**
+ * Changes what the connection asks for, unless somebody has changed it since it was read.
+ * @throws Failure 404, 409 GIT_CONNECTION_OPERATION_PENDING, 503
+ */
+export function patchConnection(
+  kube: KubeClient,
+  { metadata }: GitConnection,
+  spec: Partial<GitConnection["spec"]>,
+): Promise<GitConnection> {
+  const { name, namespace, uid, resourceVersion } = metadata;
+  const patch = { metadata: { uid, resourceVersion }, spec };
+  return answered(kube.patch<GitConnection>(gitConnectionResource, { name, namespace }, patch, WRITE), name);
+}
+
+/** @throws Failure 404, 409, 503 */
+export function patchConnectionStatus(
+  kube: KubeClient,
+  { metadata }: GitConnection,
+  status: Partial<GitConnectionStatus>,
+): Promise<GitConnection> {
+  const { name, namespace, uid, resourceVersion } = metadata;
+  const patch = { metadata: { uid, resourceVersion }, status };
+  const options = { ...WRITE, subresource: "status" };
+  return answered(
+    kube.patch<GitConnection>(gitConnectionResource, { name, namespace }, patch, options),
+    name,
+  );
+}
+
+/** The connection as it is now; undefined when it is gone, or another one has its name. @throws Failure 503 */
+export async function currentConnection(
+  kube: KubeClient,
+  { metadata: { name, namespace, uid } }: GitConnection,
+): Promise<GitConnection | undefined> {
+  const found = await answered(
+    kube.getOrUndefined<GitConnection>(gitConnectionResource, { name, namespace }),
+  );
+  return found?.metadata.uid === uid ? found : undefined;
+}
+
+/** Tries of a note that somebody else's writes come between. */
+const TRIES = 5;
+
+/**
+ * Notes a hook that is about to be made, and holds the connection until it has gone again: whoever revokes or deletes the
+ * connection knows of every one that there can be. @throws Failure 404, 409, 503
+ */
+export async function noteHook(
+  kube: KubeClient,
+  connection: GitConnection,
+  hook: NonNullable<GitConnectionStatus["hooks"]>[number],
+): Promise<GitConnection> {
+  for (let attempt = 1; ; attempt += 1) {
+    const live = await currentConnection(kube, connection);
+    const { name } = connection.metadata;
+    if (live === undefined || live.metadata.deletionTimestamp !== undefined) {
+      throw failures.gitConnectionNotFound(name);
+    }
+    try {
+      const held = await holdConnection(kube, live);
+      const others = (held.status?.hooks ?? []).filter((one) => one.repositoryId !== hook.repositoryId);
+      return await patchConnectionStatus(kube, held, { hooks: [...others, hook] });
+    } catch (error) {
+      const isChanged = error instanceof Failure && error.code === "GIT_CONNECTION_OPERATION_PENDING";
+      if (!isChanged || attempt >= TRIES) throw error;
+    }
+  }
+}
+
+async function holdConnection(kube: KubeClient, connection: GitConnection): Promise<GitConnection> {
+  const { name, namespace, uid, resourceVersion, finalizers: held = [] } = connection.metadata;
+  if (held.includes(finalizers.gitConnection)) return connection;
+  const patch = { metadata: { uid, resourceVersion, finalizers: [...held, finalizers.gitConnection] } };
+  return answered(kube.patch<GitConnection>(gitConnectionResource, { name, namespace }, patch, WRITE), name);
+}
+
+/**
+ * Deletes one that has no hook left at its server; gone already is no failure.
+ * @throws Failure 409 when it was changed meanwhile, 503
+ */
+export async function deleteConnection(kube: KubeClient, connection: GitConnection): Promise<void> {
+  const { name, namespace, uid, resourceVersion, finalizers: held = [] } = connection.metadata;
+  if (held.includes(finalizers.gitConnection)) {
+    const left = held.filter((one) => one !== finalizers.gitConnection);
+    const patch = { metadata: { uid, resourceVersion, finalizers: left } };
+    await answered(ifThere(kube.patch(gitConnectionResource, { name, namespace }, patch, WRITE)));
+  }
+  await answered(ifThere(kube.delete(gitConnectionResource, { name, namespace }, { uid })));
+}
+
+/** The credential of a connection. @throws Failure 409 when its Secret is gone or incomplete, 503 */
+export async function readCredential(
+  kube: KubeClient,
+  { metadata, spec }: GitConnection,
+): Promise<GitCredential> {
+  const ref = { namespace: metadata.namespace, name: spec.credentialRef.name };
+  const secret = await answered(kube.getOrUndefined<Secret>(resources.secrets, ref));
+  const value = (key: keyof GitCredential): string =>
+    Buffer.from(secret?.data?.[key] ?? "", "base64").toString("utf8");
+  const credential = { username: value("username"), token: value("token"), hookSecret: value("hookSecret") };
+  // The App's own key stands for an account of GitHub.
+  if (spec.providerId === "github" && credential.hookSecret !== "") return credential;
+  if (credential.username === "" || credential.token === "") {
+    throw failures.gitConnectionUnavailable("the connection's Secret is missing or incomplete");
+  }
+  return credential;
+}
+
+/** Makes the Secret, which goes with the connection. @throws Failure 503 */
+export async function createCredential(
+  kube: KubeClient,
+  { metadata }: GitConnection,
+  name: string,
+  credential: Partial<GitCredential>,
+): Promise<void> {
+  const secret = {
+    metadata: {
+      name,
+      namespace: metadata.namespace,
+      labels: { [labels.managedBy]: MANAGED_BY },
+      ownerReferences: [
+        { apiVersion: API_VERSION, kind: "GitConnection", name: metadata.name, uid: metadata.uid ?? "" },
+      ],
+    },
+    immutable: true,
+    type: "Opaque",
+    stringData: { ...credential },
+  };
+  await answered(kube.create(resources.secrets, secret, WRITE));
+}
+
+/** Deletes a Secret of a connection; gone already is no failure. @throws Failure 503 */
+export async function deleteCredential(
+  kube: KubeClient,
+  { metadata }: GitConnection,
+  name: string,
+): Promise<void> {
+  await answered(ifThere(kube.delete(resources.secrets, { namespace: metadata.namespace, name })));
+}
+
+/** Whether a build that has not ended uses the connection. @throws Failure 503 */
+export async function isBuilding(kube: KubeClient, { metadata }: GitConnection): Promise<boolean> {
+  const builds = await answered(kube.listAll<Build>(buildResource, { namespace: metadata.namespace }));
+  return builds.some(
+    ({ spec, status }) =>
+      spec.source?.connectionId === metadata.name &&
+      [undefined, "pending", "building"].includes(status?.phase),
+  );
+}
+
+async function ifThere(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+async function answered<T>(call: Promise<T>, id?: string): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    if (isNotFound(error) && id !== undefined) throw failures.gitConnectionNotFound(id);
+    if (isConflict(error)) throw failures.gitConnectionOperationPending("another change of it is under way");
+    // Rights in an organization's namespace come with its guards.
+    if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error))
+      throw failures.organizationRuntimeUnavailable();
+    throw failures.clusterUnavailable(error);
+  }
+}

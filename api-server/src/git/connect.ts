@@ -1,0 +1,194 @@
+import { createHash, randomBytes } from "node:crypto";
+import { type GitConnection, labels, MANAGED_BY, organizationNamespace } from "@slipway/crds";
+import {
+  type Capabilities,
+  canonicalInstanceUrl,
+  type GitAccount,
+  GitError,
+  type GitProvider,
+} from "@slipway/git";
+import { failures } from "../errors/catalog.ts";
+import { newGitConnectionId } from "../ids.ts";
+import { isGuarded, readNamespace } from "../organizations/namespace.ts";
+import type { Services } from "../services.ts";
+import {
+  createConnection,
+  createCredential,
+  deleteConnection,
+  deleteCredential,
+  type GitCredential,
+  listConnections,
+  patchConnection,
+  patchConnectionStatus,
+  readCredential,
+} from "./cluster.ts";
+import { sentInVain, unusable } from "./refusals.ts";
+import { refusedStatus, takenStatus } from "./state.ts";
+import { isRevoked } from "./view.ts";
+
+type With = Pick<Services, "kube" | "git" | "now">;
+
+/** Connections that an organization may have. */
+export const MOST_CONNECTIONS = 50;
+
+/** What a client asks to be connected with. */
+export interface ConnectRequest {
+  instanceUrl: string;
+  displayName: string;
+  repositoryPath: string;
+  username: string;
+  token: string;
+}
+
+/** The Secret's name tells its content, so that whoever reads the connection reads one credential or the other. */
+export function credentialName(connectionId: string, credential: Partial<GitCredential>): string {
+  const { username, token, hookSecret } = credential;
+  const content = JSON.stringify([connectionId, username, token, hookSecret]);
+  return `${connectionId}-credential-${createHash("sha256").update(content).digest("hex").slice(0, 12)}`;
+}
+
+/** Tries a credential: that it is taken, and that it sees the repository. @throws Failure 400, 503 */
+async function tried(provider: GitProvider, repositoryPath: string): Promise<Capabilities> {
+  try {
+    const capabilities = await provider.check();
+    await provider.resolve(repositoryPath);
+    return capabilities;
+  } catch (error) {
+    throw sentInVain(error);
+  }
+}
+
+/**
+ * Connects an organization with a server, after the credential was tried there.
+ * @throws Failure 400 that names the field, 409 with too many, 503
+ */
+export async function connect(
+  request: ConnectRequest,
+  organizationId: string,
+  { kube, git, now }: With,
+): Promise<GitConnection> {
+  const { displayName, repositoryPath, username, token } = request;
+  const instanceUrl = canonical(request.instanceUrl);
+  if (!isGuarded(await readNamespace(kube, organizationId))) throw failures.organizationRuntimeUnavailable();
+  const existing = await listConnections(kube, organizationId);
+  if (existing.length >= MOST_CONNECTIONS) throw failures.gitConnectionLimitReached(MOST_CONNECTIONS);
+  const account = { providerId: "forgejo", instanceUrl, username, token };
+  const capabilities = await tried(git.open(account), repositoryPath);
+
+  const id = newGitConnectionId();
+  const credential = { username, token, hookSecret: randomBytes(32).toString("hex") };
+  const credentialRef = { name: credentialName(id, credential) };
+  const connection = await createConnection(kube, {
+    metadata: {
+      name: id,
+      namespace: organizationNamespace(organizationId),
+      labels: { [labels.managedBy]: MANAGED_BY, [labels.organization]: organizationId },
+    },
+    spec: { providerId: "forgejo", instanceUrl, displayName, credentialRef, repositoryPath, revision: 1 },
+  });
+  try {
+    await createCredential(kube, connection, credentialRef.name, credential);
+    return await patchConnectionStatus(kube, connection, takenStatus(connection, capabilities, now()));
+  } catch (error) {
+    // Its Secret, if it was made, goes with it.
+    await deleteConnection(kube, connection).catch(() => {});
+    throw error;
+  }
+}
+
+/** @throws Failure 400 */
+function canonical(instanceUrl: string): string {
+  try {
+    return canonicalInstanceUrl(instanceUrl);
+  } catch (error) {
+    throw sentInVain(error);
+  }
+}
+
+/** What of a connection's credential is to be replaced. */
+export type CredentialChange = Partial<Pick<ConnectRequest, "repositoryPath" | "username" | "token">>;
+
+/**
+ * Replaces parts of a credential, after the whole was tried. The secret of the hooks stays: they need no change.
+ * @throws Failure 400 that names the field, 409 when it is revoked or changed meanwhile, 503
+ */
+export async function replaceCredential(
+  connection: GitConnection,
+  change: CredentialChange,
+  { kube, git, now }: With,
+): Promise<GitConnection> {
+  if (isRevoked(connection)) throw failures.gitConnectionUnavailable("the connection is revoked");
+  const { providerId, instanceUrl, credentialRef, revision } = connection.spec;
+  if (providerId === "github") {
+    throw failures.gitCapabilityUnavailable(
+      "a GitHub account has no credential to replace: the App is installed anew",
+    );
+  }
+  const old = await readCredential(kube, connection);
+  const repositoryPath = change.repositoryPath ?? connection.spec.repositoryPath;
+  const credential = { ...old, username: change.username ?? old.username, token: change.token ?? old.token };
+  const { username, token } = credential;
+  const capabilities = await tried(
+    openAccount(git, { providerId, instanceUrl, username, token }),
+    repositoryPath as string,
+  );
+
+  const name = credentialName(connection.metadata.name, credential);
+  if (name !== credentialRef.name) await createCredential(kube, connection, name, credential);
+  let changed: GitConnection;
+  try {
+    changed = await patchConnection(kube, connection, {
+      credentialRef: { name },
+      repositoryPath,
+      revision: revision + 1,
+    });
+  } catch (error) {
+    if (name !== credentialRef.name) await deleteCredential(kube, connection, name).catch(() => {});
+    throw error;
+  }
+  if (name !== credentialRef.name) await deleteCredential(kube, connection, credentialRef.name);
+  return patchConnectionStatus(kube, changed, takenStatus(changed, capabilities, now()));
+}
+
+/** A client of a connection's server. @throws Failure 409 when it is revoked or its credential is gone, 503 */
+export async function openConnection(
+  connection: GitConnection,
+  { kube, git }: Pick<Services, "kube" | "git">,
+): Promise<GitProvider> {
+  if (isRevoked(connection)) throw failures.gitConnectionUnavailable("the connection is revoked");
+  return openAccount(git, accountOf(connection, await readCredential(kube, connection)));
+}
+
+/** What a connection's server is spoken to with. Pure. */
+export function accountOf({ spec }: GitConnection, { username, token }: GitCredential): GitAccount {
+  const { providerId, instanceUrl, installationId } = spec;
+  return { providerId, instanceUrl, username, token, ...(installationId ? { installationId } : {}) };
+}
+
+function openAccount(git: Services["git"], account: GitAccount): GitProvider {
+  try {
+    return git.open(account);
+  } catch (error) {
+    throw unusable(error);
+  }
+}
+
+/** Asks a connection's server. @throws Failure 404, 409, 503 */
+export async function askServer<T>(
+  connection: GitConnection,
+  services: With,
+  question: (provider: GitProvider) => Promise<T>,
+): Promise<T> {
+  const provider = await openConnection(connection, services);
+  try {
+    return await question(provider);
+  } catch (error) {
+    const isRefused = error instanceof GitError && error.code === "CredentialRefused";
+    if (isRefused && connection.status?.phase === "active") {
+      // For whoever looks at the connection; whoever asked is told anyway.
+      const status = refusedStatus(connection, services.now());
+      await patchConnectionStatus(services.kube, connection, status).catch(() => {});
+    }
+    throw unusable(error);
+  }
+}

@@ -1,0 +1,90 @@
+import { type GitConnection, organizationOfNamespace } from "@slipway/crds";
+import {
+  type Delivery,
+  DeliveryError,
+  type GitEvent,
+  type Headers,
+  isSigned,
+  readDelivery,
+} from "@slipway/git";
+import { jsonShapeProblem } from "../http/json-shape.ts";
+
+/** Bytes of the largest delivery that is read: a push tells of many commits. */
+export const DELIVERY_LIMIT = 1024 * 1024;
+
+/** A delivery, told apart from every other. */
+export interface DeliveryName {
+  organizationId: string;
+  connectionId: string;
+  deliveryId: string;
+}
+
+/** What deliveries are taken with: the cluster, the ledger, and whoever starts builds. */
+export interface DeliveryPorts {
+  /** The connection with this id, whosever it is. */
+  findConnection(id: string): Promise<GitConnection | undefined>;
+  /** The secret that its deliveries are signed with. */
+  hookSecret(connection: GitConnection): Promise<string>;
+  isKnown(delivery: DeliveryName): Promise<boolean>;
+  /** Notes that it was dealt with. */
+  record(delivery: DeliveryName): Promise<void>;
+  /** Starts what the event starts. It may come twice: a crash in the middle has the delivery dealt with again. */
+  onEvent(connection: GitConnection, event: GitEvent): Promise<void>;
+}
+
+/**
+ * What became of a delivery. `unsigned` stands for an unknown or revoked connection, too: whoever cannot sign does not hear which
+ * connections there are.
+ */
+export type DeliveryOutcome =
+  | { kind: "taken"; event: GitEvent }
+  /** It starts nothing, whatever a project's settings. */
+  | { kind: "ignored" }
+  | { kind: "duplicate" }
+  | { kind: "unsigned" }
+  | { kind: "invalid"; reason: string };
+
+/**
+ * Takes one delivery. Nothing of the body is read before its signature was found right.
+ * @param body as it came, before any parsing
+ * @throws what the ports throw: then it was not dealt with, and the sender may send it again
+ */
+export async function takeDelivery(
+  connectionId: string,
+  headers: Headers,
+  body: Buffer,
+  ports: DeliveryPorts,
+): Promise<DeliveryOutcome> {
+  const connection = await ports.findConnection(connectionId);
+  if (connection === undefined || connection.spec.revokedAt !== undefined) return { kind: "unsigned" };
+  if (!isSigned(await ports.hookSecret(connection), body, headers)) return { kind: "unsigned" };
+  const organizationId = organizationOfNamespace(connection.metadata.namespace ?? "");
+  if (organizationId === undefined) return { kind: "unsigned" };
+
+  const read = parsed(headers, body);
+  if ("reason" in read) return { kind: "invalid", reason: read.reason };
+  const { id: deliveryId, event } = read;
+  if (event === undefined) return { kind: "ignored" };
+  const name: DeliveryName = { organizationId, connectionId, deliveryId };
+  if (await ports.isKnown(name)) return { kind: "duplicate" };
+  await ports.onEvent(connection, event);
+  await ports.record(name);
+  return { kind: "taken", event };
+}
+
+function parsed(headers: Headers, body: Buffer): Delivery | { reason: string } {
+  const { "content-type": type } = headers;
+  if (typeof type !== "string" || !/^application\/json\s*(;|$)/i.test(type)) {
+    return { reason: "deliveries are taken as application/json alone" };
+  }
+  const text = body.toString("utf8");
+  const problem = jsonShapeProblem(text);
+  if (problem !== undefined) return { reason: problem };
+  try {
+    return readDelivery(headers, JSON.parse(text));
+  } catch (error) {
+    if (error instanceof DeliveryError) return { reason: error.message };
+    if (error instanceof SyntaxError) return { reason: "the body is not valid JSON" };
+    throw error;
+  }
+}

@@ -1,0 +1,82 @@
+import type { GitConnection } from "@slipway/crds";
+import { failures } from "../errors/catalog.ts";
+import { Failure } from "../errors/failure.ts";
+import type { Services } from "../services.ts";
+import { currentConnection, noteHook, patchConnectionStatus, readCredential } from "./cluster.ts";
+import { accountOf, openConnection } from "./connect.ts";
+import { unusable } from "./refusals.ts";
+
+/** Where a connection's deliveries arrive, below the address under which Git servers reach the API. */
+export const hookUrl = (base: string, connectionId: string): string => `${base}/v1/git/hooks/${connectionId}`;
+
+/** A repository that shall tell of what happens in it. */
+export interface HookedRepository {
+  /** The server's own id. */
+  id: string;
+  /** Of GitHub, whose projects name it so. */
+  path?: string | undefined;
+}
+
+/**
+ * Sees to it that the repository at the server has a hook for the connection. It is noted before it is made, so that whoever
+ * revokes the connection knows of every one that there can be. The operator takes it away once no project needs it.
+ * @throws Failure 404, 409, 503; for a credential that may make no hook, GIT_CONNECTION_UNAVAILABLE: refs are polled then
+ */
+export async function ensureHook(
+  connection: GitConnection,
+  { id, path }: HookedRepository,
+  base: string,
+  services: Pick<Services, "kube" | "git">,
+): Promise<GitConnection> {
+  const url = hookUrl(base, connection.metadata.name);
+  const provider = await openConnection(connection, services);
+  const { hookSecret } = await readCredential(services.kube, connection);
+  if (hookSecret === "") throw failures.gitConnectionUnavailable("the connection's Secret has no hookSecret");
+  const hook = { repositoryId: id, url, ...(path === undefined ? {} : { path }) };
+  const noted = await noteHook(services.kube, connection, hook);
+  try {
+    await provider.ensureHook(id, { url, secret: hookSecret });
+  } catch (error) {
+    throw unusable(error);
+  }
+  return noted;
+}
+
+/**
+ * Takes the connection's hooks away from its server. Those that cannot be taken now stay noted, and the operator goes on.
+ * @returns the connection as it is then, undefined when the operator was faster and it is gone; and whether no hook is left
+ */
+export async function removeHooks(
+  connection: GitConnection,
+  { kube, git }: Pick<Services, "kube" | "git">,
+): Promise<{ connection: GitConnection | undefined; isClean: boolean }> {
+  const hooks = connection.status?.hooks ?? [];
+  if (hooks.length === 0) return { connection, isClean: true };
+  const left: typeof hooks = [];
+  try {
+    const provider = git.open(accountOf(connection, await readCredential(kube, connection)));
+    for (const hook of hooks) {
+      await provider.removeHooks(hook.repositoryId, hook.url).catch(() => left.push(hook));
+    }
+  } catch {
+    // Without a credential nothing can be taken away.
+    left.push(...hooks);
+  }
+  return told(connection, left, kube);
+}
+
+async function told(
+  connection: GitConnection,
+  left: NonNullable<GitConnection["status"]>["hooks"] & object,
+  kube: Services["kube"],
+): Promise<{ connection: GitConnection | undefined; isClean: boolean }> {
+  try {
+    const written = await patchConnectionStatus(kube, connection, { hooks: left });
+    return { connection: written, isClean: left.length === 0 };
+  } catch (error) {
+    if (!(error instanceof Failure) || error.status >= 500) throw error;
+    // The operator takes them away, too.
+    const now = await currentConnection(kube, connection);
+    return { connection: now, isClean: (now?.status?.hooks ?? []).length === 0 };
+  }
+}

@@ -1,0 +1,110 @@
+import { eventually } from "@slipway/kube/testing";
+import { describe, expect, it } from "vitest";
+import { type EventSource, EventStreams } from "./event-streams.ts";
+
+/** Says nothing, until it is ended. */
+const silent: EventSource = async function* silent(signal) {
+  yield ": open\n\n";
+  await new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    if (signal.aborted) resolve();
+  });
+};
+const endless: EventSource = async function* endless(signal) {
+  while (!signal.aborted) yield "x".repeat(8_192);
+};
+const read = async (stream: AsyncIterable<unknown>): Promise<string> => {
+  let text = "";
+  for await (const part of stream) text += String(part);
+  return text;
+};
+const busy = expect.objectContaining({ status: 503, code: "SERVER_BUSY" });
+
+describe("the streams of a process", () => {
+  it("are bounded, and those of one organization", async () => {
+    const streams = new EventStreams({ most: 2, mostOfOne: 1 });
+    const first = streams.open("acme", silent);
+    expect(() => streams.open("acme", silent)).toThrow(busy);
+    const second = streams.open("umbrella", silent);
+    expect(() => streams.open("third", silent)).toThrow(busy);
+    first.destroy();
+    await eventually("a place", () => streams.size === 1);
+    streams.open("third", silent).destroy();
+    second.destroy();
+  });
+
+  it("say from time to time that they are still there", async () => {
+    const streams = new EventStreams({ quietMs: 1 });
+    const stream = streams.open("acme", silent);
+    let text = "";
+    for await (const part of stream) {
+      text += String(part);
+      if (text.split(": still here\n\n").length > 3) break;
+    }
+    expect(text).toMatch(/^: open\n\n(: still here\n\n){3}/);
+    await eventually("the place", () => streams.size === 0);
+  });
+
+  it("end with the process, and there are no new ones", async () => {
+    const streams = new EventStreams();
+    const text = read(streams.open("acme", silent));
+    setImmediate(() => void streams.endAll());
+    expect(await text).toBe(": open\n\n");
+    expect(() => streams.open("acme", silent)).toThrow(busy);
+  });
+
+  it("are cut off at the end where nobody reads", async () => {
+    const streams = new EventStreams({ graceMs: 1 });
+    const unread = streams.open("acme", endless);
+    unread.once("readable", () => undefined);
+    await streams.endAll();
+    expect(unread.destroyed).toBe(true);
+    await eventually("the stream to be gone", () => streams.size === 0);
+  });
+
+  it("end after their time, for those too who do not read", async () => {
+    const streams = new EventStreams({ longestMs: 20, graceMs: 20 });
+    expect(await read(streams.open("acme", silent))).toBe(": open\n\n");
+    const unread = streams.open("acme", endless);
+    unread.once("readable", () => undefined);
+    await eventually("the stream to be gone", () => streams.size === 0);
+    expect(unread.destroyed).toBe(true);
+  });
+
+  it("end when their source fails, and end their source when the client goes", async () => {
+    const streams = new EventStreams();
+    const failing: EventSource = async function* failing() {
+      yield ": open\n\n";
+      throw new Error("away");
+    };
+    expect(await read(streams.open("acme", failing))).toBe(": open\n\n");
+    let ended = false;
+    const watched: EventSource = async function* watched(signal) {
+      try {
+        yield* silent(signal);
+      } finally {
+        ended = true;
+      }
+    };
+    const stream = streams.open("acme", watched);
+    for await (const _ of stream) break;
+    await eventually("the source to end", () => ended);
+  });
+
+  it("make no more than is read", async () => {
+    let made = 0;
+    const counted: EventSource = async function* counted(signal) {
+      for await (const part of endless(signal)) {
+        made += 1;
+        yield part;
+      }
+    };
+    const streams = new EventStreams();
+    const unread = streams.open("acme", counted);
+    unread.once("readable", () => undefined);
+    await eventually("the first", () => made > 0);
+    for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(made).toBeLessThan(16);
+    unread.destroy();
+  });
+});

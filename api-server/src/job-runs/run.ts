@@ -1,0 +1,67 @@
+import { durationSeconds, type JobRun, type JobRunPhase, jobRunConditions } from "@slipway/crds";
+import type { JobRunRow } from "@slipway/ledger";
+
+/** A run that has started, from its custom resource or from the ledger. Raw exit codes and end reasons are in neither. */
+export interface Run {
+  id: string;
+  status: JobRunPhase;
+  trigger: "schedule" | "manual";
+  scheduledAt: Date;
+  startedAt: Date;
+  /** Of a run that has ended, as all below. */
+  finishedAt?: Date;
+  billedMinutes?: number;
+  /** BRL cents, a decimal. */
+  amount?: string;
+  plan: string;
+}
+
+/** Whether nothing becomes of it any more. */
+export const isTerminal = (phase: JobRunPhase | undefined): boolean =>
+  phase !== undefined && phase !== "running";
+
+/** The status of one of a run's conditions. */
+export const conditionOf = (run: JobRun, type: keyof typeof jobRunConditions) =>
+  run.status?.conditions?.find((condition) => condition.type === jobRunConditions[type]);
+
+/** The run that a custom resource is; undefined while its container has not started, and when it never did. */
+export function runOfResource({ metadata, spec, status }: JobRun): Run | undefined {
+  const { phase, startedAt } = status ?? {};
+  if (phase === undefined || startedAt === undefined) return undefined;
+  const { finishedAt, billedMinutes, amount } = status ?? {};
+  const ended = isTerminal(phase)
+    ? {
+        ...(finishedAt === undefined ? {} : { finishedAt: new Date(finishedAt) }),
+        ...(billedMinutes === undefined ? {} : { billedMinutes }),
+        ...(amount === undefined ? {} : { amount }),
+      }
+    : {};
+  return {
+    id: metadata.name,
+    status: phase,
+    trigger: spec.trigger,
+    scheduledAt: new Date(spec.scheduledAt),
+    startedAt: new Date(startedAt),
+    ...ended,
+    plan: status?.plan ?? "",
+  };
+}
+
+/** The run that the ledger has. */
+export function runOfRow(row: JobRunRow): Run {
+  return {
+    id: row.id,
+    status: row.status,
+    trigger: row.trigger,
+    scheduledAt: row.scheduled_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+    billedMinutes: row.billed_minutes,
+    amount: row.amount,
+    plan: row.plan,
+  };
+}
+
+/** Wall-clock seconds between start and finish, whole; undefined while it runs. */
+export const secondsOf = ({ startedAt, finishedAt }: Run): number | undefined =>
+  finishedAt && durationSeconds(startedAt, finishedAt);

@@ -1,0 +1,37 @@
+import type { Project } from "@slipway/crds";
+import { expect, it } from "vitest";
+import { newManualRunId } from "../ids.ts";
+import { exampleSpec, jobSpec } from "../testing/harness.ts";
+import { runObject, scheduledAtOf } from "./start.ts";
+
+const at = new Date("2026-05-04T03:02:17.456Z");
+
+it("a run that is asked for is named after its minute, and no two have one name", () => {
+  const minute = Math.floor(at.getTime() / 60_000);
+  const ids = Array.from({ length: 50 }, () => newManualRunId("pjob", at));
+  expect(new Set(ids).size).toBe(50);
+  for (const id of ids) expect(id).toMatch(new RegExp(`^pjob-${minute}-[a-z0-9]{10}$`));
+});
+
+it("a run is of the minute that its id names, also when it is made later", () => {
+  const id = newManualRunId("pjob", at);
+  expect(scheduledAtOf(id, at)).toEqual(at);
+  expect(scheduledAtOf(id, new Date("2026-05-04T03:09:00Z"))).toEqual(new Date("2026-05-04T03:02:00Z"));
+});
+
+it("a run that is asked for belongs to its project and says who asked", () => {
+  const project = {
+    metadata: { name: "pjob", namespace: "slipway-org-acme", uid: "u-1" },
+    spec: { ...exampleSpec, ...jobSpec },
+  } as Project;
+  const id = newManualRunId("pjob", at);
+  expect(runObject(project, id, "acme", at)).toMatchObject({
+    metadata: {
+      name: id,
+      namespace: "slipway-org-acme",
+      labels: { "slipway.dev/project": "pjob", "slipway.dev/organization": "acme" },
+      ownerReferences: [{ kind: "Project", name: "pjob", uid: "u-1", controller: true }],
+    },
+    spec: { projectRef: { name: "pjob" }, trigger: "manual", scheduledAt: at.toISOString() },
+  });
+});

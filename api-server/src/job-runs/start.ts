@@ -1,0 +1,186 @@
+import {
+  API_VERSION,
+  fieldManagers,
+  type JobRun,
+  jobRunReasons,
+  labels,
+  MANAGED_BY,
+  type Project,
+  projectConditions,
+} from "@slipway/crds";
+import { isAlreadyExists, isConflict, isForbidden, type KubeClient, KubeError } from "@slipway/kube";
+import { failures } from "../errors/catalog.ts";
+import type { Failure } from "../errors/failure.ts";
+import type { ApiProject } from "../projects/api-project.ts";
+import { jobRunResource, projectResource } from "../projects/kinds.ts";
+import type { Services } from "../services.ts";
+import { conditionOf, isTerminal } from "./run.ts";
+import { waitForProject } from "./wait-for-project.ts";
+
+/** How long an answer waits for the operator to decide. */
+export const DECISION_LIMIT_MS = 10_000;
+const MINUTE_MS = 60_000;
+
+type StartServices = Pick<Services, "jobRuns" | "kube" | "now" | "projects">;
+
+/** A run that was let go. */
+export interface StartedRun {
+  id: string;
+  scheduledAt: Date;
+}
+
+/**
+ * Asks for a run of this id, or goes on with one that was asked for before, and resolves once the operator has let it go.
+ * @param id as `newManualRunId` makes it
+ * @throws Failure 409 when a run is active, or the project runs nothing now; 503 when nobody decides
+ */
+export async function startRun(
+  project: ApiProject,
+  id: string,
+  services: StartServices,
+  limitMs = DECISION_LIMIT_MS,
+): Promise<StartedRun> {
+  const began = performance.now();
+  const run = await create(project, id, services, limitMs);
+  await services.jobRuns.observe(run);
+  // One time for both waits: whoever has a key's turn has it for some seconds only.
+  const leftMs = Math.max(0, limitMs - (performance.now() - began));
+  const decided = await services.jobRuns.waitFor(run, decision, leftMs);
+  if (decided === undefined) await takeBack(run, services);
+  else if (decided !== "admitted") throw decided;
+  return { id, scheduledAt: new Date(run.spec.scheduledAt) };
+}
+
+/** What the operator says of a run. */
+function decision(run: JobRun | undefined): "admitted" | Failure | undefined {
+  // Admitted, ended and gone, or deleted by hand: it is not told, and nothing runs.
+  if (run === undefined) return failures.operatorUnavailable();
+  const admitted = conditionOf(run, "Admitted");
+  if (admitted?.status === "True" || isTerminal(run.status?.phase)) return "admitted";
+  return admitted?.status === "False" ? refusal(admitted.reason) : undefined;
+}
+
+/** Why there is no run, by the reason of the condition. */
+function refusal(reason: string): Failure {
+  switch (reason) {
+    case jobRunReasons.Overlap:
+      return failures.jobRunActive();
+    case jobRunReasons.Paused:
+      return failures.projectPaused();
+    case jobRunReasons.ScheduleClosed:
+      return failures.jobScheduleClosed();
+    case jobRunReasons.ProjectGone:
+      return failures.projectAlreadyDeleted();
+    default:
+      return failures.jobNotAccepted();
+  }
+}
+
+/** @throws Failure 409 by what the project is now, 503 when the operator has not looked at it, before anything is written */
+async function create(
+  project: ApiProject,
+  id: string,
+  services: StartServices,
+  limitMs: number,
+): Promise<JobRun> {
+  const { kube, now } = services;
+  const { namespace, name } = project.resource.metadata;
+  try {
+    const live = await kube.getOrUndefined<Project>(projectResource, { namespace, name });
+    if (live === undefined) throw failures.projectNotFound();
+    const kept = await kube.getOrUndefined<JobRun>(jobRunResource, { namespace, name: id });
+    if (kept) return kept;
+    refuseBy(live);
+    // It would refuse a run of a project that it has not judged, such as one that was made a moment ago.
+    await waitForProject(project, services, isJudged, limitMs);
+    return await createOrKeep(kube, runObject(live, id, project.organizationId, now()));
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    // Rights in an organization's namespace come with its guards.
+    if (isForbidden(error)) throw failures.organizationRuntimeUnavailable();
+    throw failures.clusterUnavailable(error);
+  }
+}
+
+/** The operator refuses the same; this answers at once. */
+function refuseBy({ metadata, spec, status }: Project): void {
+  if (metadata.deletionTimestamp !== undefined) throw failures.projectAlreadyDeleted();
+  if (spec.job?.closedAt !== undefined) throw failures.jobScheduleClosed();
+  if (spec.paused) throw failures.projectPaused();
+  if (status?.job?.activeRun !== undefined) throw failures.jobRunActive();
+}
+
+/** Whether the operator has accepted the project, or has refused it as it is now. */
+function isJudged({ metadata: { generation = 0 }, status }: Project): boolean {
+  const accepted = status?.conditions?.find(({ type }) => type === projectConditions.Accepted);
+  return accepted?.status === "True" || (accepted?.observedGeneration ?? -1) >= generation;
+}
+
+async function createOrKeep(kube: KubeClient, run: JobRun): Promise<JobRun> {
+  try {
+    return await kube.create<JobRun>(jobRunResource, run, { fieldManager: fieldManagers.api });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    const { namespace, name } = run.metadata;
+    return kube.get<JobRun>(jobRunResource, { namespace, name });
+  }
+}
+
+/** The run as it is asked for. Its id tells its minute, so a call that goes on with an earlier one keeps that. Pure. */
+export function runObject(project: Project, id: string, organizationId: string, now: Date): JobRun {
+  const { namespace, name, uid = "" } = project.metadata;
+  return {
+    apiVersion: API_VERSION,
+    kind: "JobRun",
+    metadata: {
+      name: id,
+      namespace,
+      labels: {
+        [labels.managedBy]: MANAGED_BY,
+        [labels.organization]: organizationId,
+        [labels.project]: name,
+        [labels.type]: "job",
+      },
+      ownerReferences: [
+        { apiVersion: API_VERSION, kind: "Project", name, uid, controller: true, blockOwnerDeletion: true },
+      ],
+    },
+    spec: {
+      projectRef: { name },
+      trigger: "manual",
+      scheduledAt: scheduledAtOf(id, now).toISOString(),
+    },
+  };
+}
+
+/** When a run of this id was asked for: now, in the minute that it names, or else that minute. Pure. */
+export function scheduledAtOf(id: string, now: Date): Date {
+  const minute = Number(/-([0-9]+)-[a-z0-9]+$/.exec(id)?.[1]);
+  const isOfNow = Math.floor(now.getTime() / MINUTE_MS) === minute;
+  return isOfNow || Number.isNaN(minute) ? now : new Date(minute * MINUTE_MS);
+}
+
+/**
+ * Deletes a run that nobody decided on; one that was decided in the very last moment stays.
+ * @throws Failure 503, unless it was let go after all
+ */
+async function takeBack(run: JobRun, { kube }: StartServices): Promise<void> {
+  const { namespace, name } = run.metadata;
+  const ref = { namespace, name };
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    const live = await kube.getOrUndefined<JobRun>(jobRunResource, ref).catch((error: unknown) => {
+      throw failures.clusterUnavailable(error);
+    });
+    const decided = live && decision(live);
+    if (decided === "admitted") return;
+    if (decided !== undefined || live === undefined) throw decided ?? failures.operatorUnavailable();
+    try {
+      const { uid, resourceVersion } = live.metadata;
+      await kube.delete(jobRunResource, ref, { uid, resourceVersion });
+      throw failures.operatorUnavailable();
+    } catch (error) {
+      if (!isConflict(error)) throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;
+    }
+  }
+  throw failures.operatorUnavailable();
+}

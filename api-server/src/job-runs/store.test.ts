@@ -1,0 +1,148 @@
+import type { JobRun } from "@slipway/crds";
+import { eventually } from "@slipway/kube/testing";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { ApiProject } from "../projects/api-project.ts";
+import { jobRunResource } from "../projects/kinds.ts";
+import { type FakeHarness, jobSpec, startFakeHarness } from "../testing/harness.ts";
+import { OperatorActor, runResource } from "../testing/job-runs.ts";
+import { JobRunStore } from "./store.ts";
+
+/** Runs in memory over a fake apiserver. */
+
+const names = { organizationId: "acme", projectId: "pjob", id: "pjob-29406240" };
+const scheduledAt = new Date(29_406_240 * 60_000);
+
+let harness: FakeHarness;
+let project: ApiProject;
+let actor: OperatorActor;
+beforeEach(async () => {
+  harness = await startFakeHarness();
+  await harness.project("acme", "pjob", jobSpec);
+  const found = await harness.projects.find("acme", "pjob");
+  if (!found) throw new Error("no project");
+  project = found;
+  actor = new OperatorActor(harness.kube);
+});
+afterEach(() => harness.close());
+
+const create = async (): Promise<JobRun> => {
+  const made = await actor.createRun(runResource(names, scheduledAt));
+  await eventually("the run", () => harness.jobRuns.ofProject(project).length === 1);
+  return made;
+};
+const phaseOf = (run: JobRun | undefined) => (run === undefined ? "gone" : run.status?.phase);
+
+describe("JobRunStore", () => {
+  it("finds the runs of one project, and those that it has not seen live", async () => {
+    const made = await create();
+    expect((await harness.jobRuns.find(project, names.id))?.metadata.uid).toBe(made.metadata.uid);
+    const late = new JobRunStore({ client: harness.kube, logger: harness.services.logger });
+    expect((await late.find(project, names.id))?.metadata.uid).toBe(made.metadata.uid);
+    const other = runResource({ ...names, projectId: "pother", id: "pother-1" }, scheduledAt);
+    await actor.createRun(other);
+    expect(await late.find(project, "pother-1")).toBeUndefined();
+    expect(harness.jobRuns.ofProject(project)).toHaveLength(1);
+  });
+
+  it("asks the cluster for nothing that cannot be a run's name", async () => {
+    const before = harness.apiserver.requests.length;
+    for (const id of ["A", "..", "a/b", "", "x".repeat(254), "a b"]) {
+      expect(await harness.jobRuns.find(project, id)).toBeUndefined();
+    }
+    expect(harness.apiserver.requests.length).toBe(before);
+  });
+
+  it("waits for a change of one run, for many at once, and not for others", async () => {
+    const made = await create();
+    const waits = Array.from({ length: 20 }, () => harness.jobRuns.waitFor(made, phaseOf, 5_000));
+    await actor.createRun(runResource({ ...names, id: "pjob-29406241" }, scheduledAt, { phase: "failed" }));
+    await actor.tell(made, { phase: "running" });
+    expect(await Promise.all(waits)).toEqual(Array(20).fill("running"));
+  });
+
+  it("tells those who wait that a run is gone", async () => {
+    const made = await create();
+    const waiting = harness.jobRuns.waitFor(made, phaseOf, 5_000);
+    await actor.removeRun(made);
+    expect(await waiting).toBe("gone");
+  });
+
+  it("reads live when the watch is behind, before it gives up", async () => {
+    const made = await create();
+    await harness.jobRuns.stop();
+    const late = new JobRunStore({ client: harness.kube, logger: harness.services.logger });
+    await actor.tell(made, { phase: "succeeded" });
+    expect(await late.waitFor(made, phaseOf, 50)).toBe("succeeded");
+    expect(await late.waitFor(made, () => undefined, 50)).toBeUndefined();
+  });
+
+  it("lets everybody go with 503 when it stops", async () => {
+    const made = await create();
+    const waiting = harness.jobRuns.waitFor(made, phaseOf, 60_000);
+    harness.jobRuns.endWaits();
+    await expect(waiting).rejects.toMatchObject({ status: 503, code: "CLUSTER_UNAVAILABLE" });
+  });
+
+  it("passes on what a decision throws", async () => {
+    const made = await create();
+    const waiting = harness.jobRuns.waitFor(
+      made,
+      (run) => {
+        if (run?.status?.phase) throw new Error("a bug");
+      },
+      5_000,
+    );
+    await actor.tell(made, { phase: "running" });
+    await expect(waiting).rejects.toThrow("a bug");
+  });
+
+  it("answers 503 when a run is in nobody's memory and the cluster does not answer", async () => {
+    harness.apiserver.failNext(({ path }) => path.includes("/jobruns/"), { status: 500, times: 9 });
+    const headers = harness.key("acme", "* on project:*");
+    const url = `/v1/project/pjob/job-runs/${names.id}/logs`;
+    const answer = await harness.app.inject({ url, headers });
+    expect([answer.statusCode, answer.json().code]).toEqual([503, "CLUSTER_UNAVAILABLE"]);
+  });
+});
+
+describe("what was written of runs through another replica", () => {
+  it("is waited for by the routes that show runs, and by no other", async () => {
+    const decision = { allowed: true, limit: 9, remaining: 9, resetSeconds: 1, newestRun: "999999" };
+    Object.assign(harness.services.rateLimiter, { take: () => decision });
+    const waits = vi.spyOn(harness.jobRuns, "waitUntilSeen").mockResolvedValue(true);
+    const headers = harness.key("acme", "* on project:*");
+    await harness.app.inject({ url: "/v1/project/pjob", headers });
+    expect(waits).not.toHaveBeenCalled();
+    for (const path of ["job-runs", "job-runs/cost-summary", "job-runs/x/logs", "job-runs/x/metrics"]) {
+      waits.mockClear();
+      await harness.app.inject({ url: `/v1/project/pjob/${path}`, headers });
+      expect(waits).toHaveBeenCalledWith("999999", 2_000);
+    }
+  });
+
+  it("is noted apart from what was written of projects", async () => {
+    const notes: unknown[] = [];
+    const writes = { note: async (...note: unknown[]) => void notes.push(note) };
+    const store = new JobRunStore({ client: harness.kube, logger: harness.services.logger, writes });
+    const made = await actor.createRun(runResource(names, scheduledAt));
+    await store.observe(made);
+    expect(notes).toEqual([["acme", made.metadata.resourceVersion, "jobRuns"]]);
+    expect(jobRunResource.plural).toBe("jobruns");
+  });
+});
+
+describe("without a ledger", () => {
+  it("runs that the memory has are shown one by one; lists and sums are 503", async () => {
+    const started = new Date().toISOString();
+    const made = await create();
+    await actor.tell(made, { phase: "running", plan: "job-basic", startedAt: started });
+    await eventually("the start", () => phaseOf(harness.jobRuns.ofProject(project)[0]) === "running");
+    const headers = harness.key("acme", "* on project:*");
+    const get = (path: string) => harness.app.inject({ url: `/v1/project/pjob/job-runs${path}`, headers });
+    expect((await get(`/${names.id}/metrics`)).json().data.status).toBe("collecting");
+    for (const path of ["", "/cost-summary", "/pjob-1/metrics"]) {
+      const answer = await get(path);
+      expect([answer.statusCode, answer.json().code]).toEqual([503, "LEDGER_UNAVAILABLE"]);
+    }
+  });
+});

@@ -1,0 +1,76 @@
+import type { JobRun } from "@slipway/crds";
+import { keyOf, type Store } from "@slipway/kube";
+
+/** Told of each change of one run; undefined when it is gone. */
+type Listener = (run: JobRun | undefined) => void;
+
+/** Those who wait for something to become of a run: one subscription of the store for all of them. */
+export class RunWaiters {
+  readonly #store: Store<JobRun>;
+  readonly #byKey = new Map<string, Set<Listener>>();
+  readonly #end = new AbortController();
+
+  constructor(store: Store<JobRun>) {
+    this.#store = store;
+    store.subscribe(({ type, key, object }) => {
+      for (const listener of this.#byKey.get(key) ?? []) listener(type === "delete" ? undefined : object);
+    });
+  }
+
+  /** Whether nobody waits any more. */
+  get ended(): boolean {
+    return this.#end.signal.aborted;
+  }
+
+  /** Lets everybody go, undecided. */
+  end(): void {
+    this.#end.abort();
+  }
+
+  /** What `decide` says of the run as it is, or of one of its changes; undefined when that takes too long. */
+  wait<T>(
+    run: JobRun,
+    decide: (run: JobRun | undefined) => T | undefined,
+    timeoutMs: number,
+  ): Promise<T | undefined> {
+    const { namespace, name, uid } = run.metadata;
+    const now = decide(run);
+    if (now !== undefined || this.ended) return Promise.resolve(now);
+    return new Promise((resolve, reject) => {
+      const over = () => {
+        clearTimeout(timer);
+        leave();
+        this.#end.signal.removeEventListener("abort", onEnd);
+      };
+      const settle = (decided: T | undefined) => {
+        over();
+        resolve(decided);
+      };
+      const onEnd = () => settle(undefined);
+      const listener: Listener = (changed) => {
+        try {
+          const decided = decide(changed?.metadata.uid === uid ? changed : undefined);
+          if (decided !== undefined) settle(decided);
+        } catch (error) {
+          over();
+          reject(error as Error);
+        }
+      };
+      const leave = this.#join(keyOf(run), listener);
+      const timer = setTimeout(() => settle(undefined), timeoutMs);
+      this.#end.signal.addEventListener("abort", onEnd, { once: true });
+      // It may have changed since it was read; what the store does not know yet is on its way.
+      const known = this.#store.get(namespace, name);
+      if (known) listener(known);
+    });
+  }
+
+  #join(key: string, listener: Listener): () => void {
+    const listeners = this.#byKey.get(key) ?? new Set();
+    this.#byKey.set(key, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#byKey.get(key) === listeners) this.#byKey.delete(key);
+    };
+  }
+}

@@ -1,0 +1,47 @@
+/** Text on its way from several writers to one reader, who hold up the writers when it is slow. */
+export class TextQueue {
+  readonly #mostBytes: number;
+  #texts: string[] = [];
+  #bytes = 0;
+  #ended = false;
+  #changed = Promise.withResolvers<void>();
+
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes;
+  }
+
+  /** Resolves once there is room for more: false when the queue has ended. */
+  async put(text: string): Promise<boolean> {
+    if (this.#ended) return false;
+    this.#texts.push(text);
+    this.#bytes += text.length;
+    this.#tell();
+    while (!this.#ended && this.#bytes > this.#mostBytes) await this.#changed.promise;
+    return !this.#ended;
+  }
+
+  /** All that is there, at least something; undefined once the queue has ended and is empty. */
+  async take(): Promise<string | undefined> {
+    while (this.#texts.length === 0) {
+      if (this.#ended) return undefined;
+      await this.#changed.promise;
+    }
+    const text = this.#texts.join("");
+    this.#texts = [];
+    this.#bytes = 0;
+    this.#tell();
+    return text;
+  }
+
+  /** Nothing comes after this. */
+  end(): void {
+    this.#ended = true;
+    this.#tell();
+  }
+
+  #tell(): void {
+    const { resolve } = this.#changed;
+    this.#changed = Promise.withResolvers<void>();
+    resolve();
+  }
+}

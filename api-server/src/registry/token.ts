@@ -1,0 +1,60 @@
+import { mintRegistryToken, organizationOfRegistryPassword, registryService } from "@slipway/crds";
+import { failures } from "../errors/catalog.ts";
+import { grantedAccess } from "./scopes.ts";
+
+/** How long a token is good for, in seconds: a pull of a large image asks again. */
+const LIFETIME = 300;
+
+/** A request to the realm, in either form. */
+export interface TokenRequest {
+  username: string | undefined;
+  password: string | undefined;
+  service: string | undefined;
+  scopes: readonly string[];
+}
+
+/** `Authorization: Basic`; undefined when it is none. */
+export function basicCredential(
+  header: string | undefined,
+): { username: string; password: string } | undefined {
+  const encoded = /^Basic ([A-Za-z0-9+/=]{1,8192})$/i.exec(header ?? "")?.[1];
+  if (encoded === undefined) return undefined;
+  const text = Buffer.from(encoded, "base64").toString("utf8");
+  const colon = text.indexOf(":");
+  return colon < 0 ? undefined : { username: text.slice(0, colon), password: text.slice(colon + 1) };
+}
+
+/** The form of `POST`, as OAuth2 has it. @throws Failure 400 for another grant than a password */
+export function formRequest(body: Buffer): TokenRequest {
+  const form = new URLSearchParams(body.toString("utf8"));
+  const grant = form.get("grant_type");
+  if (grant !== "password") throw failures.malformedBody("grant_type must be password");
+  return {
+    username: form.get("username") ?? undefined,
+    password: form.get("password") ?? undefined,
+    service: form.get("service") ?? undefined,
+    scopes: form.getAll("scope"),
+  };
+}
+
+/**
+ * Exchanges an organization's password for a token of the registry.
+ * @throws Failure 400 for another service, 401 for a password that is none
+ */
+export function exchange({ password, service, scopes }: TokenRequest, privateKey: string, now: Date) {
+  if (service !== undefined && service !== registryService) {
+    throw failures.validation([{ field: "service", message: `must be ${registryService}` }]);
+  }
+  if (password === undefined) throw failures.credentialMissing();
+  const organizationId = organizationOfRegistryPassword(privateKey, password, now);
+  if (organizationId === undefined) throw failures.credentialInvalid();
+  const access = grantedAccess(organizationId, scopes);
+  const token = mintRegistryToken(privateKey, `organization/${organizationId}`, access, LIFETIME, now);
+  return {
+    token,
+    access_token: token,
+    expires_in: LIFETIME,
+    issued_at: now.toISOString(),
+    token_type: "Bearer",
+  };
+}

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { policyView } from "../../../backups/policy.ts";
+import { requestBackup } from "../../../backups/request.ts";
+import { backupView } from "../../../backups/view.ts";
+import { defineRoute } from "../../../http/route.ts";
+import { success } from "../project/schemas.ts";
+import { databaseOf, requireBackups } from "./about.ts";
+import { backupSchema } from "./schemas.ts";
+
+const body = z
+  .strictObject({
+    retention_days: z
+      .int()
+      .min(1)
+      .max(3650)
+      .describe("Until it is deleted; the policy's unless given.")
+      .optional(),
+  })
+  .nullish();
+
+export const createBackupRoute = defineRoute({
+  operationId: "createBackup",
+  method: "POST",
+  path: "/v1/project/:id/backups",
+  summary: "Back a database up now",
+  description:
+    "All of it, as it is at one moment, while it serves. 202 means that it will be made; read it to see how it goes.",
+  tags: ["Backups"],
+  body,
+  responses: {
+    202: {
+      description: "It is made in the background.",
+      schema: success({ message: z.string(), data: z.object({ backup: backupSchema }) }),
+    },
+  },
+  refusals: [409],
+  handler: async (call, services) => {
+    const project = databaseOf(call);
+    const defaults = requireBackups(services);
+    const days = call.body?.retention_days ?? policyView(project.resource, defaults).retention_days;
+    const backup = await requestBackup(project, days, services);
+    const data = { backup: backupView(backup) };
+    return { status: 202, body: { status: "success", message: "the backup is being made", data } };
+  },
+});

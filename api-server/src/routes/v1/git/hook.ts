@@ -1,0 +1,59 @@
+import { z } from "zod";
+import { onGitEvent } from "../../../builds/triggered.ts";
+import { failures } from "../../../errors/catalog.ts";
+import { connectionOfAnybody, readCredential } from "../../../git/cluster.ts";
+import { DELIVERY_LIMIT, type DeliveryOutcome, takeDelivery } from "../../../git/delivery.ts";
+import { defineRoute } from "../../../http/route.ts";
+import { success } from "../project/schemas.ts";
+import { AT_ONCE } from "./about.ts";
+
+const MESSAGES = {
+  taken: "the delivery was dealt with",
+  ignored: "the delivery is of a kind that starts nothing",
+  duplicate: "the delivery was dealt with before",
+} as const;
+
+export const receiveGitHook = defineRoute({
+  operationId: "receiveGitHook",
+  method: "POST",
+  path: "/v1/git/hooks/:connectionId",
+  summary: "Take a delivery of a Git server's hook",
+  description:
+    "Of Forgejo, Gitea and GitHub, as application/json. The signature over the body is checked first: `X-Forgejo-Signature`, " +
+    "`X-Gitea-Signature`, `X-Hub-Signature-256`. A delivery that comes again starts nothing again.",
+  tags: ["Git"],
+  rawBody: true,
+  bodyLimit: DELIVERY_LIMIT,
+  documentedBody: z.looseObject({}).describe("As the Git server sends it."),
+  responses: {
+    202: {
+      description: "Taken.",
+      schema: success({
+        message: z.string(),
+        data: z.object({ outcome: z.enum(["taken", "ignored", "duplicate"]) }),
+      }),
+    },
+  },
+  atOnce: AT_ONCE,
+  handler: async ({ params, body, request }, services) => {
+    const { connectionId } = params as { connectionId: string };
+    const { kube, builds } = services;
+    const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+    const outcome = await takeDelivery(connectionId, request.headers, bytes, {
+      findConnection: (id) => connectionOfAnybody(kube, id),
+      hookSecret: async (connection) => (await readCredential(kube, connection)).hookSecret,
+      isKnown: (delivery) => builds.store.isDeliveryKnown(delivery),
+      record: (delivery) => builds.store.recordDelivery(delivery),
+      onEvent: (connection, event) => onGitEvent(connection, event, services),
+    });
+    const kind = told(outcome);
+    return { status: 202, body: { status: "success", message: MESSAGES[kind], data: { outcome: kind } } };
+  },
+});
+
+/** @throws Failure 400, 401 */
+function told(outcome: DeliveryOutcome): keyof typeof MESSAGES {
+  if (outcome.kind === "unsigned") throw failures.gitDeliveryUnsigned();
+  if (outcome.kind === "invalid") throw failures.malformedBody(outcome.reason);
+  return outcome.kind;
+}

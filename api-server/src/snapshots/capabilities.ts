@@ -1,0 +1,63 @@
+import {
+  type Catalog,
+  isDatabaseType,
+  type Project,
+  type ProjectType,
+  SNAPSHOT_REFRESH_SECONDS,
+} from "@slipway/crds";
+import { hasMetrics } from "../analytics/access.ts";
+import { planInForce } from "../databases/plan-in-force.ts";
+
+/** Which snapshots a project's plan gives. Pure. */
+
+const engineGroups = [
+  "resources",
+  "connections",
+  "activity",
+  "cache",
+  "storage",
+  "locks",
+  "latency",
+  "reliability",
+] as const;
+
+const GROUPS: Partial<Record<ProjectType, readonly string[]>> = {
+  postgresql: engineGroups,
+  mariadb: engineGroups,
+  valkey: ["resources", "capacity", "clients", "activity", "key_lifecycle", "profile", "reliability"],
+};
+
+export interface Capabilities {
+  access: "snapshot" | "none";
+  groups: readonly string[];
+  refresh_seconds: number;
+  /** Only the newest snapshot is kept, no series. */
+  history: null;
+}
+
+/** What is told of applications on plans with metrics: requests, and what an instance uses. */
+const applicationGroups = ["network", "resources"] as const;
+
+/** Of a type without snapshots, or a plan without them, `access` is `none`. */
+export function capabilitiesOf(project: Project, catalog: Catalog): Capabilities {
+  const groups = groupsOf(project, catalog);
+  return {
+    access: groups === undefined ? "none" : "snapshot",
+    groups: groups ?? [],
+    refresh_seconds: SNAPSHOT_REFRESH_SECONDS,
+    history: null,
+  };
+}
+
+function groupsOf(project: Project, catalog: Catalog): readonly string[] | undefined {
+  if (project.spec.type === "http") return hasMetrics(project, catalog) ? applicationGroups : undefined;
+  return hasSnapshots(project, catalog) ? GROUPS[project.spec.type] : undefined;
+}
+
+function hasSnapshots(project: Project, { databasePlans }: Catalog): boolean {
+  const { type } = project.spec;
+  if (!isDatabaseType(type)) return false;
+  const metrics = databasePlans.find(({ plan }) => plan === planInForce(project))?.metrics;
+  // Valkey's plans are told apart by their tier.
+  return metrics?.access === "snapshot" && (type !== "valkey" || metrics.tier !== undefined);
+}

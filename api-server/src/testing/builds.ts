@@ -1,0 +1,58 @@
+import type { Build, BuildLogChunk, BuildTrigger, GitDelivery } from "@slipway/ledger";
+import type { BuildStore } from "../builds/store.ts";
+
+/** What the ledger keeps of builds, in memory: for tests of what the API makes of it. */
+export interface MemoryBuilds extends BuildStore {
+  builds: Map<string, Build>;
+  /** By build. */
+  logs: Map<string, BuildLogChunk[]>;
+  /** Builds by trigger; null of what was noted. */
+  triggers: Map<string, string | null>;
+}
+
+const triggerKey = ({ projectUid, trigger, ref, commitSha }: BuildTrigger): string =>
+  [projectUid, trigger, ref, commitSha].join(" ");
+const deliveryKey = ({ organizationId, connectionId, deliveryId }: GitDelivery): string =>
+  [organizationId, connectionId, deliveryId].join(" ");
+
+export function memoryBuilds(): MemoryBuilds {
+  const builds = new Map<string, Build>();
+  const logs = new Map<string, BuildLogChunk[]>();
+  const triggers = new Map<string, string | null>();
+  const deliveries = new Set<string>();
+  const key = (projectUid: string, id: string): string => `${projectUid}/${id}`;
+  return {
+    builds,
+    logs,
+    triggers,
+    record: async (row) => {
+      const at = key(row.project_uid, row.id);
+      const before = builds.get(at);
+      if (before !== undefined && before.status !== "pending") return before.status === row.status;
+      builds.set(at, { log_truncated: false, ...row, updated_at: row.created_at } as Build);
+      return true;
+    },
+    find: async ({ projectUid, id }) => builds.get(key(projectUid, id)),
+    list: async ({ projectUid, branch, status, offset, limit }) => {
+      const found = [...builds.values()]
+        .filter((build) => build.project_uid === projectUid)
+        .filter((build) => branch === undefined || build.branch === branch)
+        .filter((build) => status === undefined || build.status === status)
+        .sort((a, b) => b.created_at.getTime() - a.created_at.getTime());
+      return { total: found.length, builds: found.slice(offset, offset + limit) };
+    },
+    readLog: async ({ id }, { cursor, limit }) =>
+      (logs.get(id) ?? []).filter(({ sequence }) => sequence > cursor).slice(0, limit),
+    claim: async (trigger, buildId) => {
+      const at = triggerKey(trigger);
+      if (!triggers.has(at)) triggers.set(at, buildId);
+      return triggers.get(at) ?? null;
+    },
+    note: async (noted) => {
+      for (const trigger of noted)
+        if (!triggers.has(triggerKey(trigger))) triggers.set(triggerKey(trigger), null);
+    },
+    isDeliveryKnown: async (delivery) => deliveries.has(deliveryKey(delivery)),
+    recordDelivery: async (delivery) => void deliveries.add(deliveryKey(delivery)),
+  };
+}

@@ -1,0 +1,8 @@
+/** What build pods and whoever makes them agree on: tasks in, results and log lines out. */
+
+export { type BaseImages, baseImages } from "./baseImages.ts";
+export { type Failure, type FailureCode, failure, failures, isPassing } from "./failures/codes.ts";
+export { MAX_LOG_BYTES, MAX_MESSAGE_BYTES, parseLogLine } from "./log/line.ts";
+export { podPaths } from "./paths.ts";
+export { exitCodes, parseStepResult, type StepResult } from "./result.ts";
+export { type Step, steps, TASK_VARIABLE, type Task } from "./task.ts";

@@ -1,0 +1,183 @@
+/** BuildKit, started for one build: without root where the container has none, and gone when the build is. */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { run } from "../process/exec.ts";
+import type { BuildListener, BuildOutcome, BuildRequest, Engine } from "./engine.ts";
+import { Progress } from "./progress.ts";
+
+export interface BuildkitOptions {
+  /** Where layers and cache mounts outlive the build. */
+  root: string;
+  scratch: string;
+  cacheBytes: number;
+  /** By host. */
+  registries: Record<string, { caFile?: string }>;
+  /** Folder with Docker's `config.json`. */
+  registryConfig?: string;
+  /** Programs' own folder, first in the PATH. */
+  bin?: string;
+  /** Whether it must not need root; by default, unless the process is root. */
+  rootless?: boolean;
+}
+
+const START_MS = 30_000;
+const STOP_MS = 10_000;
+
+/** buildkitd did not start, or has ended: the platform's fault. */
+export class EngineUnavailable extends Error {
+  override name = "EngineUnavailable";
+}
+
+export class Buildkit implements Engine {
+  readonly #options: BuildkitOptions;
+  readonly #address: string;
+  readonly #env: Record<string, string>;
+  readonly #log: string;
+  #daemon: ReturnType<typeof spawn> | undefined;
+
+  private constructor(options: BuildkitOptions) {
+    this.#options = options;
+    const { scratch, bin, registryConfig } = options;
+    this.#address = `unix://${join(scratch, "buildkitd.sock")}`;
+    this.#log = join(scratch, "buildkitd.log");
+    this.#env = {
+      PATH: [bin, process.env.PATH ?? "/usr/local/bin:/usr/bin:/bin"]
+        .filter((part) => part !== undefined)
+        .join(":"),
+      HOME: scratch,
+      XDG_RUNTIME_DIR: scratch,
+      TMPDIR: scratch,
+      ...(registryConfig === undefined ? {} : { DOCKER_CONFIG: registryConfig }),
+    };
+  }
+
+  /** @throws EngineUnavailable when it does not serve in time */
+  static async start(options: BuildkitOptions): Promise<Buildkit> {
+    await mkdir(options.scratch, { recursive: true, mode: 0o700 });
+    const engine = new Buildkit(options);
+    await engine.#start();
+    return engine;
+  }
+
+  async build(request: BuildRequest, listener: BuildListener): Promise<BuildOutcome> {
+    const progress = new Progress(listener, request.commands);
+    const args = [
+      `--addr=${this.#address}`,
+      "build",
+      "--progress=rawjson",
+      "--frontend=dockerfile.v0",
+      // Otherwise a line `# syntax=` has another frontend pulled and run, from wherever it says.
+      "--opt=cmdline=dockerfile.v0",
+      `--local=context=${request.context}`,
+      `--local=dockerfile=${request.dockerfile}`,
+      ...Object.entries(request.args).map(([name, value]) => `--opt=build-arg:${name}=${value}`),
+      ...Object.entries(request.secrets).map(([id, file]) => `--secret=id=${id},src=${file}`),
+      `--output=type=oci,tar=false,dest=${request.output}`,
+    ];
+    const { code, timedOut } = await run("buildctl", args, {
+      env: this.#env,
+      timeoutMs: request.timeoutMs,
+      signal: request.signal,
+      onOutput: (chunk) => progress.push(chunk),
+    });
+    progress.end();
+    return code === 0 ? { ok: true } : progress.failure(timedOut);
+  }
+
+  async close(): Promise<void> {
+    const daemon = this.#daemon;
+    if (daemon?.pid === undefined || daemon.exitCode !== null || daemon.signalCode !== null) {
+      return;
+    }
+    const ended = once(daemon, "exit");
+    daemon.kill("SIGTERM");
+    await Promise.race([ended, sleep(STOP_MS, undefined, { ref: false })]);
+    try {
+      // rootlesskit's children, or what a step has left behind.
+      process.kill(-daemon.pid, "SIGKILL");
+    } catch {
+      // All of them have ended.
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { root, scratch, rootless = process.getuid?.() !== 0 } = this.#options;
+    const config = join(scratch, "buildkitd.toml");
+    await writeFile(config, buildkitConfig(this.#options));
+    const flags = [`--config=${config}`, `--root=${root}`, `--addr=${this.#address}`];
+    const [program, args] = rootless
+      ? [
+          "rootlesskit",
+          [
+            "--net=host",
+            "--copy-up=/run",
+            "buildkitd",
+            "--rootless",
+            "--oci-worker-no-process-sandbox",
+            ...flags,
+          ],
+        ]
+      : ["buildkitd", flags];
+    const daemon = spawn(program, args, {
+      env: this.#env,
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+    });
+    this.#daemon = daemon;
+    const log = createWriteStream(this.#log, { mode: 0o600 });
+    daemon.stdout.pipe(log);
+    daemon.stderr.pipe(log);
+    let failed: Error | undefined;
+    daemon.on("error", (error) => {
+      failed = error;
+    });
+    const deadline = Date.now() + START_MS;
+    const isAlive = (): boolean =>
+      failed === undefined && daemon.exitCode === null && daemon.signalCode === null;
+    while (Date.now() < deadline && isAlive()) {
+      const asked = await run("buildctl", [`--addr=${this.#address}`, "debug", "workers"], {
+        env: this.#env,
+        timeoutMs: 5_000,
+      }).catch((error: Error) => {
+        failed = error;
+      });
+      if (asked?.code === 0) {
+        return;
+      }
+      await sleep(50);
+    }
+    const words =
+      failed?.message ?? (await readFile(this.#log, "utf8").catch(() => "")).trim().split("\n").at(-1);
+    await this.close();
+    throw new EngineUnavailable(`buildkitd did not start: ${words ?? ""}`.slice(0, 500));
+  }
+}
+
+/** buildkitd.toml: one worker, a bounded cache, and the registries' authorities. Pure. */
+export function buildkitConfig({
+  cacheBytes,
+  registries,
+}: Pick<BuildkitOptions, "cacheBytes" | "registries">): string {
+  const text = (value: string): string => JSON.stringify(value);
+  return [
+    "[worker.containerd]",
+    "enabled = false",
+    "[worker.oci]",
+    "enabled = true",
+    "gc = true",
+    "max-parallelism = 2",
+    "[[worker.oci.gcpolicy]]",
+    "all = true",
+    `maxUsedSpace = ${cacheBytes}`,
+    ...Object.entries(registries).flatMap(([host, { caFile }]) => [
+      `[registry.${text(host)}]`,
+      ...(caFile === undefined ? [] : [`ca = [${text(caFile)}]`]),
+    ]),
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,115 @@
+/** What the operator asks each container of a build pod for, and what it is told. Without secrets: those are files. */
+
+import { fields } from "@slipway/crds";
+import { z } from "zod";
+import { baseImages } from "./baseImages.ts";
+import { runtimeCatalog } from "./catalog.ts";
+import { describeIssues } from "./issues.ts";
+
+/** Variable with the task, as JSON. */
+export const TASK_VARIABLE = "SLIPWAY_BUILD_TASK";
+
+/** Steps that run in containers of the pod, in their order. */
+export const steps = ["fetch", "plan", "build", "push"] as const;
+export type Step = (typeof steps)[number];
+
+const seconds = z.int().min(1).max(86_400);
+const bytes = z.int().min(1);
+const ref = z.string().min(1).max(255);
+const setting = z.string().max(4_096).nullish();
+
+export const fetchTask = z
+  .strictObject({
+    step: z.literal("fetch"),
+    /** Address of the repository, without a credential. */
+    url: z.url({ protocol: /^(https|file)$/ }),
+    /** Provider of the connection: GitHub's failures have codes of their own. */
+    provider: z.string().min(1).max(64),
+    commitSha: fields.commitSha.optional(),
+    branch: ref.optional(),
+    tag: ref.optional(),
+    /** Address that the host was resolved to: nothing else is connected to. */
+    address: z.union([z.ipv4(), z.ipv6()]).optional(),
+    /** PEM file of authorities that certify Git servers, beside the public ones. */
+    caFile: z.string().optional(),
+    /** Most that is fetched, and most that the files take then. */
+    maxBytes: bytes,
+    maxFiles: z.int().min(1),
+    timeoutSeconds: seconds,
+  })
+  .refine(({ commitSha, branch, tag }) => (commitSha ?? branch ?? tag) !== undefined, {
+    message: "commitSha, branch or tag is required",
+  });
+export type FetchTask = z.output<typeof fetchTask>;
+
+export const planTask = z.strictObject({
+  step: z.literal("plan"),
+  settings: z.strictObject({
+    runtime: setting,
+    version: setting,
+    startCommand: setting,
+    preBuildCommand: setting,
+    buildCommand: setting,
+    dockerfilePath: setting,
+  }),
+  /** Folder of the repository that is built, normalized. */
+  contextPath: fields.contextPath.default("."),
+  images: baseImages,
+  /** The platform's own when absent. */
+  catalog: runtimeCatalog.optional(),
+  port: z.int().min(1).max(65_535),
+});
+export type PlanTask = z.output<typeof planTask>;
+
+export const buildTask = z.strictObject({
+  step: z.literal("build"),
+  engine: z.enum(["buildkit"]).default("buildkit"),
+  /** Registries by `host` or `host:port`, with the PEM file of their authority. */
+  registries: z.record(z.string(), z.strictObject({ caFile: z.string().optional() })).default({}),
+  /** PEM file of authorities that steps of the build shall trust, such as a proxy's; a whole bundle, it replaces the image's. */
+  caFile: z.string().optional(),
+  /** Most that the cache keeps. */
+  cacheBytes: bytes,
+  maxImageBytes: bytes,
+  timeoutSeconds: seconds,
+});
+export type BuildTask = z.output<typeof buildTask>;
+
+export const pushTask = z.strictObject({
+  step: z.literal("push"),
+  /** Where to, without tag and digest. */
+  repository: z.string().regex(/^[a-z0-9][a-z0-9._:-]*(\/[a-z0-9._-]+)+$/),
+  /** A tag that names the image besides its digest. */
+  tag: z
+    .string()
+    .regex(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/)
+    .optional(),
+  caFile: z.string().optional(),
+  timeoutSeconds: seconds,
+});
+export type PushTask = z.output<typeof pushTask>;
+
+export const task = z.discriminatedUnion("step", [fetchTask, planTask, buildTask, pushTask]);
+/** What the operator writes: as it is before defaults are filled in. */
+export type Task = z.input<typeof task>;
+
+/** Reads a container's task. @throws Error that names every broken field, never a value */
+export function parseTask<S extends Step>(
+  step: S,
+  json: string | undefined,
+): Extract<z.output<typeof task>, { step: S }> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json ?? "");
+  } catch {
+    throw new Error(`${TASK_VARIABLE} is no JSON`);
+  }
+  const result = task.safeParse(value);
+  if (!result.success) {
+    throw new Error(`${TASK_VARIABLE}: ${describeIssues(result.error)}`);
+  }
+  if (result.data.step !== step) {
+    throw new Error(`${TASK_VARIABLE} is of the step ${result.data.step}`);
+  }
+  return result.data as Extract<z.output<typeof task>, { step: S }>;
+}

@@ -1,0 +1,201 @@
+/** The steps of a build with a real BuildKit and a real registry, on this machine. The base image is its shell. */
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, mkdirSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { ensureBinary } from "../../hack/cluster/binaries.ts";
+import { freePorts } from "../../hack/lib/ports.ts";
+import { waitFor } from "../../hack/lib/wait.ts";
+import { Buildkit } from "../src/engine/buildkit.ts";
+import { type LogLine, parseLogLine } from "../src/log/line.ts";
+import { Redactor } from "../src/log/redact.ts";
+import { Log } from "../src/log/writer.ts";
+import { type Paths, workPaths } from "../src/paths.ts";
+import { pushStep } from "../src/push.ts";
+import { runStep } from "../src/runner.ts";
+import type { Step, Task } from "../src/task.ts";
+
+/** Value of the project's one variable, `TOKEN`. */
+export const CANARY = "canary-3f9a 'it' $(id)";
+
+/** A log that nobody reads. */
+export const quiet = new Log({
+  step: "push",
+  redactor: new Redactor({}),
+  write: () => undefined,
+  now: () => new Date(),
+});
+
+export interface BuildOptions {
+  /** The checkout, in place of a repository that is fetched. */
+  files?: Record<string, string>;
+  /** Address of a repository, whose branch `main` is fetched. */
+  repository?: string;
+  settings?: Extract<Task, { step: "plan" }>["settings"];
+  timeoutSeconds?: number;
+  maxImageBytes?: number;
+}
+
+export class BuildHarness {
+  readonly folder: string;
+  /** Of the registry. */
+  readonly host: string;
+  readonly #registry: ChildProcess;
+  readonly #path: string | undefined;
+  #count = 0;
+
+  private constructor(folder: string, host: string, registry: ChildProcess, path: string | undefined) {
+    this.folder = folder;
+    this.host = host;
+    this.#registry = registry;
+    this.#path = path;
+  }
+
+  static async start(): Promise<BuildHarness> {
+    const folder = await mkdtemp(join(tmpdir(), "slipway-buildkit-"));
+    const binaries = await Promise.all((["buildkitd", "buildctl", "crane"] as const).map(ensureBinary));
+    const path = process.env.PATH;
+    process.env.PATH = [...binaries.map((file) => dirname(file)), path].join(":");
+    const [port = 0] = await freePorts(1);
+    const host = `127.0.0.1:${port}`;
+    const registry = await startRegistry(await ensureBinary("registry"), folder, host);
+    const harness = new BuildHarness(folder, host, registry, path);
+    await harness.#makeBase();
+    return harness;
+  }
+
+  async stop(): Promise<void> {
+    process.env.PATH = this.#path;
+    if (this.#registry.exitCode === null) {
+      this.#registry.kill("SIGKILL");
+      await once(this.#registry, "exit");
+    }
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  async #makeBase(): Promise<void> {
+    const { folder, host } = this;
+    const work = join(folder, "base");
+    const context = join(work, "context");
+    for (const file of shellFiles()) {
+      mkdirSync(dirname(join(context, file)), { recursive: true });
+      copyFileSync(file, join(context, file));
+    }
+    await writeFile(join(context, ".dockerignore"), "");
+    await mkdir(join(work, "dockerfile"));
+    await writeFile(join(work, "dockerfile/Dockerfile"), 'FROM scratch\nCOPY . /\nENV PATH="/bin"\n');
+    const engine = await Buildkit.start({
+      root: join(folder, "cache"),
+      scratch: join(folder, "start"),
+      cacheBytes: 1e9,
+      registries: {},
+    });
+    const output = () => {
+      throw new Error("nothing runs");
+    };
+    const outcome = await engine.build(
+      {
+        context,
+        dockerfile: join(work, "dockerfile"),
+        secrets: {},
+        args: {},
+        commands: {},
+        output: join(work, "image"),
+        timeoutMs: 60_000,
+      },
+      { step: () => undefined, output },
+    );
+    await engine.close();
+    if (!outcome.ok) throw new Error(`the base image: ${outcome.text}`);
+    const paths = { work, secrets: join(work, "secrets"), cache: work };
+    await pushStep({
+      task: { step: "push", repository: `${host}/base/shell`, tag: "1", timeoutSeconds: 60 },
+      log: quiet,
+      paths,
+    });
+  }
+
+  /** Fetches if there is a repository, plans, builds and pushes, until a step fails. */
+  async build({
+    files = {},
+    repository,
+    settings = {},
+    timeoutSeconds = 60,
+    maxImageBytes = 1e8,
+  }: BuildOptions) {
+    const { folder, host } = this;
+    const root = join(folder, `build-${this.#count++}`);
+    const paths: Paths = {
+      work: join(root, "work"),
+      secrets: join(root, "secrets"),
+      cache: join(folder, "cache"),
+    };
+    await mkdir(join(paths.secrets, "envs"), { recursive: true });
+    await writeFile(join(paths.secrets, "envs/TOKEN"), CANARY);
+    const { source, image, plan } = workPaths(paths);
+    for (const [file, text] of Object.entries(files)) {
+      await mkdir(dirname(join(source, file)), { recursive: true });
+      await writeFile(join(source, file), text);
+    }
+    const lines: LogLine[] = [];
+    const bounds = { maxBytes: 2_000_000, maxFiles: 1_000, timeoutSeconds };
+    const from = { provider: "forgejo", branch: "main", ...bounds } as const;
+    const tasks: Task[] = [
+      ...(repository === undefined ? [] : [{ step: "fetch", url: repository, ...from } as const]),
+      { step: "plan", settings, images: { node: { "24": `${host}/base/shell:1` } }, port: 8080 },
+      { step: "build", cacheBytes: 1e9, maxImageBytes, timeoutSeconds },
+      { step: "push", repository: `${host}/shop/one`, timeoutSeconds: 60 },
+    ];
+    let last: Awaited<ReturnType<typeof runStep>> | undefined;
+    for (const task of tasks) {
+      const step: Step = task.step;
+      last = await runStep({
+        step,
+        task: JSON.stringify(task),
+        paths,
+        write: (line) => lines.push(parseLogLine(line) as LogLine),
+      });
+      if (last.exitCode !== 0) {
+        break;
+      }
+    }
+    return {
+      ...last?.result,
+      exitCode: last?.exitCode,
+      lines,
+      text: lines.map(({ message }) => message).join("\n"),
+      image,
+      source,
+      /** Folder of the Dockerfile. */
+      plan,
+      root,
+    };
+  }
+}
+
+async function startRegistry(binary: string, folder: string, host: string): Promise<ChildProcess> {
+  const config = join(folder, "registry.yaml");
+  const settings = {
+    version: 0.1,
+    log: { level: "error", accesslog: { disabled: true } },
+    storage: { filesystem: { rootdirectory: join(folder, "registry") } },
+    http: { addr: host },
+  };
+  await writeFile(config, JSON.stringify(settings));
+  const registry = spawn(binary, ["serve", config], {
+    env: { ...process.env, OTEL_TRACES_EXPORTER: "none" },
+    stdio: "ignore",
+  });
+  const answers = async () => (await fetch(`http://${host}/v2/`)).ok;
+  await waitFor("the registry", 30_000, answers);
+  return registry;
+}
+
+/** /bin/sh of this machine and the libraries that it links to. */
+function shellFiles(): string[] {
+  const linked = execFileSync("ldd", ["/bin/sh"]).toString("utf8");
+  return ["/bin/sh", ...[...linked.matchAll(/(\/\S+)\s+\(0x/g)].map(([, file]) => file ?? "")];
+}

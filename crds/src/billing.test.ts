@@ -1,0 +1,89 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { billedMinutes, billingCycle, durationSeconds, runAmount, settle } from "./billing.ts";
+import { formatDecimal, parseDecimal } from "./decimal.ts";
+
+const start = new Date("2026-01-31T23:59:50Z");
+const after = (seconds: number) => new Date(start.getTime() + seconds * 1_000);
+
+describe("billed minutes", () => {
+  it.each([
+    [0, 1],
+    [1, 1],
+    [59, 1],
+    [60, 1],
+    [60.001, 2],
+    [61, 2],
+    [70, 2],
+    [3_599, 60],
+    [3_600, 60],
+    [3_640, 60],
+    [-5, 1],
+  ])("%s s are %s minutes", (seconds, minutes) => {
+    expect(billedMinutes(start, after(seconds))).toBe(minutes);
+  });
+
+  it("are never fewer than before for a longer run", () => {
+    fc.assert(
+      fc.property(fc.nat(4_000_000), fc.nat(4_000_000), (a, b) => {
+        const [short, long] = a < b ? [a, b] : [b, a];
+        expect(billedMinutes(start, after(short / 1_000))).toBeLessThanOrEqual(
+          billedMinutes(start, after(long / 1_000)),
+        );
+      }),
+    );
+  });
+});
+
+describe("duration", () => {
+  it("is whole seconds, and never negative", () => {
+    expect(durationSeconds(start, after(69.9))).toBe(69);
+    expect(durationSeconds(start, after(-1))).toBe(0);
+  });
+});
+
+describe("amount", () => {
+  it.each([
+    ["0.02", 3, "0.06"],
+    ["0.1", 10, "1"],
+    ["0", 60, "0"],
+    ["0.0000000001", 60, "0.000000006"],
+  ])("%s x %s = %s", (price, minutes, amount) => {
+    expect(runAmount(price, minutes)).toBe(amount);
+  });
+});
+
+describe("cycle", () => {
+  it.each([
+    ["2026-01-31T23:59:59.999Z", "2026-01-01T00:00:00.000Z", "2026-02-01T00:00:00.000Z"],
+    ["2026-02-01T00:00:00.000Z", "2026-02-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z"],
+    ["2026-12-31T12:00:00.000Z", "2026-12-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"],
+  ])("%s lies in %s", (at, startedAt, nextResetAt) => {
+    const cycle = billingCycle(new Date(at));
+    expect([cycle.startedAt.toISOString(), cycle.nextResetAt.toISOString()]).toEqual([
+      startedAt,
+      nextResetAt,
+    ]);
+  });
+});
+
+describe("settlement", () => {
+  it("splits an amount into whole cents and the rest, exactly", () => {
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: 0n, max: 10n ** 24n }),
+        fc.integer({ min: 0, max: 12 }),
+        (units, scale) => {
+          const { cents, carry } = settle({ units, scale });
+          expect(cents * 10n ** BigInt(scale) + carry.units).toBe(units);
+          expect(carry.units).toBeLessThan(10n ** BigInt(scale));
+        },
+      ),
+    );
+  });
+
+  it("keeps the fraction", () => {
+    const { cents, carry } = settle(parseDecimal("12.345"));
+    expect([cents, formatDecimal(carry)]).toEqual([12n, "0.345"]);
+  });
+});

@@ -1,0 +1,52 @@
+/**
+ * What a run of a job costs, and in which cycle: the specification's "Billing". Pure and exact; the operator charges by it,
+ * and the API shows by it what a run costs that is not in the ledger yet.
+ */
+
+import { type Decimal, formatDecimal, parseDecimal, timesDecimal } from "./decimal.ts";
+
+/** Most minutes that a run is billed: the specification's deadline of a run. */
+export const MAX_BILLED_MINUTES = 60;
+
+/** Whole seconds between two moments, never below zero. */
+export function durationSeconds(startedAt: Date, finishedAt: Date): number {
+  return Math.max(0, Math.floor((finishedAt.getTime() - startedAt.getTime()) / 1_000));
+}
+
+/** Minutes charged for a run that was billed from one moment to another: rounded up, 1 to 60. */
+export function billedMinutes(startedAt: Date, billedUntil: Date): number {
+  const minutes = Math.ceil((billedUntil.getTime() - startedAt.getTime()) / 60_000);
+  return Math.min(Math.max(minutes, 1), MAX_BILLED_MINUTES);
+}
+
+/**
+ * Charge of a run in BRL cents, exact, as a decimal in text.
+ * @param pricePerMinute BRL cents, a plain decimal
+ * @throws RangeError when the price is no plain decimal or the minutes are no whole number
+ */
+export function runAmount(pricePerMinute: string, minutes: number): string {
+  return formatDecimal(timesDecimal(parseDecimal(pricePerMinute), BigInt(minutes)));
+}
+
+/** A billing cycle: a calendar month in UTC. */
+export interface BillingCycle {
+  /** First moment. */
+  readonly startedAt: Date;
+  /** First moment of the next one. */
+  readonly nextResetAt: Date;
+}
+
+/** The cycle that a moment lies in. */
+export function billingCycle(at: Date): BillingCycle {
+  const [year, month] = [at.getUTCFullYear(), at.getUTCMonth()];
+  return {
+    startedAt: new Date(Date.UTC(year, month, 1)),
+    nextResetAt: new Date(Date.UTC(year, month + 1, 1)),
+  };
+}
+
+/** Whole cents of an exact amount, and the fraction that the next cycle begins with. Both add up to it. */
+export function settle(amount: Decimal): { cents: bigint; carry: Decimal } {
+  const one = 10n ** BigInt(amount.scale);
+  return { cents: amount.units / one, carry: { units: amount.units % one, scale: amount.scale } };
+}

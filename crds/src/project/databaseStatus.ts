@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { text, timestamp } from "../fields.ts";
+
+const port = (about: string) => z.int().min(1).max(65535).meta({ description: about, format: "int32" });
+const gigabytes = (about: string) => z.int().min(0).meta({ description: about, format: "int32" });
+
+/** How a database or a key-value service is reached and how it stands. No secret is in it. */
+export const databaseStatus = z
+  .strictObject({
+    engine: text(1, 32, "What really runs: the engine, or what stands in for it on this cluster.").optional(),
+    driver: text(1, 32, "What runs the engine, chosen at creation.").optional(),
+    version: text(1, 32, "Version that was asked for and is in force.").optional(),
+    runningVersion: text(1, 64, "Version as the server that takes writes tells it.").optional(),
+    primary: text(1, 253, "Pod that takes writes; absent while none does.").optional(),
+    host: text(
+      1,
+      253,
+      "Host that clients outside the cluster connect to; absent where they cannot.",
+    ).optional(),
+    port: port("Port that clients outside the cluster connect to.").optional(),
+    inside: z
+      .strictObject({
+        host: text(1, 253, "Host that the organization's own projects connect to."),
+        port: port("Port that they connect to."),
+        replicasHost: text(1, 253, "Host that leads to the replicas, for reading.").optional(),
+      })
+      .describe("How it is reached from the organization's own projects.")
+      .optional(),
+    name: text(1, 63, "Name of the database.").optional(),
+    username: text(1, 63, "User of the database.").optional(),
+    credentialsSecretRef: z
+      .strictObject({ name: text(1, 253, "Name of the Secret.") })
+      .describe("Secret that holds the password.")
+      .optional(),
+    credentialsHash: text(
+      1,
+      64,
+      "Tells which content of that Secret the engine has taken over, by a keyed hash.",
+    ).optional(),
+    bootstrappedAt: timestamp(
+      "When it first took writes. From then on it is never initialised anew.",
+    ).optional(),
+    identity: text(
+      1,
+      64,
+      "Identity that the engine gave its data when it was initialised, such as a cluster's UUID.",
+    ).optional(),
+    restoredAt: timestamp("When the backup that it began with was loaded.").optional(),
+    storage: z
+      .strictObject({
+        capacity: gigabytes("GB of each instance's volume that are in force."),
+        resizing: z.boolean().describe("Whether volumes are growing.").optional(),
+      })
+      .describe("The volumes; absent without storage.")
+      .optional(),
+  })
+  .describe("How the database is reached and how it stands. No secret is in it.");
+export type DatabaseStatus = z.output<typeof databaseStatus>;

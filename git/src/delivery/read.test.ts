@@ -1,0 +1,101 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { type Headers, isSigned } from "../signature.ts";
+import { DeliveryError, readDelivery } from "./read.ts";
+
+/** What a server sent: Gitea's were recorded, headers and bytes; GitHub's are after its documentation. */
+function recorded(file: string): { headers: Headers; body: string } {
+  return JSON.parse(readFileSync(new URL(`testdata/${file}.json`, import.meta.url), "utf8"));
+}
+const eventOf = (file: string) => {
+  const { headers, body } = recorded(file);
+  return readDelivery(headers, JSON.parse(body)).event;
+};
+
+const repository = "1";
+const sha = expect.stringMatching(/^[0-9a-f]{40}$/);
+const gitea = ["push-branch", "push-tag", "push-tag-deleted", "create-tag", "release-published"];
+
+describe("a delivery of Gitea", () => {
+  it.each(gitea)("of %s is signed as it was recorded, and has an id", (file) => {
+    const { headers, body } = recorded(`gitea-1.26/${file}`);
+    expect(isSigned("hook-secret", Buffer.from(body), headers)).toBe(true);
+    expect(isSigned("hook-secret", Buffer.from(`${body} `), headers)).toBe(false);
+    expect(readDelivery(headers, JSON.parse(body)).id).toBe(headers["x-gitea-delivery"]);
+  });
+
+  it.each([
+    ["push-branch", { kind: "push", repository, branch: "main", commitSha: sha }],
+    ["push-tag", undefined],
+    ["push-tag-deleted", undefined],
+    ["create-tag", { kind: "tag", repository, tag: "v1.0.0", commitSha: sha }],
+    ["release-deleted", undefined],
+    ["release-published", { kind: "release", repository, tag: "v1.1.0", draft: false, prerelease: false }],
+  ])("of %s tells %j", (file, event) => {
+    expect(eventOf(`gitea-1.26/${file}`)).toEqual(event && { ...event, path: "slipway/sample-node" });
+  });
+});
+
+describe("a delivery of GitHub", () => {
+  const github = "1296269";
+  it.each([
+    [
+      "push",
+      {
+        kind: "push",
+        repository: github,
+        branch: "main",
+        commitSha: "59b20b8d5c6ff8d09518454d4dd8b7b30f095ab5",
+      },
+    ],
+    ["create-tag", { kind: "tag", repository: github, tag: "v1.0.0" }],
+    [
+      "release-published",
+      { kind: "release", repository: github, tag: "v1.0.0", draft: false, prerelease: true },
+    ],
+    ["release-created", undefined],
+  ])("of %s tells %j", (file, event) => {
+    expect(eventOf(`github/${file}`)).toEqual(event && { ...event, path: "octocat/Hello-World" });
+  });
+});
+
+const headers = { "x-forgejo-event": "push", "x-forgejo-delivery": "0a1b2c3d-0000" };
+const push = { ref: "refs/heads/main", after: "a".repeat(40), repository: { id: 1 } };
+
+describe("a delivery", () => {
+  it.each([
+    ["the deletion of a branch", { ...push, after: "0".repeat(40) }],
+    ["a push of something else", { ...push, ref: "refs/notes/commits" }],
+  ])("of %s tells nothing", (_, body) => {
+    expect(readDelivery(headers, body).event).toBeUndefined();
+  });
+
+  it("of a new branch tells nothing, for a push stands beside it", () => {
+    const body = { ref: "feature", ref_type: "branch", sha: "a".repeat(40), repository: { id: 1 } };
+    expect(readDelivery({ ...headers, "x-forgejo-event": "create" }, body).event).toBeUndefined();
+  });
+
+  it.each(["ping", "issues", "delete", "constructor"])("of the kind %s tells nothing", (kind) => {
+    expect(readDelivery({ ...headers, "x-forgejo-event": kind }, { zen: "x" }).event).toBeUndefined();
+  });
+
+  it("of a repository with SHA-256 tells its commit", () => {
+    expect(readDelivery(headers, { ...push, after: "b".repeat(64) }).event).toMatchObject({
+      commitSha: "b".repeat(64),
+    });
+  });
+
+  it.each([
+    ["no event", { "x-forgejo-delivery": "0a1b2c3d-0000" }, push],
+    ["no id", { "x-forgejo-event": "push" }, push],
+    ["an id that is none", { ...headers, "x-forgejo-delivery": "../../etc" }, push],
+    ["no repository", headers, { ...push, repository: undefined }],
+    ["a repository without a number", headers, { ...push, repository: { id: "../1" } }],
+    ["a commit that is none", headers, { ...push, after: "main; rm -rf" }],
+    ["no ref", headers, { ...push, ref: undefined }],
+    ["a list for a body", headers, []],
+    ["no body", headers, null],
+  ])("with %s is refused", (_, given, body) => {
+    expect(() => readDelivery(given as Headers, body)).toThrow(DeliveryError);
+  });
+});

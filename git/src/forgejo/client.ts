@@ -1,0 +1,217 @@
+/** Forgejo and Gitea, through their API v1. */
+
+import { z } from "zod";
+import { GitError } from "../errors.ts";
+import { JsonApi } from "../json-api.ts";
+import type { GuardedFetch } from "../net/fetch.ts";
+import { cursorOf, PAGE_SIZE, pageOf, readAll } from "../paging.ts";
+import {
+  type Branch,
+  type Capabilities,
+  type CloneAccess,
+  type Commit,
+  type GitProvider,
+  type Hook,
+  type HookWish,
+  type Page,
+  REPOSITORY_PATH,
+  type Release,
+  type Repository,
+  type Tag,
+} from "../provider.ts";
+import * as schemas from "./schemas.ts";
+
+export interface ForgejoOptions {
+  fetch: GuardedFetch;
+  /** Canonical: see `canonicalInstanceUrl`. */
+  instanceUrl: string;
+  username: string;
+  /** A personal access token, or the user's password. */
+  token: string;
+}
+
+/** Events that hooks ask for. */
+const EVENTS = ["push", "create", "release"];
+
+const noRepository = () => new GitError("RepositoryNotFound", "the credential sees no such repository");
+const noRef = () => new GitError("RefNotFound", "the repository has no such branch, tag or commit");
+
+export class ForgejoClient implements GitProvider {
+  readonly #api: JsonApi;
+  readonly #options: ForgejoOptions;
+  /** Paths by id: every route but one asks for the path. A renamed repository answers a redirect to the same origin. */
+  readonly #known = new Map<string, schemas.ApiRepository>();
+
+  constructor(options: ForgejoOptions) {
+    const { fetch, instanceUrl, username, token } = options;
+    this.#options = options;
+    // Basic takes a token in the password's place, too, and holds the name to it.
+    const authorization = `Basic ${Buffer.from(`${username}:${token}`).toString("base64")}`;
+    this.#api = new JsonApi({ fetch, base: `${instanceUrl}/api/v1`, headers: () => ({ authorization }) });
+  }
+
+  async check(): Promise<Capabilities> {
+    const { username } = this.#options;
+    let isVisible = true;
+    try {
+      const { login } = await this.#api.ask("/user", schemas.user);
+      if (login.toLowerCase() !== username.toLowerCase()) {
+        throw new GitError("CredentialRefused", `the credential is another user's than ${username}`);
+      }
+    } catch (error) {
+      // A token may have rights over repositories alone: then it shows nobody, and lists nothing.
+      if (!(error instanceof GitError) || error.code !== "PermissionLacking") throw error;
+      isVisible = false;
+    }
+    const repositoryDiscovery = isVisible && (await this.#mayList());
+    return { repositoryDiscovery, pushDeploy: true, nativePreviews: false, versionDeploy: true };
+  }
+
+  async resolve(path: string): Promise<Repository> {
+    if (!REPOSITORY_PATH.test(path)) throw noRepository();
+    return this.#view(await this.#ask(`/repos/${path}`, schemas.repository));
+  }
+
+  async repository(id: string): Promise<Repository> {
+    return this.#view(await this.#ask(`/repositories/${id}`, schemas.repository));
+  }
+
+  async repositories(cursor?: string): Promise<Page<Repository>> {
+    const page = pageOf(cursor);
+    const query = { page, limit: PAGE_SIZE };
+    const found = await this.#api
+      .ask("/user/repos", z.array(schemas.repository), { query })
+      .catch((error: unknown) => {
+        if (error instanceof GitError && error.code === "PermissionLacking") {
+          throw new GitError("CapabilityUnavailable", "the credential may not list repositories");
+        }
+        throw error;
+      });
+    return {
+      items: found.map((one) => this.#view(one)),
+      nextCursor: found.length < PAGE_SIZE ? undefined : cursorOf(page + 1),
+    };
+  }
+
+  async branches(repositoryId: string): Promise<Branch[]> {
+    const found = await this.#list(repositoryId, "branches", schemas.branches);
+    return found.map(({ name, commit }) => ({ name, commitSha: commit.id }));
+  }
+
+  async tags(repositoryId: string): Promise<Tag[]> {
+    const found = await this.#list(repositoryId, "tags", schemas.tags);
+    return found.map(({ name, commit }) => ({ name, commitSha: commit.sha }));
+  }
+
+  async releases(repositoryId: string): Promise<Release[]> {
+    const found = await this.#list(repositoryId, "releases", schemas.releases);
+    return found.map(({ id, tag_name: tag, draft, prerelease, published_at }) => ({
+      id: String(id),
+      tag,
+      draft,
+      prerelease,
+      ...(published_at ? { publishedAt: published_at } : {}),
+    }));
+  }
+
+  async commit(repositoryId: string, ref: string): Promise<Commit> {
+    const path = await this.#path(repositoryId);
+    const query = { sha: ref, limit: 1, stat: false, verification: false, files: false };
+    const [found] = await this.#api.ask(`${path}/commits`, schemas.commits, { query, missing: noRef });
+    if (!found) throw noRef();
+    return { sha: found.sha, title: found.commit.message.split("\n", 1)[0] ?? "" };
+  }
+
+  async ensureHook(repositoryId: string, { url, secret }: HookWish): Promise<Hook> {
+    const path = await this.#path(repositoryId);
+    const older = await this.#hooks(path, url);
+    // Made anew each time: Gitea's PATCH leaves the secret as it was, and nobody can read which one that is.
+    const made = await this.#ask(`${path}/hooks`, schemas.hook, {
+      type: "gitea",
+      config: { url, content_type: "json", secret },
+      events: EVENTS,
+      active: true,
+    });
+    for (const { id } of older) await this.#removeHook(path, id);
+    return { id: String(made.id) };
+  }
+
+  async removeHooks(repositoryId: string, url: string): Promise<void> {
+    let path: string;
+    try {
+      path = await this.#path(repositoryId);
+    } catch (error) {
+      // Its hooks went with the repository.
+      if (error instanceof GitError && error.code === "RepositoryNotFound") return;
+      throw error;
+    }
+    for (const { id } of await this.#hooks(path, url)) await this.#removeHook(path, id);
+  }
+
+  async clone(repositoryId: string): Promise<CloneAccess> {
+    const { instanceUrl, username, token } = this.#options;
+    const { path } = await this.repository(repositoryId);
+    // Not the server's own word for it, which may name an address that nobody has judged.
+    return { url: `${instanceUrl}/${path}.git`, username, password: token };
+  }
+
+  #ask<T>(path: string, schema: z.ZodType<T>, body?: unknown): Promise<T> {
+    return this.#api.ask(path, schema, { body, missing: noRepository });
+  }
+
+  async #mayList(): Promise<boolean> {
+    try {
+      await this.repositories();
+      return true;
+    } catch (error) {
+      if (error instanceof GitError && error.code === "CapabilityUnavailable") return false;
+      throw error;
+    }
+  }
+
+  #view(one: schemas.ApiRepository): Repository {
+    // What it is called becomes part of later paths.
+    if (!REPOSITORY_PATH.test(one.full_name)) {
+      throw new GitError(
+        "ProviderUnavailable",
+        "the Git server names a repository in a way that is not understood",
+      );
+    }
+    this.#known.set(String(one.id), one);
+    const { id, full_name: path, default_branch: defaultBranch, html_url } = one;
+    const webUrl =
+      html_url !== undefined && URL.parse(html_url)?.protocol === "https:" ? html_url : undefined;
+    return { id: String(id), path, defaultBranch, private: one.private, ...(webUrl ? { webUrl } : {}) };
+  }
+
+  async #path(repositoryId: string): Promise<string> {
+    const path = this.#known.get(repositoryId)?.full_name ?? (await this.repository(repositoryId)).path;
+    return `/repos/${path}`;
+  }
+
+  async #list<Item>(repositoryId: string, what: string, schema: z.ZodType<Item[]>): Promise<Item[]> {
+    const path = `${await this.#path(repositoryId)}/${what}`;
+    return readAll((page) =>
+      this.#api.ask(path, schema, { query: { page, limit: PAGE_SIZE }, missing: noRepository }),
+    );
+  }
+
+  async #hooks(path: string, url: string): Promise<z.output<typeof schemas.hooks>> {
+    const all = await readAll((page) =>
+      this.#api.ask(`${path}/hooks`, schemas.hooks, {
+        query: { page, limit: PAGE_SIZE },
+        missing: noRepository,
+      }),
+    );
+    return all.filter(({ config }) => config?.url === url);
+  }
+
+  async #removeHook(path: string, id: number): Promise<void> {
+    const gone = new GitError("RefNotFound", "the hook is gone");
+    await this.#api
+      .send(`${path}/hooks/${id}`, { method: "DELETE", missing: () => gone })
+      .catch((error: unknown) => {
+        if (error !== gone) throw error;
+      });
+  }
+}

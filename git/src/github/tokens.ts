@@ -1,0 +1,128 @@
+/** Tokens of one installation of a GitHub App. */
+
+import { createPrivateKey } from "node:crypto";
+import { importPKCS8, SignJWT } from "jose";
+import { GitError } from "../errors.ts";
+import { JsonApi } from "../json-api.ts";
+import type { GuardedFetch } from "../net/fetch.ts";
+import * as schemas from "./schemas.ts";
+
+export interface GithubApp {
+  /** Base address of the API: https://api.github.com, or https://host/api/v3 of an Enterprise Server. */
+  apiUrl: string;
+  /** Base address that repositories are cloned from: https://github.com, or https://host. */
+  cloneUrl: string;
+  appId: string;
+  /** PEM, as GitHub gives it out (PKCS #1) or PKCS #8. */
+  privateKey: string;
+}
+
+/** A token is asked for anew so long before it ends, in milliseconds. */
+const MARGIN_MS = 5 * 60_000;
+/** GitHub takes App tokens for ten minutes at most, and its clock may be behind. */
+const BEHIND_SECONDS = 60;
+const LIFE_SECONDS = 9 * 60;
+
+/** A JWT that says that it is the App who asks. */
+export async function appToken({ appId, privateKey }: GithubApp, now: Date): Promise<string> {
+  const pkcs8 = createPrivateKey(privateKey).export({ type: "pkcs8", format: "pem" }) as string;
+  const seconds = Math.floor(now.getTime() / 1_000);
+  return new SignJWT({})
+    .setProtectedHeader({ alg: "RS256", typ: "JWT" })
+    .setIssuer(appId)
+    .setIssuedAt(seconds - BEHIND_SECONDS)
+    .setExpirationTime(seconds + LIFE_SECONDS)
+    .sign(await importPKCS8(pkcs8, "RS256"));
+}
+
+/** Keeps an installation's token for as long as it is good. */
+export class InstallationTokens {
+  readonly #app: GithubApp;
+  readonly #installationId: string;
+  readonly #api: JsonApi;
+  readonly #now: () => Date;
+  #current: { token: string; endsAt: number } | undefined;
+  #asking: Promise<string> | undefined;
+
+  constructor(
+    fetch: GuardedFetch,
+    app: GithubApp,
+    installationId: string,
+    now: () => Date = () => new Date(),
+  ) {
+    this.#app = app;
+    this.#installationId = installationId;
+    this.#now = now;
+    const headers = async () => ({
+      authorization: `Bearer ${await appToken(app, now())}`,
+      ...GITHUB_HEADERS,
+    });
+    this.#api = new JsonApi({ fetch, base: app.apiUrl, headers });
+  }
+
+  /** A token that is good for some minutes at least. @throws GitError */
+  token(): Promise<string> {
+    if (this.#current && this.#current.endsAt - MARGIN_MS > this.#now().getTime()) {
+      return Promise.resolve(this.#current.token);
+    }
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  /** The next call asks for another one. */
+  forget(): void {
+    this.#current = undefined;
+  }
+
+  /** A new token that reads the contents of one repository and nothing else, for an hour. @throws GitError */
+  async ofRepository(repositoryId: string): Promise<string> {
+    const { token } = await this.#mint({
+      repository_ids: [Number(repositoryId)],
+      permissions: { contents: "read" },
+    });
+    return token;
+  }
+
+  /** The account that the App is installed in. @throws GitError CredentialRefused when it is not, or was suspended */
+  async account(): Promise<{ login: string }> {
+    const { account, suspended_at } = await this.#api.ask(this.#path, schemas.installation, {
+      missing: () => this.#notInstalled(),
+    });
+    if (suspended_at) throw new GitError("CredentialRefused", "the installation of the App is suspended");
+    return { login: account.login };
+  }
+
+  async #ask(): Promise<string> {
+    const { token, expires_at } = await this.#mint();
+    this.#current = { token, endsAt: Date.parse(expires_at) };
+    return token;
+  }
+
+  #mint(body?: object): Promise<{ token: string; expires_at: string }> {
+    return this.#api.ask(`${this.#path}/access_tokens`, schemas.installationToken, {
+      method: "POST",
+      ...(body === undefined ? {} : { body }),
+      missing: () => this.#notInstalled(),
+      // Suspended.
+      forbidden: () => new GitError("CredentialRefused", "the installation of the App gives out no tokens"),
+      // The installation was narrowed.
+      unprocessable: () =>
+        new GitError("CredentialRefused", "the installation does not grant the repository"),
+    });
+  }
+
+  get #path(): string {
+    return `/app/installations/${encodeURIComponent(this.#installationId)}`;
+  }
+
+  #notInstalled(): GitError {
+    return new GitError("CredentialRefused", `app ${this.#app.appId} is not installed there any more`);
+  }
+}
+
+export const GITHUB_HEADERS = {
+  accept: "application/vnd.github+json",
+  "x-github-api-version": "2022-11-28",
+} as const;

@@ -1,0 +1,34 @@
+/** Pages of lists: what servers number, clients see as an opaque cursor. */
+
+import { GitError } from "./errors.ts";
+
+/** Items that are asked for at once. */
+export const PAGE_SIZE = 50;
+/** Pages of a list that is read whole. */
+const MOST_PAGES = 20;
+
+/** The cursor of a page. */
+export function cursorOf(page: number): string {
+  return Buffer.from(`page:${page}`).toString("base64url");
+}
+
+/** The page of a cursor; the first one without. @throws GitError CursorInvalid */
+export function pageOf(cursor: string | undefined): number {
+  if (cursor === undefined) return 1;
+  const page = Number(/^page:([1-9][0-9]{0,4})$/.exec(Buffer.from(cursor, "base64url").toString())?.[1]);
+  if (!Number.isInteger(page) || cursorOf(page) !== cursor) {
+    throw new GitError("CursorInvalid", "the cursor is not one that was given out");
+  }
+  return page;
+}
+
+/** Every item of a list, at most 1,000. */
+export async function readAll<Item>(read: (page: number) => Promise<Item[]>): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let page = 1; page <= MOST_PAGES; page += 1) {
+    const found = await read(page);
+    items.push(...found);
+    if (found.length < PAGE_SIZE) break;
+  }
+  return items.slice(0, PAGE_SIZE * MOST_PAGES);
+}

@@ -1,0 +1,109 @@
+/** What every Git provider can be asked, whichever it is. */
+
+/** What a connection can do. */
+export interface Capabilities {
+  repositoryDiscovery: boolean;
+  pushDeploy: boolean;
+  nativePreviews: boolean;
+  versionDeploy: boolean;
+}
+
+export interface Repository {
+  /** The provider's own id: it stays when the repository is renamed. */
+  id: string;
+  /** `owner/name`. */
+  path: string;
+  defaultBranch: string;
+  private: boolean;
+  webUrl?: string;
+}
+
+export interface Branch {
+  name: string;
+  commitSha: string;
+}
+
+export interface Tag {
+  name: string;
+  commitSha: string;
+}
+
+export interface Release {
+  id: string;
+  tag: string;
+  draft: boolean;
+  prerelease: boolean;
+  /** ISO 8601; absent of drafts. */
+  publishedAt?: string;
+}
+
+export interface Commit {
+  sha: string;
+  /** Its first line. */
+  title: string;
+}
+
+export interface Hook {
+  id: string;
+}
+
+/** What a list gives at once, and where it goes on. */
+export interface Page<Item> {
+  items: Item[];
+  /** Opaque; undefined at the end. */
+  nextCursor: string | undefined;
+}
+
+/** How the commit of a ref is fetched with Git itself. */
+export interface CloneAccess {
+  /** HTTPS, without a credential. */
+  url: string;
+  username: string;
+  password: string;
+}
+
+export interface HookWish {
+  /** Where deliveries go. */
+  url: string;
+  /** What they are signed with. */
+  secret: string;
+}
+
+/**
+ * One account at one Git server. Every method throws `GitError`: CredentialRefused, PermissionLacking,
+ * ProviderUnavailable, AddressRefused, CertificateUntrusted, and what stands beside it.
+ */
+export interface GitProvider {
+  /** Whether the credential is taken, and what a connection with it can do. */
+  check(): Promise<Capabilities>;
+  /** The repository at `owner/name`. @throws GitError RepositoryNotFound */
+  resolve(path: string): Promise<Repository>;
+  /** The repository with an id. @throws GitError RepositoryNotFound */
+  repository(id: string): Promise<Repository>;
+  /** A page of the repositories that the account sees. @throws GitError CapabilityUnavailable, CursorInvalid */
+  repositories(cursor?: string): Promise<Page<Repository>>;
+  /** Branches, at most 1,000. @throws GitError RepositoryNotFound, as all that follow */
+  branches(repositoryId: string): Promise<Branch[]>;
+  /** Tags, at most 1,000. */
+  tags(repositoryId: string): Promise<Tag[]>;
+  /** Releases, the newest first, at most 1,000; drafts where the account sees them. */
+  releases(repositoryId: string): Promise<Release[]>;
+  /** The commit that a branch, a tag or an abbreviated id means now. @throws GitError RefNotFound */
+  commit(repositoryId: string, ref: string): Promise<Commit>;
+  /** Makes the hook with this URL; one that is there already gives way to it. */
+  ensureHook(repositoryId: string, wish: HookWish): Promise<Hook>;
+  /** Takes the hooks with this URL away; none is no failure. */
+  removeHooks(repositoryId: string, url: string): Promise<void>;
+  clone(repositoryId: string): Promise<CloneAccess>;
+}
+
+/** Longest path of a repository, in characters. */
+export const REPOSITORY_PATH_MAX_LENGTH = 256;
+const NAME = "[A-Za-z0-9_][A-Za-z0-9._-]*";
+
+/** What `owner/name` looks like. */
+export const REPOSITORY_PATH = new RegExp(`^${NAME}/${NAME}$`);
+
+/** Providers as `GET /v1/git/providers` lists them. */
+export const providerIds = ["github", "forgejo", "gitlab"] as const;
+export type ProviderId = (typeof providerIds)[number];

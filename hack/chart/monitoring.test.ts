@@ -1,0 +1,180 @@
+/** Alerts and dashboards of the chart ask for metrics that the processes have, and every alert has its entry in the runbook. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Backup, type Build, type JobRun, missedReasons, type Project } from "@slipway/crds";
+import { createKubeMetrics, Store } from "@slipway/kube";
+import type { Registry } from "prom-client";
+import { beforeAll, expect, test } from "vitest";
+import { parse } from "yaml";
+import { CollectorMetrics } from "../../analytics/src/collector/metrics.ts";
+import { ApiMetrics } from "../../api-server/src/metrics.ts";
+import { createBackupMetrics, registerBackupGauges } from "../../operator/src/backup/metrics.ts";
+import { addBilling } from "../../operator/src/billing/billing.ts";
+import { createBuildMetrics } from "../../operator/src/build/metrics.ts";
+import { createJobRunMetrics, registerJobRunGauges } from "../../operator/src/jobrun/metrics.ts";
+import { registerProjectMetrics } from "../../operator/src/metrics.ts";
+import { addObserve } from "../../operator/src/observe/observe.ts";
+import { Manager, silentLogger } from "../../operator/src/runtime/index.ts";
+import { root } from "../lib/paths.ts";
+import { chartDir } from "./render.ts";
+
+const files = join(chartDir, "files");
+const read = (path: string): string => readFileSync(join(files, path), "utf8");
+
+interface Rule {
+  alert: string;
+  expr: string;
+  annotations: { runbook_url: string };
+}
+const rules = readdirSync(join(files, "alerts")).flatMap((file) =>
+  (parse(read(`alerts/${file}`)) as { groups: { rules: Rule[] }[] }).groups.flatMap((group) => group.rules),
+);
+const panels = readdirSync(join(files, "dashboards")).flatMap(
+  (file) =>
+    (
+      JSON.parse(read(`dashboards/${file}`)) as {
+        panels: { id: number; title: string; targets: { expr: string }[] }[];
+      }
+    ).panels,
+);
+const queries: [string, string][] = [
+  ...rules.map(({ alert, expr }): [string, string] => [alert, expr]),
+  ...panels.flatMap(({ title, targets }) => targets.map(({ expr }): [string, string] => [title, expr])),
+];
+
+const manager = new Manager({
+  name: "test",
+  identity: "test",
+  cluster: { url: "http://127.0.0.1:9" },
+  log: silentLogger,
+});
+/** An API server's, which has answered one request and failed none. */
+function apiRegistry(): Registry {
+  const metrics = new ApiMetrics({ processMetrics: true });
+  createKubeMetrics(metrics.registry);
+  metrics.watchProjects(() => 0);
+  metrics.watchJobRuns(() => 0);
+  metrics.watchValkey(() => true);
+  metrics.watchLedger(async () => true);
+  metrics.watchStreams(() => 0);
+  metrics.operation("listProjects").observe(200, 0.01);
+  metrics.operation("listProjects").observe(500, 0.01);
+  return metrics.registry;
+}
+
+function collectorRegistry(): Registry {
+  const metrics = new CollectorMetrics();
+  metrics.watch(() => undefined);
+  return metrics.registry;
+}
+
+/** Labels by name of metric, as a scrape shows them. */
+let served: Map<string, Set<string>>;
+
+beforeAll(async () => {
+  const [projects, runs] = [new Store<Project>(), new Store<JobRun>()];
+  createJobRunMetrics(manager.registry);
+  createBackupMetrics(manager.registry);
+  createBuildMetrics(manager.registry, new Store<Build>());
+  registerProjectMetrics(manager.registry, projects);
+  registerBackupGauges(
+    manager.registry,
+    { projects, backups: new Store<Backup>() },
+    () => true,
+    () => new Date(),
+  );
+  registerJobRunGauges(manager.registry, { projects, runs }, () => new Date());
+  addObserve(manager, {
+    cluster: { url: "http://127.0.0.1:9" },
+    config: { namespace: "slipway-system", kubelet: { verify: true } },
+    storeLog: async () => {},
+  });
+  addBilling(manager, {
+    ledger: { record: async () => [], last: async () => undefined, settle: async () => 0 },
+    projects,
+    catalog: () => ({ storagePlans: [] }),
+  });
+  manager.addController({ name: "jobrun", reconcile: async () => ({}), sources: [], workers: 1 });
+  manager.metrics.leader.set({ name: "slipway-operator" }, 1);
+  served = new Map();
+  const registries = [manager.registry, apiRegistry(), collectorRegistry()];
+  const text = (await Promise.all(registries.map((registry) => registry.metrics()))).join("\n");
+  // Those without a value yet, too.
+  for (const [, name = "", type] of text.matchAll(/^# TYPE ([a-z_]+) (\w+)$/gm)) {
+    const suffixes = type === "histogram" ? ["_bucket", "_sum", "_count"] : [""];
+    for (const suffix of suffixes) served.set(`${name}${suffix}`, new Set());
+  }
+  for (const [, name = "", labels = ""] of text.matchAll(/^([a-z_]+)(?:\{(.*)\})? \S+$/gm)) {
+    const known = served.get(name) ?? new Set<string>();
+    for (const [label] of labels.matchAll(/[a-z_]+="[^"]*"/g)) known.add(label);
+    served.set(name, known);
+  }
+});
+
+test.each(queries)("%s asks for what is there: %s", (_, expr) => {
+  const selected = [
+    ...expr.matchAll(
+      /\b((?:slipway|leader|workqueue|controller_runtime|rest_client)_[a-z_]+)(?:\{([^}]*)\})?/g,
+    ),
+  ];
+  expect(selected).not.toHaveLength(0);
+  for (const [, name = "", selector = ""] of selected) {
+    expect([...served.keys()]).toContain(name);
+    const known = [...(served.get(name) ?? [])];
+    for (const [, label, operator, value = ""] of selector.matchAll(/([a-z_]+)(=~?)"([^"]+)"/g)) {
+      for (const one of operator === "=~" ? value.split("|") : [value]) {
+        expect(known).toContain(`${label}="${one}"`);
+      }
+    }
+  }
+});
+
+test("every reason of a missed occurrence but Overlap is in exactly one alert", () => {
+  const selectors = rules.flatMap(({ expr }) => [
+    ...expr.matchAll(/slipway_job_missed_total\{reason(=~|!~)"([^"]+)"/g),
+  ]);
+  const alerted = missedReasons.map((reason) =>
+    selectors.filter(
+      ([, operator, names = ""]) => new RegExp(`^(${names})$`).test(reason) === (operator === "=~"),
+    ),
+  );
+  expect(missedReasons.map((reason, at) => [reason, alerted[at]?.length])).toEqual(
+    missedReasons.map((reason) => [reason, reason === "Overlap" ? 0 : 1]),
+  );
+});
+
+test("no two alerts share a name, and each says how bad it is", () => {
+  expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+  expect(rules).toEqual(
+    rules.map(() =>
+      expect.objectContaining({ labels: { severity: expect.stringMatching(/^(critical|warning|info)$/) } }),
+    ),
+  );
+});
+
+test("every alert has its heading in the runbook, and every heading its alert", () => {
+  const headings = [
+    ...readFileSync(join(root, "docs/operations/alerts.md"), "utf8").matchAll(/^### (\w+)$/gm),
+  ];
+  expect(headings.map(([, name]) => name).sort()).toEqual(rules.map(({ alert }) => alert).sort());
+  // As pages of Markdown make anchors of headings.
+  expect(rules.map(({ annotations }) => annotations.runbook_url)).toEqual(
+    rules.map(({ alert }) => `RUNBOOKS#${alert.toLowerCase()}`),
+  );
+});
+
+test("no two panels of a dashboard lie upon each other", () => {
+  for (const file of readdirSync(join(files, "dashboards"))) {
+    const dashboard = JSON.parse(read(`dashboards/${file}`)) as {
+      uid: string;
+      panels: { id: number; gridPos: { x: number; y: number; w: number; h: number } }[];
+    };
+    expect(dashboard.uid).toMatch(/^slipway-/);
+    expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
+    const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, at) => `${x + (at % w)}/${y + Math.floor(at / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+  }
+});

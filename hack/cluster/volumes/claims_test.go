@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+const local = "rancher.io/local-path"
+
+func room(context.Context, *corev1.PersistentVolume, int64) error { return nil }
+
+func sized(size string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
+}
+
+func claimOf(requested, has string, phase corev1.PersistentVolumeClaimPhase) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "data-0", UID: "claim"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			VolumeName: "v", Resources: corev1.VolumeResourceRequirements{Requests: sized(requested)},
+		},
+		Status: corev1.PersistentVolumeClaimStatus{Phase: phase, Capacity: sized(has)},
+	}
+}
+
+func volumeOf(provisioner, has string) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "v", UID: "volume", Annotations: map[string]string{provisionedBy: provisioner}},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: sized(has), ClaimRef: &corev1.ObjectReference{Namespace: "a", Name: "data-0", UID: "claim"},
+		},
+	}
+}
+
+func start(t *testing.T, objects ...runtime.Object) *fake.Clientset {
+	t.Helper()
+	client := fake.NewClientset(objects...)
+	resizer, err := NewResizer(client, local, room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); resizer.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	for !resizer.Synced() {
+		time.Sleep(time.Millisecond)
+	}
+	return client
+}
+
+func sizes(t *testing.T, client *fake.Clientset) (claim, volume string) {
+	t.Helper()
+	liveClaim, err := client.CoreV1().PersistentVolumeClaims("a").Get(t.Context(), "data-0", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	liveVolume, err := client.CoreV1().PersistentVolumes().Get(t.Context(), "v", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return liveClaim.Status.Capacity.Storage().String(), liveVolume.Spec.Capacity.Storage().String()
+}
+
+func eventually(t *testing.T, what string, met func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); !met(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
+
+func TestGrowsVolumeAndClaim(t *testing.T) {
+	client := start(t, claimOf("1Gi", "1Gi", corev1.ClaimBound), volumeOf(local, "1Gi"))
+	_, err := client.CoreV1().PersistentVolumeClaims("a").Update(t.Context(), claimOf("5Gi", "1Gi", corev1.ClaimBound), metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the volume does not grow", func() bool {
+		claim, volume := sizes(t, client)
+		return claim == "5Gi" && volume == "5Gi"
+	})
+	eventually(t, "nobody is told", func() bool {
+		events, _ := client.CoreV1().Events("a").List(t.Context(), metav1.ListOptions{})
+		return len(events.Items) == 1 && events.Items[0].Reason == "VolumeResizeSuccessful"
+	})
+}
+
+func TestWhatWasLeftHalfDoneIsFinished(t *testing.T) {
+	client := start(t, claimOf("5Gi", "1Gi", corev1.ClaimBound), volumeOf(local, "5Gi"))
+	eventually(t, "the claim is not told", func() bool { claim, _ := sizes(t, client); return claim == "5Gi" })
+	for _, action := range client.Actions() {
+		if action.Matches("patch", "persistentvolumes") {
+			t.Error("a volume that has its size was patched")
+		}
+	}
+}
+
+func TestRefusalsAreTriedAgain(t *testing.T) {
+	client := fake.NewClientset(claimOf("5Gi", "1Gi", corev1.ClaimBound), volumeOf(local, "1Gi"))
+	var refused atomic.Int32
+	client.PrependReactor("patch", "persistentvolumes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return refused.Add(1) < 3, nil, errors.New("not now")
+	})
+	resizer, err := NewResizer(client, local, room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go resizer.Run(t.Context())
+	eventually(t, "the volume does not grow after refusals", func() bool { claim, _ := sizes(t, client); return claim == "5Gi" })
+}
+
+func TestNothingIsToldBeforeThereIsRoom(t *testing.T) {
+	client := fake.NewClientset(claimOf("5Gi", "1Gi", corev1.ClaimBound), volumeOf(local, "1Gi"))
+	var asked atomic.Int64
+	full := func(_ context.Context, _ *corev1.PersistentVolume, bytes int64) error {
+		asked.Store(bytes)
+		return errors.New("no room")
+	}
+	resizer, err := NewResizer(client, local, full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go resizer.Run(t.Context())
+	eventually(t, "nobody is told why", func() bool {
+		events, _ := client.CoreV1().Events("a").List(t.Context(), metav1.ListOptions{})
+		return len(events.Items) > 0 && events.Items[0].Reason == "VolumeResizeFailed"
+	})
+	if claim, volume := sizes(t, client); claim != "1Gi" || volume != "1Gi" || asked.Load() != 5<<30 {
+		t.Errorf("claim %s, volume %s, asked for %d", claim, volume, asked.Load())
+	}
+}
+
+func TestLeavesAlone(t *testing.T) {
+	leaving := claimOf("5Gi", "1Gi", corev1.ClaimBound)
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	leaving.Finalizers = []string{"kubernetes.io/pvc-protection"}
+	stranger := volumeOf(local, "1Gi")
+	stranger.Spec.ClaimRef.UID = "another"
+	for name, objects := range map[string][]runtime.Object{
+		"a claim that asks for less":       {claimOf("1Gi", "5Gi", corev1.ClaimBound), volumeOf(local, "1Gi")},
+		"a claim that is not bound":        {claimOf("5Gi", "1Gi", corev1.ClaimPending), volumeOf(local, "1Gi")},
+		"a claim on its way out":           {leaving, volumeOf(local, "1Gi")},
+		"another provisioner's volume":     {claimOf("5Gi", "1Gi", corev1.ClaimBound), volumeOf("csi.example", "1Gi")},
+		"a volume that is another claim's": {claimOf("5Gi", "1Gi", corev1.ClaimBound), stranger},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := start(t, objects...)
+			time.Sleep(50 * time.Millisecond)
+			for _, action := range client.Actions() {
+				if action.GetVerb() == "patch" {
+					t.Errorf("patched %v", action.GetResource())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,3 @@
+module slipway.dev/hack/images/base/static
+
+go 1.24

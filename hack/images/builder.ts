@@ -1,0 +1,65 @@
+import { copyFile, mkdir } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { type BinaryName, binaryPath, ensureBinary } from "../cluster/binaries.ts";
+import { contentHash } from "../lib/hash.ts";
+import { baseSuite, baseUser, osLayer, osPackages, withoutScripts } from "./base/os.ts";
+import type { ImageRecipe, Layer } from "./build.ts";
+import { debianLayer } from "./debian.ts";
+import { packTar, writeFiles } from "./files.ts";
+import { appLayers, nodeBinary } from "./node.ts";
+
+/** What its containers run as. */
+export const builderUser = baseUser;
+
+/** The numbers that BuildKit's containers may use beside the user's own, inside the pod's user namespace. */
+const subordinate = "app:100000:65536\n";
+
+const tools: BinaryName[] = ["buildkitd", "buildctl", "rootlesskit", "crane"];
+
+/**
+ * The image that all steps of a build run in: git, BuildKit for a user without rights, crane, and the builder's own program
+ * at /app/builder. Its user namespaces are set up by two programs with a capability each, for a setuid bit is worth
+ * nothing where the file system is mounted without them.
+ */
+export function builder(): ImageRecipe {
+  const git = debianLayer({
+    name: "builder-git",
+    suite: baseSuite,
+    packages: ["git", "runc", "uidmap"],
+    below: osPackages,
+    without: withoutScripts,
+    revision: contentHash(["1", subordinate]),
+    capabilities: { "usr/bin/newuidmap": "cap_setuid=ep", "usr/bin/newgidmap": "cap_setgid=ep" },
+    finish: (root) => writeFiles(root, { "etc/subuid": subordinate, "etc/subgid": subordinate }),
+  });
+  return {
+    name: "slipway/builder",
+    layers: [osLayer(), git, nodeBinary(), toolsLayer(), ...appLayers(["crds", "builder"])],
+    config: {
+      cmd: ["node", "builder/src/main.ts"],
+      env: {
+        PATH: "/usr/local/bin:/usr/bin:/bin",
+        HOME: "/home/app",
+        LANG: "C.UTF-8",
+        NODE_ENV: "production",
+      },
+      user: `${builderUser}:${builderUser}`,
+      workdir: "/app",
+    },
+  };
+}
+
+function toolsLayer(): Layer {
+  return {
+    name: "builder-tools",
+    // The binaries' folders are named after what they were built from.
+    key: async () =>
+      contentHash(["builder-tools", "1", ...tools.map((name) => basename(dirname(binaryPath(name))))]),
+    write: async (tar, scratch) => {
+      const bin = join(scratch, "root/usr/local/bin");
+      await mkdir(bin, { recursive: true });
+      for (const name of tools) await copyFile(await ensureBinary(name), join(bin, name));
+      await packTar(join(scratch, "root"), tar);
+    },
+  };
+}

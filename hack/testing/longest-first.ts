@@ -1,0 +1,36 @@
+import { relative } from "node:path";
+import type { TestSpecification } from "vitest/node";
+import { BaseSequencer } from "vitest/node";
+import { root } from "../lib/paths.ts";
+
+/**
+ * How long the longest files take, in seconds: roughly, from a run on two cores. Only their order matters. Vitest knows by
+ * itself only what it has run before, which in a fresh clone is nothing.
+ */
+const SECONDS: Readonly<Record<string, number>> = {
+  "api-server/src/admin/admin.integration.test.ts": 60,
+  "hack/cluster/test-cluster.integration.test.ts": 85,
+  "operator/src/project/domains.integration.test.ts": 65,
+  "operator/src/project/project.integration.test.ts": 55,
+  "operator/src/runtime/runtime.integration.test.ts": 45,
+  "test/chaos/cluster.chaos.test.ts": 170,
+  "test/chaos/ledger.chaos.test.ts": 70,
+  "test/chaos/pods.chaos.test.ts": 40,
+  "test/chaos/writes.chaos.test.ts": 280,
+  "test/e2e/access-lists.e2e.test.ts": 125,
+  "test/e2e/job-runs.e2e.test.ts": 130,
+  "test/e2e/jobs.e2e.test.ts": 245,
+  "test/e2e/rollouts.e2e.test.ts": 155,
+  "test/e2e/settings.e2e.test.ts": 55,
+};
+
+const secondsOf = ({ moduleId }: TestSpecification): number => SECONDS[relative(root, moduleId)] ?? 0;
+
+/** Starts the longest files of a group first, so that no worker is left alone with one of them at the end. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const groupOf = ({ project }: TestSpecification) => project.config.sequence.groupOrder;
+    const sorted = await super.sort(files);
+    return sorted.toSorted((a, b) => groupOf(a) - groupOf(b) || secondsOf(b) - secondsOf(a));
+  }
+}

@@ -1,0 +1,127 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../lib/paths.ts";
+import { startNode } from "./node.ts";
+
+export interface OperatorProcessOptions {
+  /** Kubeconfig that it uses. */
+  kubeconfig: string;
+  ledgerUrl: string;
+  /** Name of its pod: whoever has the name of the leader takes the lease over at once. */
+  identity: string;
+  /** Folder for its log, `<identity>.log`. */
+  dir: string;
+  /** More settings. */
+  env?: Record<string, string>;
+  /** Whether it is started again when it has lost its lease and ended by itself, as its pod's container would be. */
+  restarts?: boolean;
+}
+
+/** What it says as it ends because it could not renew its lease in time. */
+const LEASE_LOST = "lost the lease; the process ends";
+
+/** The operator as a process of its own, which a test may kill, freeze and start anew. */
+export class OperatorProcess {
+  readonly #options: OperatorProcessOptions;
+  #child: ChildProcess | undefined;
+  #ending: ChildProcess | undefined;
+  /** How often it was started. */
+  starts = 0;
+  /** See `OperatorProcessOptions`. */
+  restarts: boolean;
+  /** What it said last, each time that it ended by itself for another reason than a lost lease. */
+  readonly crashes: string[] = [];
+
+  constructor(options: OperatorProcessOptions) {
+    this.#options = options;
+    this.restarts = options.restarts ?? false;
+  }
+
+  /** Compiles the operator once, so that starts after it take half the time: a killed process leaves nothing behind. */
+  async warmUp(): Promise<void> {
+    const log = openSync(this.log, "a");
+    // Without settings it ends at once, in order.
+    const env = { NODE_COMPILE_CACHE: join(this.#options.dir, "compile-cache") };
+    const child = startNode("operator/src/main.ts", [], env, log);
+    closeSync(log);
+    await once(child, "exit");
+  }
+
+  get log(): string {
+    return join(this.#options.dir, `${this.#options.identity}.log`);
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  get pid(): number {
+    if (!this.isRunning || this.#child?.pid === undefined) throw new Error("the operator does not run");
+    return this.#child.pid;
+  }
+
+  /** Starts it unless it runs; returns at once. It ends with this process. */
+  start(): void {
+    if (this.isRunning) return;
+    const { kubeconfig, ledgerUrl, identity, dir, env } = this.#options;
+    const log = openSync(this.log, "a");
+    this.starts += 1;
+    const child = startNode(
+      "operator/src/main.ts",
+      [],
+      {
+        KUBECONFIG: kubeconfig,
+        SLIPWAY_LEDGER_URL: ledgerUrl,
+        SLIPWAY_CATALOG_FILE: join(root, "charts/slipway/files/catalog.yaml"),
+        SLIPWAY_NAMESPACE: "slipway-system",
+        SLIPWAY_EGRESS_DENIED_CIDRS: "10.0.0.0/8",
+        SLIPWAY_INGRESS_ALLOW_LIST: "none",
+        SLIPWAY_METRICS_PORT: "0",
+        POD_NAME: identity,
+        NODE_COMPILE_CACHE: join(dir, "compile-cache"),
+        ...env,
+      },
+      log,
+    );
+    closeSync(log);
+    this.#child = child;
+    child.once("exit", () => {
+      if (this.#ending !== child) this.#endedItself();
+    });
+  }
+
+  /** kill -9; resolves once it is gone. */
+  kill(): Promise<void> {
+    return this.#end("SIGKILL");
+  }
+
+  /** Ends it in order. */
+  stop(): Promise<void> {
+    return this.#end("SIGTERM");
+  }
+
+  freeze(): void {
+    process.kill(this.pid, "SIGSTOP");
+  }
+
+  thaw(): void {
+    if (this.isRunning) process.kill(this.pid, "SIGCONT");
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child;
+    if (!child || !this.isRunning) return;
+    this.#ending = child;
+    const gone = once(child, "exit");
+    child.kill(signal);
+    await gone;
+  }
+
+  #endedItself(): void {
+    const lines = readFileSync(this.log, "utf8").trimEnd().split("\n");
+    if (!lines.at(-1)?.includes(LEASE_LOST)) this.crashes.push(lines.slice(-5).join("\n"));
+    else if (this.restarts) this.start();
+  }
+}

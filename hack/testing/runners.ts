@@ -1,0 +1,147 @@
+/** How the parts of the test suite are run and counted. */
+import { spawn } from "node:child_process";
+import { createWriteStream, existsSync } from "node:fs";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { ensurePackages } from "../cluster/packages.ts";
+import { root } from "../lib/paths.ts";
+import { add, type Counts, closingLine, goCounts, junitCounts, none, vitestCounts } from "./counts.ts";
+import { failedGoOutput, failedTests, tail } from "./last-words.ts";
+
+/** Where each part leaves its output and its report. */
+export const logs = join(root, ".slipway", "logs", "test");
+/** Folders with Go tests, each in a module of its own or with others. */
+const goPackages = [
+  "hack/cluster/netpol",
+  "hack/cluster/volumes",
+  "hack/images/sample-http",
+  "hack/images/base/static",
+];
+/** Debian packages without which Go tests of rules and file systems, which only root can try, would skip. */
+const goTestPackages = ["iproute2", "nftables", "xfsprogs"];
+/** Debian packages that tests need and the stack does not: PostgreSQL's server tools. */
+const testPackages = ["postgresql"];
+
+interface Outcome {
+  readonly code: number;
+  readonly output: string;
+}
+/** What commands wrote, by their names. */
+const outputs = new Map<string, string>();
+
+/** Runs a command in the repository's root; its output goes to the terminal and to `.slipway/logs/test/<name>.log`. */
+export function run(
+  name: string,
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string; quiet?: boolean } = {},
+): Promise<Outcome> {
+  const log = createWriteStream(join(logs, `${name}.log`));
+  const child = spawn(command, args, {
+    cwd: options.cwd ?? root,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: process.env,
+  });
+  const chunks: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      log.write(chunk);
+      if (options.quiet !== true) process.stdout.write(chunk);
+    });
+  }
+  return new Promise((resolve) => {
+    const finish = (code: number): void => {
+      log.end();
+      const output = Buffer.concat(chunks).toString("utf8");
+      outputs.set(name, output);
+      resolve({ code, output });
+    };
+    child.once("error", (error) => {
+      chunks.push(Buffer.from(`${command}: ${error.message}\n`));
+      finish(127);
+    });
+    child.once("close", (code) => finish(code ?? 1));
+  });
+}
+
+/**
+ * A command that is one test as a whole. Beside another stage it takes the processors only when nobody else wants them,
+ * and is shown at its end.
+ */
+export async function single(
+  name: string,
+  command: string,
+  args: readonly string[],
+  isBeside = false,
+): Promise<Counts> {
+  const [program = "", ...rest] = isBeside ? ["nice", "-n", "19", command, ...args] : [command, ...args];
+  const { code, output } = await run(name, program, rest, { quiet: isBeside });
+  if (isBeside) console.log(`\n== ${name}\n${output}`);
+  return code === 0 ? { ...none, passed: 1 } : { ...none, failed: 1 };
+}
+
+/** Runs projects of Vitest as one stage; those of one group share its workers, see vitest.config.ts. */
+export async function vitest(name: string, projects: readonly string[] = [name]): Promise<Counts> {
+  const report = join(logs, `${name}.json`);
+  await rm(report, { force: true });
+  const { code } = await run(name, "vitest", [
+    "run",
+    ...projects.flatMap((project) => ["--project", project]),
+    "--reporter=default",
+    "--reporter=json",
+    `--outputFile.json=${report}`,
+  ]);
+  if (!existsSync(report)) return { ...none, failed: 1 };
+  const counts = vitestCounts(await readFile(report, "utf8"));
+  // An unhandled error outside of any test fails the run without failing a test.
+  return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+}
+
+/** The Go tests. */
+export async function go(): Promise<Counts> {
+  let counts = none;
+  if (process.getuid?.() === 0 && existsSync("/usr/bin/apt-get"))
+    await ensurePackages(goTestPackages, join(logs, "packages.log"));
+  for (const folder of goPackages) {
+    const name = `go-${folder.replaceAll("/", "-")}`;
+    const { code, output } = await run(name, "go", ["test", "-json", "./..."], {
+      cwd: join(root, folder),
+      quiet: true,
+    });
+    const own = goCounts(output);
+    const counted = code !== 0 && own.failed === 0 ? { ...own, failed: 1 } : own;
+    console.log(`  ${folder}: ${closingLine(counted)}`);
+    if (counted.failed > 0) console.log(output);
+    counts = add(counts, counted);
+  }
+  return counts;
+}
+
+/** The API against its own OpenAPI document: one test an operation, and one for calls that follow one another. */
+export async function contract(): Promise<Counts> {
+  const report = join(logs, "contract.xml");
+  await rm(report, { force: true });
+  await ensurePackages(testPackages, join(logs, "packages.log"));
+  const { code } = await run("contract", process.execPath, ["test/contract/run.ts", "--report", report]);
+  if (!existsSync(report)) return { ...none, failed: 1 };
+  const counts = junitCounts(await readFile(report, "utf8"));
+  return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+}
+
+/** Vitest's projects that need PostgreSQL. */
+export async function withPostgres(name: string, projects?: readonly string[]): Promise<Counts> {
+  const installed = await ensurePackages(testPackages, join(logs, "packages.log"));
+  if (installed.length > 0) console.log(`  installed ${installed.join(", ")}`);
+  return vitest(name, projects);
+}
+
+/** What is told again of a stage that failed: its failed tests, or else the end of its output. */
+export async function lastWords(name: string): Promise<string[]> {
+  const report = join(logs, `${name}.json`);
+  const tests = existsSync(report) ? failedTests(await readFile(report, "utf8"), root) : [];
+  if (tests.length > 0) return tests;
+  if (name !== "go") return tail(outputs.get(name) ?? "");
+  const parts = [...outputs].filter(([part]) => part.startsWith("go-"));
+  return tail(parts.map(([, output]) => failedGoOutput(output)).join("\n"));
+}

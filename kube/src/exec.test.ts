@@ -1,0 +1,105 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { type WebSocket, WebSocketServer } from "ws";
+import { KubeClient } from "./client.ts";
+import { KubeError } from "./errors.ts";
+
+let stop: (() => Promise<void>) | undefined;
+afterEach(async () => {
+  await stop?.();
+  stop = undefined;
+});
+
+/** An apiserver that plays a container's part on each connection. */
+async function serve(play: (socket: WebSocket, query: URLSearchParams) => void): Promise<KubeClient> {
+  const server = createServer();
+  const sockets = new WebSocketServer({ server });
+  sockets.on("connection", (socket, request) =>
+    play(socket, new URL(request.url ?? "", "http://test").searchParams),
+  );
+  return listen(server, () => sockets.close());
+}
+
+async function listen(server: Server, close: () => void): Promise<KubeClient> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const client = KubeClient.forUrl(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  stop = async () => {
+    close();
+    server.closeAllConnections();
+    await Promise.all([client.close(), new Promise((resolve) => server.close(resolve))]);
+  };
+  return client;
+}
+
+const pod = { namespace: "alpha", name: "shop-0" };
+const message = (channel: number, text: string) => Buffer.concat([Buffer.of(channel), Buffer.from(text)]);
+const end = (code: number) =>
+  message(
+    3,
+    JSON.stringify(
+      code === 0
+        ? { status: "Success" }
+        : { status: "Failure", details: { causes: [{ reason: "ExitCode", message: String(code) }] } },
+    ),
+  );
+
+describe("a command in a container", () => {
+  test("gets its words and its input, and gives its output and exit code", async () => {
+    let words: string[] = [];
+    const client = await serve((socket, query) => {
+      words = query.getAll("command");
+      let input = "";
+      socket.on("message", (data) => {
+        const bytes = data as Buffer;
+        if (bytes[0] === 0) input += bytes.subarray(1).toString();
+        if (bytes[0] !== 255) return;
+        socket.send(message(1, `read ${input}`));
+        socket.send(message(2, "a warning"));
+        socket.send(end(3));
+        socket.close();
+      });
+    });
+    const command = ["psql", "--command", "select 1 & 2"];
+    const result = await client.podExec(pod, { container: "database", command, stdin: "select 1;" });
+    expect(result).toEqual({ exitCode: 3, stdout: "read select 1;", stderr: "a warning" });
+    expect(words).toEqual(command);
+  });
+
+  test("succeeds with 0", async () => {
+    const client = await serve((socket) => {
+      socket.send(end(0));
+      socket.close();
+    });
+    expect((await client.podExec(pod, { container: "database", command: ["true"] })).exitCode).toBe(0);
+  });
+
+  test("that is refused is told with the apiserver's own error", async () => {
+    const server = createServer();
+    server.on("upgrade", (_request, socket) => {
+      const body = JSON.stringify({ kind: "Status", reason: "NotFound", message: "no such pod", code: 404 });
+      socket.end(`HTTP/1.1 404 Not Found\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    });
+    const client = await listen(server, () => {});
+    const error: unknown = await client
+      .podExec(pod, { container: "database", command: ["true"] })
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(KubeError);
+    expect(error).toMatchObject({ status: 404, reason: "NotFound" });
+  });
+
+  test("whose connection breaks has no known end", async () => {
+    const client = await serve((socket) => socket.terminate());
+    await expect(client.podExec(pod, { container: "database", command: ["true"] })).rejects.toThrow(
+      "ended before the command",
+    );
+  });
+
+  test("that goes on for too long, or that nobody waits for any more, is given up", async () => {
+    const client = await serve(() => {});
+    const options = { container: "database", command: ["sleep", "60"] };
+    await expect(client.podExec(pod, { ...options, timeoutMs: 200 })).rejects.toThrow("no end within");
+    const signal = AbortSignal.timeout(100);
+    await expect(client.podExec(pod, { ...options, signal })).rejects.toThrow(/abort|timeout/i);
+  });
+});

@@ -1,0 +1,147 @@
+import type { IncomingMessage } from "node:http";
+import WebSocket, { type ClientOptions, type RawData } from "ws";
+import type { Credentials } from "./credentials.ts";
+import { KubeError } from "./errors.ts";
+import type { StatusBody } from "./types.ts";
+
+/** What a command that has ended in a container has written. */
+export interface ExecResult {
+  /** 0 when it succeeded. */
+  exitCode: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface ExecRequest {
+  /** Address of the pod's `exec` subresource, with the command in its query, beginning with `http`. */
+  url: URL;
+  credentials: Credentials;
+  userAgent: string;
+  /** What the command reads; its input is closed then. */
+  stdin?: string;
+  /** Milliseconds that all of it may take. */
+  timeoutMs: number;
+  signal?: AbortSignal;
+}
+
+/** Bytes of output that are kept of each stream: a command that says more is no use here. */
+const MAX_OUTPUT = 1024 * 1024;
+
+/** Version 5 alone can close a command's input (Kubernetes 1.30 and later). */
+const PROTOCOL = "v5.channel.k8s.io";
+
+/** First byte of each message, as `k8s.io/apimachinery/pkg/util/remotecommand` has them. */
+const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, close: 255 } as const;
+
+/**
+ * Runs a command in a container and waits for its end.
+ * @throws KubeError when the apiserver refuses (with its status) or the connection ends before the command; what
+ *   `signal` was aborted with
+ */
+export function exec(request: ExecRequest): Promise<ExecResult> {
+  const { url, credentials, userAgent, stdin, timeoutMs, signal } = request;
+  const address = new URL(url);
+  address.protocol = url.protocol === "http:" ? "ws:" : "wss:";
+  const what = `exec ${url.pathname}`;
+  const options: ClientOptions = {
+    ...(credentials.tls as ClientOptions),
+    headers: { ...credentials.headers, "user-agent": userAgent },
+    handshakeTimeout: Math.min(timeoutMs, 10_000),
+    maxPayload: 4 * MAX_OUTPUT,
+    perMessageDeflate: false,
+  };
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(abortReason(signal));
+      return;
+    }
+    const output = { stdout: new Output(), stderr: new Output() };
+    let exitCode: number | undefined;
+    const socket = new WebSocket(address, [PROTOCOL], options);
+    const finish = (error?: Error) => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+      socket.terminate();
+      if (error) reject(error);
+      else resolve({ exitCode: exitCode ?? 1, stdout: output.stdout.text(), stderr: output.stderr.text() });
+    };
+    const fail = (reason: string, message: string, cause?: unknown) =>
+      finish(new KubeError({ status: 0, reason, message: `${what}: ${message}`, cause }));
+    const abort = () => finish(signal ? abortReason(signal) : undefined);
+    const timer = setTimeout(() => fail("Timeout", `no end within ${timeoutMs} ms`), timeoutMs);
+    signal?.addEventListener("abort", abort, { once: true });
+    socket.on("unexpected-response", (_request, response) => {
+      void refusal(what, response).then(finish, finish);
+    });
+    socket.on("error", (error) => fail("NetworkError", error.message, error));
+    socket.on("open", () => {
+      if (stdin !== undefined) socket.send(Buffer.concat([Buffer.of(channels.stdin), Buffer.from(stdin)]));
+      socket.send(Buffer.of(channels.close, channels.stdin));
+    });
+    socket.on("message", (data) => {
+      const message = bytes(data);
+      const rest = message.subarray(1);
+      if (message[0] === channels.stdout) output.stdout.add(rest);
+      else if (message[0] === channels.stderr) output.stderr.add(rest);
+      else if (message[0] === channels.error) exitCode = exitCodeOf(rest);
+    });
+    socket.on("close", () => {
+      if (exitCode === undefined) fail("NetworkError", "the connection ended before the command");
+      else finish();
+    });
+  });
+}
+
+/** The first bytes of what a command writes. */
+class Output {
+  readonly #chunks: Buffer[] = [];
+  #size = 0;
+
+  add(chunk: Buffer): void {
+    const room = MAX_OUTPUT - this.#size;
+    if (room <= 0) return;
+    this.#chunks.push(chunk.subarray(0, room));
+    this.#size += chunk.length;
+  }
+
+  text(): string {
+    return Buffer.concat(this.#chunks).toString("utf8");
+  }
+}
+
+/** The last message is a `metav1.Status`: success, or a failure whose cause `ExitCode` is the command's. */
+function exitCodeOf(message: Buffer): number {
+  const status = JSON.parse(message.toString("utf8")) as StatusBody;
+  if (status.status === "Success") return 0;
+  const code = status.details?.causes?.find(({ reason }) => reason === "ExitCode")?.message;
+  return Number(code ?? "126");
+}
+
+function bytes(data: RawData): Buffer {
+  if (Array.isArray(data)) return Buffer.concat(data);
+  return data instanceof ArrayBuffer ? Buffer.from(data) : data;
+}
+
+/** An answer other than an upgrade: the apiserver's own error. */
+async function refusal(what: string, response: IncomingMessage): Promise<KubeError> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  const status = response.statusCode ?? 0;
+  let body: StatusBody | undefined;
+  try {
+    body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as StatusBody;
+  } catch {
+    body = undefined;
+  }
+  return new KubeError({
+    status,
+    reason: body?.reason ?? `HTTP${status}`,
+    message: `${what}: ${status} ${body?.message ?? "no Status in the answer"}`,
+    ...(body ? { body } : {}),
+  });
+}
+
+function abortReason(signal: AbortSignal): Error {
+  const reason: unknown = signal.reason;
+  return reason instanceof Error ? reason : new DOMException("aborted", "AbortError");
+}

@@ -1,0 +1,43 @@
+import { retireGitDeliveries } from "./build-triggers.ts";
+import { retireBuilds } from "./builds.ts";
+import { connectLedger } from "./connect.ts";
+import { retireMetricSamples } from "./metric-samples.ts";
+import { ensurePartitions } from "./partitions.ts";
+import { retireJobRuns } from "./retention.ts";
+
+/** The retention job: `node ledger/src/retire.ts`, once a day. Ends with 1 when something went wrong; the next one goes on. */
+
+const STATEMENT_TIMEOUT_MS = 300_000;
+/** How long the samples of an instance are kept that nobody samples any more, in days. */
+const SAMPLES_DAYS = 90;
+/** How long a hook's delivery is known, in days: senders try again for hours at most. */
+const DELIVERIES_DAYS = 7;
+
+const url = process.env.SLIPWAY_LEDGER_URL;
+if (!url) {
+  console.error("ledger: SLIPWAY_LEDGER_URL is not set");
+  process.exit(2);
+}
+const ledger = connectLedger({
+  url,
+  applicationName: "slipway-retire",
+  maxConnections: 1,
+  statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+});
+try {
+  const now = new Date();
+  await ensurePartitions(ledger, now);
+  console.log(`ledger: retired ${JSON.stringify(await retireJobRuns(ledger, now))}`);
+  const before = (days: number) => new Date(now.getTime() - days * 86_400_000);
+  const retired = {
+    sampled_instances: await retireMetricSamples(ledger, before(SAMPLES_DAYS)),
+    builds: await retireBuilds(ledger, now),
+    git_deliveries: await retireGitDeliveries(ledger, before(DELIVERIES_DAYS)),
+  };
+  console.log(`ledger: retired ${JSON.stringify(retired)}`);
+} catch (error) {
+  console.error("ledger: retention failed:", error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+} finally {
+  await ledger.destroy();
+}

@@ -1,0 +1,37 @@
+import { billedMinutes, jobRunName, runAmount } from "@slipway/crds";
+import type { JobRunRow } from "../job-run-rows.ts";
+
+export interface JobRunFacts extends Partial<Omit<JobRunRow, "billed_minutes" | "amount">> {
+  organization_id: string;
+  scheduled_at: Date;
+  /** From the container's start to its end. Default 42. */
+  seconds?: number;
+  /** Of a manual run. */
+  suffix?: string;
+}
+
+/** A run as the operator would record it: id, minutes and amount follow from the rest. */
+export function jobRun({ seconds = 42, suffix, ...facts }: JobRunFacts): JobRunRow {
+  const project_id = facts.project_id ?? "nightly";
+  const started_at = facts.started_at ?? new Date(facts.scheduled_at.getTime() + 3_000);
+  const finished_at = facts.finished_at ?? new Date(started_at.getTime() + seconds * 1_000);
+  const billed_until = facts.billed_until ?? finished_at;
+  const price_per_minute = facts.price_per_minute ?? "0.35";
+  const billed_minutes = billedMinutes(started_at, billed_until);
+  return {
+    project_id,
+    project_uid: "11111111-2222-3333-4444-555555555555",
+    id: jobRunName(project_id, facts.scheduled_at, suffix),
+    trigger: suffix === undefined ? "schedule" : "manual",
+    status: "succeeded",
+    plan: "job-basic",
+    metrics: null,
+    ...facts,
+    started_at,
+    finished_at,
+    billed_until,
+    price_per_minute,
+    billed_minutes,
+    amount: runAmount(price_per_minute, billed_minutes),
+  };
+}

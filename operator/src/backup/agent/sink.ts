@@ -1,0 +1,17 @@
+import type { Readable } from "node:stream";
+
+export interface Taken {
+  /** How many parts it was cut into. */
+  parts?: number;
+  /** What the store said that each of them is: see `etagsHash`. */
+  etags?: string;
+}
+
+/** A place that takes one backup. Nothing is there until `commit` has resolved. */
+export interface Sink {
+  /** Takes all of it. */
+  take(stream: Readable): Promise<Taken>;
+  commit(): Promise<void>;
+  /** Leaves nothing behind. */
+  abort(): Promise<void>;
+}

@@ -1,0 +1,42 @@
+/** What is left of a backup that has failed goes, so that tries that fail do not fill the store. */
+
+import type { Backup } from "@slipway/crds";
+import { jobNames } from "./names.ts";
+import { NoBucket } from "./s3.ts";
+import type { BackupStore } from "./store.ts";
+import type { BackupWork } from "./work.ts";
+
+export interface ClearDependencies {
+  store: (backup: Backup) => BackupStore;
+  work: Pick<BackupWork, "end" | "revoke" | "stop">;
+}
+
+/**
+ * Called until it returns undefined; then nothing writes any more, and nothing is stored.
+ * @param hasEnded whether its Job has: it stays, with what its containers have written
+ * @returns what is waited for, for people
+ */
+export async function clear(
+  backup: Backup,
+  hasEnded: boolean,
+  { store, work }: ClearDependencies,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { name, namespace = "" } = backup.metadata;
+  const dump = { name: jobNames.dump(name), namespace };
+  if (!hasEnded && !(await work.stop(dump, signal))) {
+    return "Its pods are being stopped.";
+  }
+  const waiting = await store(backup)
+    .erase(backup, signal)
+    .catch((error: unknown) => {
+      // Whoever runs the platform has taken the bucket away, with all that is in it.
+      if (!(error instanceof NoBucket)) throw error;
+    });
+  if (waiting) {
+    return waiting;
+  }
+  await work.revoke(dump, signal);
+  await work.end({ name: jobNames.erase(name), namespace }, signal);
+  return undefined;
+}

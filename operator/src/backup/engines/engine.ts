@@ -1,0 +1,68 @@
+/** What backing up a database means for each engine: shell scripts for a container of the engine's image. */
+
+import type { BackupEngine } from "@slipway/crds";
+import { WORK, workFiles } from "../agent/protocol.ts";
+
+export interface EngineScripts {
+  readonly name: BackupEngine;
+  /** What is counted, to tell whether all is there. */
+  readonly counts: "rows" | "keys";
+  /** Port of the server, and of the Service that leads to the primary. */
+  readonly port: number;
+  /** Writes a dump of the whole database, as it is at one moment, into the pipe, and what is in it into `contents`. */
+  readonly dump: string;
+  /** Loads a dump from the pipe into the database, which is new, or has what a killed try has left. */
+  readonly load: string;
+  /** Starts a server of its own in `SCRATCH`, loads a dump from the pipe into it and counts what is there. */
+  readonly verify: string;
+  /**
+   * Variables from keys of the credentials Secret, for `dump` and `load`. Never the user's password for `dump`: the user may
+   * have another one by now, which nobody else knows.
+   */
+  readonly credentials: Readonly<Record<string, string>>;
+  /** The same for `dump` alone, in place of those. */
+  readonly dumpCredentials?: Readonly<Record<string, string>>;
+  /** Plain variables for `dump` alone, in place of those and of `variables`. */
+  readonly dumpVariables?: Readonly<Record<string, string>>;
+  /** Whether `load` needs the database's own certificate and key, beside its authority. */
+  readonly ownCertificate?: true;
+  /** Whether a server that loads a dump holds all of it in memory. */
+  readonly inMemory?: true;
+  /** Plain variables for `dump` and `load`. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Variable that names the host. */
+  readonly host: string;
+}
+
+/** The authority of the database's certificate. */
+export const CA_FILE = "/etc/slipway/tls/ca.crt";
+/** The files of the exchange, for scripts. */
+export const exchange = {
+  data: `${WORK}/${workFiles.data}`,
+  contents: `${WORK}/${workFiles.contents}`,
+  /** Of the script's own. */
+  own: `${WORK}/own`,
+} as const;
+/** An empty folder for a server that is started to try a backup. */
+export const SCRATCH = "/scratch";
+
+/**
+ * A script around the engine's part: it makes the pipe, and tells by which exit code the part has ended, whatever it is. The
+ * part is a function's body: it returns.
+ */
+export function engineScript(part: string): string {
+  const exit = `${WORK}/${workFiles.exit}`;
+  return [
+    "set -u",
+    "umask 007",
+    "work() {",
+    part.trim(),
+    "}",
+    `mkfifo ${exchange.data} || exit 1`,
+    "work",
+    "code=$?",
+    `echo "$code" >${exit}.new && mv ${exit}.new ${exit}`,
+    'exit "$code"',
+    "",
+  ].join("\n");
+}

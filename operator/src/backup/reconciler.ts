@@ -1,0 +1,115 @@
+/** Brings one backup from its request to its end, step by step. */
+
+import { type Backup, fieldManagers, finalizers, labels } from "@slipway/crds";
+import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
+import { backupResource } from "../resources.ts";
+import {
+  controllerOf,
+  type EventRecorder,
+  ensureFinalizer,
+  objectReconciler,
+  type Reconciler,
+  type Result,
+  removeFinalizer,
+} from "../runtime/index.ts";
+import { BackupKeeper, type KeepDependencies } from "./keep.ts";
+import { type BackupContext, BackupMaker, isActive, type MakeDependencies } from "./make.ts";
+
+export interface BackupDependencies extends MakeDependencies, KeepDependencies {
+  client: KubeClient;
+  recorder: EventRecorder;
+  backups: Store<Backup>;
+}
+
+/** How soon it is looked again at what a deletion waits for, in milliseconds. */
+const DELETION_MS = 1_000;
+
+export function backupReconciler(deps: BackupDependencies): Reconciler {
+  const { client, clock, recorder, backups: store } = deps;
+  const maker = new BackupMaker(deps);
+  const keeper = new BackupKeeper(deps);
+  const options = { client, resource: backupResource, store, fieldManager: fieldManagers.backup };
+  const reconcile = objectReconciler<Backup>({
+    ...options,
+    clock,
+    recorder,
+    reconcile: (backup, context) => {
+      if (backup.metadata.deletionTimestamp) {
+        return remove(backup, context, deps);
+      }
+      return isActive(backup) ? maker.make(backup, context) : keeper.keep(backup, context);
+    },
+    // What a store refuses is told to whoever asked for the backup, until it goes on.
+    summarize: (backup, status, _, outcome) => {
+      if (isActive({ ...backup, status }) && outcome.kind === "retryable") {
+        status.message = outcome.message;
+      }
+    },
+  });
+  return async (ref, context) => {
+    const backup = store.get(ref.namespace, ref.name);
+    if (backup) {
+      await ensureFinalizer(backup, finalizers.backup, { ...options, signal: context.signal });
+    }
+    return reconcile(ref, context);
+  };
+}
+
+/** First whatever reads or writes it, then what is stored; the finalizer falls last. */
+async function remove(
+  backup: Backup,
+  { conditions, signal, status }: BackupContext,
+  { client, backups, store, settings }: BackupDependencies,
+): Promise<Result | undefined> {
+  const wait = (message: string) => {
+    conditions.set({ type: "Ready", status: "False", reason: "DeletingData", message });
+    return { requeueAfterMs: DELETION_MS };
+  };
+  const jobs = await liveJobs(backup, client, signal);
+  if (jobs.some((job) => controllerOf(job)?.kind === "Project" && !hasEnded(job))) {
+    return wait("A new project is being made from it.");
+  }
+  const own = jobs.filter((job) => controllerOf(job)?.kind === "Backup" && !isErasing(job));
+  for (const { metadata } of own) {
+    const { name = "", namespace, uid } = metadata ?? {};
+    // In the foreground: a Job that is gone has no pod that still writes.
+    await client.delete(
+      resources.jobs,
+      { name, namespace },
+      { uid, signal, propagationPolicy: "Foreground" },
+    );
+  }
+  if (own.length > 0) {
+    return wait("Its pods are being stopped.");
+  }
+  if (status.startedAt !== undefined) {
+    if (!settings()) {
+      return wait("Backups are switched off on this platform: nobody can remove what is stored.");
+    }
+    const remaining = await store(backup).erase(backup, signal);
+    if (remaining) {
+      return wait(remaining);
+    }
+  }
+  conditions.set({ type: "Ready", status: "False", reason: "DeletingData" });
+  await removeFinalizer(backup, finalizers.backup, {
+    client,
+    resource: backupResource,
+    store: backups,
+    fieldManager: fieldManagers.backup,
+    signal,
+  });
+  return undefined;
+}
+
+type LiveJob = KubernetesObject & { status?: { conditions?: { type: string; status: string }[] } };
+
+function liveJobs({ metadata }: Backup, client: KubeClient, signal: AbortSignal): Promise<LiveJob[]> {
+  const labelSelector = `${labels.backup}=${metadata.name}`;
+  return client.listAll<LiveJob>(resources.jobs, { namespace: metadata.namespace, labelSelector, signal });
+}
+
+const hasEnded = ({ status }: LiveJob) =>
+  status?.conditions?.some((one) => one.status === "True" && /^(Complete|Failed)$/.test(one.type)) ?? false;
+
+const isErasing = ({ metadata }: LiveJob) => metadata?.name?.endsWith("-erase") === true;

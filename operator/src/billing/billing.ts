@@ -1,0 +1,51 @@
+/** Adds to a manager what charges by time: hours of storage, and the settlement of cycles. */
+
+import type { Catalog, Project } from "@slipway/crds";
+import type { Store } from "@slipway/kube";
+import { type Ledger, lastStorageHour, recordStorageCharges, settleCycle } from "@slipway/ledger";
+import { Counter } from "prom-client";
+import type { Manager } from "../runtime/index.ts";
+import { runSettlement, type SettleCycle } from "./settlement.ts";
+import { type StorageLedger, StorageMeter } from "./storageMeter.ts";
+
+/** What billing asks of the ledger. */
+export interface BillingLedger extends StorageLedger {
+  settle: SettleCycle;
+}
+
+/** The real one. */
+export const ledgerBilling = (ledger: Ledger): BillingLedger => ({
+  record: (rows) => recordStorageCharges(ledger, rows),
+  last: (key) => lastStorageHour(ledger, key),
+  settle: (cycleStart) => settleCycle(ledger, cycleStart),
+});
+
+/** Both run on the leader alone. The meter is what a deletion waits for. */
+export function addBilling(
+  manager: Manager,
+  options: { ledger: BillingLedger; projects: Store<Project>; catalog: () => Pick<Catalog, "storagePlans"> },
+): StorageMeter {
+  const { clock, log, registry } = manager;
+  const { ledger, projects, catalog } = options;
+  const hours = new Counter({
+    name: "slipway_storage_hours_total",
+    help: "Hours of persistent storage by outcome: charged, found charged otherwise, or refused by the ledger.",
+    labelNames: ["outcome"],
+    registers: [registry],
+  });
+  for (const outcome of ["recorded", "differs", "refused"]) hours.inc({ outcome }, 0);
+  const meter = new StorageMeter({
+    ledger,
+    projects,
+    catalog,
+    clock,
+    log,
+    onRecorded: (outcome, count) => hours.inc({ outcome }, count),
+  });
+  manager.addRunnable({ name: "storage-meter", run: (signal) => meter.run(signal) });
+  manager.addRunnable({
+    name: "settlement",
+    run: (signal) => runSettlement({ settle: ledger.settle, clock, log }, signal),
+  });
+  return meter;
+}

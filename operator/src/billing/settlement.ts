@@ -1,0 +1,38 @@
+/** Settles billing cycles, at start and hourly: whole cents are charged, the fraction is carried. */
+
+import { type Clock, sleep } from "@slipway/kube";
+import { newestSettleableCycle } from "@slipway/ledger";
+import type { Logger } from "../runtime/logger.ts";
+
+/** Settles a cycle and all before it; returns how many settlements that made. Throws when the ledger is away. */
+export type SettleCycle = (cycleStart: Date) => Promise<number>;
+
+const PERIOD_MS = 3_600_000;
+const RETRY_MS = 60_000;
+
+/**
+ * Runs until the signal aborts. The ledger settles in order and only once, so that starting again, or a second leader,
+ * changes nothing. A charge that comes later than two hours after its cycle stands in the next settlement.
+ */
+export async function runSettlement(
+  { settle, clock, log }: { settle: SettleCycle; clock: Clock; log: Logger },
+  signal: AbortSignal,
+): Promise<void> {
+  /** Settled by this process: a settled ledger is not asked again. */
+  let settled: number | undefined;
+  while (!signal.aborted) {
+    const cycle = newestSettleableCycle(clock.now());
+    let pause = PERIOD_MS;
+    if (cycle.getTime() !== settled) {
+      try {
+        const made = await settle(cycle);
+        settled = cycle.getTime();
+        log.info({ cycle, made }, "billing cycle settled");
+      } catch (error) {
+        pause = RETRY_MS;
+        if (!signal.aborted) log.warn({ err: error, cycle }, "billing cycle could not be settled");
+      }
+    }
+    await sleep(clock, pause, signal);
+  }
+}

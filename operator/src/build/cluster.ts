@@ -1,0 +1,196 @@
+/** The objects of a build in the cluster: made once, read from the watches, taken away when they are over. */
+
+import { type Step, steps } from "@slipway/builder/contract";
+import { type Build, fieldManagers, type Project } from "@slipway/crds";
+import {
+  isAlreadyExists,
+  type KubeClient,
+  type KubernetesObject,
+  type Resource,
+  resources,
+  type Store,
+} from "@slipway/kube";
+import { projectResource } from "../resources.ts";
+import { WaitingError } from "../runtime/index.ts";
+import { buildLabel, cacheName } from "./names.ts";
+import { buildsPolicy, cacheClaim } from "./namespace.ts";
+import { buildPod } from "./pod.ts";
+import type { BuildPod } from "./podState.ts";
+import { secretFiles, stepSecret } from "./secrets.ts";
+import type { BuildSettings } from "./settings.ts";
+import type { OpenedSource } from "./sources.ts";
+
+/** The part of a Secret that is read. */
+export interface SecretValues extends KubernetesObject {
+  data?: Record<string, string>;
+}
+
+/** A Secret's values as text. */
+export function secretTexts(secret: SecretValues | undefined): Partial<Record<string, string>> {
+  const entries = Object.entries(secret?.data ?? {});
+  return Object.fromEntries(entries.map(([name, value]) => [name, Buffer.from(value, "base64").toString()]));
+}
+
+/** Indexes of the pods' store. */
+export const BY_BUILD = "build";
+export const BY_CACHE = "cache";
+
+export interface BuildStores {
+  builds: Store<Build>;
+  projects: Store<Project>;
+  pods: Store<BuildPod>;
+}
+
+export interface ClusterOptions {
+  client: KubeClient;
+  stores: BuildStores;
+  settings: () => BuildSettings;
+  /** PEM private key that signs the registry's tokens. */
+  registryKey: () => string;
+  /** Variables that tools of builds have besides. */
+  tools: () => Readonly<Record<string, string>>;
+}
+
+export class BuildCluster {
+  readonly #options: ClusterOptions;
+  readonly #policies = new WeakSet<BuildSettings>();
+
+  constructor(options: ClusterOptions) {
+    this.#options = options;
+  }
+
+  /** The pod of one try, from the store or, when that has none, from the apiserver. */
+  async pod(name: string, signal: AbortSignal): Promise<BuildPod | undefined> {
+    const { client, stores, settings } = this.#options;
+    const { namespace } = settings();
+    return (
+      stores.pods.get(namespace, name) ??
+      (await client.getOrUndefined<BuildPod>(resources.pods, { namespace, name }, { signal }))
+    );
+  }
+
+  podsOfBuild(build: Build): BuildPod[] {
+    return this.#options.stores.pods.byIndex(BY_BUILD, buildLabel(build));
+  }
+
+  podsOfProject({ metadata }: Project): BuildPod[] {
+    return this.#options.stores.pods.byIndex(
+      BY_CACHE,
+      cacheName({ id: metadata.name, uid: metadata.uid ?? "" }),
+    );
+  }
+
+  /** Has pods stopped, with their Secrets. @returns whether there was any */
+  async remove(pods: readonly BuildPod[], signal: AbortSignal): Promise<boolean> {
+    for (const { metadata } of pods) {
+      const { name, namespace, uid, deletionTimestamp } = metadata;
+      if (deletionTimestamp) continue;
+      await this.#options.client.delete(resources.pods, { name, namespace }, { uid, signal });
+    }
+    return pods.length > 0;
+  }
+
+  /** Makes a build's pod with all that it needs; what is there already stays. @returns the pod's name */
+  async start(
+    { build, project, attempt }: { build: Build; project: Project; attempt: number },
+    source: OpenedSource,
+    now: Date,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { stores, tools, registryKey } = this.#options;
+    const settings = this.#options.settings();
+    await this.#guard(settings, signal);
+    const cache = cacheName({ id: project.metadata.name, uid: project.metadata.uid ?? "" });
+    await this.#ensure(resources.persistentVolumeClaims, cacheClaim(build, cache, settings), signal);
+    const given = {
+      build,
+      settings,
+      credential: source.credential,
+      gitCa: source.ca,
+      envs: await this.#envs(project, signal),
+      tools: tools(),
+      registryKey: registryKey(),
+      now,
+    };
+    const files = secretFiles(given);
+    const wanted = buildPod({
+      build,
+      project,
+      source: source.address,
+      settings,
+      hasGitCa: source.ca !== "",
+      attempt,
+      files,
+    });
+    const pod = await this.#ensure<BuildPod>(resources.pods, wanted as BuildPod, signal);
+    if (pod.metadata.deletionTimestamp) {
+      throw new WaitingError("ClearingAway", "A pod of the same name is being stopped.", {
+        requeueAfterMs: 1_000,
+      });
+    }
+    stores.pods.observe(pod);
+    const owner = { name: pod.metadata.name, uid: pod.metadata.uid ?? "" };
+    for (const step of steps.filter((one: Step) => Object.keys(files[one]).length > 0)) {
+      const secret = stepSecret(given, { step, files: files[step], cache, pod: owner });
+      await this.#create(resources.secrets, secret, signal);
+    }
+    return owner.name;
+  }
+
+  /** Sees to it that nobody builds in a namespace that is open. */
+  async #guard(settings: BuildSettings, signal: AbortSignal): Promise<void> {
+    if (this.#policies.has(settings)) return;
+    const options = { fieldManager: fieldManagers.build, force: true, signal };
+    await this.#options.client.apply(resources.networkPolicies, buildsPolicy(settings), options);
+    this.#policies.add(settings);
+  }
+
+  /** Variables of the project, later Secrets before earlier ones. */
+  async #envs({ metadata, spec }: Project, signal: AbortSignal): Promise<Record<string, string>> {
+    const { client } = this.#options;
+    const { namespace } = metadata;
+    const secrets = await Promise.all(
+      (spec.envsFrom ?? []).map(({ name }) =>
+        client.getOrUndefined<SecretValues>(resources.secrets, { namespace, name }, { signal }),
+      ),
+    );
+    return Object.assign({}, ...secrets.map(secretTexts)) as Record<string, string>;
+  }
+
+  async #ensure<T extends KubernetesObject>(resource: Resource, object: T, signal: AbortSignal): Promise<T> {
+    const made = await this.#create(resource, object, signal);
+    if (made) return made;
+    const { name = "", namespace } = object.metadata ?? {};
+    return this.#options.client.get<T>(resource, { name, namespace }, { signal });
+  }
+
+  /** Undefined when it is there already. */
+  async #create<T extends KubernetesObject>(
+    resource: Resource,
+    object: T,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
+    try {
+      return await this.#options.client.create<T>(resource, object, {
+        fieldManager: fieldManagers.build,
+        signal,
+      });
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+      return undefined;
+    }
+  }
+}
+
+/** Writes what builds tell of a project, unless it has changed since it was read. @throws KubeError 409 then */
+export async function patchProject(
+  project: Project,
+  status: { build?: object; buildFailure?: object | null },
+  { client, stores }: Pick<ClusterOptions, "client" | "stores">,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, namespace, resourceVersion } = project.metadata;
+  const patch = { metadata: { resourceVersion }, status };
+  const options = { subresource: "status", fieldManager: fieldManagers.build, signal };
+  stores.projects.observe(await client.patch<Project>(projectResource, { name, namespace }, patch, options));
+}

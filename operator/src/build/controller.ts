@@ -1,0 +1,179 @@
+/** The controller of builds: what it needs, what wakes it, what it may do. */
+
+import { type Build, labels, organizationNamespace, type Project } from "@slipway/crds";
+import type { GithubApp } from "@slipway/git";
+import { byNamespace, refKey, resources, type Store } from "@slipway/kube";
+import type { BuildRow } from "@slipway/ledger";
+import type { PolicyRule } from "../rbac.ts";
+import { buildResource } from "../resources.ts";
+import {
+  customSource,
+  ignoreStatusUpdates,
+  type Manager,
+  watchMapped,
+  watchObjects,
+} from "../runtime/index.ts";
+import { BuildCluster, BY_BUILD, BY_CACHE } from "./cluster.ts";
+import { imageDeleter, type LeftoverOptions, runLeftovers } from "./leftovers.ts";
+import { LogFollower, type StoreBuildLog } from "./logFollower.ts";
+import { createBuildMetrics } from "./metrics.ts";
+import { BUILD_LABEL, BUILD_NAME, CACHE_LABEL } from "./names.ts";
+import { isEnded } from "./order.ts";
+import type { BuildPod } from "./podState.ts";
+import { BuildPoller, type TriggerLedger } from "./poller.ts";
+import { buildReconciler } from "./reconciler.ts";
+import type { BuildSettings } from "./settings.ts";
+import { type SourceFollowerOptions, sourceFollower } from "./sourceFollower.ts";
+import { type OpenSource, providerOpener, sourceOpener } from "./sources.ts";
+
+const READ = ["get", "list", "watch"] as const;
+
+/** Permissions in every namespace; the chart's ClusterRole is generated from them where builds are switched on. */
+export const rules: PolicyRule[] = [
+  { apiGroups: ["slipway.dev"], resources: ["builds"], verbs: [...READ, "create", "patch", "delete"] },
+  { apiGroups: ["slipway.dev"], resources: ["builds/status"], verbs: ["update"] },
+  { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: [...READ, "patch"] },
+  { apiGroups: ["slipway.dev"], resources: ["projects/status"], verbs: ["patch"] },
+  { apiGroups: ["slipway.dev"], resources: ["gitconnections"], verbs: ["get", "list"] },
+];
+
+/** In organizations' namespaces alone: credentials of Git servers, variables of projects. */
+export const organizationRules: PolicyRule[] = [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"] }];
+
+/** In the namespace of builds alone. */
+export const buildsNamespaceRules: PolicyRule[] = [
+  { apiGroups: [""], resources: ["pods"], verbs: [...READ, "create", "delete"] },
+  { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
+  { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
+  { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: ["get", "list", "create", "delete"] },
+  { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["create", "patch"] },
+];
+
+export interface BuildOptions {
+  projects: Store<Project>;
+  settings: () => BuildSettings;
+  registryKey: () => string;
+  /** Variables that tools of builds have besides. */
+  tools: () => Readonly<Record<string, string>>;
+  git: { allowedHosts: readonly string[]; ca: string; githubApp?: () => GithubApp | undefined };
+  record: (row: BuildRow) => Promise<unknown>;
+  storeLog: StoreBuildLog;
+  /** What started builds; without it Git servers are not asked for what is new. */
+  triggers?: TriggerLedger;
+  /** Whether the history has any build of a project; without it sources that do not come through `/v1` start none by themselves. */
+  hasBuilds?: SourceFollowerOptions["hasBuilds"];
+  /** Images that no history names any more; without it nothing is cleared away. */
+  retired?: LeftoverOptions["retired"];
+  /** In place of the one that asks the Git server. */
+  openSource?: OpenSource;
+}
+
+export function addBuildController(manager: Manager, options: BuildOptions): void {
+  const { client, clock, log, recorder, registry } = manager;
+  const { projects, settings, record, storeLog } = options;
+  const builds = manager.store<Build>(buildResource, { indexers: { namespace: byNamespace } });
+  const one = (name: string) => (pod: BuildPod) => [pod.metadata.labels?.[name] ?? []].flat();
+  const pods = manager.store<BuildPod>(resources.pods, {
+    namespace: settings().namespace,
+    labelSelector: BUILD_LABEL,
+    indexers: { [BY_BUILD]: one(BUILD_LABEL), [BY_CACHE]: one(CACHE_LABEL) },
+    // Specs hold tasks, which nobody reads here.
+    transform: ({ apiVersion, kind, metadata, status }) => ({
+      apiVersion,
+      kind,
+      metadata: { ...metadata, managedFields: undefined },
+      status,
+    }),
+  });
+  const stores = { builds, projects, pods };
+  const wakers = new Set<(key: string) => void>();
+  const follower = new LogFollower({
+    client,
+    store: storeLog,
+    clock,
+    log,
+    onKept: ({ organizationId, buildId }) => {
+      const key = refKey({ namespace: organizationNamespace(organizationId), name: buildId });
+      for (const wake of wakers) wake(key);
+    },
+  });
+  manager.addRunnable({
+    name: "build-logs",
+    run: (signal) => {
+      follower.begin(signal);
+      return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    },
+  });
+  addRunnables(manager, options, builds);
+  const unfinished = (namespace: string | undefined) =>
+    builds
+      .byIndex("namespace", namespace ?? "")
+      .filter((build) => !isEnded(build))
+      .map(({ metadata }) => metadata);
+  manager.addController({
+    name: "build",
+    reconcile: buildReconciler({
+      client,
+      clock,
+      recorder,
+      stores,
+      settings,
+      record,
+      storeLog,
+      follower,
+      cluster: new BuildCluster({ ...options, client, stores }),
+      openSource: options.openSource ?? sourceOpener({ client, ...options.git }),
+      metrics: createBuildMetrics(registry, builds),
+    }),
+    sources: [
+      watchObjects(builds),
+      // A place that became free, or a newer build, concerns the others of the organization.
+      watchMapped(
+        builds,
+        ({ metadata }) => unfinished(metadata.namespace),
+        (event) => event.type !== "update" || standing(event.object) !== standing(event.old),
+      ),
+      watchMapped(pods, ({ metadata }) => {
+        const namespace = organizationNamespace(metadata.labels?.[labels.organization] ?? "unknown");
+        return [{ namespace, name: metadata.annotations?.[BUILD_NAME] ?? "" }, ...unfinished(namespace)];
+      }),
+      watchMapped(projects, ({ metadata }) =>
+        builds
+          .byIndex("namespace", metadata.namespace ?? "")
+          .filter((build) => !isEnded(build) && build.spec.projectRef.name === metadata.name)
+          .map((build) => build.metadata),
+      ),
+      customSource((enqueue) => {
+        const wake = (key: string) => enqueue(key);
+        wakers.add(wake);
+        return () => void wakers.delete(wake);
+      }),
+    ],
+    workers: 4,
+  });
+}
+
+/** What goes on beside the builds themselves. */
+function addRunnables(manager: Manager, options: BuildOptions, builds: Store<Build>): void {
+  const { client, clock, log } = manager;
+  const { projects, settings, registryKey, git, triggers, hasBuilds, retired } = options;
+  if (hasBuilds) {
+    manager.addController({
+      name: "build-source",
+      reconcile: sourceFollower({ client, clock, projects, builds, hasBuilds }),
+      sources: [watchObjects(projects, ignoreStatusUpdates)],
+    });
+  }
+  if (triggers) {
+    const open = providerOpener({ client, ...git });
+    const poller = new BuildPoller({ client, clock, log, projects, builds, open, ledger: triggers });
+    manager.addRunnable({ name: "build-poll", run: (signal) => poller.run(signal) });
+  }
+  if (retired) {
+    const deleteImage = imageDeleter(settings, registryKey);
+    const leftovers = { client, clock, log, projects, settings, retired, deleteImage };
+    manager.addRunnable({ name: "build-leftovers", run: (signal) => runLeftovers(leftovers, signal) });
+  }
+}
+
+const standing = ({ status }: Build): string => `${status?.phase}/${status?.step === "publish"}`;

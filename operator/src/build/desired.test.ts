@@ -1,0 +1,146 @@
+import { generateKeyPairSync } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { type Step, steps } from "@slipway/builder/contract";
+import type { Build, Project } from "@slipway/crds";
+import { describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { task } from "../../../builder/src/task.ts";
+import { goldenTests } from "../testing/golden.ts";
+import { cacheName, podName } from "./names.ts";
+import { buildsPolicy, cacheClaim } from "./namespace.ts";
+import { buildPod } from "./pod.ts";
+import { type SecretInput, secretFiles, stepSecret } from "./secrets.ts";
+import { parseBuildSettings } from "./settings.ts";
+import { type SourceAddress, tasks } from "./tasks.ts";
+
+interface Case {
+  settings: object;
+  build: Build;
+  project: Project;
+  source: SourceAddress;
+  attempt?: number;
+  secrets: Pick<SecretInput, "credential" | "gitCa" | "envs" | "tools">;
+}
+
+const key = generateKeyPairSync("ec", { namedCurve: "P-256" })
+  .privateKey.export({ type: "pkcs8", format: "pem" })
+  .toString();
+
+/** All that is made for a build; tokens, which differ each time, are told by what they allow. */
+function desired(given: Case): object[] {
+  const { build, project, source, attempt = 1 } = given;
+  const settings = parseBuildSettings(stringify(given.settings));
+  const input = { build, settings, ...given.secrets, registryKey: key, now: new Date(0) };
+  const files = secretFiles(input);
+  const cache = cacheName({ id: project.metadata.name, uid: project.metadata.uid ?? "" });
+  const pod = buildPod({ build, project, source, settings, hasGitCa: input.gitCa !== "", attempt, files });
+  for (const each of Object.values(tasks({ build, project, source, settings, hasGitCa: false })))
+    task.parse(each);
+  const owner = { name: podName(build, attempt), uid: "uid-of-the-pod" };
+  const secrets = steps
+    .filter((step) => Object.keys(files[step]).length > 0)
+    .map((step) => stepSecret(input, { step, files: shown(files[step]), cache, pod: owner }))
+    .map(({ data, ...rest }) => ({
+      ...rest,
+      stringData: Object.fromEntries(
+        Object.entries(data).map(([name, text]) => [name, Buffer.from(text, "base64").toString()]),
+      ),
+    }));
+  return [pod, ...secrets, cacheClaim(build, cache, settings), buildsPolicy(settings)];
+}
+
+const shown = (files: Readonly<Record<string, string>>) =>
+  Object.fromEntries(
+    Object.entries(files).map(([path, text]) => [
+      path,
+      path === "registry/config.json" ? JSON.stringify(allowed(text)) : text,
+    ]),
+  );
+
+function allowed(config: string): object {
+  const { auths } = JSON.parse(config) as { auths: Record<string, { registrytoken: string }> };
+  return Object.fromEntries(
+    Object.entries(auths).map(([host, { registrytoken }]) => {
+      const claims = JSON.parse(Buffer.from(registrytoken.split(".")[1] ?? "", "base64url").toString()) as {
+        access: unknown;
+        sub: string;
+        exp: number;
+      };
+      return [host, { access: claims.access, sub: claims.sub, exp: claims.exp }];
+    }),
+  );
+}
+
+goldenTests(fileURLToPath(new URL("testdata", import.meta.url)), (given) => desired(given as Case));
+
+describe("what is secret", () => {
+  const build = {
+    metadata: { name: "bone", namespace: "slipway-org-alpha", uid: "u" },
+    spec: { projectRef: { name: "pshop" }, triggeredBy: "push", branch: "main" },
+  } as unknown as Build;
+  const project = { metadata: { name: "pshop", uid: "p" }, spec: { port: 3000 } } as unknown as Project;
+  const settings = parseBuildSettings(
+    stringify({
+      image: "builder",
+      registry: { host: "registry.example:5001" },
+      baseImages: { node: { "24": "registry.example:5001/base/node:24" } },
+    }),
+  );
+  const input: SecretInput = {
+    build,
+    settings,
+    credential: { username: "slipway", password: "canary-of-git" },
+    gitCa: "",
+    envs: { API_KEY: "canary-of-the-project", "..": "out", "no/path": "x" },
+    tools: { NPM_CONFIG_REGISTRY: "https://user:canary-of-tools@mirror.example/" },
+    registryKey: key,
+    now: new Date(0),
+  };
+  const files = secretFiles(input);
+  const source = { url: "https://git.example/a/b.git", provider: "forgejo" };
+
+  test("stands in no pod, and in the Secret of its own step alone", () => {
+    const pod = JSON.stringify(
+      buildPod({ build, project, source, settings, hasGitCa: false, attempt: 1, files }),
+    );
+    expect(pod).not.toContain("canary");
+    const holders = (word: string) =>
+      steps.filter((step: Step) => JSON.stringify(files[step]).includes(word));
+    expect(holders("canary-of-git")).toEqual(["fetch"]);
+    expect(holders("canary-of-the-project")).toEqual(["build"]);
+    expect(holders("canary-of-tools")).toEqual(["build"]);
+    expect(holders("PRIVATE KEY")).toEqual([]);
+  });
+
+  test("no name of a variable leads out of its folder", () => {
+    expect(Object.keys(files.build).toSorted()).toEqual([
+      "envs/API_KEY",
+      "registry/config.json",
+      "tools/NPM_CONFIG_REGISTRY",
+    ]);
+  });
+
+  test("the build may pull base images alone, and the push has one repository", () => {
+    const access = (step: Step) => allowed(files[step]["registry/config.json"] ?? "");
+    expect(access("build")).toMatchObject({
+      "registry.example:5001": { access: [{ name: "base/node", actions: ["pull"] }] },
+    });
+    expect(access("push")).toMatchObject({
+      "registry.example:5001": { access: [{ name: "alpha/pshop", actions: ["pull", "push"] }] },
+    });
+  });
+});
+
+test("builds of two organizations with the same name have names of their own, and so has each try", () => {
+  const named = (namespace: string) =>
+    ({ metadata: { name: "b1", namespace, uid: "u" } }) as unknown as Build;
+  const names = [named("slipway-org-a"), named("slipway-org-b")].flatMap((build) =>
+    [1, 2].map((n) => podName(build, n)),
+  );
+  expect(new Set(names).size).toBe(4);
+  const long = podName(
+    { metadata: { name: "x".repeat(253), namespace: "n", uid: "u" } } as unknown as Build,
+    10,
+  );
+  expect(long.length).toBeLessThanOrEqual(57);
+});

@@ -1,0 +1,55 @@
+/** Files that builds need, as the chart mounts them. */
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { registryKeySet } from "@slipway/crds";
+import { type GithubAppConfig, mountedGithubApp } from "@slipway/git";
+import { MountedFile } from "@slipway/kube";
+import type { BuildOptions } from "./controller.ts";
+import { parseBuildSettings } from "./settings.ts";
+
+export interface BuildConfig {
+  /** YAML with the settings. */
+  file: string;
+  /** PEM private key that signs tokens of the registry. */
+  registryKeyFile: string;
+  /** Folder with variables that tools of builds have, a file for each. */
+  toolsDir?: string;
+  /** `host:port` of Git servers whose address may be private. */
+  gitAllowedHosts: readonly string[];
+  /** PEM authorities of Git servers beside the public ones. */
+  gitCaFile?: string;
+  /** The platform's GitHub App; without one nothing is built from GitHub. */
+  githubApp?: GithubAppConfig;
+}
+
+/** Opens them. Secrets are read again for each use: they may have changed. @throws Error when one is missing or wrong */
+export async function openBuildFiles(
+  config: BuildConfig,
+  log: Parameters<typeof MountedFile.open>[2],
+): Promise<
+  Pick<BuildOptions, "registryKey" | "tools" | "git"> & {
+    settings: MountedFile<ReturnType<typeof parseBuildSettings>>;
+  }
+> {
+  const registryKey = () => readFileSync(config.registryKeyFile, "utf8");
+  // Better now than with the first build.
+  registryKeySet(registryKey());
+  return {
+    settings: await MountedFile.open(config.file, parseBuildSettings, log),
+    registryKey,
+    tools: () => variables(config.toolsDir),
+    git: {
+      allowedHosts: config.gitAllowedHosts,
+      ca: config.gitCaFile === undefined ? "" : readFileSync(config.gitCaFile, "utf8"),
+      githubApp: mountedGithubApp(config.githubApp),
+    },
+  };
+}
+
+/** Kubernetes' own entries begin with two dots. */
+function variables(folder: string | undefined): Record<string, string> {
+  if (folder === undefined || !existsSync(folder)) return {};
+  const names = readdirSync(folder).filter((name) => !name.startsWith(".."));
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), "utf8").trimEnd()]));
+}

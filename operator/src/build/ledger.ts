@@ -1,0 +1,41 @@
+/** What of builds stands in the ledger beside the builds themselves. */
+
+import {
+  claimBuildTrigger,
+  findBuild,
+  findBuildTriggers,
+  forgetRetiredImage,
+  type Ledger,
+  listBuilds,
+  listRetiredImages,
+  noteBuildTriggers,
+} from "@slipway/ledger";
+import type { BuildOptions } from "./controller.ts";
+
+export function ledgerBuilds(
+  ledger: Ledger,
+): Required<Pick<BuildOptions, "triggers" | "hasBuilds" | "retired">> {
+  return {
+    triggers: {
+      known: (project, triggers) => findBuildTriggers(ledger, project, triggers),
+      note: (triggers) => noteBuildTriggers(ledger, triggers),
+      claim: (trigger, buildId) => claimBuildTrigger(ledger, trigger, buildId),
+      hasBuild: async ({ metadata: { name, uid = "" } }, organizationId, id) =>
+        (await findBuild(ledger, { organizationId, projectId: name, projectUid: uid, id })) !== undefined,
+    },
+    hasBuilds: async ({ metadata: { name, uid = "" } }, organizationId) => {
+      const { total } = await listBuilds(ledger, {
+        organizationId,
+        projectId: name,
+        projectUid: uid,
+        offset: 0,
+        limit: 1,
+      });
+      return total > 0;
+    },
+    retired: {
+      list: () => listRetiredImages(ledger),
+      forget: (image) => forgetRetiredImage(ledger, image),
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import { type Deployment, labels, type Project } from "@slipway/crds";
+import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/kube";
+import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { projectResource } from "../resources.ts";
+import { exampleProject } from "../testing/projects.ts";
+import { clearCaches, clearImages, digestsInUse, type LeftoverOptions } from "./leftovers.ts";
+import { cacheName } from "./names.ts";
+import { parseBuildSettings } from "./settings.ts";
+
+const namespace = "slipway-org-alpha";
+const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
+const signal = new AbortController().signal;
+const settings = parseBuildSettings("{ image: builder, registry: { host: builds.example } }");
+
+let api: FakeApiserver;
+let client: KubeClient;
+let clock: FakeClock;
+let options: LeftoverOptions;
+let projects: Store<Project>;
+let deleted: string[];
+let retired: { organization_id: string; project_id: string; digest: string; retired_at: Date }[];
+
+async function makeProject(name: string, more: Partial<Project> = {}): Promise<Project> {
+  const { metadata: _metadata, ...project } = { ...exampleProject({ namespace, name }), ...more };
+  return client.create<Project>(projectResource, { ...project, metadata: { namespace, name } });
+}
+const makeCache = (name: string) =>
+  client.create(resources.persistentVolumeClaims, {
+    metadata: { name, namespace: settings.namespace, labels: { "slipway.dev/build-cache": name } },
+  } as KubernetesObject);
+const caches = async () => {
+  const { items } = await client.list<KubernetesObject>(resources.persistentVolumeClaims, {
+    namespace: settings.namespace,
+  });
+  return items.map(({ metadata }) => metadata?.name);
+};
+
+beforeEach(async () => {
+  api = await FakeApiserver.start();
+  client = KubeClient.forUrl(api.url);
+  clock = new FakeClock(new Date(Date.now() + 7_200_000).toISOString());
+  projects = new Store<Project>();
+  projects.replace([], "0");
+  [deleted, retired] = [[], []];
+  options = {
+    client,
+    clock,
+    log: pino({ level: "silent" }),
+    projects,
+    settings: () => settings,
+    retired: {
+      list: async () => [...retired],
+      forget: async (image) => {
+        retired = retired.filter((one) => one.digest !== image.digest);
+      },
+    },
+    deleteImage: async (repository, which) => void deleted.push(`${repository}@${which}`),
+  };
+});
+afterEach(async () => {
+  await client.close();
+  await api.stop();
+});
+
+test("the cache of a deleted project goes, and that of another of the same id; not one that the memory is behind with", async () => {
+  const project = await makeProject("pshop");
+  const own = cacheName({ id: "pshop", uid: project.metadata.uid ?? "" });
+  const before = cacheName({ id: "pshop", uid: "of-one-before" });
+  await makeCache(own);
+  await makeCache(before);
+  expect(await clearCaches(options, signal)).toBe(1);
+  expect(await caches()).toEqual([own]);
+  await client.delete(projectResource, { namespace, name: "pshop" });
+  expect(await clearCaches(options, signal)).toBe(1);
+  expect(await caches()).toEqual([]);
+});
+
+test("a young cache stays, whoever it is of", async () => {
+  await makeCache("cache-new");
+  const young = new FakeClock(new Date().toISOString());
+  expect(await clearCaches({ ...options, clock: young }, signal)).toBe(0);
+  expect(await caches()).toEqual(["cache-new"]);
+});
+
+test("an image is deleted once nothing runs it or can go back to it, and noted until then", async () => {
+  const deployment = { id: "d1", image: { reference: "r", digest: digest("a") }, settings: {} } as Deployment;
+  await makeProject("pshop", { status: { deployments: [deployment] } });
+  const row = (letter: string, project_id = "pshop") => ({
+    organization_id: "alpha",
+    project_id,
+    digest: digest(letter),
+    retired_at: new Date(),
+  });
+  retired = [row("a"), row("b"), row("c", "pgone")];
+  expect(await clearImages(options, signal)).toBe(2);
+  expect(deleted).toEqual([`alpha/pshop@${digest("b")}`, `alpha/pgone@${digest("c")}`]);
+  expect(retired.map((one) => one.digest)).toEqual([digest("a")]);
+});
+
+test("one that cannot be deleted is tried again", async () => {
+  retired = [{ organization_id: "alpha", project_id: "p", digest: digest("a"), retired_at: new Date() }];
+  const deleteImage = async () => {
+    throw new Error("full");
+  };
+  await expect(clearImages({ ...options, deleteImage }, signal)).rejects.toThrow("full");
+  expect(retired).toHaveLength(1);
+});
+
+test("what a project runs, was given, went back to or lists is in use", () => {
+  const project = exampleProject({ namespace, name: "p" });
+  const used = digestsInUse({
+    ...project,
+    metadata: {
+      ...project.metadata,
+      labels: { [labels.project]: "p" },
+      annotations: { "slipway.dev/rolled-back": `2026-01-01T00:00:00Z ${digest("d")}` },
+    },
+    status: {
+      image: { reference: "r", digest: digest("a") },
+      build: { image: { reference: "r", digest: digest("b") } },
+      deployments: [{ image: { reference: "r", digest: digest("c") }, settings: {} } as Deployment],
+    },
+  });
+  expect([...used].toSorted()).toEqual(["a", "b", "c", "d"].map(digest));
+});

@@ -1,0 +1,155 @@
+/** What outlives its builds and is needed no more: caches of deleted projects, images that nobody can go back to. */
+
+import { mintRegistryToken, organizationNamespace, type Project } from "@slipway/crds";
+import { GuardedFetch } from "@slipway/git";
+import {
+  type Clock,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+  type Store,
+  sleep,
+} from "@slipway/kube";
+import type { RetiredImage } from "@slipway/ledger";
+import { rollbackOf } from "../project/builtImage.ts";
+import { projectResource } from "../resources.ts";
+import type { Logger } from "../runtime/index.ts";
+import { CACHE_LABEL, cacheName } from "./names.ts";
+import type { BuildSettings } from "./settings.ts";
+
+/** Deletes an image from the builds' registry; one that is not there is none. @throws Error */
+export type DeleteImage = (repository: string, digest: string, signal: AbortSignal) => Promise<void>;
+
+export interface LeftoverOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  projects: Store<Project>;
+  settings: () => BuildSettings;
+  retired: {
+    list: () => Promise<RetiredImage[]>;
+    forget: (image: RetiredImage) => Promise<void>;
+  };
+  deleteImage: DeleteImage;
+}
+
+const PERIOD_MS = 600_000;
+/** A claim is made before the memory may know of its project. */
+const YOUNG_MS = 3_600_000;
+/** Deletions in one round; the rest comes with the next one. */
+const AT_MOST = 200;
+
+/** Looks every ten minutes until the signal aborts. */
+export async function runLeftovers(options: LeftoverOptions, signal: AbortSignal): Promise<void> {
+  const { clock, log } = options;
+  while (!signal.aborted) {
+    for (const [what, clear] of [
+      ["caches of builds", clearCaches],
+      ["images of builds", clearImages],
+    ] as const) {
+      await clear(options, signal).catch((error: unknown) => {
+        if (!signal.aborted) log.warn({ err: error }, `${what} could not be cleared away`);
+      });
+    }
+    await sleep(clock, PERIOD_MS, signal).catch(() => undefined);
+  }
+}
+
+/** Deletes the caches of projects that are gone. @returns how many */
+export async function clearCaches(
+  { client, clock, projects, settings }: LeftoverOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  if (!projects.hasSynced) return 0;
+  const { namespace } = settings();
+  const claims = await client.list<KubernetesObject>(resources.persistentVolumeClaims, {
+    namespace,
+    labelSelector: CACHE_LABEL,
+    signal,
+  });
+  const isOld = ({ metadata }: KubernetesObject) =>
+    clock.now().getTime() - (Date.parse(String(metadata?.creationTimestamp ?? "")) || 0) > YOUNG_MS;
+  const without = (known: readonly Project[]) => {
+    const names = new Set(known.map(({ metadata: { name, uid = "" } }) => cacheName({ id: name, uid })));
+    return (claim: KubernetesObject) => !names.has(claim.metadata?.name ?? "");
+  };
+  const suspects = claims.items
+    .filter(({ metadata }) => metadata?.deletionTimestamp === undefined)
+    .filter(isOld)
+    .filter(without(projects.list()));
+  if (suspects.length === 0) return 0;
+  // The memory may be behind: only the live state is proof.
+  const live = await client.list<Project>(projectResource, { signal });
+  const gone = suspects.filter(without(live.items)).slice(0, AT_MOST);
+  for (const { metadata } of gone) {
+    const { name = "", uid } = metadata ?? {};
+    await client.delete(resources.persistentVolumeClaims, { namespace, name }, { uid, signal });
+  }
+  return gone.length;
+}
+
+/** Digests that a project runs, or can go back to. */
+export function digestsInUse(project: Project): Set<string> {
+  const { spec, status } = project;
+  const { image, build, deployments = [] } = status ?? {};
+  const digests = [
+    spec.image?.digest,
+    image?.digest,
+    build?.image?.digest,
+    rollbackOf(project)?.digest,
+    ...deployments.flatMap((one) => [one.image.digest, one.settings.image?.digest]),
+  ];
+  return new Set(digests.filter((digest) => digest !== undefined));
+}
+
+/** Deletes images that no build of the history has any more and that no project needs. @returns how many */
+export async function clearImages(
+  { client, projects, retired, deleteImage }: LeftoverOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  if (!projects.hasSynced) return 0;
+  let deleted = 0;
+  for (const image of await retired.list()) {
+    if (deleted >= AT_MOST || signal.aborted) break;
+    const ref = { namespace: organizationNamespace(image.organization_id), name: image.project_id };
+    const isUsed = (project: Project | undefined) => project && digestsInUse(project).has(image.digest);
+    if (isUsed(projects.get(ref.namespace, ref.name))) continue;
+    if (isUsed(await client.getOrUndefined<Project>(projectResource, ref, { signal }))) continue;
+    await deleteImage(`${image.organization_id}/${image.project_id}`, image.digest, signal);
+    await retired.forget(image);
+    deleted += 1;
+  }
+  return deleted;
+}
+
+const TOKEN_SECONDS = 60;
+/** Of an image that is there no more. */
+const GONE = 404;
+const ACCEPTED = 202;
+
+/** Deletes with a token for the one repository. */
+export function imageDeleter(settings: () => BuildSettings, registryKey: () => string): DeleteImage {
+  return async (repository, digest, signal) => {
+    const { host, ca } = settings().registry;
+    const allowedHosts = [host.includes(":") ? host : `${host}:443`];
+    const fetch = new GuardedFetch({ allowedHosts, ...(ca === "" ? {} : { ca }) });
+    const token = mintRegistryToken(
+      registryKey(),
+      "leftovers",
+      [{ repository, actions: ["delete"] }],
+      TOKEN_SECONDS,
+    );
+    try {
+      const { status } = await fetch.send(`https://${host}/v2/${repository}/manifests/${digest}`, {
+        method: "DELETE",
+        headers: { authorization: `Bearer ${token}` },
+        signal,
+      });
+      if (status !== ACCEPTED && status !== GONE) {
+        throw new Error(`the registry of builds answers ${status} to the deletion of an image`);
+      }
+    } finally {
+      await fetch.close();
+    }
+  };
+}

@@ -1,0 +1,161 @@
+import { describe, expect, test } from "vitest";
+import { type BuildPod, podState, startedSteps } from "./podState.ts";
+
+const sha = "0123456789abcdef0123456789abcdef01234567";
+const digest = `sha256:${"a".repeat(64)}`;
+
+const ended = (
+  exitCode: number,
+  result: object | string = {},
+  reason = exitCode ? "Error" : "Completed",
+) => ({
+  terminated: {
+    exitCode,
+    reason,
+    message: typeof result === "string" ? result : `${JSON.stringify(result)}\n`,
+    finishedAt: "2026-01-01T00:00:00Z",
+  },
+});
+
+function pod(
+  states: Record<string, object>,
+  status: Omit<NonNullable<BuildPod["status"]>, "initContainerStatuses" | "containerStatuses"> = {},
+): BuildPod {
+  const told = Object.entries(states).map(([name, state]) => ({ name, state }));
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p" },
+    status: {
+      phase: "Running",
+      ...status,
+      initContainerStatuses: told.filter(({ name }) => name !== "push"),
+      containerStatuses: told.filter(({ name }) => name === "push"),
+    },
+  };
+}
+
+const fetched = ended(0, { step: "fetch", commitSha: sha, commitMessage: "One" });
+
+test("a pod without containers waits; one whose image is not there says so", () => {
+  expect(podState(pod({}))).toEqual({ state: "waiting", cannotPull: false });
+  const waiting = { waiting: { reason: "ImagePullBackOff" } };
+  expect(podState(pod({ fetch: waiting }))).toEqual({ state: "waiting", cannotPull: true });
+});
+
+test("the step is the first that has not ended, with what those before it told", () => {
+  const now = pod({ fetch: fetched, plan: ended(0, { step: "plan" }), build: { running: {} } });
+  expect(podState(now)).toEqual({
+    state: "running",
+    step: "build",
+    told: { commitSha: sha, commitMessage: "One" },
+  });
+  expect(startedSteps(now)).toEqual([
+    { step: "fetch", ended: true },
+    { step: "plan", ended: true },
+    { step: "build", ended: false },
+  ]);
+});
+
+test("it is done with the digest that was pushed, and not without one", () => {
+  const all = (push: object) => ({ fetch: fetched, plan: ended(0), build: ended(0), push });
+  const done = pod(all(ended(0, { step: "push", digest })), { phase: "Succeeded" });
+  expect(podState(done)).toMatchObject({ state: "done", told: { digest, commitSha: sha } });
+  expect(podState(pod(all(ended(0, "nonsense"))))).toMatchObject({
+    state: "failed",
+    passing: true,
+    failure: { code: "BUILD_ENGINE_FAILED" },
+  });
+});
+
+test("the container in which the client's own steps run can forge neither digest nor commit", () => {
+  const forged = `sha256:${"f".repeat(64)}`;
+  const other = "f".repeat(40);
+  const tales = [
+    { step: "build", digest: forged, commitSha: other, commitMessage: "Mine" },
+    { step: "push", digest: forged },
+    { step: "fetch", commitSha: other },
+  ];
+  for (const tale of tales) {
+    const before = { fetch: fetched, plan: ended(0, { step: "plan" }), build: ended(0, tale) };
+    const done = podState(pod({ ...before, push: ended(0, { step: "push", digest }) }));
+    expect(done).toEqual({ state: "done", told: { digest, commitSha: sha, commitMessage: "One" } });
+    const silent = podState(pod({ ...before, push: ended(0, { step: "push" }) }));
+    expect(silent).toMatchObject({ state: "failed", step: "push", failure: { code: "BUILD_ENGINE_FAILED" } });
+    const refused = ended(1, { step: "push", code: "PROJECT_PUBLISH_FAILED", message: "No." });
+    expect(podState(pod({ ...before, push: refused }))).toMatchObject({ state: "failed", step: "push" });
+  }
+});
+
+test("a code that is none, or that tells of another step, is not passed on", () => {
+  const of = (result: object) => pod({ fetch: fetched, plan: ended(0), build: ended(1, result) });
+  const code = (result: object) => {
+    const state = podState(of(result));
+    return state.state === "failed" && [state.failure.code, state.passing];
+  };
+  expect(code({ step: "build", code: "toString", message: "m" })).toEqual([
+    "BUILD_FAILED_UNCLASSIFIED",
+    false,
+  ]);
+  expect(code({ step: "push", code: "PROJECT_PUBLISH_FAILED" })).toEqual(["BUILD_ENGINE_FAILED", true]);
+});
+
+describe("why it failed", () => {
+  const own = (code: string, exitCode: number) =>
+    ended(exitCode, { step: "build", code, message: "Because." });
+  const killed = ended(143, "");
+  test.each([
+    ["the runner's own word", own("BUILD_COMMAND_FAILED", 1), {}, "BUILD_COMMAND_FAILED", false],
+    [
+      "its word before the pod's",
+      own("BUILD_COMMAND_FAILED", 1),
+      { reason: "DeadlineExceeded" },
+      "BUILD_COMMAND_FAILED",
+      false,
+    ],
+    [
+      "the pod's deadline before a passing word",
+      own("BUILD_ENGINE_FAILED", 2),
+      { reason: "DeadlineExceeded" },
+      "BUILD_TIMEOUT",
+      false,
+    ],
+    ["a passing fault", own("GIT_SERVER_UNAVAILABLE", 2), {}, "GIT_SERVER_UNAVAILABLE", true],
+    ["too much memory", ended(137, "", "OOMKilled"), {}, "BUILD_OUT_OF_MEMORY", false],
+    [
+      "too much disk",
+      killed,
+      { reason: "Evicted", message: "Pod ephemeral local storage usage exceeds the total limit" },
+      "BUILD_DISK_FULL",
+      false,
+    ],
+    [
+      "a full emptyDir",
+      killed,
+      { reason: "Evicted", message: 'Usage of EmptyDir volume "work" exceeds the limit "10Gi".' },
+      "BUILD_DISK_FULL",
+      false,
+    ],
+    [
+      "a node under pressure",
+      killed,
+      { reason: "Evicted", message: "The node was low on resource: memory." },
+      "BUILD_ENGINE_FAILED",
+      true,
+    ],
+    ["a killed container", ended(137, ""), {}, "BUILD_ENGINE_FAILED", true],
+    ["exit code 1 without a word", ended(1, ""), {}, "BUILD_ENGINE_FAILED", true],
+  ])("%s", (_, state, status, code, passing) => {
+    const failed = pod({ fetch: fetched, plan: ended(0), build: state }, { phase: "Failed", ...status });
+    expect(podState(failed)).toMatchObject({ state: "failed", step: "build", passing, failure: { code } });
+  });
+
+  test("a pod that failed without any container's end is told by its reason", () => {
+    expect(podState(pod({}, { phase: "Failed", reason: "DeadlineExceeded" }))).toMatchObject({
+      state: "failed",
+      step: "fetch",
+      failure: { code: "BUILD_TIMEOUT" },
+    });
+    expect(podState(pod({}, { phase: "Failed", reason: "NodeLost" }))).toMatchObject({ passing: true });
+  });
+});

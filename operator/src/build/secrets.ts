@@ -1,0 +1,130 @@
+/** What the steps of a build are given in secret: a Secret for each, which goes with the pod. Pure. */
+
+import type { BaseImages, Step } from "@slipway/builder/contract";
+import { type Build, mintRegistryToken, type RegistryAccess } from "@slipway/crds";
+import type { KubernetesObject, OwnerReference } from "@slipway/kube";
+import { buildLabels, secretName } from "./names.ts";
+import type { BuildSettings } from "./settings.ts";
+import { repositoryPath } from "./tasks.ts";
+
+/** Contents by path below the folder of secrets. */
+export type SecretFiles = Readonly<Record<string, string>>;
+
+export interface SecretInput {
+  build: Build;
+  settings: BuildSettings;
+  /** Of the Git server; absent for a public repository. */
+  credential?: { username: string; password: string };
+  /** Authority of the Git server as PEM; public ones when empty. */
+  gitCa: string;
+  /** Variables of the project. */
+  envs: Readonly<Record<string, string>>;
+  /** Variables that tools of the build have besides, such as mirrors of registries. */
+  tools: Readonly<Record<string, string>>;
+  /** PEM private key that signs tokens of the registry. */
+  registryKey: string;
+  now: Date;
+}
+
+/** Beyond the deadline of the pod: it may wait for a node before it begins. */
+const TOKEN_SPARE_SECONDS = 600;
+
+/** Names that a key of a Secret can hold. */
+const NAME = /^[-._a-zA-Z0-9]{1,200}$/;
+
+export function secretFiles(input: SecretInput): Record<Step, SecretFiles> {
+  const { build, settings, credential, gitCa, envs, tools } = input;
+  const { registry } = settings;
+  const registryCa: SecretFiles = registry.ca === "" ? {} : { "ca/registry.pem": registry.ca };
+  const pulled = baseRepositories(settings.baseImages, registry.host).map(
+    (repository): RegistryAccess => ({ repository, actions: ["pull"] }),
+  );
+  return {
+    fetch: {
+      ...(credential ? { "git/username": credential.username, "git/password": credential.password } : {}),
+      ...(gitCa === "" ? {} : { "ca/git.pem": gitCa }),
+    },
+    plan: {},
+    build: {
+      ...inFolder("envs", envs),
+      ...inFolder("tools", tools),
+      ...registryCa,
+      ...(settings.ca === "" ? {} : { "ca/steps.pem": settings.ca }),
+      ...(pulled.length === 0 ? {} : { "registry/config.json": dockerConfig(input, pulled) }),
+    },
+    push: {
+      ...registryCa,
+      "registry/config.json": dockerConfig(input, [
+        { repository: repositoryPath(build), actions: ["pull", "push"] },
+      ]),
+    },
+  };
+}
+
+/** The Secret of one step. @param pod which it belongs to and goes with */
+export function stepSecret(
+  { build, settings }: Pick<SecretInput, "build" | "settings">,
+  {
+    step,
+    files,
+    cache,
+    pod,
+  }: { step: Step; files: SecretFiles; cache: string; pod: { name: string; uid: string } },
+): KubernetesObject & { immutable: boolean; data: Record<string, string> } {
+  const owner: OwnerReference = {
+    apiVersion: "v1",
+    kind: "Pod",
+    name: pod.name,
+    uid: pod.uid,
+    controller: true,
+    blockOwnerDeletion: false,
+  };
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: {
+      name: secretName(pod.name, step),
+      namespace: settings.namespace,
+      labels: buildLabels(build, cache),
+      ownerReferences: [owner],
+    },
+    immutable: true,
+    data: Object.fromEntries(
+      Object.entries(files).map(([path, text]) => [keyOf(path), Buffer.from(text).toString("base64")]),
+    ),
+  };
+}
+
+/** How the keys of a Secret become files in folders. */
+export function secretItems(files: SecretFiles): { key: string; path: string }[] {
+  return Object.keys(files)
+    .toSorted()
+    .map((path) => ({ key: keyOf(path), path }));
+}
+
+const keyOf = (path: string): string => path.replace("/", ".");
+
+const inFolder = (folder: string, values: Readonly<Record<string, string>>): SecretFiles =>
+  Object.fromEntries(
+    Object.entries(values)
+      // `..` leads out of the folder, and is what Kubernetes' own entries begin with.
+      .filter(([name]) => NAME.test(name) && !name.startsWith("."))
+      .map(([name, value]) => [`${folder}/${name}`, value]),
+  );
+
+/** Repositories of the builds' registry that base images are in. */
+export function baseRepositories(images: BaseImages, host: string): string[] {
+  const references = Object.values(images).flatMap((versions) =>
+    Object.values(versions).flatMap(({ build, run }) => [build, run]),
+  );
+  const own = references
+    .filter((reference) => reference.startsWith(`${host}/base/`))
+    .map((reference) => reference.slice(host.length + 1).replace(/[@:].*$/, ""));
+  return [...new Set(own)].toSorted();
+}
+
+function dockerConfig({ build, settings, registryKey, now }: SecretInput, access: RegistryAccess[]): string {
+  const lifetime = settings.limits.deadlineSeconds + TOKEN_SPARE_SECONDS;
+  const token = mintRegistryToken(registryKey, `build/${build.metadata.name}`, access, lifetime, now);
+  return JSON.stringify({ auths: { [settings.registry.host]: { registrytoken: token } } });
+}

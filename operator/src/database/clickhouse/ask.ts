@@ -1,0 +1,72 @@
+/** Speaks ClickHouse's HTTP interface to one server, as the platform's own account. */
+
+import { Agent, request } from "undici";
+
+/** Whom to ask, and how. */
+export interface Server {
+  /** IP address of its pod. */
+  ip: string;
+  port: number;
+  /** Name that its certificate must be for. */
+  name: string;
+  /** PEM of the authority that must have signed it. */
+  authority: string;
+  user: string;
+  password: string;
+}
+
+/** A statement that a server refused. Neither holds anything of the statement. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+  readonly status: number;
+  /** ClickHouse's own code, such as 516. */
+  readonly code: string | undefined;
+
+  constructor(status: number, code: string | undefined) {
+    super(`the server refused a statement with ${status}, code ${code ?? "unknown"}`);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** How long a statement may take, in milliseconds: one that makes a database waits for the other servers. */
+const STATEMENT_MS = 20_000;
+
+/**
+ * Carries out statements one after the other, over one connection.
+ * @returns what each answered
+ * @throws Refused when the server refuses one; Error when it cannot be reached in time
+ */
+export async function ask(
+  { ip, port, name, authority, user, password }: Server,
+  statements: readonly string[],
+  signal: AbortSignal,
+): Promise<string[]> {
+  const dispatcher = new Agent({
+    connect: { ca: authority, servername: name, timeout: 5_000 },
+    headersTimeout: STATEMENT_MS,
+    bodyTimeout: STATEMENT_MS,
+    connections: 1,
+  });
+  const host = ip.includes(":") ? `[${ip}]` : ip;
+  try {
+    const answers: string[] = [];
+    for (const statement of statements) {
+      const { statusCode, headers, body } = await request(`https://${host}:${port}/`, {
+        method: "POST",
+        headers: { "x-clickhouse-user": user, "x-clickhouse-key": password },
+        body: statement,
+        dispatcher,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(STATEMENT_MS)]),
+      });
+      const text = await body.text();
+      if (statusCode !== 200) {
+        throw new Refused(statusCode, headers["x-clickhouse-exception-code"]?.toString());
+      }
+      answers.push(text.trimEnd());
+    }
+    return answers;
+  } finally {
+    await dispatcher.destroy();
+  }
+}

@@ -1,0 +1,35 @@
+/** Every object of a ClickHouse database, as a pure function of it. */
+
+import type { DesiredObject } from "../../desired.ts";
+import { metadataOf, roles } from "../common/metadata.ts";
+import { networkPolicy } from "../common/networkPolicy.ts";
+import { podDisruptionBudget } from "../common/pdb.ts";
+import { headlessService, outsideService, roleService } from "../common/services.ts";
+import type { Database } from "../database.ts";
+import { serverFiles } from "./config.ts";
+import { keepers } from "./keeper.ts";
+import { HTTPS_PORT, isReplicated } from "./names.ts";
+import { serverPorts, servers } from "./statefulSet.ts";
+
+const CLIENTS = [{ name: "database", port: HTTPS_PORT }];
+
+/** In the order in which they are applied: what others lean on first. */
+export function desired(database: Database): DesiredObject[] {
+  const { names } = database;
+  const files = Object.entries(serverFiles(database)).map(([key, { text }]) => [key, text] as const);
+  return [
+    networkPolicy(database, { clients: [HTTPS_PORT] }),
+    {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: metadataOf(database, names.config),
+      data: Object.fromEntries(files),
+    },
+    ...(isReplicated(database) ? keepers(database) : []),
+    headlessService(database, serverPorts(database)),
+    servers(database),
+    podDisruptionBudget(database),
+    roleService(database, names.main, roles.primary, CLIENTS),
+    outsideService(database, CLIENTS),
+  ].filter((object) => object !== undefined);
+}

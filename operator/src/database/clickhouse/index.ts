@@ -1,0 +1,32 @@
+/** ClickHouse: one server that is its own Keeper, or several that agree by three Keepers beside them. */
+
+import { ordinalOf, primaryOf } from "../common/pods.ts";
+import type { Engine } from "../engine.ts";
+import { decide, lateInMs, planToBuild } from "./decide.ts";
+import { desired } from "./desired.ts";
+import { HTTPS_PORT, isReplicated, keeperName } from "./names.ts";
+import { canReplicate } from "./sql.ts";
+import { ClickHouseTender } from "./tend.ts";
+
+export function clickhouseEngine(tender = new ClickHouseTender()): Engine {
+  return {
+    name: "clickhouse",
+    port: HTTPS_PORT,
+    refuse: ({ spec }, _plan, image) =>
+      (spec.instances ?? 1) > 1 && !canReplicate(image)
+        ? {
+            reason: "FeatureNotSupported",
+            message: "What stands in for ClickHouse on this platform cannot replicate: it runs one instance.",
+          }
+        : undefined,
+    desired,
+    services: (database) => (isReplicated(database) ? [`*.${keeperName(database)}`] : []),
+    mayShrink: ({ instances }, live) => {
+      const primary = primaryOf(live);
+      return primary !== undefined && ordinalOf(primary) < instances;
+    },
+    tend: (database, live, context) => tender.tend(database, live, context),
+    forget: (uid) => tender.forget(uid),
+    planChange: { planToBuild, decide, lateInMs },
+  };
+}

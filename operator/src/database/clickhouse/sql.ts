@@ -1,0 +1,96 @@
+/** Statements by which the platform sets up a ClickHouse database, and what they answer. Pure. */
+
+import { createHash } from "node:crypto";
+import { credentialKeys, type DatabaseCredentials } from "@slipway/crds";
+import type { Database } from "../database.ts";
+import { keeperPaths } from "./config.ts";
+import { SHARD } from "./names.ts";
+
+/** Users and databases are known by these alone: no name needs an escape, in statements, paths or URLs. */
+const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
+const OWN_USER = /^(default|slipway.*)$/i;
+const OWN_DATABASE = /^(default|system|information_schema|slipway.*)$/i;
+
+/** Why these credentials cannot be taken over; undefined when they can. */
+export function credentialsProblem(credentials: DatabaseCredentials): string | undefined {
+  const { username = "", database = "" } = credentials;
+  if (!NAME.test(username) || OWN_USER.test(username)) {
+    return "The Secret names a user that cannot be made: letters, digits and _, and none of the platform's own.";
+  }
+  if (!NAME.test(database) || OWN_DATABASE.test(database)) {
+    return "The Secret names a database that cannot be made: letters, digits and _, and none of the server's own.";
+  }
+  return undefined;
+}
+
+/** Whether an image's servers can keep the same data; what stands in for ClickHouse cannot. */
+export function canReplicate({ features }: Pick<Database["image"], "features">): boolean {
+  return features.replication !== false;
+}
+
+/**
+ * Makes the database, on each server. A replicated one is the same on all of them, and there already where another
+ * server has made it.
+ */
+export function databaseStatement(database: Database, { database: name = "" }: DatabaseCredentials): string {
+  const engine = canReplicate(database.image)
+    ? ` ENGINE = Replicated('${keeperPaths.databases}/${name}', '{shard}', '{replica}')`
+    : "";
+  return `CREATE DATABASE IF NOT EXISTS ${name}${engine}`;
+}
+
+/**
+ * Makes the project's user, on one server: the others know it from there.
+ * @param setPassword whether the user's password is to be this one, also if it is there already
+ * @param salt of the hash by which the server knows the password
+ */
+export function userStatements(
+  credentials: DatabaseCredentials,
+  { setPassword, salt }: { setPassword: boolean; salt: string },
+): string[] {
+  const { username = "", database = "" } = credentials;
+  const password = credentials[credentialKeys.password] ?? "";
+  const hash = createHash("sha256").update(password).update(salt).digest("hex");
+  const identified = `IDENTIFIED WITH sha256_hash BY '${hash}' SALT '${salt}'`;
+  return [
+    `CREATE USER IF NOT EXISTS ${username} ${identified}`,
+    ...(setPassword ? [`ALTER USER ${username} ${identified}`] : []),
+    `GRANT ALL ON ${database}.* TO ${username}`,
+    `GRANT CREATE TEMPORARY TABLE ON *.* TO ${username}`,
+  ];
+}
+
+export const VERSION = "SELECT version() FORMAT TabSeparated";
+
+/** Servers that a replicated database knows, and whether each is there: `name\t0|1`. */
+export function membersStatement({ database = "" }: DatabaseCredentials): string {
+  return `SELECT database_replica_name, is_active FROM system.clusters WHERE cluster = '${database}' FORMAT TabSeparated`;
+}
+
+/** Tables of a server that take no writes, since it has lost Keeper. */
+export const READ_ONLY = "SELECT count() FROM system.replicas WHERE is_readonly FORMAT TabSeparated";
+
+/**
+ * What has the others forget servers that are no longer asked for: one of the same name could not come back otherwise.
+ * @param answer of {@link membersStatement}
+ * @param wanted names of the servers' pods
+ */
+export function forgetStatements(
+  answer: string,
+  { database = "" }: DatabaseCredentials,
+  wanted: readonly string[],
+): string[] {
+  return answer
+    .split("\n")
+    .map((line) => line.split("\t"))
+    .filter(([name = "", active]) => name !== "" && active === "0" && !wanted.includes(name))
+    .flatMap(([name]) => [
+      `SYSTEM DROP DATABASE REPLICA '${SHARD}|${name}' FROM DATABASE ${database}`,
+      `SYSTEM DROP REPLICA '${name}' FROM DATABASE ${database}`,
+    ]);
+}
+
+/** Names of the servers that there are to be. */
+export function serverNames(database: Database): string[] {
+  return Array.from({ length: database.instances }, (_, ordinal) => `${database.id}-${ordinal}`);
+}

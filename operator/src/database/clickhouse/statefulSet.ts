@@ -1,0 +1,122 @@
+import { credentialKeys } from "@slipway/crds";
+import type { DesiredObject } from "../../desired.ts";
+import {
+  configVolume,
+  containerFields,
+  dataVolume,
+  emptyDir,
+  fromCredentials,
+  fromPod,
+  mountsOf,
+  podFields,
+  podMetadata,
+  statefulSet,
+  tlsVolume,
+  volumesOf,
+} from "../common/pod.ts";
+import type { Database } from "../database.ts";
+import { serverFiles } from "./config.ts";
+import {
+  accounts,
+  HTTPS_PORT,
+  INTERSERVER_PORT,
+  isReplicated,
+  NATIVE_PORT,
+  paths,
+  serverAddress,
+} from "./names.ts";
+import { planVariables } from "./parameters.ts";
+
+/** Seconds that a server has to end statements and to write what it has in memory. */
+const STOP_SECONDS = 60;
+
+/** Ports of a server that others connect to, by name. */
+export function serverPorts(database: Database) {
+  return [
+    { name: "database", port: HTTPS_PORT },
+    ...(isReplicated(database)
+      ? [
+          { name: "native", port: NATIVE_PORT },
+          { name: "interserver", port: INTERSERVER_PORT },
+        ]
+      : []),
+  ];
+}
+
+/** The servers. */
+export function servers(database: Database): DesiredObject {
+  const files = serverFiles(database);
+  const items = Object.entries(files).map(([key, { path }]) => ({ key, path }));
+  const volumes = [
+    emptyDir("tmp", "/tmp"),
+    tlsVolume(database, paths.tls),
+    configVolume(database, paths.config, { items }),
+    dataVolume(database, paths.data),
+  ];
+  return statefulSet(database, {
+    metadata: podMetadata(database, files),
+    spec: {
+      ...podFields(database, STOP_SECONDS),
+      containers: [
+        {
+          ...containerFields(database),
+          command: ["/bin/sh", "-c", START],
+          workingDir: "/tmp",
+          env: environment(database),
+          ports: serverPorts(database).map(({ name, port }) => ({
+            name,
+            containerPort: port,
+            protocol: "TCP",
+          })),
+          ...probes,
+          volumeMounts: mountsOf(volumes),
+        },
+      ],
+      volumes: volumesOf(volumes),
+    },
+  });
+}
+
+/** Variables by which a project's own could turn the server, or what it is linked to, into something else. */
+export const GUARDED = "CLICKHOUSE_|SLIPWAY_|LD_|MALLOC_|GLIBC_|NODE_|UV_|OPENSSL_|SSL_";
+
+/** A project's own variables reach the server, but none of those above. It is told the hash of the administrator's password alone. */
+const START = [
+  `for name in $(env | sed -nE 's/^((${GUARDED})[A-Za-z0-9_]*)=.*/\\1/p'); do`,
+  `  case " $SLIPWAY_KEPT " in *" $name "*) ;; *) unset "$name" ;; esac`,
+  "done",
+  `SLIPWAY_ADMIN_SHA256=$(printf %s "$SLIPWAY_ADMIN_PASSWORD" | sha256sum | cut -d ' ' -f 1)`,
+  "export SLIPWAY_ADMIN_SHA256",
+  "unset SLIPWAY_ADMIN_PASSWORD",
+  `exec clickhouse-server --config-file=${paths.config}/config.yaml`,
+].join("\n");
+
+const plain = (name: string, value: string) => ({ name, value });
+
+function environment(database: Database) {
+  const { superuser, replication } = credentialKeys;
+  const own = [
+    fromPod("SLIPWAY_POD", "metadata.name"),
+    plain("SLIPWAY_ADDRESS", serverAddress(database, "$(SLIPWAY_POD)")),
+    fromCredentials(database, "SLIPWAY_ADMIN_PASSWORD", superuser),
+    fromCredentials(database, "SLIPWAY_REPLICATION_PASSWORD", replication),
+    plain("SLIPWAY_KEEPER_IDENTITY", `${accounts.keeper}:$(SLIPWAY_REPLICATION_PASSWORD)`),
+    ...Object.entries(planVariables(database)).map(([name, value]) => plain(name, value)),
+  ];
+  return [
+    plain("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    plain("HOME", "/tmp"),
+    plain("LANG", "C.UTF-8"),
+    ...own,
+    plain("SLIPWAY_KEPT", [...own.map(({ name }) => name), "SLIPWAY_KEPT"].join(" ")),
+  ];
+}
+
+const ping = { httpGet: { path: "/ping", port: "database", scheme: "HTTPS" } };
+
+/** A server that loads many tables, or replays its Keeper's log, is still starting. */
+const probes = {
+  startupProbe: { ...ping, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 1_800 },
+  livenessProbe: { ...ping, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
+  readinessProbe: { ...ping, periodSeconds: 3, timeoutSeconds: 5, failureThreshold: 2 },
+};

@@ -1,0 +1,44 @@
+/** What the pods of a database say of themselves. Pure. */
+
+import { annotations, labels } from "@slipway/crds";
+import type { LiveDatabase, LivePod } from "../engine.ts";
+import { type Role, roles } from "./metadata.ts";
+import { CONTAINER } from "./pod.ts";
+
+/** The number at the end of a pod's name. */
+export function ordinalOf({ metadata }: { metadata?: { name?: string } }): number {
+  return Number(/-([0-9]+)$/.exec(metadata?.name ?? "")?.[1] ?? Number.NaN);
+}
+
+export function isReady({ metadata, status }: LivePod): boolean {
+  return (
+    !metadata.deletionTimestamp &&
+    status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") === true
+  );
+}
+
+export function hasRole({ metadata }: LivePod, role: Role): boolean {
+  return metadata.labels?.[labels.role] === role;
+}
+
+/** The pod that takes writes: the one that is labelled so and ready. Of two, which cannot be, none. */
+export function primaryOf({ pods }: Pick<LiveDatabase, "pods">): LivePod | undefined {
+  const primaries = pods.filter((pod) => hasRole(pod, roles.primary) && isReady(pod));
+  return primaries.length === 1 ? primaries[0] : undefined;
+}
+
+/** When the engine's container of a pod began; another moment is another process. */
+export function startOf({ status }: LivePod): string | undefined {
+  return status?.containerStatuses?.find(({ name }) => name === CONTAINER)?.state?.running?.startedAt;
+}
+
+/** Tells one run of a pod's container from another. */
+export function processOf(pod: LivePod): string {
+  return `${pod.metadata.uid ?? ""}/${startOf(pod) ?? ""}`;
+}
+
+/** Whether a pod is made from something else than the StatefulSet's template. */
+export function isOutdated({ metadata }: LivePod, { statefulSet }: LiveDatabase): boolean {
+  const wanted = statefulSet?.spec?.template?.metadata?.annotations?.[annotations.settingsHash];
+  return wanted !== undefined && metadata.annotations?.[annotations.settingsHash] !== wanted;
+}

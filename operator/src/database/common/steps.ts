@@ -1,0 +1,59 @@
+/** Small pieces of work on a database's pods. */
+
+import { labels } from "@slipway/crds";
+import { type ExecResult, resources } from "@slipway/kube";
+import type { Database } from "../database.ts";
+import type { LivePod, TendContext } from "../engine.ts";
+import type { Role } from "./metadata.ts";
+import { CONTAINER } from "./pod.ts";
+
+/** How long a command in a container may take, in milliseconds. */
+const EXEC_MS = 10_000;
+
+/**
+ * Runs a command in the engine's container.
+ * @param stdin what it reads; secrets belong here and nowhere else
+ * @throws KubeError when it cannot be run
+ */
+export function execIn(
+  pod: LivePod,
+  command: readonly string[],
+  { client, signal }: Pick<TendContext, "client" | "signal">,
+  stdin?: string,
+): Promise<ExecResult> {
+  const { namespace, name = "" } = pod.metadata;
+  const options = { container: CONTAINER, command, stdin, signal, timeoutMs: EXEC_MS };
+  return client.podExec({ namespace, name }, options);
+}
+
+/** Deletes this very pod; the StatefulSet makes it anew. */
+export async function deletePod(
+  pod: LivePod,
+  { client, signal }: Pick<TendContext, "client" | "signal">,
+): Promise<void> {
+  const { namespace, name = "", uid } = pod.metadata;
+  await client.delete(resources.pods, { namespace, name }, { uid, signal });
+}
+
+/** In whose name pods are labelled. */
+const FIELD_MANAGER = "slipway-database";
+
+/** Tells what a pod is, which Services select it by. */
+export async function labelRole(
+  { metadata }: LivePod,
+  role: Role,
+  { client, signal }: Pick<TendContext, "client" | "signal">,
+): Promise<void> {
+  const { namespace, name = "", uid } = metadata;
+  const patch = { metadata: { uid, labels: { [labels.role]: role } } };
+  await client.patch(resources.pods, { namespace, name }, patch, { fieldManager: FIELD_MANAGER, signal });
+}
+
+/** A database's ConfigMap as it is now, with the annotations that Patroni and others keep their state in. */
+export function configMapNow(
+  { namespace }: Database,
+  name: string,
+  { client, signal }: Pick<TendContext, "client" | "signal">,
+) {
+  return client.getOrUndefined(resources.configMaps, { namespace, name }, { signal });
+}

@@ -1,0 +1,140 @@
+/** What tending comes to for every engine: findings in the same words, new pods in order, accounts and certificates once. */
+
+import type { ExecResult } from "@slipway/kube";
+import type { Finding } from "../../project/summarize.ts";
+import type { Database } from "../database.ts";
+import type { LiveDatabase, LivePod, TendContext, Tended } from "../engine.ts";
+import { isReady, processOf, startOf } from "./pods.ts";
+import { nextRollStep } from "./rolling.ts";
+import { deletePod } from "./steps.ts";
+
+/** A kubelet brings a Secret that has changed into pods within this time, in milliseconds. */
+const MOUNTED_MS = 180_000;
+
+export const ROLLING_OUT = {
+  reason: "RollingOut",
+  message: "Instances are being made anew, one at a time.",
+} as const satisfies Finding;
+
+export const SWITCHING_OVER = {
+  reason: "SwitchingOver",
+  message: "Another instance takes over as primary.",
+} as const satisfies Finding;
+
+/** That nobody takes writes: not yet, or not any more. */
+export function absent({ bootstrapped }: Pick<Database, "bootstrapped">) {
+  return bootstrapped
+    ? ({ reason: "PrimaryMissing", message: "No instance takes writes." } as const)
+    : ({ reason: "Bootstrapping", message: "The database is being set up." } as const);
+}
+
+/** Nobody takes writes: a pod that is made from something else, and does not work, may be why. */
+export async function heal(live: LiveDatabase, context: TendContext): Promise<void> {
+  const step = nextRollStep(live, undefined, live.pods.length);
+  if (step.kind === "delete") {
+    await deletePod(step.pod, context);
+  }
+}
+
+/** What of new pods each engine does in its own way. */
+export interface Rolling {
+  /** Milliseconds until the next step is looked at. */
+  soonMs: number;
+  /** Has one of these take the primary's place. */
+  handOver(from: LivePod, to: readonly LivePod[]): Promise<Partial<Tended>>;
+  /** Every pod is made from what it should be. */
+  settled(): Partial<Tended>;
+}
+
+/** One step towards the pods that should be. */
+export async function roll(
+  { replicas }: Pick<Database, "replicas">,
+  live: LiveDatabase,
+  primary: LivePod,
+  { soonMs, handOver, settled }: Rolling,
+  context: TendContext,
+): Promise<Partial<Tended>> {
+  const step = nextRollStep(live, primary, replicas);
+  switch (step.kind) {
+    case "delete":
+      await deletePod(step.pod, context);
+      return { underWay: ROLLING_OUT, againInMs: soonMs };
+    case "switchover":
+      return handOver(step.from, step.to);
+    case "wait":
+      return { underWay: ROLLING_OUT, againInMs: soonMs };
+    case "settled":
+      return settled();
+  }
+}
+
+/** What a set-up was done with, and what the server said then. */
+export interface SetUp {
+  key: string;
+  version: string;
+  identity: string;
+}
+
+/** How an engine sets accounts and database up. */
+export interface SettingUp {
+  run(): Promise<ExecResult>;
+  /** Of its output; undefined when it is none of a set-up's. */
+  parse(stdout: string): Omit<SetUp, "key"> | undefined;
+  /** Numbers of errors, with the number as the first group: nothing else of what went wrong is safe to log. */
+  errors: RegExp;
+}
+
+/**
+ * Makes sure of accounts and database, once for each primary's process and each content of the Secret.
+ * @param memory its `setUp` is kept for the next time
+ * @returns what the server says; undefined when it could not be done now
+ */
+export async function setUpOnce(
+  database: Database,
+  primary: LivePod,
+  memory: { setUp?: SetUp },
+  { run, parse, errors }: SettingUp,
+  { log }: Pick<TendContext, "log">,
+) {
+  const hash = database.credentialsHash;
+  const key = [processOf(primary), hash, database.accountsHash].join("/");
+  if (memory.setUp?.key !== key) {
+    const { exitCode, stdout, stderr } = await run();
+    const facts = exitCode === 0 ? parse(stdout) : undefined;
+    if (!facts) {
+      const codes = [...stderr.matchAll(errors)].map(([, code = ""]) => code);
+      log.warn({ exitCode, errors: codes }, "a database's accounts could not be set up");
+      return undefined;
+    }
+    memory.setUp = { key, ...facts };
+  }
+  const { version, identity } = memory.setUp;
+  return { runningVersion: version, identity, credentialsHash: hash };
+}
+
+/**
+ * A server reads its certificate when it starts and when it is told to: here, once a new one is mounted.
+ * @param known serial of the certificate that each process has read, by process
+ * @param reload tells one to; whether it has
+ * @returns the same, of the processes that are there now
+ */
+export async function readCertificates(
+  live: LiveDatabase,
+  known: Map<string, string>,
+  reload: (pod: LivePod) => Promise<boolean>,
+  { certificate, clock }: Pick<TendContext, "certificate" | "clock">,
+): Promise<Map<string, string>> {
+  const mountedAt = certificate.signedAt.getTime() + MOUNTED_MS;
+  if (clock.now().getTime() < mountedAt) {
+    return known;
+  }
+  const read = new Map<string, string>();
+  for (const pod of live.pods.filter(isReady)) {
+    const process = processOf(pod);
+    const startedAfter = Date.parse(startOf(pod) ?? "") > mountedAt;
+    if (startedAfter || known.get(process) === certificate.serial || (await reload(pod))) {
+      read.set(process, certificate.serial);
+    }
+  }
+  return read;
+}

@@ -1,0 +1,299 @@
+/** Projects that are databases or key-value services, whatever their engine. */
+
+import {
+  credentialKeys,
+  credentialsHash,
+  type DatabaseCredentials,
+  type DatabasePlan,
+  fieldManagers,
+  isDatabaseType,
+  type Project,
+} from "@slipway/crds";
+import { type ObjectRef, resources } from "@slipway/kube";
+import type { Restorer } from "../backup/restore.ts";
+import type { Accepted } from "../project/accept.ts";
+import { LOOK_AGAIN_MS, runDeletionStep } from "../project/deletion.ts";
+import type { KindDependencies, Look, ProjectContext, ProjectKind, Remaining } from "../project/kind.ts";
+import { ownerOf } from "../project/owner.ts";
+import { soonest } from "../project/soonest.ts";
+import { acceptDatabase } from "./accept.ts";
+import { outsideAddress } from "./address.ts";
+import { Credentials } from "./credentials.ts";
+import { type Database, toDatabase } from "./database.ts";
+import { deletionSteps } from "./deletion.ts";
+import type { Engine, LiveDatabase, Tended } from "./engine.ts";
+import { readDatabase } from "./live.ts";
+import { isMadeAnew, type PlanFindings, standingOf, tellPlanChange } from "./planChange.ts";
+import type { DatabasePlatform } from "./settings.ts";
+import { summarizeDatabase, summarizeStop } from "./summarize.ts";
+import type { Authority } from "./tls/authority.ts";
+import { type Certificate, certificateNames, ensureCertificate } from "./tls/secret.ts";
+import { dropVolumes, growVolumes, readVolumes } from "./volumes.ts";
+
+export interface DatabaseDependencies extends KindDependencies {
+  platform: DatabasePlatform;
+  authority: Authority;
+  restorer: Pick<Restorer, "restore">;
+  /** Uids of pods whose volumes are full. */
+  fullVolumes: { has(podUid: string): boolean };
+  /** Has a project reconciled soon. */
+  wake: (project: ObjectRef) => void;
+}
+
+/** Until what was just decided is carried out, in milliseconds. */
+const AT_ONCE_MS = 100;
+
+/** A certificate is looked at once a day at least, so that it is renewed in time. */
+const DAILY_MS = 86_400_000;
+
+/** What one reconcile has derived, for the look that follows. */
+interface Derived {
+  database: Database;
+  credentials: DatabaseCredentials;
+  certificate: Certificate;
+  notExpandable: boolean;
+}
+
+export class DatabaseKind implements ProjectKind<DatabasePlan> {
+  readonly #engine: Engine;
+  readonly #deps: DatabaseDependencies;
+  readonly #credentials: Credentials;
+
+  constructor(engine: Engine, deps: DatabaseDependencies) {
+    this.#engine = engine;
+    this.#deps = deps;
+    this.#credentials = new Credentials({ client: deps.client, secrets: deps.stores.secrets });
+  }
+
+  async begin(project: Project, { signal }: ProjectContext): Promise<void> {
+    if (project.spec.paused) {
+      await this.#stop(project, signal);
+    }
+  }
+
+  /** Where a plan that is asked for cannot be had, and another one is in force, that one stays. */
+  accept(project: Project): DatabasePlan {
+    const { catalog, platform } = this.#deps;
+    const on = (plan: string) =>
+      acceptDatabase(project, { catalog: catalog(), images: platform.images(), engine: this.#engine }, plan);
+    const { planChange } = this.#engine;
+    const before = project.status?.plan;
+    const wanted = planChange?.planToBuild(project.spec, standingOf(project.status)) ?? project.spec.plan;
+    try {
+      return on(wanted);
+    } catch (error) {
+      if (!planChange || before === undefined || before === wanted) {
+        throw error;
+      }
+      return on(before);
+    }
+  }
+
+  async build(
+    project: Project,
+    accepted: Accepted<DatabasePlan>,
+    context: ProjectContext,
+  ): Promise<() => Promise<Look>> {
+    const { applier, client, stores } = this.#deps;
+    const { log, signal } = context;
+    const live = readDatabase(project, stores);
+    const credentials = await this.#credentials.ensure(
+      project,
+      this.#engine.name,
+      accepted.organizationId,
+      signal,
+    );
+    const database = this.#derive(project, accepted, credentials, live);
+    const certificate = await this.#certify(project, database, live, signal);
+    await applier.applyAndPrune(ownerOf(project), this.#engine.desired(database), { log, signal });
+    const { notExpandable } = await growVolumes(database, live, client, signal);
+    await dropVolumes(project, database, live, client, signal);
+    return () => this.#look(project, { database, credentials, certificate, notExpandable }, context);
+  }
+
+  async hold(project: Project, context: ProjectContext): Promise<number | undefined> {
+    const { conditions, status } = context;
+    if (project.spec.paused) {
+      summarizeStop(readDatabase(project, this.#deps.stores), conditions, status);
+    }
+    return status.planChange?.status === "in_progress" ? this.#changePlan(project, {}, context) : undefined;
+  }
+
+  async remove(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
+    for (const step of deletionSteps) {
+      const waiting = await runDeletionStep(step, project, this.#deps.client, signal);
+      if (waiting) {
+        return { ...waiting, retryAfterMs: LOOK_AGAIN_MS };
+      }
+    }
+    const { uid = "" } = project.metadata;
+    this.#credentials.forget(uid);
+    this.#engine.forget?.(uid);
+    return undefined;
+  }
+
+  /** Pods that the project no longer asks for stay until the engine lets them go. */
+  #derive(
+    project: Project,
+    accepted: Accepted<DatabasePlan>,
+    credentials: DatabaseCredentials,
+    live: LiveDatabase,
+  ): Database {
+    const { catalog, platform } = this.#deps;
+    const database = toDatabase(project, accepted, {
+      catalog: catalog(),
+      platform,
+      credentials,
+      statefulSet: live.statefulSet,
+    });
+    const replicas = live.statefulSet?.spec?.replicas ?? 0;
+    const shrinks = !database.paused && replicas > database.instances;
+    const may = !shrinks || (this.#engine.mayShrink?.(database, live) ?? true);
+    return may ? database : { ...database, replicas };
+  }
+
+  #certify(
+    project: Project,
+    database: Database,
+    live: LiveDatabase,
+    signal: AbortSignal,
+  ): Promise<Certificate> {
+    const { authority, client, clock, platform, stores } = this.#deps;
+    const outside = outsideAddress(live.outside, platform)?.host ?? platform.outside.host;
+    const services = this.#engine.services?.(database);
+    const names = certificateNames(database.id, database.namespace, database.outside && outside, services);
+    const deps = { authority, client, clock, secrets: stores.secrets };
+    return ensureCertificate(project, database, names, deps, signal);
+  }
+
+  async #look(project: Project, derived: Derived, context: ProjectContext): Promise<Look> {
+    const { clock, platform, stores } = this.#deps;
+    const { conditions, status } = context;
+    const { database, credentials, notExpandable } = derived;
+    const live = readDatabase(project, stores);
+    const tended = database.paused ? undefined : await this.#tendAndFill(project, derived, live, context);
+    const planInMs = this.#changePlan(project, { database, live, tended }, context);
+    const inForce = this.#deps.catalog().databasePlans.find(({ plan }) => plan === status.plan);
+    summarizeDatabase(
+      project,
+      {
+        database,
+        engine: this.#engine,
+        live,
+        tended,
+        volumes: readVolumes(database, live, notExpandable),
+        full: live.pods.filter(({ metadata }) => this.#deps.fullVolumes.has(metadata.uid ?? "")),
+        address: database.outside && outsideAddress(live.outside, platform),
+        credentials,
+        now: clock.now(),
+        inForce: this.#engine.planChange && inForce,
+      },
+      conditions,
+      status,
+    );
+    return { againInMs: soonest(tended?.againInMs, planInMs, DAILY_MS) };
+  }
+
+  /**
+   * Decides where a change of plan stands, and tells.
+   * @param found what was seen of the database; without it, it could not be carried out
+   * @returns milliseconds until that is to be decided again; undefined when no change runs
+   */
+  #changePlan(project: Project, found: Partial<PlanFindings>, context: ProjectContext): number | undefined {
+    const { clock, platform } = this.#deps;
+    const { planChange } = this.#engine;
+    if (!planChange) {
+      return undefined;
+    }
+    const { spec } = project;
+    const before = standingOf(context.status);
+    const { database } = found;
+    const instances = database?.instances ?? spec.instances ?? 1;
+    const seen = {
+      now: clock.now(),
+      deadlineMs: platform.planChangeMs * instances,
+      refused: database !== undefined && database.plan.plan !== planChange.planToBuild(spec, before),
+      done:
+        database !== undefined &&
+        spec.plan !== before.plan &&
+        isMadeAnew(this.#engine, { ...found, database }),
+    };
+    const standing = planChange.decide(spec, before, seen);
+    const failed = tellPlanChange(standing, before, context);
+    // What was built for a plan that is not to be is taken back at once.
+    return failed ? AT_ONCE_MS : planChange.lateInMs(standing, seen);
+  }
+
+  /** A database that begins with a backup is not ready before that is loaded. */
+  async #tendAndFill(
+    project: Project,
+    derived: Derived,
+    live: LiveDatabase,
+    context: ProjectContext,
+  ): Promise<Tended> {
+    const { status, signal } = context;
+    const tended = await this.#tend(project, derived, live, context);
+    if (tended.primary === undefined || tended.credentialsHash === undefined) {
+      return tended;
+    }
+    status.database ??= {};
+    const { database } = derived;
+    const filling = await this.#deps.restorer.restore(project, database, status.database, signal);
+    return filling
+      ? { ...tended, missing: filling.missing, againInMs: soonest(tended.againInMs, filling.againInMs) }
+      : tended;
+  }
+
+  async #tend(
+    project: Project,
+    { database, credentials, certificate }: Derived,
+    live: LiveDatabase,
+    { status, log, signal, event }: ProjectContext,
+  ): Promise<Tended> {
+    const { authority, client, clock, wake } = this.#deps;
+    const { namespace, name } = project.metadata;
+    const tended = await this.#engine.tend(database, live, {
+      client,
+      clock,
+      authority: (await authority.current()).certificate,
+      log,
+      signal,
+      credentials,
+      certificate,
+      status: status.database ?? {},
+      event,
+      wake: () => wake({ namespace, name }),
+    });
+    const renewed = tended.credentialsHash === credentialsHash(credentials);
+    if (renewed && credentials[credentialKeys.previousPassword] !== undefined) {
+      await this.#credentials.dropPrevious(project, credentials, signal);
+    }
+    return tended;
+  }
+
+  /** Stops the instances, whatever else is wrong with the project. An apply of the StatefulSet sets the same, in the same name. */
+  async #stop(project: Project, signal: AbortSignal): Promise<void> {
+    const { client, stores } = this.#deps;
+    const { statefulSet } = readDatabase(project, stores);
+    if (!statefulSet || statefulSet.spec?.replicas === 0 || statefulSet.metadata?.deletionTimestamp) {
+      return;
+    }
+    const { name = "", namespace, uid } = statefulSet.metadata ?? {};
+    const none = { metadata: { uid }, spec: { replicas: 0 } };
+    const options = { fieldManager: fieldManagers.project, signal };
+    const written = await client.patch(resources.statefulSets, { name, namespace }, none, options);
+    stores.children.find(({ resource }) => resource === resources.statefulSets)?.store.observe(written);
+  }
+}
+
+/** One kind for each engine. */
+export function databaseKinds(
+  engines: ReadonlyMap<string, Engine>,
+  deps: DatabaseDependencies,
+): Partial<Record<Project["spec"]["type"], ProjectKind<DatabasePlan>>> {
+  return Object.fromEntries(
+    [...engines]
+      .filter(([type]) => isDatabaseType(type as Project["spec"]["type"]))
+      .map(([type, engine]) => [type, new DatabaseKind(engine, deps)]),
+  );
+}

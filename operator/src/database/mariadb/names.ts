@@ -1,0 +1,47 @@
+/** Names, ports, paths and accounts of MariaDB and Galera, as all files here use them. */
+
+import { databasePodName } from "@slipway/crds";
+import type { Database } from "../database.ts";
+
+export const MARIADB_PORT = 3306;
+
+/** What members say to each other: the group, what one has missed, and whole copies. */
+export const GROUP_PORT = 4567;
+export const INCREMENT_PORT = 4568;
+export const COPY_PORT = 4444;
+
+/** The same in every image; see docs/databases.md. */
+export const paths = {
+  /** Where the volume is. */
+  volume: "/var/lib/mysql",
+  data: "/var/lib/mysql/data",
+  /** The socket, and what the launcher keeps of this run: in memory. */
+  run: "/run/mysqld",
+  socket: "/run/mysqld/mysqld.sock",
+  tls: "/etc/slipway/tls",
+  /** The ConfigMap. */
+  config: "/etc/slipway/mariadb",
+} as const;
+
+/** The platform's own accounts. The operator itself comes by the socket, as the container's own user. */
+export const accounts = {
+  monitor: "slipway_monitor",
+  /** Of backups: reads the project's database. */
+  backup: "slipway_backup",
+} as const;
+
+/** Schema of what the monitoring account may call. The project's user does not see it. */
+export const OWN_SCHEMA = "slipway";
+
+/** Names of the members, by ordinal, as their certificates have them. */
+export function memberAddresses({
+  id,
+  namespace,
+  names,
+  instances,
+}: Pick<Database, "id" | "namespace" | "names" | "instances">): string[] {
+  return Array.from(
+    { length: instances },
+    (_, ordinal) => `${databasePodName(id, ordinal)}.${names.nodes}.${namespace}.svc`,
+  );
+}

@@ -1,0 +1,89 @@
+import { credentialKeys } from "@slipway/crds";
+import type { DesiredObject } from "../../desired.ts";
+import {
+  configVolume,
+  containerFields,
+  dataVolume,
+  emptyDir,
+  fromCredentials,
+  fromPod,
+  mountsOf,
+  podFields,
+  podMetadata,
+  statefulSet,
+  tlsVolume,
+  volumesOf,
+} from "../common/pod.ts";
+import type { Database } from "../database.ts";
+import { COPY_PORT, GROUP_PORT, INCREMENT_PORT, MARIADB_PORT, memberAddresses, paths } from "./names.ts";
+import { files } from "./scripts.ts";
+
+/** Seconds that a server has to write its last pages, and to leave the group. */
+const STOP_SECONDS = 120;
+
+/** The members of a group. */
+export function members(database: Database): DesiredObject {
+  const volumes = [
+    emptyDir("run", paths.run, { memory: "8Mi" }),
+    emptyDir("tmp", "/tmp"),
+    tlsVolume(database, paths.tls),
+    configVolume(database, paths.config),
+    dataVolume(database, paths.volume),
+  ];
+  return statefulSet(database, {
+    metadata: podMetadata(database, files(database)),
+    spec: {
+      ...podFields(database, STOP_SECONDS),
+      containers: [
+        {
+          ...containerFields(database),
+          command: ["/bin/sh", `${paths.config}/start.sh`],
+          workingDir: "/tmp",
+          env: environment(database),
+          ports: [
+            { name: "database", containerPort: MARIADB_PORT, protocol: "TCP" },
+            { name: "group", containerPort: GROUP_PORT, protocol: "TCP" },
+            { name: "increments", containerPort: INCREMENT_PORT, protocol: "TCP" },
+            { name: "copies", containerPort: COPY_PORT, protocol: "TCP" },
+          ],
+          ...probes,
+          volumeMounts: mountsOf(volumes),
+        },
+      ],
+      volumes: volumesOf(volumes),
+    },
+  });
+}
+
+/** Kubernetes expands `$(SLIPWAY_MEMBER)`, which must come first. */
+function environment(database: Database) {
+  const { names, namespace } = database;
+  const plain = (name: string, value: string) => ({ name, value });
+  const own = [
+    plain("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    plain("HOME", "/tmp"),
+    fromPod("SLIPWAY_MEMBER", "metadata.name"),
+    fromPod("SLIPWAY_ADDRESS", "status.podIP"),
+    plain("SLIPWAY_SELF", `$(SLIPWAY_MEMBER).${names.nodes}.${namespace}.svc`),
+    plain("SLIPWAY_PEERS", memberAddresses(database).join(" ")),
+    fromCredentials(database, "SLIPWAY_MONITOR_PASSWORD", credentialKeys.monitor),
+  ];
+  return [...own, plain("SLIPWAY_KEPT", own.map(({ name }) => name).join(" "))];
+}
+
+const script = (name: string) => ({ exec: { command: ["/bin/sh", `${paths.config}/${name}`] } });
+
+/**
+ * There is no end to how long a member may recover, wait for others, or be copied. One that hangs is left by its group within
+ * seconds, and led around once it is not ready; so it is killed late, lest a busy machine should kill what only is slow.
+ */
+const probes = {
+  livenessProbe: {
+    ...script("alive.sh"),
+    periodSeconds: 20,
+    timeoutSeconds: 15,
+    failureThreshold: 6,
+    terminationGracePeriodSeconds: 10,
+  },
+  readinessProbe: { ...script("ready.sh"), periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 },
+};

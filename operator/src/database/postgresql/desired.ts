@@ -1,0 +1,35 @@
+/** Every object of a PostgreSQL database, as a pure function of it. */
+
+import type { DesiredObject } from "../../desired.ts";
+import { metadataOf, roles } from "../common/metadata.ts";
+import { networkPolicy } from "../common/networkPolicy.ts";
+import { podDisruptionBudget } from "../common/pdb.ts";
+import { headlessService, outsideService, roleService } from "../common/services.ts";
+import type { Database } from "../database.ts";
+import { patroniFile } from "./config.ts";
+import { configMaps, PATRONI_PORT, POSTGRESQL_PORT } from "./names.ts";
+import { patroniAccess } from "./rbac.ts";
+import { members } from "./statefulSet.ts";
+
+const CLIENTS = [{ name: "database", port: POSTGRESQL_PORT }];
+
+/** In the order in which they are applied: what others lean on first. */
+export function desired(database: Database): DesiredObject[] {
+  const { names } = database;
+  return [
+    networkPolicy(database, { clients: [POSTGRESQL_PORT], operator: [PATRONI_PORT], apiserver: true }),
+    ...patroniAccess(database),
+    {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: metadataOf(database, configMaps(database).file),
+      data: { "patroni.yml": patroniFile(database) },
+    },
+    headlessService(database, [...CLIENTS, { name: "patroni", port: PATRONI_PORT }]),
+    members(database),
+    podDisruptionBudget(database),
+    roleService(database, names.main, roles.primary, CLIENTS),
+    roleService(database, names.replicas, roles.replica, CLIENTS),
+    outsideService(database, CLIENTS),
+  ].filter((object) => object !== undefined);
+}

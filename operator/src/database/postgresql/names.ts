@@ -1,0 +1,44 @@
+/** Names, ports, paths and accounts of PostgreSQL and Patroni, as all files here use them. */
+
+import type { Database } from "../database.ts";
+
+export const POSTGRESQL_PORT = 5432;
+/** Patroni's HTTP interface. */
+export const PATRONI_PORT = 8008;
+
+/** The same in every image; see docs/databases.md. */
+export const paths = {
+  /** Where the volume is. */
+  volume: "/var/lib/postgresql/data",
+  data: "/var/lib/postgresql/data/pgdata",
+  socket: "/var/run/postgresql",
+  tls: "/etc/slipway/tls",
+  patroni: "/etc/patroni",
+} as const;
+
+/** The platform's own accounts. Nobody else may have such names. */
+export const accounts = {
+  superuser: "postgres",
+  replication: "slipway_replication",
+  rewind: "slipway_rewind",
+  monitor: "slipway_monitor",
+  /** Of backups: reads the project's database, and acts for its user. */
+  backup: "slipway_backup",
+  /** Of Patroni's HTTP interface. */
+  patroni: "slipway",
+} as const;
+
+/**
+ * ConfigMaps of a database. Patroni names its own after its scope, which is the project's id, and makes them itself:
+ * `<id>-config` holds the settings that are the same for all members.
+ */
+export function configMaps({ id }: Pick<Database, "id">) {
+  return {
+    /** The file that Patroni starts with. */
+    file: `${id}-patroni`,
+    config: `${id}-config`,
+    leader: `${id}-leader`,
+    failover: `${id}-failover`,
+    sync: `${id}-sync`,
+  } as const;
+}

@@ -1,0 +1,83 @@
+/** What the operator asks of Patroni, by the ConfigMaps in which it keeps its state. */
+
+import { labels } from "@slipway/crds";
+import { type KubernetesObject, resources } from "@slipway/kube";
+import { equalJson } from "../../runtime/index.ts";
+import { configMapNow } from "../common/steps.ts";
+import type { Database } from "../database.ts";
+import type { LivePod, TendContext } from "../engine.ts";
+import { sharedConfig } from "./config.ts";
+import { configMaps } from "./names.ts";
+
+/** In whose name the operator writes into Patroni's ConfigMaps: not the applier's, which would prune them. */
+const FIELD_MANAGER = "slipway-database";
+
+type Work = Pick<TendContext, "client" | "signal">;
+
+/**
+ * Brings the settings that all members share to what they should be. Patroni has made them from its file when it
+ * initialized the database; until then there are none.
+ * @returns whether they are in place by now
+ */
+export async function ensureSharedConfig(database: Database, work: Work): Promise<boolean> {
+  const name = configMaps(database).config;
+  const live = await configMapNow(database, name, work);
+  const text = live?.metadata?.annotations?.config;
+  if (text === undefined) {
+    return false;
+  }
+  const wanted = sharedConfig(database);
+  if (!equalJson(parsed(text), wanted)) {
+    const { uid, resourceVersion } = live?.metadata ?? {};
+    const patch = { metadata: { uid, resourceVersion, annotations: { config: JSON.stringify(wanted) } } };
+    const ref = { namespace: database.namespace, name };
+    await work.client.patch(resources.configMaps, ref, patch, {
+      fieldManager: FIELD_MANAGER,
+      signal: work.signal,
+    });
+  }
+  return true;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Members that have every acknowledged write, as Patroni has published them: only these may take over. */
+export async function synchronousMembers(database: Database, work: Work): Promise<string[]> {
+  const live = await configMapNow(database, configMaps(database).sync, work);
+  const listed = live?.metadata?.annotations?.sync_standby ?? "";
+  return listed.split(",").filter((name) => name !== "");
+}
+
+/**
+ * Asks the primary to hand over, which it does with its next loop, when the other one has everything. A request that
+ * stands is not repeated; one that cannot be met is dropped by Patroni.
+ */
+export async function requestSwitchover(
+  database: Database,
+  from: LivePod,
+  to: LivePod,
+  work: Work,
+): Promise<void> {
+  const name = configMaps(database).failover;
+  const live = await configMapNow(database, name, work);
+  const asked = { leader: from.metadata.name ?? "", member: to.metadata.name ?? "" };
+  if (live?.metadata?.annotations?.leader === asked.leader) {
+    return;
+  }
+  const object: KubernetesObject = {
+    metadata: {
+      name,
+      namespace: database.namespace,
+      labels: { [labels.project]: database.id, [labels.type]: database.type },
+      annotations: asked,
+    },
+  };
+  const options = { fieldManager: FIELD_MANAGER, signal: work.signal };
+  await work.client.apply(resources.configMaps, object, options);
+}

@@ -1,0 +1,113 @@
+/** Accounts, database and extension of a PostgreSQL project, as a script that can be run again and again. Pure. */
+
+import { credentialKeys, type DatabaseCredentials } from "@slipway/crds";
+import { accounts } from "./names.ts";
+import { scramVerifier } from "./scram.ts";
+
+/** Names that a project's own user or database cannot have. */
+const RESERVED = /^(pg_|slipway_|postgres$|template[01]$|public$)/;
+
+/** Why user, database or password of a credentials Secret cannot be had; undefined when they can. */
+export function credentialsProblem(credentials: DatabaseCredentials): string | undefined {
+  for (const key of [credentialKeys.username, credentialKeys.database]) {
+    const name = credentials[key] ?? "";
+    if (!/^[A-Za-z_][A-Za-z0-9_$-]{0,62}$/.test(name) || RESERVED.test(name)) {
+      return `The ${key} in the credentials Secret cannot be used.`;
+    }
+  }
+  const password = credentials[credentialKeys.password] ?? "";
+  return password === "" || password.includes("\0")
+    ? "The password in the credentials Secret cannot be used."
+    : undefined;
+}
+
+export interface Setup {
+  credentials: DatabaseCredentials;
+  /** Set the user's password: only when it is to be another one, for the user may have set it itself. */
+  setPassword: boolean;
+  /** Whether the extension that tells latencies is there. */
+  statements: boolean;
+}
+
+/**
+ * The script for `psql`, run by the superuser in the database `postgres`. Its only output is a line
+ * `version|system identifier`. Errors say no more than their code, so that no verifier gets into a log.
+ */
+export function setupScript({ credentials, setPassword, statements }: Setup): string {
+  const of = (key: string) => credentials[key] ?? "";
+  const user = of(credentialKeys.username);
+  const database = of(credentialKeys.database);
+  const verifier = scramVerifier(of(credentialKeys.password));
+  const monitorVerifier = scramVerifier(of(credentialKeys.monitor));
+  const own = [
+    [accounts.superuser, credentialKeys.superuser],
+    [accounts.replication, credentialKeys.replication],
+    [accounts.rewind, credentialKeys.replication],
+  ] as const;
+  const monitor = identifier(accounts.monitor);
+  const backup = identifier(accounts.backup);
+  const backupVerifier = scramVerifier(of(credentialKeys.superuser));
+  return [
+    "\\set VERBOSITY sqlstate",
+    "\\set ON_ERROR_STOP on",
+    "SET log_min_messages TO panic;",
+    "SET client_min_messages TO error;",
+    // Patroni made these; a Secret that was lost has other passwords now.
+    ...own.map(([role, key]) => setPasswordOf(role, scramVerifier(of(key)))),
+    // The monitoring account reads statistics and nothing else.
+    createRole(accounts.monitor, monitorVerifier),
+    `ALTER ROLE ${monitor} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION CONNECTION LIMIT 4 PASSWORD ${literal(monitorVerifier)};`,
+    `ALTER ROLE ${monitor} SET default_transaction_read_only TO on;`,
+    `ALTER ROLE ${monitor} SET statement_timeout TO '10s';`,
+    `GRANT pg_read_all_stats TO ${monitor};`,
+    "REVOKE CONNECT, TEMPORARY ON DATABASE postgres FROM PUBLIC;",
+    "REVOKE CONNECT ON DATABASE template1 FROM PUBLIC;",
+    `GRANT CONNECT ON DATABASE postgres TO ${monitor}, ${identifier(accounts.rewind)};`,
+    ...(statements ? ["CREATE EXTENSION IF NOT EXISTS pg_stat_statements;"] : []),
+    // The project's own.
+    createRole(user, verifier),
+    ...(setPassword ? [setPasswordOf(user, verifier)] : []),
+    createDatabase(database, user),
+    `REVOKE CONNECT, TEMPORARY ON DATABASE ${identifier(database)} FROM PUBLIC;`,
+    `GRANT ALL ON DATABASE ${identifier(database)} TO ${identifier(user)};`,
+    // Backups read all there is, whatever the user has done to its own password, rights and rows.
+    createRole(accounts.backup, backupVerifier),
+    `ALTER ROLE ${backup} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION INHERIT BYPASSRLS CONNECTION LIMIT 4 PASSWORD ${literal(backupVerifier)};`,
+    `GRANT pg_read_all_data, ${identifier(user)} TO ${backup};`,
+    `GRANT CONNECT ON DATABASE ${identifier(database)} TO ${backup};`,
+    "SELECT split_part(current_setting('server_version'), ' ', 1), system_identifier FROM pg_control_system();",
+    "\\q",
+    "",
+  ].join("\n");
+}
+
+/** What such a script answers. */
+export function parseSetup(output: string): { version: string; identity: string } | undefined {
+  const [, version = "", identity = ""] = /^([0-9][^|\s]*)\|([0-9]+)$/m.exec(output) ?? [];
+  return version === "" ? undefined : { version, identity };
+}
+
+/** `CREATE ROLE` has no `IF NOT EXISTS`. */
+function createRole(name: string, verifier: string): string {
+  const create = `format('CREATE ROLE %I LOGIN PASSWORD %L', ${literal(name)}, ${literal(verifier)})`;
+  return `SELECT ${create} WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(name)}) \\gexec`;
+}
+
+function setPasswordOf(role: string, verifier: string): string {
+  return `ALTER ROLE ${identifier(role)} LOGIN PASSWORD ${literal(verifier)};`;
+}
+
+/** Nor has `CREATE DATABASE`. */
+function createDatabase(name: string, owner: string): string {
+  const create = `format('CREATE DATABASE %I OWNER %I', ${literal(name)}, ${literal(owner)})`;
+  return `SELECT ${create} WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = ${literal(name)}) \\gexec`;
+}
+
+function identifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** Backslashes are plain text in it, as `standard_conforming_strings` has it. */
+function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

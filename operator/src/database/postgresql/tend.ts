@@ -1,0 +1,150 @@
+/** What a running PostgreSQL cluster needs beside its objects: accounts, shared settings, switchovers, new pods in order. */
+
+import { hashJson } from "../../runtime/index.ts";
+import { isReady, ordinalOf, primaryOf } from "../common/pods.ts";
+import { execIn } from "../common/steps.ts";
+import {
+  absent,
+  heal,
+  readCertificates,
+  roll,
+  type SetUp,
+  SWITCHING_OVER,
+  setUpOnce,
+} from "../common/tending.ts";
+import type { Database } from "../database.ts";
+import type { LiveDatabase, LivePod, TendContext, Tended } from "../engine.ts";
+import { sharedConfig } from "./config.ts";
+import { accounts, paths } from "./names.ts";
+import { hasStatements } from "./parameters.ts";
+import { ensureSharedConfig, requestSwitchover, synchronousMembers } from "./patroni.ts";
+import { credentialsProblem, parseSetup, setupScript } from "./sql.ts";
+
+/** How long until something that is under way is looked at again, in milliseconds; pods wake it up before that. */
+const SOON_MS = 3_000;
+/** A server that does not answer holds up whoever asks it. */
+const PATIENT_MS = 15_000;
+const LATER_MS = 60_000;
+
+const PSQL = ["psql", "--no-psqlrc", "--no-password", "--quiet", "--tuples-only", "--no-align"];
+const AS_SUPERUSER = [...PSQL, `--host=${paths.socket}`, `--username=${accounts.superuser}`];
+
+/** What was done, so that a settled database is asked nothing. It may be lost: everything can be done again. */
+interface Memory {
+  setUp?: SetUp;
+  shared?: string;
+  /** Serial of the certificate that each process has read, by process. */
+  certificates: Map<string, string>;
+}
+
+export class PostgresqlTender {
+  readonly #memories = new Map<string, Memory>();
+
+  forget(uid: string): void {
+    this.#memories.delete(uid);
+  }
+
+  async tend(database: Database, live: LiveDatabase, context: TendContext, uid: string): Promise<Tended> {
+    const problem = credentialsProblem(context.credentials);
+    if (problem) {
+      return { missing: { reason: "CredentialsPending", message: problem }, againInMs: LATER_MS };
+    }
+    const memory = this.#memory(uid);
+    const primary = primaryOf(live);
+    if (!primary) {
+      await heal(live, context);
+      return { missing: absent(database), againInMs: SOON_MS };
+    }
+    const base: Tended = { primary: primary.metadata.name };
+    if (!(await shareConfig(database, memory, context))) {
+      return { ...base, missing: absent(database), againInMs: SOON_MS };
+    }
+    const facts = await setUp(database, primary, memory, context);
+    if (!facts) {
+      const message = "The database's accounts are not in place yet.";
+      return { ...base, missing: { reason: "CredentialsPending", message }, againInMs: PATIENT_MS };
+    }
+    const reload = (pod: LivePod) => reloadSettings(pod, context);
+    memory.certificates = await readCertificates(live, memory.certificates, reload, context);
+    const tended: Tended = { ...base, ...facts, againInMs: LATER_MS };
+    return { ...tended, ...(await move(database, live, primary, context)) };
+  }
+
+  #memory(uid: string): Memory {
+    const memory = this.#memories.get(uid) ?? { certificates: new Map<string, string>() };
+    this.#memories.set(uid, memory);
+    return memory;
+  }
+}
+
+/** One step towards the pods that should be. */
+function move(
+  database: Database,
+  live: LiveDatabase,
+  primary: LivePod,
+  context: TendContext,
+): Promise<Partial<Tended>> {
+  const { instances } = database;
+  if (ordinalOf(primary) >= instances) {
+    const staying = live.pods.filter((pod) => ordinalOf(pod) < instances);
+    return handOver(database, primary, staying, context);
+  }
+  const rolling = {
+    soonMs: SOON_MS,
+    handOver: (from: LivePod, to: readonly LivePod[]) => handOver(database, from, to, context),
+    settled: (): Partial<Tended> =>
+      live.pods.filter(isReady).length >= instances
+        ? {}
+        : { missing: { reason: "ReplicasMissing", message: "Not every replica follows." } },
+  };
+  return roll(database, live, primary, rolling, context);
+}
+
+/** Another one that has everything takes the primary's place. */
+async function handOver(
+  database: Database,
+  from: LivePod,
+  candidates: readonly LivePod[],
+  context: TendContext,
+): Promise<Partial<Tended>> {
+  const synchronous = await synchronousMembers(database, context);
+  const to = candidates.filter(isReady).find(({ metadata }) => synchronous.includes(metadata.name ?? ""));
+  if (to) {
+    await requestSwitchover(database, from, to, context);
+  }
+  return { underWay: SWITCHING_OVER, againInMs: SOON_MS };
+}
+
+async function shareConfig(database: Database, memory: Memory, context: TendContext): Promise<boolean> {
+  const wanted = hashJson(sharedConfig(database));
+  if (memory.shared === wanted) {
+    return true;
+  }
+  if (!(await ensureSharedConfig(database, context))) {
+    return false;
+  }
+  memory.shared = wanted;
+  return true;
+}
+
+/** Makes sure of accounts and database. @returns what the server says; undefined when it could not be done now */
+function setUp(database: Database, primary: LivePod, memory: Memory, context: TendContext) {
+  const { credentials, status } = context;
+  const run = () => {
+    const script = setupScript({
+      credentials,
+      setPassword: status.credentialsHash !== database.credentialsHash,
+      statements: hasStatements(database.image),
+    });
+    return execIn(primary, [...AS_SUPERUSER, "--dbname=postgres", "--file=-"], context, script);
+  };
+  // Five characters each.
+  const errors = /(?:ERROR|FATAL|PANIC): {2}([0-9A-Z]{5})$/gm;
+  return setUpOnce(database, primary, memory, { run, parse: parseSetup, errors }, context);
+}
+
+async function reloadSettings(pod: LivePod, context: TendContext): Promise<boolean> {
+  const sql = "--command=SELECT pg_reload_conf()";
+  const { exitCode } = await execIn(pod, [...AS_SUPERUSER, sql], context);
+  return exitCode === 0;
+}

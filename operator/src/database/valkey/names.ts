@@ -1,0 +1,59 @@
+/** Names, ports, paths and accounts of Valkey and its Sentinels, as all files here use them. */
+
+import type { Database } from "../database.ts";
+
+export const VALKEY_PORT = 6379;
+export const SENTINEL_PORT = 26_379;
+
+/** The same in every image; see docs/databases.md. */
+export const paths = {
+  /** Where the volume is. */
+  volume: "/data",
+  /** What the server keeps, below it. */
+  data: "/data/valkey",
+  /** Without passwords, what a Sentinel knew last. */
+  sentinelState: "/data/sentinel.state",
+  /** Files with passwords or their hashes: in memory, made anew with each start. */
+  run: "/run/valkey",
+  config: "/etc/valkey",
+  tls: "/etc/slipway/tls",
+} as const;
+
+/** The platform's own accounts. Nobody else may have such names. */
+export const accounts = {
+  admin: "slipway_admin",
+  /** Of replicas and Sentinels. */
+  replication: "slipway_replication",
+  monitor: "slipway_monitor",
+} as const;
+
+/** What Sentinels call the one group of instances that they watch. */
+export const GROUP = "primary";
+
+/** Instances that there are or will be. With more than one, Sentinels agree on the primary. */
+export function sizeOf({ instances, replicas }: Pick<Database, "instances" | "replicas">): number {
+  return Math.max(instances, replicas);
+}
+
+/**
+ * Service of one pod. Sentinels tell instances apart by address and must find it again when its pod is another one: a
+ * pod's own address changes, and its name in the headless Service is gone with it.
+ */
+export function nodeService({ id }: Pick<Database, "id">, ordinal: number | string): string {
+  return `${id}-node-${ordinal}`;
+}
+
+/** @param ordinal of the pod, or a variable that stands for it */
+export function nodeAddress(database: Pick<Database, "id" | "namespace">, ordinal: number | string): string {
+  return `${nodeService(database, ordinal)}.${database.namespace}.svc`;
+}
+
+/** One for each instance, where there are several. */
+export function nodeServices(database: Database): string[] {
+  const size = sizeOf(database);
+  return size === 1 ? [] : Array.from({ length: size }, (_, ordinal) => nodeService(database, ordinal));
+}
+
+export function nodeAddresses(database: Database): string[] {
+  return Array.from({ length: sizeOf(database) }, (_, ordinal) => nodeAddress(database, ordinal));
+}

@@ -1,0 +1,319 @@
+import { credentialKeys } from "@slipway/crds";
+import { systemClock } from "@slipway/kube";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { waitFor } from "../../../../hack/lib/wait.ts";
+import { silentLogger } from "../../runtime/index.ts";
+import { hasRole } from "../common/pods.ts";
+import type { Database } from "../database.ts";
+import type { TendContext, Tended } from "../engine.ts";
+import { databaseOf, exampleCredentials, exampleDatabase, liveOf } from "../testing.ts";
+import { ask, follow, switchOver } from "./ask.ts";
+import { valkeyEngine } from "./index.ts";
+import { accounts, nodeAddress } from "./names.ts";
+import { type Directives, directives } from "./parameters.ts";
+import { TestMembers } from "./testing.ts";
+
+const USER = exampleCredentials[credentialKeys.username] ?? "";
+const { admin, monitor } = accounts;
+
+// Servers take long to start on a busy machine.
+vi.setConfig({ testTimeout: 300_000 });
+
+let members: TestMembers | undefined;
+afterEach(async () => {
+  await members?.close();
+  members = undefined;
+});
+
+const of = (plan: string, profile: Database["profile"] = "key_value"): Database =>
+  databaseOf({
+    project: exampleDatabase({
+      type: "valkey",
+      plan,
+      version: "9.1.1",
+      profile,
+      instances: undefined,
+      ...(profile === "cache" ? { storage: undefined } : {}),
+    }),
+  });
+
+const contextOf = (made: TestMembers): TendContext => ({
+  client: made.client(),
+  // The servers are real, and so is the time that the operator waits for them.
+  clock: systemClock,
+  log: silentLogger,
+  signal: AbortSignal.timeout(280_000),
+  credentials: exampleCredentials,
+  authority: made.authority,
+  certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
+  status: {},
+  event: () => {},
+  wake: () => {},
+});
+
+/** Waits until an instance serves. */
+async function ready(made: TestMembers, ordinal: number): Promise<void> {
+  const serves = async () => (await made.probe(ordinal, "ready.sh")) === 0;
+  await waitFor(`instance ${ordinal}`, 120_000, serves).catch((error: Error) => {
+    const told = [made.output(ordinal), made.output(ordinal, "sentinel")].map((text) => text.slice(-3_000));
+    throw new Error([error.message, ...told].join("\n"));
+  });
+}
+
+async function started(database: Database): Promise<TestMembers> {
+  const made = await TestMembers.make(database);
+  members = made;
+  for (const ordinal of made.pods.keys()) made.start(ordinal);
+  for (const ordinal of made.pods.keys()) await ready(made, ordinal);
+  return made;
+}
+
+/** What `CONFIG GET` answers, as a file of settings would have it. */
+async function inForce(made: TestMembers, name: string): Promise<string> {
+  return (await made.ask(0, admin, "CONFIG", "GET", name)).split("\n").slice(1).join("\n");
+}
+
+const BYTES = { kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 } as const;
+
+/** A value as a server tells it: in bytes, without quotation marks. */
+function told(name: string, values: Directives[number][1][]): string {
+  const plain = values
+    .join(" ")
+    .replaceAll('"', "")
+    .replaceAll(/([0-9]+)(kb|mb|gb)/g, (_, number: string, unit: keyof typeof BYTES) =>
+      String(Number(number) * BYTES[unit]),
+    );
+  return name === "client-output-buffer-limit"
+    ? (expect.stringContaining(plain.replace("replica", "slave")) as string)
+    : plain;
+}
+
+describe("a server", () => {
+  test.each([
+    ["db-premium", "key_value"],
+    ["cache-basic", "cache"],
+    ["cache-premium_plus", "cache"],
+  ] as const)("on %s of a %s takes every setting", async (plan, profile) => {
+    const database = of(plan, profile);
+    const made = await started(database);
+    for (const [name, ...values] of directives(database)) {
+      // Told to nobody, but refused where it is unknown.
+      if (name === "sanitize-dump-payload") continue;
+      expect([name, await inForce(made, name)]).toEqual([name, told(name, values)]);
+    }
+  });
+
+  test("lets each account do what it is for, and nothing else", async () => {
+    const made = await started(of("db-premium"));
+    const as = (user: string) => (line: string) => made.ask(0, user, ...line.split(" "));
+    const user = as(USER);
+    for (const allowed of [
+      "SET a 1",
+      "EXPIRE a 100",
+      "EVAL return(redis.call('GET',KEYS[1])) 1 a",
+      "PUBLISH news it",
+      "KEYS *",
+      "CLIENT LIST",
+      "CLIENT SETNAME it",
+      "XADD queue * a 1",
+      "SCAN 0",
+      "FLUSHDB",
+      "INFO memory",
+      "ROLE",
+      "WAIT 0 10",
+      "ACL WHOAMI",
+    ]) {
+      expect([allowed, await user(allowed)]).toEqual([
+        allowed,
+        expect.not.stringMatching(/^(ERR|NOPERM)/) as string,
+      ]);
+    }
+    for (const refused of [
+      "CONFIG GET maxmemory",
+      "CONFIG SET maxmemory 0",
+      "CONFIG REWRITE",
+      "DEBUG SLEEP 0",
+      "SHUTDOWN NOSAVE",
+      "ACL LIST",
+      "ACL SETUSER other on",
+      "ACL DELUSER slipway_monitor",
+      "REPLICAOF NO ONE",
+      "FAILOVER",
+      "SAVE",
+      "BGSAVE",
+      "BGREWRITEAOF",
+      "MONITOR",
+      "CLIENT KILL TYPE normal",
+      "CLIENT PAUSE 1",
+      "MODULE LIST",
+      "MODULE LOAD /tmp/it.so",
+      "CLUSTER RESET",
+      "LATENCY RESET",
+      "SLOWLOG GET",
+      "SWAPDB 0 1",
+      "MIGRATE 127.0.0.1 1 a 0 1",
+    ]) {
+      expect([refused, await user(refused)]).toEqual([
+        refused,
+        expect.stringMatching(/^NOPERM|^ERR (DEBUG|MODULE) command not allowed/) as string,
+      ]);
+    }
+    for (const allowed of ["PING", "INFO", "DBSIZE", "LATENCY LATEST", "SLOWLOG LEN"]) {
+      expect([allowed, await as(monitor)(allowed)]).toEqual([
+        allowed,
+        expect.not.stringMatching(/^(ERR|NOPERM)/) as string,
+      ]);
+    }
+    for (const refused of [
+      "GET a",
+      "KEYS *",
+      "SCAN 0",
+      "SLOWLOG GET",
+      "CLIENT LIST",
+      "CONFIG GET *",
+      "RANDOMKEY",
+    ]) {
+      expect([refused, await as(monitor)(refused)]).toEqual([
+        refused,
+        expect.stringMatching(/^NOPERM/) as string,
+      ]);
+    }
+    expect(await made.ask(0, "default", "PING")).toMatch(/AUTH failed|NOAUTH|WRONGPASS/);
+  });
+
+  test("takes the project's new password over without ending its sessions", async () => {
+    const made = await started(of("db-premium"));
+    const context = contextOf(made);
+    const renewed = { ...exampleCredentials, [credentialKeys.password]: "another-password" };
+    const engine = valkeyEngine();
+    const session = made.session(0);
+    expect(await session.set("a", "1")).toBe("OK");
+    const tended = await engine.tend({ ...made.database, credentialsHash: "renewed" }, liveOf(made.pods), {
+      ...context,
+      credentials: renewed,
+    });
+    expect(tended).toMatchObject({
+      primary: "shop-0",
+      runningVersion: expect.stringMatching(/^9\.1\./) as string,
+      credentialsHash: "renewed",
+    });
+    expect(await session.get("a")).toBe("1");
+    session.disconnect();
+    expect(await made.ask(0, USER, "PING")).toMatch(/WRONGPASS/);
+  });
+});
+
+describe("three servers and their Sentinels", () => {
+  /** Instances that are there, and what the operator does about them. */
+  async function three() {
+    const made = await started(of("db-premium_plus"));
+    const wake = vi.fn();
+    const context = { ...contextOf(made), wake };
+    const engine = valkeyEngine();
+    onTestFinished(() => engine.forget?.(made.database.uid));
+    const tend = (): Promise<Tended> => engine.tend(made.database, liveOf(made.pods), context);
+    /** The primary, once the replicas follow it. */
+    const settled = () =>
+      waitFor("replicas that follow", 120_000, async () => {
+        for (const ordinal of made.pods.keys()) await made.probe(ordinal, "ready.sh");
+        const tended = await tend();
+        return tended.missing || tended.underWay ? false : tended.primary;
+      });
+    const primary = () => made.pods.findIndex((pod) => hasRole(pod, "primary"));
+    const [first, second, third] = made.pods;
+    if (!first || !second || !third) throw new Error("too few pods");
+    return { made, context, wake, tend, settled, primary, pods: [first, second, third] as const };
+  }
+
+  test("agree on a primary, follow it, and have another one take over in an orderly way", async () => {
+    const { made, context, settled, pods } = await three();
+    expect(await settled()).toBe("shop-0");
+    expect(made.pods.map(({ metadata }) => metadata.labels?.["slipway.dev/role"])).toEqual([
+      "primary",
+      "replica",
+      "replica",
+    ]);
+    for (const ordinal of made.pods.keys()) {
+      await waitFor("a Sentinel that is no longer patient", 60_000, async () => {
+        const told = (await made.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
+        return told[told.indexOf("down-after-milliseconds") + 1] === "3000";
+      });
+      expect(await made.askSentinel(ordinal, "SENTINEL", "DEBUG")).toMatch(/TILT-PERIOD\n5000/);
+    }
+    const priority = "CONFIG SET replica-priority 100";
+    expect(await ask(pods[0], [priority], context)).toMatchObject({ role: "primary", followers: 2 });
+    const following = { role: "replica", linked: true, follows: nodeAddress(made.database, 0) };
+    expect(await ask(pods[1], [], context)).toMatchObject(following);
+    expect(await ask(pods[1], ["NONSENSE"], context)).toBeUndefined();
+
+    await made.ask(2, admin, "REPLICAOF", "NO", "ONE");
+    expect(await follow(made.database, pods[2], pods[0], context)).toMatchObject({ role: "replica" });
+    await settled();
+
+    const session = made.session(0);
+    await session.set("count", 0);
+    let counting = true;
+    const counted = (async () => {
+      let count = 0;
+      while (counting) {
+        const told = await session.incr("count").catch(() => undefined);
+        if (told === undefined) return count;
+        count = told;
+      }
+      return count;
+    })();
+    await waitFor("a switchover", 60_000, async () => (await switchOver(pods[1], context)) === "OK");
+    const next = await waitFor("another primary", 120_000, async () => {
+      const name = await settled();
+      return name === "shop-0" ? false : name;
+    });
+    counting = false;
+    const last = await counted;
+    session.disconnect();
+    // Nothing that was acknowledged is lost, and what was not may have been done.
+    const kept = Number(await made.ask(Number(next.slice(-1)), USER, "GET", "count"));
+    expect(kept - last === 0 || kept - last === 1).toBe(true);
+    expect(last).toBeGreaterThan(0);
+  });
+
+  test("replace a primary that crashed, and one that lost its data while all were away", async () => {
+    const { made, wake, settled, tend, primary } = await three();
+    await settled();
+    // From now on Sentinels tell of another primary by themselves.
+    await waitFor("Sentinels that are listened to", 60_000, async () => (await tend()).againInMs === 60_000);
+    expect(wake).not.toHaveBeenCalled();
+    const gone = primary();
+    expect(await made.ask(gone, USER, "SET", "a", "1")).toBe("OK");
+    // Whom they do not know cannot take its place. Once they know all, they ask the primary for its replicas less often.
+    for (const ordinal of made.pods.keys()) {
+      await waitFor("a Sentinel that knows the replicas", 60_000, async () => {
+        const told = (await made.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
+        const known = told[told.findIndex((word) => /^num-(slaves|replicas)$/.test(word)) + 1] === "2";
+        return known && /INFO-PERIOD\n10000/.test(await made.askSentinel(ordinal, "SENTINEL", "DEBUG"));
+      });
+    }
+    await made.kill(gone);
+    await waitFor("word of a failover", 120_000, async () => wake.mock.calls.length > 0);
+    await waitFor("a failover", 120_000, async () => {
+      await tend();
+      return primary() !== gone && (await made.ask(primary(), USER, "SET", "b", "2")) === "OK";
+    });
+    made.startOne(gone, "database");
+    await ready(made, gone);
+    await settled();
+    expect(await made.ask(gone, USER, "MGET", "a", "b")).toBe("1\n2");
+
+    const last = primary();
+    for (const ordinal of made.pods.keys()) {
+      await made.kill(ordinal, "sentinel");
+      await made.kill(ordinal);
+    }
+    await made.emptyData(last);
+    for (const ordinal of made.pods.keys()) made.start(ordinal);
+    expect(await settled()).not.toBe(`shop-${last}`);
+    for (const ordinal of made.pods.keys()) {
+      await ready(made, ordinal);
+      expect(await made.ask(ordinal, USER, "MGET", "a", "b")).toBe("1\n2");
+    }
+  });
+});

@@ -1,0 +1,135 @@
+import { credentialKeys } from "@slipway/crds";
+import type { DesiredObject } from "../../desired.ts";
+import {
+  configVolume,
+  containerFields,
+  dataVolume,
+  emptyDir,
+  fromCredentials,
+  fromPod,
+  mountsOf,
+  podFields,
+  podMetadata,
+  statefulSet,
+  tlsVolume,
+  volumesOf,
+} from "../common/pod.ts";
+import type { Database } from "../database.ts";
+import { nodeAddress, nodeAddresses, paths, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
+import { files } from "./scripts.ts";
+
+/** Seconds that a server has to hand its last writes to its replicas, and to write its files. */
+const STOP_SECONDS = 60;
+
+/** The container of a pod's Sentinel. */
+const SENTINEL = "sentinel";
+
+/** The instances, each with a Sentinel beside it where there are several. */
+export function members(database: Database): DesiredObject {
+  const volumes = [
+    emptyDir("run", paths.run, { memory: "4Mi" }),
+    emptyDir("tmp", "/tmp"),
+    tlsVolume(database, paths.tls),
+    configVolume(database, paths.config),
+    dataVolume(database, paths.volume),
+  ];
+  const sentinelRun = emptyDir("sentinel", paths.run, { memory: "4Mi" });
+  const several = sizeOf(database) > 1;
+  const mounts = mountsOf(volumes);
+  const sentinelMounts = mounts.map((mount) => (mount.name === "run" ? sentinelRun.mount : mount));
+  return statefulSet(database, {
+    metadata: podMetadata(database, files(database)),
+    spec: {
+      ...podFields(database, STOP_SECONDS),
+      containers: [
+        {
+          ...containerFields(database),
+          command: ["/bin/sh", `${paths.config}/start.sh`],
+          workingDir: "/tmp",
+          env: environment(database),
+          ports: [{ name: "database", containerPort: VALKEY_PORT, protocol: "TCP" }],
+          ...probes,
+          volumeMounts: mounts,
+        },
+        ...(several ? [sentinel(database, sentinelMounts)] : []),
+      ],
+      volumes: [...volumesOf(volumes), ...(several ? [sentinelRun.volume] : [])],
+    },
+  });
+}
+
+/** Its own small resources are beside what is sold. */
+function sentinel(database: Database, volumeMounts: readonly object[]) {
+  const { image, securityContext, imagePullPolicy } = containerFields(database);
+  const { replication } = credentialKeys;
+  return {
+    name: SENTINEL,
+    image,
+    imagePullPolicy,
+    securityContext,
+    resources: {
+      // One that does not get its turn for 2 s does nothing at all for the next 30 (TILT).
+      requests: { cpu: "20m", memory: "16Mi" },
+      limits: { cpu: "250m", memory: "64Mi" },
+    },
+    command: ["/bin/sh", `${paths.config}/sentinel.sh`],
+    workingDir: "/tmp",
+    env: [
+      ...whereabouts(database),
+      fromCredentials(database, "SLIPWAY_REPLICATION_PASSWORD", replication),
+      // For the command that the operator runs in it.
+      fromCredentials(database, "VALKEYCLI_AUTH", replication),
+    ],
+    ports: [{ name: "sentinel", containerPort: SENTINEL_PORT, protocol: "TCP" }],
+    livenessProbe: {
+      tcpSocket: { port: "sentinel" },
+      initialDelaySeconds: 10,
+      // Each is a line in its log.
+      periodSeconds: 20,
+      failureThreshold: 3,
+    },
+    volumeMounts,
+  };
+}
+
+const plain = (name: string, value: string) => ({ name, value });
+
+/** Kubernetes expands `$(POD_INDEX)`, which must come first. */
+function whereabouts(database: Database) {
+  const several = sizeOf(database) > 1;
+  return [
+    plain("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    plain("HOME", "/tmp"),
+    fromPod("POD_INDEX", "metadata.labels['apps.kubernetes.io/pod-index']"),
+    plain("SLIPWAY_ADDRESS", nodeAddress(database, "$(POD_INDEX)")),
+    plain("SLIPWAY_PEERS", several ? nodeAddresses(database).join(" ") : ""),
+  ];
+}
+
+function environment(database: Database) {
+  const { username, password, superuser, replication, monitor } = credentialKeys;
+  return [
+    ...whereabouts(database),
+    fromCredentials(database, "SLIPWAY_USERNAME", username),
+    fromCredentials(database, "SLIPWAY_PASSWORD", password),
+    fromCredentials(database, "SLIPWAY_ADMIN_PASSWORD", superuser),
+    fromCredentials(database, "SLIPWAY_REPLICATION_PASSWORD", replication),
+    fromCredentials(database, "SLIPWAY_MONITOR_PASSWORD", monitor),
+    // For the commands that the operator runs in it, as the admin.
+    fromCredentials(database, "VALKEYCLI_AUTH", superuser),
+  ];
+}
+
+const script = (name: string) => ({ exec: { command: ["/bin/sh", `${paths.config}/${name}`] } });
+
+/**
+ * A server that waits for its primary to be known is still starting: nothing listens. On a node that is far too busy an
+ * answer takes seconds: one that is killed for it would only be slower. Sentinels replace one that hangs long before, within
+ * less than it takes replicas without a primary to count as not ready. Every command in a container costs its node more than
+ * the server's answer: they are as rare as may be.
+ */
+const probes = {
+  startupProbe: { tcpSocket: { port: "database" }, periodSeconds: 2, failureThreshold: 900 },
+  livenessProbe: { ...script("alive.sh"), periodSeconds: 20, timeoutSeconds: 15, failureThreshold: 3 },
+  readinessProbe: { ...script("ready.sh"), periodSeconds: 5, timeoutSeconds: 8, failureThreshold: 3 },
+};

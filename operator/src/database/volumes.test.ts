@@ -1,0 +1,81 @@
+import { type KubeClient, KubeError, type ObjectRef } from "@slipway/kube";
+import { describe, expect, test } from "vitest";
+import type { LiveClaim } from "./engine.ts";
+import { databaseOf, exampleDatabase, liveOf, podOf } from "./testing.ts";
+import { dropVolumes, growVolumes, readVolumes } from "./volumes.ts";
+
+const project = exampleDatabase({ storage: { persistent: true, capacity: 20 } });
+const database = databaseOf({ project });
+const signal = AbortSignal.timeout(5_000);
+
+function claim(ordinal: number, request: string, capacity = request, phase = "Bound"): LiveClaim {
+  return {
+    metadata: { name: `data-shop-${ordinal}`, namespace: "slipway-org-alpha", uid: `claim-${ordinal}` },
+    spec: { resources: { requests: { storage: request } } },
+    status: { phase, capacity: { storage: capacity } },
+  };
+}
+
+function recording(pods: readonly string[] = [], refusal?: KubeError) {
+  const done: string[] = [];
+  const client = {
+    patch: async (_: unknown, { name }: ObjectRef, patch: LiveClaim) => {
+      if (refusal) throw refusal;
+      done.push(`${name} to ${patch.spec?.resources?.requests?.storage}`);
+    },
+    delete: async (_: unknown, { name }: ObjectRef) => done.push(`delete ${name}`),
+    getOrUndefined: async (_: unknown, { name }: ObjectRef) => (pods.includes(name) ? {} : undefined),
+  } as unknown as KubeClient;
+  return { client, done };
+}
+
+describe("volumes grow", () => {
+  test("to what the project asks for, and never shrink", async () => {
+    const { client, done } = recording();
+    const claims = [claim(0, "10Gi"), claim(1, "20480Mi"), claim(2, "50Gi")];
+    expect(await growVolumes(database, liveOf([], { claims }), client, signal)).toEqual({
+      notExpandable: false,
+    });
+    expect(done).toEqual(["data-shop-0 to 20Gi"]);
+  });
+
+  test("unless the storage class forbids it", async () => {
+    const refusal = new KubeError({ status: 403, reason: "Forbidden", message: "no" });
+    const { client } = recording([], refusal);
+    const live = liveOf([], { claims: [claim(0, "10Gi")] });
+    expect(await growVolumes(database, live, client, signal)).toEqual({ notExpandable: true });
+  });
+
+  test("and are told by what they are, not by what was asked for", () => {
+    const live = liveOf([], { claims: [claim(0, "20Gi", "10Gi")] });
+    expect(readVolumes(database, live, false)).toEqual({
+      bound: true,
+      capacityGb: 10,
+      resizing: true,
+      notExpandable: false,
+    });
+    expect(readVolumes(database, liveOf([]), false)).toMatchObject({ bound: false, capacityGb: undefined });
+  });
+});
+
+describe("volumes of instances that are no longer asked for", () => {
+  const claims = [claim(0, "20Gi"), claim(1, "20Gi"), claim(2, "20Gi")];
+  const one = (replicas: number, pods = [podOf(0)]) => ({
+    ...liveOf(pods, { claims }),
+    statefulSet: { spec: { replicas } },
+  });
+
+  test("go once nothing uses them", async () => {
+    const { client, done } = recording(["shop-2"]);
+    await dropVolumes(project, database, one(1), client, signal);
+    expect(done).toEqual(["delete data-shop-1"]);
+  });
+
+  test("stay while a pod is seen, while the StatefulSet has more, and while the project is paused", async () => {
+    const { client, done } = recording();
+    await dropVolumes(project, database, one(1, [podOf(0), podOf(1), podOf(2)]), client, signal);
+    await dropVolumes(project, { ...database, replicas: 3 }, one(3), client, signal);
+    await dropVolumes(project, { ...database, paused: true, replicas: 0 }, one(0, []), client, signal);
+    expect(done).toEqual([]);
+  });
+});

@@ -1,0 +1,112 @@
+/** Volumes of databases: they grow, never shrink, and go with the instances that are no longer asked for. */
+
+import { fieldManagers, type Project } from "@slipway/crds";
+import { isForbidden, isInvalid, type KubeClient, resources } from "@slipway/kube";
+import { parseQuantity } from "../runtime/index.ts";
+import { ordinalOf } from "./common/pods.ts";
+import type { Database } from "./database.ts";
+import type { LiveDatabase } from "./engine.ts";
+
+const GIB = 1_073_741_824n * 1_000_000_000n;
+
+/** How the volumes of a database stand. */
+export interface Volumes {
+  /** Every instance has one that is bound. */
+  bound: boolean;
+  /** GB that each of them has; undefined while one has none. */
+  capacityGb?: number;
+  /** One is smaller than asked for. */
+  resizing: boolean;
+  /** The storage class does not let them grow. */
+  notExpandable: boolean;
+}
+
+/** Asks for larger volumes where they are smaller than the project wants. Returns whether the cluster refuses. */
+export async function growVolumes(
+  database: Database,
+  { claims }: LiveDatabase,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<{ notExpandable: boolean }> {
+  const wanted = database.storage?.capacityGb;
+  if (wanted === undefined) {
+    return { notExpandable: false };
+  }
+  const storage = `${wanted}Gi`;
+  for (const claim of claims) {
+    if (!isSmaller(claim.spec?.resources?.requests?.storage, storage) || claim.metadata?.deletionTimestamp) {
+      continue;
+    }
+    const { name = "", namespace, uid } = claim.metadata ?? {};
+    const patch = { metadata: { uid }, spec: { resources: { requests: { storage } } } };
+    try {
+      const options = { fieldManager: fieldManagers.project, signal };
+      await client.patch(resources.persistentVolumeClaims, { namespace, name }, patch, options);
+    } catch (error) {
+      // A claim that is not bound yet, or whose class cannot expand volumes.
+      if (isForbidden(error) || isInvalid(error)) {
+        return { notExpandable: claim.status?.phase === "Bound" };
+      }
+      throw error;
+    }
+  }
+  return { notExpandable: false };
+}
+
+/** How the volumes of the wanted instances stand. Pure. */
+export function readVolumes(
+  { storage, instances }: Database,
+  { claims }: LiveDatabase,
+  notExpandable: boolean,
+): Volumes | undefined {
+  if (!storage) {
+    return undefined;
+  }
+  const own = claims.filter((claim) => ordinalOf(claim) < instances);
+  const bound = own.length >= instances && own.every(({ status }) => status?.phase === "Bound");
+  const sizes = own.map(({ status }) => (parseQuantity(status?.capacity?.storage ?? "") ?? 0n) / GIB);
+  const least = sizes.reduce((a, b) => (b < a ? b : a), sizes[0] ?? 0n);
+  return {
+    bound,
+    capacityGb: bound ? Number(least) : undefined,
+    resizing: bound && least < BigInt(storage.capacityGb),
+    notExpandable,
+  };
+}
+
+/**
+ * Deletes the volumes of instances that a project does not ask for any more, once nothing uses them: never while it is
+ * paused, and never by what was seen alone.
+ */
+export async function dropVolumes(
+  project: Project,
+  database: Database,
+  live: LiveDatabase,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<void> {
+  const { instances, replicas, paused } = database;
+  const { statefulSet, pods, claims } = live;
+  if (paused || replicas !== instances || statefulSet?.spec?.replicas !== instances) {
+    return;
+  }
+  const surplus = claims.filter(
+    (claim) => ordinalOf(claim) >= instances && !claim.metadata?.deletionTimestamp,
+  );
+  for (const { metadata } of surplus) {
+    const { name = "", uid } = metadata ?? {};
+    const { namespace } = project.metadata;
+    const pod = { namespace, name: name.replace(/^data-/, "") };
+    const used =
+      pods.some(({ metadata: { name: seen } }) => seen === pod.name) ||
+      (await client.getOrUndefined(resources.pods, pod, { signal })) !== undefined;
+    if (!used) {
+      await client.delete(resources.persistentVolumeClaims, { namespace, name }, { uid, signal });
+    }
+  }
+}
+
+function isSmaller(have: string | undefined, want: string): boolean {
+  const now = parseQuantity(have ?? "");
+  return now !== undefined && now < (parseQuantity(want) ?? 0n);
+}

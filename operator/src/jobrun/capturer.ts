@@ -1,0 +1,174 @@
+/** Has the logs of ended runs kept, a few at a time and not for ever. */
+
+import { type Clock, sleep } from "@slipway/kube";
+import type { Logger } from "../runtime/index.ts";
+import { LogFollower } from "./follower.ts";
+import type { RunLogs, RunToCapture } from "./ports.ts";
+
+export interface CapturerOptions {
+  logs: RunLogs;
+  clock: Clock;
+  log: Logger;
+  /** Logs read at once: 8 unless given. */
+  concurrency?: number;
+}
+
+/** A log that cannot be had for so long is given up. */
+const GIVE_UP_MS = 30_000;
+/** The least time left once the ledger is known to answer. */
+const AFTER_CHARGE_MS = 10_000;
+const PAUSE_MS = 2_000;
+/** One try may take so long. */
+const TRY_MS = 15_000;
+
+interface Entry {
+  key: string;
+  uid: string;
+  run: RunToCapture;
+  /** Monotonic time of the first try. */
+  since: number;
+  /** Monotonic time from which the ledger is known to answer. */
+  chargedSince?: number;
+  result?: "stored" | "unavailable";
+}
+
+/** Captures logs in the background; whoever asks gets the result once it is there. */
+export class LogCapturer {
+  readonly #options: Required<CapturerOptions>;
+  readonly #entries = new Map<string, Entry>();
+  readonly #waiting: Entry[] = [];
+  readonly #listeners = new Set<(key: string) => void>();
+  readonly #stop = new AbortController();
+  readonly #follower: LogFollower;
+  #working = 0;
+
+  constructor(options: CapturerOptions) {
+    this.#options = { concurrency: 8, ...options };
+    this.#follower = new LogFollower(options);
+  }
+
+  /** Registers who is told that a log of a key's run was kept or given up. Returns how to stop it. */
+  onCaptured(listener: (key: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Has the log of a run that is being stopped read while its container still writes, for its node may remove it soon after
+   * the end. Never rejects.
+   * @param uid of the JobRun
+   * @returns once the log is open, or after a second at most
+   */
+  follow(uid: string, run: RunToCapture): Promise<void> {
+    return this.#follower.follow(uid, run);
+  }
+
+  /**
+   * Whether the log was kept; undefined while that is being tried.
+   * @param uid of the JobRun
+   * @param charged whether the charge is in, so that the ledger is known to answer
+   */
+  capture(
+    key: string,
+    uid: string,
+    run: RunToCapture,
+    charged: boolean,
+  ): "stored" | "unavailable" | undefined {
+    const now = this.#options.clock.monotonic();
+    let entry = this.#entries.get(uid);
+    if (!entry) {
+      entry = { key, uid, run, since: now };
+      this.#entries.set(uid, entry);
+      this.#waiting.push(entry);
+      this.#work();
+    }
+    if (charged) entry.chargedSince ??= now;
+    return entry.result;
+  }
+
+  /** Drops a run that is settled, or gone. */
+  forget(uid: string): void {
+    const entry = this.#entries.get(uid);
+    if (entry) entry.result ??= "unavailable";
+    this.#entries.delete(uid);
+    this.#follower.forget(uid);
+  }
+
+  /** Reads nothing any more. What was not kept is for whoever leads next. */
+  stop(): void {
+    this.#stop.abort();
+    this.#follower.stop();
+    this.#waiting.length = 0;
+  }
+
+  #work(): void {
+    if (this.#stop.signal.aborted) return;
+    while (this.#working < this.#options.concurrency) {
+      const entry = this.#waiting.shift();
+      if (!entry) return;
+      this.#working += 1;
+      void this.#try(entry).finally(() => {
+        this.#working -= 1;
+        this.#work();
+      });
+    }
+  }
+
+  /** Never rejects. */
+  async #try(entry: Entry): Promise<void> {
+    if (entry.result) return;
+    const { clock } = this.#options;
+    try {
+      this.#finish(entry, await this.#limited((signal) => this.#keep(entry, signal)));
+    } catch (error) {
+      if (this.#isOverdue(entry)) {
+        this.#finish(entry, await this.#giveUp(entry, error));
+      } else {
+        void sleep(clock, PAUSE_MS, this.#stop.signal).then(() => {
+          this.#waiting.push(entry);
+          this.#work();
+        });
+      }
+    }
+  }
+
+  /** What the node still has is the whole of it; what was read while the container ran may have broken off before its end. */
+  async #keep({ uid, run }: Entry, signal: AbortSignal): Promise<"stored" | "unavailable"> {
+    const kept = await this.#options.logs.capture(run, signal);
+    return kept === "stored" ? kept : await this.#follower.store(uid, signal);
+  }
+
+  /** Never rejects. */
+  async #giveUp({ uid, run }: Entry, reason: unknown): Promise<"stored" | "unavailable"> {
+    try {
+      if ((await this.#limited((signal) => this.#follower.store(uid, signal))) === "stored") return "stored";
+    } catch {
+      // Then the first reason is the one to tell.
+    }
+    this.#options.log.warn({ err: reason, run: run.runId }, "the log of a run could not be kept");
+    return "unavailable";
+  }
+
+  async #limited<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const abort = new AbortController();
+    const limit = this.#options.clock.setTimeout(
+      () => abort.abort(new DOMException("reading a log took too long", "TimeoutError")),
+      TRY_MS,
+    );
+    try {
+      return await work(AbortSignal.any([abort.signal, this.#stop.signal]));
+    } finally {
+      limit.cancel();
+    }
+  }
+
+  #isOverdue({ since, chargedSince }: Entry): boolean {
+    const now = this.#options.clock.monotonic();
+    return now - since >= GIVE_UP_MS && chargedSince !== undefined && now - chargedSince >= AFTER_CHARGE_MS;
+  }
+
+  #finish(entry: Entry, result: "stored" | "unavailable"): void {
+    entry.result ??= result;
+    for (const listener of this.#listeners) listener(entry.key);
+  }
+}

@@ -1,0 +1,105 @@
+/** The cluster as the jobrun controller sees it: the calls that it makes, and the part of each object that it reads. */
+
+import type { KubeClient, KubernetesObject, ObjectMeta } from "@slipway/kube";
+
+/** Everything that the controller asks of the apiserver. */
+export type RunCluster = Pick<KubeClient, "getOrUndefined" | "listAll" | "create" | "patch" | "delete">;
+
+/** When a CronJob's Job was due; set by the controller-manager. */
+export const SCHEDULED_TIMESTAMP = "batch.kubernetes.io/cronjob-scheduled-timestamp";
+/** Name of the Job that a pod is of; set by the controller-manager. */
+export const JOB_NAME = "batch.kubernetes.io/job-name";
+/** The container that runs a project's image. */
+export const APP_CONTAINER = "app";
+
+interface Meta extends ObjectMeta {
+  name: string;
+  namespace: string;
+}
+
+/** The part of a `batch/v1` Job that is read. */
+export interface Job extends KubernetesObject {
+  metadata: Meta;
+  spec?: { suspend?: boolean };
+  status?: { conditions?: { type: string; status: string; reason?: string }[] };
+}
+
+/** The part of a `batch/v1` CronJob that is read. */
+export interface CronJob extends KubernetesObject {
+  metadata: Meta;
+  spec: { jobTemplate: { metadata?: ObjectMeta; spec: Record<string, unknown> } };
+}
+
+/** State of a container, as kubelets tell it: times are RFC 3339 in whole seconds, null or 1970 when there was none. */
+export interface ContainerState {
+  waiting?: { reason?: string };
+  running?: { startedAt?: string | null };
+  terminated?: {
+    exitCode?: number;
+    reason?: string;
+    startedAt?: string | null;
+    finishedAt?: string | null;
+  };
+}
+
+/** The part of a Pod that is read. */
+export interface RunPod extends KubernetesObject {
+  metadata: Meta;
+  spec?: { nodeName?: string };
+  status?: {
+    phase?: string;
+    reason?: string;
+    containerStatuses?: { name: string; state?: ContainerState }[];
+  };
+}
+
+/** The part of a Node that is read. */
+export interface RunNode extends KubernetesObject {
+  metadata: KubernetesObject["metadata"] & { name: string };
+  status?: { conditions?: readonly { type: string; status: string; lastTransitionTime?: string }[] };
+}
+
+/** A Job without its template, which nobody here reads. */
+export function slimJob(job: Job): Job {
+  const { apiVersion, kind, metadata, spec, status } = job;
+  return {
+    apiVersion,
+    kind,
+    metadata: slimMeta(metadata),
+    spec: { suspend: spec?.suspend === true },
+    status: { conditions: status?.conditions },
+  };
+}
+
+/** A Pod without what nobody here reads. */
+export function slimRunPod(pod: RunPod): RunPod {
+  const { apiVersion, kind, metadata, spec, status } = pod;
+  const { phase, reason } = status ?? {};
+  const app = status?.containerStatuses?.find(({ name }) => name === APP_CONTAINER);
+  return {
+    apiVersion,
+    kind,
+    metadata: slimMeta(metadata),
+    spec: { nodeName: spec?.nodeName },
+    status: {
+      phase,
+      reason,
+      containerStatuses: app ? [{ name: app.name, state: app.state }] : [],
+    },
+  };
+}
+
+/** Whether a node says of itself that it is well: what is told of its pods may be believed. */
+export function isReady(node: RunNode | undefined): boolean {
+  return node?.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
+}
+
+/** Since when a node is ready, by the cluster's clock; undefined when it is not, or does not say. */
+export function readySince(node: RunNode | undefined): Date | undefined {
+  const ready = node?.status?.conditions?.find(({ type, status }) => type === "Ready" && status === "True");
+  return ready?.lastTransitionTime === undefined ? undefined : new Date(ready.lastTransitionTime);
+}
+
+function slimMeta<M extends Meta>({ managedFields: _managedFields, ...metadata }: M): M {
+  return metadata as M;
+}

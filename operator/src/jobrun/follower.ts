@@ -1,0 +1,136 @@
+/**
+ * Reads the logs of containers that are being stopped while they still write: a node removes a deleted pod's container with
+ * its log about a second after its end, before that end is known here.
+ */
+
+import { type Clock, sleep } from "@slipway/kube";
+import type { Logger } from "../runtime/index.ts";
+import type { FollowedLog, RunLogs, RunToCapture } from "./ports.ts";
+
+export interface LogFollowerOptions {
+  logs: Pick<RunLogs, "follow">;
+  clock: Clock;
+  log: Logger;
+  /** Logs read at once: 50 unless given. A run beyond that has its log read once it has ended, if its node still has it. */
+  most?: number;
+}
+
+/** Whoever stops a run waits for its log to be open for so long, and no longer. */
+const OPEN_MS = 1_000;
+/** While so many are being opened, nodes are silent: nobody waits for one more. */
+const MOST_AWAITED = 8;
+/** One that broke off is opened again after so long. */
+const AGAIN_MS = 5_000;
+/** What a log writes last comes within so long of its container's end: nodes look once a second whether it has ended. */
+const LAST_WORDS_MS = 5_000;
+/** Logs whose end is kept in memory, until they are stored: 51,200 bytes each, and one chunk. */
+const MOST_KEPT = 500;
+
+interface Entry {
+  readonly abort: AbortController;
+  /** Monotonic time at which it was begun. */
+  readonly since: number;
+  /** Opened, or being opened. */
+  reading: boolean;
+  /** What has come, also of the time before it broke off. */
+  log?: FollowedLog | undefined;
+}
+
+export class LogFollower {
+  readonly #options: Required<LogFollowerOptions>;
+  /** By uid of the JobRun, in the order in which they were begun. */
+  readonly #entries = new Map<string, Entry>();
+  #reading = 0;
+  #opening = 0;
+  #stopped = false;
+
+  constructor(options: LogFollowerOptions) {
+    this.#options = { most: 50, ...options };
+  }
+
+  /**
+   * Begins to follow a run's log, unless it is followed already or too many are. Never rejects.
+   * @returns once the log is open, or cannot be opened, or that takes too long
+   */
+  async follow(uid: string, run: RunToCapture): Promise<void> {
+    const { clock, most } = this.#options;
+    const known = this.#entries.get(uid);
+    const now = clock.monotonic();
+    if (this.#stopped || this.#reading >= most) return;
+    if (known && (known.reading || now - known.since < AGAIN_MS)) return;
+    this.#makeRoom();
+    const entry: Entry = { abort: new AbortController(), since: now, reading: true, log: known?.log };
+    // Deleted first, so that it is the youngest.
+    this.#entries.delete(uid);
+    this.#entries.set(uid, entry);
+    const awaited = this.#opening < MOST_AWAITED;
+    const opened = this.#open(entry, run);
+    if (!awaited) return;
+    const waited = new AbortController();
+    await Promise.race([opened, sleep(clock, OPEN_MS, waited.signal)]);
+    waited.abort();
+  }
+
+  /**
+   * Keeps what was read of an ended run's log, which may take a moment more to come.
+   * @returns `unavailable` when nothing was
+   * @throws when it should be tried again
+   */
+  async store(uid: string, signal: AbortSignal): Promise<"stored" | "unavailable"> {
+    signal.throwIfAborted();
+    const { log } = this.#entries.get(uid) ?? {};
+    if (!log) return "unavailable";
+    const waited = new AbortController();
+    const limit = sleep(this.#options.clock, LAST_WORDS_MS, AbortSignal.any([signal, waited.signal]));
+    await Promise.race([log.ended, limit]);
+    waited.abort();
+    // One that stops to lead has broken it off itself.
+    signal.throwIfAborted();
+    return await log.store();
+  }
+
+  /** Drops what was read of a run, and reads no more of it. */
+  forget(uid: string): void {
+    this.#entries.get(uid)?.abort.abort();
+    this.#entries.delete(uid);
+  }
+
+  /** Ends them all, and begins none any more. */
+  stop(): void {
+    this.#stopped = true;
+    for (const uid of [...this.#entries.keys()]) this.forget(uid);
+  }
+
+  /** Never rejects. */
+  async #open(entry: Entry, run: RunToCapture): Promise<void> {
+    const { logs, log } = this.#options;
+    this.#reading += 1;
+    this.#opening += 1;
+    const over = () => {
+      entry.reading = false;
+      this.#reading -= 1;
+    };
+    try {
+      const followed = await logs.follow(run, entry.abort.signal);
+      entry.log = followed;
+      void followed.ended.then(over);
+    } catch (error) {
+      over();
+      if (!entry.abort.signal.aborted) {
+        log.info({ err: error, run: run.runId }, "the log of a run could not be followed");
+      }
+    } finally {
+      this.#opening -= 1;
+    }
+  }
+
+  /** The eldest whose reading is over goes; there is one, for most of them cannot be read at once. */
+  #makeRoom(): void {
+    if (this.#entries.size < MOST_KEPT) return;
+    for (const [uid, { reading }] of this.#entries) {
+      if (reading) continue;
+      this.#entries.delete(uid);
+      return;
+    }
+  }
+}

@@ -1,0 +1,91 @@
+/** `status.job` of a project: what changes in it, and when. Pure. */
+
+import { type JobRun, type MissedReason, missedReasons, type Project } from "@slipway/crds";
+import { findCondition, isConditionTrue } from "../runtime/index.ts";
+import { dateOf } from "./verdict.ts";
+
+/** Where a scheduled job stands. */
+export type JobState = NonNullable<NonNullable<Project["status"]>["job"]>;
+
+/** An occurrence that was not run. */
+export interface Missed {
+  scheduledAt: Date;
+  reason: MissedReason;
+}
+
+/** What the project has written of itself. */
+export const jobStateOf = (project: Project): JobState => project.status?.job ?? {};
+
+/** Whether the project's plan, Secrets and namespace are as they should be. */
+export const isAccepted = (project: Project): boolean =>
+  isConditionTrue(project.status?.conditions, "Accepted");
+
+/** Whether the project controller has said anything of it yet. */
+export const isJudged = (project: Project): boolean =>
+  findCondition(project.status?.conditions, "Accepted") !== undefined;
+
+/** Whether no new run may begin for good, or until the schedule is opened again. */
+export const isClosed = ({ metadata, spec }: Project): boolean =>
+  metadata.deletionTimestamp !== undefined || spec.job?.closedAt !== undefined;
+
+/** Whether occurrences of the schedule count. */
+export const isScheduled = (project: Project): boolean =>
+  project.spec.type === "job" &&
+  project.spec.job !== undefined &&
+  !isClosed(project) &&
+  project.spec.paused !== true;
+
+/** The state as the spec asks for it: follows a schedule from now on, or lets it rest. */
+export function followSpec(project: Project, now: Date): JobState {
+  const state = jobStateOf(project);
+  const { scheduledSince, nextScheduledAt, scheduleClosedAt, ...rest } = state;
+  if (isScheduled(project)) {
+    const schedule = project.spec.job?.cron;
+    if (scheduledSince !== undefined && state.schedule === schedule) {
+      return { ...rest, scheduledSince, ...(nextScheduledAt === undefined ? {} : { nextScheduledAt }) };
+    }
+    return { ...rest, schedule, scheduledSince: now.toISOString() };
+  }
+  return isClosed(project) ? { ...rest, scheduleClosedAt: closedAt(project, scheduleClosedAt, now) } : rest;
+}
+
+/** When the closing was acknowledged: never before it was asked for, whatever the clocks say. */
+function closedAt({ spec }: Project, before: string | undefined, now: Date): string {
+  const asked = dateOf(spec.job?.closedAt) ?? new Date(0);
+  const known = dateOf(before);
+  if (known && known >= asked && before !== undefined) return before;
+  return (asked > now ? asked : now).toISOString();
+}
+
+/** The state with more missed occurrences, oldest first. */
+export function countMissed(state: JobState, missed: readonly Missed[]): JobState {
+  if (missed.length === 0) return state;
+  const counts = new Map((state.missedReasons ?? []).map((entry) => [entry.reason, entry]));
+  for (const { reason, scheduledAt } of missed) {
+    const count = (counts.get(reason)?.count ?? 0) + 1;
+    counts.set(reason, { reason, count, lastScheduledAt: scheduledAt.toISOString() });
+  }
+  return {
+    ...state,
+    missed: (state.missed ?? 0) + missed.length,
+    missedReasons: missedReasons.flatMap((reason) => counts.get(reason) ?? []),
+  };
+}
+
+/**
+ * The state without the run that held the slot.
+ * @param run as it ended; undefined when it never ran
+ * @param now bounds what a node's clock says
+ */
+export function releaseSlot(state: JobState, run: JobRun | undefined, now: Date): JobState {
+  const { activeRun: _activeRun, ...rest } = state;
+  const { phase, startedAt, finishedAt } = run?.status ?? {};
+  if (!run || !phase || finishedAt === undefined) return rest;
+  // A node whose clock is ahead must not make occurrences to come overlap.
+  const lastFinishedAt = new Date(finishedAt) > now ? now.toISOString() : finishedAt;
+  return {
+    ...rest,
+    lastFinishedAt,
+    lastRun: { name: run.metadata.name, phase, startedAt, finishedAt },
+  };
+}

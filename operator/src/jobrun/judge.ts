@@ -1,0 +1,83 @@
+/** Where a run that was let go stands, and whether it is to be stopped. Pure. */
+
+import type { JobRun } from "@slipway/crds";
+import { isReady, type Job, type RunNode, type RunPod } from "./cluster.ts";
+import { type ContainerFacts, readContainer } from "./container.ts";
+import type { JobRunSettings } from "./settings.ts";
+
+/** What is known of a run. */
+export interface RunView {
+  run: JobRun;
+  job: Job | undefined;
+  pod: RunPod | undefined;
+  /** Node of the pod. */
+  node: RunNode | undefined;
+  letGoAt: Date;
+  now: Date;
+  settings: JobRunSettings;
+}
+
+export type Judgement =
+  /** Its container has not started. */
+  | { is: "pending"; stop: boolean; nodeSilent: boolean; stopAt: Date }
+  | {
+      is: "running";
+      startedAt: Date;
+      stop: boolean;
+      overLimit: boolean;
+      nodeSilent: boolean;
+      stopAt: Date;
+    }
+  | { is: "ended"; facts: Extract<ContainerFacts, { state: "ended" }> }
+  /** It has no pod, and there should be one: it has to be looked up live. */
+  | { is: "missing" };
+
+/** A container's start is told in whole seconds: it may have begun almost one later. */
+const STARTED_WITHIN_MS = 1_000;
+
+export function judge(view: RunView): Judgement {
+  const { run, pod, node, now } = view;
+  const cancelled = run.spec.cancelRequestedAt !== undefined;
+  if (!pod) {
+    if (!awaitsPod(view)) return { is: "missing" };
+    return pending(view, cancelled, false);
+  }
+  const facts = readContainer(pod);
+  const nodeSilent = pod.spec?.nodeName !== undefined && !isReady(node);
+  switch (facts.state) {
+    case "ended":
+      return { is: "ended", facts };
+    case "pending":
+      return pending(view, cancelled, nodeSilent);
+    case "running": {
+      const stopAt = limitOf(facts.startedAt, view);
+      const overLimit = now >= stopAt;
+      const { startedAt } = facts;
+      return { is: "running", startedAt, stop: overLimit || cancelled, overLimit, nodeSilent, stopAt };
+    }
+  }
+}
+
+/** Whether a Job may still make its pod. */
+function awaitsPod({ run, job }: RunView): boolean {
+  if (!job || job.metadata.deletionTimestamp !== undefined || run.status?.podUid !== undefined) return false;
+  return !job.status?.conditions?.some(
+    ({ type, status }) => (type === "Failed" || type === "Complete") && status === "True",
+  );
+}
+
+function pending({ letGoAt, now, settings }: RunView, cancelled: boolean, nodeSilent: boolean): Judgement {
+  const stopAt = new Date(letGoAt.getTime() + settings.startDeadlineMs);
+  return { is: "pending", stop: cancelled || now >= stopAt, nodeSilent, stopAt };
+}
+
+/**
+ * When a run's time is over: the limit after its container's start. A node whose clock is wrong neither shortens that, for
+ * nothing starts before it is let go, nor stretches it, for nothing starts after the deadline for starting.
+ */
+function limitOf(startedAt: Date, { letGoAt, settings }: RunView): Date {
+  const earliest = letGoAt.getTime() - STARTED_WITHIN_MS;
+  const latest = letGoAt.getTime() + settings.startDeadlineMs;
+  const start = Math.min(Math.max(startedAt.getTime(), earliest), latest);
+  return new Date(start + settings.limitMs + STARTED_WITHIN_MS);
+}

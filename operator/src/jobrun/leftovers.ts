@@ -1,0 +1,62 @@
+/**
+ * What runs, or may begin to, although its run is over. A Job makes another pod when somebody takes its pod away by force,
+ * finalizers and all, before the Job's own controller has counted it as ended.
+ */
+
+import type { JobRun } from "@slipway/crds";
+import { refOf } from "@slipway/kube";
+import type { Job, RunPod } from "./cluster.ts";
+import { readContainer } from "./container.ts";
+import type { RunObjects } from "./objects.ts";
+import type { RunContext } from "./progress.ts";
+import { isOver } from "./run.ts";
+import { LOOK_AGAIN_MS } from "./settings.ts";
+
+/** What has to be stopped of one run. */
+export interface Leftover {
+  /** Its Job, while that may make another pod. */
+  job: Job | undefined;
+  /** Pods whose container runs, or may begin to. */
+  pods: RunPod[];
+}
+
+/** What is left over of a run. Pure. */
+export function leftoverOf(run: JobRun, job: Job | undefined, pods: readonly RunPod[]): Leftover {
+  if (!isOver(run)) return { job: undefined, pods: [] };
+  const running = pods.filter((pod) => readContainer(pod).state !== "ended");
+  const podUid = run.status?.podUid;
+  const taken = podUid !== undefined && !pods.some(({ metadata }) => metadata.uid === podUid);
+  const again = job !== undefined && (taken || running.length > 0) && mayMakePods(job);
+  return { job: again ? job : undefined, pods: running };
+}
+
+export class Leftovers {
+  readonly #objects: RunObjects;
+
+  constructor(objects: RunObjects) {
+    this.#objects = objects;
+  }
+
+  /** Stops what is left over of runs. Returns whether there is anything: until it is gone, nothing may start beside it. */
+  async stop(runs: readonly JobRun[], { signal, wake }: RunContext): Promise<boolean> {
+    let any = false;
+    for (const run of runs) {
+      const ref = refOf(run);
+      const made = this.#objects.jobs.store.get(ref.namespace, ref.name);
+      const { job, pods } = leftoverOf(run, made, this.#objects.podsOf(ref));
+      if (job) await this.#objects.remove(this.#objects.jobs, job, signal);
+      for (const pod of pods) await this.#objects.remove(this.#objects.pods, pod, signal);
+      any ||= job !== undefined || pods.length > 0;
+    }
+    if (any) wake.in(LOOK_AGAIN_MS);
+    return any;
+  }
+}
+
+/** Whether its controller may make a pod: it has not seen the Job end, and the Job stays. */
+function mayMakePods({ metadata, status }: Job): boolean {
+  if (metadata.deletionTimestamp !== undefined) return false;
+  return !status?.conditions?.some(
+    ({ type, status: value }) => (type === "Failed" || type === "Complete") && value === "True",
+  );
+}

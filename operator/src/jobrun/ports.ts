@@ -1,0 +1,108 @@
+/** What the jobrun controller asks of others than the cluster: the ledger, a run's log, and its samples. */
+
+import type { JobRun, JobRunPhase } from "@slipway/crds";
+
+/** CPU and memory of a run, as its status has them. */
+export type RunMetrics = NonNullable<NonNullable<JobRun["status"]>["metrics"]>;
+
+/** States in which a run has ended. */
+export type EndPhase = Exclude<JobRunPhase, "running">;
+
+/** A run that has ended, with its charge, as the ledger keeps it. Money is decimal text in BRL cents. */
+export interface ChargedRun {
+  organization_id: string;
+  project_id: string;
+  project_uid: string;
+  id: string;
+  trigger: "schedule" | "manual";
+  scheduled_at: Date;
+  started_at: Date;
+  finished_at: Date;
+  billed_until: Date;
+  status: EndPhase;
+  billed_minutes: number;
+  plan: string;
+  price_per_minute: string;
+  amount: string;
+  metrics: RunMetrics | null;
+}
+
+/**
+ * What the ledger answers for one run: `already` when it stood there, `differs` when it stood there with other billing
+ * fields, which stay, `refused` when a rule of the ledger keeps it out: nothing is charged then.
+ */
+export interface RecordedRun {
+  id: string;
+  organization_id: string;
+  outcome: "recorded" | "already" | "differs" | "refused";
+  /** Which fields differ, or which rule it is. */
+  reason?: string;
+}
+
+/** Where charges are kept. */
+export interface RunLedger {
+  /**
+   * Records runs and their charges in one transaction, and reads them back. Recording twice changes nothing.
+   * @throws when the ledger did not answer: nobody knows then what was recorded
+   */
+  record(rows: ChargedRun[]): Promise<readonly RecordedRun[]>;
+}
+
+/** A run whose log is to be kept. */
+export interface RunToCapture {
+  organizationId: string;
+  namespace: string;
+  projectId: string;
+  runId: string;
+  scheduledAt: Date;
+  podName: string;
+}
+
+/** Keeps the end of a run's log, so that it outlives the pod. */
+export interface RunLogs {
+  /** `unavailable`: there is no log to be had, for good. @throws when it should be tried again */
+  capture(run: RunToCapture, signal: AbortSignal): Promise<"stored" | "unavailable">;
+  /**
+   * Begins to read the log of a container that runs, and goes on until it has ended.
+   * @param signal ends it
+   * @returns once it is open: what is written from then on is read
+   * @throws when it cannot be opened
+   */
+  follow(run: RunToCapture, signal: AbortSignal): Promise<FollowedLog>;
+}
+
+/** A log that is read while its container writes it: its node may remove it soon after the end. */
+export interface FollowedLog {
+  /** Settles once nothing more comes: the container has ended, or the reading broke off. Never rejects. */
+  readonly ended: Promise<void>;
+  /** Keeps the end of what has come. `unavailable`: nothing has. @throws when it should be tried again */
+  store(): Promise<"stored" | "unavailable">;
+}
+
+/** A run whose container is to be sampled. */
+export interface RunToFollow {
+  /** The JobRun's uid. */
+  key: string;
+  nodeName: string;
+  namespace: string;
+  podName: string;
+  podUid: string;
+  startedAt: Date;
+  /** What an operator before this one had measured. */
+  before?: RunMetrics;
+}
+
+/** Samples CPU and memory of running containers. Every call returns at once. */
+export interface RunSamples {
+  /** Begins to sample; does nothing for a run that is followed already. */
+  follow(run: RunToFollow): void;
+  /** What is known so far, `collecting`; undefined for a run that is not followed or has no sample yet. */
+  read(key: string): RunMetrics | undefined;
+  /**
+   * The last word: `available` or `unavailable`. It may be asked for again.
+   * @param window when the run ran, and what its status says so far: all that is known of one that is not followed
+   */
+  finish(key: string, window: { startedAt: Date; finishedAt: Date; before?: RunMetrics }): RunMetrics;
+  /** Drops what is kept of a run. */
+  forget(key: string): void;
+}

@@ -1,0 +1,169 @@
+/** A run's status as it should be at each step of its life. Pure. */
+
+import type { JobRun, JobRunReason, JobRunStatus } from "@slipway/crds";
+import { ConditionSet } from "../runtime/index.ts";
+import type { RunPod } from "./cluster.ts";
+import type { EndPhase, RunMetrics } from "./ports.ts";
+import { chargeOf, type RunEnd } from "./verdict.ts";
+
+/** What a run is let go under. */
+export interface Terms {
+  admittedAt?: Date;
+  plan: string;
+  pricePerMinute: string;
+}
+
+/** What is seen of a run that has not ended. */
+export interface Observation {
+  terms: Terms;
+  jobUid?: string;
+  pod?: RunPod;
+  /** When its container started; absent before. */
+  startedAt?: Date;
+  /** When the container was last seen running. */
+  seenAt?: Date;
+  /** Whether the node that has the pod is silent. */
+  nodeSilent: boolean;
+  /** Whether its time is over. */
+  overLimit: boolean;
+  metrics?: RunMetrics;
+}
+
+const endReasons: Record<EndPhase, JobRunReason> = {
+  succeeded: "Succeeded",
+  failed: "Failed",
+  deadline_exceeded: "DeadlineExceeded",
+  cancelled: "Cancelled",
+};
+
+/** A run that was let go and has not ended. */
+export function observed(run: JobRun, seen: Observation, now: Date): JobRunStatus {
+  const conditions = conditionsOf(run, now);
+  conditions.set({ type: "Admitted", status: "True", reason: "Admitted" });
+  setStopping(conditions, run, seen);
+  if (seen.nodeSilent) {
+    const message = "The node of the run does not answer: the end of its process could not be confirmed.";
+    conditions.set({ type: "CancelUnsafe", status: "True", reason: "NodeUnreachable", message });
+  } else {
+    conditions.remove("CancelUnsafe");
+  }
+  return {
+    ...run.status,
+    ...common(run, conditions),
+    ...termsOf(seen.terms),
+    jobUid: run.status?.jobUid ?? seen.jobUid,
+    ...podOf(run, seen.pod),
+    ...(seen.startedAt ? { phase: "running" as const, startedAt: seen.startedAt.toISOString() } : {}),
+    ...(seen.seenAt ? { lastObservedRunningAt: seen.seenAt.toISOString() } : {}),
+    ...(seen.metrics ? { metrics: seen.metrics } : {}),
+  };
+}
+
+/** A run whose container has ended: from this its charge is made. */
+export function ended(
+  run: JobRun,
+  end: RunEnd,
+  seen: { terms: Terms; jobUid?: string; pod?: RunPod; metrics: RunMetrics },
+  now: Date,
+): JobRunStatus {
+  const conditions = conditionsOf(run, now);
+  conditions.set({ type: "Admitted", status: "True", reason: "Admitted" });
+  conditions.set({ type: "Finished", status: "True", reason: endReasons[end.phase] });
+  conditions.set({ type: "Charged", status: "False", reason: "ChargePending" });
+  conditions.remove("Cancelling");
+  conditions.remove("CancelUnsafe");
+  return {
+    ...run.status,
+    ...common(run, conditions),
+    ...termsOf(seen.terms),
+    jobUid: run.status?.jobUid ?? seen.jobUid,
+    ...podOf(run, seen.pod),
+    phase: end.phase,
+    startedAt: end.startedAt.toISOString(),
+    finishedAt: end.finishedAt.toISOString(),
+    billedUntil: end.billedUntil.toISOString(),
+    ...chargeOf(end, seen.terms.pricePerMinute),
+    ...(end.exitCode === undefined ? {} : { exitCode: end.exitCode }),
+    ...(end.reason === undefined ? {} : { endReason: end.reason }),
+    metrics: seen.metrics,
+  };
+}
+
+/** A run whose container never ran, and never will: no usage. */
+export function neverStarted(run: JobRun, now: Date): JobRunStatus {
+  const cancelled = run.spec.cancelRequestedAt !== undefined;
+  const conditions = conditionsOf(run, now);
+  const reason = cancelled ? "Cancelled" : "NeverStarted";
+  conditions.set({ type: "Finished", status: "False", reason, message: "Its container never started." });
+  conditions.set({ type: "Charged", status: "True", reason: "NothingToCharge" });
+  conditions.remove("Cancelling");
+  conditions.remove("CancelUnsafe");
+  return { ...run.status, ...common(run, conditions), phase: cancelled ? "cancelled" : undefined };
+}
+
+/** A run that is not admitted, for good. */
+export function refused(run: JobRun, reason: JobRunReason, message: string, now: Date): JobRunStatus {
+  const conditions = conditionsOf(run, now);
+  conditions.set({ type: "Admitted", status: "False", reason, message });
+  conditions.remove("Cancelling");
+  return { ...run.status, ...common(run, conditions) };
+}
+
+/** A run whose charge was read back. */
+export function charged(
+  run: JobRun,
+  charge: { differs: boolean; logs: "stored" | "unavailable" },
+  now: Date,
+): JobRunStatus {
+  const conditions = conditionsOf(run, now);
+  conditions.set({
+    type: "Charged",
+    status: "True",
+    ...(charge.differs
+      ? { reason: "ChargeDiffers", message: "The ledger has it with other billing fields, which stand." }
+      : { reason: "ChargeRecorded" }),
+  });
+  return { ...run.status, ...common(run, conditions), chargedAt: now.toISOString(), logs: charge.logs };
+}
+
+/** A run whose charge breaks a rule of the ledger: it stays uncharged until somebody has seen to that. */
+export function chargeRefused(run: JobRun, rule: string, now: Date): JobRunStatus {
+  const conditions = conditionsOf(run, now);
+  const message = `The ledger refuses its charge (${rule.slice(0, 200)}); it is asked again every minute.`;
+  conditions.set({ type: "Charged", status: "False", reason: "ChargeRefused", message });
+  return { ...run.status, ...common(run, conditions) };
+}
+
+/** The first reason to stop stays: a run that was stopped at its limit is not failed. */
+function setStopping(conditions: ConditionSet, run: JobRun, seen: Observation): void {
+  if (conditions.get("Cancelling")?.reason === "DeadlineExceeded") return;
+  const asked = run.spec.cancelRequestedAt !== undefined;
+  if (seen.overLimit) {
+    const message = "The run has reached its time limit and is being stopped.";
+    conditions.set({ type: "Cancelling", status: "True", reason: "DeadlineExceeded", message });
+  } else if (asked) {
+    conditions.set({ type: "Cancelling", status: "True", reason: "CancelRequested" });
+  }
+}
+
+function conditionsOf({ metadata, status }: JobRun, now: Date): ConditionSet {
+  return new ConditionSet(status?.conditions ?? [], { now, generation: metadata.generation });
+}
+
+function common({ metadata }: JobRun, conditions: ConditionSet): JobRunStatus {
+  return { observedGeneration: metadata.generation, conditions: conditions.list() };
+}
+
+function termsOf({ admittedAt, plan, pricePerMinute }: Terms): JobRunStatus {
+  return { ...(admittedAt ? { admittedAt: admittedAt.toISOString() } : {}), plan, pricePerMinute };
+}
+
+function podOf({ status }: JobRun, pod: RunPod | undefined): JobRunStatus {
+  if (!pod || (status?.podUid !== undefined && status.podUid !== pod.metadata.uid)) return {};
+  const { nodeName } = pod.spec ?? {};
+  return {
+    podName: pod.metadata.name,
+    podUid: pod.metadata.uid,
+    ...(nodeName ? { nodeName } : {}),
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * Whether so many occurrences are due at one moment that what can wait should: on a busy control plane every write that follows
+ * the end of one run makes another begin later.
+ */
+
+import type { JobRun, Project } from "@slipway/crds";
+import type { Clock, Store } from "@slipway/kube";
+import { isAccepted, isScheduled, jobStateOf } from "./jobState.ts";
+import { dateOf } from "./verdict.ts";
+
+/** From so many undecided occurrences on it is a rush. */
+export const RUSH = 25;
+/** A count of them is believed for so long, in milliseconds. */
+const COUNTED_MS = 250;
+/** What a run has left behind waits for so long at most, from its end, in milliseconds. */
+export const MAX_WAIT_MS = 60_000;
+
+export class Rush {
+  readonly #projects: Store<Project>;
+  readonly #clock: Clock;
+  #counted: { at: number; on: boolean } | undefined;
+
+  constructor(projects: Store<Project>, clock: Clock) {
+    this.#projects = projects;
+    this.#clock = clock;
+  }
+
+  /** Whether what follows an ended run's charge may wait now: nobody is waiting for it. */
+  delays(run: JobRun, project: Project | undefined): boolean {
+    if (!project || !isScheduled(project) || run.metadata.deletionTimestamp) return false;
+    const ended = dateOf(run.status?.finishedAt);
+    const age = ended ? this.#clock.now().getTime() - ended.getTime() : MAX_WAIT_MS;
+    return age < MAX_WAIT_MS && this.#isOn();
+  }
+
+  #isOn(): boolean {
+    const at = this.#clock.monotonic();
+    if (!this.#counted || at - this.#counted.at >= COUNTED_MS) this.#counted = { at, on: this.#count() };
+    return this.#counted.on;
+  }
+
+  #count(): boolean {
+    const now = this.#clock.now();
+    let due = 0;
+    for (const project of this.#projects.list()) {
+      if (isAwaited(project, now)) due += 1;
+      if (due >= RUSH) return true;
+    }
+    return false;
+  }
+}
+
+/** Whether an occurrence is due that could be let go as soon as its Job is there. */
+function isAwaited(project: Project, now: Date): boolean {
+  const { activeRun, nextScheduledAt } = jobStateOf(project);
+  if (activeRun !== undefined || nextScheduledAt === undefined) return false;
+  return new Date(nextScheduledAt) <= now && isScheduled(project) && isAccepted(project);
+}

@@ -1,0 +1,153 @@
+/** The operator's jobrun controller as one process of the model runs it: the same reconciler, queue and background work. */
+
+import { type JobRun, labels, type Project } from "@slipway/crds";
+import { resources } from "@slipway/kube";
+import { Registry } from "prom-client";
+import { slimNode } from "../../observe/nodes.ts";
+import { jobRunResource, projectResource } from "../../resources.ts";
+import {
+  Controller,
+  createRuntimeMetrics,
+  customSource,
+  type Logger,
+  type Source,
+  silentLogger,
+} from "../../runtime/index.ts";
+import { LogCapturer } from "../capturer.ts";
+import { Charger } from "../charger.ts";
+import { type Job, type RunNode, type RunPod, slimJob, slimRunPod } from "../cluster.ts";
+import { jobRunSources } from "../controller.ts";
+import { createJobRunMetrics } from "../metrics.ts";
+import type { RunLogs, RunSamples } from "../ports.ts";
+import { jobRunReconciler } from "../reconciler.ts";
+import type { JobRunSettings } from "../settings.ts";
+import { indexers, type JobRunStores } from "../stores.ts";
+import type { ModelCatalog } from "./catalog.ts";
+import type { Judge } from "./judge.ts";
+import type { ModelLedger } from "./ledger.ts";
+import type { ModelProcess } from "./process.ts";
+import type { Chance } from "./random.ts";
+
+export interface JobRunProcessParts {
+  ledger: ModelLedger;
+  catalog: ModelCatalog;
+  settings: JobRunSettings;
+  /** Whether this process leads, as far as it knows. */
+  mayAct: () => boolean;
+  chance: Chance;
+  judge: Judge;
+}
+
+export class JobRunProcess {
+  readonly #process: ModelProcess;
+  readonly #controller: Controller;
+  #ledSince = new Date(0);
+
+  constructor(process: ModelProcess, parts: JobRunProcessParts) {
+    this.#process = process;
+    const { clock } = process;
+    const { ledger, catalog, settings, mayAct, chance, judge } = parts;
+    const random = () => chance.next();
+    const log = defectLogger(judge, process);
+    const registry = new Registry();
+    const stores = modelStores(process);
+    const charger = new Charger({ ledger: ledger.connect((run) => process.wake(run)), clock, random, log });
+    const capturer = new LogCapturer({ logs: modelLogs(process, chance), clock, log });
+    const reconcile = jobRunReconciler({
+      cluster: process.cluster,
+      clock,
+      recorder: { event: () => {} },
+      stores,
+      catalog: () => catalog,
+      charger,
+      capturer,
+      samples: noSamples,
+      metrics: createJobRunMetrics(registry),
+      settings,
+      ledSince: () => this.#ledSince,
+    });
+    this.#controller = new Controller(
+      { name: "jobrun", reconcile, sources: sourcesOf(stores, charger, capturer), workers: 32 },
+      { clock, random, log, metrics: createRuntimeMetrics(registry), mayAct },
+    );
+  }
+
+  /** Whether its memory is filled. */
+  get synced(): boolean {
+    return this.#controller.hasSynced();
+  }
+
+  /** Begins to work. It ends with its process. */
+  lead(): void {
+    this.#ledSince = this.#process.clock.now();
+    void this.#controller.run(new AbortController().signal);
+  }
+}
+
+function modelStores(process: ModelProcess): JobRunStores {
+  const labelSelector = labels.project;
+  return {
+    projects: process.store<Project>(projectResource),
+    runs: process.store<JobRun>(jobRunResource, { indexers: indexers.runs }),
+    jobs: process.store<Job>(resources.jobs, { labelSelector, indexers: indexers.jobs, transform: slimJob }),
+    pods: process.store<RunPod>(resources.pods, {
+      labelSelector,
+      indexers: indexers.pods,
+      transform: slimRunPod,
+    }),
+    nodes: process.store<RunNode>(resources.nodes, { transform: slimNode }),
+  };
+}
+
+function sourcesOf(stores: JobRunStores, charger: Charger, capturer: LogCapturer): Source[] {
+  return [
+    ...jobRunSources(stores),
+    customSource((enqueue) => charger.onCharged((key) => enqueue(key))),
+    customSource((enqueue) => capturer.onCaptured((key) => enqueue(key))),
+  ];
+}
+
+/** Reads a log soon, late, or not at all; one that is followed opens soon, too late to be waited for, or not at all. */
+function modelLogs(process: ModelProcess, chance: Chance): RunLogs {
+  return {
+    follow: (_run, signal) =>
+      new Promise((resolve, reject) => {
+        const fails = chance.happens(0.05);
+        const ms = chance.happens(0.05) ? chance.between(1_000, 10_000) : chance.between(5, 50);
+        process.clock.setTimeout(() => {
+          if (signal.aborted || fails) reject(new Error("the node does not answer"));
+          else resolve({ ended: Promise.resolve(), store: async () => "stored" });
+        }, ms);
+      }),
+    capture: (_run, signal) =>
+      new Promise((resolve, reject) => {
+        const fails = chance.happens(0.05);
+        const ms = chance.happens(0.02) ? chance.between(1_000, 20_000) : chance.between(5, 50);
+        process.clock.setTimeout(() => {
+          if (signal.aborted) reject(signal.reason);
+          else if (fails) reject(new Error("the node does not answer"));
+          else resolve(chance.happens(0.9) ? "stored" : "unavailable");
+        }, ms);
+      }),
+  };
+}
+
+const noSamples: RunSamples = {
+  follow: () => {},
+  read: () => undefined,
+  finish: () => ({ status: "unavailable" }),
+  forget: () => {},
+};
+
+/** A defect of the reconciler, such as a change of a shared object, is a violation. Time limits pass while a process stands still. */
+function defectLogger(judge: Judge, process: ModelProcess): Logger {
+  const logger = (bound: object): Logger => ({
+    ...silentLogger,
+    error: (fields, message) => {
+      if (process.wasFrozen && message === "reconcile over its time limit") return;
+      judge.defect(message, { ...bound, ...fields });
+    },
+    child: (fields) => logger({ ...bound, ...fields }),
+  });
+  return logger({});
+}

@@ -1,0 +1,407 @@
+/** Looks on at everything that is committed and at every container, and says what must not be. */
+
+import { annotations, finalizers, jobRunName } from "@slipway/crds";
+import { resources } from "@slipway/kube";
+import { jobRunResource, projectResource } from "../../resources.ts";
+import type { ChargedRun } from "../ports.ts";
+import type { Apiserver, Change } from "./apiserver.ts";
+import { units } from "./billing.ts";
+import type { ModelCatalog } from "./catalog.ts";
+import { faultsOfCharge } from "./chargeRules.ts";
+import type { ContainerRecord, Witness } from "./container.ts";
+import { faultsOfDecision, type JobStatus, type SpecChange } from "./decisionRules.ts";
+import { Leading } from "./leading.ts";
+import type { ModelLedger } from "./ledger.ts";
+import type { StoredJob, StoredJobRun, StoredPod, StoredProject } from "./objects.ts";
+import { newRunTruth, type RunTruth } from "./runTruth.ts";
+import type { Timeline } from "./timeline.ts";
+import { Trace } from "./trace.ts";
+
+export interface JudgeOptions {
+  limitMs: number;
+  windowMs: number;
+  /** Most milliseconds by which two clocks differ. */
+  skewMs: number;
+  /** Most milliseconds that pass between a decision and what it leads to. */
+  latencyMs: number;
+}
+
+export interface Violation {
+  at: number;
+  project: string;
+  text: string;
+  trace: string[];
+}
+
+/** Runs of a project that are looked at when another is admitted. */
+const REMEMBERED = 8;
+
+interface ProjectTruth {
+  readonly id: string;
+  readonly changes: SpecChange[];
+  readonly active: Set<ContainerRecord>;
+}
+
+export class Judge implements Witness {
+  readonly violations: Violation[] = [];
+  readonly trace: Trace;
+  readonly runs = new Map<string, RunTruth>();
+  /** Occurrences by what became of them. */
+  readonly decided: Record<string, number> = { admitted: 0 };
+  /** Sum of what the model says the rows should come to, in units of `billing.ts`. */
+  expectedSum = 0n;
+  readonly #timeline: Timeline;
+  readonly #api: Apiserver;
+  readonly #ledger: ModelLedger;
+  readonly #catalog: ModelCatalog;
+  readonly #options: JudgeOptions;
+  readonly #leading: Leading;
+  readonly #projects = new Map<string, ProjectTruth>();
+  /** The newest runs of each project. */
+  readonly #byProject = new Map<string, RunTruth[]>();
+  /** Runs by the uid of their pods. */
+  readonly #runOfPod = new Map<string, RunTruth>();
+
+  constructor(
+    timeline: Timeline,
+    api: Apiserver,
+    ledger: ModelLedger,
+    catalog: ModelCatalog,
+    options: JudgeOptions,
+  ) {
+    this.#timeline = timeline;
+    this.#api = api;
+    this.#ledger = ledger;
+    this.#catalog = catalog;
+    this.#options = options;
+    // Answers that come late, a watch that is behind, and another try.
+    this.#leading = new Leading(2 * options.latencyMs);
+    this.trace = new Trace(() => timeline.now);
+    ledger.onRow = (row) => this.#charged(row);
+    ledger.onDifference = (row, present) =>
+      this.violate(
+        row.project_id,
+        `a second, different charge of ${row.id}: ${text(row)} after ${text(present)}`,
+      );
+    api.onChange((change) => this.#look(change));
+  }
+
+  /** Says that something must not be. */
+  violate(project: string, what: string): void {
+    this.violations.push({ at: this.#timeline.now, project, text: what, trace: this.trace.of(project) });
+  }
+
+  note(project: string, what: () => string): void {
+    this.trace.note(project, what);
+  }
+
+  /** The operator has logged an error: the model gives it no cause for any. */
+  defect(message: string, fields: object): void {
+    const { key = "", err, ...rest } = fields as { key?: string; err?: unknown };
+    const cause = err instanceof Error ? err.stack : JSON.stringify(err);
+    this.violate(key.split("/").at(-1) ?? "", `${message}: ${JSON.stringify(rest)} ${cause}`);
+  }
+
+  /** Something that matters to every project. */
+  noteAll(what: string): void {
+    for (const id of this.#projects.keys()) this.trace.note(id, () => what);
+  }
+
+  /** An operator begins to lead, or the one that led stops or stands still. */
+  leads(somebody: boolean): void {
+    this.#leading.changed(somebody, this.#timeline.now);
+  }
+
+  /** A run's pod is taken away from outside, finalizers or not: its end cannot be known for sure. */
+  tampered(run: string, podUid: string): void {
+    const truth = this.runs.get(run);
+    if (!truth) return;
+    truth.tampered = true;
+    for (const record of truth.containers) if (record.podUid === podUid) record.stripped = true;
+  }
+
+  containerStarted(record: ContainerRecord): void {
+    const { project, run } = record;
+    this.note(project, () => `container of ${run} starts (${record.node} says ${record.toldStartedAt})`);
+    const truth = this.#run(run, project);
+    const state = this.#projects.get(project);
+    for (const other of state?.active ?? []) {
+      // A pod that was taken out of the apiserver by force ends when its node finds out.
+      const excused = other.stripped || (other.run === run && truth.tampered);
+      if (!excused) this.violate(project, `two containers at once: ${other.pod} and ${record.pod}`);
+    }
+    if (truth.containers.length > 0 && !truth.tampered)
+      this.violate(project, `${run} has a second container`);
+    truth.containers.push(record);
+    this.#runOfPod.set(record.podUid, truth);
+    state?.active.add(record);
+    const { namespace } = record;
+    if (!this.#api.get(jobRunResource, { namespace, name: run }) && !truth.tampered) {
+      this.violate(project, `a container of ${run} started without a JobRun`);
+    }
+    const held = this.#api.get<StoredProject>(projectResource, { namespace, name: project })?.status?.job
+      ?.activeRun;
+    if (held !== run && !truth.tampered) this.violate(project, `${run} started while ${held} holds the slot`);
+  }
+
+  containerEnded(record: ContainerRecord): void {
+    const how = record.lost ? "is lost" : `ends with ${record.exitCode} (${record.toldFinishedAt})`;
+    this.note(record.project, () => `container of ${record.run} ${how}`);
+    this.#projects.get(record.project)?.active.delete(record);
+  }
+
+  /** What must hold once everything has come to rest. */
+  settled(): void {
+    for (const truth of this.runs.values()) {
+      const charged = this.#ledger.rows.has(this.#rowKey(truth));
+      if (isKnown(truth) && !charged) {
+        this.violate(truth.project, `${truth.name} ran and is not in the ledger`);
+      }
+    }
+    for (const run of this.#api.list<StoredJobRun>(jobRunResource)) {
+      this.violate(run.spec.projectRef.name, `JobRun ${run.metadata.name} is still there: ${text(run)}`);
+    }
+    for (const resource of [resources.jobs, resources.pods]) {
+      for (const { metadata } of this.#api.list(resource)) {
+        const project = metadata.labels?.["slipway.dev/project"] ?? "";
+        const stuck = metadata.finalizers?.includes(finalizers.jobRun) === true;
+        if (stuck) this.violate(project, `${resource.kind} ${metadata.name} is stuck: ${text(metadata)}`);
+      }
+    }
+    for (const { metadata, status } of this.#api.list<StoredProject>(projectResource)) {
+      const { activeRun } = status?.job ?? {};
+      if (activeRun !== undefined) this.violate(metadata.name, `the slot is stuck with ${activeRun}`);
+    }
+    const sum = [...this.#ledger.rows.values()].reduce((total, { amount }) => total + units(amount), 0n);
+    if (sum !== this.expectedSum) this.violate("", `the ledger's sum is ${sum}, not ${this.expectedSum}`);
+  }
+
+  #look(change: Change): void {
+    if (change.resource === projectResource) this.#lookAtProject(change as Change<StoredProject>);
+    else if (change.resource === jobRunResource) this.#lookAtRun(change as Change<StoredJobRun>);
+    else if (change.resource === resources.jobs) this.#lookAtJob(change as Change<StoredJob>);
+    else if (change.resource === resources.pods) this.#lookAtPod(change as Change<StoredPod>);
+  }
+
+  #lookAtProject({ type, object, old }: Change<StoredProject>): void {
+    const id = object.metadata.name;
+    const { now } = this.#timeline;
+    const truth = this.#projects.get(id) ?? { id, changes: [], active: new Set() };
+    this.#projects.set(id, truth);
+    if (type === "delete") {
+      this.note(id, () => "project is gone");
+      return;
+    }
+    const deleting = object.metadata.deletionTimestamp !== undefined;
+    if (object.spec !== old?.spec || deleting !== (old?.metadata.deletionTimestamp !== undefined)) {
+      truth.changes.push({ at: now, spec: object.spec, deleting });
+      const { job, paused, plan } = object.spec;
+      this.note(
+        id,
+        () => `spec: ${text({ cron: job?.cron, closed: job?.closedAt, paused, plan, deleting })}`,
+      );
+    }
+    const [before, after] = [old?.status?.job ?? {}, object.status?.job ?? {}];
+    if (after === before || old === undefined) return;
+    this.#lookAtDecision(truth, before, after);
+  }
+
+  #lookAtDecision(truth: ProjectTruth, before: JobStatus, after: JobStatus): void {
+    const { now } = this.#timeline;
+    const { id } = truth;
+    const { activeRun, lastScheduledAt, lastFinishedAt, scheduledSince, missedReasons } = after;
+    const counts = (missedReasons ?? []).map(({ reason, count }) => `${reason} ${count}`).join(", ");
+    this.note(
+      id,
+      () =>
+        `status: ${text({ activeRun, lastScheduledAt, lastFinishedAt, scheduledSince })} missed ${counts}`,
+    );
+    const result = faultsOfDecision({
+      before,
+      after,
+      changes: truth.changes,
+      now,
+      windowMs: this.#options.windowMs,
+      slackMs: 2 * this.#options.skewMs + this.#options.latencyMs,
+      nameOf: (scheduledAt) => jobRunName(id, new Date(scheduledAt)),
+    });
+    for (const fault of result.faults) this.violate(id, fault);
+    for (const [reason, count] of Object.entries(result.missed)) {
+      this.decided[reason] = (this.decided[reason] ?? 0) + count;
+    }
+    if (result.released) this.#lookAtRelease(id, result.released);
+    if (result.admitted !== undefined) {
+      this.decided.admitted = (this.decided.admitted ?? 0) + 1;
+      this.#lookAtOverlap(id, result.admitted);
+    }
+  }
+
+  /** A slot is given back once the container has ended, or can never start; what never ran is counted, once. */
+  #lookAtRelease(project: string, { run, missed }: { run: string; missed: boolean }): void {
+    const truth = this.#run(run, project);
+    const running = truth.containers.some(({ endedAt }) => endedAt === undefined);
+    if (running && !truth.tampered) this.violate(project, `the slot of ${run} was given back while it runs`);
+    if (missed && isKnown(truth)) this.violate(project, `${run} ran and is counted as missed`);
+    if (missed) this.decided.admitted = (this.decided.admitted ?? 0) - 1;
+    if (missed || truth.trigger === "manual" || truth.containers.length > 0) return;
+    if (!truth.cancelled) this.violate(project, `${run} never ran and is not counted as missed`);
+  }
+
+  /** An occurrence at whose minute another run was active is missed. */
+  #lookAtOverlap(project: string, scheduledAt: number): void {
+    const margin = 2 * this.#options.skewMs + 1_500;
+    for (const truth of this.#byProject.get(project) ?? []) {
+      for (const { startedAt, endedAt, lost } of truth.containers) {
+        const active =
+          startedAt < scheduledAt - margin && (endedAt ?? Number.POSITIVE_INFINITY) > scheduledAt + margin;
+        if (active && !lost && !truth.tampered) {
+          this.violate(project, `admitted ${iso(scheduledAt)}, when ${truth.name} was active`);
+        }
+      }
+    }
+  }
+
+  #lookAtRun({ type, object, old }: Change<StoredJobRun>): void {
+    const project = object.spec.projectRef.name;
+    const { name } = object.metadata;
+    const truth = this.#run(name, project);
+    const { phase, chargedAt } = object.status ?? {};
+    if (type === "add") {
+      truth.trigger = object.spec.trigger;
+      truth.scheduledAt = Date.parse(object.spec.scheduledAt);
+      this.note(project, () => `JobRun ${name} made (${object.spec.trigger})`);
+    }
+    if (type === "update" && object.spec.cancelRequestedAt !== old?.spec.cancelRequestedAt) {
+      this.note(project, () => `${name} is to be cancelled at ${object.spec.cancelRequestedAt}`);
+      truth.cancelled = true;
+    }
+    if (object.status?.startedAt !== undefined) truth.seen = true;
+    if (type === "update" && phase !== old?.status?.phase && phase !== undefined) {
+      this.note(project, () => `${name} is ${phase} (${text(object.status)})`);
+      if (truth.ended) this.violate(project, `${name} changed from ${truth.ended.status?.phase} to ${phase}`);
+      if (phase !== "running") truth.ended = object;
+    }
+    const charged = this.#ledger.rows.has(this.#rowKey(truth));
+    if (
+      type === "update" &&
+      chargedAt !== old?.status?.chargedAt &&
+      !charged &&
+      truth.containers.length > 0
+    ) {
+      this.violate(project, `${name} is told as charged and is not in the ledger`);
+    }
+    if (type === "delete") {
+      this.note(project, () => `JobRun ${name} gone`);
+      if (isKnown(truth) && !charged) this.violate(project, `${name} ran and is gone without a charge`);
+      truth.ended = undefined;
+    }
+  }
+
+  #lookAtJob({ type, object, old }: Change<StoredJob>): void {
+    const { name, annotations: marks = {} } = object.metadata;
+    const project = object.metadata.labels?.["slipway.dev/project"] ?? "";
+    const truth = this.#run(name, project);
+    if (type === "add") this.note(project, () => `Job ${name} made`);
+    if (type === "delete") this.note(project, () => `Job ${name} gone`);
+    const letGo = object.spec.suspend !== true && (old === undefined || old.spec.suspend === true);
+    if (type === "delete" || !letGo) return;
+    this.note(project, () => `Job ${name} let go`);
+    truth.letGoAt = this.#timeline.now;
+    truth.plan = marks[annotations.plan];
+    truth.price = marks[annotations.pricePerMinute];
+    const { now } = this.#timeline;
+    const { latencyMs, windowMs, skewMs } = this.#options;
+    if (!this.#catalog.pricesWithin(truth.plan ?? "", now - latencyMs, now).includes(truth.price ?? "")) {
+      this.violate(project, `${name} let go at ${truth.price} a minute of ${truth.plan}`);
+    }
+    if (truth.trigger === "schedule" && now > truth.scheduledAt + windowMs + skewMs + latencyMs) {
+      this.violate(project, `${name} let go ${(now - truth.scheduledAt) / 1_000} s after its minute`);
+    }
+  }
+
+  #lookAtPod({ type, object, old }: Change<StoredPod>): void {
+    const truth = this.#runOfPod.get(object.metadata.uid);
+    const project = object.metadata.labels?.["slipway.dev/project"] ?? "";
+    if (type === "add") this.note(project, () => `Pod ${object.metadata.name} made`);
+    if (type === "update" && object.metadata.deletionTimestamp !== old?.metadata.deletionTimestamp) {
+      this.note(project, () => `Pod ${object.metadata.name} is being deleted`);
+    }
+    if (!truth) return;
+    // Nobody will ever know what ran on a node that is gone, nor when it ended.
+    if (object.status.conditions?.some(({ reason }) => reason === "DeletionByPodGC")) truth.tampered = true;
+    if (type === "delete") {
+      this.note(project, () => `Pod ${object.metadata.name} gone`);
+      this.#runOfPod.delete(object.metadata.uid);
+    }
+    for (const { state } of object.status.containerStatuses ?? []) {
+      this.#lookAtStart(truth, (state.running ?? state.terminated)?.startedAt);
+      const finishedAt = state.terminated?.finishedAt;
+      if (finishedAt && !truth.toldEnds.has(finishedAt)) {
+        truth.toldEnds.add(finishedAt);
+        this.note(project, () => `Pod ${object.metadata.name} tells of its end at ${finishedAt}`);
+      }
+    }
+    const had = old?.metadata.finalizers?.includes(finalizers.jobRun) === true;
+    const has = object.metadata.finalizers?.includes(finalizers.jobRun) === true;
+    const charged = this.#ledger.rows.has(this.#rowKey(truth));
+    if (had && !has && !charged && !truth.tampered && isKnown(truth)) {
+      this.violate(project, `the finalizer of ${object.metadata.name} fell before the charge`);
+    }
+  }
+
+  /** What a pod told of its start counts for as long as it tells it; taken back, only if somebody led who read it before. */
+  #lookAtStart(truth: RunTruth, startedAt: string | null | undefined): void {
+    const { now } = this.#timeline;
+    if (truth.containers.some(({ toldStartedAt }) => toldStartedAt === startedAt)) {
+      truth.toldStartAt ??= now;
+      truth.toldStart = true;
+    } else if (truth.toldStart && truth.toldStartAt !== undefined) {
+      truth.toldStart = this.#leading.noticed(truth.toldStartAt, now);
+    }
+  }
+
+  #charged(row: ChargedRun): void {
+    const truth = this.runs.get(row.id);
+    this.note(row.project_id, () => `ledger: ${text(row)}`);
+    if (!truth) {
+      this.violate(row.project_id, `charged ${row.id}, which nobody knows`);
+      return;
+    }
+    const faults = faultsOfCharge(row, truth, this.#options);
+    for (const fault of faults) this.violate(row.project_id, `${row.id}: ${fault}`);
+    this.expectedSum += units(truth.price ?? "0") * BigInt(row.billed_minutes);
+  }
+
+  #rowKey(truth: RunTruth): string {
+    return `${this.organization}/${truth.name}`;
+  }
+
+  /** The one organization of the model. */
+  organization = "sim";
+
+  #run(name: string, project: string): RunTruth {
+    const known = this.runs.get(name);
+    if (known) return known;
+    const minute = Number(name.slice(project.length + 1).split("-")[0]);
+    const truth = newRunTruth(name, project, minute * 60_000);
+    this.runs.set(name, truth);
+    const newest = this.#byProject.get(project) ?? [];
+    newest.push(truth);
+    if (newest.length > REMEMBERED) newest.shift();
+    this.#byProject.set(project, newest);
+    return truth;
+  }
+}
+
+/**
+ * Whether the operator knows that a run had a container: it has seen it, or nothing kept it from seeing. What started on a
+ * node that was lost before it told anybody is known to nobody; nor is it when nobody led while it was told, for a node that
+ * comes back tells of a container that it has lost without its times.
+ */
+function isKnown({ containers, tampered, seen, toldStart }: RunTruth): boolean {
+  if (seen) return true;
+  return !tampered && (toldStart ? containers.length > 0 : containers.some(({ lost }) => !lost));
+}
+
+const iso = (at: number) => new Date(at).toISOString();
+const text = (value: unknown) => JSON.stringify(value);

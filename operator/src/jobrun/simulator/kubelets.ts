@@ -1,0 +1,347 @@
+/** The scheduler and the kubelets: pods get a node, their image and a container, and in the end a word on how it went. */
+
+import { parseKey, refKey, resources } from "@slipway/kube";
+import type { Apiserver } from "./apiserver.ts";
+import type { Behaviour, ContainerRecord, Witness } from "./container.ts";
+import { isTerminal } from "./jobController.ts";
+import type { ModelNode, Nodes } from "./nodes.ts";
+import { type ContainerState, type PodStatus, type StoredPod, wholeSeconds } from "./objects.ts";
+import type { Chance } from "./random.ts";
+import type { Planned, Timeline } from "./timeline.ts";
+
+/** A pod as its kubelet has it. */
+interface LocalPod {
+  readonly key: string;
+  readonly uid: string;
+  readonly project: string;
+  readonly run: string;
+  readonly behaviour: Behaviour;
+  node: ModelNode | undefined;
+  record: ContainerRecord | undefined;
+  /** Nothing of it runs any more, or ever will. */
+  over: boolean;
+  /** How its container ended, where it never began or was lost. */
+  verdict: ContainerState["terminated"] | "none" | undefined;
+  /** Reason of the pod's status: Evicted. */
+  reason: string | undefined;
+  stopping: boolean;
+  /** Deleted in the apiserver, as far as the kubelet knows. */
+  deleted: boolean;
+  next: Planned | undefined;
+  kill: Planned | undefined;
+  publishing: boolean;
+}
+
+export interface KubeletsOptions {
+  behaviour(pod: StoredPod): Behaviour;
+  witness: Witness;
+}
+
+const STATUS_UNKNOWN = { exitCode: 137, reason: "ContainerStatusUnknown" };
+
+export class Kubelets {
+  readonly #timeline: Timeline;
+  readonly #api: Apiserver;
+  readonly #nodes: Nodes;
+  readonly #chance: Chance;
+  readonly #options: KubeletsOptions;
+  readonly #pods = new Map<string, LocalPod>();
+
+  constructor(timeline: Timeline, api: Apiserver, nodes: Nodes, chance: Chance, options: KubeletsOptions) {
+    this.#timeline = timeline;
+    this.#api = api;
+    this.#nodes = nodes;
+    this.#chance = chance;
+    this.#options = options;
+    nodes.onCrash = (node) => this.#crashed(node);
+    nodes.onBack = (node, rebooted) => this.#back(node, rebooted);
+    nodes.onEvict = (node) => this.#taintEvict(node);
+    api.onChange(({ type, resource, object, old }) => {
+      if (resource !== resources.pods) return;
+      const pod = object as StoredPod;
+      if (type === "add") this.#added(pod);
+      const local = this.#pods.get(pod.metadata.uid);
+      if (!local) return;
+      const deleted = pod.metadata.deletionTimestamp !== undefined;
+      const hurried = pod.metadata.deletionGracePeriodSeconds !== old?.metadata.deletionGracePeriodSeconds;
+      if (type === "delete" || (deleted && hurried)) {
+        this.#soon(local, () => this.#seeDeletion(local));
+      }
+    });
+  }
+
+  /** Pods whose container runs now. */
+  running(): ContainerRecord[] {
+    return [...this.#pods.values()]
+      .filter(({ record }) => record !== undefined && record.endedAt === undefined)
+      .map(({ record }) => record as ContainerRecord);
+  }
+
+  /** Ends a running container for lack of memory, or evicts its pod. Returns whether there was one. */
+  strike(podUid: string, how: "oom" | "evict"): boolean {
+    const local = this.#pods.get(podUid);
+    if (!local?.record || local.over || !local.node?.reachable) return false;
+    if (how === "evict") local.reason = "Evicted";
+    this.#end(local, 137, how === "oom" ? "OOMKilled" : "Error");
+    return true;
+  }
+
+  #added(pod: StoredPod): void {
+    const behaviour = this.#options.behaviour(pod);
+    const local: LocalPod = {
+      key: refKey(pod.metadata),
+      uid: pod.metadata.uid,
+      project: pod.metadata.labels?.["slipway.dev/project"] ?? "",
+      run: pod.metadata.ownerReferences?.[0]?.name ?? "",
+      behaviour,
+      node: undefined,
+      record: undefined,
+      over: false,
+      verdict: undefined,
+      reason: undefined,
+      stopping: false,
+      deleted: false,
+      next: undefined,
+      kill: undefined,
+      publishing: false,
+    };
+    this.#pods.set(local.uid, local);
+    if (Number.isFinite(behaviour.scheduleMs)) {
+      local.next = this.#timeline.after(behaviour.scheduleMs, () => this.#bind(local));
+    }
+  }
+
+  #bind(local: LocalPod): void {
+    const pod = this.#live(local);
+    if (!pod || pod.metadata.deletionTimestamp !== undefined) return;
+    const node = this.#nodes.pick();
+    if (!node) {
+      local.next = this.#timeline.after(5_000, () => this.#bind(local));
+      return;
+    }
+    local.node = node;
+    this.#api.patch(resources.pods, pod.metadata, { spec: { nodeName: node.name } });
+    this.#pull(local);
+  }
+
+  #pull(local: LocalPod): void {
+    const { pullMs } = local.behaviour;
+    this.#publishSoon(local);
+    if (!Number.isFinite(pullMs)) return;
+    local.next = this.#timeline.after(this.#chance.between(20, 400) + pullMs, () => this.#start(local));
+  }
+
+  #start(local: LocalPod): void {
+    const { node, behaviour } = local;
+    if (!node || local.over || local.stopping) return;
+    const told = wholeSeconds(this.#nodes.clock(node));
+    if (behaviour.startError) {
+      const never = {
+        exitCode: 128,
+        reason: "StartError",
+        startedAt: "1970-01-01T00:00:00Z",
+        finishedAt: told,
+      };
+      this.#neverRun(local, this.#chance.happens(0.5) ? never : { ...never, startedAt: null });
+      return;
+    }
+    const { namespace = "", name } = parseKey(local.key);
+    local.record = {
+      namespace,
+      project: local.project,
+      run: local.run,
+      pod: name,
+      podUid: local.uid,
+      node: node.name,
+      startedAt: this.#timeline.now,
+      endedAt: undefined,
+      toldStartedAt: told,
+      toldFinishedAt: undefined,
+      exitCode: undefined,
+      reason: undefined,
+      lost: false,
+      stripped: false,
+    };
+    this.#options.witness.containerStarted(local.record);
+    local.next = this.#timeline.after(behaviour.runMs, () =>
+      this.#end(local, behaviour.exitCode, behaviour.reason),
+    );
+    this.#publishSoon(local);
+  }
+
+  #end(local: LocalPod, exitCode: number, reason: string): void {
+    const { record, node } = local;
+    if (!record || !node || local.over) return;
+    local.over = true;
+    local.next?.cancel();
+    local.kill?.cancel();
+    record.endedAt = this.#timeline.now;
+    record.toldFinishedAt = wholeSeconds(this.#nodes.clock(node));
+    record.exitCode = exitCode;
+    record.reason = reason;
+    this.#options.witness.containerEnded(record);
+    this.#publishSoon(local);
+  }
+
+  #neverRun(local: LocalPod, verdict: LocalPod["verdict"]): void {
+    local.over = true;
+    local.next?.cancel();
+    local.verdict = verdict;
+    this.#publishSoon(local);
+  }
+
+  /** The kubelet has learned that its pod is being deleted, or is gone. */
+  #seeDeletion(local: LocalPod): void {
+    const pod = this.#live(local);
+    local.deleted = true;
+    if (!local.node) {
+      local.over = true;
+      local.next?.cancel();
+      if (!pod) this.#pods.delete(local.uid);
+      return;
+    }
+    if (local.over) {
+      this.#publishSoon(local);
+      return;
+    }
+    const graceMs = (pod?.metadata.deletionGracePeriodSeconds ?? 30) * 1_000;
+    if (!local.record) {
+      this.#neverRun(local, this.#chance.happens(0.5) ? STATUS_UNKNOWN : "none");
+      return;
+    }
+    const { stopMs, stopCode } = local.behaviour;
+    const kill = () => this.#end(local, 137, "Error");
+    if (!local.stopping && stopMs <= graceMs) {
+      const reason = stopCode === 0 ? "Completed" : "Error";
+      this.#timeline.after(stopMs, () => {
+        if (local.node?.alive) this.#end(local, stopCode, reason);
+      });
+    }
+    local.stopping = true;
+    local.kill?.cancel();
+    local.kill = this.#timeline.after(Math.max(graceMs, 1_000) + this.#chance.between(0, 500), kill);
+  }
+
+  #crashed(node: ModelNode): void {
+    for (const local of this.#on(node)) {
+      local.next?.cancel();
+      local.kill?.cancel();
+      if (local.over || !local.record) continue;
+      // Nobody has seen it end.
+      local.over = true;
+      local.record.endedAt = this.#timeline.now;
+      local.record.lost = true;
+      this.#options.witness.containerEnded(local.record);
+    }
+  }
+
+  #back(node: ModelNode, rebooted: boolean): void {
+    for (const local of this.#on(node)) {
+      const { record } = local;
+      if (rebooted && !local.over) {
+        // A kubelet that starts anew knows of the pods that the apiserver still has, and starts none that is to go.
+        const pod = this.#live(local);
+        const leaving = !pod || pod.metadata.deletionTimestamp !== undefined;
+        if (local.deleted || leaving) this.#neverRun(local, STATUS_UNKNOWN);
+        else this.#pull(local);
+      } else if (rebooted && record?.lost && record.toldFinishedAt === undefined) {
+        // The runtime finds the container's leavings, or nothing at all.
+        if (this.#chance.happens(0.6)) {
+          record.lost = false;
+          record.toldFinishedAt = wholeSeconds(this.#nodes.clock(node));
+          record.exitCode = 255;
+          record.reason = "Unknown";
+        } else local.verdict = STATUS_UNKNOWN;
+      }
+      const pod = this.#live(local);
+      if (!pod || pod.metadata.deletionTimestamp !== undefined)
+        this.#soon(local, () => this.#seeDeletion(local));
+      this.#publishSoon(local);
+    }
+  }
+
+  /** The taint manager deletes the pods of a node that has been silent for long. */
+  #taintEvict(node: ModelNode): void {
+    for (const local of this.#on(node)) {
+      const pod = this.#live(local);
+      if (pod && !isTerminal(pod)) this.#api.delete(resources.pods, pod.metadata, { uid: pod.metadata.uid });
+    }
+  }
+
+  /** Once the kubelet hears of something: not before its node is reachable. */
+  #soon(local: LocalPod, run: () => void): void {
+    this.#timeline.after(this.#chance.between(10, 500), () => {
+      // What happened during an outage is read when the node is back.
+      if (local.node === undefined || (local.node.reachable && local.node.alive)) run();
+    });
+  }
+
+  #publishSoon(local: LocalPod): void {
+    if (local.publishing) return;
+    local.publishing = true;
+    this.#timeline.after(this.#chance.between(20, 1_000), () => {
+      local.publishing = false;
+      if (local.node?.reachable && local.node.alive) this.#publish(local);
+    });
+  }
+
+  #publish(local: LocalPod): void {
+    const pod = this.#live(local);
+    if (!pod) {
+      if (local.over) this.#pods.delete(local.uid);
+      else this.#soon(local, () => this.#seeDeletion(local));
+      return;
+    }
+    if (!isTerminal(pod)) {
+      const status = podStatus(local);
+      this.#api.patch(resources.pods, pod.metadata, { status }, { subresource: "status" });
+    }
+    const now = this.#live(local);
+    // The end is confirmed: what remains are finalizers.
+    if (local.over && now?.metadata.deletionTimestamp !== undefined) {
+      this.#api.delete(resources.pods, now.metadata, { uid: local.uid, gracePeriodSeconds: 0 });
+    }
+  }
+
+  #live(local: LocalPod): StoredPod | undefined {
+    const pod = this.#api.get<StoredPod>(resources.pods, parseKey(local.key));
+    return pod?.metadata.uid === local.uid ? pod : undefined;
+  }
+
+  #on(node: ModelNode): LocalPod[] {
+    return [...this.#pods.values()].filter((local) => local.node === node);
+  }
+}
+
+/** What a kubelet tells of a pod. */
+function podStatus({ record, over, verdict, reason, behaviour }: LocalPod): PodStatus {
+  const named = { name: "app", restartCount: 0, image: "app", imageID: "" };
+  const told = (state: ContainerState, running = false) => [
+    { ...named, ready: running, started: running, state },
+  ];
+  const why = reason === undefined ? {} : { reason };
+  if (!over && !record) {
+    const waiting = Number.isFinite(behaviour.pullMs) ? "ContainerCreating" : "ImagePullBackOff";
+    return { phase: "Pending", containerStatuses: told({ waiting: { reason: waiting } }) };
+  }
+  if (!over && record) {
+    const running = { startedAt: record.toldStartedAt };
+    return { phase: "Running", containerStatuses: told({ running }, true) };
+  }
+  if (verdict === "none") return { phase: "Failed", ...why };
+  if (verdict !== undefined || !record || record.toldFinishedAt === undefined) {
+    return {
+      phase: "Failed",
+      ...why,
+      containerStatuses: told({ terminated: verdict as typeof STATUS_UNKNOWN }),
+    };
+  }
+  const terminated = {
+    exitCode: record.exitCode ?? 255,
+    reason: record.reason ?? "Error",
+    startedAt: record.toldStartedAt,
+    finishedAt: record.toldFinishedAt,
+  };
+  const phase = terminated.exitCode === 0 && reason === undefined ? "Succeeded" : "Failed";
+  return { phase, ...why, containerStatuses: told({ terminated }) };
+}

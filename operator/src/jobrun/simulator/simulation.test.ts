@@ -1,0 +1,76 @@
+/** That a simulation of the operator as it is finds nothing, and that one of a broken operator does. */
+
+import type { KubernetesObject } from "@slipway/kube";
+import { expect, test, vi } from "vitest";
+import type { RunCluster } from "../cluster.ts";
+import { calm, stormy } from "./profiles.ts";
+import { simulate } from "./simulation.ts";
+
+// Each takes some four seconds, and several times that beside others.
+vi.setConfig({ testTimeout: 180_000 });
+
+const PROJECTS = 40;
+const SOMETHING = expect.arrayContaining([expect.any(String)]);
+
+async function violationsOf(
+  wrap: ((cluster: RunCluster) => RunCluster) | undefined,
+  profile = stormy,
+  occurrences = 3_000,
+  seed = 5,
+) {
+  const options = profile(seed, occurrences, PROJECTS);
+  const replicas = wrap ? { ...options.replicas, wrap } : options.replicas;
+  const { violations } = await simulate({ ...options, replicas, maxViolations: 1 });
+  return violations.map(({ text }) => text);
+}
+
+/** Patches as they would be sent by an operator that forgets something. */
+const patching = (change: (patch: Partial<KubernetesObject> & { status?: object }) => object) => {
+  return (cluster: RunCluster): RunCluster => ({
+    ...cluster,
+    patch: (resource, ref, patch, options) => cluster.patch(resource, ref, change(patch as object), options),
+  });
+};
+
+test.each([
+  ["calm", calm],
+  ["stormy", stormy],
+] as const)("an operator as it is does nothing wrong in %s weather", async (_name, profile) => {
+  expect(await violationsOf(undefined, profile)).toEqual([]);
+});
+
+test("an operator whose writes hold whatever has changed meanwhile is found out", async () => {
+  const careless = patching((patch) => {
+    const { resourceVersion: _ignored, ...metadata } = patch.metadata ?? {};
+    return { ...patch, metadata };
+  });
+  // Two have to write at once for that: with this seed they soon do.
+  expect(await violationsOf(careless, stormy, 20_000, 7)).toEqual(SOMETHING);
+});
+
+test("an operator that takes finalizers off before the charge is found out", async () => {
+  const hasty = patching((patch) => {
+    const { metadata } = patch as { metadata?: { finalizers?: string[] } };
+    return metadata?.finalizers ? { ...patch, metadata: { ...metadata, finalizers: [] } } : patch;
+  });
+  expect(await violationsOf(hasty)).toEqual(SOMETHING);
+});
+
+test("an operator that writes down another price is found out", async () => {
+  const dear = patching((patch) => {
+    const { status } = patch as { status?: { pricePerMinute?: string } };
+    return status?.pricePerMinute ? { ...patch, status: { ...status, pricePerMinute: "9" } } : patch;
+  });
+  expect(await violationsOf(dear)).toEqual(SOMETHING);
+});
+
+test("an operator that counts what it missed twice is found out", async () => {
+  const twice = patching((patch) => {
+    const { status } = patch as { status?: { job?: { missed?: number } } };
+    const { job } = status ?? {};
+    return job?.missed === undefined
+      ? patch
+      : { ...patch, status: { ...status, job: { ...job, missed: job.missed + 1 } } };
+  });
+  expect(await violationsOf(twice)).toEqual(SOMETHING);
+});

@@ -1,0 +1,153 @@
+/** A cluster, a ledger, users and everything that goes wrong, around the operator's own jobrun reconciler: all from one seed. */
+
+import { Apiserver } from "./apiserver.ts";
+import { drawBehaviour, drawHabit, type Habit, type Troubles } from "./behaviours.ts";
+import { ModelCatalog } from "./catalog.ts";
+import { Chaos, type ChaosOptions } from "./chaos.ts";
+import { ControllerManager, type ControllerManagerOptions } from "./controllerManager.ts";
+import { CronJobController } from "./cronJobController.ts";
+import { GarbageCollector } from "./garbageCollector.ts";
+import { JobController } from "./jobController.ts";
+import { JobRunProcess } from "./jobRunProcess.ts";
+import { Judge, type JudgeOptions, type Violation } from "./judge.ts";
+import { Kubelets } from "./kubelets.ts";
+import { type LedgerFaults, ModelLedger } from "./ledger.ts";
+import { Nodes } from "./nodes.ts";
+import type { StoredPod } from "./objects.ts";
+import { ProjectController } from "./projectController.ts";
+import { Chance } from "./random.ts";
+import { Replicas, type ReplicasOptions } from "./replicas.ts";
+import { Timeline } from "./timeline.ts";
+import { Users, type UsersOptions } from "./users.ts";
+
+/** When every simulation begins: a day before a cycle ends. */
+const START = Date.parse("2026-01-31T00:00:00Z");
+
+export interface SimulationOptions {
+  seed: number;
+  /** Occurrences that are to be decided. */
+  occurrences: number;
+  nodes: number;
+  limitSeconds: number;
+  windowSeconds: number;
+  startDeadlineSeconds: number;
+  maxSkewMs: number;
+  manager: ControllerManagerOptions;
+  troubles: Troubles;
+  users: UsersOptions;
+  chaos: ChaosOptions;
+  replicas: ReplicasOptions;
+  ledger: LedgerFaults;
+  latencyMs: JudgeOptions["latencyMs"];
+  /** Violations after which it ends at once. */
+  maxViolations: number;
+  /** Told now and then how far it is. */
+  onProgress?: (decided: number) => void;
+}
+
+export interface SimulationResult {
+  violations: Violation[];
+  /** Occurrences by what became of them. */
+  decided: Record<string, number>;
+  runs: number;
+  rows: number;
+  /** Rows of the ledger by status. */
+  charged: Record<string, number>;
+  kills: number;
+  freezes: number;
+  events: number;
+  /** Simulated milliseconds. */
+  simulatedMs: number;
+}
+
+/** Runs a simulation to its end, and lets everything come to rest. */
+export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
+  const { seed, limitSeconds, windowSeconds, startDeadlineSeconds, maxSkewMs } = options;
+  const stream = (name: string) => new Chance(seed, name);
+  const timeline = new Timeline(START);
+  const api = new Apiserver(timeline);
+  const ledger = new ModelLedger(timeline, stream("ledger"), options.ledger);
+  const catalog = new ModelCatalog(timeline);
+  const judge = new Judge(timeline, api, ledger, catalog, {
+    limitMs: limitSeconds * 1_000,
+    windowMs: windowSeconds * 1_000,
+    skewMs: maxSkewMs,
+    latencyMs: options.latencyMs,
+  });
+  const manager = new ControllerManager(timeline, stream("manager"), options.manager);
+  const nodes = new Nodes(timeline, api, stream("nodes"), { count: options.nodes, maxSkewMs });
+  const habits = new Map<string, Habit>();
+  const images = stream("images");
+  let chaos: Chaos | undefined;
+  const kubelets = new Kubelets(timeline, api, nodes, stream("kubelets"), {
+    behaviour: (pod: StoredPod) => {
+      const project = pod.metadata.labels?.["slipway.dev/project"] ?? "";
+      const habit = habits.get(project) ?? drawHabit(images);
+      habits.set(project, habit);
+      return drawBehaviour(images, habit, options.troubles);
+    },
+    witness: {
+      containerStarted: (record) => {
+        judge.containerStarted(record);
+        chaos?.started(record);
+      },
+      containerEnded: (record) => judge.containerEnded(record),
+    },
+  });
+  new CronJobController(timeline, api, manager);
+  new JobController(timeline, api, manager, stream("pods"));
+  new GarbageCollector(timeline, api, manager);
+  const projects = new ProjectController(timeline, api, stream("projects"), { limitSeconds, windowSeconds });
+  const users = new Users(timeline, api, stream("users"), projects, options.users);
+  const parts = { timeline, api, chance: stream("chaos"), nodes, kubelets, manager, ledger, catalog, judge };
+  chaos = new Chaos(parts, options.chaos);
+  const settings = {
+    limitMs: limitSeconds * 1_000,
+    windowMs: windowSeconds * 1_000,
+    startDeadlineMs: startDeadlineSeconds * 1_000,
+  };
+  const replicas = new Replicas(timeline, api, stream("replicas"), options.replicas, (process, mayAct) => {
+    return new JobRunProcess(process, {
+      ledger,
+      catalog,
+      settings,
+      mayAct,
+      chance: stream("operator"),
+      judge,
+    });
+  });
+  replicas.onEvent = (text) => judge.noteAll(text);
+  replicas.onLead = (somebody) => judge.leads(somebody);
+
+  const goOn = () => judge.violations.length < options.maxViolations;
+  let decided = 0;
+  while (goOn() && decided < options.occurrences) {
+    await timeline.runUntil(timeline.now + 60_000, goOn);
+    decided = Object.values(judge.decided).reduce((sum, count) => sum + count, 0);
+    options.onProgress?.(decided);
+  }
+  // Everything heals, nobody asks for anything any more, and what is left has to come to an end.
+  chaos.stop();
+  users.stop();
+  replicas.calm();
+  const rest = 2 * options.limitSeconds * 1_000 + 45 * 60_000;
+  await timeline.runUntil(timeline.now + rest, goOn);
+  if (goOn()) judge.settled();
+  return {
+    violations: judge.violations,
+    decided: judge.decided,
+    runs: [...judge.runs.values()].filter(({ containers }) => containers.length > 0).length,
+    rows: ledger.rows.size,
+    charged: countBy([...ledger.rows.values()].map(({ status }) => status)),
+    kills: replicas.kills,
+    freezes: replicas.freezes,
+    events: timeline.events,
+    simulatedMs: timeline.now - START,
+  };
+}
+
+function countBy(items: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const item of items) counts[item] = (counts[item] ?? 0) + 1;
+  return counts;
+}

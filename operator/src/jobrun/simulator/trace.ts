@@ -1,0 +1,28 @@
+/** What happened lately, per project, for whoever has to understand a violation. */
+
+/** Entries kept of each project. */
+const KEPT = 80;
+
+export class Trace {
+  readonly #now: () => number;
+  readonly #entries = new Map<string, { at: number; text: () => string }[]>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** @param text made only when somebody reads it: what it tells of must not change */
+  note(project: string, text: () => string): void {
+    const entries = this.#entries.get(project) ?? [];
+    entries.push({ at: this.#now(), text });
+    if (entries.length > 2 * KEPT) entries.splice(0, KEPT);
+    this.#entries.set(project, entries);
+  }
+
+  /** The last entries of a project, oldest first. */
+  of(project: string): string[] {
+    return (this.#entries.get(project) ?? [])
+      .slice(-KEPT)
+      .map(({ at, text }) => `${new Date(at).toISOString().slice(5, 23)} ${text()}`);
+  }
+}

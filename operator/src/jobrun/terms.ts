@@ -1,0 +1,46 @@
+/** Under which plan and price a run is let go. Pure. */
+
+import { annotations, type Catalog, type JobRun, type Project } from "@slipway/crds";
+import type { Job } from "./cluster.ts";
+import { letGoAt } from "./run.ts";
+import type { Terms } from "./runStatus.ts";
+
+type Plans = Pick<Catalog, "jobPlans">;
+
+/** The price of a plan's minute, while the catalog has it. */
+export function priceOf({ jobPlans }: Plans, plan: string | undefined): string | undefined {
+  return jobPlans.find((one) => one.plan === plan)?.pricePerMinute;
+}
+
+/** Terms of a run that begins now: those of the plan that its Job is sized for. */
+export function termsNow(
+  job: Job | undefined,
+  project: Project | undefined,
+  catalog: Plans,
+): Terms | undefined {
+  for (const plan of [job?.metadata.annotations?.[annotations.plan], project?.spec.plan]) {
+    const pricePerMinute = priceOf(catalog, plan);
+    if (plan !== undefined && pricePerMinute !== undefined) return { plan, pricePerMinute };
+  }
+  return undefined;
+}
+
+/** Terms that a run was let go under: its status has them, or its Job; otherwise those of now. */
+export function termsOfRun(
+  run: JobRun,
+  job: Job | undefined,
+  project: Project | undefined,
+  catalog: Plans,
+): Terms | undefined {
+  const admittedAt = letGoAt(run, job);
+  const at = admittedAt ? { admittedAt } : {};
+  const { plan, pricePerMinute } = run.status ?? {};
+  if (plan !== undefined && pricePerMinute !== undefined) return { plan, pricePerMinute, ...at };
+  const marks = job?.metadata.annotations ?? {};
+  const [jobPlan, jobPrice] = [marks[annotations.plan], marks[annotations.pricePerMinute]];
+  if (jobPrice !== undefined) {
+    return { plan: jobPlan ?? project?.spec.plan ?? "unknown", pricePerMinute: jobPrice, ...at };
+  }
+  const now = termsNow(job, project, catalog);
+  return now && { ...now, ...at };
+}

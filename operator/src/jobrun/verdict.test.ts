@@ -1,0 +1,145 @@
+import type { JobRun } from "@slipway/crds";
+import { describe, expect, test } from "vitest";
+import { chargeOf, endOf } from "./verdict.ts";
+
+const day = (time: string) => `2026-01-01T${time}Z`;
+const run = (cancelRequestedAt?: string, status: JobRun["status"] = {}): JobRun => ({
+  apiVersion: "slipway.dev/v1alpha1",
+  kind: "JobRun",
+  metadata: { name: "p-1" },
+  spec: {
+    projectRef: { name: "p" },
+    trigger: "schedule",
+    scheduledAt: day("00:00:00"),
+    ...(cancelRequestedAt ? { cancelRequestedAt: day(cancelRequestedAt) } : {}),
+  },
+  status,
+});
+const ended = (from: string, to: string | undefined, exitCode = 0) => ({
+  state: "ended" as const,
+  startedAt: new Date(day(from)),
+  ...(to ? { finishedAt: new Date(day(to)) } : {}),
+  exitCode,
+});
+const limit = { limitMs: 3_600_000, stoppedAtLimit: false };
+
+describe("a run", () => {
+  test.each([
+    ["exits with 0", run(), ended("00:00:01", "00:00:02"), limit, "succeeded", "00:00:02", 1],
+    ["exits with 59 s", run(), ended("00:00:00", "00:00:59"), limit, "succeeded", "00:00:59", 1],
+    ["exits with 1", run(), ended("00:00:00", "00:01:10", 1), limit, "failed", "00:01:10", 2],
+    ["ends at once", run(), ended("00:00:05", "00:00:05"), limit, "succeeded", "00:00:05", 1],
+    [
+      "reaches its limit",
+      run(),
+      ended("00:00:00", "01:00:00", 143),
+      limit,
+      "deadline_exceeded",
+      "01:00:00",
+      60,
+    ],
+    [
+      "takes its grace, too",
+      run(),
+      ended("00:00:00", "01:00:30", 137),
+      limit,
+      "deadline_exceeded",
+      "01:00:30",
+      60,
+    ],
+    [
+      "is stopped at its limit by a faster clock",
+      run(),
+      ended("00:00:00", "00:59:57", 143),
+      { ...limit, stoppedAtLimit: true },
+      "deadline_exceeded",
+      "00:59:57",
+      60,
+    ],
+    [
+      "has ended by itself, and its silent node told it late",
+      run(),
+      ended("00:00:00", "00:10:00", 1),
+      { ...limit, stoppedAtLimit: true },
+      "failed",
+      "00:10:00",
+      10,
+    ],
+    [
+      "is cancelled",
+      run("00:01:30.250"),
+      ended("00:00:00", "00:02:05", 143),
+      limit,
+      "cancelled",
+      "00:01:30.250",
+      2,
+    ],
+    [
+      "ends in the second of its cancellation",
+      run("00:01:30.900"),
+      ended("00:00:00", "00:01:30"),
+      limit,
+      "cancelled",
+      "00:01:30",
+      2,
+    ],
+    [
+      "has ended before its cancellation",
+      run("00:01:31"),
+      ended("00:00:00", "00:01:30"),
+      limit,
+      "succeeded",
+      "00:01:30",
+      2,
+    ],
+    [
+      "is cancelled before its container starts",
+      run("00:00:01"),
+      ended("00:00:05", "00:00:20", 143),
+      limit,
+      "cancelled",
+      "00:00:05",
+      1,
+    ],
+    [
+      "ends before it starts, by its node's clock",
+      run(),
+      ended("00:00:05", "00:00:01"),
+      limit,
+      "succeeded",
+      "00:00:05",
+      1,
+    ],
+  ] as const)("that %s", (_what, of, facts, context, phase, billedUntil, minutes) => {
+    const end = endOf(of, facts, context);
+    expect(end && [end.phase, end.billedUntil]).toEqual([phase, new Date(day(billedUntil))]);
+    expect(end && chargeOf(end, "0.125")).toEqual({
+      billedMinutes: minutes,
+      amount: `${(minutes * 125) / 1_000}`,
+    });
+  });
+
+  test.each([
+    ["has failed", run(undefined, seen("00:04:30")), "failed", "00:04:30"],
+    ["was cancelled", run("00:09:00", seen("00:04:30")), "cancelled", "00:04:30"],
+    ["was cancelled while it was still seen", run("00:04:00", seen("00:04:30")), "cancelled", "00:04:00"],
+  ] as const)("that vanished %s and is billed up to when it was seen", (_what, of, phase, until) => {
+    const end = endOf(of, undefined, limit);
+    expect(end && [end.phase, end.billedUntil]).toEqual([phase, new Date(day(until))]);
+  });
+
+  test("whose end its kubelet does not know ended when it was seen last", () => {
+    const of = run(undefined, seen("00:04:30"));
+    const end = endOf(of, { state: "ended", exitCode: 137, reason: "ContainerStatusUnknown" }, limit);
+    expect(end).toMatchObject({ phase: "failed", finishedAt: new Date(day("00:04:30")) });
+  });
+
+  test("whose container never ran has no end", () => {
+    expect(endOf(run(), { state: "ended", exitCode: 128, reason: "StartError" }, limit)).toBeUndefined();
+    expect(endOf(run("00:00:01"), undefined, limit)).toBeUndefined();
+  });
+});
+
+function seen(until: string): JobRun["status"] {
+  return { phase: "running", startedAt: day("00:00:10"), lastObservedRunningAt: day(until) };
+}

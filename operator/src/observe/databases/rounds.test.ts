@@ -1,0 +1,113 @@
+import { sleep, systemClock } from "@slipway/kube";
+import { FakeClock } from "@slipway/kube/testing";
+import { expect, test } from "vitest";
+import { Rounds, type RoundsOptions } from "./rounds.ts";
+
+const never = () => new Promise<never>(() => undefined);
+
+function roundsOf(
+  targets: readonly number[],
+  sample: (target: number, signal: AbortSignal) => Promise<number>,
+  options: Partial<RoundsOptions<number, number>> = {},
+) {
+  const samples: number[] = [];
+  const failures: [number, string][] = [];
+  const rounds = new Rounds<number, number>({
+    targets: () => targets,
+    keyOf: String,
+    sample,
+    onSample: (target) => samples.push(target),
+    onFailure: (target, error) => failures.push([target, (error as Error).name]),
+    clock: systemClock,
+    periodMs: 60_000,
+    limitMs: 5_000,
+    ...options,
+  });
+  return { rounds, samples, failures };
+}
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+test("500 instances that take 100 ms each, 20 of which hang, are sampled in less than 10 s", async () => {
+  const stop = new AbortController();
+  const at: number[] = [];
+  const begun = performance.now();
+  const { rounds, samples, failures } = roundsOf(
+    range(500),
+    async (target) => {
+      if (target % 25 === 3) return never();
+      await sleep(systemClock, 100);
+      at.push(performance.now() - begun);
+      return target;
+    },
+    { limitMs: 3_000 },
+  );
+  await rounds.round(stop.signal);
+  const took = performance.now() - begun;
+  expect([samples.length, failures.length]).toEqual([480, 20]);
+  expect(took).toBeLessThan(10_000);
+  // The second time those that hang have lanes of their own: the others are through as if there were none.
+  at.length = 0;
+  const again = performance.now();
+  const second = rounds.round(stop.signal);
+  while (samples.length < 960 && performance.now() - again < 20_000) await sleep(systemClock, 20);
+  expect(performance.now() - again).toBeLessThan(5_000);
+  stop.abort();
+  await second;
+}, 60_000);
+
+test("no more than 32 are sampled at once", async () => {
+  let [now, most] = [0, 0];
+  const { rounds, samples } = roundsOf(range(200), async (target) => {
+    now += 1;
+    most = Math.max(most, now);
+    await sleep(systemClock, 2);
+    now -= 1;
+    return target;
+  });
+  await rounds.round(new AbortController().signal);
+  expect([samples.length, most]).toEqual([200, 32]);
+});
+
+test("rounds begin a period apart, and who still hangs is not sampled twice at a time", async () => {
+  const clock = new FakeClock();
+  const asked: [number, number][] = [];
+  const aborted: number[] = [];
+  const { rounds, failures } = roundsOf(
+    [0, 1],
+    (target, signal) => {
+      asked.push([target, clock.monotonic() / 1_000]);
+      signal.addEventListener("abort", () => aborted.push(clock.monotonic() / 1_000));
+      return target === 0 ? Promise.resolve(0) : never();
+    },
+    { clock, limitMs: 70_000 },
+  );
+  const stop = new AbortController();
+  const running = rounds.run(stop.signal);
+  await clock.advance(125_000);
+  expect(asked).toEqual([
+    [0, 0],
+    [1, 0],
+    [0, 60],
+    [0, 120],
+    [1, 120],
+  ]);
+  expect([failures, aborted]).toEqual([[[1, "TookTooLong"]], [70]]);
+  stop.abort();
+  await running;
+  expect(aborted).toEqual([70, 125]);
+  expect(clock.pending).toBe(0);
+});
+
+test("a failure is told, and the next round asks again", async () => {
+  let fails = true;
+  const { rounds, samples, failures } = roundsOf([7], async (target) => {
+    if (fails) throw new RangeError("no");
+    return target;
+  });
+  const { signal } = new AbortController();
+  await rounds.round(signal);
+  fails = false;
+  await rounds.round(signal);
+  expect([samples, failures]).toEqual([[7], [[7, "RangeError"]]]);
+});

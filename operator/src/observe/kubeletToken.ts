@@ -1,0 +1,73 @@
+/** Tokens of the kubelet reader: the only credential that a node is shown. */
+
+import { type Clock, customResource, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+import { KUBELET_READER } from "./rules.ts";
+
+/** Seconds that a token is good for. */
+const LIFETIME_SECONDS = 3_600;
+/** A token is used up to so long before its end, in milliseconds. */
+const RESERVE_MS = 600_000;
+/** A refused token is not asked for anew more often: a kubelet that refuses every one costs the apiserver little. */
+const YOUNG_MS = 60_000;
+
+const tokenRequest = customResource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest");
+
+interface TokenRequest extends KubernetesObject {
+  spec: { expirationSeconds: number };
+  status?: { token: string; expirationTimestamp: string };
+}
+
+/** Where a bearer token for kubelets comes from. */
+export interface TokenSource {
+  /** @throws when none is to be had */
+  get(): Promise<string>;
+  /** Forgets the token that a kubelet refused. */
+  invalidate(): void;
+}
+
+/** Tokens from the apiserver's TokenRequest, kept until shortly before they end. */
+export function requestedTokens(
+  client: Pick<KubeClient, "create">,
+  namespace: string,
+  clock: Clock,
+): TokenSource {
+  let kept: { token: Promise<string>; from: number; until: number } | undefined;
+  const ask = (): Promise<string> => {
+    const now = clock.monotonic();
+    const entry = {
+      from: now,
+      until: now + LIFETIME_SECONDS * 1_000 - RESERVE_MS,
+      token: requestToken(client, namespace).then(({ token, lifetimeMs }) => {
+        entry.until = now + Math.max(lifetimeMs(clock.now()) - RESERVE_MS, 0);
+        return token;
+      }),
+    };
+    kept = entry;
+    entry.token.catch(() => {
+      if (kept === entry) kept = undefined;
+    });
+    return entry.token;
+  };
+  return {
+    get: () => (kept !== undefined && clock.monotonic() < kept.until ? kept.token : ask()),
+    invalidate() {
+      if (kept !== undefined && clock.monotonic() - kept.from > YOUNG_MS) kept = undefined;
+    },
+  };
+}
+
+async function requestToken(
+  client: Pick<KubeClient, "create">,
+  namespace: string,
+): Promise<{ token: string; lifetimeMs: (now: Date) => number }> {
+  const body: TokenRequest = {
+    apiVersion: `${tokenRequest.group}/${tokenRequest.version}`,
+    kind: tokenRequest.kind,
+    metadata: { name: KUBELET_READER, namespace },
+    spec: { expirationSeconds: LIFETIME_SECONDS },
+  };
+  const answer = await client.create<TokenRequest>(resources.serviceAccounts, body, { subresource: "token" });
+  const { token, expirationTimestamp } = answer.status ?? { token: "", expirationTimestamp: "" };
+  if (token === "") throw new Error("the apiserver gave no token for the kubelet reader");
+  return { token, lifetimeMs: (now) => Date.parse(expirationTimestamp) - now.getTime() };
+}

@@ -1,0 +1,50 @@
+/** The cluster's nodes: where their kubelets listen, and what they say of themselves. */
+
+import { type KubernetesObject, resources, type Store } from "@slipway/kube";
+import type { Manager } from "../runtime/index.ts";
+
+/** A node without what nobody here reads. */
+export interface Node extends KubernetesObject {
+  metadata: KubernetesObject["metadata"] & { name: string };
+  status?: {
+    addresses?: readonly { type: string; address: string }[];
+    daemonEndpoints?: { kubeletEndpoint?: { Port?: number } };
+    conditions?: readonly { type: string; status: string; lastTransitionTime?: string }[];
+  };
+}
+
+/** Where a kubelet listens. */
+export interface KubeletAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+const KUBELET_PORT = 10_250;
+
+/** Creates the store of nodes; its reflector starts with the manager. */
+export function createNodeStore(manager: Manager): Store<Node> {
+  return manager.store<Node>(resources.nodes, { transform: slimNode });
+}
+
+/** Where a node's kubelet listens; undefined while the node has told no address. */
+export function kubeletAddress(node: Node | undefined): KubeletAddress | undefined {
+  const host = node?.status?.addresses?.find(({ type }) => type === "InternalIP")?.address;
+  if (host === undefined) return undefined;
+  return { host, port: node?.status?.daemonEndpoints?.kubeletEndpoint?.Port || KUBELET_PORT };
+}
+
+/** A node tells of its images, volumes and heartbeats; all that is dropped on arrival. */
+export function slimNode({ apiVersion, kind, metadata, status }: Node): Node {
+  return {
+    apiVersion,
+    kind,
+    metadata: { name: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion },
+    status: {
+      addresses: status?.addresses?.filter(({ type }) => type === "InternalIP"),
+      daemonEndpoints: status?.daemonEndpoints,
+      conditions: status?.conditions
+        ?.filter(({ type }) => type === "Ready")
+        .map(({ type, status: value, lastTransitionTime }) => ({ type, status: value, lastTransitionTime })),
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/** What reading runs' logs and samples needs. The chart's roles are generated from it. */
+
+import type { PolicyRule } from "../rbac.ts";
+
+/** Service account, in the operator's namespace, whose token the kubelets see. */
+export const KUBELET_READER = "slipway-kubelet-reader";
+
+/** Where kubelets listen, and whether a silent node's pods can be believed. */
+export const rules: PolicyRule[] = [
+  { apiGroups: [""], resources: ["nodes"], verbs: ["get", "list", "watch"] },
+];
+
+/** In organizations' namespaces alone: the end of a finished run's log. */
+export const organizationRules: PolicyRule[] = [{ apiGroups: [""], resources: ["pods/log"], verbs: ["get"] }];
+
+/** In the operator's own namespace: tokens of the reader. */
+export const namespaceRules: PolicyRule[] = [
+  {
+    apiGroups: [""],
+    resources: ["serviceaccounts/token"],
+    resourceNames: [KUBELET_READER],
+    verbs: ["create"],
+  },
+];
+
+/**
+ * All that the reader may do. A node is less trusted than the operator: whoever holds one sees the tokens that its kubelet
+ * is sent, so they are not the operator's own.
+ */
+export const kubeletReaderRules: PolicyRule[] = [
+  { apiGroups: [""], resources: ["nodes/stats"], verbs: ["get"] },
+];

@@ -1,0 +1,152 @@
+/** Projects of type http: instances behind a public or private address. */
+
+import { type HttpPlan, labels, type Project } from "@slipway/crds";
+import { resources } from "@slipway/kube";
+import { TerminalError } from "../../runtime/index.ts";
+import type { Accepted } from "../accept.ts";
+import { type DeletionStep, LOOK_AGAIN_MS, runDeletionStep } from "../deletion.ts";
+import { type Claimed, routedHosts } from "../domainClaims.ts";
+import type { RouteVersions } from "../domainRoutes.ts";
+import { ProjectDomains } from "../domains.ts";
+import { exposureAtStart } from "../exposure.ts";
+import { HeldRoutes } from "../heldRoutes.ts";
+import type { KindDependencies, Look, ProjectContext, ProjectKind, Remaining } from "../kind.ts";
+import { ownerOf } from "../owner.ts";
+import { type LiveDeployment, readInstances, stopInstances } from "../pause.ts";
+import { hasBegunToPull } from "../pulls.ts";
+import { soonest } from "../soonest.ts";
+import { childOf, isVolumeBound } from "../stores.ts";
+import { summarize, summarizePause } from "../summarize.ts";
+import { acceptHttp } from "./accept.ts";
+import type { HttpApp } from "./app.ts";
+import { instancesStep, remainsStep, routeStep } from "./deletion.ts";
+import { settingsHash } from "./deployment.ts";
+import { desired } from "./desired.ts";
+import { type PodView, readRollout } from "./rollout.ts";
+import { RolloutSteps } from "./rolloutSteps.ts";
+import type { RouteCheck } from "./routeCheck.ts";
+import { type HttpPlatform, toHttpApp } from "./view.ts";
+
+export interface HttpDependencies extends KindDependencies {
+  platform: HttpPlatform;
+  routeCheck: RouteCheck;
+}
+
+export class HttpKind implements ProjectKind<HttpPlan> {
+  readonly #deps: HttpDependencies;
+  readonly #domains: ProjectDomains;
+  readonly #held: HeldRoutes;
+  readonly #rollouts: RolloutSteps;
+
+  constructor(deps: HttpDependencies) {
+    this.#deps = deps;
+    this.#domains = new ProjectDomains(deps);
+    this.#held = new HeldRoutes({ ...deps, domains: this.#domains });
+    this.#rollouts = new RolloutSteps({
+      clock: deps.clock,
+      rolloutDeadlineSeconds: deps.platform.rolloutDeadlineSeconds,
+      read: (project, version) => readRollout(this.#deployment(project), this.#pods(project), version),
+    });
+  }
+
+  async begin(project: Project, { status, signal }: ProjectContext): Promise<void> {
+    this.#deps.deployments.follow(project, status, (newest) => this.#rollouts.progress(project, newest));
+    status.exposure = exposureAtStart(project);
+    await this.#domains.close(project, signal);
+    await stopInstances(project, this.#deps, signal);
+  }
+
+  accept(project: Project): HttpPlan {
+    const { catalog, platform } = this.#deps;
+    return acceptHttp(project, catalog(), platform.ingress);
+  }
+
+  async build(
+    project: Project,
+    accepted: Accepted<HttpPlan>,
+    context: ProjectContext,
+  ): Promise<() => Promise<Look>> {
+    const { applier, deployments } = this.#deps;
+    const { log, signal, status } = context;
+    const claimed = await this.#domains.claim(project, accepted.organizationId, signal);
+    const view = this.#view(project, accepted, claimed);
+    const app = { ...view, replaces: deployments.begin(project, settingsHash(view), status) };
+    const routesBefore = this.#domains.versions(project);
+    await applier.applyAndPrune(ownerOf(project), desired(app), { log, signal });
+    return () => this.#look(project, { accepted, app, claimed, routesBefore }, context);
+  }
+
+  async hold(project: Project, context: ProjectContext): Promise<number | undefined> {
+    const rollout = readInstances(this.#deployment(project), this.#pods(project));
+    if (project.spec.paused) {
+      summarizePause(rollout, context.conditions, context.status);
+    }
+    return this.#held.keep(project, rollout, context);
+  }
+
+  async remove(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
+    const run = async (step: DeletionStep) => {
+      const waiting = await runDeletionStep(step, project, this.#deps.client, signal);
+      return waiting && { ...waiting, retryAfterMs: LOOK_AGAIN_MS };
+    };
+    return (
+      (await run(routeStep)) ??
+      (await this.#releaseDomains(project, signal)) ??
+      (await run(instancesStep)) ??
+      (await run(remainsStep))
+    );
+  }
+
+  async #releaseDomains(project: Project, signal: AbortSignal): Promise<Remaining | undefined> {
+    const { left, retryAfterMs = 500 } = await this.#domains.releaseAll(project, signal);
+    const message = "The hostnames are being given back.";
+    return left > 0 ? { reason: "ReleasingDomain", message, retryAfterMs } : undefined;
+  }
+
+  async #look(
+    project: Project,
+    {
+      accepted,
+      app,
+      claimed,
+      routesBefore,
+    }: { accepted: Accepted<HttpPlan>; app: HttpApp; claimed: Claimed; routesBefore: RouteVersions },
+    context: ProjectContext,
+  ): Promise<Look> {
+    const { conditions, status, signal } = context;
+    const look = this.#rollouts.look(project, app, status, conditions);
+    const routes = this.#domains.check(project, claimed, look.rollout, routesBefore);
+    const release = await this.#domains.release(project, claimed, routes, signal);
+    const { host, wanted, refused } = claimed;
+    const route = wanted === undefined ? undefined : { host, missing: refused ?? routes.missing };
+    const volume = project.spec.storage?.persistent
+      ? { bound: isVolumeBound(this.#deps.stores, project) }
+      : undefined;
+    const { limits } = accepted.plan.resources;
+    summarize(project, { ...look, volume, limits, route }, conditions, status);
+    this.#domains.tell(project, claimed, routes, release, context);
+    return {
+      againInMs: soonest(routes.retryAfterMs, release.retryAfterMs, look.againInMs),
+      refused: refused && new TerminalError(refused.reason, refused.message, { condition: "DomainReady" }),
+    };
+  }
+
+  #view(project: Project, accepted: Accepted<HttpPlan>, claimed: Claimed): HttpApp {
+    const { platform, catalog } = this.#deps;
+    const liveReplicas = this.#deployment(project)?.spec?.replicas;
+    const from = { catalog: catalog(), platform, hosts: routedHosts(claimed), liveReplicas };
+    return toHttpApp(project, accepted, from);
+  }
+
+  #deployment(project: Project): LiveDeployment | undefined {
+    return childOf<LiveDeployment>(this.#deps.stores, resources.deployments, project);
+  }
+
+  #pods(project: Project): PodView[] {
+    const { stores } = this.#deps;
+    return stores.pods
+      .byIndex(labels.project, project.metadata.name)
+      .filter(({ metadata }) => metadata.namespace === project.metadata.namespace)
+      .map((pod) => ({ ...pod, pullBegun: hasBegunToPull(stores.pulls, pod) }));
+  }
+}

@@ -1,0 +1,110 @@
+/** Projects of type job: a schedule whose occurrences `jobrun/` lets go or refuses. */
+
+import { annotations, fieldManagers, type JobPlan, type Project } from "@slipway/crds";
+import { type KubernetesObject, resources } from "@slipway/kube";
+import { controllerOf } from "../../runtime/index.ts";
+import type { Accepted } from "../accept.ts";
+import type { KindDependencies, Look, ProjectContext, ProjectKind, Remaining } from "../kind.ts";
+import { ownerOf } from "../owner.ts";
+import { childOf, isVolumeBound } from "../stores.ts";
+import { acceptJob } from "./accept.ts";
+import { isResting, type JobPlatform, toJobApp } from "./app.ts";
+import { settingsHash } from "./cronJob.ts";
+import { type CloseMetering, removeJob } from "./deletion.ts";
+import { desired } from "./desired.ts";
+import { summarizeJob, summarizeRest } from "./summarize.ts";
+
+export interface JobDependencies extends KindDependencies {
+  platform: JobPlatform;
+  closeMetering: CloseMetering;
+}
+
+/** The parts of a CronJob that are read here. */
+interface LiveCronJob extends KubernetesObject {
+  spec?: {
+    suspend?: boolean;
+    jobTemplate?: { spec?: { template?: { metadata?: { annotations?: Record<string, string> } } } };
+  };
+}
+
+export class JobKind implements ProjectKind<JobPlan> {
+  readonly #deps: JobDependencies;
+
+  constructor(deps: JobDependencies) {
+    this.#deps = deps;
+  }
+
+  async begin(project: Project, { status, signal }: ProjectContext): Promise<void> {
+    this.#follow(project, status);
+    if (isResting(project)) {
+      await this.#suspend(project, signal);
+    }
+  }
+
+  accept(project: Project): JobPlan {
+    return acceptJob(project, this.#deps.catalog());
+  }
+
+  async build(
+    project: Project,
+    accepted: Accepted<JobPlan>,
+    { conditions, log, signal, status }: ProjectContext,
+  ): Promise<() => Promise<Look>> {
+    const { applier, catalog, deployments, platform } = this.#deps;
+    const app = toJobApp(project, accepted, { catalog: catalog(), platform });
+    const hash = settingsHash(app);
+    deployments.begin(project, hash, status);
+    await applier.applyAndPrune(ownerOf(project), desired(app), { log, signal });
+    return async () => {
+      // Nothing tells of a CronJob once more that is as asked.
+      this.#follow(project, status);
+      const volume = app.volume && { bound: isVolumeBound(this.#deps.stores, project) };
+      const { limits } = accepted.plan.resources;
+      summarizeJob(project, { inPlace: this.#runs(project) === hash, volume, limits }, conditions, status);
+      return {};
+    };
+  }
+
+  async hold(project: Project, { conditions }: ProjectContext): Promise<undefined> {
+    summarizeRest(project, conditions);
+  }
+
+  async remove(project: Project, { conditions, signal }: ProjectContext): Promise<Remaining | undefined> {
+    await this.#suspend(project, signal);
+    summarizeRest(project, conditions);
+    return removeJob(project, this.#deps, signal);
+  }
+
+  /** A deployment has succeeded once the next run will be made from it. */
+  #follow(project: Project, status: ProjectContext["status"]): void {
+    this.#deps.deployments.follow(project, status, (newest) => ({
+      complete: this.#runs(project) === newest.settingsHash,
+    }));
+  }
+
+  /** Hash of all that the next run will be made from. */
+  #runs(project: Project): string | undefined {
+    const template = this.#cronJob(project)?.spec?.jobTemplate?.spec?.template;
+    return template?.metadata?.annotations?.[annotations.settingsHash];
+  }
+
+  /** Stops the schedule, whatever else is wrong with the project. An apply of the CronJob sets the same, in the same name. */
+  async #suspend(project: Project, signal: AbortSignal): Promise<void> {
+    const { client, stores } = this.#deps;
+    const live = this.#cronJob(project);
+    if (live === undefined || live.spec?.suspend === true || live.metadata?.deletionTimestamp) {
+      return;
+    }
+    const { name = "", namespace, uid } = live.metadata ?? {};
+    const patch = { metadata: { uid }, spec: { suspend: true } };
+    const options = { fieldManager: fieldManagers.project, signal };
+    const written = await client.patch(resources.cronJobs, { name, namespace }, patch, options);
+    stores.children.find(({ resource }) => resource === resources.cronJobs)?.store.observe(written);
+  }
+
+  /** The project's own. */
+  #cronJob(project: Project): LiveCronJob | undefined {
+    const live = childOf<LiveCronJob>(this.#deps.stores, resources.cronJobs, project);
+    return live && controllerOf(live)?.uid === project.metadata.uid ? live : undefined;
+  }
+}

@@ -1,0 +1,30 @@
+/** Projects of a type that nobody here carries out yet: refused, and let go. */
+
+import type { Project } from "@slipway/crds";
+import type { KubeClient } from "@slipway/kube";
+import { resources } from "@slipway/kube";
+import { refuse } from "./accept.ts";
+import { LOOK_AGAIN_MS, runDeletionStep } from "./deletion.ts";
+import type { ProjectContext, ProjectKind } from "./kind.ts";
+
+/** What may have been made for such a project, by the API. */
+const SECRETS = {
+  delete: [resources.secrets],
+  gone: [],
+  waiting: { reason: "DeletingChildren", message: "The Secrets are being removed." },
+} as const;
+
+export function unsupportedKind(client: KubeClient): ProjectKind {
+  return {
+    begin: async () => {},
+    accept: ({ spec }: Project) => {
+      throw refuse("TypeNotSupported", `Projects of type ${spec.type} are not supported yet.`);
+    },
+    build: async () => async () => ({}),
+    hold: async () => undefined,
+    remove: async (project: Project, { signal }: ProjectContext) => {
+      const waiting = await runDeletionStep(SECRETS, project, client, signal);
+      return waiting && { ...waiting, retryAfterMs: LOOK_AGAIN_MS };
+    },
+  };
+}

@@ -1,0 +1,41 @@
+/** From a Project to what its pods are made from, whatever its type. Pure. */
+
+import { type Catalog, imageReference, type Project, type ProjectPlan } from "@slipway/crds";
+import { registrySecretName } from "../../registry/login.ts";
+import type { Workload } from "./app.ts";
+
+/** Reserved for one container; what it may use is its storage, which is sold. */
+const EPHEMERAL_REQUEST = "32Mi";
+
+/** What every type of project has of its container. */
+export function toWorkload(
+  project: Project,
+  { organizationId, plan }: { organizationId: string; plan: Pick<ProjectPlan, "resources"> },
+  { storagePlans }: Pick<Catalog, "storagePlans">,
+): Workload {
+  const { metadata, spec } = project;
+  const { storage } = spec;
+  const volume = storage?.persistent
+    ? {
+        capacityGb: storage.capacity,
+        mountPath: storage.dirPathToPersist ?? "/data",
+        storageClass: storagePlans.find(({ persistent }) => persistent)?.storageClass,
+      }
+    : undefined;
+  const { requests, limits } = plan.resources;
+  return {
+    type: spec.type,
+    id: metadata.name,
+    namespace: metadata.namespace ?? "",
+    organizationId,
+    image: spec.image ? imageReference(spec.image) : "",
+    pullSecret: spec.image?.awsCredentialsRef ? registrySecretName(project) : spec.image?.pullSecretRef?.name,
+    envSecrets: (spec.envsFrom ?? []).map(({ name }) => name),
+    restartedAt: spec.restartedAt,
+    resources: {
+      requests: { ...requests, "ephemeral-storage": EPHEMERAL_REQUEST },
+      limits: { ...limits, "ephemeral-storage": `${volume ? 1 : (storage?.capacity ?? 1)}Gi` },
+    },
+    volume,
+  };
+}

@@ -1,0 +1,133 @@
+/** Processes that die, for tests: of each of them nothing is heard any more right after a write that it was the first to make. */
+
+import {
+  type ClientRequest,
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { Agent, request } from "node:https";
+import type { AddressInfo } from "node:net";
+
+/** What is known of a write: the same when it is made again. */
+export type WriteKey = string;
+
+/**
+ * One process, as the apiserver and the ledger hear of it. Writes that earlier ones have made pass; after the first that none has
+ * made, it is dead: the write was carried out, its answer is lost, and nothing else of it arrives.
+ */
+export class Life {
+  readonly #known: Set<WriteKey>;
+  readonly #server: Server;
+  readonly #agent = new Agent({ rejectUnauthorized: false });
+  readonly #reads = new Set<ClientRequest>();
+  #dead = false;
+  #die: () => void = () => undefined;
+  /** Resolves with its death. */
+  readonly death: Promise<void>;
+
+  private constructor(target: URL, known: Set<WriteKey>) {
+    this.#known = known;
+    this.death = new Promise((resolve) => {
+      this.#die = resolve;
+    });
+    this.#server = createServer((asked, answer) => void this.#pass(target, asked, answer));
+  }
+
+  /** @param known writes that some process has made, to which those of this one are added */
+  static async begin(apiserver: string, known: Set<WriteKey>): Promise<Life> {
+    const life = new Life(new URL(apiserver), known);
+    await new Promise<void>((resolve) => life.#server.listen(0, "127.0.0.1", resolve));
+    return life;
+  }
+
+  /** Address of the apiserver for this process alone. */
+  get server(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** A write that goes another way than to the apiserver. @throws Error when the process is dead, before or after it */
+  async write<T>(key: WriteKey, carryOut: () => Promise<T>): Promise<T> {
+    if (this.#dead) throw new Error("dead");
+    const done = await carryOut();
+    if (this.#isLast(key) || this.#dead) throw new Error("killed");
+    return done;
+  }
+
+  /** Ends it, if nothing has yet. */
+  kill(): void {
+    if (this.#dead) return;
+    this.#dead = true;
+    this.#server.close();
+    this.#server.closeAllConnections();
+    // What it has sent off arrives all the same.
+    for (const read of this.#reads) read.destroy();
+    this.#die();
+  }
+
+  /** Two may be under way at once: neither is answered then. */
+  #isLast(key: WriteKey): boolean {
+    if (this.#known.has(key)) return false;
+    this.#known.add(key);
+    this.kill();
+    return true;
+  }
+
+  async #pass(target: URL, asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const { method = "GET", url = "/", headers } = asked;
+    const body = await bodyOf(asked);
+    if (this.#dead) return;
+    const { hostname, port } = target;
+    const options = { hostname, port, method, path: url, headers: { ...headers, host: target.host } };
+    const forwarded = request({ ...options, agent: this.#agent });
+    if (method === "GET") {
+      this.#reads.add(forwarded);
+      forwarded.on("close", () => this.#reads.delete(forwarded));
+    }
+    forwarded.on("error", () => answer.destroy());
+    forwarded.on("response", (response) => {
+      response.on("error", () => answer.destroy());
+      const key = (response.statusCode ?? 500) < 300 ? writeKey(method, url, body) : undefined;
+      if (key === undefined) {
+        answer.writeHead(response.statusCode ?? 500, response.headers);
+        answer.flushHeaders();
+        response.pipe(answer);
+        return;
+      }
+      const parts: Buffer[] = [];
+      response.on("data", (part: Buffer) => parts.push(part));
+      response.on("end", () => {
+        if (this.#isLast(key) || this.#dead) return;
+        answer.writeHead(response.statusCode ?? 500, response.headers).end(Buffer.concat(parts));
+      });
+    });
+    forwarded.end(body);
+  }
+}
+
+async function bodyOf(asked: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  try {
+    for await (const part of asked) parts.push(part as Buffer);
+  } catch {
+    // It has died in the middle.
+  }
+  return Buffer.concat(parts);
+}
+
+interface Written {
+  metadata?: { name?: string; annotations?: object; finalizers?: object };
+  status?: object;
+}
+
+/** A write told from every other by what it is about, not by when; undefined of reads and of Events, which count nothing. Pure. */
+export function writeKey(method: string, url: string, body: Buffer): WriteKey | undefined {
+  const path = url.replace(/\?.*$/, "");
+  if (method === "GET" || path.includes("/events")) return undefined;
+  if (method === "DELETE") return `DELETE ${path}`;
+  const { metadata, status }: Written = JSON.parse(body.toString("utf8") || "{}") as Written;
+  if (method === "POST") return `POST ${path}/${metadata?.name ?? ""}`;
+  const told = JSON.stringify([status, metadata?.annotations, metadata?.finalizers]);
+  return `${method} ${path} ${told.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "…")}`;
+}

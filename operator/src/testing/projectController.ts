@@ -1,0 +1,109 @@
+/** The project controller by itself, for tests in which they play everybody else's part. */
+
+import { readFile } from "node:fs/promises";
+import { type Catalog, organizationOfNamespace, parseCatalog } from "@slipway/crds";
+import { type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
+import { Authority } from "../database/tls/authority.ts";
+import { createNamespaceStore } from "../organization/controller.ts";
+import { addProjectController } from "../project/controller.ts";
+import { addDeploymentRecords, DeploymentRecords } from "../project/deploymentRecords.ts";
+import { RouteCheck } from "../project/http/routeCheck.ts";
+import type { CloseMetering } from "../project/job/deletion.ts";
+import { SlotKeeper } from "../project/slotKeeper.ts";
+import { createProjectStores } from "../project/stores.ts";
+import type { RegistryLogin } from "../registry/ecr.ts";
+import { Manager, silentLogger } from "../runtime/index.ts";
+import { endlessSlots, type TestCluster, type TestOperator } from "./harness.ts";
+
+const catalogFile = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);
+
+export interface ProjectControllerOptions {
+  closeMetering: CloseMetering;
+  registryLogin: RegistryLogin;
+}
+
+/** Runs it in this process, without leader election, port and limits. */
+export async function startProjectController(
+  { api }: TestCluster,
+  { closeMetering, registryLogin }: ProjectControllerOptions,
+): Promise<TestOperator> {
+  const catalog: Catalog = parseCatalog(await readFile(catalogFile, "utf8"));
+  let listener: (() => void) | undefined;
+  const manager = new Manager({
+    name: "slipway.dev/operator",
+    cluster: loadKubeConfig({ file: api.kubeconfig }),
+    identity: "test",
+    log: silentLogger,
+  });
+  const stores = createProjectStores(manager, createNamespaceStore(manager), "apps.test", "traefik");
+  const deploymentRecords = new DeploymentRecords(async () => {});
+  const projects = addProjectController(
+    manager,
+    {
+      stores,
+      catalog: () => catalog,
+      platform: {
+        domainZone: "apps.test",
+        reservedHostnames: [],
+        rolloutDeadlineSeconds: 300,
+        ingress: {
+          className: "traefik",
+          namespace: "slipway-ingress",
+          annotations: {},
+          allowList: "traefik",
+        },
+      },
+      jobs: { runLimitSeconds: 3_600, startDeadlineSeconds: 600 },
+      databases: {
+        platform: {
+          outside: { type: "None" },
+          planChangeMs: 600_000,
+          apiserver: { cidrs: ["0.0.0.0/0"], ports: [6443] },
+          systemNamespace: "slipway-system",
+          images: () => ({}),
+        },
+        authority: new Authority({
+          client: manager.client,
+          clock: manager.clock,
+          namespace: "slipway-system",
+        }),
+        restorer: { restore: async () => undefined },
+        fullVolumes: new Set(),
+      },
+      closeMetering,
+      routeCheck: new RouteCheck(undefined, manager.clock),
+      registryLogin,
+      slots: new SlotKeeper(endlessSlots(), silentLogger, () => manager.clock.monotonic()),
+      deploymentRecords,
+    },
+    (added) => {
+      listener = added;
+      return () => {};
+    },
+  );
+  addDeploymentRecords(manager, deploymentRecords, { store: stores.projects, projects });
+  const stop = new AbortController();
+  const running = manager.run(stop.signal);
+  return {
+    catalog,
+    catalogChanged: () => listener?.(),
+    stop: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+/** An organization's namespace as the organization controller leaves it. */
+export async function makeGuardedNamespace({ client }: TestCluster, name: string): Promise<void> {
+  await client.create<KubernetesObject>(resources.namespaces, {
+    metadata: {
+      name,
+      labels: {
+        "slipway.dev/role": "organization",
+        "slipway.dev/organization": organizationOfNamespace(name) ?? "",
+      },
+      annotations: { "slipway.dev/guarded": "true" },
+    },
+  });
+}

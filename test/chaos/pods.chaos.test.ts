@@ -1,0 +1,252 @@
+import type { JobRun, JobRunPhase } from "@slipway/crds";
+import { type KubernetesObject, resources } from "@slipway/kube";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Script } from "../../hack/cluster/kwok-config.ts";
+import { run as command } from "../../hack/lib/exec.ts";
+import { waitFor } from "../../hack/lib/wait.ts";
+import { jobRunResource, NOT_NOW } from "../../hack/testing/job-platform.ts";
+import { runNow } from "./support/drive.ts";
+import { expectNothingWrong } from "./support/report.ts";
+import { type Stage, startStage } from "./support/stage.ts";
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage();
+});
+afterAll(() => stage?.stop());
+
+interface Pod extends KubernetesObject {
+  metadata: { name: string; namespace: string };
+  status?: { containerStatuses?: { name: string; state?: { running?: { startedAt: string } } }[] };
+}
+
+/** A run under way, and its pod. */
+interface Under {
+  run: string;
+  pod: Pod;
+}
+
+const kubectl = (...args: string[]) =>
+  command(stage.platform.cluster.binary, [
+    "kubectl",
+    "--kubeconfig",
+    stage.platform.cluster.kubeconfig,
+    "--namespace",
+    stage.namespace,
+    ...args,
+  ]);
+
+/** Starts a run and waits until its container runs, as the operator has it too. */
+async function underWay(project: string): Promise<Under> {
+  const { platform, namespace } = stage;
+  const run = await runNow(stage, project);
+  await waitFor(`${run} to run`, 90_000, async () => {
+    const found = await platform.client.get<JobRun>(jobRunResource, { namespace, name: run });
+    return found.status?.phase === "running";
+  });
+  const [pod] = await platform.client.listAll<Pod>(resources.pods, {
+    namespace,
+    labelSelector: `batch.kubernetes.io/job-name=${run}`,
+  });
+  if (!pod) throw new Error(`${run} has no pod`);
+  return { run, pod };
+}
+
+/** What the kubelet writes when it evicts a pod for lack of memory. */
+async function evictByKubelet({ pod }: Under): Promise<void> {
+  const [container] = pod.status?.containerStatuses ?? [];
+  const { startedAt } = container?.state?.running ?? {};
+  const terminated = {
+    exitCode: 137,
+    reason: "Error",
+    startedAt,
+    finishedAt: `${new Date().toISOString().slice(0, 19)}Z`,
+  };
+  const status = {
+    phase: "Failed",
+    reason: "Evicted",
+    message: "The node was low on resource: memory.",
+    containerStatuses: [{ ...container, ready: false, started: false, state: { terminated } }],
+  };
+  await stage.platform.client.patch(resources.pods, pod.metadata, { status }, { subresource: "status" });
+}
+
+async function evictByApi({ pod }: Under): Promise<void> {
+  const eviction = {
+    apiVersion: "policy/v1",
+    kind: "Eviction",
+    metadata: { name: pod.metadata.name, namespace: pod.metadata.namespace },
+  };
+  await command(
+    stage.platform.cluster.binary,
+    [
+      "kubectl",
+      "--kubeconfig",
+      stage.platform.cluster.kubeconfig,
+      "create",
+      "--raw",
+      `/api/v1/namespaces/${pod.metadata.namespace}/pods/${pod.metadata.name}/eviction`,
+      "-f",
+      "-",
+    ],
+    { input: JSON.stringify(eviction) },
+  );
+}
+
+const withoutFinalizers = '{"metadata":{"finalizers":null}}';
+
+/** What befalls a run of a minute, and how it has to end. */
+const cases: {
+  name: string;
+  script: Script;
+  befalls: (under: Under) => Promise<unknown>;
+  phase: JobRunPhase;
+}[] = [
+  {
+    name: "the pod is deleted",
+    script: { run: 600, grace: 3 },
+    befalls: ({ pod }) => kubectl("delete", "pod", pod.metadata.name, "--wait=false"),
+    phase: "failed",
+  },
+  {
+    name: "the pod is deleted by force",
+    script: { run: 600 },
+    befalls: ({ pod }) => kubectl("delete", "pod", pod.metadata.name, "--force", "--wait=false"),
+    phase: "failed",
+  },
+  { name: "the pod is evicted through the API", script: { run: 600 }, befalls: evictByApi, phase: "failed" },
+  {
+    name: "the pod is evicted by its kubelet",
+    script: { run: 600 },
+    befalls: evictByKubelet,
+    phase: "failed",
+  },
+  {
+    name: "the container is killed for memory",
+    script: { run: 20, oom: true },
+    befalls: async () => undefined,
+    phase: "failed",
+  },
+  {
+    name: "the JobRun is deleted by hand",
+    script: { run: 20 },
+    befalls: ({ run }) => kubectl("delete", "jobrun", run, "--wait=false"),
+    phase: "succeeded",
+  },
+  {
+    // It goes once its run is charged: the container runs on.
+    name: "the Job is deleted by hand",
+    script: { run: 20 },
+    befalls: ({ run }) => kubectl("delete", "job", run, "--wait=false"),
+    phase: "succeeded",
+  },
+  {
+    name: "the Job is deleted by hand, its pod first",
+    script: { run: 600 },
+    befalls: ({ run }) => kubectl("delete", "job", run, "--wait=false", "--cascade=foreground"),
+    phase: "failed",
+  },
+  {
+    name: "the Job is torn out with its pod",
+    script: { run: 600 },
+    befalls: async ({ run, pod }) => {
+      await kubectl("patch", "job", run, "--type=merge", "-p", withoutFinalizers);
+      await kubectl("delete", "job", run, "--wait=false", "--cascade=orphan");
+      await kubectl("delete", "pod", pod.metadata.name, "--wait=false");
+    },
+    phase: "failed",
+  },
+  {
+    name: "JobRun, Job and pod are deleted by hand",
+    script: { run: 600, grace: 2 },
+    befalls: async ({ run, pod }) => {
+      await kubectl("delete", "jobrun", run, "--wait=false");
+      await kubectl("delete", "job", run, "--wait=false");
+      await kubectl("delete", "pod", pod.metadata.name, "--wait=false").catch(() => undefined);
+    },
+    phase: "failed",
+  },
+];
+
+let projects: string[];
+beforeAll(async () => {
+  projects = await stage.jobs(
+    "pod",
+    cases.map(({ script }) => script),
+    NOT_NOW,
+  );
+});
+
+test.concurrent.for(cases.map((each, index) => ({ ...each, index })))(
+  "$name",
+  { timeout: 420_000 },
+  async ({ befalls, phase, index }, { expect }) => {
+    const project = projects[index] ?? "";
+    const under = await underWay(project);
+    await befalls(under);
+    expectNothingWrong(await stage.settle([project]));
+    const { runs } = await stage.witness.records([project]);
+    expect(runs.find(({ id }) => id === under.run)?.status).toBe(phase);
+  },
+);
+
+// Alone, for they stop processes of the stage: a Job makes another pod in place of one that was torn out, within a fifth of a
+// second at times, and the operator may be faster or slower.
+describe("the pod is torn out of the cluster, finalizer and all", { timeout: 420_000 }, () => {
+  const tearOut = async ({ pod }: Under) => {
+    await kubectl("patch", "pod", pod.metadata.name, "--type=merge", "-p", withoutFinalizers);
+    await kubectl("delete", "pod", pod.metadata.name, "--force", "--wait=false");
+  };
+  const start = async (name: string) => {
+    const [project = ""] = await stage.jobs(name, [{ run: 600 }], NOT_NOW);
+    return { project, under: await underWay(project) };
+  };
+  const podsOf = async (project: string, run: string) => {
+    const { pods } = await stage.witness.records([project]);
+    return pods.filter((pod) => pod.run === run);
+  };
+
+  test("before its Job can make another, the operator stops it", async () => {
+    const { controllerManager } = stage.platform.cluster;
+    const { project, under } = await start("torn");
+    await controllerManager.stop("SIGKILL");
+    await tearOut(under);
+    await waitFor("the Job to be deleted", 60_000, async () => {
+      const ref = { namespace: stage.namespace, name: under.run };
+      const job = await stage.platform.client.getOrUndefined(resources.jobs, ref);
+      return job === undefined || job.metadata?.deletionTimestamp !== undefined;
+    });
+    await controllerManager.restart();
+    const vanished = new Set([under.run]);
+    expectNothingWrong(await stage.settle([project], { vanished }));
+    expect(await podsOf(project, under.run)).toHaveLength(1);
+    const { runs } = await stage.witness.records([project]);
+    expect(runs.map(({ status }) => status)).toEqual(["failed"]);
+  });
+
+  test("another that its Job has made by then is stopped, and costs nothing", async () => {
+    const { project, under } = await start("replaced");
+    stage.operator.freeze();
+    try {
+      await tearOut(under);
+      await waitFor("the Job's other pod", 60_000, async () => {
+        const [, other] = await podsOf(project, under.run);
+        return other?.startedAt !== undefined;
+      });
+    } finally {
+      stage.operator.thaw();
+    }
+    const runs = new Set([under.run]);
+    expectNothingWrong(await stage.settle([project], { vanished: runs, replaced: runs }));
+    const [, other] = await podsOf(project, under.run);
+    // By itself it would have run for 10 minutes.
+    expect(other).toMatchObject({ exitCode: 143 });
+    const charged = await stage.witness.records([project]);
+    expect(charged.runs.map(({ status }) => status)).toEqual(["failed"]);
+  });
+});
+
+test("no write of the operator is unknown", () => {
+  const unknown = [...stage.proxy.committed.keys()].filter((kind) => kind.startsWith("unknown"));
+  expect(unknown).toEqual([]);
+});

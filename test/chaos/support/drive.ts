@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type JobRun, jobRunName } from "@slipway/crds";
+import { isConflict, isNotFound, refOf, resources } from "@slipway/kube";
+import { waitFor } from "../../../hack/lib/wait.ts";
+import { jobRunResource, projectResource } from "../../../hack/testing/job-platform.ts";
+import type { Stage } from "./stage.ts";
+
+/** Asks for a run by hand, as `kubectl create` does. @returns its name */
+export async function runNow({ platform, namespace }: Stage, project: string): Promise<string> {
+  const now = new Date();
+  const suffix = now.getTime().toString(36).slice(-8);
+  const name = jobRunName(project, now, suffix);
+  await platform.client.create<JobRun>(jobRunResource, {
+    apiVersion: "slipway.dev/v1alpha1",
+    kind: "JobRun",
+    metadata: { namespace, name },
+    spec: { projectRef: { name: project }, trigger: "manual", scheduledAt: now.toISOString() },
+  });
+  return name;
+}
+
+/** Asks every project for a run again and again; one that runs already refuses it. */
+export async function keepAsking(stage: Stage, projects: readonly string[], ms: number): Promise<void> {
+  const end = performance.now() + ms;
+  while (performance.now() < end) {
+    // The apiserver itself may be away.
+    for (const project of projects) await runNow(stage, project).catch(() => undefined);
+    await sleep(Math.min(2_000, Math.max(0, end - performance.now())));
+  }
+}
+
+/** The same, until something has come about. @throws Error when it has not within two minutes */
+export async function askUntil(
+  stage: Stage,
+  projects: readonly string[],
+  what: string,
+  isSo: () => Promise<boolean>,
+): Promise<void> {
+  await waitFor(what, 120_000, async () => {
+    await keepAsking(stage, projects, 2_000);
+    return isSo();
+  });
+}
+
+/** Asks for the cancellation of every run of a project that is running. */
+export async function cancelRunning({ platform, namespace }: Stage, project: string): Promise<void> {
+  for (const run of await runsOf(platform, namespace, project)) {
+    if (run.status?.phase !== "running" || run.spec.cancelRequestedAt) continue;
+    const cancelRequestedAt = new Date().toISOString();
+    await quietly(platform.client.patch(jobRunResource, refOf(run), { spec: { cancelRequestedAt } }));
+  }
+}
+
+/** Makes every charged run of a project one that was charged long ago, so that its JobRun goes now. */
+export async function ageCharged({ platform, namespace }: Stage, project: string): Promise<void> {
+  for (const run of await runsOf(platform, namespace, project)) {
+    const charged = Date.parse(run.status?.chargedAt ?? "");
+    if (!(Date.now() - charged < 300_000)) continue;
+    const status = { chargedAt: new Date(charged - 600_000).toISOString() };
+    await quietly(platform.client.patch(jobRunResource, refOf(run), { status }, { subresource: "status" }));
+  }
+}
+
+/** Closes a project's schedule, as its deletion does first, or opens it again. */
+export async function setClosed(
+  { platform, namespace }: Pick<Stage, "platform" | "namespace">,
+  project: string,
+  closed: boolean,
+): Promise<void> {
+  const job = { closedAt: closed ? new Date().toISOString() : null };
+  await platform.client.patch(projectResource, { namespace, name: project }, { spec: { job } });
+}
+
+/** Tells of a node that its kubelet is silent, and after a while that it is well again. */
+export async function silence({ platform: { client } }: Stage, node: string, ms: number): Promise<void> {
+  const tell = async (ready: "Unknown" | "True") => {
+    const conditions = [{ type: "Ready", status: ready, reason: "Told", lastTransitionTime: new Date() }];
+    await client.patch(
+      resources.nodes,
+      { name: node },
+      { status: { conditions } },
+      { type: "strategic", subresource: "status" },
+    );
+  };
+  await tell("Unknown");
+  await sleep(ms);
+  await tell("True");
+}
+
+async function runsOf({ client }: Stage["platform"], namespace: string, project: string): Promise<JobRun[]> {
+  const runs = await client.listAll<JobRun>(jobRunResource, { namespace });
+  return runs.filter(({ spec }) => spec.projectRef.name === project);
+}
+
+/** The operator changes the same objects, and some are gone by now. */
+async function quietly(write: Promise<unknown>): Promise<void> {
+  await write.catch((error) => {
+    if (!isConflict(error) && !isNotFound(error)) throw error;
+  });
+}

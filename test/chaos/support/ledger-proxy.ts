@@ -1,0 +1,66 @@
+import { TcpProxy } from "@slipway/kube/testing";
+import type { Moment } from "./apiserver-proxy.ts";
+
+/** What a connection is about to do, as far as its words tell. */
+interface Talk {
+  /** It has sent runs in this transaction. */
+  runs: boolean;
+  /** It has sent their COMMIT. */
+  committing: boolean;
+}
+
+/**
+ * Stands between an operator and PostgreSQL and knows the transactions that bring runs in: at the commit of one it can cut the
+ * connection before the server hears of it, or before the operator hears that it is done.
+ */
+export class LedgerProxy extends TcpProxy {
+  /** Moments of commits at which to strike, each once. */
+  readonly faults: Moment[];
+  readonly struck: Moment[];
+  /** Transactions with runs whose commit was confirmed. */
+  readonly commits: { count: number };
+
+  /** @param onCut called as the connection is cut */
+  constructor(port: number, onCut: (moment: Moment) => void = () => {}) {
+    const talks = new Map<number, Talk>();
+    const faults: Moment[] = [];
+    const struck: Moment[] = [];
+    const commits = { count: 0 };
+    const strike = (moment: Moment): boolean => {
+      const index = faults.indexOf(moment);
+      if (index < 0) return false;
+      faults.splice(index, 1);
+      struck.push(moment);
+      onCut(moment);
+      return true;
+    };
+    super({ host: "127.0.0.1", port }, (connection, from, chunk) => {
+      const talk = talks.get(connection) ?? { runs: false, committing: false };
+      talks.set(connection, talk);
+      const text = chunk.toString("latin1");
+      if (from === "client") {
+        if (text.includes("insert into job_runs")) talk.runs = true;
+        if (!talk.runs || !/\bcommit\b/i.test(text)) return "pass";
+        talk.committing = true;
+        return strike("before") ? "cut" : "pass";
+      }
+      if (!talk.committing || !text.includes("COMMIT\0")) return "pass";
+      Object.assign(talk, { runs: false, committing: false });
+      commits.count += 1;
+      if (strike("committed")) return "cut";
+      // The operator is dead before it has read any of it, or right after: both happen.
+      strike("answered");
+      return "pass";
+    });
+    this.faults = faults;
+    this.struck = struck;
+    this.commits = commits;
+  }
+
+  /** The address of the database behind this proxy. */
+  url(database: string): string {
+    const url = new URL(database);
+    url.port = String(this.port);
+    return url.href;
+  }
+}

@@ -1,0 +1,158 @@
+import { readFileSync } from "node:fs";
+import type { Project } from "@slipway/crds";
+import type { Script } from "../../../hack/cluster/kwok-config.ts";
+import { waitFor } from "../../../hack/lib/wait.ts";
+import {
+  type JobPlatform,
+  jobProject,
+  projectResource,
+  startJobPlatform,
+  writePlainKubeconfig,
+} from "../../../hack/testing/job-platform.ts";
+import { OperatorProcess } from "../../../hack/testing/operator-process.ts";
+import { ApiserverProxy } from "./apiserver-proxy.ts";
+import { type Expectations, unsettled, type Violation, violations } from "./checks.ts";
+import { setClosed } from "./drive.ts";
+import { LedgerProxy } from "./ledger-proxy.ts";
+import type { ToldViolation } from "./report.ts";
+import { Witness } from "./witness.ts";
+
+/** Whether the long forms were asked for. */
+export const long = process.env.SLIPWAY_TEST_LONG === "1";
+
+/** An operator of its own between two proxies, and a witness that sees past them. */
+export interface Stage {
+  platform: JobPlatform;
+  proxy: ApiserverProxy;
+  ledgerProxy: LedgerProxy;
+  operator: OperatorProcess;
+  witness: Witness;
+  namespace: string;
+  /** Whether a cut of the ledger's connection kills the operator as well. */
+  kill: { onLedgerCut: boolean };
+  /** Another operator beside the first. It goes to the apiserver through the same proxy. */
+  second(): OperatorProcess;
+  /** Makes jobs, one for each script, minutely unless told otherwise; waits until their schedules are followed. @returns their ids */
+  jobs(name: string, scripts: readonly Script[], cron?: string): Promise<string[]>;
+  /** Closes the schedules, waits until nothing is under way, and compares all records. @returns what is wrong */
+  settle(projects: readonly string[], expectations?: Expectations): Promise<ToldViolation[]>;
+  stop(): Promise<void>;
+}
+
+/** Starts a stage; takes about 25 s. The operator runs. */
+export async function startStage(env: Record<string, string> = {}): Promise<Stage> {
+  const platform = await startJobPlatform();
+  const { cluster, client, ledger, postgres } = platform;
+  const namespace = platform.namespaces[0] ?? "";
+  const operators: OperatorProcess[] = [];
+  /** kill -9, and the kubelet's new container at once. */
+  const strike = async () => {
+    await operators[0]?.kill();
+    operators[0]?.start();
+  };
+  const proxy = new ApiserverProxy({ upstream: cluster.url, dir: cluster.dir, strike });
+  const kill = { onLedgerCut: true };
+  const ledgerProxy = new LedgerProxy(postgres.port, () => {
+    if (kill.onLedgerCut) void strike();
+  });
+  const kubeconfig = await writePlainKubeconfig(cluster.dir, "proxied", await proxy.listen());
+  await ledgerProxy.up();
+  const ledgerUrl = ledgerProxy.url(postgres.url);
+  const add = () => {
+    const identity = `operator-${operators.length}`;
+    const added = new OperatorProcess({
+      kubeconfig,
+      ledgerUrl,
+      identity,
+      dir: cluster.dir,
+      env,
+      restarts: true,
+    });
+    operators.push(added);
+    return added;
+  };
+  const operator = add();
+  await operator.warmUp();
+  operator.start();
+  const witness = new Witness(client, ledger);
+  const stop = async () => {
+    witness.stop();
+    for (const running of operators) {
+      running.thaw();
+      await running.kill();
+    }
+    await proxy.close();
+    await ledgerProxy.down();
+    await platform.stop();
+  };
+  try {
+    await platform.guarded();
+  } catch (error) {
+    const log = readFileSync(operator.log, "utf8")
+      .split("\n")
+      .slice(-15)
+      .map((line) => line.slice(0, 300))
+      .join("\n");
+    await stop();
+    throw new Error(`${(error as Error).message}\n${log}`);
+  }
+  return {
+    platform,
+    proxy,
+    ledgerProxy,
+    operator,
+    witness,
+    namespace,
+    kill,
+    second: () => {
+      const added = add();
+      added.start();
+      return added;
+    },
+    jobs: async (name, scripts, cron) => {
+      const ids = scripts.map((_, index) => `${name}-${index}`);
+      for (const [index, script] of scripts.entries()) {
+        await client.create(projectResource, jobProject({ namespace, name: ids[index] ?? "" }, script, cron));
+      }
+      for (const id of ids) {
+        await waitFor(`the schedule of ${id}`, 90_000, async () => {
+          const project = await client.get<Project>(projectResource, { namespace, name: id });
+          return project.status?.job?.scheduledSince !== undefined;
+        });
+      }
+      return ids;
+    },
+    settle: async (projects, expectations) => {
+      for (const name of projects) await setClosed({ platform, namespace }, name, true);
+      let open: Violation[] = [];
+      const settled = await waitFor("all runs to end and be charged", 180_000, async () => {
+        const records = await witness.records(projects);
+        const closed = await Promise.all(
+          projects.map(async (name) => {
+            const project = await client.get<Project>(projectResource, { namespace, name });
+            return project.status?.job?.scheduleClosedAt !== undefined;
+          }),
+        );
+        open = [
+          ...unsettled(records),
+          ...projects
+            .filter((_, index) => !closed[index])
+            .map((subject) => ({ rule: "schedules are closed", subject, detail: "it is not acknowledged" })),
+        ];
+        if (open.length > 0) return false;
+        // What it has not heard of yet would be missing from the one and not from the other.
+        return (await witness.isUpToDate(projects)) && witness.records(projects);
+      }).catch((error: Error) => {
+        if (open.length === 0) throw error;
+      });
+      const wrong = settled ? violations(settled, expectations) : open;
+      const records = settled ?? (await witness.records(projects));
+      const crashes = operators.flatMap((one) => one.crashes);
+      wrong.push(
+        ...crashes.map((detail) => ({ rule: "operators do not crash", subject: "operator", detail })),
+      );
+      return wrong.map((one) => ({ ...one, story: witness.story(one.subject, records) }));
+    },
+    stop,
+  };
+}

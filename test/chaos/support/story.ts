@@ -1,0 +1,102 @@
+/** What was seen of runs and projects, line by line: what happened cannot be looked up any more once a stage is gone. */
+
+import type { JobRun, Project } from "@slipway/crds";
+import type { KubernetesObject } from "@slipway/kube";
+import type { Records } from "./checks.ts";
+
+/** The part of a Pod that is read. */
+export interface Pod extends KubernetesObject {
+  status?: {
+    containerStatuses?: {
+      state?: {
+        running?: { startedAt?: string | null };
+        terminated?: { exitCode: number; startedAt?: string | null; finishedAt?: string | null };
+      };
+    }[];
+  };
+}
+
+/** The part of a Job that is read. */
+export interface Job extends KubernetesObject {
+  spec?: { suspend?: boolean };
+  status?: {
+    active?: number;
+    terminating?: number;
+    succeeded?: number;
+    failed?: number;
+    conditions?: { type: string; status: string; reason?: string }[];
+  };
+}
+
+/** Lines of one subject that are kept: its beginning, which tells most, and so not more. */
+const MOST_LINES = 60;
+
+/** Lines by run or project, each with the moment at which it was seen. */
+export class Stories {
+  readonly #lines = new Map<string, string[]>();
+
+  /** Adds a line unless it says what the last one of this object said. */
+  add(subject: string, line: string): void {
+    const lines = this.#lines.get(subject) ?? [];
+    this.#lines.set(subject, lines);
+    const object = line.split(":", 1)[0] ?? "";
+    const said = lines.findLast((known) => known.slice(MOMENT).startsWith(`${object}:`))?.slice(MOMENT);
+    if (said === line || lines.length > MOST_LINES) return;
+    lines.push(`${new Date().toISOString().slice(11, 23)} ${lines.length === MOST_LINES ? "…" : line}`);
+  }
+
+  of(subject: string): readonly string[] {
+    return this.#lines.get(subject) ?? [];
+  }
+}
+
+/** Length of a moment with its space. */
+const MOMENT = 13;
+
+/** What a project says of its schedule, and the ledger of a run: the end of their stories. */
+export function recordLines(subject: string, { projects, runs, charges }: Records): string[] {
+  const lines = <T>(what: string, all: readonly T[], isIts: (one: T) => boolean) =>
+    all.filter(isIts).map((one) => `${what} ${JSON.stringify(one)}`);
+  return [
+    ...lines("project", projects, ({ id }) => id === subject),
+    ...lines("ledger", runs, ({ id }) => id === subject),
+    ...lines("charge", charges, ({ run }) => run === subject),
+  ];
+}
+
+export function podLine({ metadata, status }: Pod, gone: boolean): string {
+  const { running, terminated } = status?.containerStatuses?.[0]?.state ?? {};
+  const ended =
+    terminated && `ended ${terminated.exitCode} ${terminated.startedAt} to ${terminated.finishedAt}`;
+  const state = ended ?? (running ? `running since ${running.startedAt}` : "not started");
+  const held = `held by [${(metadata?.finalizers ?? []).join(", ")}]`;
+  return `pod ${metadata?.name}: ${state}, ${held}${leaving(metadata)}${gone ? ", gone" : ""}`;
+}
+
+export function jobLine({ metadata, spec, status }: Job, gone: boolean): string {
+  const { active, terminating, succeeded, failed, conditions = [] } = status ?? {};
+  const counts = JSON.stringify({ active, terminating, succeeded, failed });
+  const stands = conditions.map(({ type, status: value, reason }) => ` ${type}=${value} ${reason}`);
+  const state = spec?.suspend ? "suspended" : "let go";
+  return `Job: ${state} ${counts}${stands.join("")}${leaving(metadata)}${gone ? ", gone" : ""}`;
+}
+
+export function jobRunLine({ metadata, spec, status }: JobRun, gone: boolean): string {
+  const { phase, podName, startedAt, finishedAt, billedUntil, lastObservedRunningAt, chargedAt } =
+    status ?? {};
+  const { cancelRequestedAt } = spec;
+  const times = { startedAt, lastObservedRunningAt, cancelRequestedAt, finishedAt, billedUntil, chargedAt };
+  const stands = (status?.conditions ?? []).map(({ type, status: value }) => ` ${type}=${value}`);
+  const state = `${phase ?? "no phase"} ${podName ?? "no pod"} ${JSON.stringify(times)}${stands.join("")}`;
+  return `JobRun: ${state}${leaving(metadata)}${gone ? ", gone" : ""}`;
+}
+
+export function projectLine({ metadata, status }: Project, gone: boolean): string {
+  const { activeRun, scheduledSince, lastScheduledAt, lastFinishedAt, missed } = status?.job ?? {};
+  const job = { activeRun, scheduledSince, lastScheduledAt, lastFinishedAt, missed };
+  return `project: ${JSON.stringify(job)}${leaving(metadata)}${gone ? ", gone" : ""}`;
+}
+
+function leaving(metadata: KubernetesObject["metadata"]): string {
+  return metadata?.deletionTimestamp === undefined ? "" : `, deleted ${metadata.deletionTimestamp}`;
+}

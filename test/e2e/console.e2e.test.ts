@@ -1,0 +1,253 @@
+/** The console in a real Chromium, over an organization of its own. */
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Look, looks, pictures } from "./support/browser/page.ts";
+import { at, CANARY, type Console, look, makeConsole, REQUESTS, refused, signIn } from "./support/console.ts";
+import { eventually } from "./support/eventually.ts";
+import { throughIngress } from "./support/ingress.ts";
+import { admin } from "./support/organization.ts";
+
+let there: Console;
+beforeAll(async () => {
+  there = await makeConsole();
+});
+afterAll(() => there?.remove());
+
+const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name });
+
+describe.concurrent("signing in", () => {
+  test("takes a key that is good for reading alone, keeps it in the tab, and forgets it", async () => {
+    await look(
+      there,
+      "desk",
+      async (page) => {
+        await page.goto(`${there.browser.url}/console`);
+        const field = page.getByLabel("API key");
+        await field.fill(`${there.key.api_key.slice(0, -1)}x`);
+        await field.press("Enter");
+        await page.getByRole("alert").getByText("This API key is not accepted.").waitFor();
+        expect(await page.evaluate("sessionStorage.length + localStorage.length")).toBe(0);
+        await field.fill(there.key.api_key);
+        await field.press("Enter");
+        await heading(page, "Projects").waitFor();
+        await page.reload();
+        await heading(page, "Projects").waitFor();
+        expect(await page.evaluate("[sessionStorage.length, localStorage.length, document.cookie]")).toEqual([
+          1,
+          0,
+          "",
+        ]);
+        await page.getByRole("button", { name: "Sign out" }).click();
+        await field.waitFor();
+        expect(await page.evaluate("sessionStorage.length + localStorage.length")).toBe(0);
+      },
+      refused(401),
+    );
+  });
+
+  test("works by keyboard alone, and goes on with the heading of what was opened", async () => {
+    await look(there, "desk", async (page) => {
+      await page.goto(`${there.browser.url}/console`);
+      await page.getByLabel("API key").waitFor();
+      const focused = () => page.evaluate("document.activeElement.textContent || document.activeElement.id");
+      expect(await focused()).toBe("key");
+      await page.keyboard.type(there.key.api_key);
+      await page.keyboard.press("Enter");
+      const link = page.getByRole("link", { name: "the-shop-front" });
+      await link.waitFor();
+      expect(await focused()).toBe("Projects");
+      for (let steps = 0; (await focused()) !== "the-shop-front"; steps += 1) {
+        expect(steps).toBeLessThan(12);
+        await page.keyboard.press("Tab");
+      }
+      await page.keyboard.press("Enter");
+      await heading(page, "the-shop-front").waitFor();
+      await eventually(async () => expect(await focused()).toBe("the-shop-front"));
+      for (let steps = 0; (await focused()) !== "Logs"; steps += 1) {
+        expect(steps).toBeLessThan(8);
+        await page.keyboard.press("Tab");
+      }
+      await page.keyboard.press("Enter");
+      await page.getByRole("log").waitFor();
+      // From the page's beginning past everything that stands on every page.
+      await page.evaluate("document.activeElement.blur(), document.querySelector('#skip').focus()");
+      await page.keyboard.press("Enter");
+      expect(await focused()).toBe("the-shop-front");
+    });
+  });
+});
+
+describe.concurrent("a project", () => {
+  test("is found, described as it is, and nothing that it says becomes markup", async () => {
+    await look(
+      there,
+      "desk",
+      async (page) => {
+        await signIn(there, page);
+        await page.getByLabel("Type").selectOption("http");
+        await page.getByLabel("Search").fill("shop");
+        const row = page.getByRole("row", { name: /the-shop-front/ });
+        await row.waitFor();
+        await eventually(async () => expect(await page.getByRole("row").count()).toBe(2));
+        expect(await row.innerText()).toMatch(/running[\s\S]*http[\s\S]*basic/);
+        await page.getByLabel("Search").fill("nothing is called this");
+        await page.getByText("No project is like that").waitFor();
+        await page.getByRole("link", { name: "Show all projects" }).click();
+        await page.getByRole("link", { name: "the-shop-front" }).click();
+        await page.getByText(CANARY, { exact: true }).waitFor();
+        await page.getByRole("row", { name: /succeeded/ }).waitFor();
+        // No way leads from a text to markup, whoever should forget about it.
+        await expect(page.evaluate(`document.body.insertAdjacentHTML("beforeend", "<b>")`)).rejects.toThrow(
+          "TrustedHTML",
+        );
+      },
+      /TrustedHTML|require-trusted-types-for/,
+    );
+  });
+
+  test("tells its log as it is written", async () => {
+    await look(there, "desk", async (page) => {
+      await signIn(there, page, at(there.shop.id, "logs"));
+      const log = page.getByRole("log");
+      await log.getByText("listening on").waitFor();
+      await throughIngress(there.shop.domain, "/written/meanwhile");
+      await log.getByText("/written/meanwhile").waitFor();
+      await page.getByLabel("Only lines with this text").fill("meanwhile");
+      expect(await log.getByRole("listitem").filter({ visible: true }).count()).toBe(1);
+    });
+  });
+
+  test("that is not there, or not of this key, is said to be so", async () => {
+    await look(
+      there,
+      "desk",
+      async (page) => {
+        await signIn(there, page, at("pnone"));
+        await page.getByRole("alert").getByText("Project not found.").waitFor();
+        await page.evaluate("location.hash = '#/nowhere'");
+        await page.getByText("There is nothing here").waitFor();
+      },
+      refused(404),
+    );
+  });
+});
+
+test.concurrent("the runs of a job are listed with their cost, and one with its log", async () => {
+  await look(there, "desk", async (page) => {
+    await signIn(there, page, at(there.job.id, "runs"));
+    const cost = "R$0.0002";
+    await page
+      .getByRole("row", { name: /succeeded/ })
+      .getByText(cost)
+      .waitFor();
+    await page.getByRole("definition").getByText(cost).waitFor();
+    await page
+      .getByRole("row", { name: /succeeded/ })
+      .getByRole("link")
+      .click();
+    await page.getByRole("log").getByText(CANARY, { exact: true }).waitFor();
+    await page.getByRole("status").getByText("Ended").waitFor();
+  });
+});
+
+test.concurrent("a build is listed with why it failed, and told from its log", async () => {
+  await look(there, "desk", async (page) => {
+    await signIn(there, page, at(there.built.id, "builds"));
+    await page
+      .getByRole("row", { name: /failed/ })
+      .getByText("NPM_LOCKFILE_REQUIRED")
+      .waitFor();
+    await page
+      .getByRole("row", { name: /failed/ })
+      .getByRole("link")
+      .click();
+    await page.getByRole("log").getByText("lock").first().waitFor();
+    await page.getByRole("status").getByText("Ended").waitFor();
+  });
+});
+
+describe.concurrent("plots", () => {
+  test("show every request of a project, by code", async () => {
+    await look(there, "desk", async (page) => {
+      await signIn(there, page, at(there.shop.id, "traffic"));
+      const requests = page.getByRole("figure").filter({ hasText: "Requests" });
+      await requests.getByText("Show as a table").click();
+      await eventually(async () => {
+        const cells = await requests.locator('td[data-name="2xx"]').allInnerTexts();
+        const total = cells.reduce((sum, cell) => sum + Number(cell), 0);
+        // The test of the log may have sent one more.
+        expect([REQUESTS, REQUESTS + 1]).toContain(total);
+      });
+      await page.getByRole("row", { name: /\/some\/where/ }).waitFor();
+      await page.getByLabel("By").selectOption("status-codes");
+      await page.getByRole("row", { name: /^200/ }).waitFor();
+      await requests.getByRole("img").press("End");
+      expect(await requests.locator(".readout").innerText()).toContain("2xx");
+    });
+  });
+
+  test("show what an instance uses", async () => {
+    await look(there, "desk", async (page) => {
+      await signIn(there, page, at(there.shop.id, "usage"));
+      await page.getByRole("definition").getByText("MiB").waitFor();
+      expect(await page.getByRole("figure").count()).toBe(2);
+    });
+  });
+
+  test("are not there on a plan without metrics, and it says so", async () => {
+    await look(
+      there,
+      "desk",
+      async (page) => {
+        await signIn(there, page, at(there.free.id, "traffic"));
+        await page.getByText("This plan does not include this").first().waitFor();
+      },
+      refused(402),
+    );
+  });
+});
+
+test.concurrent.each(Object.keys(looks) as Look[])("every view fits, %s", async (by) => {
+  await look(there, by, async (page) => {
+    const fits = async (name: string) => {
+      await eventually(async () => expect(await page.locator(".loading").count()).toBe(0));
+      await pictures(page, name, by);
+      const wider = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+      expect([name, wider]).toEqual([name, 0]);
+    };
+    await page.goto(`${there.browser.url}/console`);
+    await page.getByLabel("API key").waitFor();
+    await fits("sign-in");
+    await signIn(there, page);
+    const views: Record<string, [hash: string, sign: string | RegExp]> = {
+      projects: ["#/", "the-shop-front"],
+      overview: [at(there.shop.id), CANARY],
+      traffic: [at(there.shop.id, "traffic"), "/some/where"],
+      usage: [at(there.shop.id, "usage"), "Memory now"],
+      logs: [at(there.shop.id, "logs"), "listening on"],
+      runs: [at(there.job.id, "runs"), "by hand"],
+      run: [at(there.job.id, "runs", there.job.run), "Ended"],
+      builds: [at(there.built.id, "builds"), "NPM_LOCKFILE_REQUIRED"],
+      build: [at(there.built.id, "builds", there.built.build), "Ended"],
+    };
+    for (const [name, [hash, sign]] of Object.entries(views)) {
+      await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+      await page.locator("main").getByText(sign).first().waitFor();
+      await fits(name);
+    }
+  });
+});
+
+test("a key that is revoked is asked for anew", async () => {
+  await look(
+    there,
+    "desk",
+    async (page) => {
+      await signIn(there, page);
+      await admin("api-key", "revoke", "--id", there.key.api_key_id);
+      await page.getByRole("alert").getByText("This API key is not accepted any more.").waitFor();
+      expect(await page.evaluate("sessionStorage.length")).toBe(0);
+    },
+    refused(401),
+  );
+});

@@ -1,0 +1,54 @@
+import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
+import type { Connection } from "./databases.ts";
+import { databaseAuthority } from "./databases.ts";
+
+/** ClickHouse's own client, with what creation returned; the server's certificate is checked. */
+export function connectClickhouse({
+  connectionString,
+}: Pick<Connection, "connectionString">): ClickHouseClient {
+  const { host, pathname, username, password } = new URL(connectionString);
+  return createClient({
+    url: `https://${host}`,
+    username,
+    password,
+    database: pathname.slice(1),
+    tls: { ca_cert: Buffer.from(databaseAuthority()) },
+    // Failures are the tests' to tell.
+    log: { level: ClickHouseLogLevel.OFF },
+  });
+}
+
+/** Runs `use` with a client, and closes it. */
+export async function withClickhouse<T>(
+  connection: Pick<Connection, "connectionString">,
+  use: (client: ClickHouseClient) => Promise<T>,
+): Promise<T> {
+  const client = connectClickhouse(connection);
+  try {
+    return await use(client);
+  } finally {
+    await client.close();
+  }
+}
+
+/** The one value that a query answers. */
+export async function answerOf(client: ClickHouseClient, query: string): Promise<string> {
+  const answer = await client.query({ query, format: "TabSeparated" });
+  return (await answer.text()).trimEnd();
+}
+
+/** A table with as many rows, each acknowledged when this resolves. */
+export async function writeRows(client: ClickHouseClient, rows: number): Promise<void> {
+  await client.command({
+    query: "CREATE TABLE rows (id UInt64, text String) ENGINE = MergeTree ORDER BY id",
+  });
+  const values = Array.from({ length: rows }, (_, id) => ({ id, text: `row ${id}` }));
+  await client.insert({ table: "rows", values, format: "JSONEachRow" });
+}
+
+/** How many rows there are, and whether they are those that were written. */
+export const readRows = (client: ClickHouseClient): Promise<string> =>
+  answerOf(
+    client,
+    "SELECT concat(toString(count()), ' ', toString(sum(id))) FROM rows WHERE text = concat('row ', toString(id))",
+  );

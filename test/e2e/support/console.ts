@@ -1,0 +1,139 @@
+/** What the console's tests look at: an organization with a project of each kind, and a browser. */
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { expect } from "vitest";
+import { logDir } from "../../../hack/lib/paths.ts";
+import { apiClient, createProject, deleteProjects, httpProject, untilStatus } from "./api.ts";
+import { type LoneBrowser, launchBrowser } from "./browser/browser.ts";
+import { type Look, type WatchedPage, watchedPage } from "./browser/page.ts";
+import { gitProject, untilEnded } from "./builds.ts";
+import { eventually } from "./eventually.ts";
+import { connectRepository, createRepository } from "./git.ts";
+import { throughIngress } from "./ingress.ts";
+import { deleteJobs, Job } from "./jobs.ts";
+import { admin, createOrganization } from "./organization.ts";
+import { stack } from "./stack.ts";
+
+/** Whoever could run it would say so in a dialog. */
+export const CANARY = `<img src=x onerror=alert(1)><script>alert(2)</script>"&amp;`;
+/** Requests that the public project has answered. */
+export const REQUESTS = 12;
+
+const READING = ["read", "logs.read", "metrics.read", "billing.read"].map(
+  (permission) => `project.${permission} on project:*`,
+);
+
+export interface Console {
+  browser: LoneBrowser;
+  /** Good for reading alone. */
+  key: { api_key: string; api_key_id: string };
+  /** Public, with the canary as its description. */
+  shop: { id: string; domain: string };
+  /** On a plan without metrics. */
+  free: { id: string };
+  /** From Git, with a build that has failed. */
+  built: { id: string; build: string };
+  /** A job with a run that has ended, and wrote the canary. */
+  job: { id: string; run: string };
+  remove: () => Promise<void>;
+}
+
+/** Makes all of it, and waits until there is something to see. */
+export async function makeConsole(): Promise<Console> {
+  const undo: (() => Promise<unknown>)[] = [];
+  const remove = async () => {
+    await Promise.all(undo.splice(0).map((step) => step()));
+  };
+  const kept = async <Thing>(making: Promise<Thing>, step: (thing: Thing) => Promise<unknown>) => {
+    const thing = await making;
+    undo.push(() => step(thing));
+    return thing;
+  };
+  try {
+    const name = `console-${Date.now().toString(36)}`;
+    const [{ organization_id: organization, owner_token: token, api_key }, browser, repository] =
+      await Promise.all([
+        createOrganization("console"),
+        kept(launchBrowser(stack.url, join(logDir, "browser-packages.log")), (launched) => launched.close()),
+        kept(createRepository(name, { "package.json": "{}" }), (begun) => eventually(() => begun.remove())),
+      ]);
+    const call = apiClient(api_key);
+    const create = (body: object) =>
+      // A new organization's namespace may be a moment behind.
+      kept(
+        eventually(() => createProject(call, body)),
+        ({ project_id }) => deleteProjects(call, [project_id]),
+      );
+    const script = `echo '${CANARY}'; sleep 2`;
+    const [key, shop, free, built, job] = await Promise.all([
+      admin<Console["key"]>(
+        "api-key",
+        "create",
+        "--organization",
+        organization,
+        ...READING.flatMap((grant) => ["--grant", grant]),
+      ),
+      create({ ...httpProject("the-shop-front"), description: CANARY }),
+      create({ ...httpProject("free-of-charge", { exposure: "private" }), plan: "free" }),
+      connectRepository(repository, { organization, token }).then((source) =>
+        create(gitProject("from-the-git-server", source)),
+      ),
+      kept(Job.create(call, { name: "nightly-report", script }), (one) => deleteJobs([one])),
+    ]);
+    const { id: run } = await job.running();
+    const { build_id: build } = built as typeof built & { build_id: string };
+    await Promise.all([
+      untilStatus(call, shop.project_id, "running"),
+      job.ended(run),
+      untilEnded(call, built.project_id, build),
+    ]);
+    for (let sent = 0; sent < REQUESTS; sent += 1) await throughIngress(shop.domain, "/some/where");
+    return {
+      browser,
+      key,
+      shop: { id: shop.project_id, domain: shop.domain },
+      free: { id: free.project_id },
+      built: { id: built.project_id, build },
+      job: { id: job.id, run },
+      remove,
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/**
+ * Does something on a page of its own, and holds that nothing happened on it that should not.
+ * @param refusals what the browser itself may say of answers that the work is about
+ */
+export async function look(
+  { browser, key }: Console,
+  by: Look,
+  work: (page: Page, watched: WatchedPage) => Promise<unknown>,
+  refusals = /^$/,
+): Promise<void> {
+  const watched = await watchedPage(browser, by);
+  try {
+    await work(watched.page, watched);
+    expect(watched.problems.filter((problem) => !refusals.test(problem))).toEqual([]);
+    expect(watched.addresses.filter((address) => address.includes(key.api_key))).toEqual([]);
+  } finally {
+    await watched.close();
+  }
+}
+
+/** What a browser says of an answer that is none of success, whoever asked for it. */
+export const refused = (status: number): RegExp =>
+  new RegExp(`Failed to load resource: .* status of ${status} `);
+
+/** Signs in, at a view. */
+export async function signIn({ browser, key }: Console, page: Page, hash = ""): Promise<void> {
+  await page.goto(`${browser.url}/console${hash}`);
+  await page.getByLabel("API key").fill(key.api_key);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("button", { name: "Sign out" }).waitFor();
+}
+
+/** Where a project's part is. */
+export const at = (id: string, ...parts: string[]): string => `#/${["project", id, ...parts].join("/")}`;

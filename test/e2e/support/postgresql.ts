@@ -1,0 +1,93 @@
+import { checkServerIdentity } from "node:tls";
+import pg from "pg";
+import { expect } from "vitest";
+import type { WriteSession } from "./acknowledged.ts";
+import { cluster } from "./cluster.ts";
+import { type DatabaseProject, databaseAuthority } from "./databases.ts";
+import { eventually } from "./eventually.ts";
+
+/** Where a connection goes to, and the name that the certificate must have. */
+interface Target {
+  host: string;
+  port: number;
+  name: string;
+}
+
+/** Opens one connection as an ordinary client does, the certificate checked. */
+async function connect(
+  { connection }: DatabaseProject,
+  { host, port, name }: Target,
+  password: string,
+): Promise<pg.Client> {
+  const client = new pg.Client({
+    host,
+    port,
+    database: connection.database,
+    user: connection.username,
+    password,
+    // An address is no name that TLS sends; the certificate is checked for it all the same.
+    ssl: {
+      ca: databaseAuthority(),
+      checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
+    },
+    connectionTimeoutMillis: 3_000,
+    query_timeout: 5_000,
+    // A session that a fault has cut off must not hold the test.
+    keepAlive: true,
+  });
+  // A connection that ends between two statements tells so in the next one.
+  client.on("error", () => undefined);
+  await client.connect();
+  return client;
+}
+
+/** Connects with what the creation returned. */
+export const connectPostgresql = (
+  project: DatabaseProject,
+  password = project.connection.password,
+): Promise<pg.Client> =>
+  connect(
+    project,
+    { host: project.connection.host, port: project.connection.port, name: project.connection.host },
+    password,
+  );
+
+/** Connects to one pod, past every Service. */
+export async function connectPod(project: DatabaseProject, pod: string): Promise<pg.Client> {
+  const { status } = await cluster.core.readNamespacedPod({ namespace: project.namespace, name: pod });
+  if (!status?.podIP) throw new Error(`${pod} has no address`);
+  const name = `${pod}.${project.id}-nodes.${project.namespace}.svc`;
+  return connect(project, { host: status.podIP, port: 5432, name }, project.connection.password);
+}
+
+export const createRows = (client: pg.Client): Promise<unknown> =>
+  client.query("CREATE TABLE IF NOT EXISTS rows (id bigint PRIMARY KEY, by text)");
+
+/** Ids of all rows that are there. */
+export async function readRows(client: pg.Client): Promise<Set<number>> {
+  const { rows } = await client.query<{ id: string }>("SELECT id FROM rows");
+  return new Set(rows.map(({ id }) => Number(id)));
+}
+
+/** Writes rows over a connection. The term is PostgreSQL's timeline, which every promotion raises. */
+export function rowsOver(client: pg.Client, by: string): WriteSession {
+  return {
+    async insert(id) {
+      const { rows } = await client.query<{ timeline: string }>(
+        "INSERT INTO rows VALUES ($1, $2) RETURNING substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline",
+        [id, by],
+      );
+      return { by, term: Number.parseInt(rows[0]?.timeline ?? "", 16) };
+    },
+    close: () => client.end(),
+  };
+}
+
+/** Waits until another session waits for a lock, whoever's it is. */
+export async function untilBlocked(client: pg.Client): Promise<void> {
+  await eventually(async () => {
+    const sql = "SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted";
+    const { rows } = await client.query<{ waiting: number }>(sql);
+    expect(rows[0]?.waiting).toBeGreaterThan(0);
+  });
+}

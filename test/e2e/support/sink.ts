@@ -1,0 +1,77 @@
+import { expect } from "vitest";
+import { cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { stack } from "./stack.ts";
+
+/** One run, as its own container told it. Times are whole seconds of the container's clock. */
+export interface Told {
+  readonly pod: string;
+  readonly job: string;
+  readonly began: number;
+  /** Undefined when it never said that it ended. */
+  readonly ended?: number;
+}
+
+/** A server inside the cluster to which jobs tell when they begin and end: a log that no part of the platform writes. */
+export interface Sink {
+  /** A shell script that tells the sink of its begin and its end, with some seconds in between. */
+  script(job: string, seconds: number): string;
+  /** All that was told so far. @throws Error when a pod told the same twice */
+  told(): Promise<Told[]>;
+}
+
+const name = "sink";
+
+/** Starts one in an organization's namespace. It ends with the namespace or with `stop`. */
+export async function startSink(namespace: string): Promise<Sink & { stop: () => Promise<void> }> {
+  await cluster.core.createNamespacedPod({
+    namespace,
+    body: {
+      metadata: { name, labels: { "slipway.dev/project": name } },
+      spec: {
+        automountServiceAccountToken: false,
+        containers: [
+          {
+            name: "app",
+            image: stack.imageHttp,
+            securityContext: { allowPrivilegeEscalation: false },
+            readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 },
+          },
+        ],
+      },
+    },
+  });
+  const address = await eventually(async () => {
+    const { status } = await cluster.core.readNamespacedPod({ namespace, name });
+    expect(status?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("True");
+    return status?.podIP ?? "";
+  });
+  const tell = (what: string, job: string) => {
+    const request = `GET /told/${what}/${job}/$HOSTNAME/$(date +%s) HTTP/1.0\\r\\n\\r\\n`;
+    return `printf "${request}" | nc -w 5 ${address} 8080 | grep -q "200 OK" || exit 9`;
+  };
+  return {
+    script: (job, seconds) => `${tell("began", job)}; sleep ${seconds}; ${tell("ended", job)}`,
+    told: async () => {
+      const log = await cluster.core.readNamespacedPodLog({ namespace, name });
+      return parse(log);
+    },
+    stop: async () => {
+      await cluster.core.deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 1 });
+    },
+  };
+}
+
+function parse(log: string): Told[] {
+  const told = new Map<string, Told>();
+  for (const [, what, job = "", pod = "", at] of log.matchAll(
+    /\/told\/(began|ended)\/([^/\s]+)\/([^/\s]+)\/(\d+)/g,
+  )) {
+    const known = told.get(pod);
+    if ((what === "began") === (known !== undefined) || known?.ended !== undefined) {
+      throw new Error(`${pod} told ${what} out of turn`);
+    }
+    told.set(pod, known === undefined ? { pod, job, began: Number(at) } : { ...known, ended: Number(at) });
+  }
+  return [...told.values()];
+}
