@@ -278,7 +278,8 @@ describe("a group", () => {
       await session.query(`CREATE EVENT app.tick ${every} ${tick}`);
       await session.query(`CREATE EVENT app.\`tick's \`\`other\`\` — é\` ${every} DO SET @nothing = 'é'`);
       await session.query(`CREATE EVENT app.born_disabled ${every} DISABLE ${tick}`);
-      await session.query(`CREATE EVENT app.altered ${every} ${tick}`);
+      // Not due: the scheduler writes an event's status back with each run, and undoes a DISABLE that it did not see (MariaDB's).
+      await session.query(`CREATE EVENT app.altered ${every} STARTS NOW() + INTERVAL 1 DAY ${tick}`);
       await session.query("ALTER EVENT app.altered DISABLE");
       const before = await eventsOf(0);
       expect(before.map(({ name, status: is }) => `${name} ${is}`)).toEqual([
