@@ -107,7 +107,9 @@ describe.concurrent("a project", () => {
 
   test("tells its log as it is written", async () => {
     await look(there, "desk", async (page) => {
+      const followed = page.waitForRequest((request) => request.url().includes("/logs?follow=true"));
       await signIn(there, page, at(there.shop.id, "logs"));
+      await followed;
       const log = page.getByRole("log");
       await log.getByText("listening on").waitFor();
       await throughIngress(there.shop.domain, "/written/meanwhile");

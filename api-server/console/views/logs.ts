@@ -1,14 +1,21 @@
 import { projectPath } from "../lib/api.ts";
 import { h, replace } from "../lib/dom.ts";
+import { follow } from "../lib/follow.ts";
 import { logPane } from "../lib/log-pane.ts";
-import { newLines } from "../lib/new-lines.ts";
 import { choice } from "../lib/parts.ts";
-import { isPassing, poll } from "../lib/poll.ts";
 import { withQuery } from "../lib/route.ts";
 import { failed } from "../lib/states.ts";
 import type { ProjectContext } from "./project.ts";
 
-const EVERY_MS = 2_000;
+interface Instances {
+  instances: string[];
+  unavailable_instances: string[];
+}
+
+interface Line {
+  instance: string;
+  message: string;
+}
 
 /** Names of a project's instances that were seen: asked for one of them, the API tells of that one alone. */
 const seen = new Map<string, Set<string>>();
@@ -42,26 +49,41 @@ export function logs({ api, signal, route }: ProjectContext): HTMLElement {
       }),
     );
   };
-  let before: readonly string[] = [];
-  void poll(
+  let missing = false;
+  let isOpen = false;
+  const tell = () => {
+    if (!isOpen) pane.state("Connecting", "moving");
+    else if (missing) pane.state("Some instances do not answer", "moving");
+    else pane.state("Live", "good");
+  };
+  void follow(
+    api,
     {
-      everyMs: EVERY_MS,
-      ask: () => api.get<string | string[]>(path, { instance }, signal),
-      show: ({ data, instances = [], unavailable_instances: missing = [] }) => {
-        const now = typeof data === "string" ? data.split("\n") : data;
-        pane.append(newLines(before, now).map((text) => ({ text })));
-        before = now;
-        offer(instances);
-        if (missing.length > 0) pane.state("Some instances do not answer", "moving");
-        else pane.state("Live", "good");
-        return false;
+      path,
+      query: { follow: "true", instance },
+      state: (open) => {
+        isOpen = open;
+        tell();
       },
-      fail: (error) => {
-        if (isPassing(error)) pane.state("Trying again", "moving");
-        else place.replaceChildren(failed(error, false));
+      event: ({ name, data }) => {
+        if (name === "log") {
+          const { instance: of, message } = JSON.parse(data) as Line;
+          pane.append([{ text: message, label: names.includes(" ") ? of.slice(-5) : undefined }]);
+        }
+        if (name === "instances") {
+          const now = JSON.parse(data) as Instances;
+          offer(now.instances);
+          missing = now.unavailable_instances.length > 0;
+          tell();
+        }
+        if (name !== "end") return false;
+        pane.state("Ended");
+        return true;
       },
     },
     signal,
-  );
+  ).catch((error: unknown) => {
+    if (!signal.aborted) place.replaceChildren(failed(error, false));
+  });
   return place;
 }
