@@ -137,13 +137,17 @@ function leaseFor(connections: Connections, { session }: QueryRequest, user: Use
 /** Brings a connection to where the statement is to run. @returns whether that changed it */
 async function prepare(native: Native, at: Connection, request: QueryRequest, user: User): Promise<boolean> {
   const { database, settings, parameters } = request;
+  const changes = [
+    ...Object.entries(settings).map(([name, value]) => `${name} = ${literal(value)}`),
+    ...Object.entries(parameters).map(
+      ([name, value]) => `${identifier(`param_${name}`)} = ${literal(value)}`,
+    ),
+  ];
+  // Each statement takes a while of its own, however little it does.
   const statements = [
     ...(user.readOnly ? ["SET readonly = 1"] : []),
     ...(database === undefined ? [] : [`USE ${identifier(database)}`]),
-    ...Object.entries(settings).map(([name, value]) => `SET ${name} = ${literal(value)}`),
-    ...Object.entries(parameters).map(
-      ([name, value]) => `SET ${identifier(`param_${name}`)} = ${literal(value)}`,
-    ),
+    ...(changes.length === 0 ? [] : [`SET ${changes.join(", ")}`]),
   ];
   for (const one of statements) await native.QueryAsyncConnection(at, one, "Null");
   return statements.length > 0;

@@ -124,9 +124,7 @@ test("rows come as they are, with what ClickHouse says of them", async () => {
 
 test("database, settings and values are set where the statement runs, and nowhere else", async () => {
   await (await ask("database=d`&max_threads=2&param_x=a'b", { body: "SELECT {x:String}" })).text();
-  const sets = ["USE `d\\``", "SET max_threads = '2'", "SET `param_x` = 'a\\'b'"].map(
-    (sql) => `${sql} | Null`,
-  );
+  const sets = ["USE `d\\``", "SET max_threads = '2', `param_x` = 'a\\'b'"].map((sql) => `${sql} | Null`);
   expect(asked).toEqual([...sets, "SELECT {x:String} | TabSeparated"]);
   expect(open.size).toBe(1);
 });
