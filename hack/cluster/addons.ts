@@ -32,21 +32,26 @@ export function fillIn(manifest: string, values: Record<string, string>): string
   });
 }
 
-/** Applies addons' manifests, each after the definitions of its own kinds. */
+/** Applies addons' manifests, after the definitions of their own kinds: kubectl looks kinds up before it applies anything. */
 export async function applyAddons(
   kubectl: Kubectl,
   names: AddonManifest[],
   values: Record<string, string>,
   log: string,
 ): Promise<void> {
-  const manifests: string[] = [];
-  for (const name of names) {
-    const own = definitions[name];
-    if (own) manifests.push(await readFile(own, "utf8"));
-    const text = await readFile(join(root, "hack/cluster/addons", `${name}.yaml`), "utf8");
-    manifests.push(fillIn(text, values));
+  const files = names.flatMap((name) => definitions[name] ?? []);
+  if (files.length > 0) {
+    const kinds = await together(files);
+    await applyManifests(kubectl, kinds, log);
+    await kubectl(["wait", "--for=condition=Established", "--timeout=60s", "-f", "-"], { input: kinds, log });
   }
-  await applyManifests(kubectl, manifests.join("\n---\n"), log);
+  const manifests = await together(names.map((name) => join(root, "hack/cluster/addons", `${name}.yaml`)));
+  await applyManifests(kubectl, fillIn(manifests, values), log);
+}
+
+/** Files of YAML as one. */
+async function together(files: readonly string[]): Promise<string> {
+  return (await Promise.all(files.map((file) => readFile(file, "utf8")))).join("\n---\n");
 }
 
 /** Waits until the Deployments of these addons have rolled out. */
