@@ -10,6 +10,8 @@ export interface Target {
   /** Name of Traefik's router; empty when there was no route. */
   router: string;
   entryPoint: string;
+  /** The Service or the Ingress itself, where it is told: `namespace/name`. */
+  object?: { kind: "service" | "router"; key: string };
 }
 
 /** One request as the ingress's log tells it, before it is known whose it was. */
@@ -46,7 +48,6 @@ export function readAccessFields(fields: Fields, isTrusted: TrustedProxies): Acc
   const status = whole(fields.DownstreamStatus);
   const duration = whole(fields.Duration);
   if (Number.isNaN(at) || status === undefined || duration === undefined) return "incomplete";
-  const path = withoutQuery(text(fields.RequestPath)) || "/";
   const peer = text(fields.ClientAddr) || text(fields.ClientHost);
   return {
     target: {
@@ -55,21 +56,53 @@ export function readAccessFields(fields: Fields, isTrusted: TrustedProxies): Acc
       entryPoint: text(fields.entryPointName),
     },
     peer: addressOf(peer) ?? UNKNOWN_ADDRESS,
-    event: {
+    event: requestEvent({
       at,
-      // Traefik passes on whatever three digits an application answers with.
-      status: Math.min(Math.max(status, 100), 599),
-      method: methodOf(text(fields.RequestMethod)),
-      route: routeOf(path),
-      path: printable(path, MAX_PATH_BYTES, "\ufffd"),
-      userAgent: printable(text(fields["request_User-Agent"]), MAX_USER_AGENT_BYTES, " ").trim(),
+      status,
+      method: text(fields.RequestMethod),
+      path: text(fields.RequestPath),
+      userAgent: text(fields["request_User-Agent"]),
       // Traefik puts the header there where one was sent, and the address of who connected otherwise.
       sourceIp: clientAddress(peer, text(fields.ClientAddr) === "" ? "" : text(fields.ClientHost), isTrusted),
-      bytesReceived: Math.max(whole(fields.RequestContentSize) ?? 0, 0),
-      bytesSent: Math.max(whole(fields.DownstreamContentSize) ?? 0, 0),
+      bytesReceived: whole(fields.RequestContentSize),
+      bytesSent: whole(fields.DownstreamContentSize),
       // Nanoseconds in the log.
-      latencyUs: Math.max(Math.round(duration / 1000), 0),
-    },
+      latencyUs: duration / 1000,
+    }),
+  };
+}
+
+/** A request in an ingress's own words. */
+export interface ToldRequest {
+  at: number;
+  status: number;
+  method: string;
+  /** With its query, or without. */
+  path: string;
+  userAgent: string;
+  /** As {@link clientAddress} gives it. */
+  sourceIp: string;
+  bytesReceived: number | undefined;
+  bytesSent: number | undefined;
+  latencyUs: number;
+}
+
+/** What is kept of a request: bounded, and without its query. */
+export function requestEvent(told: ToldRequest): AccessLine["event"] {
+  const path = withoutQuery(told.path) || "/";
+  const size = (bytes = 0) => Math.max(Math.round(bytes), 0);
+  return {
+    at: told.at,
+    // Ingresses pass on whatever three digits an application answers with.
+    status: Math.min(Math.max(told.status, 100), 599),
+    method: methodOf(told.method),
+    route: routeOf(path),
+    path: printable(path, MAX_PATH_BYTES, "\ufffd"),
+    userAgent: printable(told.userAgent, MAX_USER_AGENT_BYTES, " ").trim(),
+    sourceIp: told.sourceIp,
+    bytesReceived: size(told.bytesReceived),
+    bytesSent: size(told.bytesSent),
+    latencyUs: size(told.latencyUs),
   };
 }
 
@@ -77,7 +110,8 @@ function methodOf(method: string): Method {
   return METHODS.find((known) => known === method) ?? "OTHER";
 }
 
-function text(value: unknown): string {
+/** A text, or an empty one for everything else. */
+export function text(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 

@@ -9,7 +9,8 @@ import { ContainerLog, type LogLine } from "./container-log.ts";
 import { containerFolders, type Source } from "./log-files.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import type { Owner } from "./names.ts";
-import type { NoOwner } from "./resolver.ts";
+import { msUntilGivenUp, type NoOwner } from "./resolver.ts";
+import type { Room } from "./room.ts";
 import type { Log } from "./sender.ts";
 import type { Positions, Spool } from "./spool.ts";
 
@@ -18,8 +19,8 @@ export interface CollectorOptions {
   podLogs: string;
   source: Source;
   spool: Spool;
-  /** Bytes of batches on the disk from which on nothing more is read. */
-  maxBufferBytes: number;
+  /** While it is full nothing more is read. */
+  room: Pick<Room, "isFull">;
   resolve: (line: AccessLine) => Owner | NoOwner;
   isTrusted: TrustedProxies;
   metrics: CollectorMetrics;
@@ -36,8 +37,6 @@ const FLUSH_BEHIND_MS = 2_000;
 const IDLE_MS = 100;
 const FULL_MS = 500;
 const SCAN_MS = 1_000;
-/** How long after a request its project's objects are waited for: the ingress may have heard of them first. */
-const UNKNOWN_MS = 3_000;
 /** How long it is known where a log was read to whose folder is gone. */
 const FORGET_MS = 3_600_000;
 /** Bytes of a line: a request's head of a megabyte, and what quoting makes of it. */
@@ -64,6 +63,7 @@ export class Collector {
   #heldSince = 0;
   #notedAt = 0;
   #isMoved = false;
+  #isStopped = false;
   #scannedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: CollectorOptions) {
@@ -96,11 +96,13 @@ export class Collector {
 
   /** Reads what there is, once. @returns milliseconds to wait before the next time */
   async step(): Promise<number> {
-    if (this.#options.spool.bytes >= this.#options.maxBufferBytes) {
+    // What a full disk did not take is kept, and no more is read beside it.
+    if (this.#held.length >= MAX_EVENTS) await this.#flush(true);
+    await this.#scan();
+    if (this.#hasStopped(await this.#options.room.isFull())) {
       await this.#flush(true);
       return FULL_MS;
     }
-    await this.#scan();
     let found = 0;
     for (const [folder, tail] of this.#tails) {
       found += await this.#readTail(folder, tail);
@@ -116,7 +118,7 @@ export class Collector {
   }
 
   async #scan(): Promise<void> {
-    const { podLogs, source, clock, metrics } = this.#options;
+    const { podLogs, source, clock, metrics, log } = this.#options;
     const now = clock.monotonic();
     if (now - this.#scannedAt < SCAN_MS) return;
     this.#scannedAt = now;
@@ -124,11 +126,28 @@ export class Collector {
     for (const folder of folders) {
       this.#goneSince.delete(folder);
       if (this.#tails.has(folder)) continue;
-      const options = { maxLineBytes: MAX_LINE_BYTES, clock, onGap: () => metrics.gap() };
-      const log = new ContainerLog(join(podLogs, folder), this.#positions[folder], options);
-      this.#tails.set(folder, { log, lines: [] });
+      const onGap = (files: number) => {
+        metrics.gap(files);
+        log.error({ folder, files }, "files of a log were removed before they were read: requests are lost");
+      };
+      const options = { maxLineBytes: MAX_LINE_BYTES, clock, onGap };
+      const file = new ContainerLog(join(podLogs, folder), this.#positions[folder], options);
+      this.#tails.set(folder, { log: file, lines: [] });
     }
+    for (const tail of this.#tails.values()) await tail.log.look();
     this.#forget(new Set(folders), now);
+  }
+
+  /** Tells of it once when reading stops, and once when it goes on. */
+  #hasStopped(isFull: boolean): boolean {
+    if (isFull === this.#isStopped) return isFull;
+    const { metrics, log, spool } = this.#options;
+    this.#isStopped = isFull;
+    metrics.readingStopped(isFull);
+    const fields = { batches: spool.count, bytes: spool.bytes };
+    if (isFull) log.error(fields, "the buffer is full: no logs are read");
+    else log.info(fields, "the buffer has room again: logs are read");
+    return isFull;
   }
 
   #forget(there: Set<string>, now: number): void {
@@ -178,7 +197,7 @@ export class Collector {
       return true;
     }
     const owner = resolve(line);
-    if (owner === "unknown" && clock.now().getTime() - endOf(line) < UNKNOWN_MS) return false;
+    if (owner === "unknown" && msUntilGivenUp(line, clock.now()) > 0) return false;
     if (typeof owner === "string") {
       metrics.refused(owner);
       return true;
@@ -213,9 +232,4 @@ export class Collector {
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     if (ms > 0) await sleep(ms, undefined, { signal }).catch(() => undefined);
   }
-}
-
-/** When a request was answered, in milliseconds since the epoch. */
-function endOf({ event }: AccessLine): number {
-  return event.at + event.latencyUs / 1000;
 }

@@ -25,8 +25,8 @@ afterEach(async () => {
 });
 
 function tail(start?: Position): ContainerLog {
-  const onGap = () => {
-    gaps += 1;
+  const onGap = (files: number) => {
+    gaps += files;
   };
   const log = new ContainerLog(container.folder, start, { maxLineBytes: 1_000_000, clock, onGap });
   opened.push(log);
@@ -168,6 +168,48 @@ describe("a log that is rotated", () => {
     for (let i = 0; i < 3; i += 1) await container.rotate();
     await container.write(numbers(7, 9));
     expect((await all(log)).texts).toEqual(numbers(4, 9));
+    // Nobody saw what came between.
+    expect(gaps).toBe(1);
+  });
+
+  test.each([
+    { rotations: 2, kept: "all", lost: 0 },
+    { rotations: 3, kept: "all", lost: 0 },
+    { rotations: 4, kept: "all but one", lost: 1 },
+    { rotations: 7, kept: "the last three", lost: 4 },
+  ])(
+    "$rotations times while nothing is read has $kept, and $lost files are counted",
+    async ({ rotations, lost }) => {
+      await container.start();
+      await container.write(numbers(0, 9));
+      const log = tail();
+      const read = await log.read();
+      for (let i = 1; i <= rotations; i += 1) {
+        await log.look();
+        await container.rotate();
+        await container.write(numbers(i * 10, i * 10 + 9));
+      }
+      await log.look();
+      const texts = [...(read === "gone" ? [] : read.map(({ content }) => content.toString()))];
+      // Is open, so it stays readable; the kubelet keeps two files beside the one that is written to.
+      texts.push(...(await all(log)).texts);
+      const missing = numbers(10, 9 + lost * 10);
+      expect(texts).toEqual(numbers(0, rotations * 10 + 9).filter((line) => !missing.includes(line)));
+      expect(gaps).toBe(lost);
+    },
+  );
+
+  test("and removed as a whole is counted, when files of it were not read", async () => {
+    await container.start();
+    await container.write(numbers(1, 3));
+    const log = tail();
+    await log.look();
+    await container.rotate();
+    await container.write(numbers(4, 6));
+    await log.look();
+    await container.remove();
+    expect(await all(log)).toMatchObject({ texts: numbers(1, 3), isGone: true });
+    expect(gaps).toBe(1);
   });
 
   test("in the middle of a line in pieces gives the line whole", async () => {

@@ -22,8 +22,8 @@ export interface ContainerLogOptions {
   /** Bytes of a whole line; longer ones are dropped. */
   maxLineBytes: number;
   clock: Clock;
-  /** Told of a file that should have been read on and is gone: how much was in it, nobody knows. */
-  onGap: () => void;
+  /** Told how many files should have been read (on) and are gone: how much was in them, nobody knows. */
+  onGap: (files: number) => void;
 }
 
 /** Bytes that are read at once. */
@@ -46,6 +46,10 @@ export class ContainerLog {
   #newerSince: number | undefined;
   /** The names of all files when the open one was the newest of them. */
   #newestAmong: string | undefined;
+  /** Files that were seen to follow the open one, by their identities: those that are gone when their turn comes are lost. */
+  #following: string[] = [];
+  /** The names of all files when they were looked at. */
+  #lookedAt: string | undefined;
 
   /** @param start where to go on; the beginning of the oldest file without one */
   constructor(folder: string, start: Position | undefined, options: ContainerLogOptions) {
@@ -80,6 +84,23 @@ export class ContainerLog {
     return [];
   }
 
+  /**
+   * Takes note of the files that there are, also while nothing is read: those that follow the open one may be gone before it
+   * has been read. The open one itself stays readable.
+   */
+  async look(): Promise<void> {
+    this.#open ??= await this.#begin();
+    if (!this.#open || namesOf(await logFiles(this.folder)) === this.#lookedAt) return;
+    const known = await knownFiles(this.folder);
+    if (!known) return;
+    this.#lookedAt = known.areAll ? known.names : undefined;
+    const { identity } = this.#open;
+    const at = known.files.findIndex((file) => file.identity === identity);
+    for (const { identity } of known.files.slice(at + 1)) {
+      if (!this.#following.includes(identity)) this.#following.push(identity);
+    }
+  }
+
   async close(): Promise<void> {
     await this.#open?.close();
     this.#open = undefined;
@@ -90,7 +111,9 @@ export class ContainerLog {
     const found = known?.files.find(({ identity }) => identity === this.#at?.file);
     const first = found ?? known?.files[0];
     if (!first) return undefined;
-    if (this.#at && !found) this.#options.onGap();
+    if (this.#at && !found) this.#options.onGap(1 + this.#goneOf(known?.files ?? []));
+    this.#following = [];
+    this.#lookedAt = undefined;
     if (!found) this.#at = { file: first.identity, offset: 0 };
     return openLog(first, this.#at?.offset ?? 0);
   }
@@ -118,7 +141,19 @@ export class ContainerLog {
     this.#newerSince ??= now;
     // Of those before the last but one the runtime has long let go.
     const isOld = at < files.length - 2;
-    return isOld || now - this.#newerSince >= OVERLAP_MS ? (next ?? "gone") : undefined;
+    if (!isOld && now - this.#newerSince < OVERLAP_MS) return undefined;
+    // Of a file that is gone itself, nobody knows whether one followed it and is gone, too, unless they were looked at.
+    const wereSeen = this.#following.length > 0;
+    const lost = at < 0 && next && !wereSeen ? 1 : this.#goneOf(files);
+    if (lost > 0) this.#options.onGap(lost);
+    this.#following = this.#following.slice(this.#following.indexOf(next?.identity ?? "") + 1);
+    return next ?? "gone";
+  }
+
+  /** How many of the files that were seen to follow are gone. */
+  #goneOf(files: readonly KnownFile[]): number {
+    const there = new Set(files.map(({ identity }) => identity));
+    return this.#following.filter((identity) => !there.has(identity)).length;
   }
 
   async #readFrom(file: OpenFile): Promise<LogLine[]> {

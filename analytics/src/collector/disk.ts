@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** What is done to files: each step is whole or not done when the process or the machine dies. */
@@ -11,6 +11,8 @@ export interface Disk {
   remove(path: string): Promise<void>;
   read(path: string): Promise<Buffer>;
   list(folder: string): Promise<{ name: string; bytes: number }[]>;
+  /** Bytes that may still be written where a folder is. */
+  free(folder: string): Promise<number>;
 }
 
 /** The disk of this machine. */
@@ -42,5 +44,9 @@ export const realDisk: Disk = {
     return Promise.all(
       files.map(async ({ name }) => ({ name, bytes: (await stat(`${folder}/${name}`)).size })),
     );
+  },
+  async free(folder) {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize;
   },
 };

@@ -1,7 +1,7 @@
 /** The collector: reads the ingress's access log of this node and brings it to the store. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { KubeClient, loadKubeConfig, systemClock } from "@slipway/kube";
+import { KubeClient, loadKubeConfig, startOpsServer, systemClock } from "@slipway/kube";
 import { pino } from "pino";
 import { insertEvents } from "../store/insert.ts";
 import { migrate } from "../store/migrate.ts";
@@ -10,9 +10,9 @@ import type { AccessLine } from "./access-line.ts";
 import { Collector } from "./collector.ts";
 import { realDisk } from "./disk.ts";
 import { CollectorMetrics } from "./metrics.ts";
-import { createOpsServer } from "./ops-server.ts";
 import { createReceiver } from "./otlp-receiver.ts";
 import { Resolver } from "./resolver.ts";
+import { Room } from "./room.ts";
 import { sendBatches } from "./sender.ts";
 import { type CollectorSettings, collectorSettings } from "./settings.ts";
 import { Spool } from "./spool.ts";
@@ -41,14 +41,27 @@ async function main(settings: CollectorSettings): Promise<void> {
   let spool: Spool | undefined;
   let isReading = false;
   metrics.watch(() => spool);
-  const ops = createOpsServer(metrics.registry, () => isReading);
-  ops.listen(settings.metricsPort, settings.listenAddress);
+  const ops = await startOpsServer({
+    registry: metrics.registry,
+    port: settings.metricsPort,
+    host: settings.listenAddress,
+    health: new Map([["ping", () => true]]),
+    ready: new Map([["reading", () => isReading]]),
+  });
 
   spool = await Spool.open(realDisk, settings.stateFolder, Date.now, (file) => {
     metrics.batchLost("damaged");
     log.error({ file }, "a file of the buffer cannot be read");
   });
-  log.info({ batches: spool.count, bytes: spool.bytes }, "buffer opened");
+  const { maxBufferBytes, keepFreeBytes, stateFolder: folder } = settings;
+  const room = new Room({
+    ...{ spool, disk: realDisk, folder, maxBufferBytes, keepFreeBytes },
+    ...{ metrics, clock: systemClock },
+  });
+  const left = await room.left();
+  log.info({ batches: spool.count, bytes: spool.bytes, maxBufferBytes, left }, "buffer opened");
+  if (left < maxBufferBytes - spool.bytes)
+    log.warn({ left }, "the disk has less room than the buffer may take");
   const store = openStore(settings.store);
   const sink = {
     prepare: async () => {
@@ -78,16 +91,17 @@ async function main(settings: CollectorSettings): Promise<void> {
   }
   const shared = {
     spool,
-    maxBufferBytes: settings.maxBufferBytes,
+    room,
     resolve: (line: AccessLine) => resolver.resolve(line),
     isTrusted: settings.isTrusted,
     metrics,
     log,
+    clock: systemClock,
   };
-  const { podLogs, source } = settings;
-  const collector = new Collector({ ...shared, podLogs, source, clock: systemClock });
-  const receiver = settings.otlpPort === undefined ? undefined : createReceiver(shared);
-  receiver?.listen(settings.otlpPort, settings.listenAddress);
+  const { podLogs, source, otlpPort, otlpTokenFile: tokenFile } = settings;
+  const collector = new Collector({ ...shared, podLogs, source });
+  const receiver = otlpPort === undefined ? undefined : createReceiver({ ...shared, tokenFile });
+  receiver?.listen(otlpPort, settings.listenAddress);
   isReading = !stop.signal.aborted;
   log.info({}, "reading");
   await collector.run(stop.signal);
@@ -95,7 +109,7 @@ async function main(settings: CollectorSettings): Promise<void> {
   receiver?.close();
   await Promise.all([sending, resolving]);
   await Promise.all([store.client.close(), kube.close()]);
-  ops.close();
+  await ops.close();
   log.info({ batches: spool.count }, "ended");
   process.exit(0);
 }

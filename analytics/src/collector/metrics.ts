@@ -39,6 +39,16 @@ export class CollectorMetrics {
     "gaps_total",
     "Files of a log that were gone before they were read to their end",
   );
+  readonly #stopped = new Gauge({
+    name: "slipway_collector_reading_stopped",
+    help: "1 while the buffer is full and no logs are read",
+    registers: [this.registry],
+  });
+  readonly #room = new Gauge({
+    name: "slipway_collector_buffer_room_bytes",
+    help: "Bytes that may still be put into the buffer: what it may grow, and what the disk has",
+    registers: [this.registry],
+  });
   readonly #failures = new Counter({
     name: "slipway_collector_failures_total",
     help: "Steps that failed and are tried again",
@@ -98,8 +108,16 @@ export class CollectorMetrics {
     this.#batches.inc({ result });
   }
 
-  gap(): void {
-    this.#gaps.inc();
+  gap(files: number): void {
+    this.#gaps.inc(files);
+  }
+
+  readingStopped(isStopped: boolean): void {
+    this.#stopped.set(isStopped ? 1 : 0);
+  }
+
+  roomLeft(bytes: number): void {
+    this.#room.set(Math.max(0, bytes));
   }
 
   failed(step: "read" | "write" | "send" | "resolve" | "receive"): void {

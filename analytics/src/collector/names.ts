@@ -1,5 +1,5 @@
 import { labels, organizationOfNamespace } from "@slipway/crds";
-import type { KubernetesObject } from "@slipway/kube";
+import { type KubernetesObject, keyOf } from "@slipway/kube";
 import type { Target } from "./access-line.ts";
 
 /** Whose requests those of a Service or an Ingress are. */
@@ -23,21 +23,28 @@ export function normalized(name: string): string {
     .join("-");
 }
 
-/** Names of Traefik's services for a Kubernetes Service: an Ingress names one of its ports by name or by number. */
-export function serviceNames({ metadata, spec }: ServiceView): string[] {
+/**
+ * Its own name (`namespace/name`), and those of Traefik's services for a Kubernetes Service: an Ingress names one of its ports by
+ * name or by number. None of Traefik's names has a slash.
+ */
+export function serviceNames(service: ServiceView): string[] {
+  const { metadata, spec } = service;
   const ports = (spec?.ports ?? []).flatMap(({ name, port }) => [name, String(port)]);
-  return ports
+  const names = ports
     .filter((port) => port !== undefined && port !== "")
     .map((port) => normalized(`${metadata?.namespace}-${metadata?.name}-${port}`));
+  return [keyOf(service), ...names];
 }
 
-/** Names of Traefik's routers for an Ingress: one for each path of each host. */
-export function routerNames({ metadata, spec }: IngressView): string[] {
-  return (spec?.rules ?? []).flatMap(({ host = "", http }) =>
+/** Its own name, and those of Traefik's routers for an Ingress: one for each path of each host. */
+export function routerNames(ingress: IngressView): string[] {
+  const { metadata, spec } = ingress;
+  const names = (spec?.rules ?? []).flatMap(({ host = "", http }) =>
     (http?.paths ?? []).map(({ path = "" }) =>
       normalized(`${metadata?.namespace}-${metadata?.name}-${host}${path}`),
     ),
   );
+  return [keyOf(ingress), ...names];
 }
 
 /** The project that an object is a child of; undefined for one that only says so, outside its organization's namespace. */
@@ -56,7 +63,8 @@ const HASH = /-[0-9a-f]{20}$/;
 
 /** The name of the service, or those that the router may have been made from; undefined for what is no Ingress's. */
 export function namesOf(target: Target): { kind: "service" | "router"; names: string[] } | undefined {
-  const { service, router, entryPoint } = target;
+  const { service, router, entryPoint, object } = target;
+  if (object) return { kind: object.kind, names: [object.key] };
   if (service !== "") {
     return service.endsWith(PROVIDER)
       ? { kind: "service", names: [service.slice(0, -PROVIDER.length)] }

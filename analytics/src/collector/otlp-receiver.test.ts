@@ -1,50 +1,68 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { systemClock } from "@slipway/kube";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { AccessEvent } from "../event.ts";
 import { type Disk, realDisk } from "./disk.ts";
 import { CollectorMetrics } from "./metrics.ts";
+import type { Owner } from "./names.ts";
 import { type ExportRequest, encodeProtobuf } from "./otlp-format.ts";
-import { createReceiver } from "./otlp-receiver.ts";
+import { createReceiver, type ReceiverOptions } from "./otlp-receiver.ts";
+import type { NoOwner } from "./resolver.ts";
 import { Spool } from "./spool.ts";
 
 let folder: string;
 let spool: Spool;
-let server: Server;
+let server: Server | undefined;
 let url: string;
 let isDiskFull: boolean;
+let isFull: boolean;
+/** Whose the requests of each service are. */
+let owners: Map<string, Owner | NoOwner>;
 const metrics = new CollectorMetrics();
+const owner = { organization: "o1", project: "p1" };
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "otlp-"));
   isDiskFull = false;
+  isFull = false;
+  owners = new Map([["shop@kubernetes", owner]]);
   const disk: Disk = {
     ...realDisk,
     write: (path, content) =>
       isDiskFull ? Promise.reject(new Error("ENOSPC")) : realDisk.write(path, content),
   };
   spool = await Spool.open(disk, folder, () => 1);
-  server = createReceiver({
-    spool,
-    maxBufferBytes: 1_000_000,
-    resolve: ({ target }) =>
-      target.service === "shop@kubernetes" ? { organization: "o1", project: "p1" } : "not_a_project",
-    isTrusted: () => false,
-    metrics,
-    log: quiet,
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/logs`;
+  await listen({});
 });
 
+/** Starts a receiver, in place of the one before. */
+async function listen(options: Partial<ReceiverOptions>): Promise<void> {
+  server?.close();
+  server = createReceiver({
+    spool,
+    room: { isFull: async () => isFull },
+    resolve: ({ target }) => owners.get(target.object?.key ?? target.service) ?? "not_a_project",
+    isTrusted: (address) => address === "10.0.0.1",
+    tokenFile: undefined,
+    metrics,
+    log: quiet,
+    clock: systemClock,
+    ...options,
+  });
+  const listening = server;
+  await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(listening.address() as AddressInfo).port}/v1/logs`;
+}
+
 afterEach(async () => {
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  server?.closeAllConnections();
+  await new Promise((resolve) => server?.close(resolve));
   await rm(folder, { recursive: true });
 });
 
@@ -84,7 +102,7 @@ async function kept(): Promise<AccessEvent[]> {
 
 test("records in protobuf with gzip and in JSON are on the disk when they are acknowledged", async () => {
   const sent = logs(record("/a/1"), record("/b", "api@kubernetes"), { body: { stringValue: "hello" } });
-  expect(await post(gzipSync(encodeProtobuf(sent)), { ...protobuf, ...packed })).toBe(200);
+  expect(await post(gzipSync(encodeProtobuf("logs", sent)), { ...protobuf, ...packed })).toBe(200);
   expect(await post(JSON.stringify(logs(record("/c"))), json)).toBe(200);
   const events = await kept();
   expect(events.map(({ path }) => path)).toEqual(["/a/1", "/c"]);
@@ -116,7 +134,7 @@ test("the fields may be the text of the body", async () => {
 });
 
 test("what is sent again in the same bytes counts once, also while it is being written", async () => {
-  const body = encodeProtobuf(logs(record("/once")));
+  const body = encodeProtobuf("logs", logs(record("/once")));
   expect(await Promise.all([1, 2, 3].map(() => post(body, protobuf)))).toEqual([200, 200, 200]);
   // The id outlives the process: the store knows it.
   expect(spool.count).toBe(1);
@@ -125,7 +143,7 @@ test("what is sent again in the same bytes counts once, also while it is being w
 });
 
 test("nothing is acknowledged that is not on the disk, and an exporter may try again", async () => {
-  const body = encodeProtobuf(logs(record("/later")));
+  const body = encodeProtobuf("logs", logs(record("/later")));
   isDiskFull = true;
   expect(await post(body, protobuf)).toBe(503);
   isDiskFull = false;
@@ -145,6 +163,71 @@ test("what is no logs is refused for good, and a full buffer for now", async () 
   expect(await fetch(url).then(({ status }) => status)).toBe(405);
   expect(await post('{"resourceLogs":[null,{"scopeLogs":[{"logRecords":[{}]}]}]}', json)).toBe(200);
   expect(spool.count).toBe(0);
-  Object.defineProperty(spool, "bytes", { value: 2_000_000 });
+  isFull = true;
   expect(await post(JSON.stringify(logs(record("/full"))), json)).toBe(503);
+});
+
+/** By the semantic conventions, as a gateway sends them that is not Traefik. */
+const conventional = (project: string, endedAt = Date.now()) => ({
+  timeUnixNano: `${endedAt}000000`,
+  attributes: [
+    { key: "http.request.method", value: { stringValue: "GET" } },
+    { key: "url.path", value: { stringValue: `/${project}` } },
+    { key: "http.response.status_code", value: { intValue: 200 } },
+    { key: "http.server.request.duration", value: { doubleValue: 0.01 } },
+    { key: "k8s.namespace.name", value: { stringValue: "slipway-org-o1" } },
+    { key: "k8s.ingress.name", value: { stringValue: project } },
+  ],
+});
+
+const refusedOf = async (reason: string) =>
+  Number(
+    new RegExp(`refused_lines_total\\{reason="${reason}"\\} (\\d+)`).exec(
+      await metrics.registry.metrics(),
+    )?.[1],
+  );
+
+test("a project that is not known yet is waited for, and a request sent twice meanwhile counts once", async () => {
+  owners.set("slipway-org-o1/new", "unknown");
+  const body = encodeProtobuf("logs", logs(conventional("new"), record("/known")));
+  const sent = [post(body, protobuf), post(body, protobuf)];
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(spool.count).toBe(0);
+  owners.set("slipway-org-o1/new", owner);
+  expect(await Promise.all(sent)).toEqual([200, 200]);
+  expect((await kept()).map(({ path }) => path)).toEqual(["/new", "/known"]);
+});
+
+test("one that nobody knows of after three seconds is dropped and counted, and the others are kept", async () => {
+  owners.set("slipway-org-o1/never", "unknown");
+  const before = await refusedOf("unknown");
+  const start = performance.now();
+  const old = conventional("never", Date.now() - 60_000);
+  expect(await post(encodeProtobuf("logs", logs(old)), protobuf)).toBe(200);
+  // It had its time.
+  expect(performance.now() - start).toBeLessThan(1_000);
+  // Whatever the other machine's clock says.
+  const ahead = conventional("never", Date.now() + 3_600_000);
+  expect(await post(encodeProtobuf("logs", logs(ahead, record("/known"))), protobuf)).toBe(200);
+  const took = performance.now() - start;
+  expect(took).toBeGreaterThan(2_900);
+  expect(took).toBeLessThan(8_000);
+  expect((await kept()).map(({ path }) => path)).toEqual(["/known"]);
+  expect((await refusedOf("unknown")) - before).toBe(2);
+});
+
+test("with a token, nobody else is heard", async () => {
+  const tokenFile = join(folder, "token");
+  await writeFile(tokenFile, "first\n");
+  await listen({ tokenFile });
+  const body = JSON.stringify(logs(record("/secret")));
+  const bearer = (token: string) => post(body, { ...json, authorization: `Bearer ${token}` });
+  expect(await post(body, json)).toBe(401);
+  expect(await bearer("second")).toBe(401);
+  expect(spool.count).toBe(0);
+  expect(await bearer("first")).toBe(200);
+  await writeFile(tokenFile, "second");
+  expect([await bearer("first"), await bearer("second")]).toEqual([401, 200]);
+  await writeFile(tokenFile, "");
+  expect([await bearer(""), await post(body, { ...json, authorization: "Bearer" })]).toEqual([401, 401]);
 });

@@ -1,26 +1,41 @@
-import { createHash } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
+import { type Clock, sleep } from "@slipway/kube";
 import type { AccessEvent } from "../event.ts";
 import { MinuteBounds } from "../store/bounds.ts";
-import { type AccessLine, readAccessFields } from "./access-line.ts";
+import { type AccessLine, type LineRefusal, readAccessFields } from "./access-line.ts";
 import type { TrustedProxies } from "./client-address.ts";
+import { readHttpRecord } from "./http-record.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import type { Owner } from "./names.ts";
-import { decodeJson, decodeProtobuf, type ExportRequest, fieldsOf, recordsOf } from "./otlp-format.ts";
-import type { NoOwner } from "./resolver.ts";
+import {
+  decodeJson,
+  decodeProtobuf,
+  type ExportRequest,
+  fieldsOf,
+  recordsOf,
+  type Signal,
+  type Telemetry,
+} from "./otlp-format.ts";
+import { msUntilGivenUp, type NoOwner, UNKNOWN_MS } from "./resolver.ts";
+import type { Room } from "./room.ts";
 import type { Log } from "./sender.ts";
 import type { Spool } from "./spool.ts";
 
 export interface ReceiverOptions {
   spool: Spool;
-  /** Bytes of batches on the disk from which on nothing more is taken. */
-  maxBufferBytes: number;
+  /** While it is full nothing more is taken. */
+  room: Pick<Room, "isFull">;
   resolve: (line: AccessLine) => Owner | NoOwner;
   isTrusted: TrustedProxies;
+  /** File with the token that senders have to show, read for every request; undefined: none is asked for. */
+  tokenFile: string | undefined;
   metrics: CollectorMetrics;
   log: Log;
+  clock: Clock;
 }
 
 /** Bytes of a request as it comes, and unpacked; requests at once. */
@@ -29,6 +44,10 @@ const MAX_UNPACKED = 32 * 1024 * 1024;
 const MAX_REQUESTS = 16;
 /** How many of the last batches are known by their content. */
 const REMEMBERED = 1_000;
+/** Between looks whether a project's objects are known by now. */
+const LOOK_MS = 50;
+
+const SIGNALS: Readonly<Record<string, Signal>> = { "/v1/logs": "logs", "/v1/traces": "traces" };
 
 const unpack = promisify(gunzip);
 
@@ -43,8 +62,8 @@ class Refused extends Error {
 }
 
 /**
- * Takes access logs over OTLP/HTTP (`POST /v1/logs`; protobuf or JSON, plain or gzip). Answered with 200 once the events are on
- * the disk: an exporter that sends again until then loses nothing. A batch's id is made of its bytes, so one that comes twice
+ * Takes what ingresses tell of requests over OTLP/HTTP (`POST /v1/logs` and `/v1/traces`; protobuf or JSON, plain or gzip): in
+ * Traefik's names of its access log, or by the semantic conventions. Answered with 200 once the events are on the disk: an exporter that sends again until then loses nothing. A batch's id is made of its bytes, so one that comes twice
  * in the same bytes, as exporters send it again, counts once.
  */
 export function createReceiver(options: ReceiverOptions): Server {
@@ -85,10 +104,11 @@ class Receiver {
   }
 
   async #take(request: IncomingMessage): Promise<void> {
-    const { spool, maxBufferBytes, metrics } = this.#options;
-    if (request.url !== "/v1/logs") throw new Refused(404, "not found");
+    const signal = SIGNALS[request.url ?? ""];
+    if (!signal) throw new Refused(404, "not found");
     if (request.method !== "POST") throw new Refused(405, "POST alone");
-    if (this.#requests > MAX_REQUESTS || spool.bytes >= maxBufferBytes) throw new Refused(503, "full");
+    await this.#admit(request);
+    if (this.#requests > MAX_REQUESTS || (await this.#options.room.isFull())) throw new Refused(503, "full");
     const type = typeOf(request);
     if (type !== "application/json" && type !== "application/x-protobuf")
       throw new Refused(415, "protobuf or JSON");
@@ -97,11 +117,25 @@ class Receiver {
     // A second try may come while the first is still being written.
     const before = this.#known.get(id);
     if (before !== undefined) return before;
-    const events = this.#eventsOf(decode(type, body));
-    if (events.length === 0) return;
-    const written = spool.add(events, undefined, id);
+    const written = this.#write(id, recordsOf(signal, decode(signal, type, body)));
     this.#remember(id, written);
     await written;
+  }
+
+  async #admit({ headers }: IncomingMessage): Promise<void> {
+    const { tokenFile } = this.#options;
+    if (tokenFile === undefined) return;
+    const digest = (text: string) => createHash("sha256").update(text).digest();
+    const token = (await readFile(tokenFile, "utf8")).trim();
+    const isRight = timingSafeEqual(digest(headers.authorization ?? ""), digest(`Bearer ${token}`));
+    if (token === "" || !isRight) throw new Refused(401, "a token is needed");
+  }
+
+  async #write(id: string, records: Telemetry[]): Promise<void> {
+    const { spool, metrics } = this.#options;
+    const events = await this.#eventsOf(records);
+    if (events.length === 0) return;
+    await spool.add(events, undefined, id);
     metrics.batchMade(events.length);
   }
 
@@ -112,17 +146,42 @@ class Receiver {
     if (this.#known.size > REMEMBERED) this.#known.delete(oldest);
   }
 
-  #eventsOf(request: ExportRequest): AccessEvent[] {
-    const { isTrusted, resolve, metrics } = this.#options;
-    return recordsOf(request).flatMap((record) => {
-      const line = readAccessFields(fieldsOf(record), isTrusted);
-      const owner = typeof line === "string" ? line : resolve(line);
+  async #eventsOf(records: Telemetry[]): Promise<AccessEvent[]> {
+    const { metrics } = this.#options;
+    const lines = records.map((record) => this.#lineOf(record));
+    const owners = await this.#ownersOf(lines);
+    return lines.flatMap((line, index) => {
+      const owner = owners[index];
       if (typeof owner === "object" && typeof line === "object") {
         return [this.#bounds.bound({ ...owner, ...line.event })];
       }
       if (typeof owner === "string") metrics.refused(owner);
       return [];
     });
+  }
+
+  #lineOf(telemetry: Telemetry): AccessLine | LineRefusal {
+    const { isTrusted } = this.#options;
+    const fields = fieldsOf(telemetry.record);
+    const isTraefiks = fields.RequestMethod !== undefined || fields.DownstreamStatus !== undefined;
+    return isTraefiks ? readAccessFields(fields, isTrusted) : readHttpRecord(telemetry, isTrusted);
+  }
+
+  /** Whose the requests are. The ingress may have heard of a project before this process did: those are asked for again. */
+  async #ownersOf(lines: (AccessLine | LineRefusal)[]): Promise<(Owner | NoOwner | LineRefusal)[]> {
+    const { resolve, clock } = this.#options;
+    const start = clock.monotonic();
+    for (;;) {
+      const owners = lines.map((line) => (typeof line === "string" ? line : resolve(line)));
+      const now = clock.now();
+      const waits = lines.map((line, index) =>
+        typeof line === "object" && owners[index] === "unknown" ? msUntilGivenUp(line, now) : 0,
+      );
+      // Another machine's clock may be ahead.
+      const left = Math.min(Math.max(...waits, 0), UNKNOWN_MS - (clock.monotonic() - start));
+      if (left <= 0) return owners;
+      await sleep(clock, Math.min(left, LOOK_MS));
+    }
   }
 }
 
@@ -153,10 +212,10 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   }
 }
 
-function decode(type: string, body: Buffer): ExportRequest {
+function decode(signal: Signal, type: string, body: Buffer): ExportRequest {
   try {
-    return type === "application/json" ? decodeJson(body.toString("utf8")) : decodeProtobuf(body);
+    return type === "application/json" ? decodeJson(body.toString("utf8")) : decodeProtobuf(signal, body);
   } catch {
-    throw new Refused(400, "no logs");
+    throw new Refused(400, `no ${signal}`);
   }
 }

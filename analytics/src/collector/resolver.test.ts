@@ -10,12 +10,14 @@ test("names are made as Traefik makes them", () => {
   expect(normalized("-a--b_c/é1*")).toBe("a-b-c-é1");
   const metadata = { namespace: "slipway-org-o1", name: "p1" };
   expect(serviceNames({ metadata, spec: { ports: [{ name: "http", port: 80 }, { port: 9 }] } })).toEqual([
+    "slipway-org-o1/p1",
     "slipway-org-o1-p1-http",
     "slipway-org-o1-p1-80",
     "slipway-org-o1-p1-9",
   ]);
   const rule = (host?: string) => ({ host, http: { paths: [{ path: "/" }, { path: "/a/b" }] } });
   expect(routerNames({ metadata, spec: { rules: [rule("x.example.org"), rule()] } })).toEqual([
+    "slipway-org-o1/p1",
     "slipway-org-o1-p1-x-example-org",
     "slipway-org-o1-p1-x-example-org-a-b",
     "slipway-org-o1-p1",
@@ -95,6 +97,12 @@ test("requests are the project's whose Service or Ingress the ingress names", as
     expect(resolver.resolve(line({ router: `web-${router}` }))).toEqual(owner);
     const hashed = router.replace("@", "-0123456789abcdef0123@");
     expect(resolver.resolve(line({ router: hashed }))).toEqual(owner);
+    // And by the object itself, as other ingresses tell it.
+    const object = (key: string, kind: "service" | "router" = "router") => line({ object: { kind, key } });
+    expect(resolver.resolve(object("slipway-org-o1/p1"))).toEqual(owner);
+    expect(resolver.resolve(object("slipway-org-o1/p1", "service"))).toEqual(owner);
+    expect(resolver.resolve(object("slipway-org-o1/p2"))).toBe("unknown");
+    expect(resolver.resolve(object("default/slipway-org-o1-p1", "service"))).toBe("not_a_project");
     expect(resolver.resolve(line({}))).toBe("no_route");
     expect(resolver.resolve(line({ service: "slipway-system-slipway-api-server-http@kubernetes" }))).toBe(
       "not_a_project",

@@ -30,6 +30,14 @@ import {
  */
 export type NoOwner = "no_route" | "not_a_project" | "ambiguous" | "probe" | "unknown";
 
+/** How long after a request its project's objects are waited for: the ingress may have heard of them first. */
+export const UNKNOWN_MS = 3_000;
+
+/** Milliseconds for which a request is still to be looked at again whose project is not known; 0 or less when that is over. */
+export function msUntilGivenUp({ event }: AccessLine, now: Date): number {
+  return event.at + event.latencyUs / 1000 + UNKNOWN_MS - now.getTime();
+}
+
 /** What the platform's own probe calls itself. */
 const PROBE_AGENT = "slipway-probe";
 
@@ -94,7 +102,7 @@ export class Resolver {
   resolve({ target, peer, event }: AccessLine): Owner | NoOwner {
     const now = this.#clock.monotonic();
     if (event.userAgent === PROBE_AGENT && now < (this.#probes.get(peer) ?? 0)) return "probe";
-    if (target.service === "" && target.router === "") return "no_route";
+    if (target.service === "" && target.router === "" && !target.object) return "no_route";
     const found = namesOf(target);
     if (!found) return "not_a_project";
     const table = found.kind === "service" ? this.#services : this.#routers;

@@ -10,11 +10,13 @@ const environment = z.object({
   SLIPWAY_COLLECTOR_POD_LOGS: z.string().min(1).default("/var/log/pods"),
   SLIPWAY_COLLECTOR_STATE: z.string().min(1).default("/var/lib/slipway/collector"),
   SLIPWAY_COLLECTOR_BUFFER_BYTES: z.coerce.number().int().min(1_000_000).default(536_870_912),
+  SLIPWAY_COLLECTOR_KEEP_FREE_BYTES: z.coerce.number().int().min(0).default(1_073_741_824),
   SLIPWAY_COLLECTOR_CONTAINER: z
     .string()
     .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
     .default("traefik"),
   SLIPWAY_COLLECTOR_OTLP_PORT: port.optional(),
+  SLIPWAY_COLLECTOR_OTLP_TOKEN_FILE: z.string().min(1).optional(),
   SLIPWAY_INGRESS_NAMESPACE: z
     .string()
     .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
@@ -40,10 +42,14 @@ export interface CollectorSettings {
   stateFolder: string;
   /** Bytes of batches from which on nothing more is read. */
   maxBufferBytes: number;
+  /** Bytes of the disk that the batches leave free. */
+  keepFreeBytes: number;
   /** The ingress's containers. */
   source: Source;
-  /** Port for logs over OTLP; undefined: none are taken. */
+  /** Port for logs and spans over OTLP; undefined: none are taken. */
   otlpPort: number | undefined;
+  /** File with the token of those who send them; undefined: none is asked for. */
+  otlpTokenFile: string | undefined;
   systemNamespace: string;
   isTrusted: TrustedProxies;
   logLevel: string;
@@ -68,8 +74,10 @@ export function collectorSettings(env: Record<string, string | undefined>): Coll
     podLogs: e.SLIPWAY_COLLECTOR_POD_LOGS,
     stateFolder: e.SLIPWAY_COLLECTOR_STATE,
     maxBufferBytes: e.SLIPWAY_COLLECTOR_BUFFER_BYTES,
+    keepFreeBytes: e.SLIPWAY_COLLECTOR_KEEP_FREE_BYTES,
     source: { namespace: e.SLIPWAY_INGRESS_NAMESPACE, container: e.SLIPWAY_COLLECTOR_CONTAINER },
     otlpPort: e.SLIPWAY_COLLECTOR_OTLP_PORT,
+    otlpTokenFile: e.SLIPWAY_COLLECTOR_OTLP_TOKEN_FILE,
     systemNamespace: e.SLIPWAY_NAMESPACE,
     isTrusted: trustedProxies(e.SLIPWAY_TRUSTED_PROXIES),
     logLevel: e.SLIPWAY_LOG_LEVEL,

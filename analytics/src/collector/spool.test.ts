@@ -127,6 +127,10 @@ class DyingDisk implements Disk {
   list(path: string): Promise<{ name: string; bytes: number }[]> {
     return this.#isDead ? Promise.reject(new Error("dead")) : realDisk.list(path);
   }
+
+  free(path: string): Promise<number> {
+    return realDisk.free(path);
+  }
 }
 
 /** Reads numbers 1 to 6 in batches of one or two, sends some in between, as a collector does, from wherever it is. */
