@@ -1,5 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
-import { type GitConnection, labels, MANAGED_BY, organizationNamespace } from "@slipway/crds";
+import type { GitConnection } from "@slipway/crds";
 import {
   type Capabilities,
   canonicalInstanceUrl,
@@ -8,28 +7,21 @@ import {
   type GitProvider,
 } from "@slipway/git";
 import { failures } from "../errors/catalog.ts";
-import { newGitConnectionId } from "../ids.ts";
-import { isGuarded, readNamespace } from "../organizations/namespace.ts";
 import type { Services } from "../services.ts";
 import {
-  createConnection,
   createCredential,
-  deleteConnection,
   deleteCredential,
   type GitCredential,
-  listConnections,
   patchConnection,
   patchConnectionStatus,
   readCredential,
 } from "./cluster.ts";
+import { assertRoom, connectionsOf, credentialName, makeConnection } from "./make-connection.ts";
 import { sentInVain, unusable } from "./refusals.ts";
 import { refusedStatus, takenStatus } from "./state.ts";
 import { isRevoked } from "./view.ts";
 
 type With = Pick<Services, "kube" | "git" | "now">;
-
-/** Connections that an organization may have. */
-export const MOST_CONNECTIONS = 50;
 
 /** What a client asks to be connected with. */
 export interface ConnectRequest {
@@ -38,13 +30,6 @@ export interface ConnectRequest {
   repositoryPath: string;
   username: string;
   token: string;
-}
-
-/** The Secret's name tells its content, so that whoever reads the connection reads one credential or the other. */
-export function credentialName(connectionId: string, credential: Partial<GitCredential>): string {
-  const { username, token, hookSecret } = credential;
-  const content = JSON.stringify([connectionId, username, token, hookSecret]);
-  return `${connectionId}-credential-${createHash("sha256").update(content).digest("hex").slice(0, 12)}`;
 }
 
 /** Tries a credential: that it is taken, and that it sees the repository. @throws Failure 400, 503 */
@@ -69,31 +54,11 @@ export async function connect(
 ): Promise<GitConnection> {
   const { displayName, repositoryPath, username, token } = request;
   const instanceUrl = canonical(request.instanceUrl);
-  if (!isGuarded(await readNamespace(kube, organizationId))) throw failures.organizationRuntimeUnavailable();
-  const existing = await listConnections(kube, organizationId);
-  if (existing.length >= MOST_CONNECTIONS) throw failures.gitConnectionLimitReached(MOST_CONNECTIONS);
+  assertRoom(await connectionsOf(kube, organizationId));
   const account = { providerId: "forgejo", instanceUrl, username, token };
   const capabilities = await tried(git.open(account), repositoryPath);
-
-  const id = newGitConnectionId();
-  const credential = { username, token, hookSecret: randomBytes(32).toString("hex") };
-  const credentialRef = { name: credentialName(id, credential) };
-  const connection = await createConnection(kube, {
-    metadata: {
-      name: id,
-      namespace: organizationNamespace(organizationId),
-      labels: { [labels.managedBy]: MANAGED_BY, [labels.organization]: organizationId },
-    },
-    spec: { providerId: "forgejo", instanceUrl, displayName, credentialRef, repositoryPath, revision: 1 },
-  });
-  try {
-    await createCredential(kube, connection, credentialRef.name, credential);
-    return await patchConnectionStatus(kube, connection, takenStatus(connection, capabilities, now()));
-  } catch (error) {
-    // Its Secret, if it was made, goes with it.
-    await deleteConnection(kube, connection).catch(() => {});
-    throw error;
-  }
+  const spec = { providerId: "forgejo", instanceUrl, displayName, repositoryPath } as const;
+  return makeConnection(organizationId, { username, token }, spec, capabilities, { kube, now });
 }
 
 /** @throws Failure 400 */

@@ -1,0 +1,73 @@
+import { createHash, randomBytes } from "node:crypto";
+import { type GitConnection, labels, MANAGED_BY, organizationNamespace } from "@slipway/crds";
+import type { Capabilities } from "@slipway/git";
+import { failures } from "../errors/catalog.ts";
+import { newGitConnectionId } from "../ids.ts";
+import { isGuarded, readNamespace } from "../organizations/namespace.ts";
+import type { Services } from "../services.ts";
+import {
+  createConnection,
+  createCredential,
+  deleteConnection,
+  type GitCredential,
+  listConnections,
+  patchConnectionStatus,
+} from "./cluster.ts";
+import { takenStatus } from "./state.ts";
+
+/** Connections that an organization may have. */
+const MOST_CONNECTIONS = 50;
+
+/** The connections that an organization has. @throws Failure 503, also while it cannot have any */
+export async function connectionsOf(
+  kube: Services["kube"],
+  organizationId: string,
+): Promise<readonly GitConnection[]> {
+  if (!isGuarded(await readNamespace(kube, organizationId))) throw failures.organizationRuntimeUnavailable();
+  return listConnections(kube, organizationId);
+}
+
+/** @throws Failure 409 */
+export function assertRoom(existing: readonly GitConnection[]): void {
+  if (existing.length >= MOST_CONNECTIONS) throw failures.gitConnectionLimitReached(MOST_CONNECTIONS);
+}
+
+/** The Secret's name tells its content, so that whoever reads the connection reads one credential or the other. */
+export function credentialName(connectionId: string, credential: Partial<GitCredential>): string {
+  const { username, token, hookSecret } = credential;
+  const content = JSON.stringify([connectionId, username, token, hookSecret]);
+  return `${connectionId}-credential-${createHash("sha256").update(content).digest("hex").slice(0, 12)}`;
+}
+
+/**
+ * Makes a connection with its Secret, in which there is a new secret of hooks besides the account.
+ * @param account what the server took
+ * @throws Failure 503; then nothing is left of it
+ */
+export async function makeConnection(
+  organizationId: string,
+  account: Partial<Pick<GitCredential, "username" | "token">>,
+  spec: Omit<GitConnection["spec"], "credentialRef" | "revision">,
+  capabilities: Capabilities,
+  { kube, now }: Pick<Services, "kube" | "now">,
+): Promise<GitConnection> {
+  const id = newGitConnectionId();
+  const credential = { ...account, hookSecret: randomBytes(32).toString("hex") };
+  const credentialRef = { name: credentialName(id, credential) };
+  const connection = await createConnection(kube, {
+    metadata: {
+      name: id,
+      namespace: organizationNamespace(organizationId),
+      labels: { [labels.managedBy]: MANAGED_BY, [labels.organization]: organizationId },
+    },
+    spec: { ...spec, credentialRef, revision: 1 },
+  });
+  try {
+    await createCredential(kube, connection, credentialRef.name, credential);
+    return await patchConnectionStatus(kube, connection, takenStatus(connection, capabilities, now()));
+  } catch (error) {
+    // Its Secret, if it was made, goes with it.
+    await deleteConnection(kube, connection).catch(() => {});
+    throw error;
+  }
+}
