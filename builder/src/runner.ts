@@ -3,7 +3,8 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Buildkit, EngineUnavailable } from "./engine/buildkit.ts";
+import { EngineUnavailable } from "./engine/engine.ts";
+import { withEngine } from "./engine/open.ts";
 import { buildStep } from "./engine/step.ts";
 import { readVariables } from "./engine/variables.ts";
 import { failure, isPassing } from "./failures/codes.ts";
@@ -80,18 +81,9 @@ async function carryOut(
       return planStep(parseTask(step, json), log, paths);
     case "build": {
       const task = parseTask(step, json);
-      const engine = await Buildkit.start({
-        root: paths.cache,
-        scratch: join(scratch, "buildkit"),
-        cacheBytes: task.cacheBytes,
-        registries: task.registries,
-        registryConfig: existsSync(secrets.registry) ? secrets.registry : undefined,
-      });
-      try {
-        await buildStep({ task, log, paths, engine, signal });
-      } finally {
-        await engine.close();
-      }
+      await withEngine({ task, log, paths, signal }, (engine) =>
+        buildStep({ task, log, paths, engine, signal }),
+      );
       return {};
     }
     case "push":

@@ -4,6 +4,7 @@ import { fields } from "@slipway/crds";
 import { z } from "zod";
 import { baseImages } from "./baseImages.ts";
 import { runtimeCatalog } from "./catalog.ts";
+import { engineSettings } from "./engine/names.ts";
 import { describeIssues } from "./issues.ts";
 
 /** Variable with the task, as JSON. */
@@ -63,7 +64,7 @@ export type PlanTask = z.output<typeof planTask>;
 
 export const buildTask = z.strictObject({
   step: z.literal("build"),
-  engine: z.enum(["buildkit"]).default("buildkit"),
+  engine: z.enum(engineSettings).default("auto"),
   /** Registries by `host` or `host:port`, with the PEM file of their authority. */
   registries: z.record(z.string(), z.strictObject({ caFile: z.string().optional() })).default({}),
   /** PEM file of authorities that steps of the build shall trust, such as a proxy's; a whole bundle, it replaces the image's. */

@@ -1,4 +1,4 @@
-/** The steps of a build with a real BuildKit and a real registry, on this machine. The base image is its shell. */
+/** The steps of a build with a real engine and a real registry, on this machine. The base image is its shell. */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,6 +10,7 @@ import { ensureBinary } from "../../hack/cluster/binaries.ts";
 import { freePorts } from "../../hack/lib/ports.ts";
 import { waitFor } from "../../hack/lib/wait.ts";
 import { Buildkit } from "../src/engine/buildkit.ts";
+import type { EngineName } from "../src/engine/names.ts";
 import { type LogLine, parseLogLine } from "../src/log/line.ts";
 import { Redactor } from "../src/log/redact.ts";
 import { Log } from "../src/log/writer.ts";
@@ -37,6 +38,7 @@ export interface BuildOptions {
   settings?: Extract<Task, { step: "plan" }>["settings"];
   timeoutSeconds?: number;
   maxImageBytes?: number;
+  engine?: EngineName;
 }
 
 export class BuildHarness {
@@ -45,16 +47,24 @@ export class BuildHarness {
   readonly host: string;
   readonly #registry: ChildProcess;
   readonly #path: string | undefined;
+  readonly #engine: EngineName;
   #count = 0;
 
-  private constructor(folder: string, host: string, registry: ChildProcess, path: string | undefined) {
+  private constructor(
+    folder: string,
+    host: string,
+    registry: ChildProcess,
+    path: string | undefined,
+    engine: EngineName,
+  ) {
+    this.#engine = engine;
     this.folder = folder;
     this.host = host;
     this.#registry = registry;
     this.#path = path;
   }
 
-  static async start(): Promise<BuildHarness> {
+  static async start(engine: EngineName = "buildkit"): Promise<BuildHarness> {
     const folder = await mkdtemp(join(tmpdir(), "slipway-buildkit-"));
     const binaries = await Promise.all((["buildkitd", "buildctl", "crane"] as const).map(ensureBinary));
     const path = process.env.PATH;
@@ -62,7 +72,7 @@ export class BuildHarness {
     const [port = 0] = await freePorts(1);
     const host = `127.0.0.1:${port}`;
     const registry = await startRegistry(await ensureBinary("registry"), folder, host);
-    const harness = new BuildHarness(folder, host, registry, path);
+    const harness = new BuildHarness(folder, host, registry, path, engine);
     await harness.#makeBase();
     return harness;
   }
@@ -125,6 +135,7 @@ export class BuildHarness {
     settings = {},
     timeoutSeconds = 60,
     maxImageBytes = 1e8,
+    engine = this.#engine,
   }: BuildOptions) {
     const { folder, host } = this;
     const root = join(folder, `build-${this.#count++}`);
@@ -140,13 +151,15 @@ export class BuildHarness {
       await mkdir(dirname(join(source, file)), { recursive: true });
       await writeFile(join(source, file), text);
     }
+    // BuildKit finds out itself that a registry on loopback speaks plain HTTP, unless it is told anything of it.
+    const registries = engine === "buildah" ? { [host]: {} } : {};
     const lines: LogLine[] = [];
     const bounds = { maxBytes: 2_000_000, maxFiles: 1_000, timeoutSeconds };
     const from = { provider: "forgejo", branch: "main", ...bounds } as const;
     const tasks: Task[] = [
       ...(repository === undefined ? [] : [{ step: "fetch", url: repository, ...from } as const]),
       { step: "plan", settings, images: { node: { "24": `${host}/base/shell:1` } }, port: 8080 },
-      { step: "build", cacheBytes: 1e9, maxImageBytes, timeoutSeconds },
+      { step: "build", engine, registries, cacheBytes: 1e9, maxImageBytes, timeoutSeconds },
       { step: "push", repository: `${host}/shop/one`, timeoutSeconds: 60 },
     ];
     let last: Awaited<ReturnType<typeof runStep>> | undefined;

@@ -11,23 +11,27 @@ import { appLayers, nodeBinary } from "./node.ts";
 /** What its containers run as. */
 export const builderUser = baseUser;
 
-/** The numbers that BuildKit's containers may use beside the user's own, inside the pod's user namespace. */
+/** The numbers that steps of a build may use beside the user's own, inside the pod's user namespace. */
 const subordinate = "app:100000:65536\n";
+
+/** What buildah would have for networks, signatures and accounts of its own: steps of builds have the pod's network, and no images are signed. */
+const withoutNetworks =
+  /^(adduser|base-passwd|containernetworking-plugins|dirmngr|gnupg.*|gpg.*|init-system-helpers|iptables|libip[46]tc.*|libmnl0|libnetfilter.*|libnf.*|libpam-modules.*|libreadline.*|libxtables.*|login\.defs|passwd|pinentry.*|readline-common)$/;
 
 const tools: BinaryName[] = ["buildkitd", "buildctl", "rootlesskit", "crane"];
 
 /**
- * The image that all steps of a build run in: git, BuildKit for a user without rights, crane, and the builder's own program
+ * The image that all steps of a build run in: git, BuildKit for a user without rights, buildah, crane, and the builder's own program
  * at /app/builder. Its user namespaces are set up by two programs with a capability each, for a setuid bit is worth
  * nothing where the file system is mounted without them.
  */
 export function builder(): ImageRecipe {
   const git = debianLayer({
-    name: "builder-git",
+    name: "builder-engines",
     suite: baseSuite,
-    packages: ["git", "runc", "uidmap"],
+    packages: ["git", "runc", "uidmap", "buildah"],
     below: osPackages,
-    without: withoutScripts,
+    without: new RegExp(`${withoutScripts.source}|${withoutNetworks.source}`),
     revision: contentHash(["1", subordinate]),
     capabilities: { "usr/bin/newuidmap": "cap_setuid=ep", "usr/bin/newgidmap": "cap_setgid=ep" },
     finish: (root) => writeFiles(root, { "etc/subuid": subordinate, "etc/subgid": subordinate }),

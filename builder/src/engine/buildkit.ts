@@ -7,7 +7,13 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../process/exec.ts";
-import type { BuildListener, BuildOutcome, BuildRequest, Engine } from "./engine.ts";
+import {
+  type BuildListener,
+  type BuildOutcome,
+  type BuildRequest,
+  type Engine,
+  EngineUnavailable,
+} from "./engine.ts";
 import { Progress } from "./progress.ts";
 
 export interface BuildkitOptions {
@@ -27,11 +33,6 @@ export interface BuildkitOptions {
 
 const START_MS = 30_000;
 const STOP_MS = 10_000;
-
-/** buildkitd did not start, or has ended: the platform's fault. */
-export class EngineUnavailable extends Error {
-  override name = "EngineUnavailable";
-}
 
 export class Buildkit implements Engine {
   readonly #options: BuildkitOptions;

@@ -46,3 +46,8 @@ export interface Engine {
   /** Ends whatever it has started. */
   close(): Promise<void>;
 }
+
+/** An engine did not start, or has ended: the platform's fault. */
+export class EngineUnavailable extends Error {
+  override name = "EngineUnavailable";
+}

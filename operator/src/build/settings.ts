@@ -1,7 +1,7 @@
 /** What of the platform matters to builds. */
 
 import { isIP } from "node:net";
-import { baseImages } from "@slipway/builder/contract";
+import { baseImages, engineSettings } from "@slipway/builder/contract";
 import { parse } from "yaml";
 import { z } from "zod";
 import { parseCidr } from "../net/cidr.ts";
@@ -41,6 +41,10 @@ const settings = z.strictObject({
     .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be a DNS label")
     .default("slipway-builds"),
   image: z.string().min(1).max(512).describe("The builder's image."),
+  engine: z
+    .enum(engineSettings)
+    .default("auto")
+    .describe("What makes images; auto: the first of them that is seen to run."),
   registry: z.strictObject({
     host: z.string().regex(/^[a-z0-9.-]+(:[0-9]{1,5})?$/, "must be host or host:port"),
     ca: pem.default("").describe("Authority of its certificate as PEM; public ones when empty."),

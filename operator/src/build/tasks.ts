@@ -75,6 +75,7 @@ export function tasks({ build, project, source, settings, hasGitCa }: TaskInput)
     },
     build: {
       step: "build",
+      engine: settings.engine,
       registries: { [registry.host]: registryCa },
       ...(settings.ca === "" ? {} : { caFile: caFiles.steps }),
       cacheBytes: settings.cache.bytes,

@@ -1,0 +1,115 @@
+/**
+ * A registry on loopback for one build: it hands manifests and blobs on to one registry, with a token that clients such as
+ * buildah cannot be given. Whoever reaches it may read what the token reads, and nothing else.
+ */
+
+import { once } from "node:events";
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { AddressInfo } from "node:net";
+import { pipeline } from "node:stream";
+
+export interface MirrorOptions {
+  /** `host` or `host:port` of the registry. */
+  host: string;
+  /** PEM of its authorities, in place of the public ones. */
+  ca?: string;
+  token?: string;
+}
+
+/** A repository of plain segments, and what is read of it. */
+const READ =
+  /^\/v2\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*\/(?:manifests|blobs)\/[A-Za-z0-9_][A-Za-z0-9_.+:-]{0,200}$/;
+const REQUEST_HEADERS = ["accept", "range", "if-none-match"];
+const ANSWER_HEADERS = [
+  "content-type",
+  "content-length",
+  "content-range",
+  "docker-content-digest",
+  "docker-distribution-api-version",
+  "etag",
+  // Where blobs are kept elsewhere: clients go there themselves, and without the token.
+  "location",
+];
+const TIMEOUT_MS = 60_000;
+
+export interface RegistryMirror {
+  /** `127.0.0.1:port`. */
+  address: string;
+  close(): Promise<void>;
+}
+
+export async function startMirror(options: MirrorOptions): Promise<RegistryMirror> {
+  const server = createServer((request, response) => answer(options, request, response));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function answer(options: MirrorOptions, request: IncomingMessage, response: ServerResponse): void {
+  const { method = "", url = "" } = request;
+  request.resume();
+  if (method !== "GET" && method !== "HEAD") {
+    response.writeHead(405).end();
+  } else if (url === "/v2/") {
+    response.writeHead(200, { "content-type": "application/json" }).end("{}");
+  } else if (READ.test(url)) {
+    forward(options, request, response);
+  } else {
+    response.writeHead(404).end();
+  }
+}
+
+function forward(
+  { host, ca, token }: MirrorOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const headers: Record<string, string | string[]> = { host };
+  for (const name of REQUEST_HEADERS) {
+    const value = request.headers[name];
+    if (value !== undefined) headers[name] = value;
+  }
+  if (token !== undefined) headers.authorization = `Bearer ${token}`;
+  const { protocol, hostname, port } = registryUrl(host);
+  const send = protocol === "http:" ? httpRequest : httpsRequest;
+  const asked = send({
+    hostname,
+    port,
+    path: request.url,
+    method: request.method,
+    headers,
+    ...(ca === undefined ? {} : { ca }),
+    timeout: TIMEOUT_MS,
+  });
+  const fail = (): void => {
+    if (response.headersSent) response.destroy();
+    else response.writeHead(502).end();
+  };
+  asked.on("timeout", () => asked.destroy(new Error("no answer in time")));
+  asked.on("error", fail);
+  asked.on("response", (got) => {
+    for (const name of ANSWER_HEADERS) {
+      const value = got.headers[name];
+      if (value !== undefined) response.setHeader(name, value);
+    }
+    response.writeHead(got.statusCode ?? 502);
+    pipeline(got, response, () => undefined);
+  });
+  response.on("close", () => asked.destroy());
+  asked.end();
+}
+
+/** TLS, but for a registry on loopback: the rule of the other programs that read it. Pure. */
+export function registryUrl(host: string): URL {
+  const plain = /^(localhost|127\.0\.0\.1|\[::1\])(:|$)/.test(host);
+  return new URL(`${plain ? "http" : "https"}://${host}`);
+}
