@@ -1,22 +1,16 @@
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { images } from "../images/index.ts";
-import { type InsideProcess, inside } from "../images/inside.ts";
 import { freePorts } from "../lib/ports.ts";
-import { waitFor } from "../lib/wait.ts";
+import { type InsideServer, startInside } from "./inside-server.ts";
 
-export interface TestValkey {
+/** It keeps no data: started again it is empty. */
+export interface TestValkey extends InsideServer {
   /** Connection URL with the password. */
   url: string;
   /** Port on 127.0.0.1. */
   port: number;
-  /** Ends the server as a crash would (SIGKILL); it keeps no data. */
-  crash: () => Promise<void>;
-  /** Starts it again on the same port, empty. */
-  restart: () => Promise<void>;
-  stop: () => Promise<void>;
 }
 
 /**
@@ -26,38 +20,19 @@ export interface TestValkey {
 export async function startValkey(): Promise<TestValkey> {
   const image = images.find(({ name }) => name === "valkey");
   if (!image) throw new Error("there is no image of Valkey");
-  const opened = await inside(await image.build());
-  const folder = await mkdtemp(join(tmpdir(), "slipway-valkey-"));
-  await chmod(folder, 0o755);
   const password = "a-password";
-  await writeFile(join(folder, "auth.conf"), `requirepass ${password}\n`);
   const [port = 0] = await freePorts(1);
-  let running: InsideProcess | undefined;
-
-  const start = async (): Promise<void> => {
+  const server = await startInside("Valkey", await image.build(), async ({ folder }) => {
+    await writeFile(join(folder, "auth.conf"), `requirepass ${password}\n`);
     const settings = ["--bind", "127.0.0.1", "--port", String(port), "--save", "", "--dir", "/tmp"];
-    running = opened.run(["/usr/bin/valkey-server", "/media/auth.conf", ...settings], {
+    return {
+      command: ["/usr/bin/valkey-server", "/media/auth.conf", ...settings],
       uid: 999,
-      mounts: { media: folder },
-    });
-    await waitFor("Valkey", 10_000, () => accepts(port));
-  };
-  const crash = async (): Promise<void> => {
-    await running?.stop("SIGKILL");
-    running = undefined;
-  };
-  const stop = async (): Promise<void> => {
-    await crash();
-    await opened.close();
-    await rm(folder, { recursive: true, force: true });
-  };
-  try {
-    await start();
-  } catch (error) {
-    await stop().catch(() => undefined);
-    throw error;
-  }
-  return { url: `valkey://:${password}@127.0.0.1:${port}`, port, crash, restart: start, stop };
+      answers: () => accepts(port),
+      timeoutMs: 10_000,
+    };
+  });
+  return { ...server, url: `valkey://:${password}@127.0.0.1:${port}`, port };
 }
 
 function accepts(port: number): Promise<true> {
