@@ -1,4 +1,5 @@
 import type { KubeConfig } from "@kubernetes/client-node";
+import { type Annotate, annotated, annotatedPatch } from "./annotate.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { anonymousCredentials, kubeConfigCredentials } from "./credentials.ts";
 import { isNotFound } from "./errors.ts";
@@ -105,7 +106,10 @@ const PATCH_CONTENT_TYPE: Record<PatchType, string> = {
   strategic: "application/strategic-merge-patch+json",
 };
 
-export type KubeClientOptions = Omit<TransportOptions, "credentials">;
+export type KubeClientOptions = Omit<TransportOptions, "credentials"> & {
+  /** Annotations for every object that is created, replaced, applied or patched by merging; none unless given. */
+  annotate?: Annotate;
+};
 
 /**
  * A typed REST client of one apiserver. Every method throws `KubeError` on failure, or the abort reason of the caller's
@@ -114,27 +118,31 @@ export type KubeClientOptions = Omit<TransportOptions, "credentials">;
 export class KubeClient {
   readonly transport: Transport;
   readonly #until: AbortSignal | undefined;
+  readonly #annotate: Annotate | undefined;
 
   /** @param until ends every call */
-  constructor(transport: Transport, until?: AbortSignal) {
+  constructor(transport: Transport, until?: AbortSignal, annotate?: Annotate) {
     this.transport = transport;
     this.#until = until;
+    this.#annotate = annotate;
   }
 
   /** A client of a kubeconfig's current context. */
   static fromConfig(config: KubeConfig, options: KubeClientOptions = {}): KubeClient {
     const clock: Clock = options.clock ?? systemClock;
-    return new KubeClient(new Transport({ ...options, credentials: kubeConfigCredentials(config, clock) }));
+    const transport = new Transport({ ...options, credentials: kubeConfigCredentials(config, clock) });
+    return new KubeClient(transport, undefined, options.annotate);
   }
 
   /** A client without credentials, for a fake apiserver. */
   static forUrl(url: string, options: KubeClientOptions = {}): KubeClient {
-    return new KubeClient(new Transport({ ...options, credentials: anonymousCredentials(url) }));
+    const transport = new Transport({ ...options, credentials: anonymousCredentials(url) });
+    return new KubeClient(transport, undefined, options.annotate);
   }
 
   /** This client over the same connections, whose every call ends with the signal, too. */
   until(signal: AbortSignal): KubeClient {
-    return new KubeClient(this.transport, this.#signal(signal));
+    return new KubeClient(this.transport, this.#signal(signal), this.#annotate);
   }
 
   /** Reads one object live. @throws KubeError 404 */
@@ -188,13 +196,13 @@ export class KubeClient {
   create<T extends KubernetesObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<T> {
     const path = collectionPath(resource, resource.namespaced ? object.metadata?.namespace : undefined);
     const subpath = options.subresource ? objectPath(resource, refOf(object), options.subresource) : path;
-    return this.#write("POST", subpath, withType(object, resource), options);
+    return this.#write("POST", subpath, this.#noted(resource, object, options), options);
   }
 
   /** Replaces. With `metadata.resourceVersion` set, fails with a conflict when the object changed since. */
   replace<T extends KubernetesObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<T> {
     const path = objectPath(resource, refOf(object), options.subresource);
-    return this.#write("PUT", path, withType(object, resource), options);
+    return this.#write("PUT", path, this.#noted(resource, object, options), options);
   }
 
   /** Replaces the status subresource; spec and metadata in the body are ignored by the server. */
@@ -208,7 +216,7 @@ export class KubeClient {
 
   /** Server-side apply: creates, or sets exactly the given fields in the name of the field manager. */
   apply<T extends KubernetesObject>(resource: Resource, object: T, options: ApplyOptions): Promise<T> {
-    const body = withType(object, resource);
+    const body = this.#noted(resource, object, options);
     return this.#json(
       {
         method: "PATCH",
@@ -229,12 +237,14 @@ export class KubeClient {
     patch: unknown,
     options: WriteOptions & { type?: PatchType } = {},
   ): Promise<T> {
+    const merges = (options.type ?? "merge") === "merge" && options.subresource === undefined;
+    const body = merges ? annotatedPatch(patch, this.#annotate?.(resource)) : patch;
     return this.#json(
       {
         method: "PATCH",
         path: objectPath(resource, ref, options.subresource),
         query: writeQuery(options),
-        body: JSON.stringify(patch),
+        body: JSON.stringify(body),
         contentType: PATCH_CONTENT_TYPE[options.type ?? "merge"],
       },
       options,
@@ -349,6 +359,12 @@ export class KubeClient {
   /** Closes every connection. */
   close(): Promise<void> {
     return this.transport.close();
+  }
+
+  /** The object as it is sent: typed, and annotated unless only a subresource is written. */
+  #noted<T extends KubernetesObject>(resource: Resource, object: T, options: WriteOptions): T {
+    const typed = withType(object, resource);
+    return options.subresource === undefined ? annotated(typed, this.#annotate?.(resource)) : typed;
   }
 
   #write<T extends KubernetesObject>(

@@ -1,4 +1,5 @@
 /** What a process needs to speak to Kubernetes: kubeconfig, REST client, reflector, store. Knows nothing of Slipway. */
+export type { Annotate } from "./annotate.ts";
 export { Backoff, type BackoffOptions, backoffDelay } from "./backoff.ts";
 export {
   type ApplyOptions,
