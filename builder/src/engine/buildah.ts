@@ -192,7 +192,7 @@ export class Buildah implements Engine {
   }
 
   async #clearTemporary(): Promise<void> {
-    const names = (await readdir(this.#temporary)).filter((name) => !name.startsWith("buildah-cache-"));
+    const names = (await readdir(this.#temporary)).filter((name) => !name.startsWith("buildah-cache"));
     if (names.length > 0) {
       await this.#remove(names.map((name) => join(this.#temporary, name)));
     }

@@ -1,0 +1,145 @@
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BuildHarness, CANARY } from "../../testing/buildHarness.ts";
+import { Redactor } from "../log/redact.ts";
+import { OutputLines } from "../log/writer.ts";
+import { Buildah } from "./buildah.ts";
+import { tryEngine } from "./trial.ts";
+
+/** Plans are built with a real buildah, and pushed to a real registry. */
+
+let harness: BuildHarness;
+beforeAll(async () => {
+  harness = await BuildHarness.start("buildah");
+}, 180_000);
+afterAll(() => harness?.stop());
+
+const script = (buildCommand: string) => ({
+  files: { "server.js": "1" },
+  settings: { runtime: "node", startCommand: "sh server.js", buildCommand },
+});
+
+describe("a planned build", () => {
+  test("is made, pushed by digest, and holds nothing of the project's variables", async () => {
+    const length = `\${#TOKEN} -eq ${CANARY.length}`;
+    const options = script(`[ ${length} ] && echo "print $TOKEN" && echo made > made`);
+    const { digest, exitCode, text, image, lines } = await harness.build(options);
+    expect(text).toContain("print ***");
+    expect(text).not.toContain("canary");
+    expect(exitCode).toBe(0);
+    expect(lines.find(({ step }) => step === "build")?.message).toBe("The image is made by buildah.");
+    const manifest = await fetch(`http://${harness.host}/v2/shop/one/manifests/${digest}`, {
+      headers: { accept: "application/vnd.oci.image.manifest.v1+json" },
+    });
+    expect(manifest.status).toBe(200);
+    const blobs = join(image, "blobs/sha256");
+    for (const name of await readdir(blobs)) {
+      const bytes = await readFile(join(blobs, name));
+      expect((bytes[0] === 0x1f ? gunzipSync(bytes) : bytes).includes("canary-3f9a")).toBe(false);
+    }
+    const again = await harness.build(options);
+    expect(again.digest).toBe(digest);
+    expect(again.text).toMatch(/made > made \(cached\)/);
+  });
+
+  test("keeps what steps put into their cache mounts", async () => {
+    const own = (mark: string) => ({
+      Dockerfile: [
+        `FROM ${harness.host}/base/shell:1`,
+        `RUN --mount=type=cache,id=kept,target=/kept [ ! -e /kept/one ] || echo "found again"; echo ${mark} > /kept/one`,
+        "",
+      ].join("\n"),
+    });
+    expect((await harness.build({ files: own("first") })).text).not.toMatch(/^found again$/m);
+    expect((await harness.build({ files: own("second") })).text).toMatch(/^found again$/m);
+  });
+
+  test.each([
+    ["a command that fails", script("echo boom >&2; exit 3"), "BUILD_COMMAND_FAILED"],
+    ["a command that is killed", script("kill -9 $$"), "BUILD_OUT_OF_MEMORY"],
+    ["a command that never ends", { ...script("while :; do :; done"), timeoutSeconds: 3 }, "BUILD_TIMEOUT"],
+    [
+      "an image that is too large",
+      { ...script("echo large"), maxImageBytes: 1_000 },
+      "BUILD_IMAGE_TOO_LARGE",
+    ],
+    [
+      "an own file that is missing",
+      { files: { Dockerfile: "FROM scratch\nCOPY gone /\n" } },
+      "BUILD_FAILED_UNCLASSIFIED",
+    ],
+    [
+      "an own Dockerfile that is none",
+      { files: { Dockerfile: "FROM scratch\nFROB\n" } },
+      "DOCKERFILE_INVALID",
+    ],
+  ])("%s fails as it does with BuildKit", async (_, options, code) => {
+    const result = await harness.build(options);
+    expect(result).toMatchObject({ step: "build", code, exitCode: 1 });
+    expect(result.lines.at(-1)).toMatchObject({ level: "error", message: result.message });
+  });
+
+  test("an own Dockerfile begins with an image that is not there", async () => {
+    const result = await harness.build({
+      files: { Dockerfile: `FROM ${harness.host}/base/gone:1\nRUN id\n` },
+    });
+    expect(result).toMatchObject({ code: "BASE_IMAGE_UNAVAILABLE", exitCode: 1 });
+  });
+
+  test("a .containerignore leaves nothing out, as with BuildKit", async () => {
+    const { exitCode } = await harness.build({
+      files: { Dockerfile: "FROM scratch\nCOPY kept /\n", ".containerignore": "kept\n", kept: "1" },
+    });
+    expect(exitCode).toBe(0);
+  });
+});
+
+describe("the engine itself", () => {
+  const open = (name: string, cacheBytes: number) =>
+    Buildah.start({
+      root: join(harness.folder, name, "cache"),
+      scratch: join(harness.folder, name, "scratch"),
+      cacheBytes,
+      registries: {},
+    });
+
+  test("is seen to run by a trial, which leaves no working container", async () => {
+    const engine = await open("trial", 1e9);
+    expect(await tryEngine(engine, join(harness.folder, "trial/files"))).toBeUndefined();
+    await engine.close();
+    expect(existsSync(join(harness.folder, "trial/cache"))).toBe(true);
+  });
+
+  test("empties its cache when that is larger than it may be", async () => {
+    const engine = await open("bound", 1);
+    await engine.close();
+    expect(existsSync(join(harness.folder, "bound/cache"))).toBe(false);
+  });
+
+  test("ends what it builds when it is told to stop", async () => {
+    const engine = await open("stop", 1e9);
+    const folder = join(harness.folder, "stop/files");
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, "Dockerfile"), "FROM scratch\nADD http://127.0.0.1:1/never /\n");
+    const stop = new AbortController();
+    stop.abort();
+    const outcome = await engine.build(
+      {
+        context: folder,
+        dockerfile: folder,
+        secrets: {},
+        args: {},
+        commands: {},
+        output: join(folder, "image"),
+        timeoutMs: 60_000,
+        signal: stop.signal,
+      },
+      { step: () => undefined, output: () => new OutputLines(new Redactor({}), () => undefined) },
+    );
+    await engine.close();
+    expect(outcome.ok).toBe(false);
+  });
+});
