@@ -6,4 +6,12 @@ export { type Failure, type FailureCode, failure, failures, isPassing } from "./
 export { MAX_LOG_BYTES, MAX_MESSAGE_BYTES, parseLogLine } from "./log/line.ts";
 export { podPaths } from "./paths.ts";
 export { exitCodes, parseStepResult, type StepResult } from "./result.ts";
-export { type Step, steps, TASK_VARIABLE, type Task } from "./task.ts";
+export {
+  type Container,
+  containerSteps,
+  containers,
+  type Step,
+  steps,
+  TASK_VARIABLE,
+  type Task,
+} from "./task.ts";

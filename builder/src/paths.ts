@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Container } from "./task.ts";
 
 /** Where the containers of a build pod share what they make, and where each finds its secrets. */
 export interface Paths {
@@ -24,6 +25,8 @@ export function workPaths({ work }: Paths) {
     scratch: join(work, "scratch"),
     /** Bytes of the log that the steps so far have written. */
     logUsed: join(work, "log-used"),
+    /** How a container has ended. */
+    handOver: (container: Container) => join(work, `ended-${container}`),
   };
 }
 

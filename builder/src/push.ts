@@ -1,12 +1,14 @@
 /** The step `push`: brings the image to the registry, and tells its digest. */
 
-import { lstat, readdir } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { classify } from "./failures/classify.ts";
 import { StepError } from "./failures/stepError.ts";
 import type { Log } from "./log/writer.ts";
 import { type Paths, secretPaths, workPaths } from "./paths.ts";
-import { type Ended, run } from "./process/exec.ts";
+import { imageFolder, type OpenedImage, openImage } from "./push/image.ts";
+import { Refused, Registry } from "./push/registry.ts";
 import type { PushTask } from "./task.ts";
 
 export interface PushContext {
@@ -14,73 +16,68 @@ export interface PushContext {
   log: Log;
   paths: Paths;
   signal?: AbortSignal;
-  /** Program that pushes an OCI layout, as crane does. */
-  program?: string;
   /** Milliseconds before each further try. */
   pauses?: readonly number[];
 }
 
-/** @throws StepError `PROJECT_PUBLISH_TIMEOUT` or `PROJECT_PUBLISH_FAILED` */
+/** @throws StepError `PROJECT_PUBLISH_TIMEOUT` or `PROJECT_PUBLISH_FAILED`, or that there is no image */
 export async function pushStep(context: PushContext): Promise<{ digest: string }> {
-  const { task, log, pauses = [1_000, 3_000, 10_000] } = context;
-  const deadline = Date.now() + task.timeoutSeconds * 1000;
+  const { task, log, paths } = context;
   log.info("Publishing the image.");
-  await refuseLinks(workPaths(context.paths).image);
-  for (let attempt = 0; ; attempt++) {
-    const { ended, digest } = await push(context, deadline - Date.now());
-    if (digest !== undefined) {
-      log.info(`Published ${digest}.`);
-      return { digest };
-    }
-    const pause = pauses[attempt];
-    // A refused token is refused again.
-    const isFinal = /UNAUTHORIZED|DENIED|status code 40[13]/i.test(ended.text);
-    const timedOut = ended.timedOut || (pause !== undefined && Date.now() + pause >= deadline);
-    if (timedOut || isFinal || pause === undefined) {
-      throw new StepError(classify({ step: "push", text: ended.text, timedOut: timedOut && !isFinal }));
-    }
-    log.info("The registry did not take the image. Trying again.");
-    await sleep(pause, undefined, { signal: context.signal });
+  const { work } = paths;
+  const image = await openImage(await imageFolder(work, workPaths(paths).image), task.maxImageBytes);
+  try {
+    await publish(image, context);
+  } finally {
+    await image.close();
   }
+  log.info(`Published ${image.digest}.`);
+  return { digest: image.digest };
 }
 
-/** The build's own steps could reach this folder: a link in it would lead to what this container alone is given. */
-async function refuseLinks(folder: string): Promise<void> {
-  const isPlain = (entry: { isFile(): boolean; isDirectory(): boolean }): boolean =>
-    entry.isFile() || entry.isDirectory();
-  const top = await lstat(folder).catch(() => undefined);
-  const entries = top?.isDirectory() ? await readdir(folder, { recursive: true, withFileTypes: true }) : [];
-  if (!top?.isDirectory() || !entries.every(isPlain)) {
-    throw StepError.of("BUILD_FAILED_UNCLASSIFIED", { said: "The image is none that can be published." });
-  }
-}
-
-async function push(
-  { task, log, paths, signal, program = "crane" }: PushContext,
-  timeoutMs: number,
-): Promise<{ ended: Ended; digest?: string }> {
-  const { image } = workPaths(paths);
-  const printed: Buffer[] = [];
-  const reference = task.tag === undefined ? task.repository : `${task.repository}:${task.tag}`;
-  const ended = await run(program, ["push", image, reference], {
-    env: {
-      PATH: process.env.PATH ?? "/usr/local/bin:/usr/bin:/bin",
-      // Whatever the build has left in shared folders is no setting of the program's.
-      HOME: "/nonexistent",
-      DOCKER_CONFIG: secretPaths(paths).registry,
-      ...(task.caFile === undefined ? {} : { SSL_CERT_FILE: task.caFile }),
-    },
-    timeoutMs: Math.max(1, timeoutMs),
-    signal,
-    onStdout: (chunk) => printed.push(chunk),
+async function publish(
+  image: OpenedImage,
+  { task, log, paths, signal, pauses = [1_000, 3_000, 10_000] }: PushContext,
+): Promise<void> {
+  const { repository, tag, caFile, timeoutSeconds } = task;
+  const deadline = Date.now() + timeoutSeconds * 1_000;
+  const timeout = AbortSignal.timeout(timeoutSeconds * 1_000);
+  const registry = new Registry({
+    repository,
+    token: await readToken(paths, repository),
+    ca: caFile === undefined ? undefined : await readFile(caFile, "utf8"),
+    signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
   });
-  const digest = /@(sha256:[a-f0-9]{64})\s*$/.exec(Buffer.concat(printed).toString("utf8"))?.[1];
-  if (ended.code === 0 && digest !== undefined) {
-    return { ended, digest };
+  try {
+    for (let attempt = 0; ; attempt++) {
+      const error = await registry.push(image, tag).then(
+        () => undefined,
+        (thrown: Error) => thrown,
+      );
+      if (error === undefined) return;
+      const text = timeout.aborted ? "The registry did not answer in time." : error.message;
+      log.info(text);
+      const pause = pauses[attempt];
+      const isFinal = error instanceof Refused && error.isFinal;
+      const timedOut = timeout.aborted || (pause !== undefined && Date.now() + pause >= deadline);
+      if (timedOut || isFinal || pause === undefined) {
+        throw new StepError(classify({ step: "push", text, timedOut: timedOut && !isFinal }));
+      }
+      log.info("The registry did not take the image. Trying again.");
+      await sleep(pause, undefined, { signal });
+    }
+  } finally {
+    registry.close();
   }
-  // What it says while all goes well is of no use to anybody.
-  const output = log.output();
-  output.push(Buffer.from(ended.text));
-  output.end();
-  return { ended };
+}
+
+/** From Docker's `config.json`; undefined for a registry that asks for none. */
+async function readToken(paths: Paths, repository: string): Promise<string | undefined> {
+  const file = join(secretPaths(paths).registry, "config.json");
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    return "{}";
+  });
+  const { auths = {} } = JSON.parse(text) as { auths?: Record<string, { registrytoken?: string }> };
+  return auths[repository.split("/")[0] ?? ""]?.registrytoken;
 }

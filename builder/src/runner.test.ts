@@ -29,9 +29,12 @@ const planTask = (more: Partial<Extract<Task, { step: "plan" }>> = {}): Task => 
 });
 
 async function run(step: Step, task: Task | string) {
-  const json = typeof task === "string" ? task : JSON.stringify(task);
-  const write = (line: string) => lines.push(parseLogLine(line) as LogLine);
-  const ended = await runStep({ step, task: json, paths, write });
+  const tasks = typeof task === "string" ? task : JSON.stringify([task]);
+  const written: LogLine[] = [];
+  const write = (line: string) => written.push(parseLogLine(line) as LogLine);
+  const ended = await runStep({ step, tasks, paths, write });
+  expect(written.at(-1)).toMatchObject({ step, last: true });
+  lines.push(...written.slice(0, -1));
   // What the operator reads is what was meant.
   expect(parseStepResult(`noise\n${JSON.stringify(ended.result)}\n`)).toEqual(stepResult.parse(ended.result));
   return ended;
@@ -148,13 +151,14 @@ describe("the folder that is built", () => {
 });
 
 test("a task that cannot be read is the platform's fault, and no value of it is told", async () => {
-  const { exitCode, result } = await run("plan", '{"step":"plan","port":"canary"}');
+  const { exitCode, result } = await run("plan", '[{"step":"plan","port":"canary"}]');
   expect(exitCode).toBe(2);
   expect(result.code).toBe("BUILD_ENGINE_FAILED");
   expect(text()).toContain("settings");
   expect(text()).not.toContain("canary");
-  expect(() => parseTask("fetch", JSON.stringify(planTask()))).toThrow("is of the step plan");
-  expect(() => parseTask("fetch", JSON.stringify(fetchTask("http://git.example/x")))).toThrow("url");
+  expect(() => parseTask("fetch", JSON.stringify([planTask()]))).toThrow("none of the step fetch");
+  expect(() => parseTask("fetch", JSON.stringify([fetchTask("http://git.example/x")]))).toThrow("url");
+  expect(() => parseTask("plan", JSON.stringify(planTask()))).toThrow("expected array");
   expect(() => parseTask("fetch", undefined)).toThrow("no JSON");
 });
 

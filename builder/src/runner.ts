@@ -1,8 +1,9 @@
 /** Runs one step of a build: task in, log lines and a result out. */
 
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { WithEngine } from "./engine/early.ts";
 import { EngineUnavailable } from "./engine/engine.ts";
 import { withEngine } from "./engine/open.ts";
 import { buildStep } from "./engine/step.ts";
@@ -13,16 +14,19 @@ import { fetchSource } from "./fetch/index.ts";
 import { Redactor } from "./log/redact.ts";
 import { Log } from "./log/writer.ts";
 import { type Paths, secretPaths, workPaths } from "./paths.ts";
+import { readPlain } from "./plainFile.ts";
 import { planStep } from "./plan/step.ts";
 import { pushStep } from "./push.ts";
 import { exitCodes, type StepResult } from "./result.ts";
-import { parseTask, type Step } from "./task.ts";
+import { parseTask, type Step, steps } from "./task.ts";
 
 export interface RunnerOptions {
   step: Step;
-  /** The task's JSON. */
-  task: string | undefined;
+  /** JSON of the container's tasks, this step's among them. */
+  tasks: string | undefined;
   paths: Paths;
+  /** What the step `build` builds with; one of its own otherwise. */
+  engine?: WithEngine;
   /** Takes a line of the log. */
   write(line: string): void;
   signal?: AbortSignal;
@@ -32,9 +36,7 @@ export interface RunnerOptions {
 /** @returns the result, and the exit code that tells it */
 export async function runStep(options: RunnerOptions): Promise<{ result: StepResult; exitCode: number }> {
   const { step, paths, write, now = () => new Date() } = options;
-  const files = workPaths(paths);
-  // A step of the build may have reached the file: nonsense counts as nothing.
-  const used = Math.max(0, Number(await readFile(files.logUsed, "utf8").catch(() => "0")) || 0);
+  const used = await readLogUsed(paths);
   const log = new Log({ step, redactor: new Redactor(await readSecrets(paths)), write, now, used });
   try {
     const told = await carryOut(options, log);
@@ -56,15 +58,33 @@ export async function runStep(options: RunnerOptions): Promise<{ result: StepRes
       exitCode: isPassing(code) ? exitCodes.passing : exitCodes.failed,
     };
   } finally {
-    await mkdir(paths.work, { recursive: true });
-    await writeFile(files.logUsed, String(log.used));
+    log.end();
+    // Nothing comes after the last step, and a step of the client's may have put a link in the file's place by then.
+    if (step !== steps.at(-1)) {
+      await mkdir(paths.work, { recursive: true });
+      await writeFile(workPaths(paths).logUsed, String(log.used));
+    }
   }
 }
 
-async function carryOut(
-  { step, task: json, paths, signal }: RunnerOptions,
-  log: Log,
-): Promise<Partial<StepResult>> {
+/** A step of the build may have reached the file: nonsense counts as nothing. */
+async function readLogUsed(paths: Paths): Promise<number> {
+  const work = await realpath(paths.work).catch(() => paths.work);
+  const text = await readPlain(workPaths({ ...paths, work }).logUsed, 32).then(String, () => "0");
+  return Math.max(0, Number(text) || 0);
+}
+
+/** What makes images, from the tasks of the container that builds. */
+export function openEngine({
+  tasks,
+  paths,
+  signal,
+}: Pick<RunnerOptions, "tasks" | "paths" | "signal">): WithEngine {
+  return async (log, use) => withEngine({ task: parseTask("build", tasks), log, paths, signal }, use);
+}
+
+async function carryOut(options: RunnerOptions, log: Log): Promise<Partial<StepResult>> {
+  const { step, tasks: json, paths, signal, engine = openEngine(options) } = options;
   const { source, scratch } = workPaths(paths);
   const secrets = secretPaths(paths);
   switch (step) {
@@ -81,9 +101,7 @@ async function carryOut(
       return planStep(parseTask(step, json), log, paths);
     case "build": {
       const task = parseTask(step, json);
-      await withEngine({ task, log, paths, signal }, (engine) =>
-        buildStep({ task, log, paths, engine, signal }),
-      );
+      await engine(log, (started) => buildStep({ task, log, paths, engine: started, signal }));
       return {};
     }
     case "push":

@@ -1,4 +1,4 @@
-/** What the operator asks each container of a build pod for, and what it is told. Without secrets: those are files. */
+/** What the operator asks each container of a build pod for: a task for each of its steps. Without secrets: those are files. */
 
 import { fields } from "@slipway/crds";
 import { z } from "zod";
@@ -7,12 +7,23 @@ import { runtimeCatalog } from "./catalog.ts";
 import { engineSettings } from "./engine/names.ts";
 import { describeIssues } from "./issues.ts";
 
-/** Variable with the task, as JSON. */
-export const TASK_VARIABLE = "SLIPWAY_BUILD_TASK";
+/** Variable with the container's tasks, as JSON. */
+export const TASK_VARIABLE = "SLIPWAY_BUILD_TASKS";
 
-/** Steps that run in containers of the pod, in their order. */
+/** Steps of a build that run in its pod, in their order. */
 export const steps = ["fetch", "plan", "build", "push"] as const;
 export type Step = (typeof steps)[number];
+
+/** Containers of the pod, which wait for each other in this order. */
+export const containers = ["fetch", "build", "push"] as const;
+export type Container = (typeof containers)[number];
+
+/** The steps that each carries out: who runs the client's code may plan it, too. */
+export const containerSteps: Readonly<Record<Container, readonly Step[]>> = {
+  fetch: ["fetch"],
+  build: ["plan", "build"],
+  push: ["push"],
+};
 
 const seconds = z.int().min(1).max(86_400);
 const bytes = z.int().min(1);
@@ -86,6 +97,8 @@ export const pushTask = z.strictObject({
     .regex(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/)
     .optional(),
   caFile: z.string().optional(),
+  /** As of the step `build`, whose own word on it the client's steps may have forged. */
+  maxImageBytes: bytes,
   timeoutSeconds: seconds,
 });
 export type PushTask = z.output<typeof pushTask>;
@@ -94,7 +107,7 @@ export const task = z.discriminatedUnion("step", [fetchTask, planTask, buildTask
 /** What the operator writes: as it is before defaults are filled in. */
 export type Task = z.input<typeof task>;
 
-/** Reads a container's task. @throws Error that names every broken field, never a value */
+/** Reads one of a container's tasks. @throws Error that names every broken field, never a value */
 export function parseTask<S extends Step>(
   step: S,
   json: string | undefined,
@@ -105,12 +118,17 @@ export function parseTask<S extends Step>(
   } catch {
     throw new Error(`${TASK_VARIABLE} is no JSON`);
   }
-  const result = task.safeParse(value);
+  const listed = z.array(z.looseObject({ step: z.string() })).safeParse(value);
+  if (!listed.success) {
+    throw new Error(`${TASK_VARIABLE}: ${describeIssues(listed.error)}`);
+  }
+  const own = listed.data.find((each) => each.step === step);
+  if (own === undefined) {
+    throw new Error(`${TASK_VARIABLE} has none of the step ${step}`);
+  }
+  const result = task.safeParse(own);
   if (!result.success) {
     throw new Error(`${TASK_VARIABLE}: ${describeIssues(result.error)}`);
-  }
-  if (result.data.step !== step) {
-    throw new Error(`${TASK_VARIABLE} is of the step ${result.data.step}`);
   }
   return result.data as Extract<z.output<typeof task>, { step: S }>;
 }

@@ -66,7 +66,7 @@ export class BuildHarness {
 
   static async start(engine: EngineName = "buildkit"): Promise<BuildHarness> {
     const folder = await mkdtemp(join(tmpdir(), "slipway-buildkit-"));
-    const binaries = await Promise.all((["buildkitd", "buildctl", "crane"] as const).map(ensureBinary));
+    const binaries = await Promise.all((["buildkitd", "buildctl"] as const).map(ensureBinary));
     const path = process.env.PATH;
     process.env.PATH = [...binaries.map((file) => dirname(file)), path].join(":");
     const [port = 0] = await freePorts(1);
@@ -122,7 +122,13 @@ export class BuildHarness {
     if (!outcome.ok) throw new Error(`the base image: ${outcome.text}`);
     const paths = { work, secrets: join(work, "secrets"), cache: work };
     await pushStep({
-      task: { step: "push", repository: `${host}/base/shell`, tag: "1", timeoutSeconds: 60 },
+      task: {
+        step: "push",
+        repository: `${host}/base/shell`,
+        tag: "1",
+        maxImageBytes: 1e9,
+        timeoutSeconds: 60,
+      },
       log: quiet,
       paths,
     });
@@ -160,16 +166,19 @@ export class BuildHarness {
       ...(repository === undefined ? [] : [{ step: "fetch", url: repository, ...from } as const]),
       { step: "plan", settings, images: { node: { "24": `${host}/base/shell:1` } }, port: 8080 },
       { step: "build", engine, registries, cacheBytes: 1e9, maxImageBytes, timeoutSeconds },
-      { step: "push", repository: `${host}/shop/one`, timeoutSeconds: 60 },
+      { step: "push", repository: `${host}/shop/one`, maxImageBytes: 1e9, timeoutSeconds: 60 },
     ];
     let last: Awaited<ReturnType<typeof runStep>> | undefined;
     for (const task of tasks) {
       const step: Step = task.step;
       last = await runStep({
         step,
-        task: JSON.stringify(task),
+        tasks: JSON.stringify(tasks),
         paths,
-        write: (line) => lines.push(parseLogLine(line) as LogLine),
+        write: (text) => {
+          const line = parseLogLine(text) as LogLine;
+          if (!line.last) lines.push(line);
+        },
       });
       if (last.exitCode !== 0) {
         break;

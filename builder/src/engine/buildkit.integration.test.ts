@@ -108,7 +108,7 @@ describe("an image that cannot be published", () => {
     }
     const work = join(harness.folder, "base");
     const error = await pushStep({
-      task: { step: "push", repository: `127.0.0.1:${port}/shop/one`, timeoutSeconds: 2 },
+      task: { step: "push", repository: `127.0.0.1:${port}/shop/one`, maxImageBytes: 1e9, timeoutSeconds: 2 },
       log: quiet,
       paths: { work, secrets: join(work, "secrets"), cache: work },
       pauses: [],

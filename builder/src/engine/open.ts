@@ -17,7 +17,7 @@ import { tryEngine } from "./trial.ts";
 
 export interface OpenOptions {
   task: BuildTask;
-  log: Log;
+  log: Pick<Log, "info">;
   paths: Paths;
   signal?: AbortSignal;
 }

@@ -9,7 +9,7 @@ export const MAX_MESSAGE_BYTES = 8 * 1024;
 export const MAX_LOG_BYTES = 4 * 1024 * 1024;
 
 export const logLine = z.object({
-  /** From 1, per container, without gaps: reading again inserts nothing twice. */
+  /** From 1, per step, without gaps: reading again inserts nothing twice. */
   seq: z.int().min(1),
   at: z.iso.datetime(),
   level: z.enum(["info", "error"]),
@@ -17,6 +17,8 @@ export const logLine = z.object({
   message: z.string(),
   /** The log was cut here: lines are missing. */
   truncated: z.literal(true).optional(),
+  /** No line of the log, but its end: the step writes no more. */
+  last: z.literal(true).optional(),
 });
 export type LogLine = z.output<typeof logLine>;
 

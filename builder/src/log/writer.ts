@@ -45,6 +45,11 @@ export class Log {
     this.#message("error", message, 0);
   }
 
+  /** Says that no line follows: whoever reads the logs of several steps knows that the next one's may be shown. */
+  end(): void {
+    this.#put({ level: "info", message: "", last: true });
+  }
+
   /** Takes a program's output, in whatever pieces it comes. Call `end` after the last. */
   output(): OutputLines {
     return new OutputLines(this.#options.redactor, (line) => this.#line("info", line, RESERVE_BYTES));
@@ -81,17 +86,12 @@ export class Log {
     }
   }
 
-  #put(line: Pick<LogLine, "level" | "message" | "truncated">): void {
+  #put(line: Pick<LogLine, "level" | "message" | "truncated" | "last">): void {
     const { step, write, now } = this.#options;
     this.#seq += 1;
-    const whole: LogLine = {
-      seq: this.#seq,
-      at: now().toISOString(),
-      level: line.level,
-      step,
-      message: line.message,
-    };
-    write(`${JSON.stringify({ ...whole, ...(line.truncated ? { truncated: true } : {}) })}\n`);
+    const { level, message, ...marks } = line;
+    const whole: LogLine = { seq: this.#seq, at: now().toISOString(), level, step, message, ...marks };
+    write(`${JSON.stringify(whole)}\n`);
   }
 }
 

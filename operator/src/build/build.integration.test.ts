@@ -1,3 +1,4 @@
+import { containerSteps, containers } from "@slipway/builder/contract";
 import { annotations, type Build } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -18,11 +19,13 @@ afterAll(() => stack?.stop());
 
 /** All steps of a pod, well. */
 async function finish(pod: BuildPod, digest: string): Promise<void> {
-  for (const step of ["fetch", "plan", "build", "push"] as const) {
-    await stack.kubelet.run(pod, step, line(step, 1, `${step} runs`));
+  for (const name of containers) {
+    for (const step of containerSteps[name]) {
+      await stack.kubelet.run(pod, name, line(step, 1, `${step} runs`));
+    }
     const told =
-      step === "fetch" ? { commitSha: sha, commitMessage: "One" } : step === "push" ? { digest } : {};
-    await stack.kubelet.end(pod, step, 0, told);
+      name === "fetch" ? { commitSha: sha, commitMessage: "One" } : name === "push" ? { digest } : {};
+    await stack.kubelet.end(pod, name, 0, told);
   }
 }
 
@@ -33,13 +36,17 @@ describe("on a real apiserver", () => {
     const pod = await eventually(() => stack.podOf("bone"));
     await stack.restart();
     await stack.kubelet.take(pod);
-    for (const step of ["fetch", "plan", "build"] as const) {
-      await stack.kubelet.run(pod, step, line(step, 1, `${step} begins`));
-      // Seen while it runs.
-      await eventually(async () => (await stack.log("pshop", "bone")).includes(`${step}: ${step} begins`));
-      await stack.restart();
-      await stack.kubelet.run(pod, step, line(step, 2, `${step} ends`));
-      await stack.kubelet.end(pod, step, 0, step === "fetch" ? { commitSha: sha, commitMessage: "One" } : {});
+    // All of them run from the beginning.
+    for (const name of containers) await stack.kubelet.run(pod, name, "");
+    for (const name of ["fetch", "build"] as const) {
+      for (const step of containerSteps[name]) {
+        await stack.kubelet.run(pod, name, line(step, 1, `${step} begins`));
+        // Seen while it runs.
+        await eventually(async () => (await stack.log("pshop", "bone")).includes(`${step}: ${step} begins`));
+        await stack.restart();
+        await stack.kubelet.run(pod, name, line(step, 2, `${step} ends`));
+      }
+      await stack.kubelet.end(pod, name, 0, name === "fetch" ? { commitSha: sha, commitMessage: "One" } : {});
     }
     expect(await stack.row("pshop", "bone")).toMatchObject({ status: "building" });
     await stack.kubelet.run(pod, "push", line("push", 1, "push begins"));

@@ -1,6 +1,6 @@
 /** The objects of a build in the cluster: made once, read from the watches, taken away when they are over. */
 
-import { type Step, steps } from "@slipway/builder/contract";
+import { containers } from "@slipway/builder/contract";
 import { type Build, fieldManagers, type Project } from "@slipway/crds";
 import {
   isAlreadyExists,
@@ -16,7 +16,7 @@ import { buildLabel, cacheName } from "./names.ts";
 import { buildsPolicy, cacheClaim } from "./namespace.ts";
 import { buildPod } from "./pod.ts";
 import type { BuildPod } from "./podState.ts";
-import { secretFiles, stepSecret } from "./secrets.ts";
+import { containerSecret, secretFiles } from "./secrets.ts";
 import type { BuildSettings } from "./settings.ts";
 import type { OpenedSource } from "./sources.ts";
 
@@ -130,10 +130,15 @@ export class BuildCluster {
     }
     stores.pods.observe(pod);
     const owner = { name: pod.metadata.name, uid: pod.metadata.uid ?? "" };
-    for (const step of steps.filter((one: Step) => Object.keys(files[one]).length > 0)) {
-      const secret = stepSecret(given, { step, files: files[step], cache, pod: owner });
-      await this.#create(resources.secrets, secret, signal);
-    }
+    // All at once: its node already looks for them.
+    await Promise.all(
+      containers
+        .filter((container) => Object.keys(files[container]).length > 0)
+        .map((container) => {
+          const secret = containerSecret(given, { container, files: files[container], cache, pod: owner });
+          return this.#create(resources.secrets, secret, signal);
+        }),
+    );
     return owner.name;
   }
 

@@ -1,3 +1,4 @@
+import { containerSteps, containers } from "@slipway/builder/contract";
 import { annotations, type Build, type Project } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { recordBuild, recordBuildLog } from "@slipway/ledger";
@@ -69,19 +70,22 @@ async function carryOut(projectId: string): Promise<string> {
   const { name } = (await eventually(() => buildOf(projectId))).metadata;
   const pod = await eventually(() => stack.podOf(name));
   await stack.kubelet.take(pod);
-  for (const step of ["fetch", "plan", "build", "push"] as const) {
-    for (const [index, word] of ["begins", "goes on", "ends"].entries()) {
-      await stack.kubelet.run(pod, step, line(step, index + 1, `${step} ${word}`));
-      await eventually(async () => (await stack.log(projectId, name)).includes(`${step}: ${step} ${word}`));
+  for (const container of containers) await stack.kubelet.run(pod, container, "");
+  for (const container of containers) {
+    for (const step of containerSteps[container]) {
+      for (const [index, word] of ["begins", "goes on", "ends"].entries()) {
+        await stack.kubelet.run(pod, container, line(step, index + 1, `${step} ${word}`));
+        await eventually(async () => (await stack.log(projectId, name)).includes(`${step}: ${step} ${word}`));
+      }
     }
-    await eventually(async () => (await stack.build(name))?.status?.step === step);
+    await eventually(async () => (await stack.build(name))?.status?.step === container);
     const told =
-      step === "fetch"
+      container === "fetch"
         ? { commitSha: sha, commitMessage: "One" }
-        : step === "push"
+        : container === "push"
           ? { digest: digestOf("c") }
           : {};
-    await stack.kubelet.end(pod, step, 0, told);
+    await stack.kubelet.end(pod, container, 0, told);
   }
   await eventually(async () => (await stack.project(projectId)).status?.build?.imageBuild === name);
   await eventually(async () => !(await stack.podOf(name)));
@@ -204,10 +208,13 @@ test("a build that another one overtakes ends once, and the other is published o
   await stack.kubelet.reap();
   const next = await eventually(() => stack.podOf("bovertaking"));
   await stack.kubelet.take(next);
-  for (const step of ["fetch", "plan", "build", "push"] as const) {
-    await stack.kubelet.run(next, step, line(step, 1, step));
-    const told = step === "fetch" ? { commitSha: sha } : step === "push" ? { digest: digestOf("d") } : {};
-    await stack.kubelet.end(next, step, 0, told);
+  for (const container of containers) {
+    for (const step of containerSteps[container]) {
+      await stack.kubelet.run(next, container, line(step, 1, step));
+    }
+    const told =
+      container === "fetch" ? { commitSha: sha } : container === "push" ? { digest: digestOf("d") } : {};
+    await stack.kubelet.end(next, container, 0, told);
   }
   await eventually(
     async () => (await stack.project("povertaken")).status?.build?.imageBuild === "bovertaking",

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { type Step, steps } from "@slipway/builder/contract";
+import { type Container, containers } from "@slipway/builder/contract";
 import type { Build, Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
@@ -9,7 +9,7 @@ import { goldenTests } from "../testing/golden.ts";
 import { cacheName, podName } from "./names.ts";
 import { buildsPolicy, cacheClaim } from "./namespace.ts";
 import { buildPod } from "./pod.ts";
-import { type SecretInput, secretFiles, stepSecret } from "./secrets.ts";
+import { containerSecret, type SecretInput, secretFiles } from "./secrets.ts";
 import { parseBuildSettings } from "./settings.ts";
 import { type SourceAddress, tasks } from "./tasks.ts";
 
@@ -34,12 +34,14 @@ function desired(given: Case): object[] {
   const files = secretFiles(input);
   const cache = cacheName({ id: project.metadata.name, uid: project.metadata.uid ?? "" });
   const pod = buildPod({ build, project, source, settings, hasGitCa: input.gitCa !== "", attempt, files });
-  for (const each of Object.values(tasks({ build, project, source, settings, hasGitCa: false })))
+  for (const each of Object.values(tasks({ build, project, source, settings, hasGitCa: false })).flat())
     task.parse(each);
   const owner = { name: podName(build, attempt), uid: "uid-of-the-pod" };
-  const secrets = steps
-    .filter((step) => Object.keys(files[step]).length > 0)
-    .map((step) => stepSecret(input, { step, files: shown(files[step]), cache, pod: owner }))
+  const secrets = containers
+    .filter((container) => Object.keys(files[container]).length > 0)
+    .map((container) =>
+      containerSecret(input, { container, files: shown(files[container]), cache, pod: owner }),
+    )
     .map(({ data, ...rest }) => ({
       ...rest,
       stringData: Object.fromEntries(
@@ -99,13 +101,13 @@ describe("what is secret", () => {
   const files = secretFiles(input);
   const source = { url: "https://git.example/a/b.git", provider: "forgejo" };
 
-  test("stands in no pod, and in the Secret of its own step alone", () => {
+  test("stands in no pod, and in the Secret of its own container alone", () => {
     const pod = JSON.stringify(
       buildPod({ build, project, source, settings, hasGitCa: false, attempt: 1, files }),
     );
     expect(pod).not.toContain("canary");
     const holders = (word: string) =>
-      steps.filter((step: Step) => JSON.stringify(files[step]).includes(word));
+      containers.filter((container) => JSON.stringify(files[container]).includes(word));
     expect(holders("canary-of-git")).toEqual(["fetch"]);
     expect(holders("canary-of-the-project")).toEqual(["build"]);
     expect(holders("canary-of-tools")).toEqual(["build"]);
@@ -121,7 +123,7 @@ describe("what is secret", () => {
   });
 
   test("the build may pull base images alone, and the push has one repository", () => {
-    const access = (step: Step) => allowed(files[step]["registry/config.json"] ?? "");
+    const access = (container: Container) => allowed(files[container]["registry/config.json"] ?? "");
     expect(access("build")).toMatchObject({
       "registry.example:5001": { access: [{ name: "base/node", actions: ["pull"] }] },
     });

@@ -14,8 +14,8 @@ const source: LogSource = {
   podUid: "u1",
   attempt: 1,
 };
-const line = (seq: number) =>
-  `${JSON.stringify({ seq, at: "2026-01-01T00:00:00Z", level: "info", step: "fetch", message: `line ${seq}` })}\n`;
+const line = (seq: number, more: object = {}) =>
+  `${JSON.stringify({ seq, at: "2026-01-01T00:00:00Z", level: "info", step: "fetch", message: `line ${seq}`, ...more })}\n`;
 
 let stop = new AbortController();
 afterEach(() => stop.abort());
@@ -77,17 +77,53 @@ test("lines are in the ledger while the container still runs, and the end is rea
     () => Readable.from([Buffer.from(line(1) + line(2) + line(3))]),
   ]);
   live.push(line(1));
-  expect(follower.follow(source, [{ step: "fetch", ended: false }])).toBe(true);
+  expect(follower.follow(source, [{ container: "fetch", ended: false }])).toBe(true);
   await until(() => messages().length === 1);
   live.push(line(2));
   await until(() => messages().length === 2);
-  expect(follower.follow(source, [{ step: "fetch", ended: true }])).toBe(false);
+  expect(follower.follow(source, [{ container: "fetch", ended: true }])).toBe(false);
   live.push(null);
   await kept;
   expect(messages()).toEqual(["line 1", "line 2", "line 3"]);
   expect(written()).toBe(3);
   expect(asked).toEqual([true, undefined]);
-  expect(follower.follow(source, [{ step: "fetch", ended: true }])).toBe(true);
+  expect(follower.follow(source, [{ container: "fetch", ended: true }])).toBe(true);
+});
+
+test("lines of a container stand in the ledger only behind all of the one before, though both are read at once", async () => {
+  const fetch = new Readable({ read() {} });
+  const build = new Readable({ read() {} });
+  const { follower, messages } = setUp([() => fetch, () => build]);
+  follower.follow(source, [
+    { container: "fetch", ended: false },
+    { container: "build", ended: false },
+  ]);
+  build.push(line(1, { step: "plan", message: "planned" }));
+  build.push(line(1, { step: "build", message: "built" }));
+  fetch.push(line(1));
+  await until(() => messages().length === 1);
+  fetch.push(line(2));
+  await until(() => messages().length === 2);
+  // Nobody has told of its container's end yet.
+  fetch.push(line(3, { message: "", last: true }));
+  await until(() => messages().length === 4);
+  expect(messages()).toEqual(["line 1", "line 2", "planned", "built"]);
+});
+
+test("lines of a container do not wait for one whose log is lost", async () => {
+  const { follower, messages, kept } = setUp([
+    () => {
+      throw new KubeError({ status: 404, reason: "NotFound", message: "no pod" });
+    },
+    () => Readable.from([Buffer.from(line(1, { step: "build", message: "built" }))]),
+  ]);
+  follower.follow(source, [
+    { container: "fetch", ended: true },
+    { container: "build", ended: true },
+  ]);
+  await kept;
+  await until(() => messages().length === 1);
+  expect(messages()).toEqual(["built"]);
 });
 
 test("a reading that breaks off is begun again, and nothing is missing", async () => {
@@ -103,9 +139,9 @@ test("a reading that breaks off is begun again, and nothing is missing", async (
     () => Readable.from([Buffer.from(line(1) + line(2))]),
     () => Readable.from([Buffer.from(line(1) + line(2) + line(3))]),
   ]);
-  follower.follow(source, [{ step: "fetch", ended: false }]);
+  follower.follow(source, [{ container: "fetch", ended: false }]);
   await until(() => messages().length === 2);
-  follower.follow(source, [{ step: "fetch", ended: true }]);
+  follower.follow(source, [{ container: "fetch", ended: true }]);
   await kept;
   expect(messages()).toEqual(["line 1", "line 2", "line 3"]);
 });
@@ -114,16 +150,16 @@ test("while the ledger is away nothing counts as kept", async () => {
   const whole = () => Readable.from([Buffer.from(line(1) + line(2))]);
   const { follower, messages, kept, fail, asked } = setUp([whole, whole, whole]);
   fail(2);
-  follower.follow(source, [{ step: "fetch", ended: true }]);
+  follower.follow(source, [{ container: "fetch", ended: true }]);
   await until(() => asked.length === 2);
-  expect(follower.follow(source, [{ step: "fetch", ended: true }])).toBe(false);
+  expect(follower.follow(source, [{ container: "fetch", ended: true }])).toBe(false);
   await kept;
   expect(messages()).toEqual(["line 1", "line 2"]);
 });
 
 test("a pod that is gone keeps no build from its end", async () => {
   const { follower, kept, messages } = setUp([]);
-  follower.follow(source, [{ step: "fetch", ended: true }]);
+  follower.follow(source, [{ container: "fetch", ended: true }]);
   await kept;
   expect(messages()).toEqual([]);
 });

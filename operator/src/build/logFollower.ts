@@ -1,7 +1,7 @@
 /** Brings the output of build pods into the ledger while they run, and whole, also after a restart. */
 
 import type { Readable } from "node:stream";
-import type { Step } from "@slipway/builder/contract";
+import { type Container, containers } from "@slipway/builder/contract";
 import { type Clock, type KubeClient, KubeError, sleep, type Transport } from "@slipway/kube";
 import type { BuildLogChunk } from "@slipway/ledger";
 import type { Logger } from "../runtime/index.ts";
@@ -53,6 +53,8 @@ interface Following {
   /** Aborts once the container is known to have ended: what is read from then on is all that there will be. */
   ended: AbortController;
   stop: AbortController;
+  /** Resolves once all lines stand in the ledger, or nobody looks for more. */
+  through: PromiseWithResolvers<void>;
 }
 
 /** One reading of each container that is told of, until its end is in the ledger. */
@@ -74,10 +76,10 @@ export class LogFollower {
    * Sees to it that the logs of these containers are read.
    * @returns whether those that have ended stand in the ledger whole
    */
-  follow(source: LogSource, started: readonly { step: Step; ended: boolean }[]): boolean {
+  follow(source: LogSource, started: readonly { container: Container; ended: boolean }[]): boolean {
     const signal = this.#signal;
-    for (const { step, ended } of started) {
-      const key = keyOf(source, step);
+    for (const { container, ended } of started) {
+      const key = keyOf(source, container);
       let following = this.#following.get(key);
       if (following === undefined && signal?.aborted === false) {
         following = {
@@ -87,15 +89,19 @@ export class LogFollower {
           stored: 0,
           ended: new AbortController(),
           stop: new AbortController(),
+          through: Promise.withResolvers(),
         };
         this.#following.set(key, following);
         if (ended) following.ended.abort();
-        void this.#read(source, step, following, AbortSignal.any([signal, following.stop.signal]));
+        const { through, stop } = following;
+        void this.#read(source, container, following, AbortSignal.any([signal, stop.signal])).finally(
+          through.resolve,
+        );
       }
       if (ended) following?.ended.abort();
     }
     return started.every(
-      ({ step, ended }) => !ended || this.#following.get(keyOf(source, step))?.kept === true,
+      ({ container, ended }) => !ended || this.#following.get(keyOf(source, container))?.kept === true,
     );
   }
 
@@ -119,29 +125,34 @@ export class LogFollower {
   }
 
   /** Live while the container runs, then once more for what may have been missed. Never rejects. */
-  async #read(source: LogSource, step: Step, following: Following, signal: AbortSignal): Promise<void> {
+  async #read(
+    source: LogSource,
+    container: Container,
+    following: Following,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { clock, log, onKept } = this.#options;
-    const fields = { pod: source.podName, step };
+    const fields = { pod: source.podName, container };
     let failingSince: number | undefined;
     while (!signal.aborted) {
       const isWhole = following.ended.signal.aborted;
       try {
-        await this.#readOnce(source, step, following, signal);
+        await this.#readOnce(source, container, following, signal);
         failingSince = undefined;
         if (isWhole) break;
       } catch (error) {
         if (signal.aborted) return;
         if (!isWhole && isGone(error)) {
           // Should it end all the same, it is told of again.
-          this.#following.delete(keyOf(source, step));
+          this.#following.delete(keyOf(source, container));
           return;
         }
         failingSince ??= clock.monotonic();
         if (isWhole && (isGone(error) || clock.monotonic() - failingSince > GIVE_UP_MS)) {
-          log.error({ err: error, ...fields }, "the log of a build's step is lost");
+          log.error({ err: error, ...fields }, "the log of a build's container is lost");
           break;
         }
-        log.warn({ err: error, ...fields }, "the log of a build's step broke off; reading it again");
+        log.warn({ err: error, ...fields }, "the log of a build's container broke off; reading it again");
         await sleep(clock, PAUSE_MS, signal);
         continue;
       }
@@ -153,20 +164,37 @@ export class LogFollower {
     onKept(source);
   }
 
+  /**
+   * Waits until all lines of the container before stand in the ledger: whoever reads the log while it grows would not look
+   * for them any more. The containers run side by side, but one writes only once the other has ended.
+   */
+  async #turn(source: LogSource, container: Container): Promise<void> {
+    const before = containers[containers.indexOf(container) - 1];
+    if (before !== undefined) await this.#following.get(keyOf(source, before))?.through.promise;
+  }
+
   /** From its beginning to its end, or as far as it goes. What was stored before is left out. */
-  async #readOnce(source: LogSource, step: Step, following: Following, signal: AbortSignal): Promise<void> {
+  async #readOnce(
+    source: LogSource,
+    container: Container,
+    following: Following,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { client, clock, store } = this.#options;
     const isWhole = following.ended.signal.aborted;
-    const lines = new LogLines(step, source.attempt);
+    const lines = new LogLines(container, source.attempt);
     const batch = new Batch(async (chunks) => {
+      await this.#turn(source, container);
+      if (signal.aborted) return;
       await store(source, chunks);
       following.stored = Math.max(following.stored, chunks.at(-1)?.sequence ?? 0);
     });
     const isNew = ({ sequence }: BuildLogChunk) => sequence > following.stored;
-    const { body } = await client.transport.send(request(source, step, !isWhole, signal));
+    const { body } = await client.transport.send(request(source, container, !isWhole, signal));
     try {
       for await (const chunk of body as Readable & AsyncIterable<Buffer>) {
         batch.add(lines.push(chunk).filter(isNew));
+        if (lines.isThrough) batch.whenWritten(following.through.resolve);
         batch.check();
       }
       const rest = lines.end(clock.now());
@@ -200,6 +228,14 @@ class Batch {
     else if (this.#waiting.length > 0) this.#timer ??= setTimeout(() => this.#flush(), BATCH_MS);
   }
 
+  /** Calls back once all that was added so far is written, without waiting for more; never when a write has failed. */
+  whenWritten(done: () => void): void {
+    this.#flush();
+    this.#writing = this.#writing.then(() => {
+      if (this.#error === undefined) done();
+    });
+  }
+
   /** @throws what a write threw */
   check(): void {
     if (this.#error !== undefined) throw this.#error;
@@ -229,17 +265,22 @@ class Batch {
   }
 }
 
-const keyOf = ({ podUid }: LogSource, step: Step): string => `${podUid}/${step}`;
+const keyOf = ({ podUid }: LogSource, container: Container): string => `${podUid}/${container}`;
 
 /** The pod or its node does not exist any more, or the container never began. */
 const isGone = (error: unknown): boolean =>
   error instanceof KubeError && (error.status === 404 || error.status === 400);
 
-function request({ namespace, podName }: LogSource, step: Step, follow: boolean, signal: AbortSignal) {
+function request(
+  { namespace, podName }: LogSource,
+  container: Container,
+  follow: boolean,
+  signal: AbortSignal,
+) {
   return {
     method: "GET",
     path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(podName)}/log`,
-    query: { container: step, ...(follow ? { follow } : {}) },
+    query: { container, ...(follow ? { follow } : {}) },
     accept: "*/*",
     verb: "log",
     streams: true,

@@ -28,12 +28,12 @@ test("each line has the runner's own number, in whatever pieces it comes", () =>
 });
 
 test("what is no line of the runner's is counted behind all others, and not shown: nobody has redacted it", () => {
-  const forged = line(7, "hunter2", { step: "push" });
+  const forged = line(7, "hunter2", { step: "fetch" }) + line(7, "hunter2", { step: "push" });
   const text = `hunter2\n${line(1, "one")}   \nTypeError: hunter2 is not a function\n${forged}${line(2, "two")}    at main.ts:1`;
   const { live, all } = read(text);
   expect(live.map(({ message }) => message)).toEqual(["one", "two"]);
   expect(all.slice(2)).toMatchObject([{ sequence: 3_000_003, level: "error" }]);
-  expect(all[2]?.message).toMatch(/^4 lines /);
+  expect(all[2]?.message).toMatch(/^5 lines /);
   expect(JSON.stringify(all)).not.toContain("hunter2");
   expect(read(text, 7).all).toEqual(all);
   expect(read("x\n".repeat(1_000)).all).toHaveLength(1);
@@ -60,6 +60,27 @@ test("the kubelet's word that it has no log is none of the log", () => {
 test("a cut log is told", () => {
   expect(read(line(1, "one")).lines.truncated).toBe(false);
   expect(read(line(1, "cut", { truncated: true })).lines.truncated).toBe(true);
+});
+
+describe("a container of two steps", () => {
+  const plan = (seq: number, message: string, more: object = {}) =>
+    line(seq, message, { step: "plan", ...more });
+
+  test("has lines of both, each counted by itself", () => {
+    const { all, lines } = read(`${plan(1, "one")}${plan(2, "", { last: true })}${line(1, "two")}junk\n`);
+    expect(all).toMatchObject([
+      { sequence: 2_000_001, step: "plan", message: "one" },
+      { sequence: 3_000_001, step: "build", message: "two" },
+      { sequence: 3_000_002, step: "build", level: "error" },
+    ]);
+    expect(lines.isThrough).toBe(false);
+    expect(read(line(1, "", { last: true })).lines.isThrough).toBe(true);
+  });
+
+  test("has none of the first behind those of the second: whoever reads along would never see it", () => {
+    const { all } = read(line(1, "two") + plan(1, "forged"));
+    expect(all.map(({ message }) => message)).toEqual(["two", expect.stringMatching(/^1 line /)]);
+  });
 });
 
 describe("sequences", () => {

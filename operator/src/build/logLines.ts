@@ -1,7 +1,14 @@
 /** From what a container of a build pod printed to lines of the build's log. Pure. */
 
 import { StringDecoder } from "node:string_decoder";
-import { MAX_LOG_BYTES, MAX_MESSAGE_BYTES, parseLogLine, type Step } from "@slipway/builder/contract";
+import {
+  type Container,
+  containerSteps,
+  MAX_LOG_BYTES,
+  MAX_MESSAGE_BYTES,
+  parseLogLine,
+  type Step,
+} from "@slipway/builder/contract";
 import type { BuildLogChunk } from "@slipway/ledger";
 import { isKubeletMessage } from "../observe/kubeletMessages.ts";
 
@@ -38,11 +45,15 @@ export function finalLine(
  * crashed, went past its redaction, and may hold whatever the container has: it is counted, and told of behind all else.
  */
 export class LogLines {
-  readonly #step: Step;
+  readonly #steps: readonly Step[];
   readonly #attempt: number;
   readonly #decoder = new StringDecoder("utf8");
   #pending = "";
+  /** Which of the container's steps writes; none of those before it does any more. */
+  #step: Step;
+  /** Number of that step's last line. */
   #last = 0;
+  #isEmpty = true;
   #bytes = 0;
   #foreign = 0;
   #lastAt: Date | undefined;
@@ -50,9 +61,12 @@ export class LogLines {
   truncated = false;
   /** Whether there was nothing but the kubelet's word that it has no log. */
   isMissing = false;
+  /** Whether the last step has said that it writes no more. */
+  isThrough = false;
 
-  constructor(step: Step, attempt: number) {
-    this.#step = step;
+  constructor(container: Container, attempt: number) {
+    this.#steps = containerSteps[container];
+    this.#step = this.#steps[0] ?? "build";
     this.#attempt = attempt;
   }
 
@@ -68,7 +82,7 @@ export class LogLines {
     const rest = this.#pending + this.#decoder.end();
     this.#pending = "";
     const isKubelets = isKubeletMessage(rest);
-    this.isMissing = isKubelets && this.#last === 0;
+    this.isMissing = isKubelets && this.#isEmpty;
     const own = isKubelets ? [] : this.#take(rest);
     const at = this.#lastAt ?? now;
     const count = this.#foreign === 1 ? "1 line" : `${this.#foreign} lines`;
@@ -78,8 +92,17 @@ export class LogLines {
 
   #take(text: string): BuildLogChunk[] {
     const line = parseLogLine(text);
-    if (line === undefined || line.step !== this.#step) {
+    if (line === undefined || this.#steps.indexOf(line.step) < this.#steps.indexOf(this.#step)) {
       if (text.trim() !== "") this.#foreign += 1;
+      return [];
+    }
+    if (line.step !== this.#step) {
+      this.#step = line.step;
+      this.#last = 0;
+    }
+    this.#isEmpty = false;
+    if (line.last) {
+      this.isThrough ||= line.step === this.#steps.at(-1);
       return [];
     }
     const bytes = Buffer.byteLength(line.message);

@@ -1,7 +1,7 @@
 /** Names and labels of what belongs to a build, in the namespace of builds. Pure. */
 
 import { createHash } from "node:crypto";
-import type { Step } from "@slipway/builder/contract";
+import type { Container } from "@slipway/builder/contract";
 import { type Build, GROUP, labels, MANAGED_BY, organizationOfNamespace } from "@slipway/crds";
 
 /** On all that is made for one build. Not a project's label: builds are no member of what serves. */
@@ -27,7 +27,7 @@ export function buildLabel({ metadata }: Build): string {
 export const podName = (build: Build, attempt: number): string => `${buildLabel(build)}-${attempt}`;
 
 /** It is the pod's, and goes with it. */
-export const secretName = (pod: string, step: Step): string => `${pod}-${step}`;
+export const secretName = (pod: string, container: Container): string => `${pod}-${container}`;
 
 /** Claim of a project's cache. Another project of the same id has another. */
 export function cacheName({ id, uid }: { id: string; uid: string }): string {

@@ -1,6 +1,6 @@
-/** The pod of a build: a container for each step, each with its own secrets and no others. Pure. */
+/** The pod of a build: a container for each part of it, with its own secrets and no others. Pure. */
 
-import { podPaths, type Step, steps, TASK_VARIABLE, type Task } from "@slipway/builder/contract";
+import { type Container, containers, podPaths, TASK_VARIABLE, type Task } from "@slipway/builder/contract";
 import type { DesiredObject } from "../desired.ts";
 import { BUILD_NAME, buildLabels, cacheName, podName, secretName, TRY } from "./names.ts";
 import { type SecretFiles, secretItems } from "./secrets.ts";
@@ -12,12 +12,14 @@ const USER = 1_000;
 const RUNNER = ["node", "/app/builder/src/main.ts"];
 /** BuildKit ends its steps before it goes itself. */
 const GRACE_SECONDS = 15;
+/** What a container that may write to nothing but shared folders still takes of its node's disk: its log. */
+const LOG_BYTES = "32Mi";
 
 export interface PodInput extends TaskInput {
   /** Which try it is, from 1. */
   attempt: number;
-  /** What each step is given; only names of files are read. */
-  files: Record<Step, SecretFiles>;
+  /** What each container is given; only names of files are read. */
+  files: Record<Container, SecretFiles>;
 }
 
 export function buildPod(input: PodInput): DesiredObject {
@@ -25,7 +27,6 @@ export function buildPod(input: PodInput): DesiredObject {
   const cache = cacheName({ id: project.metadata.name, uid: project.metadata.uid ?? "" });
   const name = podName(build, attempt);
   const asked = tasks(input);
-  const containers = steps.map((step) => container(step, asked[step], input));
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -48,20 +49,20 @@ export function buildPod(input: PodInput): DesiredObject {
         fsGroup: USER,
         fsGroupChangePolicy: "OnRootMismatch",
       },
-      initContainers: containers.slice(0, -1),
-      containers: containers.slice(-1),
+      // They start at once and wait for each other: each start, one after the other, would cost the better part of a second.
+      containers: containers.map((one) => container(one, asked[one], input)),
       volumes: [
         { name: "work", emptyDir: { sizeLimit: settings.limits.ephemeralStorage } },
         { name: "tmp", emptyDir: { sizeLimit: settings.limits.ephemeralStorage } },
         { name: "cache", persistentVolumeClaim: { claimName: cache } },
-        ...steps
-          .filter((step) => hasFiles(input, step))
-          .map((step) => ({
-            name: `secrets-${step}`,
+        ...containers
+          .filter((one) => hasFiles(input, one))
+          .map((one) => ({
+            name: `secrets-${one}`,
             secret: {
-              secretName: secretName(name, step),
+              secretName: secretName(name, one),
               defaultMode: 0o440,
-              items: secretItems(input.files[step]),
+              items: secretItems(input.files[one]),
             },
           })),
       ],
@@ -69,33 +70,47 @@ export function buildPod(input: PodInput): DesiredObject {
   };
 }
 
-const hasFiles = ({ files }: PodInput, step: Step): boolean => Object.keys(files[step]).length > 0;
+const hasFiles = ({ files }: PodInput, one: Container): boolean => Object.keys(files[one]).length > 0;
 
-function container(step: Step, task: Task, input: PodInput) {
+function container(name: Container, asked: readonly Task[], input: PodInput) {
   const { settings } = input;
-  const { cpu, memory, ephemeralStorage } = settings.limits;
+  const isBuild = name === "build";
   return {
-    name: step,
+    name,
     image: settings.image,
     imagePullPolicy: "IfNotPresent",
-    command: [...RUNNER, step],
-    env: [{ name: TASK_VARIABLE, value: JSON.stringify(task) }],
-    resources: {
-      // Pods wait for the largest of them: a node is not to be full of builds that idle.
-      requests: { cpu: "100m", memory: "256Mi", "ephemeral-storage": "256Mi" },
-      limits: { cpu, memory, "ephemeral-storage": ephemeralStorage },
-    },
-    securityContext: step === "build" ? builds(settings) : confined,
+    command: [...RUNNER, name],
+    env: [{ name: TASK_VARIABLE, value: JSON.stringify(asked) }],
+    resources: resourcesOf(name, settings),
+    securityContext: isBuild ? builds(settings) : confined,
     terminationMessagePolicy: "File",
     volumeMounts: [
       { name: "work", mountPath: podPaths.work },
-      { name: "tmp", mountPath: "/tmp" },
-      ...(step === "build" ? [{ name: "cache", mountPath: podPaths.cache }] : []),
-      ...(hasFiles(input, step)
-        ? [{ name: `secrets-${step}`, mountPath: podPaths.secrets, readOnly: true }]
+      // What one of them leaves in a folder for everybody is no other one's to trip over.
+      ...(isBuild
+        ? [
+            { name: "tmp", mountPath: "/tmp" },
+            { name: "cache", mountPath: podPaths.cache },
+          ]
+        : []),
+      ...(hasFiles(input, name)
+        ? [{ name: `secrets-${name}`, mountPath: podPaths.secrets, readOnly: true }]
         : []),
     ],
   };
+}
+
+/** A pod asks for the sum of its containers: a node is not to be full of builds that idle. Only one of them works at a time. */
+function resourcesOf(name: Container, { limits: { cpu, memory, ephemeralStorage } }: BuildSettings) {
+  return name === "build"
+    ? {
+        requests: { cpu: "80m", memory: "192Mi", "ephemeral-storage": "256Mi" },
+        limits: { cpu, memory, "ephemeral-storage": ephemeralStorage },
+      }
+    : {
+        requests: { cpu: "10m", memory: "32Mi", "ephemeral-storage": LOG_BYTES },
+        limits: { cpu, memory, "ephemeral-storage": LOG_BYTES },
+      };
 }
 
 const confined = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type BuildPod, podState, startedSteps } from "./podState.ts";
+import { type BuildPod, podState, startedContainers } from "./podState.ts";
 
 const sha = "0123456789abcdef0123456789abcdef01234567";
 const digest = `sha256:${"a".repeat(64)}`;
@@ -19,7 +19,7 @@ const ended = (
 
 function pod(
   states: Record<string, object>,
-  status: Omit<NonNullable<BuildPod["status"]>, "initContainerStatuses" | "containerStatuses"> = {},
+  status: Omit<NonNullable<BuildPod["status"]>, "containerStatuses"> = {},
 ): BuildPod {
   const told = Object.entries(states).map(([name, state]) => ({ name, state }));
   return {
@@ -29,36 +29,43 @@ function pod(
     status: {
       phase: "Running",
       ...status,
-      initContainerStatuses: told.filter(({ name }) => name !== "push"),
-      containerStatuses: told.filter(({ name }) => name === "push"),
+      containerStatuses: told,
     },
   };
 }
 
+const running = { running: {} };
 const fetched = ended(0, { step: "fetch", commitSha: sha, commitMessage: "One" });
 
 test("a pod without containers waits; one whose image is not there says so", () => {
   expect(podState(pod({}))).toEqual({ state: "waiting", cannotPull: false });
   const waiting = { waiting: { reason: "ImagePullBackOff" } };
   expect(podState(pod({ fetch: waiting }))).toEqual({ state: "waiting", cannotPull: true });
+  // It can be any of them: the others wait for it.
+  const refused = { waiting: { reason: "CreateContainerError" } };
+  expect(podState(pod({ fetch: fetched, build: refused, push: running }))).toEqual({
+    state: "waiting",
+    cannotPull: true,
+  });
 });
 
 test("the step is the first that has not ended, with what those before it told", () => {
-  const now = pod({ fetch: fetched, plan: ended(0, { step: "plan" }), build: { running: {} } });
+  const now = pod({ fetch: fetched, build: running, push: running });
   expect(podState(now)).toEqual({
     state: "running",
     step: "build",
     told: { commitSha: sha, commitMessage: "One" },
   });
-  expect(startedSteps(now)).toEqual([
-    { step: "fetch", ended: true },
-    { step: "plan", ended: true },
-    { step: "build", ended: false },
+  expect(startedContainers(now)).toEqual([
+    { container: "fetch", ended: true },
+    { container: "build", ended: false },
+    { container: "push", ended: false },
   ]);
+  expect(podState(pod({ fetch: running, build: running, push: running }))).toMatchObject({ step: "fetch" });
 });
 
 test("it is done with the digest that was pushed, and not without one", () => {
-  const all = (push: object) => ({ fetch: fetched, plan: ended(0), build: ended(0), push });
+  const all = (push: object) => ({ fetch: fetched, build: ended(0), push });
   const done = pod(all(ended(0, { step: "push", digest })), { phase: "Succeeded" });
   expect(podState(done)).toMatchObject({ state: "done", told: { digest, commitSha: sha } });
   expect(podState(pod(all(ended(0, "nonsense"))))).toMatchObject({
@@ -77,7 +84,7 @@ test("the container in which the client's own steps run can forge neither digest
     { step: "fetch", commitSha: other },
   ];
   for (const tale of tales) {
-    const before = { fetch: fetched, plan: ended(0, { step: "plan" }), build: ended(0, tale) };
+    const before = { fetch: fetched, build: ended(0, tale) };
     const done = podState(pod({ ...before, push: ended(0, { step: "push", digest }) }));
     expect(done).toEqual({ state: "done", told: { digest, commitSha: sha, commitMessage: "One" } });
     const silent = podState(pod({ ...before, push: ended(0, { step: "push" }) }));
@@ -87,8 +94,57 @@ test("the container in which the client's own steps run can forge neither digest
   }
 });
 
+test("a push that was let go before the build has ended counts only when that ends well", () => {
+  const early = ended(0, { step: "push", digest });
+  expect(podState(pod({ fetch: fetched, build: running, push: early }))).toEqual({
+    state: "running",
+    step: "build",
+    told: { commitSha: sha, commitMessage: "One" },
+  });
+  const refused = ended(1, { step: "push", code: "PROJECT_PUBLISH_FAILED", message: "No." });
+  expect(podState(pod({ fetch: fetched, build: running, push: refused }))).toMatchObject({
+    state: "running",
+    step: "build",
+  });
+  const why = ended(1, { step: "build", code: "BUILD_COMMAND_FAILED", message: "Because." });
+  expect(podState(pod({ fetch: fetched, build: why, push: early }))).toMatchObject({
+    state: "failed",
+    step: "build",
+    failure: { code: "BUILD_COMMAND_FAILED" },
+  });
+});
+
+test("what those after a failed container say is not asked for", () => {
+  const gone = ended(1, { step: "fetch", code: "GIT_COMMIT_UNAVAILABLE", message: "Gone." });
+  const silent = ended(2, "");
+  const others: Record<string, object>[] = [
+    {},
+    { build: running, push: running },
+    { build: silent, push: silent },
+  ];
+  for (const other of others) {
+    expect(podState(pod({ fetch: gone, ...other }))).toMatchObject({
+      state: "failed",
+      step: "fetch",
+      passing: false,
+      failure: { code: "GIT_COMMIT_UNAVAILABLE" },
+    });
+  }
+  // The others' end may be told of first.
+  expect(podState(pod({ fetch: running, build: silent, push: silent }))).toMatchObject({ state: "running" });
+});
+
+test("a failure of the plan is the plan's, though the build's container tells it", () => {
+  const why = ended(1, { step: "plan", code: "RUNTIME_NOT_DETECTED", message: "Say which." });
+  expect(podState(pod({ fetch: fetched, build: why }))).toMatchObject({
+    state: "failed",
+    step: "plan",
+    failure: { code: "RUNTIME_NOT_DETECTED" },
+  });
+});
+
 test("a code that is none, or that tells of another step, is not passed on", () => {
-  const of = (result: object) => pod({ fetch: fetched, plan: ended(0), build: ended(1, result) });
+  const of = (result: object) => pod({ fetch: fetched, build: ended(1, result) });
   const code = (result: object) => {
     const state = podState(of(result));
     return state.state === "failed" && [state.failure.code, state.passing];
@@ -146,7 +202,7 @@ describe("why it failed", () => {
     ["a killed container", ended(137, ""), {}, "BUILD_ENGINE_FAILED", true],
     ["exit code 1 without a word", ended(1, ""), {}, "BUILD_ENGINE_FAILED", true],
   ])("%s", (_, state, status, code, passing) => {
-    const failed = pod({ fetch: fetched, plan: ended(0), build: state }, { phase: "Failed", ...status });
+    const failed = pod({ fetch: fetched, build: state }, { phase: "Failed", ...status });
     expect(podState(failed)).toMatchObject({ state: "failed", step: "build", passing, failure: { code } });
   });
 

@@ -1,6 +1,9 @@
 /** How a build stands, from its pod. Pure. */
 
 import {
+  type Container,
+  containerSteps,
+  containers,
   exitCodes,
   type Failure,
   type FailureCode,
@@ -9,7 +12,6 @@ import {
   parseStepResult,
   type Step,
   type StepResult,
-  steps,
 } from "@slipway/builder/contract";
 import type { KubernetesObject, ObjectMeta } from "@slipway/kube";
 
@@ -26,7 +28,6 @@ export interface BuildPod extends KubernetesObject {
     phase?: string;
     reason?: string;
     message?: string;
-    initContainerStatuses?: { name: string; state?: ContainerState }[];
     containerStatuses?: { name: string; state?: ContainerState }[];
   };
 }
@@ -55,25 +56,31 @@ const DISK = /ephemeral|emptydir|local storage/i;
 
 export function podState(pod: BuildPod): PodState {
   const told: Told = {};
-  let current: Step | undefined;
-  for (const step of steps) {
-    const state = stateOf(pod, step);
-    const ended = state?.terminated;
+  let current: Container | undefined;
+  for (const container of containers) {
+    const ended = stateOf(pod, container)?.terminated;
     if (ended === undefined) {
-      current ??= step;
-      continue;
+      // Those after it wait for it. One that has ended all the same was let go by the client's code, and counts as nothing yet.
+      current = container;
+      break;
     }
-    const result = resultOf(step, ended.message);
+    const result = resultOf(container, ended.message);
     tell(told, result);
     if (ended.exitCode !== exitCodes.done) {
       const { reason } = ended;
       const why = whyFailed(pod, { exitCode: ended.exitCode, reason, result });
-      return { state: "failed", step, told, ...why, endedAt: ended.finishedAt };
+      return {
+        state: "failed",
+        step: result?.step ?? stepOf(container),
+        told,
+        ...why,
+        endedAt: ended.finishedAt,
+      };
     }
   }
   const { phase } = pod.status ?? {};
   if (phase === "Failed" || (phase === "Succeeded" && current !== undefined)) {
-    return { state: "failed", step: current ?? "push", told, ...whyFailed(pod, {}) };
+    return { state: "failed", step: stepOf(current ?? "push"), told, ...whyFailed(pod, {}) };
   }
   if (current === undefined) {
     const { digest } = told;
@@ -81,32 +88,33 @@ export function podState(pod: BuildPod): PodState {
       ? { state: "failed", step: "push", told, ...engineFailed("It told no digest.") }
       : { state: "done", told: { ...told, digest } };
   }
-  const reached = steps.indexOf(current) > 0 || stateOf(pod, current)?.running !== undefined;
-  if (reached) {
-    return { state: "running", step: current, told };
-  }
-  const waiting = stateOf(pod, current)?.waiting?.reason ?? "";
-  return { state: "waiting", cannotPull: CANNOT_PULL.test(waiting) };
+  const cannotPull = containers.some((one) => CANNOT_PULL.test(stateOf(pod, one)?.waiting?.reason ?? ""));
+  const hasBegun = current !== "fetch" || stateOf(pod, current)?.running !== undefined;
+  return hasBegun && !cannotPull
+    ? { state: "running", step: stepOf(current), told }
+    : { state: "waiting", cannotPull };
 }
 
+/** The step that a container is there for: planning is a moment of the build's. */
+const stepOf = (container: Container): Step => containerSteps[container].at(-1) ?? "build";
+
 /** Containers that have begun, with whether they have ended: those that there are logs of. */
-export function startedSteps(pod: BuildPod): { step: Step; ended: boolean }[] {
-  return steps.flatMap((step): { step: Step; ended: boolean }[] => {
-    const state = stateOf(pod, step);
-    if (state?.terminated) return [{ step, ended: true }];
-    return state?.running ? [{ step, ended: false }] : [];
+export function startedContainers(pod: BuildPod): { container: Container; ended: boolean }[] {
+  return containers.flatMap((container): { container: Container; ended: boolean }[] => {
+    const state = stateOf(pod, container);
+    if (state?.terminated) return [{ container, ended: true }];
+    return state?.running ? [{ container, ended: false }] : [];
   });
 }
 
-function stateOf({ status }: BuildPod, step: Step): ContainerState | undefined {
-  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return all.find(({ name }) => name === step)?.state;
+function stateOf({ status }: BuildPod, container: Container): ContainerState | undefined {
+  return status?.containerStatuses?.find(({ name }) => name === container)?.state;
 }
 
-/** What a container says of another step counts as nothing. */
-function resultOf(step: Step, message: string | undefined): StepResult | undefined {
+/** What a container says of a step of another one counts as nothing. */
+function resultOf(container: Container, message: string | undefined): StepResult | undefined {
   const result = parseStepResult(message);
-  return result?.step === step ? result : undefined;
+  return result && containerSteps[container].includes(result.step) ? result : undefined;
 }
 
 /** Steps of the client's own run beside the runner of `build` and may forge its result: only who knows is believed. */

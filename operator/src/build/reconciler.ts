@@ -20,7 +20,7 @@ import type { LogFollower, LogSource, StoreBuildLog } from "./logFollower.ts";
 import type { BuildMetrics } from "./metrics.ts";
 import { buildLabel, organizationOfBuild, podName, TRY } from "./names.ts";
 import { hasNewer, isBuilding, isEnded, isItsTurn } from "./order.ts";
-import { type BuildPod, podState, startedSteps } from "./podState.ts";
+import { type BuildPod, podState, startedContainers } from "./podState.ts";
 import { buildRow, tellsMore } from "./record.ts";
 import { projectView } from "./rollout.ts";
 import type { BuildSettings } from "./settings.ts";
@@ -159,7 +159,7 @@ class BuildWorker {
       pod: pod && { state: podState(pod), createdAt: pod.metadata.creationTimestamp ?? "" },
       hasOtherPods: others.length > 0,
       isItsTurn: isItsTurn(build, builds, this.#stillStarting(), settings().concurrency),
-      isLogKept: !pod || follower.follow(logSource(build, pod, attempt), startedSteps(pod)),
+      isLogKept: !pod || follower.follow(logSource(build, pod, attempt), startedContainers(pod)),
       now: clock.now(),
     };
   }

@@ -1,6 +1,6 @@
-/** What the steps of a build are given in secret: a Secret for each, which goes with the pod. Pure. */
+/** What the containers of a build are given in secret: a Secret for each, which goes with the pod. Pure. */
 
-import type { BaseImages, Step } from "@slipway/builder/contract";
+import type { BaseImages, Container } from "@slipway/builder/contract";
 import { type Build, mintRegistryToken, type RegistryAccess } from "@slipway/crds";
 import type { KubernetesObject, OwnerReference } from "@slipway/kube";
 import { buildLabels, secretName } from "./names.ts";
@@ -32,7 +32,7 @@ const TOKEN_SPARE_SECONDS = 600;
 /** Names that a key of a Secret can hold. */
 const NAME = /^[-._a-zA-Z0-9]{1,200}$/;
 
-export function secretFiles(input: SecretInput): Record<Step, SecretFiles> {
+export function secretFiles(input: SecretInput): Record<Container, SecretFiles> {
   const { build, settings, credential, gitCa, envs, tools } = input;
   const { registry } = settings;
   const registryCa: SecretFiles = registry.ca === "" ? {} : { "ca/registry.pem": registry.ca };
@@ -44,7 +44,6 @@ export function secretFiles(input: SecretInput): Record<Step, SecretFiles> {
       ...(credential ? { "git/username": credential.username, "git/password": credential.password } : {}),
       ...(gitCa === "" ? {} : { "ca/git.pem": gitCa }),
     },
-    plan: {},
     build: {
       ...inFolder("envs", envs),
       ...inFolder("tools", tools),
@@ -61,15 +60,15 @@ export function secretFiles(input: SecretInput): Record<Step, SecretFiles> {
   };
 }
 
-/** The Secret of one step. @param pod which it belongs to and goes with */
-export function stepSecret(
+/** The Secret of one container. @param pod which it belongs to and goes with */
+export function containerSecret(
   { build, settings }: Pick<SecretInput, "build" | "settings">,
   {
-    step,
+    container,
     files,
     cache,
     pod,
-  }: { step: Step; files: SecretFiles; cache: string; pod: { name: string; uid: string } },
+  }: { container: Container; files: SecretFiles; cache: string; pod: { name: string; uid: string } },
 ): KubernetesObject & { immutable: boolean; data: Record<string, string> } {
   const owner: OwnerReference = {
     apiVersion: "v1",
@@ -83,7 +82,7 @@ export function stepSecret(
     apiVersion: "v1",
     kind: "Secret",
     metadata: {
-      name: secretName(pod.name, step),
+      name: secretName(pod.name, container),
       namespace: settings.namespace,
       labels: buildLabels(build, cache),
       ownerReferences: [owner],

@@ -6,7 +6,7 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Step, steps } from "@slipway/builder/contract";
+import { type Container as ContainerName, containers } from "@slipway/builder/contract";
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certificates.ts";
 import type { BuildPod } from "../build/podState.ts";
@@ -70,21 +70,21 @@ export class FakeKubelet {
   }
 
   /** A container begins, or goes on: more of its output. */
-  async run(pod: BuildPod, step: Step, text: string): Promise<void> {
-    const container = this.#container(pod.metadata.name, step);
+  async run(pod: BuildPod, name: ContainerName, text: string): Promise<void> {
+    const container = this.#container(pod.metadata.name, name);
     container.text += text;
     for (const each of container.followers) each.write(text);
-    await this.#tell(pod, { phase: "Pending" });
+    await this.#tell(pod, { phase: "Running" });
   }
 
-  /** A container ends, and with the last one the pod. */
-  async end(pod: BuildPod, step: Step, exitCode: number, result: object): Promise<void> {
-    const container = this.#container(pod.metadata.name, step);
+  /** A container ends, and with the last one, or with one that fails, the pod. */
+  async end(pod: BuildPod, name: ContainerName, exitCode: number, result: object): Promise<void> {
+    const container = this.#container(pod.metadata.name, name);
     container.exitCode = exitCode;
-    container.message = `${JSON.stringify({ step, ...result })}\n`;
+    container.message = `${JSON.stringify({ step: name, ...result })}\n`;
     for (const each of container.followers.splice(0)) each.end();
-    const isLast = exitCode !== 0 || step === "push";
-    await this.#tell(pod, { phase: isLast ? (exitCode === 0 ? "Succeeded" : "Failed") : "Pending" });
+    const isLast = exitCode !== 0 || name === "push";
+    await this.#tell(pod, { phase: isLast ? (exitCode === 0 ? "Succeeded" : "Failed") : "Running" });
   }
 
   /** Pods that are to be stopped go at once. */
@@ -96,8 +96,8 @@ export class FakeKubelet {
     }
   }
 
-  #container(pod: string, step: Step): Container {
-    const key = `${pod}/${step}`;
+  #container(pod: string, name: ContainerName): Container {
+    const key = `${pod}/${name}`;
     const known = this.#containers.get(key) ?? { text: "", followers: [] };
     this.#containers.set(key, known);
     return known;
@@ -105,8 +105,9 @@ export class FakeKubelet {
 
   #answer(url: string, answer: ServerResponse): void {
     const [, , , pod = "", rest = ""] = url.split("/");
-    const [step = "", query = ""] = rest.split("?");
-    const container = this.#container(pod, step as Step);
+    const [, query = ""] = rest.split("?");
+    const name = containers.find((each) => rest.startsWith(`${each}?`) || rest === each) ?? "fetch";
+    const container = this.#container(pod, name);
     answer.writeHead(200).write(container.text);
     answer.flushHeaders();
     if (query.includes("follow") && container.exitCode === undefined) container.followers.push(answer);
@@ -114,8 +115,8 @@ export class FakeKubelet {
   }
 
   async #tell({ metadata: { name, namespace } }: BuildPod, status: object): Promise<void> {
-    const told = steps.flatMap((step) => {
-      const container = this.#containers.get(`${name}/${step}`);
+    const told = containers.flatMap((each) => {
+      const container = this.#containers.get(`${name}/${each}`);
       if (!container) return [];
       const { exitCode, message } = container;
       const at = new Date().toISOString();
@@ -123,13 +124,9 @@ export class FakeKubelet {
         exitCode === undefined
           ? { running: { startedAt: at } }
           : { terminated: { exitCode, message, reason: "Completed", startedAt: at, finishedAt: at } };
-      return [{ name: step, image: "i", imageID: "", restartCount: 0, ready: false, state }];
+      return [{ name: each, image: "i", imageID: "", restartCount: 0, ready: false, state }];
     });
-    const patch = {
-      ...status,
-      initContainerStatuses: told.filter((each) => each.name !== "push"),
-      containerStatuses: told.filter((each) => each.name === "push"),
-    };
+    const patch = { ...status, containerStatuses: told };
     await this.#client.patch(
       resources.pods,
       { name, namespace },
