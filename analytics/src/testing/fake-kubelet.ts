@@ -8,6 +8,7 @@ export class FakeContainerLog {
   readonly #kept: number;
   #restart = 0;
   #ticks = 0;
+  #rotations = 0;
   /** Names of rotated files, oldest first. */
   #rotated: string[] = [];
 
@@ -65,8 +66,8 @@ export class FakeContainerLog {
       await rename(`${path}.tmp`, `${path}.gz`);
       await rm(path);
     }
-    this.#ticks += 1;
-    const time = String(this.#ticks).padStart(6, "0");
+    this.#rotations += 1;
+    const time = String(this.#rotations).padStart(6, "0");
     const name = `${this.#current}.20261122-${time}`;
     await rename(this.#current, name);
     this.#rotated.push(name);

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startClickHouse, type TestClickHouse } from "../../../hack/testing/clickhouse.ts";
+import { insertEvents } from "./insert.ts";
+import { migrate } from "./migrate.ts";
+import { rowsOf } from "./rows.ts";
+import { foundation, migrations, name, RETENTION_DAYS, type Rollup, rollups } from "./schema.ts";
+import { openStore, type Store } from "./store.ts";
+import { random, randomEvent } from "./testing/events.ts";
+
+/** The engine takes a while to come up on a busy machine, and longer when its image has to be made. */
+const START_MS = 900_000;
+const DAY = 86_400_000;
+const PER_DAY = 20;
+
+let server: TestClickHouse;
+const open: Store[] = [];
+beforeAll(async () => {
+  server = await startClickHouse();
+}, START_MS);
+afterAll(async () => {
+  for (const { client } of open) await client.close();
+  await server?.stop();
+});
+
+function connect(database: string, cluster?: string): Store {
+  const { url, username, passwordFile } = server;
+  const store = openStore({ url, username, passwordFile, database, caFile: undefined, cluster });
+  open.push(store);
+  return store;
+}
+
+/** Requests of each day (UTC) that a table still has, as `2026-11-22`. */
+async function days(store: Store, table: string, time: string, count: string): Promise<Map<string, number>> {
+  const query = `SELECT toString(toDate(${time}, 'UTC')) AS day, ${count} AS n FROM ${name(store, table)}
+    GROUP BY day ORDER BY day`;
+  const { rows } = await rowsOf<{ day: string; n: number }>(store, { query, parameters: {} });
+  return new Map(rows.map(({ day, n }) => [day, n]));
+}
+
+const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
+/** Which partition of a table a moment belongs to: a day (UTC), of hours a week that begins on Monday. */
+function partitionOf(at: number, unit: Rollup["unit"] | "event"): number {
+  const day = Math.floor(at / DAY);
+  // The epoch was a Thursday.
+  return unit === "hour" ? Math.floor((day + 3) / 7) : day;
+}
+
+test("rows that are older than eight days go, of every table with its partition, and no younger one does", async () => {
+  const store = connect("ttl");
+  await migrate(store);
+  const next = random(8);
+  const now = Date.now();
+  const events = Array.from({ length: 30 * PER_DAY }, (_, index) => {
+    const at = now - Math.floor(index / PER_DAY) * DAY - 60_000;
+    return { ...randomEvent(next, ["o1/p1"], at - 3_600_000, at), at };
+  });
+  // Merges take what is too old as they come to it: held back, so that all of it is there once.
+  const tables = [
+    { table: "events", time: "at", count: "count()", unit: "event" as const },
+    ...rollups.map(({ table, unit }) => ({ table, time: unit, count: "sum(requests)", unit })),
+  ];
+  for (const { table } of tables)
+    await store.client.command({ query: `SYSTEM STOP TTL MERGES ${name(store, table)}` });
+  await insertEvents(store, { id: "old", events });
+  for (const { table, time, count } of tables) {
+    const found = await days(store, table, time, count);
+    expect([...found.values()], table).toEqual(Array.from({ length: 30 }, () => PER_DAY));
+  }
+  for (const { table } of tables) {
+    await store.client.command({ query: `SYSTEM START TTL MERGES ${name(store, table)}` });
+    await store.client.command({ query: `OPTIMIZE TABLE ${name(store, table)} FINAL` });
+  }
+  for (const { table, time, count, unit } of tables) {
+    const found = await days(store, table, time, count);
+    const newest = new Map<number, number>();
+    for (const { at } of events) {
+      const partition = partitionOf(at, unit);
+      newest.set(partition, Math.max(newest.get(partition) ?? 0, at));
+    }
+    // The oldest may go at once, or with the last of their partition.
+    const must = events.filter(({ at }) => at + RETENTION_DAYS * DAY >= now).map(({ at }) => dayOf(at));
+    const may = events.filter(
+      ({ at }) => (newest.get(partitionOf(at, unit)) ?? 0) + RETENTION_DAYS * DAY >= now,
+    );
+    expect([...found.keys()], table).toEqual(expect.arrayContaining([...new Set(must)]));
+    const allowed = may.map(({ at }) => dayOf(at));
+    expect(allowed, table).toEqual(expect.arrayContaining([...found.keys()]));
+    expect(
+      [...found.values()].every((n) => n === PER_DAY),
+      table,
+    ).toBe(true);
+  }
+}, 240_000);
+
+test("the statements of replicated tables are the engine's own language, and run but for the replication", async () => {
+  const store = connect("replicated", "main");
+  const statements = [...foundation(store), ...migrations.flatMap(({ statements }) => statements(store))];
+  const run = (query: string) =>
+    store.client.command({ query }).then(
+      () => "done",
+      (error: { code?: string }) => error.code,
+    );
+  const alone = statements.map((statement) => statement.replaceAll(" ON CLUSTER `main`", ""));
+  // The same columns, keys, TTL and settings where nothing is replicated.
+  for (const statement of alone) {
+    const plain = statement.replace(/Replicated(\w*MergeTree)\('[^']*', '[^']*'\)/, "$1");
+    expect(await run(plain), plain).toBe("done");
+  }
+  for (const statement of statements) {
+    const query = "SELECT formatQuery({statement:String}) AS text";
+    const { rows } = await rowsOf<{ text: string }>(store, { query, parameters: { statement } });
+    expect(rows[0]?.text).toContain("ON CLUSTER main");
+    // All that the engine misses is the cluster of that name.
+    expect(await run(statement), statement).toBe("701");
+  }
+  await run("CREATE DATABASE alone");
+  for (const statement of alone.filter((one) => one.includes("ENGINE = Replicated"))) {
+    const elsewhere = statement.replaceAll("`replicated`", "`alone`");
+    // And of a replicated table the macros, and then its Keeper.
+    expect(await run(elsewhere), statement).toBe("139");
+    expect(await run(elsewhere.replace("{shard}", "1").replace("{replica}", "a")), statement).toBe("225");
+  }
+}, 120_000);

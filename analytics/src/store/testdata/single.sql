@@ -1,0 +1,116 @@
+CREATE DATABASE IF NOT EXISTS `slipway`;
+
+CREATE TABLE IF NOT EXISTS `slipway`.`schema_migrations` (
+version UInt32, name String, applied_at DateTime('UTC') DEFAULT now('UTC')
+) ENGINE = ReplacingMergeTree ORDER BY version;
+
+CREATE TABLE IF NOT EXISTS `slipway`.`events` (
+organization LowCardinality(String),
+project LowCardinality(String),
+at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+status UInt16,
+method LowCardinality(String),
+route LowCardinality(String),
+path String CODEC(ZSTD(1)),
+user_agent LowCardinality(String),
+source_ip String CODEC(ZSTD(1)),
+bytes_received UInt64 CODEC(T64, ZSTD(1)),
+bytes_sent UInt64 CODEC(T64, ZSTD(1)),
+latency_us UInt64 CODEC(T64, ZSTD(1))
+) ENGINE = MergeTree
+PARTITION BY toDate(at, 'UTC')
+ORDER BY (organization, project, at)
+TTL toDateTime(at, 'UTC') + INTERVAL 8 DAY
+SETTINGS non_replicated_deduplication_window = 50000, ttl_only_drop_parts = 1;
+
+CREATE TABLE IF NOT EXISTS `slipway`.`minutes` (
+organization LowCardinality(String),
+project LowCardinality(String),
+minute DateTime('UTC') CODEC(Delta, ZSTD(1)),
+status UInt16,
+
+requests SimpleAggregateFunction(sum, UInt64),
+received SimpleAggregateFunction(sum, UInt64),
+sent SimpleAggregateFunction(sum, UInt64),
+latency_sum SimpleAggregateFunction(sum, UInt64),
+latency AggregateFunction(quantileBFloat16(0.95), UInt64)
+) ENGINE = AggregatingMergeTree
+PARTITION BY toDate(minute, 'UTC')
+ORDER BY (organization, project, minute, status)
+TTL minute + INTERVAL 8 DAY
+SETTINGS non_replicated_deduplication_window = 50000, ttl_only_drop_parts = 1, index_granularity = 256;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `slipway`.`minutes_view` TO `slipway`.`minutes` AS
+SELECT organization, project, toStartOfMinute(at, 'UTC') AS minute, status,
+count() AS requests, sum(bytes_received) AS received, sum(bytes_sent) AS sent,
+sum(latency_us) AS latency_sum, quantileBFloat16State(0.95)(latency_us) AS latency
+FROM `slipway`.`events` GROUP BY organization, project, minute, status;
+
+CREATE TABLE IF NOT EXISTS `slipway`.`hours` (
+organization LowCardinality(String),
+project LowCardinality(String),
+hour DateTime('UTC') CODEC(Delta, ZSTD(1)),
+status UInt16,
+
+requests SimpleAggregateFunction(sum, UInt64),
+received SimpleAggregateFunction(sum, UInt64),
+sent SimpleAggregateFunction(sum, UInt64),
+latency_sum SimpleAggregateFunction(sum, UInt64),
+latency AggregateFunction(quantileBFloat16(0.95), UInt64)
+) ENGINE = AggregatingMergeTree
+PARTITION BY toMonday(toDate(hour, 'UTC'))
+ORDER BY (organization, project, hour, status)
+TTL hour + INTERVAL 8 DAY
+SETTINGS non_replicated_deduplication_window = 50000, ttl_only_drop_parts = 1, index_granularity = 256;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `slipway`.`hours_view` TO `slipway`.`hours` AS
+SELECT organization, project, toStartOfHour(at, 'UTC') AS hour, status,
+count() AS requests, sum(bytes_received) AS received, sum(bytes_sent) AS sent,
+sum(latency_us) AS latency_sum, quantileBFloat16State(0.95)(latency_us) AS latency
+FROM `slipway`.`events` GROUP BY organization, project, hour, status;
+
+CREATE TABLE IF NOT EXISTS `slipway`.`hours_by_route` (
+organization LowCardinality(String),
+project LowCardinality(String),
+hour DateTime('UTC') CODEC(Delta, ZSTD(1)),
+status UInt16,
+route LowCardinality(String),
+requests SimpleAggregateFunction(sum, UInt64),
+received SimpleAggregateFunction(sum, UInt64),
+sent SimpleAggregateFunction(sum, UInt64),
+latency_sum SimpleAggregateFunction(sum, UInt64),
+latency AggregateFunction(quantileBFloat16(0.95), UInt64)
+) ENGINE = AggregatingMergeTree
+PARTITION BY toMonday(toDate(hour, 'UTC'))
+ORDER BY (organization, project, hour, status, route)
+TTL hour + INTERVAL 8 DAY
+SETTINGS non_replicated_deduplication_window = 50000, ttl_only_drop_parts = 1, index_granularity = 256;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `slipway`.`hours_by_route_view` TO `slipway`.`hours_by_route` AS
+SELECT organization, project, toStartOfHour(at, 'UTC') AS hour, status,
+route, count() AS requests, sum(bytes_received) AS received, sum(bytes_sent) AS sent,
+sum(latency_us) AS latency_sum, quantileBFloat16State(0.95)(latency_us) AS latency
+FROM `slipway`.`events` GROUP BY organization, project, hour, status, route;
+
+CREATE TABLE IF NOT EXISTS `slipway`.`hours_by_user_agent` (
+organization LowCardinality(String),
+project LowCardinality(String),
+hour DateTime('UTC') CODEC(Delta, ZSTD(1)),
+status UInt16,
+user_agent LowCardinality(String),
+requests SimpleAggregateFunction(sum, UInt64),
+received SimpleAggregateFunction(sum, UInt64),
+sent SimpleAggregateFunction(sum, UInt64),
+latency_sum SimpleAggregateFunction(sum, UInt64),
+latency AggregateFunction(quantileBFloat16(0.95), UInt64)
+) ENGINE = AggregatingMergeTree
+PARTITION BY toMonday(toDate(hour, 'UTC'))
+ORDER BY (organization, project, hour, status, user_agent)
+TTL hour + INTERVAL 8 DAY
+SETTINGS non_replicated_deduplication_window = 50000, ttl_only_drop_parts = 1, index_granularity = 256;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `slipway`.`hours_by_user_agent_view` TO `slipway`.`hours_by_user_agent` AS
+SELECT organization, project, toStartOfHour(at, 'UTC') AS hour, status,
+user_agent, count() AS requests, sum(bytes_received) AS received, sum(bytes_sent) AS sent,
+sum(latency_us) AS latency_sum, quantileBFloat16State(0.95)(latency_us) AS latency
+FROM `slipway`.`events` GROUP BY organization, project, hour, status, user_agent;
