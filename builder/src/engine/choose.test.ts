@@ -141,6 +141,8 @@ test.each([
     "[rootlesskit:parent] error: failed to start the child: fork/exec /proc/self/exe: operation not permitted",
     "no user namespaces",
   ],
+  ['buildah did not start: level=error msg="(Unable to determine exit status)"', "no user namespaces"],
+  ["jailing process inside rootfs: pivot_root .: operation not permitted", "no mounts in user namespaces"],
   ["buildkitd did not start: spawn rootlesskit ENOENT", "not in the builder's image"],
   ["something else", "something else"],
 ])("what is missing where the engine says %s", (said, words) => {

@@ -100,7 +100,7 @@ const missing: readonly (readonly [RegExp, string])[] = [
     "newuidmap and newgidmap lack the capabilities SETUID and SETGID, the leave to gain rights, or /etc/subuid and /etc/subgid",
   ],
   [
-    /fork\/exec \/proc\/self\/exe: operation not permitted|user namespace|unshare|cannot clone|CLONE_NEWUSER|no space left on device.*exe/i,
+    /fork\/exec \/proc\/self\/exe: operation not permitted|user namespace|unshare|cannot clone|CLONE_NEWUSER|Unable to determine exit status/i,
     "no user namespaces: the seccomp profile, AppArmor or user.max_user_namespaces refuses them",
   ],
   [

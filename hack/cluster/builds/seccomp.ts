@@ -47,10 +47,11 @@ const denied = [
  * The seccomp profile of build pods. A builder without rights makes user namespaces and mounts in them, which the runtime's
  * own profile, the default of every pod here, refuses; Pod Security `baseline` takes a profile of the node, but none at all
  * only where the kubelet has no default.
+ * @param more calls that are refused besides
  */
-export function builderSeccomp(): object {
+export function builderSeccomp(more: readonly string[] = []): object {
   return {
     defaultAction: "SCMP_ACT_ALLOW",
-    syscalls: [{ names: denied, action: "SCMP_ACT_ERRNO", errnoRet: 1 }],
+    syscalls: [{ names: [...denied, ...more], action: "SCMP_ACT_ERRNO", errnoRet: 1 }],
   };
 }
