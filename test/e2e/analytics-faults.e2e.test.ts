@@ -75,10 +75,15 @@ test(
     try {
       await network.untilCounted(0, 10_000).catch(() => undefined);
       await scaleStore(0);
-      for (let kill = 0; kill < kills; kill += 1) {
-        await sleep((Math.random() * awayMs) / kills);
+      const gone = performance.now();
+      const until = (ms: number) => sleep(Math.max(0, gone + ms - performance.now()));
+      const moments = Array.from({ length: kills }, () => Math.random() * awayMs).sort((a, b) => a - b);
+      for (const [kill, moment] of moments.entries()) {
+        await until(moment);
         await (kill % 2 === 0 ? killCollector() : replaceCollector());
       }
+      await until(awayMs);
+      console.log(`${sent} requests while the store was away for ${Math.round(performance.now() - gone)} ms`);
       await scaleStore(1);
       await eventually(async () => {
         const pod = await cluster.core.readNamespacedPod({
