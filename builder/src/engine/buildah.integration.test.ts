@@ -1,5 +1,8 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -80,6 +83,20 @@ describe("a planned build", () => {
     const result = await harness.build(options);
     expect(result).toMatchObject({ step: "build", code, exitCode: 1 });
     expect(result.lines.at(-1)).toMatchObject({ level: "error", message: result.message });
+  });
+
+  test("an own Dockerfile that names a frontend has nobody asked for it", async () => {
+    let asked = 0;
+    const server = createServer((_request, answer) => {
+      asked += 1;
+      answer.writeHead(500).end();
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const frontend = `127.0.0.1:${(server.address() as AddressInfo).port}/evil/frontend:1`;
+    const Dockerfile = `# syntax=${frontend}\nFROM ${harness.host}/base/shell:1\nRUN echo built\n`;
+    const { exitCode } = await harness.build({ files: { Dockerfile } });
+    server.close();
+    expect([exitCode, asked]).toEqual([0, 0]);
   });
 
   test("an own Dockerfile begins with an image that is not there", async () => {

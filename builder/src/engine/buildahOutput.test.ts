@@ -71,6 +71,21 @@ test("the step that is quoted has failed, though another one began after it", ()
   expect(failure.step).toBe("COPY --from=one /gone ./");
 });
 
+test("a copy that fails says why, without all that buildah has asked itself for", () => {
+  const request =
+    'copier.request{Request:"PUT", Root:"/", PutOptions:copier.PutOptions{UIDMap:[]idtools.IDMap{}}}';
+  const { failure } = replay(
+    lines(
+      "STEP 1/2: FROM scratch",
+      "STEP 2/2: COPY a /",
+      `Error: building at STEP "COPY a /": storing "/a": error during bulk transfer for ${request}: copier: put: lchown /a: invalid argument`,
+    ),
+  );
+  expect(failure.text.trim()).toBe(
+    'Error: building at STEP "COPY a /": storing "/a": copier: put: lchown /a: invalid argument',
+  );
+});
+
 test.each([
   ["frob", "Unknown instruction"],
   ["base-gone", "manifest unknown"],

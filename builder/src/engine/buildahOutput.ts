@@ -18,6 +18,8 @@ const NOISE =
   /^(-->( [0-9a-f]{8,64})?|Trying to pull .+|Getting image source signatures|Copying (blob|config) .+|Writing manifest to image destination|Storing signatures|(\[\d+\/\d+\] )?COMMIT.*|[0-9a-f]{64}|\[Warning\] one or more build args were not consumed: .*)$/;
 const CACHED = /^--> Using cache [0-9a-f]+$/;
 const ENDED = /^subprocess exited (?:with status \d+|on (\w+))$/;
+/** A copy that fails is quoted with all that buildah has asked itself for. */
+const REQUEST = /error during bulk transfer for copier\.request\{.*\}: /g;
 /** Instructions that are steps to whoever reads the log; the others are done at once. */
 const TOLD = /^(FROM|RUN|COPY|ADD|WORKDIR) /;
 
@@ -85,7 +87,7 @@ export class BuildahOutput {
 
   /** What failed; the text is the step's own where a command has. */
   failure(timedOut: boolean): Extract<BuildOutcome, { ok: false }> {
-    const words = this.#errors.join("\n");
+    const words = this.#errors.join("\n").replaceAll(REQUEST, "");
     const step = this.#failed(words);
     if (step === undefined) {
       const { tail = Buffer.alloc(0) } = this.#steps.at(-1) ?? {};

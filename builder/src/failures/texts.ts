@@ -45,7 +45,7 @@ const engine: TextRule[] = [
   {
     code: "BASE_IMAGE_UNAVAILABLE",
     pattern:
-      /failed to resolve source metadata|pull access denied|manifest unknown|failed to (do request|authorize)|error initializing source docker:/i,
+      /failed to resolve source metadata|pull access denied|manifest unknown|failed to (do request|authorize)|initializing source docker:/i,
   },
   {
     code: "BUILD_ENGINE_FAILED",
