@@ -1,4 +1,4 @@
-/** The Dockerfile's text. Only what BuildKit and buildah 1.28 both take: no here-documents, no `env=` of secrets, no `COPY --link`. */
+/** The Dockerfile's text. Only what BuildKit and buildah from 1.28 on take: no here-documents, no `env=` of secrets, no `COPY --link`. */
 
 import { execForm } from "./command.ts";
 import type { Phase } from "./input.ts";
