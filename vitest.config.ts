@@ -12,6 +12,7 @@ const wholeStack = [
     "backups-s3",
     "backups-faults",
     "build-faults",
+    "build-engines",
     "analytics-faults",
   ].map((name) => `test/e2e/${name}.e2e.test.ts`),
   "test/chaos/databases/apiserver.chaos.test.ts",

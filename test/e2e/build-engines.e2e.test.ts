@@ -1,0 +1,167 @@
+/** Builds by the engine that is not the first choice: asked for, and taken where the first one cannot run. */
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { buildsRegistryHost } from "../../hack/cluster/addresses.ts";
+import { builderSeccomp } from "../../hack/cluster/builds/seccomp.ts";
+import { paths } from "../../hack/cluster/components.ts";
+import { apiClient, deleteProjects, uniqueName } from "./support/api.ts";
+import { attackBuild } from "./support/attack.ts";
+import { createGitProject, readLog, untilBuilt, untilEnded } from "./support/builds.ts";
+import { useEngine } from "./support/engine.ts";
+import { eventually } from "./support/eventually.ts";
+import { connectRepository, createRepository, type Repository } from "./support/git.ts";
+import { throughIngress } from "./support/ingress.ts";
+
+const call = apiClient();
+const made: string[] = [];
+const repositories: Repository[] = [];
+let source: { connectionId: string; repositoryId: string };
+/** Puts the stack's own settings back. */
+let restore: (() => Promise<void>) | undefined;
+
+const about = { name: "app", version: "1.0.0" };
+const server = (answer: string): string =>
+  `require("node:http").createServer((_, answer) => answer.end(${answer})).listen(process.env.PORT ?? 8080);\n`;
+const files = {
+  "node/package.json": JSON.stringify({
+    ...about,
+    dependencies: { ms: "2.1.3" },
+    scripts: { start: "node server.js" },
+  }),
+  "node/package-lock.json": JSON.stringify({
+    ...about,
+    lockfileVersion: 3,
+    requires: true,
+    packages: {
+      "": { ...about, dependencies: { ms: "2.1.3" } },
+      "node_modules/ms": {
+        version: "2.1.3",
+        resolved: "https://registry.npmjs.org/ms/-/ms-2.1.3.tgz",
+        integrity:
+          "sha512-6FlzubTLZG3J2a/NVCAleEhjzq5oxgHyaCU9yYXvcLsvoVaHJq/s5xXI6/XXP6tz7R9xAOtHnSO/tXtF3WRTlA==",
+      },
+    },
+  }),
+  "node/server.js": server('"node " + require("ms")("2 days")'),
+  "docker/Dockerfile": `FROM ${buildsRegistryHost}/base/node:24
+COPY server.js /server.js
+USER 1000:1000
+CMD ["node", "/server.js"]
+`,
+  "docker/server.js": server('"docker"'),
+  "gone/Dockerfile": `FROM ${buildsRegistryHost}/oother/pshop:1\n`,
+};
+
+beforeAll(async () => {
+  const repository = await createRepository(uniqueName("engines"), files);
+  repositories.push(repository);
+  source = await connectRepository(repository);
+});
+afterAll(async () => {
+  await deleteProjects(call, made);
+  for (const repository of repositories) await repository.remove();
+});
+
+/** Creates a project that builds a folder of the repository. */
+async function project(folder: string, build: object) {
+  const created = await createGitProject(call, uniqueName(folder), source, {
+    source: { auto_deploy: false },
+    build: { version: undefined, start_command: undefined, context_path: folder, ...build },
+  });
+  made.push(created.project_id);
+  return created;
+}
+
+const node = { runtime: "node", version: "24" };
+/** First line of the step that makes the image. */
+const engineLine = (log: Awaited<ReturnType<typeof readLog>>): string | undefined =>
+  log.find(({ step }) => step === "build")?.message;
+
+describe("with the engine buildah", { timeout: 400_000 }, () => {
+  beforeAll(async () => {
+    restore = await useEngine("buildah");
+  });
+  afterAll(async () => {
+    await restore?.();
+  });
+
+  test.each([
+    ["Node with a dependency", "node", node, "node 172800000"],
+    ["a Dockerfile of its own", "docker", { runtime: "dockerfile" }, "docker"],
+  ])("an application in %s is built and served", async (_, folder, build, answers) => {
+    const { project_id: id, build_id, domain } = await project(folder, build);
+    await untilBuilt(call, id, build_id, 300_000);
+    expect(engineLine(await readLog(call, id, build_id))).toBe("The image is made by buildah.");
+    await eventually(async () => {
+      expect(await throughIngress(domain)).toEqual({ status: 200, text: answers });
+    });
+  });
+
+  test.each([
+    [
+      "a command that fails",
+      "node",
+      { ...node, build_command: "exit 7" },
+      "BUILD_COMMAND_FAILED",
+      /exit code 7/,
+    ],
+    [
+      "a command that is killed",
+      "node",
+      { ...node, build_command: "kill -9 $$" },
+      "BUILD_OUT_OF_MEMORY",
+      /memory/,
+    ],
+    ["another tenant's image", "gone", { runtime: "dockerfile" }, "BASE_IMAGE_UNAVAILABLE", /./],
+  ])("%s has the same code", async (_, folder, build, code, says) => {
+    const { project_id: id, build_id } = await project(folder, build);
+    const ended = await untilEnded(call, id, build_id);
+    expect(ended).toMatchObject({ status: "failed", error_code: code });
+    expect(ended.error_message).toMatch(says);
+  });
+
+  test("nothing gets out of a build that attacks", async () => {
+    const lines = await attackBuild(call, (each) => {
+      if (typeof each === "string") made.push(each);
+      else repositories.push(each);
+    });
+    expect(lines).toContain("The image is made by buildah.");
+    // It found the registry on loopback, and was refused there.
+    expect(lines.join("\n")).toMatch(/"what":"loopback","result":\[\d/);
+  });
+});
+
+describe("by the engine auto", { timeout: 400_000 }, () => {
+  const profile = "slipway/without-pivot-root.json";
+  const file = join(paths.kubelet, "seccomp", profile);
+  afterEach(async () => {
+    await restore?.();
+    await rm(file, { force: true });
+  });
+
+  test("an application is built by buildah where BuildKit starts, but cannot run a step", async () => {
+    // runc needs this call, buildah's chroot does not.
+    await writeFile(file, JSON.stringify(builderSeccomp(["pivot_root"])));
+    restore = await useEngine("auto", { seccompProfile: profile });
+    const { project_id: id, build_id, domain } = await project("docker", { runtime: "dockerfile" });
+    await untilBuilt(call, id, build_id, 300_000);
+    expect(engineLine(await readLog(call, id, build_id))).toMatch(
+      /^The image is made by buildah; BuildKit cannot run here: .*pivot_root/,
+    );
+    await eventually(async () => {
+      expect(await throughIngress(domain)).toEqual({ status: 200, text: "docker" });
+    });
+  });
+
+  test("a build fails where neither has the rights that it needs, and says what is missing", async () => {
+    // The container runtime's own profile refuses user namespaces.
+    restore = await useEngine("auto", { seccompProfile: "", tries: 1 });
+    const { project_id: id, build_id } = await project("node", node);
+    const ended = await untilEnded(call, id, build_id);
+    expect(ended).toMatchObject({ status: "failed", error_code: "BUILD_ENGINE_FAILED" });
+    expect(ended.error_message).toMatch(
+      /BuildKit cannot run here: no user namespaces.*; buildah cannot run here: no user/,
+    );
+  });
+});
