@@ -1,6 +1,14 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 
+/** A file of a folder. */
+export interface DiskFile {
+  name: string;
+  bytes: number;
+  /** When it was written, in milliseconds since the epoch. */
+  writtenAt: number;
+}
+
 /** What is done to files: each step is whole or not done when the process or the machine dies. */
 export interface Disk {
   /** Makes a file and waits until its content is on the disk. */
@@ -10,7 +18,7 @@ export interface Disk {
   /** Removes a file, if it is there. It may be there again after the machine has died. */
   remove(path: string): Promise<void>;
   read(path: string): Promise<Buffer>;
-  list(folder: string): Promise<{ name: string; bytes: number }[]>;
+  list(folder: string): Promise<DiskFile[]>;
   /** Bytes that may still be written where a folder is. */
   free(folder: string): Promise<number>;
 }
@@ -42,7 +50,10 @@ export const realDisk: Disk = {
     const entries = await readdir(folder, { withFileTypes: true });
     const files = entries.filter((entry) => entry.isFile());
     return Promise.all(
-      files.map(async ({ name }) => ({ name, bytes: (await stat(`${folder}/${name}`)).size })),
+      files.map(async ({ name }) => {
+        const { size, mtimeMs } = await stat(`${folder}/${name}`);
+        return { name, bytes: size, writtenAt: mtimeMs };
+      }),
     );
   },
   async free(folder) {

@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AccessEvent, EventBatch } from "../event.ts";
-import { type Disk, realDisk } from "./disk.ts";
+import { type Disk, type DiskFile, realDisk } from "./disk.ts";
 import { Spool } from "./spool.ts";
 
 let folder: string;
@@ -56,6 +56,23 @@ test("where to go on is known when all batches are sent, and after lines without
   const third = await open();
   expect(third.positions).toEqual(at(99));
   expect((await third.read(third.oldest as never)).id).toBe("otlp-1");
+});
+
+test("a new process reads the newest batch alone, however many wait", async () => {
+  const first = await open();
+  for (let number = 1; number <= 20; number += 1) await first.add([event(number)], at(number));
+  const read: string[] = [];
+  const again = await open({
+    ...realDisk,
+    read: (path) => {
+      read.push(basename(path));
+      return realDisk.read(path);
+    },
+  });
+  expect(read).toEqual(["0000000000000020.batch"]);
+  expect([again.count, again.bytes, again.positions]).toEqual([20, first.bytes, at(20)]);
+  // When its file was written: the one before knew it itself.
+  expect(Math.abs((again.oldest?.madeAt ?? 0) - Date.now())).toBeLessThan(60_000);
 });
 
 test("files that cannot be read are set aside, and the others are sent", async () => {
@@ -124,7 +141,7 @@ class DyingDisk implements Disk {
     return this.#isDead ? Promise.reject(new Error("dead")) : realDisk.read(path);
   }
 
-  list(path: string): Promise<{ name: string; bytes: number }[]> {
+  list(path: string): Promise<DiskFile[]> {
     return this.#isDead ? Promise.reject(new Error("dead")) : realDisk.list(path);
   }
 

@@ -14,7 +14,7 @@ export type Positions = Record<string, Position>;
 export interface Waiting {
   sequence: number;
   bytes: number;
-  /** When it was made, in milliseconds since the epoch; that of the file's finding for those of an earlier process. */
+  /** When it was made, in milliseconds since the epoch. */
   madeAt: number;
 }
 
@@ -176,22 +176,26 @@ export class Spool {
     const saved = files.some(({ name }) => name === CURSOR) ? await this.#readCursor(onDamaged) : undefined;
     if (saved) [this.#sequence, this.#positions] = [saved.sequence, saved.positions];
     const found = files
-      .flatMap(({ name, bytes }) => {
+      .flatMap(({ name, bytes, writtenAt }) => {
         const sequence = Number(BATCH.exec(name)?.[1] ?? Number.NaN);
-        return Number.isNaN(sequence) ? [] : [{ name, sequence, bytes }];
+        return Number.isNaN(sequence) ? [] : [{ sequence, bytes, madeAt: writtenAt }];
       })
       .sort((a, b) => a.sequence - b.sequence);
-    for (const { name, sequence, bytes } of found) {
-      const batch = await this.#load(name).catch(() => undefined);
-      if (!batch) {
-        onDamaged(name);
-        await this.#disk.rename(join(this.#folder, name), join(this.#folder, `${name}.damaged`));
-        continue;
+    // The newest that can be read tells where to go on. The others are read when their turn to be sent comes: an hour's take a while.
+    for (let newest = found.at(-1); newest; newest = found.at(-1)) {
+      const { sequence } = newest;
+      const batch = await this.#load(nameOf(sequence)).catch(() => undefined);
+      if (batch) {
+        // A cursor of the same sequence was written after the batch.
+        if (sequence > this.#sequence) [this.#sequence, this.#positions] = [sequence, batch.positions];
+        break;
       }
-      this.#waiting.push({ sequence, bytes, madeAt: batch.madeAt });
-      // A cursor of the same sequence was written after the batch.
-      if (sequence > this.#sequence) [this.#sequence, this.#positions] = [sequence, batch.positions];
+      found.pop();
+      const path = join(this.#folder, nameOf(sequence));
+      onDamaged(nameOf(sequence));
+      await this.#disk.rename(path, `${path}.damaged`);
     }
+    this.#waiting.push(...found);
   }
 
   async #readCursor(onDamaged: (name: string) => void) {
