@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -113,18 +114,30 @@ export class TestCollector {
   }
 }
 
-/** A request to `p1` as Traefik logs it; its number tells it from all others, also as the bytes of its answer. */
-export const traefikLine = (number: number, at = Date.now()): string =>
-  JSON.stringify({
-    ClientAddr: `10.0.${number % 200}.1:1`,
+/**
+ * A request to `p1` as Traefik logs it, with as much in it that is unlike all others as real ones have. Its number tells it from all
+ * others, also as the bytes of its answer.
+ */
+export function traefikLine(number: number, at = Date.now()): string {
+  const hash = createHash("md5").update(String(number));
+  const bytes = hash.digest();
+  const hex = bytes.toString("hex");
+  const uuid = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join(
+    "-",
+  );
+  const version = `${80 + ((bytes[0] ?? 0) % 60)}.0.${bytes.readUInt16LE(2) % 7_000}.${bytes[1]}`;
+  return JSON.stringify({
+    ClientAddr: `${bytes.subarray(4, 8).join(".")}:1`,
     DownstreamContentSize: number,
     DownstreamStatus: number % 50 === 0 ? 404 : 200,
-    Duration: 1_000_000 + ((number * 7_919) % 40_000_000),
+    Duration: bytes.readUInt32LE(8),
+    RequestContentSize: bytes.readUInt16LE(12),
     RequestMethod: "GET",
-    RequestPath: `/n/${number}?secret=${number}`,
+    RequestPath: `/orders/${uuid}/items/${number}?secret=${number}`,
     RouterName: "websecure-slipway-org-o1-p1-shop-apps-localhost@kubernetes",
     ServiceName: "slipway-org-o1-p1-http@kubernetes",
     StartUTC: new Date(at).toISOString(),
     entryPointName: "websecure",
-    "request_User-Agent": `Mozilla/5.0 (X11; Linux x86_64; rv:${100 + (number % 12)}.0) Gecko/20100101 Firefox/${number % 12}`,
+    "request_User-Agent": `Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${version} Safari/537.36`,
   });
+}
