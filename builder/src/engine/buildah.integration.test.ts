@@ -106,6 +106,11 @@ describe("a planned build", () => {
     expect(result).toMatchObject({ code: "BASE_IMAGE_UNAVAILABLE", exitCode: 1 });
   });
 
+  test("an own Dockerfile has the shell that it names", async () => {
+    const Dockerfile = `FROM ${harness.host}/base/shell:1\nSHELL ["/bin/sh", "-ec"]\nRUN false; echo reached\n`;
+    expect(await harness.build({ files: { Dockerfile } })).toMatchObject({ code: "BUILD_COMMAND_FAILED" });
+  });
+
   test("a .containerignore leaves nothing out, as with BuildKit", async () => {
     const { exitCode } = await harness.build({
       files: { Dockerfile: "FROM scratch\nCOPY kept /\n", ".containerignore": "kept\n", kept: "1" },

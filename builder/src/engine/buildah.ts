@@ -28,6 +28,8 @@ export interface BuildahOptions {
 /** How layers are kept: `overlay` where the kernel has it for users without rights, copies of everything otherwise. */
 const drivers = ["overlay", "vfs"] as const;
 const START_MS = 30_000;
+/** Exit code of what was killed. */
+const KILLED = 137;
 /** After which a step that says nothing is told of. */
 const QUIET_MS = 1_000;
 
@@ -79,7 +81,8 @@ export class Buildah implements Engine {
       "--http-proxy=false",
       "--layers",
       "--force-rm",
-      "--format=oci",
+      // OCI's own format knows no SHELL, which buildah would then leave out of steps: it is converted at the end.
+      "--format=docker",
       "--pull=ifnewer",
       "--retry=1",
       "--retry-delay=1s",
@@ -101,6 +104,9 @@ export class Buildah implements Engine {
       },
     }).finally(() => clearTimeout(quiet));
     output.end(code === 0);
+    if (code === KILLED && !timedOut && !output.isExplained) {
+      throw new EngineUnavailable("buildah was killed.");
+    }
     if (code !== 0) {
       return output.failure(timedOut);
     }

@@ -85,6 +85,11 @@ export class BuildahOutput {
     }
   }
 
+  /** Whether it ended with a word about why it failed. */
+  get isExplained(): boolean {
+    return this.#errors.length > 0;
+  }
+
   /** What failed; the text is the step's own where a command has. */
   failure(timedOut: boolean): Extract<BuildOutcome, { ok: false }> {
     const words = this.#errors.join("\n").replaceAll(REQUEST, "");
