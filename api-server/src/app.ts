@@ -7,6 +7,7 @@ import { largeBodyGate, SMALL_BODY } from "./http/large-body.ts";
 import { installOtherMethods } from "./http/methods.ts";
 import { registerRoute } from "./http/register.ts";
 import { installRequestLog } from "./plugins/request-log.ts";
+import { installTracing } from "./plugins/tracing.ts";
 import { routes } from "./routes/index.ts";
 import type { Services } from "./services.ts";
 
@@ -62,6 +63,8 @@ export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstan
       throw new Error(`route ${String(route.method)} ${route.url} has no policy`);
     }
   });
+  // Before everything that may refuse a request.
+  if (services.tracing) installTracing(app, services.tracing);
   app.addHook("onRequest", ({ raw }, _reply, done) => {
     const lacksHost = raw.headers.host === undefined && raw.httpVersion === "1.1";
     done(lacksHost ? failures.malformedRequest("HTTP/1.1 needs a Host header") : undefined);

@@ -31,6 +31,25 @@ describe("loadConfig", () => {
     },
   );
 
+  it("traces nowhere unless told where, and all of it unless told how much", () => {
+    const url = "http://collector.observability:4318/v1/traces";
+    expect(loadConfig(complete).tracing).toBeUndefined();
+    expect(loadConfig({ ...complete, SLIPWAY_OTLP_TRACES_RATIO: "0.5" }).tracing).toBeUndefined();
+    expect(loadConfig({ ...complete, SLIPWAY_OTLP_TRACES_URL: url }).tracing).toEqual({ url, ratio: 1 });
+    const some = { SLIPWAY_OTLP_TRACES_URL: url, SLIPWAY_OTLP_TRACES_RATIO: "0.05" };
+    expect(loadConfig({ ...complete, ...some }).tracing).toEqual({ url, ratio: 0.05 });
+  });
+
+  it.each([
+    ["SLIPWAY_OTLP_TRACES_URL", "grpc://collector:4317"],
+    ["SLIPWAY_OTLP_TRACES_URL", "https://me:s3cr3t@collector/v1/traces"],
+    ["SLIPWAY_OTLP_TRACES_RATIO", "1.5"],
+    ["SLIPWAY_OTLP_TRACES_RATIO", "some"],
+  ])("refuses %s=%s", (name, value) => {
+    expect(() => loadConfig({ ...complete, [name]: value })).toThrow(name);
+    expect(() => loadConfig({ ...complete, [name]: value })).not.toThrow(/s3cr3t/);
+  });
+
   it("reads a list of proxies", () => {
     const config = loadConfig({ ...complete, SLIPWAY_TRUSTED_PROXIES: "10.244.0.0/24, 127.0.0.1,::1" });
     expect(config.trustedProxies).toEqual(["10.244.0.0/24", "127.0.0.1", "::1"]);

@@ -1,5 +1,6 @@
 import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "@slipway/analytics";
 import { allowedGitHosts, type GithubAppConfig, githubAppConfig, githubEnvironment } from "@slipway/git";
+import { type TracingSettings, tracingSettings, tracingVariables } from "@slipway/kube/tracing";
 import { z } from "zod";
 import { type OidcIssuer, oidcIssuers } from "./auth/oidc-config.ts";
 
@@ -43,6 +44,7 @@ const environment = z.object({
     z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], "must be addresses or CIDRs")),
   ),
   ...analyticsVariables,
+  ...tracingVariables,
   SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
   SLIPWAY_LISTEN_ADDRESS: z.union([z.ipv4(), z.ipv6()], "must be an IP address").default("0.0.0.0"),
   SLIPWAY_PORT: port.default(8080),
@@ -83,6 +85,8 @@ export interface Config {
   trustedProxies: string[];
   /** Where access events are kept; undefined: nowhere. */
   analytics: AnalyticsSettings | undefined;
+  /** Where traces go; undefined: there are none. */
+  tracing: TracingSettings | undefined;
   logLevel: string;
   listenAddress: string;
   port: number;
@@ -130,6 +134,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     rateLimitScale: e.SLIPWAY_RATE_LIMIT_SCALE,
     trustedProxies: e.SLIPWAY_TRUSTED_PROXIES,
     analytics: settingsFrom(e),
+    tracing: tracingSettings(e),
     logLevel: e.SLIPWAY_LOG_LEVEL,
     listenAddress: e.SLIPWAY_LISTEN_ADDRESS,
     port: e.SLIPWAY_PORT,

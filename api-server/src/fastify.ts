@@ -1,3 +1,4 @@
+import type { Span } from "@slipway/kube/tracing";
 import type { Principal } from "./auth/principal.ts";
 import type { BodyPlace } from "./http/large-body.ts";
 import type { OperationObservation } from "./metrics.ts";
@@ -31,5 +32,7 @@ declare module "fastify" {
     bodyPlace: BodyPlace | undefined;
     /** What is called; undefined for an unknown path. Set by the guard. */
     operation: Operation | undefined;
+    /** Its span, when it is traced. */
+    span?: Span;
   }
 }

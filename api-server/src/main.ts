@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { openStore } from "@slipway/analytics";
 import { defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
 import { findPlan, parseCatalog } from "@slipway/crds";
 import { mountedGithubApp } from "@slipway/git";
 import { createKubeMetrics, KubeClient, loadKubeConfig, MountedFile, startOpsServer } from "@slipway/kube";
+import { openTracing, traceRequests } from "@slipway/kube/tracing";
 import { connectLedger } from "@slipway/ledger";
 import { Analytics } from "./analytics/analytics.ts";
 import { buildApp } from "./app.ts";
@@ -23,6 +25,7 @@ import { JobRunStore } from "./job-runs/store.ts";
 import { ledgerAnswers } from "./ledger-answers.ts";
 import { createLogger } from "./logger.ts";
 import { ApiMetrics } from "./metrics.ts";
+import { traceWrites } from "./plugins/tracing.ts";
 import { carriedOutTypes, carriesOut } from "./projects/carried-out.ts";
 import { LogFollower } from "./projects/logs/follower.ts";
 import { ProjectStore } from "./projects/store.ts";
@@ -51,9 +54,16 @@ async function main(config: Config): Promise<void> {
     config.backupsFile === undefined
       ? undefined
       : await MountedFile.open(config.backupsFile, parseBackupDefaults, logger);
+  const tracing = await openTracing(config.tracing, {
+    service: "slipway-api-server",
+    instance: hostname(),
+    log: logger,
+  });
+  const { onRequest } = createKubeMetrics(metrics.registry);
   const kube = KubeClient.fromConfig(loadKubeConfig(), {
     timeoutMs: KUBE_TIMEOUT_MS,
-    onRequest: createKubeMetrics(metrics.registry).onRequest,
+    onRequest: traceRequests(tracing, onRequest),
+    ...(tracing ? { annotate: traceWrites(tracing) } : {}),
   });
   const git = gitServers({
     allowedHosts: config.gitAllowedHosts,
@@ -123,6 +133,7 @@ async function main(config: Config): Promise<void> {
     analytics,
     logs: new LogFollower({ kube, projects, logger, streams }),
     kube,
+    tracing,
     ledger,
     domainZone: config.domainZone,
     reservedHostnames: config.reservedHostnames,
@@ -162,6 +173,7 @@ async function main(config: Config): Promise<void> {
       () => jobRuns.endWaits(),
       () => streams.endAll(),
       () => app.close(),
+      () => tracing?.close(),
       () => audit.close(),
       () => shared.close(),
       () => projects.stop(),

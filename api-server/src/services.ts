@@ -1,6 +1,7 @@
 import type { PublicRuntime } from "@slipway/builder";
 import type { Catalog } from "@slipway/crds";
 import type { KubeClient } from "@slipway/kube";
+import type { Tracing } from "@slipway/kube/tracing";
 import type { Ledger } from "@slipway/ledger";
 import type { Logger } from "pino";
 import type { Analytics } from "./analytics/analytics.ts";
@@ -46,6 +47,8 @@ export interface Services {
   /** Logs of applications as they are written. */
   logs: LogFollower;
   kube: KubeClient;
+  /** Traces of requests; undefined where there are none. */
+  tracing?: Tracing;
   ledger: Ledger;
   /** Zone of default domains. */
   domainZone: string;

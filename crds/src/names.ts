@@ -59,6 +59,11 @@ export const annotations = {
   sourceRevision: `${GROUP}/source-revision`,
   /** On a Secret with environment variables: where each stood in the list that `/v1` was sent, in the order of the names. */
   envOrder: `${GROUP}/env-order`,
+  /**
+   * On every custom resource that a traced call to `/v1` wrote: `traceparent` of that call, whose trace the reconcile that acts
+   * on it goes on with.
+   */
+  traceparent: `${GROUP}/traceparent`,
   /** On the pods' template: `spec.restartedAt`. */
   restartedAt: `${GROUP}/restarted-at`,
   /** On the pods' template, and so on pods: hash of all that they are made from; see `status.deployments`. */

@@ -50,6 +50,18 @@ describe("loadConfig", () => {
     );
   });
 
+  test("traces nowhere unless told where", () => {
+    const SLIPWAY_OTLP_TRACES_URL = "http://collector.observability:4318/v1/traces";
+    expect(loadConfig(complete).tracing).toBeUndefined();
+    expect(loadConfig({ ...complete, SLIPWAY_OTLP_TRACES_URL }).tracing).toEqual({
+      url: SLIPWAY_OTLP_TRACES_URL,
+      ratio: 1,
+    });
+    expect(() => loadConfig({ ...complete, SLIPWAY_OTLP_TRACES_RATIO: "2" })).toThrow(
+      "SLIPWAY_OTLP_TRACES_RATIO",
+    );
+  });
+
   test("takes an empty variable for an absent one, but lets the denied ranges be empty on purpose", () => {
     const config = loadConfig({ ...complete, SLIPWAY_DOMAIN_ZONE: "", SLIPWAY_EGRESS_DENIED_CIDRS: "" });
     expect(config.domainZone).toBe("apps.localhost");

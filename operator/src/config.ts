@@ -2,6 +2,7 @@
 
 import { isIP, isIPv6 } from "node:net";
 import { allowedGitHosts, githubAppConfig, githubEnvironment } from "@slipway/git";
+import { type TracingSettings, tracingSettings, tracingVariables } from "@slipway/kube/tracing";
 import { z } from "zod";
 import type { BuildConfig } from "./build/files.ts";
 import { type DatabaseConfig, OUTSIDE_TYPES } from "./database/settings.ts";
@@ -101,6 +102,7 @@ const variables = z.object({
   SLIPWAY_DATABASE_HOST: z.union([dnsName, z.ipv4(), z.ipv6()]).optional(),
   SLIPWAY_APISERVER_CIDRS: cidrList.default(["0.0.0.0/0"]),
   SLIPWAY_APISERVER_PORTS: portList.default([443, 6443]),
+  ...tracingVariables,
   SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
   SLIPWAY_METRICS_PORT: portNumber.default(9090),
 });
@@ -180,6 +182,8 @@ export interface Config {
   backupsS3Dir?: string;
   /** What builds need; without it there are none. */
   builds?: BuildConfig;
+  /** Where traces go; without it there are none. */
+  tracing?: TracingSettings;
   logLevel: string;
   metricsPort: number;
 }
@@ -249,6 +253,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
             gitCaFile: e.SLIPWAY_GIT_CA_FILE,
             githubApp: githubAppConfig(e),
           },
+    tracing: tracingSettings(e),
     logLevel: e.SLIPWAY_LOG_LEVEL,
     metricsPort: e.SLIPWAY_METRICS_PORT,
   };

@@ -3,6 +3,7 @@
 import { hostname } from "node:os";
 import { parseCatalog } from "@slipway/crds";
 import { loadKubeConfig, MountedFile } from "@slipway/kube";
+import { openTracing } from "@slipway/kube/tracing";
 import {
   connectLedger,
   listMetricSamples,
@@ -49,11 +50,14 @@ async function main(config: Config): Promise<void> {
       stop.abort();
     });
   }
+  const identity = config.podName ?? `${hostname()}-${process.pid}`;
+  const tracing = await openTracing(config.tracing, { service: "slipway-operator", instance: identity, log });
   const manager = createOperator({
     config,
     log,
+    tracing,
     cluster: loadKubeConfig(),
-    identity: config.podName ?? `${hostname()}-${process.pid}`,
+    identity,
     catalog: await MountedFile.open(config.catalogFile, parseCatalog, log),
     databaseImages:
       config.databases.imagesFile === undefined
@@ -94,6 +98,7 @@ async function main(config: Config): Promise<void> {
     await manager.run(stop.signal);
     log.info({}, "operator stopped");
   } finally {
+    await tracing?.close();
     await ledger.destroy();
   }
 }

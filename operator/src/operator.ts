@@ -3,6 +3,7 @@
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { Catalog } from "@slipway/crds";
 import { type BackoffOptions, type MountedFile, sleep } from "@slipway/kube";
+import type { Tracing } from "@slipway/kube/tracing";
 import { createBackups } from "./backup/controller.ts";
 import { mountedCredentials } from "./backup/s3Credentials.ts";
 import type { BackupSettings } from "./backup/settings.ts";
@@ -49,6 +50,8 @@ export interface OperatorOptions {
   /** Unique name of this process. */
   identity: string;
   log: Logger;
+  /** Traces of what `/v1` asked for; there are none without it. */
+  tracing?: Tracing;
   catalog: Pick<MountedFile<Catalog>, "current" | "onChange" | "run">;
   /** Images of the databases' engines; without them no database is carried out. */
   databaseImages?: Pick<MountedFile<DatabaseImages>, "current" | "onChange" | "run">;
@@ -96,6 +99,7 @@ export function createOperator(options: OperatorOptions): Manager {
     log,
     leaderElection: { namespace: config.namespace, name: "slipway-operator" },
     port: config.metricsPort,
+    tracing: options.tracing,
     ...options.manager,
   });
 

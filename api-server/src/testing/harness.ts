@@ -11,6 +11,7 @@ import {
 } from "@slipway/crds";
 import { KubeClient, resources } from "@slipway/kube";
 import { eventually, FakeApiserver } from "@slipway/kube/testing";
+import { type Tracing, traceRequests } from "@slipway/kube/tracing";
 import {
   type AuditEntry,
   type AuditIntent,
@@ -35,6 +36,7 @@ import { EventStreams } from "../http/event-streams.ts";
 import { JobRunStore } from "../job-runs/store.ts";
 import { createLogger } from "../logger.ts";
 import { ApiMetrics } from "../metrics.ts";
+import { traceWrites } from "../plugins/tracing.ts";
 import { parseGrant } from "../policy/permissions.ts";
 import { projectResource } from "../projects/kinds.ts";
 import { LogFollower } from "../projects/logs/follower.ts";
@@ -104,6 +106,8 @@ export interface HarnessOptions {
   baseImages?: BaseImages;
   /** Verifies bearer tokens beside the own ones. */
   verifier?: UserTokenVerifier;
+  /** Traces of requests; none unless given. */
+  tracing?: Tracing;
   /** Who plays everybody else in the cluster; the application's own client unless given. */
   admin?: KubeClient;
 }
@@ -111,7 +115,12 @@ export interface HarnessOptions {
 /** The application over a fake apiserver of its own. */
 export async function startFakeHarness(options: HarnessOptions = {}): Promise<FakeHarness> {
   const apiserver = await FakeApiserver.start();
-  const harness = await startHarness(KubeClient.forUrl(apiserver.url), options);
+  const { tracing } = options;
+  const client = KubeClient.forUrl(apiserver.url, {
+    onRequest: traceRequests(tracing, () => {}),
+    ...(tracing ? { annotate: traceWrites(tracing) } : {}),
+  });
+  const harness = await startHarness(client, options);
   const close = async () => {
     await harness.close();
     await apiserver.stop();
@@ -181,6 +190,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     runtimes: () => publicRuntimes(defaultRuntimeCatalog(), options.baseImages ?? {}),
     logs: new LogFollower({ kube, projects, logger, streams, limits: { lookMs: 20 } }),
     kube,
+    tracing: options.tracing,
     ledger,
     domainZone: ZONE,
     reservedHostnames: ["api", "platform.example.com"],

@@ -19,7 +19,7 @@ export interface ReceivedSpan {
   endedAt: number;
 }
 
-/** A receiver of traces over OTLP/HTTP in JSON, on loopback. */
+/** A receiver of traces over OTLP/HTTP in JSON. */
 export interface TraceReceiver {
   /** What an exporter is given. */
   url: string;
@@ -53,7 +53,11 @@ interface RawSpan {
 }
 
 /** @param answer status of its answers; 0 never answers */
-export async function startTraceReceiver({ port = 0, answer = 200 } = {}): Promise<TraceReceiver> {
+export async function startTraceReceiver({
+  host = "127.0.0.1",
+  port = 0,
+  answer = 200,
+} = {}): Promise<TraceReceiver> {
   const spans: ReceivedSpan[] = [];
   const bodies: string[] = [];
   const server = createServer((request, response) => {
@@ -66,9 +70,9 @@ export async function startTraceReceiver({ port = 0, answer = 200 } = {}): Promi
       if (answer !== 0) response.writeHead(answer, { "content-type": "application/json" }).end("{}");
     });
   });
-  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/traces`,
+    url: `http://${host}:${(server.address() as AddressInfo).port}/v1/traces`,
     spans,
     text: () => bodies.join("\n"),
     stop: () =>

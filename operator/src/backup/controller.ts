@@ -9,6 +9,7 @@ import {
   customSource,
   ignoreStatusUpdates,
   type Manager,
+  tracedIn,
   watchLabelled,
   watchMapped,
   watchObjects,
@@ -132,6 +133,7 @@ function addControllers(
       watchLabelled(stores.pods, labels.backup),
     ],
     workers: 4,
+    traced: tracedIn(backups),
   });
   const ofDatabase = (project: Project) => (isDatabaseType(project.spec.type) ? [keyRef(project)] : []);
   manager.addController({

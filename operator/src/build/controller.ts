@@ -10,6 +10,7 @@ import {
   customSource,
   ignoreStatusUpdates,
   type Manager,
+  tracedIn,
   watchMapped,
   watchObjects,
 } from "../runtime/index.ts";
@@ -150,6 +151,7 @@ export function addBuildController(manager: Manager, options: BuildOptions): voi
       }),
     ],
     workers: 4,
+    traced: tracedIn(builds),
   });
 }
 

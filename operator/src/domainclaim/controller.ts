@@ -18,6 +18,7 @@ import {
   objectReconciler,
   type Result,
   timestamp,
+  tracedIn,
   watchMapped,
   watchObjects,
 } from "../runtime/index.ts";
@@ -72,6 +73,7 @@ export function addDomainClaimController(manager: Manager, deps: DomainClaimDepe
       customSource((enqueue) => ownership.onEnd(enqueue)),
     ],
     workers: 2,
+    traced: tracedIn(claims),
   });
 }
 

@@ -5,9 +5,9 @@ import type { Store } from "@slipway/kube";
 import type { OpenConnection } from "../build/sources.ts";
 import type { PolicyRule } from "../rbac.ts";
 import { gitConnectionResource } from "../resources.ts";
-import { ignoreStatusUpdates, type Manager, watchMapped, watchObjects } from "../runtime/index.ts";
+import { ignoreStatusUpdates, type Manager, tracedIn, watchMapped, watchObjects } from "../runtime/index.ts";
 import { usesConnection } from "./hooks.ts";
-import { gitConnectionReconciler } from "./reconciler.ts";
+import { gitConnectionReconciler, turnOfApi } from "./reconciler.ts";
 
 /** Permissions in every namespace; the chart's ClusterRole is generated from them. */
 export const rules: PolicyRule[] = [
@@ -48,6 +48,11 @@ export function addGitConnectionController(
       ),
     ],
     workers: 2,
+    // Of what `/v1` writes it acts on a revocation alone, and tells no generation.
+    traced: tracedIn(
+      connections,
+      (connection) => connection.spec.revokedAt === undefined || turnOfApi(connection, clock.now()) > 0,
+    ),
     backoff: BACKOFF,
   });
 }

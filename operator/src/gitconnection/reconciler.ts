@@ -23,7 +23,7 @@ export const GIVE_UP_MS = 3_600_000;
 const API_MS = 15_000;
 
 /** Milliseconds that are left of the API's turn. Pure. */
-function turnOfApi({ metadata, spec }: GitConnection, now: Date): number {
+export function turnOfApi({ metadata, spec }: GitConnection, now: Date): number {
   if (spec.revokedAt === undefined || metadata.deletionTimestamp !== undefined) return 0;
   return Math.min(API_MS, Date.parse(spec.revokedAt) + API_MS - now.getTime());
 }

@@ -1,7 +1,7 @@
 /** The jobrun controller: what it needs, what wakes it, what it may do. */
 
 import { type Catalog, labels, type Project } from "@slipway/crds";
-import { keyOf, type ObjectRef } from "@slipway/kube";
+import { keyOf, type ObjectRef, refKey } from "@slipway/kube";
 import type { PolicyRule } from "../rbac.ts";
 import {
   type Controller,
@@ -18,7 +18,7 @@ import { createJobRunMetrics, registerJobRunGauges } from "./metrics.ts";
 import type { RunLedger, RunLogs, RunSamples } from "./ports.ts";
 import { jobRunReconciler } from "./reconciler.ts";
 import type { JobRunSettings } from "./settings.ts";
-import { createJobRunStores, type JobRunStores, projectOfRun } from "./stores.ts";
+import { BY_PROJECT, createJobRunStores, type JobRunStores, projectOfRun } from "./stores.ts";
 
 /** Permissions of the controller; the chart's ClusterRole is generated from them. */
 export const rules: PolicyRule[] = [
@@ -94,6 +94,7 @@ export function addJobRunController(manager: Manager, options: JobRunOptions): C
         }),
       ),
     ],
+    traced: (ref) => stores.runs.byIndex(BY_PROJECT, refKey(ref)),
     // More at once only make every write of a busy apiserver slower, those that make the Jobs among them.
     workers: 12,
     // When many runs begin at once, many writes meet one of the job controller's: each is tried again at once.

@@ -10,10 +10,12 @@ import {
   ignoreStatusUpdates,
   type Manager,
   type Source,
+  tracedIn,
   watchLabelled,
   watchMapped,
   watchObjects,
 } from "../runtime/index.ts";
+import { leftToApiMs } from "./claiming.ts";
 import type { RouteCheck } from "./http/routeCheck.ts";
 import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
 import type { SlotKeeper } from "./slotKeeper.ts";
@@ -81,6 +83,7 @@ export function addProjectController(
       heard.source,
     ],
     workers: 8,
+    traced: tracedIn(deps.stores.projects, (project) => leftToApiMs(project, clock.now()) > 0),
   });
 }
 

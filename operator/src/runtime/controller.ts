@@ -7,11 +7,13 @@ import {
   type Random,
   refKey,
 } from "@slipway/kube";
+import type { Tracing } from "@slipway/kube/tracing";
 import type { Logger } from "./logger.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import { type Outcome, outcomeOfError, outcomeOfResult, type Result } from "./outcome.ts";
 import type { Source } from "./sources.ts";
 import type { BucketOptions } from "./token-bucket.ts";
+import { TracedChanges, type TracedObjects } from "./traced-changes.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 /** What a reconciler is given beside its key. */
@@ -36,6 +38,10 @@ export interface ControllerOptions {
   timeoutMs?: number;
   backoff?: BackoffOptions;
   bucket?: BucketOptions;
+  /**
+   * The objects of a key whose last change its next reconcile acts on, for traces. Whatever is left alone for now is left out.
+   */
+  traced?: TracedObjects;
 }
 
 /** What a controller is given by whoever runs it; the `Manager` does. */
@@ -46,6 +52,7 @@ export interface ControllerDependencies {
   metrics: RuntimeMetrics;
   /** Asked before every reconcile: false while this process may not act (its lease ran out). */
   mayAct?: () => boolean;
+  tracing?: Tracing;
 }
 
 /** Feeds keys to a reconciler through a work queue, with N workers. What one key does cannot harm another. */
@@ -54,11 +61,16 @@ export class Controller {
   readonly queue: WorkQueue;
   readonly #options: ControllerOptions;
   readonly #deps: ControllerDependencies;
+  readonly #traces: TracedChanges | undefined;
 
   constructor(options: ControllerOptions, deps: ControllerDependencies) {
     this.name = options.name;
     this.#options = options;
     this.#deps = deps;
+    this.#traces =
+      deps.tracing && options.traced
+        ? new TracedChanges(deps.tracing, options.name, options.traced)
+        : undefined;
     this.queue = new WorkQueue({
       name: options.name,
       clock: deps.clock,
@@ -140,7 +152,12 @@ export class Controller {
     else finish(await running);
   }
 
-  async #reconcile(key: string, context: ReconcileContext): Promise<Outcome> {
+  #reconcile(key: string, context: ReconcileContext): Promise<Outcome> {
+    const work = () => this.#attempt(key, context);
+    return this.#traces ? this.#traces.follow(key, work) : work();
+  }
+
+  async #attempt(key: string, context: ReconcileContext): Promise<Outcome> {
     try {
       return outcomeOfResult(await this.#options.reconcile(parseKey(key), context));
     } catch (error) {

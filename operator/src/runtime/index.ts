@@ -42,5 +42,6 @@ export {
 } from "./sources.ts";
 export { type ObjectStatus, type StatusObject, writeStatus } from "./status.ts";
 export { type BucketOptions, TokenBucket } from "./token-bucket.ts";
+export { type TracedObjects, tracedIn } from "./traced-changes.ts";
 export { untilAborted } from "./until-aborted.ts";
 export { WorkQueue, type WorkQueueOptions } from "./work-queue.ts";

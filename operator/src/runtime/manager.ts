@@ -15,6 +15,7 @@ import {
   startOpsServer,
   systemClock,
 } from "@slipway/kube";
+import { type Tracing, traceRequests } from "@slipway/kube/tracing";
 import { Registry } from "prom-client";
 import { Controller, type ControllerOptions } from "./controller.ts";
 import { ApiEventRecorder, type EventRecorder } from "./events.ts";
@@ -28,6 +29,8 @@ export interface ManagerOptions {
   /** Where the cluster is; or a client made elsewhere. */
   cluster: KubeConfig | { url: string };
   log: Logger;
+  /** Traces of reconciles that act on what was traced before, and of their writes; none without it. */
+  tracing?: Tracing;
   /** Such as `slipway.dev/operator`: the reporting controller of events. */
   name: string;
   /** Unique name of this process: the pod's. */
@@ -102,7 +105,7 @@ export class Manager {
     this.metrics = createRuntimeMetrics(this.registry);
     this.#kubeMetrics = createKubeMetrics(this.registry);
     const clientOptions = {
-      onRequest: this.#kubeMetrics.onRequest,
+      onRequest: traceRequests(options.tracing, this.#kubeMetrics.onRequest, { writesOnly: true }),
       clock: this.clock,
       userAgent: options.name,
     };
@@ -171,6 +174,7 @@ export class Manager {
       log: this.log,
       metrics: this.metrics,
       mayAct: () => this.isLeader,
+      tracing: this.#options.tracing,
     });
     this.#controllers.push(controller);
     return controller;
