@@ -14,6 +14,7 @@ const PAGES = [
   "docs/builds.md",
   "docs/console.md",
   "docs/analytics.md",
+  "docs/operations/tracing.md",
 ];
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
