@@ -8,8 +8,11 @@ export interface Layer {
   name: string;
   /** Content hash over everything that decides the layer's files. */
   key(): Promise<string>;
-  /** Writes the layer as an uncompressed tar whose entries carry their final owners; `scratch` is removed afterwards. */
-  write(tar: string, scratch: string): Promise<void>;
+  /**
+   * Writes the layer as an uncompressed tar whose entries carry their final owners; `scratch` is removed afterwards, `below` is
+   * the image of the layers below it.
+   */
+  write(tar: string, scratch: string, below: string): Promise<void>;
 }
 
 /** What a container of the image runs as; the OCI image configuration's own fields. */
@@ -95,7 +98,7 @@ async function addLayer(reference: string, top: Layer, below: Layer[], keysBelow
   const scratch = await mkdtemp(join(await scratchRoot(), `${top.name}-`));
   try {
     const tar = join(scratch, "layer.tar");
-    await top.write(tar, scratch);
+    await top.write(tar, scratch, from);
     await inContainer(from, async (container) => {
       // A folder added as such would belong to root throughout; a tar keeps its owners.
       await buildah(["add", "--quiet", container, tar, "/"]);

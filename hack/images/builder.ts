@@ -4,6 +4,7 @@ import { type BinaryName, binaryPath, ensureBinary } from "../cluster/binaries.t
 import { contentHash } from "../lib/hash.ts";
 import { baseSuite, baseUser, osLayer, osPackages, withoutScripts } from "./base/os.ts";
 import type { ImageRecipe, Layer } from "./build.ts";
+import { COMPILE_CACHE, compileCacheLayer } from "./compileCache.ts";
 import { debianLayer } from "./debian.ts";
 import { packTar, writeFiles } from "./files.ts";
 import { appLayers, nodeBinary } from "./node.ts";
@@ -17,6 +18,9 @@ const subordinate = "app:100000:65536\n";
 /** What buildah would have for networks, signatures and accounts of its own: steps of builds have the pod's network, and no images are signed. */
 const withoutNetworks =
   /^(adduser|base-passwd|containernetworking-plugins|dirmngr|gnupg.*|gpg.*|init-system-helpers|iptables|libip[46]tc.*|libmnl0|libnetfilter.*|libnf.*|libpam-modules.*|libreadline.*|libxtables.*|login\.defs|passwd|pinentry.*|readline-common)$/;
+
+const WORKDIR = "/app";
+const MAIN = "builder/src/main.ts";
 
 const tools: BinaryName[] = ["buildkitd", "buildctl", "rootlesskit", "crane"];
 
@@ -38,17 +42,26 @@ export function builder(): ImageRecipe {
   });
   return {
     name: "slipway/builder",
-    layers: [osLayer(), git, nodeBinary(), toolsLayer(), ...appLayers(["crds", "builder"])],
+    layers: [
+      osLayer(),
+      git,
+      nodeBinary(),
+      toolsLayer(),
+      ...appLayers(["crds", "builder"]),
+      // Without an argument it tells its usage, with all that it consists of read.
+      compileCacheLayer(builderUser, WORKDIR, [[MAIN]]),
+    ],
     config: {
-      cmd: ["node", "builder/src/main.ts"],
+      cmd: ["node", MAIN],
       env: {
         PATH: "/usr/local/bin:/usr/bin:/bin",
         HOME: "/home/app",
         LANG: "C.UTF-8",
         NODE_ENV: "production",
+        NODE_COMPILE_CACHE: COMPILE_CACHE,
       },
       user: `${builderUser}:${builderUser}`,
-      workdir: "/app",
+      workdir: WORKDIR,
     },
   };
 }

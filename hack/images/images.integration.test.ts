@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { freePorts } from "../lib/ports.ts";
 import { waitFor } from "../lib/wait.ts";
-import { images, type StackImage } from "./index.ts";
+import { builder, builderUser } from "./builder.ts";
+import { COMPILE_CACHE } from "./compileCache.ts";
+import { buildImage, images, type StackImage } from "./index.ts";
 import { type InsideProcess, inside } from "./inside.ts";
 
 const undo: (() => Promise<unknown>)[] = [];
@@ -75,6 +77,24 @@ test("the job sample prints the date and has the tools of the stack contract", a
   expect(await script.exited).toBe(3);
   expect(script.output()).toBe("done\n");
 });
+
+test("a step of a build begins without compiling anything, and cannot change what it begins with", async () => {
+  const { run, close } = await inside(await buildImage(builder()));
+  undo.push(close);
+  const env = { NODE_COMPILE_CACHE: COMPILE_CACHE, NODE_DEBUG_NATIVE: "COMPILE_CACHE" };
+  const usage = run(["/usr/local/bin/node", "/app/builder/src/main.ts"], { uid: builderUser, env });
+  expect(await usage.exited).toBe(2);
+  expect(usage.output().match(/was accepted/g)?.length).toBeGreaterThan(100);
+  expect(usage.output()).not.toMatch(/was rejected|permission denied/);
+  const writing = [
+    "/bin/sh",
+    "-c",
+    `for file in ${COMPILE_CACHE}/*/*; do [ -w "$file" ] && exit 1; done; touch ${COMPILE_CACHE}/new`,
+  ];
+  const changed = run(writing, { uid: builderUser, env: { PATH: "/usr/bin:/bin" } });
+  expect(await changed.exited).not.toBe(0);
+  expect(changed.output()).toMatch(/new.*Permission denied/);
+}, 180_000);
 
 test("the platform's image runs Node, resolves the rooms and carries no tests", async () => {
   for (const name of ["operator", "apiServer"] as const) {

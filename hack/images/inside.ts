@@ -35,9 +35,9 @@ exec /usr/sbin/chroot --userspec="$user:$user" "$root" "$@"
 
 /**
  * Unpacks an image and runs commands in it without a container runtime: an own process namespace, the host's network.
- * For tests of the images only; needs root.
+ * For tests of the images, and for what is made by running them; needs root.
  */
-export async function inside(image: BuiltImage): Promise<{
+export async function inside(image: Pick<BuiltImage, "reference">): Promise<{
   run: (command: string[], options: InsideOptions) => InsideProcess;
   root: string;
   close: () => Promise<void>;

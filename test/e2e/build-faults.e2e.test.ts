@@ -83,6 +83,15 @@ const untilStep = (build: string, step: string): Promise<void> =>
     { every: 50, within: 120_000 },
   );
 
+/** Planning is a moment of the build's container: only the log tells of it. */
+const untilPlanned = (build: string): Promise<void> =>
+  eventually(
+    async () => {
+      expect((await readLog(call, project.id, build)).map(({ step }) => step)).toContain("plan");
+    },
+    { every: 50, within: 120_000 },
+  );
+
 /** The newest version serves, its build's log has every line once and in order, and it was deployed once. */
 async function expectPublishedOnce(build: string, deploymentsBefore: number): Promise<void> {
   await untilBuilt(call, project.id, build);
@@ -107,7 +116,7 @@ describe("a build is published once", () => {
   test.each(steps)("though the leading operator is killed in step %s", { timeout: 400_000 }, async (step) => {
     const before = await deployments();
     const build = await deploy();
-    await untilStep(build, step);
+    await (step === "plan" ? untilPlanned(build) : untilStep(build, step));
     await replaceLeader();
     await expectPublishedOnce(build, before);
   });

@@ -15,7 +15,7 @@ import { WaitingError } from "../runtime/index.ts";
 import { buildLabel, cacheName } from "./names.ts";
 import { buildsPolicy, cacheClaim } from "./namespace.ts";
 import { buildPod } from "./pod.ts";
-import type { BuildPod } from "./podState.ts";
+import { type BuildPod, hasEnded } from "./podState.ts";
 import { containerSecret, secretFiles } from "./secrets.ts";
 import type { BuildSettings } from "./settings.ts";
 import type { OpenedSource } from "./sources.ts";
@@ -80,12 +80,18 @@ export class BuildCluster {
     );
   }
 
-  /** Has pods stopped, with their Secrets. @returns whether there was any */
+  /**
+   * Has pods stopped, with their Secrets. One whose containers have all ended, as its node has said, is gone at once: the node
+   * may need seconds to clear away what is left of it, and nothing of it touches the cache any more.
+   * @returns whether there was any
+   */
   async remove(pods: readonly BuildPod[], signal: AbortSignal): Promise<boolean> {
-    for (const { metadata } of pods) {
-      const { name, namespace, uid, deletionTimestamp } = metadata;
-      if (deletionTimestamp) continue;
-      await this.#options.client.delete(resources.pods, { name, namespace }, { uid, signal });
+    for (const pod of pods) {
+      const { name, namespace, uid, deletionTimestamp } = pod.metadata;
+      const isOver = hasEnded(pod);
+      if (deletionTimestamp && !isOver) continue;
+      const options = { uid, signal, ...(isOver ? { gracePeriodSeconds: 0 } : {}) };
+      await this.#options.client.delete(resources.pods, { name, namespace }, options);
     }
     return pods.length > 0;
   }

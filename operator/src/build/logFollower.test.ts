@@ -110,6 +110,16 @@ test("lines of a container stand in the ledger only behind all of the one before
   expect(messages()).toEqual(["line 1", "line 2", "planned", "built"]);
 });
 
+test("a container that said that it writes no more need not be read again once it has ended", async () => {
+  const live = new Readable({ read() {} });
+  const { follower, messages, asked } = setUp([() => live]);
+  follower.follow(source, [{ container: "fetch", ended: false }]);
+  live.push(line(1) + line(2, { message: "", last: true }));
+  await until(() => follower.follow(source, [{ container: "fetch", ended: true }]));
+  expect(messages()).toEqual(["line 1"]);
+  expect(asked).toEqual([true]);
+});
+
 test("lines of a container do not wait for one whose log is lost", async () => {
   const { follower, messages, kept } = setUp([
     () => {

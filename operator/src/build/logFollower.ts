@@ -47,6 +47,8 @@ type BuildOfLog = Pick<LogSource, "organizationId" | "buildId">;
 interface Following {
   source: LogSource;
   kept: boolean;
+  /** The container has said that it writes no more, and all of it is stored: nothing is left to read once it has ended. */
+  isThrough: boolean;
   truncated: boolean;
   /** Last sequence that the ledger has, with all before it. */
   stored: number;
@@ -85,6 +87,7 @@ export class LogFollower {
         following = {
           source,
           kept: false,
+          isThrough: false,
           truncated: false,
           stored: 0,
           ended: new AbortController(),
@@ -100,9 +103,10 @@ export class LogFollower {
       }
       if (ended) following?.ended.abort();
     }
-    return started.every(
-      ({ container, ended }) => !ended || this.#following.get(keyOf(source, container))?.kept === true,
-    );
+    return started.every(({ container, ended }) => {
+      const { kept, isThrough } = this.#following.get(keyOf(source, container)) ?? {};
+      return !ended || kept === true || isThrough === true;
+    });
   }
 
   /** Whether the log of any step of the build was cut. */
@@ -180,7 +184,7 @@ export class LogFollower {
     following: Following,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, clock, store } = this.#options;
+    const { client, clock, store, onKept } = this.#options;
     const isWhole = following.ended.signal.aborted;
     const lines = new LogLines(container, source.attempt);
     const batch = new Batch(async (chunks) => {
@@ -194,7 +198,15 @@ export class LogFollower {
     try {
       for await (const chunk of body as Readable & AsyncIterable<Buffer>) {
         batch.add(lines.push(chunk).filter(isNew));
-        if (lines.isThrough) batch.whenWritten(following.through.resolve);
+        if (lines.isThrough) {
+          batch.whenWritten(() => {
+            following.truncated ||= lines.truncated;
+            following.isThrough = true;
+            following.through.resolve();
+            // Its end was told of before.
+            if (following.ended.signal.aborted) onKept(source);
+          });
+        }
         batch.check();
       }
       const rest = lines.end(clock.now());

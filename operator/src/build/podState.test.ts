@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type BuildPod, podState, startedContainers } from "./podState.ts";
+import { type BuildPod, hasEnded, podState, startedContainers } from "./podState.ts";
 
 const sha = "0123456789abcdef0123456789abcdef01234567";
 const digest = `sha256:${"a".repeat(64)}`;
@@ -132,6 +132,14 @@ test("what those after a failed container say is not asked for", () => {
   }
   // The others' end may be told of first.
   expect(podState(pod({ fetch: running, build: silent, push: silent }))).toMatchObject({ state: "running" });
+});
+
+test("it has ended when each of its containers has, and not before", () => {
+  const over = ended(0);
+  expect(hasEnded(pod({ fetch: fetched, build: over, push: ended(1) }))).toBe(true);
+  expect(hasEnded(pod({ fetch: fetched, build: over, push: running }))).toBe(false);
+  expect(hasEnded(pod({ fetch: fetched, build: over }))).toBe(false);
+  expect(hasEnded(pod({}, { phase: "Failed", reason: "NodeLost" }))).toBe(false);
 });
 
 test("a failure of the plan is the plan's, though the build's container tells it", () => {

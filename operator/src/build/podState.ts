@@ -107,6 +107,10 @@ export function startedContainers(pod: BuildPod): { container: Container; ended:
   });
 }
 
+/** Whether no process of it runs any more, as its node has told of each of them. */
+export const hasEnded = (pod: BuildPod): boolean =>
+  containers.every((container) => stateOf(pod, container)?.terminated !== undefined);
+
 function stateOf({ status }: BuildPod, container: Container): ContainerState | undefined {
   return status?.containerStatuses?.find(({ name }) => name === container)?.state;
 }
