@@ -80,7 +80,8 @@ function container(name: Container, asked: readonly Task[], input: PodInput) {
     image: settings.image,
     imagePullPolicy: "IfNotPresent",
     command: [...RUNNER, name],
-    env: [{ name: TASK_VARIABLE, value: JSON.stringify(asked) }],
+    // In a container's variables `$$` stands for `$`, and `$(NAME)` for another one: commands of the client's have both.
+    env: [{ name: TASK_VARIABLE, value: JSON.stringify(asked).replaceAll("$", "$$$$") }],
     resources: resourcesOf(name, settings),
     securityContext: isBuild ? builds(settings) : confined,
     terminationMessagePolicy: "File",
