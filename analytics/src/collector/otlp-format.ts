@@ -142,7 +142,8 @@ export function recordsOf(signal: Signal, { resourceLogs, resourceSpans }: Expor
 /** Attributes by name; the first of a name counts. Numbers may be texts, lists are lists of the same. */
 export function attributesOf(from: WithAttributes | undefined): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
-  for (const { key, value } of Array.isArray(from?.attributes) ? from.attributes : []) {
+  for (const attribute of Array.isArray(from?.attributes) ? from.attributes : []) {
+    const { key, value } = attribute ?? {};
     if (typeof key === "string" && value) fields[key] ??= plainValue(value);
   }
   return fields;

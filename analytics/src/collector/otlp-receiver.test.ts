@@ -162,6 +162,17 @@ test("what is no logs is refused for good, and a full buffer for now", async () 
   expect(await post(gzipSync(Buffer.alloc(40_000_000)), { ...protobuf, ...packed })).toBe(400);
   expect(await fetch(url).then(({ status }) => status)).toBe(405);
   expect(await post('{"resourceLogs":[null,{"scopeLogs":[{"logRecords":[{}]}]}]}', json)).toBe(200);
+  const odd = [
+    null,
+    {},
+    { key: 5, value: {} },
+    { key: "http.request.method" },
+    { key: "url.path", value: [] },
+  ];
+  expect(await post(JSON.stringify(logs({ attributes: odd }, { attributes: {} })), json)).toBe(200);
+  const deep = `${'{"arrayValue":{"values":['.repeat(50_000)}${"]}}".repeat(50_000)}`;
+  const bomb = JSON.stringify(logs({ attributes: [{ key: "a", value: "VALUE" }] })).replace('"VALUE"', deep);
+  expect(await post(bomb, json)).toBe(400);
   expect(spool.count).toBe(0);
   isFull = true;
   expect(await post(JSON.stringify(logs(record("/full"))), json)).toBe(503);

@@ -14,7 +14,6 @@ import type { Owner } from "./names.ts";
 import {
   decodeJson,
   decodeProtobuf,
-  type ExportRequest,
   fieldsOf,
   recordsOf,
   type Signal,
@@ -63,8 +62,9 @@ class Refused extends Error {
 
 /**
  * Takes what ingresses tell of requests over OTLP/HTTP (`POST /v1/logs` and `/v1/traces`; protobuf or JSON, plain or gzip): in
- * Traefik's names of its access log, or by the semantic conventions. Answered with 200 once the events are on the disk: an exporter that sends again until then loses nothing. A batch's id is made of its bytes, so one that comes twice
- * in the same bytes, as exporters send it again, counts once.
+ * Traefik's names of its access log, or by the semantic conventions. Answered with 200 once the events are on the disk: an
+ * exporter that sends again until then loses nothing. A batch's id is made of its bytes, so one that comes twice in the same
+ * bytes, as exporters send it again, counts once.
  */
 export function createReceiver(options: ReceiverOptions): Server {
   const receiver = new Receiver(options);
@@ -117,7 +117,7 @@ class Receiver {
     // A second try may come while the first is still being written.
     const before = this.#known.get(id);
     if (before !== undefined) return before;
-    const written = this.#write(id, recordsOf(signal, decode(signal, type, body)));
+    const written = this.#write(id, this.#linesOf(signal, type, body));
     this.#remember(id, written);
     await written;
   }
@@ -131,9 +131,20 @@ class Receiver {
     if (token === "" || !isRight) throw new Refused(401, "a token is needed");
   }
 
-  async #write(id: string, records: Telemetry[]): Promise<void> {
+  /** @throws Refused for what is no such message */
+  #linesOf(signal: Signal, type: string, body: Buffer): (AccessLine | LineRefusal)[] {
+    try {
+      const isJson = type === "application/json";
+      const request = isJson ? decodeJson(body.toString("utf8")) : decodeProtobuf(signal, body);
+      return recordsOf(signal, request).map((telemetry) => this.#lineOf(telemetry));
+    } catch {
+      throw new Refused(400, `no ${signal}`);
+    }
+  }
+
+  async #write(id: string, lines: (AccessLine | LineRefusal)[]): Promise<void> {
     const { spool, metrics } = this.#options;
-    const events = await this.#eventsOf(records);
+    const events = await this.#eventsOf(lines);
     if (events.length === 0) return;
     await spool.add(events, undefined, id);
     metrics.batchMade(events.length);
@@ -146,9 +157,8 @@ class Receiver {
     if (this.#known.size > REMEMBERED) this.#known.delete(oldest);
   }
 
-  async #eventsOf(records: Telemetry[]): Promise<AccessEvent[]> {
+  async #eventsOf(lines: (AccessLine | LineRefusal)[]): Promise<AccessEvent[]> {
     const { metrics } = this.#options;
-    const lines = records.map((record) => this.#lineOf(record));
     const owners = await this.#ownersOf(lines);
     return lines.flatMap((line, index) => {
       const owner = owners[index];
@@ -174,11 +184,12 @@ class Receiver {
     for (;;) {
       const owners = lines.map((line) => (typeof line === "string" ? line : resolve(line)));
       const now = clock.now();
-      const waits = lines.map((line, index) =>
-        typeof line === "object" && owners[index] === "unknown" ? msUntilGivenUp(line, now) : 0,
-      );
+      const longest = lines.reduce((ms, line, index) => {
+        const isUnknown = typeof line === "object" && owners[index] === "unknown";
+        return isUnknown ? Math.max(ms, msUntilGivenUp(line, now)) : ms;
+      }, 0);
       // Another machine's clock may be ahead.
-      const left = Math.min(Math.max(...waits, 0), UNKNOWN_MS - (clock.monotonic() - start));
+      const left = Math.min(longest, UNKNOWN_MS - (clock.monotonic() - start));
       if (left <= 0) return owners;
       await sleep(clock, Math.min(left, LOOK_MS));
     }
@@ -209,13 +220,5 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
     return await unpack(body, { maxOutputLength: MAX_UNPACKED });
   } catch {
     throw new Refused(400, "cannot be unpacked");
-  }
-}
-
-function decode(signal: Signal, type: string, body: Buffer): ExportRequest {
-  try {
-    return type === "application/json" ? decodeJson(body.toString("utf8")) : decodeProtobuf(signal, body);
-  } catch {
-    throw new Refused(400, `no ${signal}`);
   }
 }

@@ -14,8 +14,10 @@ test("defaults, and an empty variable counts as absent", () => {
     podLogs: "/var/log/pods",
     stateFolder: "/var/lib/slipway/collector",
     maxBufferBytes: 536_870_912,
+    keepFreeBytes: 1_073_741_824,
     source: { namespace: "slipway-ingress", container: "traefik" },
     otlpPort: undefined,
+    otlpTokenFile: undefined,
     metricsPort: 9090,
   });
   expect(settings.isTrusted("10.0.0.1")).toBe(false);
