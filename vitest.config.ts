@@ -9,6 +9,7 @@ const wholeStack = [
     "jobs-failover",
     "replicas",
     "settled",
+    "tracing",
     "backups-s3",
     "backups-faults",
     "build-faults",
