@@ -101,17 +101,19 @@ function container(name: Container, asked: readonly Task[], input: PodInput) {
   };
 }
 
-/** A pod asks for the sum of its containers: a node is not to be full of builds that idle. Only one of them works at a time. */
+/**
+ * A pod asks for the sum of its containers: a node is not to be full of builds that idle. Shares of the processor count between
+ * them only while they begin: what all others wait for comes first.
+ */
+const requests: Record<Container, object> = {
+  fetch: { cpu: "60m", memory: "32Mi", "ephemeral-storage": LOG_BYTES },
+  build: { cpu: "30m", memory: "192Mi", "ephemeral-storage": "256Mi" },
+  push: { cpu: "10m", memory: "32Mi", "ephemeral-storage": LOG_BYTES },
+};
+
 function resourcesOf(name: Container, { limits: { cpu, memory, ephemeralStorage } }: BuildSettings) {
-  return name === "build"
-    ? {
-        requests: { cpu: "80m", memory: "192Mi", "ephemeral-storage": "256Mi" },
-        limits: { cpu, memory, "ephemeral-storage": ephemeralStorage },
-      }
-    : {
-        requests: { cpu: "10m", memory: "32Mi", "ephemeral-storage": LOG_BYTES },
-        limits: { cpu, memory, "ephemeral-storage": LOG_BYTES },
-      };
+  const disk = name === "build" ? ephemeralStorage : LOG_BYTES;
+  return { requests: requests[name], limits: { cpu, memory, "ephemeral-storage": disk } };
 }
 
 const confined = {
