@@ -1,10 +1,12 @@
-# The operator and the API server, for a registry of your own:
+# The operator, the API server and the builder of builds from Git, for a registry of your own:
 #
 #   docker build --target operator   -t REGISTRY/slipway/operator:VERSION .
 #   docker build --target api-server -t REGISTRY/slipway/api-server:VERSION .
+#   docker build --target builder    -t REGISTRY/slipway/builder:VERSION .
 #
-# hack/images builds the same without upstream images. Pin NODE_IMAGE to the digest that you have checked.
+# hack/images builds the same without upstream images. Pin both images to the digests that you have checked.
 ARG NODE_IMAGE=docker.io/library/node:24-slim
+ARG BUILDKIT_IMAGE=docker.io/moby/buildkit:v0.31.2-rootless
 
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
@@ -48,3 +50,22 @@ CMD ["node", "operator/src/main.ts"]
 FROM platform AS api-server
 EXPOSE 8080 9090
 CMD ["node", "api-server/src/main.ts"]
+
+FROM ${BUILDKIT_IMAGE} AS buildkit
+
+# BuildKit and buildah for a user without rights: user namespaces are set up by two programs with a capability each.
+FROM platform AS builder
+USER 0:0
+# Behind a proxy with a CA of its own, as above.
+RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then echo 'Acquire::https::CAInfo "/run/secrets/ca";' > /etc/apt/apt.conf.d/ca; fi; \
+    apt-get update \
+    && apt-get install -y --no-install-recommends buildah ca-certificates git libcap2-bin runc uidmap \
+    && rm -rf /var/lib/apt/lists/* /etc/apt/apt.conf.d/ca \
+    && chmod u-s /usr/bin/newuidmap /usr/bin/newgidmap \
+    && setcap cap_setuid=ep /usr/bin/newuidmap \
+    && setcap cap_setgid=ep /usr/bin/newgidmap \
+    && for file in /etc/subuid /etc/subgid; do echo 1000:100000:65536 > "$file"; done
+COPY --from=buildkit /usr/bin/buildctl /usr/bin/buildkitd /usr/bin/rootlesskit /usr/local/bin/
+ENV HOME=/home/node
+USER 1000:1000
+CMD ["node", "builder/src/main.ts"]
