@@ -123,7 +123,7 @@ const confined = {
   seccompProfile: { type: "RuntimeDefault" },
 };
 
-/** What BuildKit without root needs: `newuidmap` with its file capabilities, and user namespaces with mounts in them. */
+/** What both engines need without root: `newuidmap` with its file capabilities, and user namespaces with mounts in them. */
 function builds({ seccompProfile }: BuildSettings) {
   return {
     capabilities: { drop: ["ALL"], add: ["SETUID", "SETGID"] },
