@@ -105,8 +105,9 @@ const untilRead = () =>
 const untilEmpty = (within: number) =>
   eventually("the buffer is empty", async () => (await figure("buffered_batches")) === 0, within);
 
-const untilSent = async () => {
-  await untilRead();
+/** Until so many requests are in batches, and all batches in the store. */
+const untilSent = async (count: number) => {
+  await eventually("all are in batches", async () => (await figure("events_total")) >= count, 60_000);
   await untilEmpty(60_000);
 };
 
@@ -165,7 +166,7 @@ test("a full buffer stops the reading, nothing is lost of what the kubelet keeps
   expect(await settled("lines_total")).toBe(read);
   expect(await figure("buffered_bytes")).toBe(bytes);
   await server.restart();
-  await untilSent();
+  await untilSent(written);
   expect(await isStopped()).toBe(false);
   const all = { n: written, different: written, last: written, total: (written * (written + 1)) / 2 };
   expect(await counted()).toEqual(all);
@@ -185,12 +186,7 @@ test("a full buffer stops the reading, nothing is lost of what the kubelet keeps
   }
   await sleep(2_500);
   await server.restart();
-  await eventually(
-    "what is left is read",
-    async () => (await figure("lines_total")) >= written - 2_000,
-    60_000,
-  );
-  await untilEmpty(60_000);
+  await untilSent(written - lost.length);
   expect(await figure("gaps_total")).toBe(2);
   const missing = lost.reduce((sum, number) => sum + number, 0);
   expect(await counted()).toEqual({
