@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
@@ -46,6 +47,12 @@ describe("a planned build", () => {
     const again = await harness.build(options);
     expect(again.digest).toBe(digest);
     expect(again.text).toMatch(/made > made \(cached\)/);
+  });
+
+  test("that fails leaves no secret in its cache", async () => {
+    await harness.build(script("echo begun; exit 3"));
+    const found = spawnSync("grep", ["-rlF", "canary-3f9a", join(harness.folder, "cache/buildah")]);
+    expect([found.status, found.stdout.toString()]).toEqual([1, ""]);
   });
 
   test("keeps what steps put into their cache mounts", async () => {

@@ -126,6 +126,8 @@ export class Buildah implements Engine {
 
   async close(): Promise<void> {
     await this.#stopMirrors();
+    // A step that failed leaves its container, with the secrets that it had mounted.
+    await this.#buildah(["rm", "--all"], { timeoutMs: START_MS });
     await this.#boundCache();
   }
 
