@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@slipway/kube";
@@ -15,6 +15,33 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "collector-"));
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
+
+test("a log that cannot be read holds up none of the others", async () => {
+  const podLogs = join(folder, "pod-logs");
+  const spool = await Spool.open(realDisk, join(folder, "state"), Date.now);
+  const collector = new Collector({
+    podLogs,
+    source: { namespace: "slipway-ingress", container: "traefik" },
+    spool,
+    room: { isFull: async () => false },
+    resolve: () => ({ organization: "o1", project: "p1" }),
+    isTrusted: () => false,
+    metrics: new CollectorMetrics(),
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    clock: systemClock,
+  });
+  // A folder in the place of a file.
+  await mkdir(join(podLogs, "slipway-ingress_traefik-1_uid/traefik/0.log"), { recursive: true });
+  const log = new FakeContainerLog(podLogs, "slipway-ingress_traefik-2_uid");
+  await log.start();
+  await log.write([traefikLine(1)]);
+  await expect
+    .poll(async () => {
+      await expect(collector.step()).rejects.toThrow("EISDIR");
+      return spool.count;
+    })
+    .toBe(1);
+});
 
 test("what a full disk does not take is read once, kept, and written when there is room; no more is read meanwhile", async () => {
   let isDiskFull = true;

@@ -96,19 +96,26 @@ export class Collector {
 
   /** Reads what there is, once. @returns milliseconds to wait before the next time */
   async step(): Promise<number> {
+    // Told once the others had their turn: one log that cannot be read holds up none.
+    const failed: unknown[] = [];
+    await this.#scan(failed);
     // What a full disk did not take is kept, and no more is read beside it.
     if (this.#held.length >= MAX_EVENTS) await this.#flush(true);
-    await this.#scan();
     if (this.#hasStopped(await this.#options.room.isFull())) {
       await this.#flush(true);
       return FULL_MS;
     }
     let found = 0;
     for (const [folder, tail] of this.#tails) {
-      found += await this.#readTail(folder, tail);
+      try {
+        found += await this.#readTail(folder, tail);
+      } catch (error) {
+        failed.push(error);
+      }
       if (this.#held.length >= MAX_EVENTS) await this.#flush(true);
     }
     await this.#flush(false);
+    if (failed.length > 0) throw failed[0];
     return found > 0 ? 0 : IDLE_MS;
   }
 
@@ -117,7 +124,7 @@ export class Collector {
     return this.#tails.size;
   }
 
-  async #scan(): Promise<void> {
+  async #scan(failed: unknown[]): Promise<void> {
     const { podLogs, source, clock, metrics, log } = this.#options;
     const now = clock.monotonic();
     if (now - this.#scannedAt < SCAN_MS) return;
@@ -128,13 +135,18 @@ export class Collector {
       if (this.#tails.has(folder)) continue;
       const onGap = (files: number) => {
         metrics.gap(files);
-        log.error({ folder, files }, "files of a log were removed before they were read: requests are lost");
+        log.error(
+          { folder, files },
+          "files of a log were removed or damaged before they were read: requests are lost",
+        );
       };
       const options = { maxLineBytes: MAX_LINE_BYTES, clock, onGap };
       const file = new ContainerLog(join(podLogs, folder), this.#positions[folder], options);
       this.#tails.set(folder, { log: file, lines: [] });
     }
-    for (const tail of this.#tails.values()) await tail.log.look();
+    for (const { log } of this.#tails.values()) {
+      await log.look().catch((error: unknown) => void failed.push(error));
+    }
     this.#forget(new Set(folders), now);
   }
 

@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "@slipway/kube/testing";
@@ -212,6 +213,50 @@ describe("a log that is rotated", () => {
     expect(gaps).toBe(1);
   });
 
+  test.each([
+    { left: "its first part", cut: (packed: Buffer) => packed.subarray(0, packed.length / 2) },
+    { left: "nothing", cut: () => Buffer.alloc(0) },
+  ])(
+    "and of which a machine without power has left $left is counted, and the others are read",
+    async ({ cut }) => {
+      await container.start();
+      // Random, so that packing it leaves more than one part.
+      const many = Array.from({ length: 2_000 }, () => randomBytes(100).toString("hex"));
+      const first = [...many, "line 4"];
+      await container.write(first);
+      await container.rotate();
+      await container.write(numbers(5, 6));
+      await container.rotate();
+      await container.write(numbers(7, 8));
+      const packed = (await readdir(container.folder)).find((name) => name.endsWith(".gz")) ?? "";
+      const path = join(container.folder, packed);
+      await writeFile(path, cut(await readFile(path)));
+      const log = tail();
+      // Nobody reads yet, and nothing throws.
+      await log.look();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const { texts } = await all(log);
+      expect(texts.slice(-4)).toEqual(numbers(5, 8));
+      expect(first).toEqual(expect.arrayContaining(texts.slice(0, -4)));
+      expect(texts).not.toContain("line 4");
+    },
+  );
+
+  test("and looked at again only when the file that was read and those behind it are gone is counted", async () => {
+    await container.start();
+    await container.write(numbers(1, 3));
+    const log = tail();
+    await log.look();
+    for (let i = 0; i < 4; i += 1) {
+      await container.rotate();
+      await container.write([`file ${i}`]);
+    }
+    await log.look();
+    expect((await all(log)).texts).toEqual([...numbers(1, 3), "file 1", "file 2", "file 3"]);
+    // Nobody saw how many.
+    expect(gaps).toBe(1);
+  });
+
   test("in the middle of a line in pieces gives the line whole", async () => {
     await container.start();
     const log = tail();
@@ -230,7 +275,7 @@ describe("a log that is rotated", () => {
     await container.write(["first"]);
     expect((await all(log)).texts).toEqual(["first"]);
     await container.rotate();
-    const { appendFile, readdir } = await import("node:fs/promises");
+    const { appendFile } = await import("node:fs/promises");
     const old = (await readdir(container.folder)).find((name) => name.includes("2026")) ?? "";
     await container.write(["third"]);
     expect(await log.read()).toEqual([]);

@@ -22,12 +22,14 @@ export interface ContainerLogOptions {
   /** Bytes of a whole line; longer ones are dropped. */
   maxLineBytes: number;
   clock: Clock;
-  /** Told how many files should have been read (on) and are gone: how much was in them, nobody knows. */
+  /** Told how many files should have been read (on) and are gone or damaged: how much was in them, nobody knows. */
   onGap: (files: number) => void;
 }
 
 /** How long a file is read on after the next one appeared: the runtime opens the new one before it is done with the old. */
 const OVERLAP_MS = 1_000;
+/** In the place of a file's identity: no file has it. */
+const UNSEEN = "";
 
 /**
  * The log of one container as one stream, through all of the files in which the kubelet keeps it: renamed, compressed,
@@ -64,6 +66,7 @@ export class ContainerLog {
     this.#open = file;
     try {
       const lines = await this.#readFrom(file);
+      if (file.isDamaged) this.#options.onGap(1);
       if (!file.isAtEnd || lines.length > 0) return lines;
     } catch (error) {
       // Opened anew the next time, where it was left.
@@ -94,6 +97,8 @@ export class ContainerLog {
     this.#lookedAt = known.areAll ? known.names : undefined;
     const { identity } = this.#open;
     const at = known.files.findIndex((file) => file.identity === identity);
+    // Gone without any that was seen to follow: one that nobody saw may be gone, too.
+    if (at < 0 && this.#following.length === 0 && known.files.length > 0) this.#following.push(UNSEEN);
     for (const { identity } of known.files.slice(at + 1)) {
       if (!this.#following.includes(identity)) this.#following.push(identity);
     }

@@ -47,8 +47,8 @@ export interface KnownFile {
 }
 
 /**
- * The files of a container's folder that have a line, in order, with the names of all, and whether these are all. Undefined
- * while the kubelet is renaming or compressing: a file that is missed then would be passed over.
+ * The files of a container's folder that have a line, in order, with the names of all, and whether there are no others that may
+ * get one. Undefined while the kubelet is renaming or compressing: a file that is missed then would be passed over.
  */
 export async function knownFiles(
   folder: string,
@@ -61,7 +61,9 @@ export async function knownFiles(
     const identity = heads[index];
     return identity === undefined ? [] : [{ file, identity }];
   });
-  return { files, names, areAll: files.length === listed.length };
+  // A packed file does not grow: one without a line will have none.
+  const areAll = listed.every(({ isCompressed }, index) => isCompressed || heads[index] !== undefined);
+  return { files, names, areAll };
 }
 
 /** The names of files, as one text. */
@@ -103,10 +105,14 @@ async function headOf({ path, isCompressed }: LogFile): Promise<Buffer> {
   }
   const parts: Buffer[] = [];
   let bytes = 0;
-  for await (const part of decompressed(path)) {
-    parts.push(part);
-    bytes += part.length;
-    if (bytes >= MOST_OF_A_LINE || part.includes(0x0a)) break;
+  try {
+    for await (const part of decompressed(path)) {
+      parts.push(part);
+      bytes += part.length;
+      if (bytes >= MOST_OF_A_LINE || part.includes(0x0a)) break;
+    }
+  } catch (error) {
+    if (!isDamage(error)) throw error;
   }
   return Buffer.concat(parts);
 }
@@ -116,9 +122,15 @@ export function decompressed(path: string): AsyncIterable<Buffer> & { destroy():
   const packed = createReadStream(path);
   const unpacked = createGunzip();
   packed.on("error", (error) => unpacked.destroy(error));
+  // Told to whoever reads: it may come before anybody does, and would end the process.
+  unpacked.on("error", () => undefined);
   unpacked.on("close", () => packed.destroy());
   return packed.pipe(unpacked);
 }
+
+/** Whether what was packed is not what the kubelet packed: cut off when the machine lost its power. */
+export const isDamage = (error: unknown): boolean =>
+  String((error as NodeJS.ErrnoException).code).startsWith("Z_");
 
 /** Whose log is read: containers of that name in a namespace's pods. */
 export interface Source {

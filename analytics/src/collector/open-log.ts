@@ -1,5 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { decompressed, identityOfOpen, type KnownFile } from "./log-files.ts";
+import { decompressed, identityOfOpen, isDamage, type KnownFile } from "./log-files.ts";
 
 /** Bytes that are read at once. */
 const CHUNK = 256 * 1024;
@@ -15,6 +15,8 @@ export interface OpenFile {
   identity: string;
   /** Whether the last read found the end, for now. */
   isAtEnd: boolean;
+  /** Whether the last read found that the rest cannot be read: it is at its end, too. */
+  isDamaged: boolean;
   readLines(): Promise<RawLine[]>;
   close(): Promise<void>;
 }
@@ -52,6 +54,7 @@ function splitLines(chunk: Buffer, from: number): { lines: RawLine[]; rest: numb
 class PlainLog implements OpenFile {
   readonly identity: string;
   isAtEnd = false;
+  readonly isDamaged = false;
   readonly #handle: FileHandle;
   #offset: number;
 
@@ -77,6 +80,7 @@ class PlainLog implements OpenFile {
 class CompressedLog implements OpenFile {
   readonly identity: string;
   isAtEnd = false;
+  isDamaged = false;
   readonly #stream: ReturnType<typeof decompressed>;
   readonly #parts: AsyncIterator<Buffer>;
   /** Where in the file what is held begins, and how much of it has been read before. */
@@ -92,7 +96,7 @@ class CompressedLog implements OpenFile {
   }
 
   async readLines(): Promise<RawLine[]> {
-    const { value, done } = await this.#parts.next();
+    const { value, done } = await this.#nextPart();
     this.isAtEnd = done === true;
     if (done) return [];
     this.#held = Buffer.concat([this.#held, value]);
@@ -102,6 +106,17 @@ class CompressedLog implements OpenFile {
     this.#at += this.#held.length - skipped - rest;
     this.#held = Buffer.from(this.#held.subarray(this.#held.length - rest));
     return lines;
+  }
+
+  async #nextPart(): Promise<IteratorResult<Buffer>> {
+    this.isDamaged = false;
+    try {
+      return await this.#parts.next();
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.isDamaged = true;
+      return { done: true, value: undefined };
+    }
   }
 
   async close(): Promise<void> {

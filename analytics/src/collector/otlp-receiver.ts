@@ -37,10 +37,11 @@ export interface ReceiverOptions {
   clock: Clock;
 }
 
-/** Bytes of a request as it comes, and unpacked; requests at once. */
+/** Bytes of a request, as it comes and unpacked; requests at once. */
 const MAX_BODY = 8 * 1024 * 1024;
-const MAX_UNPACKED = 32 * 1024 * 1024;
-const MAX_REQUESTS = 16;
+const MAX_REQUESTS = 8;
+/** Unpacked bytes of all requests at once: what is read of them takes ten times as much. */
+const MAX_AT_WORK = 2 * MAX_BODY;
 /** How many of the last batches are known by their content. */
 const REMEMBERED = 1_000;
 /** Between looks whether a project's objects are known by now. */
@@ -79,6 +80,7 @@ class Receiver {
   readonly #bounds = new MinuteBounds();
   readonly #known = new Map<string, Promise<void>>();
   #requests = 0;
+  #bytes = 0;
 
   constructor(options: ReceiverOptions) {
     this.#options = options;
@@ -117,9 +119,15 @@ class Receiver {
     // A second try may come while the first is still being written.
     const before = this.#known.get(id);
     if (before !== undefined) return before;
-    const written = this.#write(id, this.#linesOf(signal, type, body));
-    this.#remember(id, written);
-    await written;
+    if (this.#bytes + body.length > MAX_AT_WORK) throw new Refused(503, "full");
+    this.#bytes += body.length;
+    try {
+      const written = this.#write(id, this.#linesOf(signal, type, body));
+      this.#remember(id, written);
+      await written;
+    } finally {
+      this.#bytes -= body.length;
+    }
   }
 
   async #admit({ headers }: IncomingMessage): Promise<void> {
@@ -217,8 +225,9 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   if (encoding === "identity") return body;
   if (encoding !== "gzip") throw new Refused(415, "gzip or nothing");
   try {
-    return await unpack(body, { maxOutputLength: MAX_UNPACKED });
-  } catch {
-    throw new Refused(400, "cannot be unpacked");
+    return await unpack(body, { maxOutputLength: MAX_BODY });
+  } catch (error) {
+    const isLong = (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE";
+    throw isLong ? new Refused(413, "too long") : new Refused(400, "cannot be unpacked");
   }
 }

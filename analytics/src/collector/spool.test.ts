@@ -97,6 +97,15 @@ test("files that cannot be read are set aside, and the others are sent", async (
   ]);
 });
 
+test("of files that were set aside the newest ten are kept", async () => {
+  const spool = await open();
+  for (let i = 1; i <= 13; i += 1) await spool.add([event(i)], at(i));
+  while (spool.oldest) await spool.setAside(spool.oldest);
+  const left = (await readdir(folder)).filter((name) => name.endsWith(".refused")).sort();
+  expect([left.length, left[0]]).toEqual([10, "0000000000000004.batch.refused"]);
+  expect((await open()).positions).toEqual(at(13));
+});
+
 /** A disk on a machine that dies at one of its steps: before it, in the middle of writing, or right after it. */
 class DyingDisk implements Disk {
   #left: number;

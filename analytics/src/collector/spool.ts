@@ -31,6 +31,9 @@ type Stored = z.infer<typeof stored>;
 
 const CURSOR = "cursor.json";
 const BATCH = /^(\d{16})\.batch$/;
+const ASIDE = /^\d{16}\.batch\.(refused|damaged)$/;
+/** Files set aside that are kept, to be looked at: the newest. They are in no bound of the buffer. */
+const MOST_ASIDE = 10;
 const pack = promisify(gzip);
 const unpack = promisify(gunzip);
 
@@ -133,9 +136,12 @@ export class Spool {
     return this.#leave(batch, (path) => this.#disk.remove(path));
   }
 
-  /** Takes a batch out of the way that cannot be sent; its file stays, under another name. */
+  /** Takes a batch out of the way that cannot be sent; its file stays for a while, under another name. */
   setAside(batch: Waiting): Promise<void> {
-    return this.#leave(batch, (path) => this.#disk.rename(path, `${path}.refused`));
+    return this.#leave(batch, async (path) => {
+      await this.#disk.rename(path, `${path}.refused`);
+      await this.#forgetAside();
+    });
   }
 
   /** Resolves when there is a batch, or when the signal aborts. */
@@ -196,6 +202,13 @@ export class Spool {
       await this.#disk.rename(path, `${path}.damaged`);
     }
     this.#waiting.push(...found);
+    await this.#forgetAside();
+  }
+
+  async #forgetAside(): Promise<void> {
+    const names = (await this.#disk.list(this.#folder)).map(({ name }) => name);
+    const aside = names.filter((name) => ASIDE.test(name)).sort();
+    for (const name of aside.slice(0, -MOST_ASIDE)) await this.#disk.remove(join(this.#folder, name));
   }
 
   async #readCursor(onDamaged: (name: string) => void) {

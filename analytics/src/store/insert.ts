@@ -6,6 +6,9 @@ import { ask, type Store } from "./store.ts";
 const COLUMNS =
   "organization, project, at, status, method, route, path, user_agent, source_ip, bytes_received, bytes_sent, latency_us";
 
+/** The last moment that all of the tables' columns take, in milliseconds since the epoch; the first is the epoch. */
+const LAST_MS = 0xffff_ffff * 1000;
+
 /** Bytes of one insert. The embedded store cuts longer ones, and takes the second piece of a token for the first one again. */
 const MOST_BYTES = 6 * 1024 * 1024;
 
@@ -61,7 +64,7 @@ function rowOf(event: AccessEvent): string {
   return JSON.stringify([
     event.organization,
     event.project,
-    (event.at / 1000).toFixed(3),
+    (count(Math.min(event.at, LAST_MS)) / 1000).toFixed(3),
     event.status,
     event.method,
     event.route.toWellFormed(),

@@ -256,6 +256,7 @@ test("events of all times and of numbers that no column takes hold up nothing", 
   const odd = [
     { ...event, latencyUs: -5.5, bytesSent: Number.NaN, bytesReceived: 2 ** 70 },
     { ...event, path: "/\ud800", userAgent: "\udfff" },
+    ...[Number.NaN, -1e16, 1e16, 1e28, 8e12].map((at) => ({ ...event, at })),
     ...Array.from({ length: 101 }, (_, day) => ({ ...event, at: event.at - day * 86_400_000 })),
   ];
   await insertEvents(store, { id: "odd", events: odd });

@@ -50,9 +50,24 @@ export function openStore(settings: AnalyticsSettings, options: StoreOptions = {
 const BUSY = new Set(["159", "160", "202", "241", "307", "396"]);
 /** Errors about a statement or its data, which will be the same the next time. */
 const isRefusal = (error: ClickHouseError): boolean =>
-  ["6", "8", "27", "26", "33", "38", "41", "53", "62", "72", "117", "131", "321", "441", "457"].includes(
-    error.code,
-  );
+  [
+    "6",
+    "8",
+    "27",
+    "26",
+    "33",
+    "38",
+    "41",
+    "53",
+    "62",
+    "72",
+    "117",
+    "131",
+    "321",
+    "407",
+    "441",
+    "457",
+  ].includes(error.code);
 
 /**
  * A call to the store.

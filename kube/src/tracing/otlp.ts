@@ -23,6 +23,8 @@ import type { Span, SpanSource, SpanStart } from "./tracing.ts";
 /** Spans that wait to be sent, and how many go at once: what comes beyond is lost. */
 const QUEUE = 2_048;
 const BATCH = 512;
+/** Batches at once: at the end all of the queue goes, beside one that is under way. */
+const EXPORTS = QUEUE / BATCH + 1;
 /** Milliseconds between two batches; a batch may take, tries and all. */
 const DELAY_MS = 1_000;
 const EXPORT_MS = 5_000;
@@ -38,7 +40,7 @@ export function otlpSpans(
   { url, ratio }: TracingSettings,
   { service, instance, log }: TracingOptions,
 ): SpanSource {
-  const exporter = new OTLPTraceExporter({ url, timeoutMillis: EXPORT_MS, concurrencyLimit: 2 });
+  const exporter = new OTLPTraceExporter({ url, timeoutMillis: EXPORT_MS, concurrencyLimit: EXPORTS });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ "service.name": service, "service.instance.id": instance }),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
