@@ -47,9 +47,9 @@ describe.each(engineNames)("with %s", (engine) => {
     return parts.join("");
   }
 
-  /** A line of a Dockerfile that shows a file, with a shell's own words alone. */
+  /** A line of a Dockerfile that shows a file, with a shell's own words alone. Its complaints would stand in the middle of a line. */
   const show = (path: string) =>
-    `RUN while IFS= read -r line || [ -n "$line" ]; do echo "shown $line"; done < ${path} || echo "shown nothing"`;
+    `RUN { while IFS= read -r line || [ -n "$line" ]; do echo "shown $line"; done < ${path}; } 2>/dev/null || echo "shown nothing"`;
 
   describe("links", () => {
     test("out of the build's folder lead to nothing of the machine's", async () => {

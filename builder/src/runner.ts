@@ -1,7 +1,7 @@
 /** Runs one step of a build: task in, log lines and a result out. */
 
 import { existsSync } from "node:fs";
-import { mkdir, realpath, writeFile } from "node:fs/promises";
+import { mkdir, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { WithEngine } from "./engine/early.ts";
 import { EngineUnavailable } from "./engine/engine.ts";
@@ -42,13 +42,16 @@ export async function runStep(options: RunnerOptions): Promise<{ result: StepRes
     const told = await carryOut(options, log);
     return { result: { step, ...told }, exitCode: exitCodes.done };
   } catch (error) {
-    const { code, message } =
-      error instanceof StepError
+    // Whoever was asked to end has ended its programs: what they say of that is no fault of the client's.
+    const isEnded = options.signal?.aborted === true;
+    const { code, message } = isEnded
+      ? failure("BUILD_ENGINE_FAILED", { said: "The build's pod was asked to end." })
+      : error instanceof StepError
         ? error.failure
         : failure("BUILD_ENGINE_FAILED", {
             said: error instanceof EngineUnavailable ? error.message : undefined,
           });
-    if (!(error instanceof StepError || error instanceof EngineUnavailable)) {
+    if (!(isEnded || error instanceof StepError || error instanceof EngineUnavailable)) {
       log.error(`Unexpected: ${error instanceof Error ? error.message : String(error)}`);
     }
     const redacted = new Redactor(await readSecrets(paths)).redact(message);
@@ -61,8 +64,10 @@ export async function runStep(options: RunnerOptions): Promise<{ result: StepRes
     log.end();
     // Nothing comes after the last step, and a step of the client's may have put a link in the file's place by then.
     if (step !== steps.at(-1)) {
+      const file = workPaths(paths).logUsed;
       await mkdir(paths.work, { recursive: true });
-      await writeFile(workPaths(paths).logUsed, String(log.used));
+      await rm(file, { recursive: true, force: true });
+      await writeFile(file, String(log.used), { flag: "wx" });
     }
   }
 }

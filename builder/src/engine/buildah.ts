@@ -1,7 +1,7 @@
 /** buildah: no daemon, no container runtime; each step runs in a `chroot`, in the user namespace that buildah makes for itself. */
 
 import { existsSync } from "node:fs";
-import { lstat, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Ended, run } from "../process/exec.ts";
 import { containersConf, policy, registriesConf } from "./buildahConfig.ts";
@@ -28,6 +28,8 @@ export interface BuildahOptions {
 /** How layers are kept: `overlay` where the kernel has it for users without rights, copies of everything otherwise. */
 const drivers = ["overlay", "vfs"] as const;
 const START_MS = 30_000;
+/** How long what is not needed any more may take to be measured and removed. */
+const CLEAN_MS = 300_000;
 /** Exit code of what was killed. */
 const KILLED = 137;
 /** After which a step that says nothing is told of. */
@@ -83,7 +85,7 @@ export class Buildah implements Engine {
       "--force-rm",
       // OCI's own format knows no SHELL, which buildah would then leave out of steps: it is converted at the end.
       "--format=docker",
-      "--pull=ifnewer",
+      "--pull=always",
       "--retry=1",
       "--retry-delay=1s",
       `--signature-policy=${join(scratch, "policy.json")}`,
@@ -149,16 +151,19 @@ export class Buildah implements Engine {
     await writeFile(join(scratch, "containers.conf"), containersConf(helpers));
     await writeFile(join(scratch, "registries.conf"), registriesConf(locations));
     await writeFile(join(scratch, "policy.json"), policy);
+    if (existsSync(this.#gone)) await this.#remove([this.#gone]);
     await this.#clearTemporary();
     await this.#openStorage();
+    // What a killed build has left; should it stay, the next ones only take more room.
+    await this.#buildah(["rm", "--all"], { timeoutMs: CLEAN_MS });
   }
 
-  /** Takes the first way to keep layers that works, and forgets what a killed build has left. */
+  /** Takes the first way to keep layers that works. */
   async #openStorage(): Promise<void> {
     let said = "";
     for (const driver of drivers) {
       this.#driver = driver;
-      const { code, text } = await this.#buildah(["rm", "--all"], { timeoutMs: START_MS });
+      const { code, text } = await this.#buildah(["images", "--quiet"], { timeoutMs: START_MS });
       if (code === 0) {
         return;
       }
@@ -199,6 +204,10 @@ export class Buildah implements Engine {
     return none;
   }
 
+  get #gone(): string {
+    return `${this.#options.root}.gone`;
+  }
+
   async #clearTemporary(): Promise<void> {
     const names = (await readdir(this.#temporary)).filter((name) => !name.startsWith("buildah-cache"));
     if (names.length > 0) {
@@ -214,7 +223,9 @@ export class Buildah implements Engine {
     }
     const { code, text } = await this.#asRootOfIt(["du", "-s", "--block-size=1", root]);
     if (code === 0 && Number(/^(\d+)\t/m.exec(text)?.[1]) > cacheBytes) {
-      await this.#remove([root]);
+      // At once: whatever is left of a removal that is cut off would be taken for layers.
+      await rename(root, this.#gone);
+      await this.#remove([this.#gone]);
     }
   }
 
@@ -228,10 +239,10 @@ export class Buildah implements Engine {
       const [program = "", ...args] = command;
       return run("/bin/sh", ["-c", 'exec "$0" "$@" 2>&1', program, ...args], {
         env: this.#env,
-        timeoutMs: START_MS,
+        timeoutMs: CLEAN_MS,
       });
     }
-    return this.#buildah(["unshare", ...command], { timeoutMs: START_MS });
+    return this.#buildah(["unshare", ...command], { timeoutMs: CLEAN_MS });
   }
 
   async #stopMirrors(): Promise<void> {

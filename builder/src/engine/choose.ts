@@ -4,6 +4,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { release } from "node:os";
 import { z } from "zod";
 import type { Log } from "../log/writer.ts";
+import { readPlain } from "../plainFile.ts";
 import { type Engine, EngineUnavailable } from "./engine.ts";
 import { type EngineName, type EngineSetting, engineNames } from "./names.ts";
 
@@ -25,6 +26,7 @@ export interface ChooseOptions {
 
 /** For this long a trial counts: a profile of the node may change without a sign of it. */
 const RECORD_MS = 24 * 3_600_000;
+const MAX_RECORD_BYTES = 16 * 1024;
 
 const record = z.strictObject({ conditions: z.string(), engine: z.enum(engineNames), at: z.iso.datetime() });
 
@@ -41,6 +43,8 @@ export async function chooseEngine(options: ChooseOptions): Promise<Engine> {
     const started = await startAndTry(name, start, isKnown ? undefined : attempt);
     if (typeof started !== "string") {
       if (!isKnown) {
+        // What stands there may be a pipe of a step's, which would be waited for.
+        await rm(recordFile, { recursive: true, force: true });
         await writeFile(recordFile, JSON.stringify({ conditions, engine: name, at: now().toISOString() }));
       }
       log.info(`${[`The image is made by ${titles[name]}`, ...refused].join("; ")}.`);
@@ -84,7 +88,7 @@ async function startAndTry(
 async function readRecord({ recordFile, conditions, now }: ChooseOptions): Promise<EngineName | undefined> {
   try {
     // Steps of a build may write it: it decides nothing but the order in which engines are started.
-    const found = record.parse(JSON.parse(await readFile(recordFile, "utf8")));
+    const found = record.parse(JSON.parse(String(await readPlain(recordFile, MAX_RECORD_BYTES))));
     const age = now().getTime() - Date.parse(found.at);
     return found.conditions === conditions && age >= 0 && age < RECORD_MS ? found.engine : undefined;
   } catch {

@@ -14,6 +14,9 @@ export interface RegistryOptions {
   signal: AbortSignal;
 }
 
+/** A connection on which nothing moves for so long is given up, in milliseconds: another try may find the registry. */
+const SILENCE_MS = 120_000;
+
 interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
@@ -77,7 +80,9 @@ export class Registry {
     const { headers } = await this.#expect(202, "POST", this.#at("blobs/uploads/"), {});
     // Whatever host it names: the token goes to the registry alone.
     const { pathname, search } = new URL(headers.location ?? "", this.#base);
-    const target = new URL(pathname + search, this.#base);
+    const target = new URL(this.#base);
+    target.pathname = pathname;
+    target.search = search;
     target.searchParams.set("digest", blob.digest);
     await this.#expect(201, "PUT", target, { body: blob });
   }
@@ -107,6 +112,7 @@ export class Registry {
         method,
         agent: this.#agent,
         signal,
+        timeout: SILENCE_MS,
         headers: {
           ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
           ...(body === undefined && method === "HEAD" ? {} : { "content-length": length }),
@@ -115,6 +121,7 @@ export class Registry {
         },
       });
       asked.on("error", reject);
+      asked.on("timeout", () => asked.destroy(new Error("The registry fell silent.")));
       asked.on("response", (response) => {
         let text = "";
         response.on("data", (chunk: Buffer) => {

@@ -151,8 +151,11 @@ export class LogFollower {
           this.#following.delete(keyOf(source, container));
           return;
         }
-        failingSince ??= clock.monotonic();
-        if (isWhole && (isGone(error) || clock.monotonic() - failingSince > GIVE_UP_MS)) {
+        // The ledger comes back, and the node has the log until then.
+        const isRead = error instanceof NotStored;
+        if (!isWhole || isRead) failingSince = undefined;
+        else failingSince ??= clock.monotonic();
+        if (isGone(error) || clock.monotonic() - (failingSince ?? Number.POSITIVE_INFINITY) > GIVE_UP_MS) {
           log.error({ err: error, ...fields }, "the log of a build's container is lost");
           break;
         }
@@ -222,13 +225,22 @@ export class LogFollower {
   }
 }
 
+/** Lines were read, and the ledger did not take them. */
+class NotStored extends Error {
+  override name = "NotStored";
+
+  constructor(cause: unknown) {
+    super("the ledger did not take lines of a build's log", { cause });
+  }
+}
+
 /** Lines on their way to the ledger: one statement at a time, soon after the first of them came. */
 class Batch {
   readonly #write: (chunks: readonly BuildLogChunk[]) => Promise<unknown>;
   #waiting: BuildLogChunk[] = [];
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
-  #error: unknown;
+  #error: NotStored | undefined;
 
   constructor(write: (chunks: readonly BuildLogChunk[]) => Promise<unknown>) {
     this.#write = write;
@@ -248,7 +260,7 @@ class Batch {
     });
   }
 
-  /** @throws what a write threw */
+  /** @throws NotStored when a write has failed */
   check(): void {
     if (this.#error !== undefined) throw this.#error;
   }
@@ -271,7 +283,7 @@ class Batch {
       try {
         await this.#write(chunks);
       } catch (error) {
-        this.#error = error ?? new Error("threw nothing");
+        this.#error = new NotStored(error);
       }
     });
   }

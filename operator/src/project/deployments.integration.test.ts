@@ -20,11 +20,12 @@ const namespace = "slipway-org-alpha";
 const IMAGE = "registry.example/team/app:1.0.0";
 const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
 
-/** Real time, moved on by as much as a test says; timers stay real. */
-const clock: Clock & { aheadMs: number } = {
+/** Real time, moved on by as much as a test says, or standing still; timers stay real. */
+const clock: Clock & { aheadMs: number; standsAt: number | undefined } = {
   ...systemClock,
   aheadMs: 0,
-  now: () => new Date(Date.now() + clock.aheadMs),
+  standsAt: undefined,
+  now: () => new Date(clock.standsAt ?? Date.now() + clock.aheadMs),
 };
 
 let cluster: TestCluster;
@@ -53,6 +54,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   clock.aheadMs = 0;
+  clock.standsAt = undefined;
   rows = [];
   ledgerIsDown = false;
 });
@@ -289,13 +291,13 @@ describe("a rollout that misses its deadline", () => {
 
   test("has failed by its age alone when Kubernetes sees progress again and again", async () => {
     await patch("late", image("flapping"));
-    await newest("late", "in_progress", 6);
+    const begun = Date.parse((await newest("late", "in_progress", 6)).startedAt);
     await applied("late", "flapping");
     await stuck("late", "ReplicaSetUpdated");
-    clock.aheadMs = 69_000;
+    clock.standsAt = begun + 69_000;
     await touch("late");
     await until("late", (_, list) => list[0]?.status === "in_progress");
-    clock.aheadMs = 75_000;
+    clock.standsAt = begun + 71_000;
     await touch("late");
     await newest("late", "failed", 6);
     await until("late", ({ status }) => status?.phase === "failing");
