@@ -162,6 +162,13 @@ test("a task that cannot be read is the platform's fault, and no value of it is 
   expect(() => parseTask("fetch", undefined)).toThrow("no JSON");
 });
 
+test("one that is asked to end is tried again, whatever its programs say of that", async () => {
+  const asked = AbortSignal.abort();
+  const task = JSON.stringify([fetchTask("https://127.0.0.1:1/nothing")]);
+  const ended = await runStep({ step: "fetch", tasks: task, paths, write: () => undefined, signal: asked });
+  expect(ended).toMatchObject({ result: { code: "BUILD_ENGINE_FAILED" }, exitCode: 2 });
+});
+
 test("steps share one log's length", async () => {
   await checkout({ "server.js": "1" });
   await writeFile(workPaths(paths).logUsed, String(MAX_LOG_BYTES));

@@ -6,8 +6,11 @@ import { ask, type Store } from "./store.ts";
 const COLUMNS =
   "organization, project, at, status, method, route, path, user_agent, source_ip, bytes_received, bytes_sent, latency_us";
 
-/** The last moment that all of the tables' columns take, in milliseconds since the epoch; the first is the epoch. */
-const LAST_MS = 0xffff_ffff * 1000;
+/**
+ * The first and last moments that are stored, in milliseconds since the epoch: seconds of ten digits, since the store takes
+ * fewer for a date, and no more than all of the tables' columns take.
+ */
+const [FIRST_MS, LAST_MS] = [1_000_000_000_000, 0xffff_ffff * 1000];
 
 /** Bytes of one insert. The embedded store cuts longer ones, and takes the second piece of a token for the first one again. */
 const MOST_BYTES = 6 * 1024 * 1024;
@@ -64,7 +67,7 @@ function rowOf(event: AccessEvent): string {
   return JSON.stringify([
     event.organization,
     event.project,
-    (count(Math.min(event.at, LAST_MS)) / 1000).toFixed(3),
+    (Math.max(count(Math.min(event.at, LAST_MS)), FIRST_MS) / 1000).toFixed(3),
     event.status,
     event.method,
     event.route.toWellFormed(),

@@ -21,7 +21,7 @@ let stop = new AbortController();
 afterEach(() => stop.abort());
 
 /** A kubelet whose answers are given one after the other; whoever asks for more waits. */
-function setUp(answers: (() => Readable)[]) {
+function setUp(answers: (() => Readable)[], monotonic = systemClock.monotonic) {
   stop = new AbortController();
   const asked: (boolean | undefined)[] = [];
   const rows = new Map<number, BuildLogChunk>();
@@ -49,7 +49,11 @@ function setUp(answers: (() => Readable)[]) {
         rows.set(each.sequence, each);
       }
     },
-    clock: { ...systemClock, setTimeout: (callback, ms) => systemClock.setTimeout(callback, ms / 20) },
+    clock: {
+      ...systemClock,
+      monotonic,
+      setTimeout: (callback, ms) => systemClock.setTimeout(callback, ms / 20),
+    },
     log: silentLogger,
     onKept: () => kept.resolve(),
   });
@@ -163,6 +167,24 @@ test("while the ledger is away nothing counts as kept", async () => {
   follower.follow(source, [{ container: "fetch", ended: true }]);
   await until(() => asked.length === 2);
   expect(follower.follow(source, [{ container: "fetch", ended: true }])).toBe(false);
+  await kept;
+  expect(messages()).toEqual(["line 1", "line 2"]);
+});
+
+test("a log is not given up while the ledger is away, however long that is", async () => {
+  const whole = () => Readable.from([Buffer.from(line(1) + line(2))]);
+  // A second for each: longer than a log that cannot be read is waited for.
+  const tries = 70;
+  let seconds = 0;
+  const { follower, messages, kept, fail } = setUp(
+    Array.from({ length: tries + 1 }, () => whole),
+    () => {
+      seconds += 1;
+      return seconds * 1_000;
+    },
+  );
+  fail(tries);
+  follower.follow(source, [{ container: "fetch", ended: true }]);
   await kept;
   expect(messages()).toEqual(["line 1", "line 2"]);
 });
