@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { run, succeeds } from "../lib/exec.ts";
 import { UserError } from "../lib/steps.ts";
 import { addresses } from "./addresses.ts";
@@ -29,6 +29,22 @@ export async function ensureNetwork(): Promise<void> {
   const prefix = addresses.podCidr.split("/")[1];
   await run("ip", ["address", "replace", `${addresses.node}/${prefix}`, "dev", bridge]);
   await run("ip", ["link", "set", bridge, "up"]);
+  await ensureNamespaceFolder();
+}
+
+/** Where network namespaces have their names. */
+const NAMESPACES = "/run/netns";
+
+/**
+ * Makes that folder a mount of its own, as `ip netns add` does. Done by whoever uses it first after pods have started, it would
+ * hide their namespaces' mounts, and those pods could never be removed.
+ */
+async function ensureNamespaceFolder(): Promise<void> {
+  const mounts = await readFile("/proc/self/mounts", "utf8");
+  if (mounts.includes(` ${NAMESPACES} `) || mounts.includes(` ${NAMESPACES}/`)) return;
+  await mkdir(NAMESPACES, { recursive: true });
+  await run("mount", ["--bind", NAMESPACES, NAMESPACES]);
+  await run("mount", ["--make-shared", NAMESPACES]);
 }
 
 /** Lines of `iptables-save` without the chains and rules that CNI plugins and Kubernetes made. */
