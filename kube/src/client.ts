@@ -23,6 +23,11 @@ export interface CallOptions {
   timeoutMs?: number;
 }
 
+export interface ReadOptions extends CallOptions {
+  /** The server sends `metadata` alone: nothing else of the object, such as a Secret's data, comes over the connection. */
+  metadataOnly?: boolean;
+}
+
 export interface WriteOptions extends CallOptions {
   /** Owner of the written fields in `managedFields`. */
   fieldManager?: string;
@@ -37,7 +42,7 @@ export interface ApplyOptions extends WriteOptions {
   force?: boolean;
 }
 
-export interface ListOptions extends CallOptions {
+export interface ListOptions extends ReadOptions {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
@@ -54,7 +59,7 @@ export interface DeleteOptions extends CallOptions {
   gracePeriodSeconds?: number;
 }
 
-export interface WatchOptions extends CallOptions {
+export interface WatchOptions extends ReadOptions {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
@@ -146,15 +151,21 @@ export class KubeClient {
   }
 
   /** Reads one object live. @throws KubeError 404 */
-  get<T extends KubernetesObject>(resource: Resource, ref: ObjectRef, options: CallOptions = {}): Promise<T> {
-    return this.#json({ method: "GET", path: objectPath(resource, ref) }, options);
+  async get<T extends KubernetesObject>(
+    resource: Resource,
+    ref: ObjectRef,
+    options: ReadOptions = {},
+  ): Promise<T> {
+    const accept = acceptOf("PartialObjectMetadata", options);
+    const object = await this.#json<T>({ method: "GET", path: objectPath(resource, ref), accept }, options);
+    return withType(object, resource);
   }
 
   /** Reads one object live; undefined when it does not exist. */
   async getOrUndefined<T extends KubernetesObject>(
     resource: Resource,
     ref: ObjectRef,
-    options: CallOptions = {},
+    options: ReadOptions = {},
   ): Promise<T | undefined> {
     try {
       return await this.get<T>(resource, ref, options);
@@ -169,10 +180,11 @@ export class KubeClient {
     resource: Resource,
     options: ListOptions = {},
   ): Promise<KubernetesList<T>> {
-    const { namespace, signal, timeoutMs, ...selection } = options;
+    const { namespace, signal, timeoutMs, metadataOnly, ...selection } = options;
     const query: Query = { ...selection };
+    const accept = acceptOf("PartialObjectMetadataList", { metadataOnly });
     return this.#json(
-      { method: "GET", path: collectionPath(resource, namespace), query, verb: "list" },
+      { method: "GET", path: collectionPath(resource, namespace), query, accept, verb: "list" },
       { signal, timeoutMs },
     );
   }
@@ -183,7 +195,7 @@ export class KubeClient {
     let page: KubernetesList<T> | undefined;
     do {
       page = await this.list<T>(resource, {
-        limit: 500,
+        limit: pageSizeOf(options),
         ...options,
         ...(page ? { continue: page.metadata.continue, resourceVersion: undefined } : {}),
       });
@@ -282,11 +294,12 @@ export class KubeClient {
 
   /** Opens a watch; the stream yields one JSON event a line. The caller aborts it through the signal. */
   async watch(resource: Resource, options: WatchOptions): Promise<AsyncIterable<Buffer>> {
-    const { namespace, signal, timeoutMs, ...rest } = options;
+    const { namespace, signal, timeoutMs, metadataOnly, ...rest } = options;
     const response = await this.transport.send({
       method: "GET",
       path: collectionPath(resource, namespace),
       query: { ...rest, watch: true, allowWatchBookmarks: true },
+      accept: acceptOf("PartialObjectMetadata", { metadataOnly }),
       verb: "watch",
       ...this.#call({ signal, timeoutMs: timeoutMs ?? 0 }),
     });
@@ -390,10 +403,23 @@ export class KubeClient {
   }
 }
 
-/** The object with `apiVersion` and `kind` filled in; items of a list lack them. */
+/** The object with its own `apiVersion` and `kind`: items of a list lack them, and metadata alone comes as another kind. */
 export function withType<T extends KubernetesObject>(object: T, resource: Resource): T {
-  if (object.apiVersion && object.kind) return object;
+  if (object.apiVersion && object.kind && object.kind !== "PartialObjectMetadata") return object;
   return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };
+}
+
+/** Items a page of a list: those of which metadata alone is asked for are large, and their metadata may be, too. */
+export function pageSizeOf({ metadataOnly }: ReadOptions): number {
+  return metadataOnly ? 50 : 500;
+}
+
+/** No second choice in it: a server that cannot leave the rest out answers 406. */
+function acceptOf(
+  kind: "PartialObjectMetadata" | "PartialObjectMetadataList",
+  { metadataOnly }: ReadOptions,
+): string | undefined {
+  return metadataOnly ? `application/json;as=${kind};g=meta.k8s.io;v=1` : undefined;
 }
 
 function writeQuery(options: WriteOptions): Query {

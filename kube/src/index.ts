@@ -12,6 +12,7 @@ export {
   type PatchType,
   type PodExecOptions,
   type PodLogOptions,
+  type ReadOptions,
   type WatchOptions,
   type WriteOptions,
   withType,

@@ -108,6 +108,22 @@ describe("Reflector against a real apiserver", () => {
     await eventually("cm-7 gone", () => !store.get(namespace, "cm-7"));
   });
 
+  it("lists and follows metadata alone", async () => {
+    await put("before", { secret: "a" });
+    await start({ metadataOnly: true });
+    await put("later", { secret: "b" });
+    for (const name of ["before", "later"]) {
+      expect(await sees(name)).toEqual({
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: expect.objectContaining({ name, namespace, labels: { test: "yes" } }),
+      });
+    }
+    const one = await client.get(resources.configMaps, { namespace, name: "later" }, { metadataOnly: true });
+    expect(one).toMatchObject({ kind: "ConfigMap", metadata: { name: "later" } });
+    expect(one).not.toHaveProperty("data");
+  });
+
   it("lets a writer read its own write", async () => {
     await start();
     for (let index = 0; index < 20; index += 1) {

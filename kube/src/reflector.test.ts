@@ -87,6 +87,35 @@ describe("Reflector", () => {
     expect(store.get("a", "later")).toMatchObject({ apiVersion: "v1", kind: "ConfigMap" });
   });
 
+  it("has nothing but metadata of each object where that is enough, by smaller pages", async () => {
+    for (let index = 0; index < 60; index += 1) put(`cm-${index}`, { large: "x".repeat(1_000) });
+    start({ metadataOnly: true });
+    await synced();
+    put("later", { large: "x" });
+    await eventually("the later one", () => store.get("a", "later"));
+    expect(store.size).toBe(61);
+    for (const object of store.list()) {
+      expect(object).toEqual({ apiVersion: "v1", kind: "ConfigMap", metadata: expect.anything() });
+    }
+    const asked = api.requests.map(({ query, accept }) => `${query.watch ? "watch" : query.limit} ${accept}`);
+    const list = "50 application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=1";
+    expect(asked).toEqual([list, list, "watch application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=1"]);
+  });
+
+  it("makes each page small before it asks for the next one", async () => {
+    for (let index = 0; index < 6; index += 1) put(`cm-${index}`);
+    const pages: number[] = [];
+    store = new Store({
+      transform: (object) => {
+        pages.push(api.requests.length);
+        return object;
+      },
+    });
+    start({ pageSize: 2 });
+    await synced();
+    expect(pages).toEqual([1, 1, 2, 2, 3, 3]);
+  });
+
   it("asks for bookmarks and for a timeout of 5 to 10 minutes", async () => {
     start({ random: () => 0.5 });
     await synced();

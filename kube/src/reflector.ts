@@ -1,5 +1,5 @@
 import { Backoff } from "./backoff.ts";
-import { type KubeClient, withType } from "./client.ts";
+import { type KubeClient, pageSizeOf, withType } from "./client.ts";
 import { type Clock, type Random, sleep, systemClock, type Timer } from "./clock.ts";
 import { isGone, KubeError } from "./errors.ts";
 import type { Store } from "./store.ts";
@@ -28,9 +28,11 @@ export interface ReflectorOptions<T extends KubernetesObject> {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
+  /** Lists and watches `metadata` alone: the store's objects have nothing else. */
+  metadataOnly?: boolean;
   clock?: Clock;
   random?: Random;
-  /** Items a page; 500. */
+  /** Items a page: 500, or 50 of metadata alone, asked for where single objects are large. */
   pageSize?: number;
   /** Longest wait for a page, in milliseconds; the client's own unless given. */
   listTimeoutMs?: number;
@@ -96,10 +98,15 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
   }
 
   async #list(reason: RelistReason, signal: AbortSignal): Promise<void> {
-    const { client, resource, store, namespace, labelSelector, fieldSelector, pageSize, listTimeoutMs } =
-      this.#options;
+    const { client, resource, store, metadataOnly, listTimeoutMs } = this.#options;
+    const {
+      namespace,
+      labelSelector,
+      fieldSelector,
+      pageSize = pageSizeOf({ metadataOnly }),
+    } = this.#options;
     const started = this.#clock.monotonic();
-    const selection = { namespace, labelSelector, fieldSelector, signal };
+    const selection = { namespace, labelSelector, fieldSelector, metadataOnly, signal };
     const items: T[] = [];
     let version = "";
     let next: string | undefined;
@@ -108,15 +115,16 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
       const page: KubernetesList<T> = await client.list<T>(resource, {
         ...selection,
         timeoutMs: listTimeoutMs,
-        limit: pageSize ?? 500,
+        limit: pageSize,
         ...(next ? { continue: next } : {}),
       });
-      for (const item of page.items) items.push(withType(item, resource));
+      // Made small page by page: as they are sent, all of them at once may be more than fits.
+      for (const item of page.items) items.push(store.transform(withType(item, resource)));
       version = page.metadata.resourceVersion ?? "";
       next = page.metadata.continue;
     } while (next);
     if (version === "") throw new Error(`list of ${resource.plural} has no resourceVersion`);
-    store.replace(items, version);
+    store.replace(items, version, { transformed: true });
     this.#version = version;
     const durationMs = this.#clock.monotonic() - started;
     this.#options.events?.onList?.({ resource, items: items.length, durationMs, reason });
@@ -157,13 +165,15 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
   }
 
   #open(signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
-    const { client, resource, namespace, labelSelector, fieldSelector, watchTimeoutMs } = this.#options;
+    const { client, resource, namespace, labelSelector, fieldSelector, metadataOnly, watchTimeoutMs } =
+      this.#options;
     const [shortest, longest] = watchTimeoutMs ?? [300_000, 600_000];
     const timeoutSeconds = Math.max(1, Math.round((shortest + this.#random() * (longest - shortest)) / 1000));
     return client.watch(resource, {
       namespace,
       labelSelector,
       fieldSelector,
+      metadataOnly,
       resourceVersion: this.#version,
       timeoutSeconds,
       signal,

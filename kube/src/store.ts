@@ -28,17 +28,18 @@ export interface StoreOptions<T extends KubernetesObject> {
  * returned, so that the next reader finds it before the watch brings it.
  */
 export class Store<T extends KubernetesObject = KubernetesObject> {
+  /** Makes an object as small as it is kept. */
+  readonly transform: (object: T) => T;
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<string, IndexTable<T>>();
   readonly #subscribers = new Set<(event: StoreEvent<T>) => void>();
-  readonly #transform: (object: T) => T;
   readonly #onHandlerError: (error: unknown) => void;
   readonly #waiters: VersionWaiters;
   #version: string | undefined;
   #synced = false;
 
   constructor(options: StoreOptions<T> = {}) {
-    this.#transform = options.transform ?? dropManagedFields;
+    this.transform = options.transform ?? dropManagedFields;
     this.#onHandlerError = options.onHandlerError ?? (() => {});
     this.#waiters = new VersionWaiters(options.clock ?? systemClock);
     for (const [name, indexer] of Object.entries(options.indexers ?? {})) {
@@ -109,8 +110,12 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
     return this.#waiters.wait(resourceVersion, this.#version, options);
   }
 
-  /** Takes in a whole list: what is not in it is gone. */
-  replace(objects: readonly T[], resourceVersion: string): void {
+  /** Takes in a whole list: what is not in it is gone. `transformed` objects are kept as they are. */
+  replace(
+    objects: readonly T[],
+    resourceVersion: string,
+    { transformed = false }: { transformed?: boolean } = {},
+  ): void {
     // History went backwards when etcd was restored from a backup: then nothing kept locally can be trusted.
     const rewound =
       this.#version !== undefined && compareResourceVersions(resourceVersion, this.#version) < 0;
@@ -120,7 +125,7 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
         !rewound && compareResourceVersions(object.metadata?.resourceVersion ?? "", resourceVersion) > 0;
       if (!listed.has(key) && !observedLater) this.#delete(key, object);
     }
-    for (const [key, object] of listed) this.#put(key, object, rewound);
+    for (const [key, object] of listed) this.#put(key, object, rewound, transformed);
     this.#version = resourceVersion;
     this.#synced = true;
     if (rewound) this.#waiters.release();
@@ -163,10 +168,10 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
     if (!passed && this.#synced) this.#put(keyOf(object), object, false);
   }
 
-  #put(key: string, raw: T, force: boolean): void {
+  #put(key: string, raw: T, force: boolean, transformed = false): void {
     let old = this.#objects.get(key);
     if (old && !force && !isOlder(old, raw)) return;
-    const object = this.#transform(raw);
+    const object = transformed ? raw : this.transform(raw);
     if (old && old.metadata?.uid !== object.metadata?.uid) {
       this.#delete(key, old);
       old = undefined;

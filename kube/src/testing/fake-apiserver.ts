@@ -8,11 +8,13 @@ export interface SeenRequest {
   method: string;
   path: string;
   query: Record<string, string>;
+  accept: string;
 }
 
 interface OpenWatch {
   collection: string;
   response: ServerResponse;
+  metadataOnly: boolean;
 }
 
 interface Fault {
@@ -24,8 +26,8 @@ interface Fault {
 }
 
 /**
- * An apiserver in this process for unit tests: any resource, list by pages, watch with history and bookmarks, server-side
- * apply, status subresource, preconditions, finalizers; no schema and no admission. And faults on demand.
+ * An apiserver in this process for unit tests: any resource, list by pages, watch with history and bookmarks, metadata
+ * alone, server-side apply, status subresource, preconditions, finalizers; no schema and no admission. And faults on demand.
  */
 export class FakeApiserver {
   /** The objects; change them here to play another client. */
@@ -139,7 +141,9 @@ export class FakeApiserver {
       method: request.method ?? "GET",
       path: url.pathname,
       query: Object.fromEntries(url.searchParams),
+      accept: request.headers.accept ?? "",
     };
+    const metadataOnly = seen.accept.includes(";as=PartialObjectMetadata");
     this.requests.push(seen);
     const fault = this.#faults.find((candidate) => candidate.left > 0 && candidate.matches(seen));
     if (fault) {
@@ -160,10 +164,14 @@ export class FakeApiserver {
     const route = parseRoute(url.pathname);
     if (!route) return respond(response, 404, status(404, "NotFound", "no such path"));
     try {
-      if (url.searchParams.get("watch") === "true") this.#watch(route, url.searchParams, response);
-      else if (!route.name && seen.method === "GET")
-        respond(response, 200, this.#list(route, url.searchParams));
-      else respond(response, 200, this.#object(seen.method, route, url.searchParams, request, body));
+      if (url.searchParams.get("watch") === "true") {
+        this.#watch(route, url.searchParams, metadataOnly, response);
+      } else if (!route.name && seen.method === "GET") {
+        respond(response, 200, this.#list(route, url.searchParams, metadataOnly));
+      } else {
+        const object = this.#object(seen.method, route, url.searchParams, request, body);
+        respond(response, 200, metadataOnly ? partial(object) : object);
+      }
     } catch (error) {
       if (!(error instanceof FakeRefusal)) throw error;
       respond(response, error.code, status(error.code, error.reason, error.message));
@@ -209,7 +217,7 @@ export class FakeApiserver {
     }
   }
 
-  #list(route: Route, query: URLSearchParams): object {
+  #list(route: Route, query: URLSearchParams, metadataOnly: boolean): object {
     const [version, start] = (query.get("continue") ?? `${this.etcd.version}:0`).split(":").map(Number);
     if (query.has("continue") && (version ?? 0) < this.etcd.compacted) {
       throw new FakeRefusal(410, "Expired", "the continue token is too old");
@@ -227,11 +235,13 @@ export class FakeApiserver {
         resourceVersion: String(version),
         ...(end < all.length ? { continue: `${version}:${end}` } : {}),
       },
-      items: all.slice(start, end).map(({ kind: _kind, apiVersion: _apiVersion, ...item }) => item),
+      items: all
+        .slice(start, end)
+        .map((item) => (metadataOnly ? partial(item) : { ...item, kind: undefined, apiVersion: undefined })),
     };
   }
 
-  #watch(route: Route, query: URLSearchParams, response: ServerResponse): void {
+  #watch(route: Route, query: URLSearchParams, metadataOnly: boolean, response: ServerResponse): void {
     const from = Number(query.get("resourceVersion"));
     response.writeHead(200, { "content-type": "application/json" });
     response.flushHeaders();
@@ -239,24 +249,28 @@ export class FakeApiserver {
       response.end(`${JSON.stringify({ type: "ERROR", object: status(410, "Expired", "too old") })}\n`);
       return;
     }
-    const watch: OpenWatch = { collection: route.collection, response };
+    const watch: OpenWatch = { collection: route.collection, response, metadataOnly };
     this.#watches.add(watch);
     response.on("close", () => this.#watches.delete(watch));
     for (const event of this.etcd.history) {
-      if (event.version > from && event.collection === route.collection) send(response, event);
+      if (event.version > from && event.collection === route.collection) send(watch, event);
     }
   }
 
   #tell(event: FakeEvent): void {
     if (this.stalled) return;
-    for (const { collection, response } of this.#watches) {
-      if (collection === event.collection) send(response, event);
+    for (const watch of this.#watches) {
+      if (watch.collection === event.collection) send(watch, event);
     }
   }
 }
 
-function send(response: ServerResponse, { type, object }: FakeEvent): void {
-  response.write(`${JSON.stringify({ type, object })}\n`);
+function send({ response, metadataOnly }: OpenWatch, { type, object }: FakeEvent): void {
+  response.write(`${JSON.stringify({ type, object: metadataOnly ? partial(object) : object })}\n`);
+}
+
+function partial({ metadata }: FakeObject): FakeObject {
+  return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata };
 }
 
 function respond(

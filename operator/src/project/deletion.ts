@@ -48,7 +48,7 @@ export async function runDeletionStep(
   return undefined;
 }
 
-/** What of one kind belongs to a project now. */
+/** What of one kind belongs to a project now; of Secrets the metadata alone. */
 export async function liveChildren(
   resource: Resource,
   project: Project,
@@ -57,7 +57,8 @@ export async function liveChildren(
 ): Promise<KubernetesObject[]> {
   const { namespace, name } = project.metadata;
   const labelSelector = `${labels.project}=${name}`;
-  const found = await listServed(resource, client, { namespace, labelSelector, signal });
+  const metadataOnly = resource === resources.secrets;
+  const found = await listServed(resource, client, { namespace, labelSelector, metadataOnly, signal });
   return found.filter((object) => belongs(object, resource, project));
 }
 

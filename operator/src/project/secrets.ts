@@ -67,7 +67,11 @@ export async function findMissingSecret(
     // Secrets that users made themselves carry no label, so they are asked for; the answer is not kept.
     const found =
       deps.secrets.get(namespace, name) ??
-      (await deps.client.getOrUndefined(resources.secrets, { namespace, name }, { signal }));
+      (await deps.client.getOrUndefined(
+        resources.secrets,
+        { namespace, name },
+        { metadataOnly: true, signal },
+      ));
     if (!found) {
       return { reason: "SecretNotFound", message: `The Secret ${name} does not exist.` };
     }

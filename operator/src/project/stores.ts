@@ -83,6 +83,7 @@ export function createProjectStores(
     namespaces,
     secrets: manager.store(resources.secrets, {
       labelSelector,
+      metadataOnly: true,
       indexers: byProject,
       transform: dropSecretData,
     }),

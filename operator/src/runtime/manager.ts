@@ -59,6 +59,8 @@ export interface StoreRequest<T extends KubernetesObject> {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
+  /** Nothing but `metadata` is read, for objects whose content is large or secret. */
+  metadataOnly?: boolean;
   indexers?: Record<string, Indexer<T>>;
   transform?: (object: T) => T;
 }

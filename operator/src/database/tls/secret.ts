@@ -85,7 +85,7 @@ export async function ensureCertificate(
   const wanted = { names: hashJson(names), authority: serialOf(authority.certificate) };
   const live =
     secrets.get(namespace, name) ??
-    (await client.getOrUndefined(resources.secrets, { namespace, name }, { signal }));
+    (await client.getOrUndefined(resources.secrets, { namespace, name }, { metadataOnly: true, signal }));
   const now = clock.now();
   const marked = live && markOf(live);
   if (marked && isInForce(marked, wanted, now)) {
