@@ -39,6 +39,28 @@ function settled(objects: Rendered[]): Rendered[] {
     .sort((a, b) => `${a.kind} ${a.metadata.name}`.localeCompare(`${b.kind} ${b.metadata.name}`));
 }
 
+interface RenderedContainer {
+  name: string;
+  args?: string[];
+  env?: { name: string; value?: string }[];
+  resources?: { limits?: { memory?: string } };
+}
+
+/** Containers of a workload's pods, those that only prepare included. */
+function containersOf(object: Rendered): RenderedContainer[] {
+  interface Workload {
+    template?: { spec: { containers: RenderedContainer[]; initContainers?: RenderedContainer[] } };
+    jobTemplate?: { spec: Workload };
+  }
+  const spec = object.spec as Workload | undefined;
+  const { containers = [], initContainers = [] } = (spec?.jobTemplate?.spec ?? spec)?.template?.spec ?? {};
+  return [...initContainers, ...containers];
+}
+
+/** MiB of a quantity in Mi or Gi. */
+const mebibytes = (quantity: string): number =>
+  Number.parseInt(quantity, 10) * (quantity.endsWith("Gi") ? 1024 : 1);
+
 describe("rendering", () => {
   test.each(cases)("%s is what its golden file says", async (name) => {
     const got = settled(await renderChart(valuesOf(name)));
@@ -51,6 +73,21 @@ describe("rendering", () => {
     );
     expect(got).toEqual(golden);
   });
+
+  test.each(cases)(
+    "%s: V8's heap ends well below the memory limit of every container that runs Node",
+    async (name) => {
+      const containers = (await renderChart(valuesOf(name))).flatMap(containersOf);
+      const serving = containers.filter(({ args }) => args?.[0] === "node" && args[1] !== "-e");
+      expect(serving.length).toBeGreaterThan(3);
+      for (const { name, env, resources } of serving.filter((one) => one.name !== "api-server")) {
+        const options = env?.find((variable) => variable.name === "NODE_OPTIONS")?.value ?? "";
+        const heap = Number(/--max-old-space-size=([0-9]+)/.exec(options)?.[1]);
+        const limit = mebibytes(resources?.limits?.memory ?? "");
+        expect([name, heap / limit > 0.55 && heap / limit <= 0.6]).toEqual([name, true]);
+      }
+    },
+  );
 
   test("lint finds nothing", async () => {
     for (const name of cases) {

@@ -117,7 +117,7 @@ function analyticsValues(collector: NonNullable<Cluster["collector"]>) {
     collector: {
       ...collector,
       otlp: { enabled: true },
-      resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "384Mi" } },
+      resources: { requests: { cpu: "10m", memory: "160Mi" }, limits: { memory: "384Mi" } },
     },
   };
 }

@@ -87,17 +87,36 @@ timeoutSeconds: 5, exec: { command: [pg_isready, --host=127.0.0.1, --username=sl
 timeoutSeconds: 3, exec: { command: [valkey-cli, -h, 127.0.0.1, ping] }
 {{- end }}
 
+{{/*
+Of a container that runs Node, from its `resources`: V8's heap ends at 60 % of the memory limit. The rest is for what is not
+in it (bodies, TLS, code, the young generation), so that a full heap is collected before the kernel kills the container.
+*/}}
+{{- define "slipway.node.env" -}}
+{{- $limit := dig "limits" "memory" "" . }}
+{{- if kindIs "float64" $limit }}{{ $limit = int64 $limit }}{{ end }}
+{{- $unit := regexFind "[A-Za-z]*$" (toString $limit) }}
+{{- $bytes := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 }}
+{{- if and $limit (not (hasKey $bytes $unit)) }}
+{{- fail (printf "limits.memory: %v must be bytes, or end in k, M, G, Ki, Mi or Gi" $limit) }}
+{{- end }}
+{{- if $limit }}
+{{- $heap := divf (mulf (trimSuffix $unit (toString $limit) | float64) (get $bytes $unit) 0.6) 1048576 | floor | int64 }}
+- { name: NODE_OPTIONS, value: "--max-old-space-size={{ $heap }}" }
+{{- end }}
+{{- end }}
+
 {{/* Brings the ledger's schema up to date. Every pod that uses the ledger runs it first; an advisory lock lets one at a time. */}}
 {{- define "slipway.ledger.migrate" -}}
 - name: migrate
   image: {{ .image | quote }}
   imagePullPolicy: {{ .root.Values.images.pullPolicy }}
   args: [node, ledger/src/migrate.ts]
+  {{- $resources := dict "requests" (dict "cpu" "20m" "memory" "96Mi") "limits" (dict "memory" "256Mi") }}
   env:
     {{- include "slipway.ledger.env" .root | nindent 4 }}
+    {{- include "slipway.node.env" $resources | nindent 4 }}
   resources:
-    requests: { cpu: 20m, memory: 64Mi }
-    limits: { memory: 256Mi }
+    {{- toYaml $resources | nindent 4 }}
   securityContext:
     {{- include "slipway.containerSecurity" . | nindent 4 }}
 {{- end }}

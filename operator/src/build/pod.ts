@@ -9,7 +9,9 @@ import { type TaskInput, tasks } from "./tasks.ts";
 
 /** User and group of the builder's image. */
 const USER = 1_000;
-const RUNNER = ["node", "/app/builder/src/main.ts"];
+/** Most MiB of the runner's own heap: what a step runs beside it has the rest of the container's memory. */
+const RUNNER_HEAP = 256;
+const RUNNER = ["node", `--max-old-space-size=${RUNNER_HEAP}`, "/app/builder/src/main.ts"];
 /** BuildKit ends its steps before it goes itself. */
 const GRACE_SECONDS = 15;
 /** What a container that may write to nothing but shared folders still takes of its node's disk: its log. */
