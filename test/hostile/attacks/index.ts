@@ -1,0 +1,30 @@
+/** Every attack, in the order in which they are tried. */
+import type { Attack } from "../attack.ts";
+import { adminCommands } from "./admin-commands.ts";
+import { hooks } from "./hooks.ts";
+import { idleConnections } from "./idle-connections.ts";
+import { inventedKeys } from "./invented-keys.ts";
+import { keysWithoutGrants } from "./keys-without-grants.ts";
+import { slowCreations } from "./slow-creations.ts";
+import { slowHeaders } from "./slow-headers.ts";
+import { stalledBodies } from "./stalled-bodies.ts";
+import { unreadAnswers } from "./unread-answers.ts";
+
+export const attacks: readonly Attack[] = [
+  inventedKeys,
+  stalledBodies,
+  slowHeaders,
+  idleConnections,
+  keysWithoutGrants,
+  hooks,
+  unreadAnswers,
+  slowCreations,
+  adminCommands,
+];
+
+/** @throws when there is no attack of that name */
+export function attackNamed(name: string): Attack {
+  const found = attacks.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`no attack is called ${name}`);
+  return found;
+}
