@@ -1,0 +1,13 @@
+/**
+ * Attacks the running stack and prints the table: `node test/hostile/main.ts [--long] [--only NAME,...]`. Leaves it as
+ * `.slipway/hostile/report.md` and `.json`. Exits 1 when something was wrong.
+ */
+import { parseArgs } from "node:util";
+import { measureStack } from "./stack.ts";
+
+const { values } = parseArgs({
+  options: { long: { type: "boolean", default: false }, only: { type: "string" } },
+});
+if (values.long) process.env.SLIPWAY_TEST_LONG = "1";
+const faults = await measureStack(values.only?.split(","));
+process.exit(faults.length === 0 ? 0 : 1);

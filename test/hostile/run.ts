@@ -1,0 +1,111 @@
+/** A whole run: the quiet platform, every attack, all of them at once. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { createOrganization } from "../e2e/support/organization.ts";
+import { stack } from "../e2e/support/stack.ts";
+import { type Answers, type Attack, Tally, type Target } from "./attack.ts";
+import { Observer } from "./observe.ts";
+import { type Attacker, startAttacker } from "./processes.ts";
+import type { Results, Row } from "./report.ts";
+import { type Kind, kinds, type Seen, summarize, type Window } from "./samples.ts";
+import { startVictim, type Victim } from "./victim.ts";
+
+export interface RunOptions {
+  readonly commit: string;
+  readonly rateLimitScale: number;
+  readonly attacks: readonly Attack[];
+  /** Of the quiet platform. */
+  readonly quietSeconds: number;
+  /** After each attack, in which the victim must be served as before. */
+  readonly restSeconds: number;
+  /** Whether the victim builds during each attack, not only while all attack at once. */
+  readonly buildsAlways: boolean;
+  readonly log: (line: string) => void;
+}
+
+/** The victim's 99th percentile may be so many times the quiet one: beside one attack, and beside all on 2 processors. */
+const SLOWDOWN = { one: 2, all: 3 };
+
+/** Attacks one after the other, then all at once, and removes all that was made. */
+export async function run(options: RunOptions): Promise<Results> {
+  const { attacks, log } = options;
+  log("preparing the victim");
+  const [own, first, second] = await Promise.all(
+    ["victim", "attacker-1", "attacker-2"].map((name) => createOrganization(name)),
+  );
+  if (!own || !first || !second) throw new Error("no organizations");
+  const victim = await startVictim(own, options.rateLimitScale);
+  const target: Target = {
+    url: stack.url,
+    organizations: [first, second],
+    rateLimitScale: options.rateLimitScale,
+  };
+  const observer = new Observer();
+  try {
+    await sleep(3_000);
+    log(`quiet for ${options.quietSeconds} s`);
+    const quiet = await windowOf(victim, () => sleep(options.quietSeconds * 1_000));
+    const rows: Row[] = [];
+    for (const attack of attacks) {
+      log(`${attack.name} for ${attack.seconds} s`);
+      const attackers = [await startAttacker(attack, target)];
+      rows.push(await measure(attack.name, attackers, SLOWDOWN.one, options.buildsAlways));
+    }
+    const together = attacks.filter(({ isAlone }) => isAlone !== true);
+    if (together.length > 1) {
+      log("all at once");
+      const attackers = await Promise.all(together.map((attack) => startAttacker(attack, target)));
+      rows.push(await measure("all at once", attackers, SLOWDOWN.all, true));
+    }
+    log("counting rows and runs");
+    const outcome = await victim.finish();
+    const { commit, rateLimitScale } = options;
+    return { commit, rateLimitScale, quiet: quiet.seen, rows, outcome };
+  } finally {
+    await observer.stop();
+    await victim.remove();
+  }
+
+  async function measure(
+    name: string,
+    attackers: readonly Attacker[],
+    slowdown: number,
+    builds: boolean,
+  ): Promise<Row> {
+    const before = await observer.take();
+    const building = builds ? victim.build().catch((error: Error) => error.message) : undefined;
+    const { value: answers, seen } = await windowOf(victim, async () => {
+      const answered = await Promise.all(attackers.map((one) => one.run()));
+      await sleep(options.restSeconds * 1_000);
+      return sumOf(answered);
+    });
+    const build = await building;
+    await Promise.all(attackers.map((one) => one.ended()));
+    const after = await observer.take();
+    const expected = attackers.flatMap(({ attack }) => attack.expected);
+    return { attack: name, seen, build, before, after, answers, expected, slowdown };
+  }
+}
+
+/** What the victim saw while something was done; requests that were due then have all ended. */
+async function windowOf<T>(victim: Victim, work: () => Promise<T>) {
+  const from = performance.now();
+  const value = await work();
+  const window: Window = { from, to: performance.now() };
+  await allEnded(victim, window);
+  const seen = Object.fromEntries(
+    kinds.map((kind) => [kind, summarize(victim.load.samples, kind, window)]),
+  ) as Record<Kind, Seen>;
+  return { value, seen };
+}
+
+/** Waits until no request of a window can be pending: each ends or fails within 10 s. */
+async function allEnded({ load }: Victim, { to }: Window): Promise<void> {
+  while ([...load.pending].some(({ due }) => due < to)) await sleep(50);
+}
+
+function sumOf(answered: readonly Answers[]): Answers {
+  const tally = new Tally();
+  for (const answers of answered)
+    for (const [answer, count] of Object.entries(answers)) tally.add(answer, count);
+  return tally.answers();
+}

@@ -1,0 +1,44 @@
+/** A run on the stack of `hack/up.sh`, with its report on disk. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { run as execute } from "../../hack/lib/exec.ts";
+import { root } from "../../hack/lib/paths.ts";
+import { cluster } from "../e2e/support/cluster.ts";
+import { attackNamed, attacks } from "./attacks/index.ts";
+import { allFaults, markdown } from "./report.ts";
+import { run } from "./run.ts";
+
+/** The API's multiplier of rate limits, as its Deployment has it. */
+async function rateLimitScale(): Promise<number> {
+  const where = { namespace: "slipway-system", name: "slipway-api-server" };
+  const { spec } = await cluster.apps.readNamespacedDeployment(where);
+  const variable = spec?.template.spec?.containers[0]?.env?.find(
+    ({ name }) => name === "SLIPWAY_RATE_LIMIT_SCALE",
+  );
+  return Number(variable?.value ?? 1);
+}
+
+/**
+ * Runs the short form, or the whole with `SLIPWAY_TEST_LONG=1`, or the attacks that are named; writes
+ * `.slipway/hostile/report.md` and `report.json`.
+ * @returns all that was wrong
+ */
+export async function measureStack(names?: readonly string[]): Promise<string[]> {
+  const isLong = process.env.SLIPWAY_TEST_LONG === "1";
+  const chosen = names?.map(attackNamed) ?? attacks.filter(({ isShort }) => isLong || isShort === true);
+  const results = await run({
+    commit: (await execute("git", ["-C", root, "rev-parse", "--short", "HEAD"])).trim(),
+    rateLimitScale: await rateLimitScale(),
+    attacks: chosen,
+    quietSeconds: isLong ? 30 : 15,
+    restSeconds: 2,
+    buildsAlways: isLong,
+    log: (line) => console.log(`hostile: ${line}`),
+  });
+  const folder = join(root, ".slipway", "hostile");
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, "report.md"), markdown(results));
+  await writeFile(join(folder, "report.json"), JSON.stringify(results, null, 2));
+  console.log(markdown(results));
+  return allFaults(results);
+}
