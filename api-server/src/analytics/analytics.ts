@@ -1,15 +1,15 @@
 import { type Filter, type Selection, type Store, StoreUnavailable, type Window } from "@slipway/analytics";
+import { ConcurrencyLimiter } from "../concurrency-limiter.ts";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { Recent } from "./recent.ts";
-import { Turns } from "./turns.ts";
 
 /** Milliseconds for which an answer is given again. */
 const RECENT_MS = 2_000;
 const RECENT_ANSWERS = 1_000;
 
-/** Queries that the store works at for this process, and for one project of it. */
-const LIMITS = { all: 8, each: 2, waitMs: 5_000, waiting: 200 };
+/** Queries that the store works at for this process, and for one organization. */
+const LIMITS = { total: 8, perKey: 2, waiting: 200, waitingPerKey: 50, waitMs: 5_000 };
 
 /** What is asked, as the client did: a range ends now, whenever now is. */
 export type AskedWindow = { rangeMs: number } | Window;
@@ -32,7 +32,7 @@ export class Analytics {
   readonly #store: Store | undefined;
   readonly #now: () => Date;
   readonly #recent = new Recent<Answered<unknown>>(RECENT_MS, RECENT_ANSWERS);
-  readonly #turns = new Turns(LIMITS);
+  readonly #limiter = new ConcurrencyLimiter({ ...LIMITS, refuse: failures.analyticsBusy });
 
   /** @param store undefined where the platform has none */
   constructor(store: Store | undefined, now: () => Date = () => new Date()) {
@@ -57,10 +57,7 @@ export class Analytics {
       const value = await read(store, { organization, project, window, filter }).catch(asFailure);
       return { window, value };
     };
-    const key = `${organization}/${project}`;
-    return this.#recent.of(question, () => this.#turns.run(key, work, failures.analyticsBusy)) as Promise<
-      Answered<T>
-    >;
+    return this.#recent.of(question, () => this.#limiter.run(organization, work)) as Promise<Answered<T>>;
   }
 
   async close(): Promise<void> {

@@ -11,11 +11,11 @@ import {
   transitionIssues,
 } from "@slipway/crds";
 import { isConflict, isForbidden, isInvalid, isNotFound, type KubeClient, KubeError } from "@slipway/kube";
+import { ConcurrencyLimiter } from "../concurrency-limiter.ts";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { fieldName } from "../http/validate.ts";
 import { inTime } from "../in-time.ts";
-import { KeyedLock } from "../keyed-lock.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { claimHostnames, giveBack, hostnamesOf } from "./claims.ts";
@@ -56,12 +56,12 @@ const ATTEMPTS = 20;
 /** How long a change may take in all, and how much of that it may wait for those of the same project before it. */
 const LIMIT_MS = 20_000;
 const QUEUE_LIMIT_MS = 10_000;
-const inQueue = {
+/** Changes of one project in this process follow one another instead of meeting in conflicts. */
+const byProject = new ConcurrencyLimiter({
+  perKey: 1,
   waitMs: QUEUE_LIMIT_MS,
   refuse: () => failures.clusterUnavailable(new Error("earlier changes of the project take too long")),
-};
-/** Changes of one project in this process follow one another instead of meeting in conflicts. */
-const byProject = new KeyedLock();
+});
 
 /**
  * Changes a project's spec: the one way in which routes do so. Reads live, asks `change` for the whole wanted spec
@@ -83,7 +83,7 @@ export function changeProject(
   return inTime(LIMIT_MS, (signal) => {
     const bounded = { ...services, kube: services.kube.until(signal) };
     const work = () => changeRef(ref, bounded, change, options);
-    return byProject.run(`${ref.namespace}/${ref.name}`, work, inQueue);
+    return byProject.run(`${ref.namespace}/${ref.name}`, work);
   });
 }
 

@@ -9,8 +9,8 @@ import {
   renewIdempotencyKey,
   reserveIdempotencyKey,
 } from "@slipway/ledger";
+import { ConcurrencyLimiter } from "../../concurrency-limiter.ts";
 import { failures } from "../../errors/catalog.ts";
-import { KeyedLock } from "../../keyed-lock.ts";
 import { askLedger } from "../../ledger-call.ts";
 
 /*
@@ -28,12 +28,15 @@ const LOOK_EVERY_MS = 100;
 /** One replica, as the ledger knows it: what it holds it may take again, since its own calls follow one another. */
 interface Replica {
   holder: string;
-  lock: KeyedLock;
+  byKey: ConcurrencyLimiter;
 }
 const replicas = new WeakMap<Ledger, Replica>();
 
 function replicaOf(ledger: Ledger): Replica {
-  const known = replicas.get(ledger) ?? { holder: randomUUID(), lock: new KeyedLock() };
+  const known = replicas.get(ledger) ?? {
+    holder: randomUUID(),
+    byKey: new ConcurrencyLimiter({ perKey: 1, waitMs: WAIT_MS, refuse: failures.creationInProgress }),
+  };
   replicas.set(ledger, known);
   return known;
 }
@@ -63,7 +66,7 @@ export async function inTurn<T>(
   settle: (record: IdempotencyRecord) => Promise<T | undefined>,
   work: (turn: Turn) => Promise<T>,
 ): Promise<T> {
-  const { holder, lock } = replicaOf(ledger);
+  const { holder, byKey } = replicaOf(ledger);
   const deadline = Date.now() + WAIT_MS;
   const projectId = newId();
   const reserve = () =>
@@ -95,6 +98,5 @@ export async function inTurn<T>(
       await letGoOfIdempotencyKey(ledger, name, holder).catch(() => undefined);
     }
   };
-  const limit = { waitMs: WAIT_MS, refuse: failures.creationInProgress };
-  return lock.run(JSON.stringify([name.organizationId, name.key]), mine, limit);
+  return byKey.run(JSON.stringify([name.organizationId, name.key]), mine);
 }
