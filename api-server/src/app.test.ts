@@ -1,6 +1,6 @@
 import { fastify } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { largeBodyGate } from "./http/large-body.ts";
+import { bodyBudgets } from "./http/body-budget.ts";
 import { registerRoute } from "./http/register.ts";
 import type { AnyRoute } from "./http/route.ts";
 import { policies } from "./policy/table.ts";
@@ -28,7 +28,7 @@ describe("the policy table", () => {
 
   it("stops the start for a route without a line", () => {
     const stray = { ...routes[0], operationId: "stray" } as unknown as AnyRoute;
-    expect(() => registerRoute(fastify(), stray, harness.services, largeBodyGate())).toThrow(/no policy/);
+    expect(() => registerRoute(fastify(), stray, harness.services, bodyBudgets())).toThrow(/no policy/);
   });
 
   it("stops the start for a route that was added past it", async () => {

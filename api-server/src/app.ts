@@ -2,8 +2,8 @@ import "./fastify.ts";
 import { type FastifyInstance, fastify, LogController } from "fastify";
 import { failures } from "./errors/catalog.ts";
 import { installErrorHandling, renderFailure, toFailure } from "./errors/handler.ts";
+import { bodyBudgets, DEFAULT_BODY_LIMIT } from "./http/body-budget.ts";
 import { installJsonBody, installRawBody } from "./http/json-body.ts";
-import { largeBodyGate, SMALL_BODY } from "./http/large-body.ts";
 import { installOtherMethods } from "./http/methods.ts";
 import { registerRoute } from "./http/register.ts";
 import { installRequestLog } from "./plugins/request-log.ts";
@@ -33,7 +33,7 @@ export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstan
     // The request id is given to the few lines that are written, not bound to a child logger per request.
     childLoggerFactory: (logger) => logger,
     trustProxy: services.trustedProxies.length > 0 ? [...services.trustedProxies] : false,
-    bodyLimit: SMALL_BODY,
+    bodyLimit: DEFAULT_BODY_LIMIT,
     requestTimeout: timeouts.requestMs,
     http: {
       headersTimeout: timeouts.headersMs,
@@ -56,7 +56,7 @@ export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstan
   app.decorateRequest("auditId", undefined);
   app.decorateRequest("failureCode", undefined);
   app.decorateRequest("operation", undefined);
-  app.decorateRequest("bodyPlace", undefined);
+  app.decorateRequest("bodyRoom", undefined);
   app.addHook("onRoute", (route) => {
     // Whoever adds a route past registerRoute adds one without a policy.
     if (route.config?.operationId === undefined) {
@@ -74,11 +74,11 @@ export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstan
   installJsonBody(app);
   installErrorHandling(app);
   installRequestLog(app, services);
-  const largeBodies = largeBodyGate();
-  for (const route of routes) if (!route.rawBody) registerRoute(app, route, services, largeBodies);
+  const bodies = bodyBudgets();
+  for (const route of routes) if (!route.rawBody) registerRoute(app, route, services, bodies);
   void app.register((raw, _options, done) => {
     installRawBody(raw);
-    for (const route of routes) if (route.rawBody) registerRoute(raw, route, services, largeBodies);
+    for (const route of routes) if (route.rawBody) registerRoute(raw, route, services, bodies);
     done();
   });
   installOtherMethods(app, routes);

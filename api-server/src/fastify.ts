@@ -1,6 +1,6 @@
 import type { Span } from "@slipway/kube/tracing";
 import type { Principal } from "./auth/principal.ts";
-import type { BodyPlace } from "./http/large-body.ts";
+import type { BodyRoom } from "./http/body-budget.ts";
 import type { OperationObservation } from "./metrics.ts";
 import type { ApiProject } from "./projects/api-project.ts";
 
@@ -28,8 +28,8 @@ declare module "fastify" {
     auditId: string | undefined;
     /** The code of the failure that was answered. */
     failureCode: string | undefined;
-    /** Its place among the large bodies, when it has one. */
-    bodyPlace: BodyPlace | undefined;
+    /** The room that its body has in memory, when it has a body. */
+    bodyRoom: BodyRoom | undefined;
     /** What is called; undefined for an unknown path. Set by the guard. */
     operation: Operation | undefined;
     /** Its span, when it is traced. */

@@ -6,9 +6,10 @@ import type { Permission } from "../policy/permissions.ts";
 import type { Access, Policy } from "../policy/table.ts";
 import { rateLimitHeader, rateLimitPolicyHeader, scaledLimit } from "../rate-limit/limiter.ts";
 import type { Services } from "../services.ts";
+import { addressGroup } from "./address.ts";
 import { seeNewestWrite } from "./fresh-read.ts";
 
-type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
+export type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
 
 /**
  * What stands before every handler, in the order of refusal: credential (401), rate (429), permission (403),
@@ -27,7 +28,8 @@ export function guard(operation: Operation, policy: Policy, services: Services):
   const looksAtProjects = needsCredential && access.kind !== "create";
 
   const countCall = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
-    const who = per === "ip" ? request.ip : (request.principal?.credentialId ?? request.ip);
+    const credential = per === "ip" ? undefined : request.principal?.credentialId;
+    const who = credential ?? addressGroup(request.ip);
     const organizationId = looksAtProjects ? request.principal?.organizationId : undefined;
     const bucket = `${operation.operationId} ${who}`;
     const decision = services.rateLimiter.take(bucket, limit, windowSeconds, organizationId);

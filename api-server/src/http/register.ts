@@ -1,19 +1,23 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { ConcurrencyLimiter } from "../concurrency-limiter.ts";
+import { failures } from "../errors/catalog.ts";
 import type { Operation } from "../fastify.ts";
 import { policyOf } from "../policy/table.ts";
 import type { Services } from "../services.ts";
+import { addressGroup } from "./address.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
-import { Gate } from "./gate.ts";
+import { awaitRoom, type BodyBudgets, DEFAULT_BODY_LIMIT, withRoom } from "./body-budget.ts";
 import { guard, requireCreation } from "./guard.ts";
-import { awaitPlace, inPlace, SMALL_BODY } from "./large-body.ts";
 import type { Answer, AnyRoute, Call } from "./route.ts";
 import { refuseQuery, validate } from "./validate.ts";
 
 /** The body of an operation that has none: nothing, or an object without members. */
 const noBody = z.strictObject({}).nullish();
-/** Calls that wait for those of a route with a limit, for each that works; and how long, in milliseconds. */
-const WAITING_PER_PLACE = 4;
+/** Of the calls that a route with a limit works at, one organization has this part; and so many wait for each that works. */
+const SHARE = 1 / 4;
+const WAITING_PER_CALL = 4;
+/** Milliseconds that they wait. */
 const WAIT_MS = 2_000;
 const JSON_TYPE = "application/json; charset=utf-8";
 
@@ -25,7 +29,7 @@ export function registerRoute(
   app: FastifyInstance,
   route: AnyRoute,
   services: Services,
-  largeBodies: Gate,
+  bodies: BodyBudgets,
 ): void {
   const policy = policyOf(route.operationId);
   if (!policy) throw new Error(`route ${route.method} ${route.path} has no policy: ${route.operationId}`);
@@ -44,12 +48,9 @@ export function registerRoute(
 
   const bodySchema = route.body ?? (route.documentedBody || route.rawBody ? z.unknown() : noBody);
   const { atOnce, bodyLimit } = route;
-  const gate =
-    atOnce === undefined
-      ? undefined
-      : new Gate({ atOnce, waiting: atOnce * WAITING_PER_PLACE, waitMs: WAIT_MS });
+  const limiter = atOnce === undefined ? undefined : sharedLimiter(atOnce);
   const guards = [guard(operation, policy, services)];
-  if (bodyLimit !== undefined && bodyLimit > SMALL_BODY) guards.push(awaitPlace(largeBodies, bodyLimit));
+  if (route.method !== "GET") guards.push(awaitRoom(bodies, bodyLimit ?? DEFAULT_BODY_LIMIT));
 
   const answerTo = (request: FastifyRequest): Answer | Promise<Answer> => {
     const body = route.prepareBody ? route.prepareBody(request.body, services) : request.body;
@@ -66,7 +67,7 @@ export function registerRoute(
       request,
     };
     const work = () => (policy.audited ? audited(call) : route.handler(call, services));
-    return gate ? gate.run(work) : work();
+    return limiter ? limiter.run(sharerOf(request), work) : work();
   };
 
   app.route({
@@ -76,12 +77,30 @@ export function registerRoute(
     ...(bodyLimit === undefined ? {} : { bodyLimit }),
     onRequest: guards,
     handler: (request, reply) => {
-      const place = request.bodyPlace;
-      const answer = place ? inPlace(place, () => answerTo(request)) : answerTo(request);
+      const room = request.bodyRoom;
+      const answer = room ? withRoom(room, () => answerTo(request)) : answerTo(request);
       if (answer instanceof Promise) return answer.then((settled) => send(reply, settled));
       return send(reply, answer);
     },
   });
+}
+
+/** Bounds the calls of a route that are worked at. */
+function sharedLimiter(atOnce: number): ConcurrencyLimiter {
+  return new ConcurrencyLimiter({
+    total: atOnce,
+    perKey: Math.ceil(atOnce * SHARE),
+    waiting: atOnce * WAITING_PER_CALL,
+    waitingPerKey: atOnce,
+    waitMs: WAIT_MS,
+    refuse: failures.serverBusy,
+  });
+}
+
+/** Whose share a call takes: of the organization, or of the connection whose hook it is, or of the address. */
+function sharerOf({ principal, params, ip }: FastifyRequest): string {
+  const { connectionId } = (params ?? {}) as { connectionId?: string };
+  return principal?.organizationId ?? connectionId ?? addressGroup(ip);
 }
 
 function send(reply: FastifyReply, answer: Answer): FastifyReply {

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { exampleBody, type FakeHarness, startFakeHarness } from "../testing/harness.ts";
 
-/** Large bodies over real sockets: four at once, and none holds its place longer than it must. */
+/** Bodies over real sockets: an organization has its share of the memory for them, and none keeps it longer than it must. */
 
 let harness: FakeHarness;
 let port: number;
@@ -18,7 +18,8 @@ beforeAll(async () => {
 afterAll(() => harness.close());
 
 const MIB = 1024 * 1024;
-const large = JSON.stringify({ name: "x".repeat(2 * MIB) });
+/** A quarter of what one organization may have under way. */
+const large = JSON.stringify({ name: "x".repeat(3 * MIB - 11) });
 const LENGTH = `Content-Length: ${large.length}`;
 const CHUNKED = "Transfer-Encoding: chunked";
 
@@ -45,10 +46,10 @@ async function beginMany(count: number, how?: string): Promise<Socket[]> {
   while (sockets.length < count) sockets.push(await begin(how));
   return sockets;
 }
-const send = async (body: string) => {
+const send = async (body: string, as = headers) => {
   const response = await fetch(`http://127.0.0.1:${port}/v1/project`, {
     method: "POST",
-    headers: { ...headers, "content-type": "application/json" },
+    headers: { ...as, "content-type": "application/json" },
     body,
   });
   const { code } = (await response.json()) as { code: string };
@@ -61,12 +62,17 @@ const end = async (sockets: Socket[]) => {
 const taken = { status: 400, code: "VALIDATION_FAILED", retryAfter: null };
 const busy = { status: 503, code: "SERVER_BUSY", retryAfter: "2" };
 
-it.each([LENGTH, CHUNKED])(
-  "waits for one of four under way, and is told when none ends (%s)",
-  async (how) => {
-    const slow = await beginMany(4, how);
+it.each<[string, number]>([
+  [LENGTH, 4],
+  [CHUNKED, 1],
+])(
+  "waits for room of its organization, is refused when there is none in time, and others are not (%s)",
+  async (how, fits) => {
+    const slow = await beginMany(fits, how);
     expect(await send(large)).toEqual(busy);
-    // Small ones, and those that are refused by their length, need no place.
+    const others = harness.key("umbrella", "* on organization:*");
+    expect(await send(large, others)).toEqual(taken);
+    // Small ones, and those that are refused by their length, need none of it.
     expect((await send(JSON.stringify(exampleBody({ plan: "none" })))).status).toBe(400);
     expect((await send(`"${"x".repeat(13 * MIB)}"`)).status).toBe(413);
     // A client that hangs up makes room for who waits.

@@ -1,0 +1,94 @@
+import type { FastifyRequest } from "fastify";
+import { ConcurrencyLimiter, type Release } from "../concurrency-limiter.ts";
+import { failures } from "../errors/catalog.ts";
+import { addressGroup } from "./address.ts";
+import type { Hook } from "./guard.ts";
+
+const MIB = 1024 * 1024;
+/** Bytes of the largest body of a route that does not say otherwise. */
+export const DEFAULT_BODY_LIMIT = MIB;
+/** Bytes of a body that counts as small. */
+const SMALL_BYTES = 64 * 1024;
+/** Milliseconds that a request waits for room, before its body is read. */
+const WAIT_MS = 2_000;
+
+/** Bytes of bodies that are in memory, or may come, until they are answered. What is made of a body is a few times its size. */
+export interface BodyBudgets {
+  /** Of callers with a credential, by organization: the largest body of one fits into its share. */
+  large: ConcurrencyLimiter;
+  /** The same for bodies as most are: an organization's own slow uploads do not refuse them. */
+  small: ConcurrencyLimiter;
+  /** Of everybody else, by address: deliveries of hooks. */
+  anonymous: ConcurrencyLimiter;
+}
+
+export function bodyBudgets(): BodyBudgets {
+  const bounds = { waiting: 128, waitingPerKey: 16, waitMs: WAIT_MS, refuse: failures.serverBusy };
+  return {
+    large: new ConcurrencyLimiter({ ...bounds, total: 64 * MIB, perKey: 12 * MIB }),
+    small: new ConcurrencyLimiter({ ...bounds, total: 16 * MIB, perKey: 2 * MIB }),
+    anonymous: new ConcurrencyLimiter({ ...bounds, total: 16 * MIB, perKey: 4 * MIB }),
+  };
+}
+
+/** The bytes that a body may take: as announced, or the limit when it is sent in chunks. */
+function announcedBytes({ headers }: FastifyRequest, limit: number): number {
+  return headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : limit;
+}
+
+/**
+ * Takes room for a body before it is read. It is given back when the handler is done ({@link withRoom}), or once the answer is
+ * out or the client gone where no handler ran.
+ */
+export function awaitRoom(budgets: BodyBudgets, limit: number): Hook {
+  return (request, reply, done) => {
+    const bytes = announcedBytes(request, limit);
+    // More than the limit is refused without being read.
+    if (!(bytes > 0) || bytes > limit) return done();
+    const take = (release: Release): void => {
+      const { socket } = request.raw;
+      // Gone while it waited: nothing is read, and nobody to be answered.
+      if (socket?.destroyed) {
+        release();
+        return;
+      }
+      const end = (): void => {
+        reply.raw.off("close", gone).off("finish", gone);
+        socket?.off("close", gone);
+        release();
+      };
+      const gone = (): void => {
+        if (request.bodyRoom?.handled !== true) end();
+      };
+      // An answer behind another on one connection has no events of its own when the connection breaks.
+      reply.raw.once("close", gone).once("finish", gone);
+      socket?.once("close", gone);
+      request.bodyRoom = { handled: false, release: end };
+      done();
+    };
+    const organizationId = request.principal?.organizationId;
+    const ofCaller = bytes > SMALL_BYTES ? budgets.large : budgets.small;
+    const budget = organizationId === undefined ? budgets.anonymous : ofCaller;
+    const key = organizationId ?? addressGroup(request.ip);
+    const now = budget.tryAcquire(key, bytes);
+    if (now) take(now);
+    else budget.acquire(key, bytes).then(take, done);
+  };
+}
+
+/** The room of a request's body. */
+export interface BodyRoom {
+  /** Whether the handler has it, and gives it back when it is done. */
+  handled: boolean;
+  release: Release;
+}
+
+/** Runs a handler, and gives the room back after it: also when the client has gone, since the work goes on. */
+export async function withRoom<T>(room: BodyRoom, work: () => T | Promise<T>): Promise<T> {
+  room.handled = true;
+  try {
+    return await work();
+  } finally {
+    room.release();
+  }
+}
