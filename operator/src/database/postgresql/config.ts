@@ -1,5 +1,6 @@
 /** What Patroni is told: the file that every member starts with, and the settings that they share. Pure. */
 
+import { readFileSync } from "node:fs";
 import { labels } from "@slipway/crds";
 import { stringify } from "yaml";
 import { roles } from "../common/metadata.ts";
@@ -98,3 +99,6 @@ export function patroniFile(database: Database): string {
   // Patroni reads YAML 1.1, in which an "on" without quotes is no word.
   return stringify(file, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });
 }
+
+/** What every Patroni loads at its start; the file says why. */
+export const patroniCorrection = readFileSync(new URL("scripts/sitecustomize.py", import.meta.url), "utf8");

@@ -6,7 +6,7 @@ import { networkPolicy } from "../common/networkPolicy.ts";
 import { podDisruptionBudget } from "../common/pdb.ts";
 import { headlessService, outsideService, roleService } from "../common/services.ts";
 import type { Database } from "../database.ts";
-import { patroniFile } from "./config.ts";
+import { patroniCorrection, patroniFile } from "./config.ts";
 import { configMaps, PATRONI_PORT, POSTGRESQL_PORT } from "./names.ts";
 import { patroniAccess } from "./rbac.ts";
 import { members } from "./statefulSet.ts";
@@ -23,7 +23,7 @@ export function desired(database: Database): DesiredObject[] {
       apiVersion: "v1",
       kind: "ConfigMap",
       metadata: metadataOf(database, configMaps(database).file),
-      data: { "patroni.yml": patroniFile(database) },
+      data: { "patroni.yml": patroniFile(database), "sitecustomize.py": patroniCorrection },
     },
     headlessService(database, [...CLIENTS, { name: "patroni", port: PATRONI_PORT }]),
     members(database),

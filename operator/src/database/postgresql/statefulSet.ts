@@ -92,6 +92,8 @@ function environment(database: Database) {
     plain("PGDATA", paths.data),
     plain("PGHOST", paths.socket),
     plain("PYTHONUNBUFFERED", "1"),
+    // Python finds `sitecustomize.py` there.
+    plain("PYTHONPATH", paths.patroni),
   ];
   return [...own, plain("HOME", "/tmp"), plain("SLIPWAY_KEPT", own.map(({ name }) => name).join(" "))];
 }
