@@ -28,14 +28,37 @@ describe("a tag pattern", () => {
     expect(matchesTag(pattern, tag)).toBe(expected);
   });
 
-  it.each(["", "v[0-9]", "v{1,2}", "!v1", "v\\*", "v\n", "v\u0000", "x".repeat(256)])(
-    "%j is none",
-    (text) => {
-      expect(isTagPattern(text)).toBe(false);
-    },
-  );
+  it.each([
+    "",
+    "+(v)",
+    "v?(x)",
+    "@(a|b)",
+    "*(x)",
+    "!(x)",
+    "v+*(x)",
+    "v[0-9]",
+    "v{1,2}",
+    "!v1",
+    "v\\*",
+    "v\n",
+    "v\u0000",
+    "x".repeat(256),
+  ])("%j is none", (text) => {
+    expect(isTagPattern(text)).toBe(false);
+  });
 
-  it.each(["*", "v?.*", "x".repeat(255), "🚀".repeat(255), "release/*", "(v1)+"])("%j is one", (text) => {
+  it.each([
+    "*",
+    "v?.*",
+    "x".repeat(255),
+    "🚀".repeat(255),
+    "release/*",
+    "(v1)+",
+    "v1 (x)",
+    "a@b",
+    "c++",
+    "*?+@",
+  ])("%j is one", (text) => {
     expect(isTagPattern(text)).toBe(true);
   });
 
@@ -60,6 +83,12 @@ describe("a tag pattern", () => {
         expect(matchesTag(pattern, tag)).toBe(pattern === tag);
       }),
     );
+  });
+
+  it("is distinguished from other glob syntax in linear time", () => {
+    const began = process.cpuUsage().user;
+    for (const text of ["?*+@".repeat(63), "a*".repeat(127), `${"*".repeat(254)}(`]) isTagPattern(text);
+    expect((process.cpuUsage().user - began) / 1_000).toBeLessThan(100);
   });
 
   it("costs no more than pattern times tag", () => {

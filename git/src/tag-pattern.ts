@@ -3,8 +3,9 @@
 /** Longest pattern, in characters. */
 export const TAG_PATTERN_MAX_LENGTH = 255;
 
-// Character classes, braces, negation, escapes and control characters are other glob syntax: refused, never guessed at.
-const TAG_PATTERN = /^[^\p{Cc}\\[\]{}!]+$/u;
+// Character classes, braces, negation, extended globs such as +(v), escapes and control characters are other glob syntax:
+// refused, never guessed at.
+const TAG_PATTERN = /^(?:[^\p{Cc}\\[\]{}!?*+@]|[?*+@]+(?:[^\p{Cc}\\[\]{}!?*+@(]|$))+$/u;
 
 /** Whether a text may be a tag pattern. */
 export function isTagPattern(text: string): boolean {

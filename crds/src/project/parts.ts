@@ -62,8 +62,9 @@ export function imageReference({ url, digest }: { url: string; digest?: string }
 }
 
 const tagPattern = matching(
-  /^[^\p{Cc}\\[\]{}!]+$/u,
-  "may hold the wildcards * and ? only: no character classes, braces, backslashes or control characters",
+  // No parenthesis after ? * + or @. The cluster's regular expressions have no look-ahead.
+  /^(?:[^\p{Cc}\\[\]{}!?*+@]|[?*+@]+(?:[^\p{Cc}\\[\]{}!?*+@(]|$))+$/u,
+  "may hold the wildcards * and ? only: no character classes, braces, extended globs such as +(v), backslashes or control characters",
   255,
   "Full tag name, case-sensitive, with the wildcards * (any sequence) and ? (one character).",
 ).min(1);
