@@ -18,8 +18,22 @@ describe("the latest tag", () => {
     ["has a name before its version", "app-*", ["app-1.0.0", "app-1.0.1", "lib-9.0.0"], "app-1.0.1"],
     ["counts numbers that are missing as zero", "*", ["v1", "v1.0.1"], "v1.0.1"],
     ["is the first of the server's where none is a version", "*", ["stable", "old"], "stable"],
+    ["counts a fourth number", "*", ["1.2.3.4", "1.2.3.10", "1.2.3.10-rc.1"], "1.2.3.10"],
+    ["knows no number of a version that is too large", "*", ["1.0.0", "9999999999999999.0.0"], "1.0.0"],
     ["leaves what is no version behind", "*", ["stable", "v0.1.0"], "v0.1.0"],
   ])("%s", (_, pattern, names, wanted) => expect(latest(pattern, ...names)).toBe(wanted));
+
+  it("takes no longer for hostile names than for others", () => {
+    const hostile = [
+      `${"1.".repeat(20_000)}x`,
+      `1.0.0-${"a.".repeat(20_000)}!`,
+      `${"-1".repeat(20_000)}!`,
+      `${"1.".repeat(126)}x`,
+    ];
+    const began = process.cpuUsage().user;
+    expect(latest("*", ...hostile, "v1.0.0")).toBe("v1.0.0");
+    expect((process.cpuUsage().user - began) / 1_000).toBeLessThan(100);
+  });
 
   it("is none where none matches", () => {
     expect(latest("v?", "v10", "V1")).toBeUndefined();

@@ -1,20 +1,28 @@
 import { matchesTag, type Release, type Tag } from "@slipway/git";
+import { parse, type SemVer } from "semver";
 
 /** Which version a manual deploy publishes where tags or releases are published. Pure. */
 
-/** `v1.2.3`, `1.2`, `release-1.2.3-rc.1`: numbers, and what makes it a prerelease. */
+/** Longest name that is read as a version; Git itself keeps no longer one in a file of its own. */
+const NAME_MAX_LENGTH = 255;
+
+/** `v1.2.3`, `1.2`, `release-1.2.3-rc.1`: a version at the end of a name. Every part is bounded, so it takes linear time. */
 const VERSION =
-  /(?:^|[^0-9A-Za-z.])v?([0-9]{1,15}(?:\.[0-9]{1,15})*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/;
+  /(?:^|[^0-9A-Za-z.])v?([0-9]{1,15}(?:\.[0-9]{1,15}){0,7})(-[0-9A-Za-z.-]{1,128})?(?:\+[0-9A-Za-z.-]{1,128})?$/;
 
 interface Version {
-  numbers: number[];
-  prerelease: string[] | undefined;
+  semver: SemVer;
+  /** Numbers beyond the three that Semantic Versioning knows. */
+  more: readonly number[];
 }
 
 function versionOf(name: string): Version | undefined {
-  const found = VERSION.exec(name);
+  const found = name.length <= NAME_MAX_LENGTH ? VERSION.exec(name) : null;
   if (!found) return undefined;
-  return { numbers: (found[1] ?? "").split(".").map(Number), prerelease: found[2]?.split(".") };
+  const numbers = (found[1] ?? "").split(".").map(Number);
+  const [major = 0, minor = 0, patch = 0, ...more] = numbers;
+  const semver = parse(`${major}.${minor}.${patch}${found[2] ?? ""}`, { loose: true });
+  return semver ? { semver, more } : undefined;
 }
 
 /**
@@ -46,28 +54,11 @@ export function latestRelease(
 }
 
 function compareVersions(a: Version, b: Version): number {
-  const length = Math.max(a.numbers.length, b.numbers.length);
-  for (let at = 0; at < length; at += 1) {
-    const difference = (a.numbers[at] ?? 0) - (b.numbers[at] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  // A prerelease comes before what it leads to.
-  if (a.prerelease === undefined || b.prerelease === undefined) {
-    return Number(a.prerelease === undefined) - Number(b.prerelease === undefined);
-  }
-  return compareIdentifiers(a.prerelease, b.prerelease);
+  return a.semver.compareMain(b.semver) || compareMore(a, b) || a.semver.comparePre(b.semver);
 }
 
-function compareIdentifiers(a: readonly string[], b: readonly string[]): number {
-  for (let at = 0; at < Math.max(a.length, b.length); at += 1) {
-    const [one, other] = [a[at], b[at]];
-    if (one === undefined || other === undefined) return one === undefined ? -1 : 1;
-    if (one === other) continue;
-    const [isNumber, isOtherNumber] = [one, other].map((text) => /^[0-9]+$/.test(text));
-    if (isNumber && isOtherNumber) return Number(one) - Number(other);
-    // Numbers come before words.
-    if (isNumber !== isOtherNumber) return isNumber ? -1 : 1;
-    return one < other ? -1 : 1;
-  }
-  return 0;
+function compareMore(a: Version, b: Version): number {
+  const length = Math.max(a.more.length, b.more.length);
+  const differences = Array.from({ length }, (_, at) => (a.more[at] ?? 0) - (b.more[at] ?? 0));
+  return differences.find((difference) => difference !== 0) ?? 0;
 }
