@@ -3,6 +3,7 @@
 import type { z } from "zod";
 import { GitError } from "./errors.ts";
 import type { GuardedFetch, GuardedRequest, GuardedResponse } from "./net/fetch.ts";
+import type { ByteBudget } from "./paging.ts";
 
 export interface JsonApiOptions {
   fetch: GuardedFetch;
@@ -26,6 +27,8 @@ export interface Ask {
   forbidden?: () => GitError;
   /** The failure that 422 stands for: GitHub answers it to a ref that names no commit. */
   unprocessable?: () => GitError;
+  /** Bytes of the list that the answer is a page of. */
+  budget?: ByteBudget;
   signal?: AbortSignal;
 }
 
@@ -39,6 +42,7 @@ export class JsonApi {
   /** A checked answer. @throws GitError */
   async ask<T>(path: string, schema: z.ZodType<T>, ask: Ask = {}): Promise<T> {
     const { text } = await this.send(path, ask);
+    spend(ask.budget, text);
     let parsed: unknown;
     try {
       parsed = JSON.parse(text);
@@ -73,6 +77,14 @@ export class JsonApi {
     if (response.status >= 200 && response.status < 300) return response;
     if (response.status === 401 || response.status === 403) this.#options.onRefused?.();
     throw failureOf(response, ask);
+  }
+}
+
+function spend(budget: ByteBudget | undefined, text: string): void {
+  if (budget === undefined) return;
+  budget.left -= Buffer.byteLength(text);
+  if (budget.left < 0) {
+    throw new GitError("ProviderUnavailable", "the Git server's list is larger than what is read of one");
   }
 }
 

@@ -22,11 +22,25 @@ export function pageOf(cursor: string | undefined): number {
   return page;
 }
 
-/** Every item of a list, at most 1,000. */
-export async function readAll<Item>(read: (page: number) => Promise<Item[]>): Promise<Item[]> {
+/** Bytes of all answers that a list may take. Releases carry their notes, which nobody here reads. */
+const LIST_BYTES = 16 * 1024 * 1024;
+
+/** What is left of the bytes that a list may take. */
+export interface ByteBudget {
+  left: number;
+}
+
+/**
+ * Every item of a list, at most 1,000.
+ * @param read a page; it counts the answer's bytes against the budget
+ */
+export async function readAll<Item>(
+  read: (page: number, budget: ByteBudget) => Promise<Item[]>,
+): Promise<Item[]> {
   const items: Item[] = [];
+  const budget = { left: LIST_BYTES };
   for (let page = 1; page <= MOST_PAGES; page += 1) {
-    const found = await read(page);
+    const found = await read(page, budget);
     items.push(...found);
     if (found.length < PAGE_SIZE) break;
   }

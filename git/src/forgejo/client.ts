@@ -1,6 +1,6 @@
 /** Forgejo and Gitea, through their API v1. */
 
-import { z } from "zod";
+import type { z } from "zod";
 import { GitError } from "../errors.ts";
 import { JsonApi } from "../json-api.ts";
 import type { GuardedFetch } from "../net/fetch.ts";
@@ -35,6 +35,10 @@ const EVENTS = ["push", "create", "release"];
 
 const noRepository = () => new GitError("RepositoryNotFound", "the credential sees no such repository");
 const noRef = () => new GitError("RefNotFound", "the repository has no such branch, tag or commit");
+
+/** Names that are longer than any that is built from are left out. */
+const named = (name: string | undefined, commitSha: string) =>
+  name === undefined ? [] : [{ name, commitSha }];
 
 export class ForgejoClient implements GitProvider {
   readonly #api: JsonApi;
@@ -80,7 +84,7 @@ export class ForgejoClient implements GitProvider {
     const page = pageOf(cursor);
     const query = { page, limit: PAGE_SIZE };
     const found = await this.#api
-      .ask("/user/repos", z.array(schemas.repository), { query })
+      .ask("/user/repos", schemas.repositories, { query })
       .catch((error: unknown) => {
         if (error instanceof GitError && error.code === "PermissionLacking") {
           throw new GitError("CapabilityUnavailable", "the credential may not list repositories");
@@ -95,23 +99,21 @@ export class ForgejoClient implements GitProvider {
 
   async branches(repositoryId: string): Promise<Branch[]> {
     const found = await this.#list(repositoryId, "branches", schemas.branches);
-    return found.map(({ name, commit }) => ({ name, commitSha: commit.id }));
+    return found.flatMap(({ name, commit }) => named(name, commit.id));
   }
 
   async tags(repositoryId: string): Promise<Tag[]> {
     const found = await this.#list(repositoryId, "tags", schemas.tags);
-    return found.map(({ name, commit }) => ({ name, commitSha: commit.sha }));
+    return found.flatMap(({ name, commit }) => named(name, commit.sha));
   }
 
   async releases(repositoryId: string): Promise<Release[]> {
     const found = await this.#list(repositoryId, "releases", schemas.releases);
-    return found.map(({ id, tag_name: tag, draft, prerelease, published_at }) => ({
-      id: String(id),
-      tag,
-      draft,
-      prerelease,
-      ...(published_at ? { publishedAt: published_at } : {}),
-    }));
+    return found.flatMap(({ id, tag_name: tag, draft, prerelease, published_at }) => {
+      if (tag === undefined) return [];
+      const published = published_at ? { publishedAt: published_at } : {};
+      return [{ id: String(id), tag, draft, prerelease, ...published }];
+    });
   }
 
   async commit(repositoryId: string, ref: string): Promise<Commit> {
@@ -119,7 +121,7 @@ export class ForgejoClient implements GitProvider {
     const query = { sha: ref, limit: 1, stat: false, verification: false, files: false };
     const [found] = await this.#api.ask(`${path}/commits`, schemas.commits, { query, missing: noRef });
     if (!found) throw noRef();
-    return { sha: found.sha, title: found.commit.message.split("\n", 1)[0] ?? "" };
+    return { sha: found.sha, title: found.commit.message };
   }
 
   async ensureHook(repositoryId: string, { url, secret }: HookWish): Promise<Hook> {
@@ -191,16 +193,17 @@ export class ForgejoClient implements GitProvider {
 
   async #list<Item>(repositoryId: string, what: string, schema: z.ZodType<Item[]>): Promise<Item[]> {
     const path = `${await this.#path(repositoryId)}/${what}`;
-    return readAll((page) =>
-      this.#api.ask(path, schema, { query: { page, limit: PAGE_SIZE }, missing: noRepository }),
+    return readAll((page, budget) =>
+      this.#api.ask(path, schema, { query: { page, limit: PAGE_SIZE }, missing: noRepository, budget }),
     );
   }
 
   async #hooks(path: string, url: string): Promise<z.output<typeof schemas.hooks>> {
-    const all = await readAll((page) =>
+    const all = await readAll((page, budget) =>
       this.#api.ask(`${path}/hooks`, schemas.hooks, {
         query: { page, limit: PAGE_SIZE },
         missing: noRepository,
+        budget,
       }),
     );
     return all.filter(({ config }) => config?.url === url);

@@ -1,35 +1,41 @@
 import { z } from "zod";
+import { PAGE_SIZE } from "../paging.ts";
+import { bounded, refName, sha, title, webUrl } from "../strings.ts";
 
 /** The parts of API v1's answers that are read; Gitea and Forgejo give the same. */
 
-const sha = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
+/** A page: a server that gives more than was asked for is no Git server. */
+const page = <Item extends z.ZodType>(item: Item) => z.array(item).max(PAGE_SIZE);
 
-export const user = z.object({ login: z.string() });
+export const user = z.object({ login: bounded(255) });
 
 export const repository = z.object({
   id: z.int().positive(),
-  full_name: z.string(),
-  default_branch: z.string(),
+  full_name: bounded(512),
+  default_branch: bounded(255),
   private: z.boolean(),
-  html_url: z.string().optional(),
-  clone_url: z.string(),
+  html_url: webUrl,
 });
 export type ApiRepository = z.output<typeof repository>;
+export const repositories = page(repository);
 
-export const branches = z.array(z.object({ name: z.string(), commit: z.object({ id: sha }) }));
-export const tags = z.array(z.object({ name: z.string(), commit: z.object({ sha }) }));
+export const branches = page(z.object({ name: refName, commit: z.object({ id: sha }) }));
+export const tags = page(z.object({ name: refName, commit: z.object({ sha }) }));
 
-export const releases = z.array(
+export const releases = page(
   z.object({
     id: z.int(),
-    tag_name: z.string(),
+    tag_name: refName,
     draft: z.boolean(),
     prerelease: z.boolean(),
-    published_at: z.string().nullish(),
+    published_at: bounded(64).nullish(),
   }),
 );
 
-export const commits = z.array(z.object({ sha, commit: z.object({ message: z.string() }) }));
+export const commits = page(z.object({ sha, commit: z.object({ message: title }) }));
 
-export const hook = z.object({ id: z.int(), config: z.record(z.string(), z.string()).nullish() });
-export const hooks = z.array(hook);
+export const hook = z.object({
+  id: z.int(),
+  config: z.object({ url: bounded(2_048).optional() }).nullish(),
+});
+export const hooks = page(hook);

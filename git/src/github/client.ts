@@ -79,22 +79,20 @@ export class GithubClient implements GitProvider {
   }
 
   async branches(repositoryId: string): Promise<Branch[]> {
-    return (await this.#list(repositoryId, "branches", schemas.refs)).map(named);
+    return (await this.#list(repositoryId, "branches", schemas.refs)).flatMap(named);
   }
 
   async tags(repositoryId: string): Promise<Tag[]> {
-    return (await this.#list(repositoryId, "tags", schemas.refs)).map(named);
+    return (await this.#list(repositoryId, "tags", schemas.refs)).flatMap(named);
   }
 
   async releases(repositoryId: string): Promise<Release[]> {
     const found = await this.#list(repositoryId, "releases", schemas.releases);
-    return found.map(({ id, tag_name: tag, draft, prerelease, published_at }) => ({
-      id: String(id),
-      tag,
-      draft,
-      prerelease,
-      ...(published_at ? { publishedAt: published_at } : {}),
-    }));
+    return found.flatMap(({ id, tag_name: tag, draft, prerelease, published_at }) => {
+      if (tag === undefined) return [];
+      const published = published_at ? { publishedAt: published_at } : {};
+      return [{ id: String(id), tag, draft, prerelease, ...published }];
+    });
   }
 
   async commit(repositoryId: string, ref: string): Promise<Commit> {
@@ -103,7 +101,7 @@ export class GithubClient implements GitProvider {
       missing: noRef,
       unprocessable: noRef,
     });
-    return { sha, title: commit.message.split("\n", 1)[0] ?? "" };
+    return { sha, title: commit.message };
   }
 
   async ensureHook(repositoryId: string, { url, secret }: HookWish): Promise<Hook> {
@@ -176,16 +174,17 @@ export class GithubClient implements GitProvider {
 
   async #list<Item>(repositoryId: string, what: string, schema: z.ZodType<Item[]>): Promise<Item[]> {
     const path = `${await this.#path(repositoryId)}/${what}`;
-    return readAll((page) =>
-      this.#api.ask(path, schema, { query: { page, per_page: PAGE_SIZE }, missing: noRepository }),
+    return readAll((page, budget) =>
+      this.#api.ask(path, schema, { query: { page, per_page: PAGE_SIZE }, missing: noRepository, budget }),
     );
   }
 
   async #hooks(path: string, url: string): Promise<z.output<typeof schemas.hooks>> {
-    const all = await readAll((page) =>
+    const all = await readAll((page, budget) =>
       this.#api.ask(`${path}/hooks`, schemas.hooks, {
         query: { page, per_page: PAGE_SIZE },
         missing: noRepository,
+        budget,
       }),
     );
     return all.filter(({ config }) => config.url === url);
@@ -211,7 +210,6 @@ function view({
   };
 }
 
-const named = ({ name, commit }: { name: string; commit: { sha: string } }) => ({
-  name,
-  commitSha: commit.sha,
-});
+/** Names that are longer than any that is built from are left out. */
+const named = ({ name, commit }: { name?: string; commit: { sha: string } }) =>
+  name === undefined ? [] : [{ name, commitSha: commit.sha }];

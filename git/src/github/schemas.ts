@@ -1,40 +1,43 @@
 import { z } from "zod";
+import { PAGE_SIZE } from "../paging.ts";
+import { bounded, refName, sha, title, webUrl } from "../strings.ts";
 
 /** The parts of GitHub's REST API (version 2022-11-28) that are read. */
 
-const sha = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
+/** A page: GitHub never gives more than was asked for. */
+const page = <Item extends z.ZodType>(item: Item) => z.array(item).max(PAGE_SIZE);
 
-export const installationToken = z.object({ token: z.string().min(1), expires_at: z.string() });
+export const installationToken = z.object({ token: bounded(4_096).min(1), expires_at: bounded(64) });
 
 export const installation = z.object({
-  account: z.object({ login: z.string().min(1) }),
-  suspended_at: z.string().nullish(),
+  account: z.object({ login: bounded(255).min(1) }),
+  suspended_at: bounded(64).nullish(),
 });
 
 export const repository = z.object({
   id: z.int().positive(),
-  full_name: z.string(),
-  default_branch: z.string(),
+  full_name: bounded(512),
+  default_branch: bounded(255),
   private: z.boolean(),
-  html_url: z.string().optional(),
+  html_url: webUrl,
 });
 export type ApiRepository = z.output<typeof repository>;
-export const repositories = z.object({ total_count: z.int(), repositories: z.array(repository) });
+export const repositories = z.object({ total_count: z.int(), repositories: page(repository) });
 
 /** Of branches and of tags. */
-export const refs = z.array(z.object({ name: z.string(), commit: z.object({ sha }) }));
+export const refs = page(z.object({ name: refName, commit: z.object({ sha }) }));
 
-export const releases = z.array(
+export const releases = page(
   z.object({
     id: z.int(),
-    tag_name: z.string(),
+    tag_name: refName,
     draft: z.boolean(),
     prerelease: z.boolean(),
-    published_at: z.string().nullish(),
+    published_at: bounded(64).nullish(),
   }),
 );
 
-export const commit = z.object({ sha, commit: z.object({ message: z.string() }) });
+export const commit = z.object({ sha, commit: z.object({ message: title }) });
 
-export const hook = z.object({ id: z.int(), config: z.object({ url: z.string().optional() }) });
-export const hooks = z.array(hook);
+export const hook = z.object({ id: z.int(), config: z.object({ url: bounded(2_048).optional() }) });
+export const hooks = page(hook);
