@@ -25,6 +25,8 @@ export const labels = {
   role: `${GROUP}/role`,
   /** Backup that Jobs and pods make, load or erase. They carry no project's label: that would make them a member of its database. */
   backup: `${GROUP}/backup`,
+  /** Project for which a pod pulls an image; such a pod is no instance, so it carries no project's label. */
+  imagePull: `${GROUP}/image-pull`,
 } as const;
 
 /** Value of `labels.managedBy`. */

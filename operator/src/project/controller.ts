@@ -56,9 +56,10 @@ export const rules: PolicyRule[] = [
 
 /**
  * What it may do in organizations' namespaces alone: make the Secret that pulls from Amazon's registry, adopt and delete
- * the Secrets made for a project.
+ * the Secrets made for a project, and make the pods that pull an image ahead of a version.
  */
 export const organizationRules: PolicyRule[] = [
+  { apiGroups: [""], resources: ["pods"], verbs: ["create"] },
   { apiGroups: [""], resources: ["secrets"], verbs: ["create", "patch", "delete"] },
 ];
 
@@ -130,7 +131,7 @@ const withoutVersion = ({ metadata, ...rest }: Pod) => ({
 });
 
 function sources(
-  { projects, claims, namespaces, secrets, pods, pulls, children }: ProjectStores,
+  { projects, claims, namespaces, secrets, pods, imagePulls, pulls, children }: ProjectStores,
   onCatalogChange: (listener: () => void) => () => void,
 ): Source[] {
   const refOf = ({ metadata: { namespace, name } }: Project): ObjectRef => ({ namespace, name });
@@ -141,11 +142,13 @@ function sources(
       watchLabelled(store, labels.project, resource === resources.cronJobs ? ignoreStatusUpdates : undefined),
     ),
     watchLabelled(pods, labels.project, (event) => !isRun(event.object) && hasChanged(event)),
+    watchLabelled(imagePulls, labels.imagePull, hasChanged),
     watchMapped(
       pulls,
       ({ involvedObject: { namespace, name = "" } }) => {
-        const pod = pods.get(namespace, name);
-        const project = pod?.metadata.labels?.[labels.project];
+        const pod = pods.get(namespace, name) ?? imagePulls.get(namespace, name);
+        const own = pod?.metadata.labels;
+        const project = own?.[labels.project] ?? own?.[labels.imagePull];
         return pod === undefined || project === undefined || isRun(pod) ? [] : [{ namespace, name: project }];
       },
       // One that runs out tells nothing new.

@@ -13,7 +13,7 @@ import {
   type TestOperator,
   whileServed,
 } from "../testing/harness.ts";
-import { deploy, makePod } from "../testing/pods.ts";
+import { deploy, makePod, removePods, serving } from "../testing/pods.ts";
 import { exampleProject } from "../testing/projects.ts";
 
 const namespace = "slipway-org-alpha";
@@ -209,6 +209,100 @@ describe("a deployment", () => {
     expect(states(await get("first"))?.slice(0, 3)).toEqual(["in_progress", "superseded", "succeeded"]);
     await serve("first", "4.0.0", "d");
     await newest("first", "succeeded", 6);
+  });
+});
+
+describe("a project with a volume", () => {
+  const storage = { persistent: true, capacity: 1, dirPathToPersist: "/data" };
+  const onNode = [{ type: "PodScheduled", status: "True" }];
+  const pullPods = () =>
+    cluster.client.listAll<KubernetesObject>(resources.pods, {
+      namespace,
+      labelSelector: "slipway.dev/image-pull=kept",
+    });
+  const isGone = () => eventually(async () => (await pullPods()).length === 0);
+  /** Writes the status of the one pod that pulls, as the kubelet would. */
+  const pulled = async (container: object) => {
+    const [pod] = await eventually(async () => {
+      const found = await pullPods();
+      return found.length === 1 && found;
+    });
+    const status = {
+      phase: "Pending",
+      containerStatuses: [
+        { name: "app", image: "app", restartCount: 0, ready: false, imageID: "", ...container },
+      ],
+    };
+    const at = { namespace, name: pod?.metadata?.name ?? "" };
+    await cluster.client.patch(resources.pods, at, { status }, { subresource: "status" });
+  };
+  const liveImage = async () =>
+    /"image":"[^"]*app:([^"]*)"/.exec(
+      JSON.stringify(await cluster.client.get(resources.deployments, ref("kept"))),
+    )?.[1];
+  const expire = async (count: number) => {
+    const { startedAt } = await newest("kept", "in_progress", count);
+    clock.standsAt = Date.parse(startedAt) + 71_000;
+    await touch("kept");
+    return newest("kept", "failed", count);
+  };
+
+  test("serves on while the next image is pulled on its node, and for good where it cannot be", async () => {
+    await running("kept", { storage });
+    const bound = { status: { phase: "Bound" } };
+    await cluster.client.patch(resources.persistentVolumeClaims, ref("kept"), bound, {
+      subresource: "status",
+    });
+    await until("kept", ({ status }) => status?.phase === "running");
+    const state = serving("registry.example/team/app:1.0.0", digest("a"));
+    await makePod(cluster.client, ref("kept"), { ...state, conditions: onNode });
+    await patch("kept", image("missing"));
+    await newest("kept", "in_progress", 2);
+    await pulled({ state: { waiting: { reason: "ErrImagePull" } } });
+    const failing = await until("kept", ({ status }) => status?.phase === "failing");
+    expect(failing.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: "WorkloadAvailable", status: "True" }),
+    );
+    expect(await liveImage()).toBe("1.0.0");
+    expect(await expire(2)).toMatchObject({ message: "The image cannot be pulled." });
+    await isGone();
+    expect(await liveImage()).toBe("1.0.0");
+    await until("kept", ({ status }) =>
+      (status?.conditions ?? []).some(
+        ({ type, message }) =>
+          type === "RolloutFailed" && message?.includes("The version before it runs again."),
+      ),
+    );
+    expect(told("kept")).toEqual(["in_progress", "succeeded", "in_progress", "failed"]);
+  });
+
+  test("goes back by itself from a version that does not start, to the very image that ran", async () => {
+    clock.standsAt = undefined;
+    await patch("kept", image("broken"));
+    await newest("kept", "in_progress", 3);
+    await pulled({ imageID: "app@sha256:1", state: { terminated: { reason: "StartError", exitCode: 128 } } });
+    await applied("kept", "broken");
+    await isGone();
+    await makePod(cluster.client, ref("kept"), {
+      container: { state: { waiting: { reason: "CrashLoopBackOff" } } },
+      conditions: onNode,
+    });
+    expect((await expire(3)).message).toContain("exits again and again");
+    await eventually(async () => (await liveImage()) === `1.0.0@${digest("a")}`);
+    await deploy(cluster.client, ref("kept"), "registry.example/team/app:1.0.0", digest("a"));
+    const back = await until("kept", ({ status }) => status?.readyInstances === 1);
+    expect(back.status?.phase).toBe("failing");
+    expect(states(back)).toEqual(["failed", "failed", "succeeded"]);
+    await settled(cluster);
+
+    clock.standsAt = undefined;
+    await makePod(cluster.client, ref("kept"), { ...serving("app", digest("a")), conditions: onNode });
+    await patch("kept", image("fixed"));
+    await pulled({ imageID: "app@sha256:1", state: { terminated: { reason: "StartError", exitCode: 128 } } });
+    await serve("kept", "fixed", "f");
+    await newest("kept", "succeeded", 4);
+    await until("kept", ({ status }) => status?.phase === "running");
+    await removePods(cluster.client, ref("kept"));
   });
 });
 

@@ -22,6 +22,8 @@ export interface ProjectStores {
   /** Secrets with the project label, without their data. */
   secrets: Store;
   pods: Store<Pod>;
+  /** Pods that pull an image ahead of the version that needs it. */
+  imagePulls: Store<Pod>;
   pulls: Store<PullEvent>;
   /** The kinds that the controller itself applies. */
   children: readonly ChildKind[];
@@ -88,6 +90,11 @@ export function createProjectStores(
       transform: dropSecretData,
     }),
     pods: manager.store<Pod>(resources.pods, { labelSelector, indexers: byProject, transform: slimPod }),
+    imagePulls: manager.store<Pod>(resources.pods, {
+      labelSelector: labels.imagePull,
+      indexers: { [labels.imagePull]: byLabel(labels.imagePull) },
+      transform: slimPod,
+    }),
     pulls: createPullStore(manager),
     children: childKinds(allowList).map((kind) => ({
       ...kind,

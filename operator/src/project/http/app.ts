@@ -2,6 +2,7 @@
 
 import { labels } from "@slipway/crds";
 import type { ChildOwner, Workload } from "../workload/app.ts";
+import type { PodTemplate } from "../workload/pod.ts";
 import type { AllowList } from "./access.ts";
 
 /** One HTTP project, ready to be turned into objects. Every field is already validated. */
@@ -12,6 +13,8 @@ export interface HttpApp extends Workload {
   replicas: number;
   /** Seconds a rollout may take without progress before it counts as failed; the old version keeps serving. */
   rolloutDeadlineSeconds: number;
+  /** The live pods' template, which stays as it is for now. */
+  keptTemplate?: PodTemplate;
   /** Another version was deployed before. */
   replaces?: boolean;
   autoscaling?: { min: number; max: number; cpuPercent?: number; memoryPercent?: number };

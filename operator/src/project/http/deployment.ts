@@ -1,3 +1,4 @@
+import { annotations } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import { childMetadata } from "../workload/app.ts";
 import { confinementFields, environmentFields, imageFields } from "../workload/container.ts";
@@ -40,7 +41,7 @@ export function deployment(app: HttpApp): DesiredObject {
       strategy: app.volume
         ? { type: "Recreate" }
         : { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
-      template: stamped(podTemplate(app)),
+      template: app.keptTemplate ?? stamped(podTemplate(app)),
     },
   };
 }
@@ -52,7 +53,8 @@ function podTemplate(app: HttpApp): PodTemplate {
 
 /** Hash of all that an instance is made from: another one is another deployment. */
 export function settingsHash(app: HttpApp): string {
-  return hashOfTemplate(podTemplate(app));
+  const kept = app.keptTemplate?.metadata.annotations[annotations.settingsHash];
+  return kept ?? hashOfTemplate(podTemplate(app));
 }
 
 function podSpec(app: HttpApp) {

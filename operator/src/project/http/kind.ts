@@ -15,13 +15,14 @@ import { ownerOf } from "../owner.ts";
 import { type LiveDeployment, readInstances, stopInstances } from "../pause.ts";
 import { hasBegunToPull } from "../pulls.ts";
 import { soonest } from "../soonest.ts";
-import { childOf, isVolumeBound } from "../stores.ts";
+import { childOf, isVolumeBound, type Pod } from "../stores.ts";
 import { summarize, summarizePause } from "../summarize.ts";
 import { acceptHttp } from "./accept.ts";
 import type { HttpApp } from "./app.ts";
 import { instancesStep, remainsStep, routeStep } from "./deletion.ts";
 import { settingsHash } from "./deployment.ts";
 import { desired } from "./desired.ts";
+import { RecreateSteps, type Running } from "./recreateSteps.ts";
 import { type PodView, readRollout } from "./rollout.ts";
 import { RolloutSteps } from "./rolloutSteps.ts";
 import type { RouteCheck } from "./routeCheck.ts";
@@ -36,12 +37,14 @@ export class HttpKind implements ProjectKind<HttpPlan> {
   readonly #deps: HttpDependencies;
   readonly #domains: ProjectDomains;
   readonly #held: HeldRoutes;
+  readonly #recreate: RecreateSteps;
   readonly #rollouts: RolloutSteps;
 
   constructor(deps: HttpDependencies) {
     this.#deps = deps;
     this.#domains = new ProjectDomains(deps);
     this.#held = new HeldRoutes({ ...deps, domains: this.#domains });
+    this.#recreate = new RecreateSteps(deps);
     this.#rollouts = new RolloutSteps({
       clock: deps.clock,
       rolloutDeadlineSeconds: deps.platform.rolloutDeadlineSeconds,
@@ -70,10 +73,20 @@ export class HttpKind implements ProjectKind<HttpPlan> {
     const { log, signal, status } = context;
     const claimed = await this.#domains.claim(project, accepted.organizationId, signal);
     const view = this.#view(project, accepted, claimed);
-    const app = { ...view, replaces: deployments.begin(project, settingsHash(view), status) };
+    const wanted = { ...view, replaces: deployments.begin(project, settingsHash(view), status) };
+    const running = await this.#recreate.resolve(project, wanted, {
+      status,
+      live: this.#deployment(project),
+      instances: this.#instances(project),
+      viewOf: (earlier) => ({
+        ...this.#view(earlier, this.#withPlanOf(earlier, accepted), claimed),
+        replaces: true,
+      }),
+      signal,
+    });
     const routesBefore = this.#domains.versions(project);
-    await applier.applyAndPrune(ownerOf(project), desired(app), { log, signal });
-    return () => this.#look(project, { accepted, app, claimed, routesBefore }, context);
+    await applier.applyAndPrune(ownerOf(project), desired(running.applied), { log, signal });
+    return () => this.#look(project, { accepted, running, claimed, routesBefore }, context);
   }
 
   async hold(project: Project, context: ProjectContext): Promise<number | undefined> {
@@ -85,6 +98,7 @@ export class HttpKind implements ProjectKind<HttpPlan> {
   }
 
   async remove(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
+    await this.#recreate.clear(project, signal);
     const run = async (step: DeletionStep) => {
       const waiting = await runDeletionStep(step, project, this.#deps.client, signal);
       return waiting && { ...waiting, retryAfterMs: LOOK_AGAIN_MS };
@@ -107,14 +121,14 @@ export class HttpKind implements ProjectKind<HttpPlan> {
     project: Project,
     {
       accepted,
-      app,
+      running,
       claimed,
       routesBefore,
-    }: { accepted: Accepted<HttpPlan>; app: HttpApp; claimed: Claimed; routesBefore: RouteVersions },
+    }: { accepted: Accepted<HttpPlan>; running: Running; claimed: Claimed; routesBefore: RouteVersions },
     context: ProjectContext,
   ): Promise<Look> {
     const { conditions, status, signal } = context;
-    const look = this.#rollouts.look(project, app, status, conditions);
+    const look = this.#rollouts.look(project, running, status, conditions);
     const routes = this.#domains.check(project, claimed, look.rollout, routesBefore);
     const release = await this.#domains.release(project, claimed, routes, signal);
     const { host, wanted, refused } = claimed;
@@ -142,11 +156,22 @@ export class HttpKind implements ProjectKind<HttpPlan> {
     return childOf<LiveDeployment>(this.#deps.stores, resources.deployments, project);
   }
 
-  #pods(project: Project): PodView[] {
-    const { stores } = this.#deps;
-    return stores.pods
+  /** The plan of earlier settings, while the catalog has it. */
+  #withPlanOf({ spec }: Project, accepted: Accepted<HttpPlan>): Accepted<HttpPlan> {
+    const plan = this.#deps.catalog().httpPlans.find(({ plan }) => plan === spec.plan);
+    return plan ? { ...accepted, plan } : accepted;
+  }
+
+  #instances(project: Project): Pod[] {
+    return this.#deps.stores.pods
       .byIndex(labels.project, project.metadata.name)
-      .filter(({ metadata }) => metadata.namespace === project.metadata.namespace)
-      .map((pod) => ({ ...pod, pullBegun: hasBegunToPull(stores.pulls, pod) }));
+      .filter(({ metadata }) => metadata.namespace === project.metadata.namespace);
+  }
+
+  /** The instances, and what pulls an image for those to come. */
+  #pods(project: Project): PodView[] {
+    const { pulls } = this.#deps.stores;
+    const pods = [...this.#instances(project), ...this.#recreate.pulling(project)];
+    return pods.map((pod) => ({ ...pod, pullBegun: hasBegunToPull(pulls, pod) }));
   }
 }

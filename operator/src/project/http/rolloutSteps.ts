@@ -4,8 +4,8 @@ import type { Deployment, Project, ProjectReason, ProjectStatus } from "@slipway
 import type { Clock } from "@slipway/kube";
 import type { ConditionSet } from "../../runtime/index.ts";
 import { type DeploymentProgress, remainingMs } from "../deployments.ts";
-import type { HttpApp } from "./app.ts";
 import { settingsHash } from "./deployment.ts";
+import type { Running } from "./recreateSteps.ts";
 import { explainMiss, type Rollout, type Version } from "./rollout.ts";
 
 /** How much later than Kubernetes the operator gives a rollout up, which it knows more of. */
@@ -54,14 +54,22 @@ export class RolloutSteps {
     };
   }
 
-  /** How the wanted version stands, after it has been applied. */
-  look(project: Project, app: HttpApp, status: ProjectStatus, conditions: ConditionSet): Look {
+  /** How the wanted version stands, or the one that has its place, after it has been applied. */
+  look(
+    project: Project,
+    { reported: app, isReturned }: Pick<Running, "reported" | "isReturned">,
+    status: ProjectStatus,
+    conditions: ConditionSet,
+  ): Look {
     const version = { settingsHash: settingsHash(app), image: app.image };
     const rollout = this.#options.read(project, version);
+    const newest = status.deployments?.[0];
+    if (isReturned && !project.spec.paused) {
+      return { rollout, failure: `${newest?.message ?? ""} The version before it runs again.` };
+    }
     if (rollout.complete || project.spec.paused) {
       return { rollout };
     }
-    const newest = status.deployments?.[0];
     if (newest?.status === "failed") {
       return { rollout, failure: rollout.problem?.message ?? newest.message ?? "" };
     }
