@@ -25,6 +25,7 @@ import { JobRunStore } from "./job-runs/store.ts";
 import { ledgerAnswers } from "./ledger-answers.ts";
 import { createLogger } from "./logger.ts";
 import { ApiMetrics } from "./metrics.ts";
+import { ledgerUsage } from "./organizations/limits.ts";
 import { traceWrites } from "./plugins/tracing.ts";
 import { carriedOutTypes, carriesOut } from "./projects/carried-out.ts";
 import { LogFollower } from "./projects/logs/follower.ts";
@@ -135,6 +136,7 @@ async function main(config: Config): Promise<void> {
     kube,
     tracing,
     ledger,
+    usage: ledgerUsage(ledger, catalog),
     domainZone: config.domainZone,
     reservedHostnames: config.reservedHostnames,
     trustedProxies: config.trustedProxies,

@@ -12,6 +12,7 @@ import type { BuildPlatform } from "./builds/platform.ts";
 import type { GitServers } from "./git/servers.ts";
 import type { JobRuns } from "./job-runs/store.ts";
 import type { ApiMetrics } from "./metrics.ts";
+import type { UsageBook } from "./organizations/limits.ts";
 import type { CarriesOut } from "./projects/carried-out.ts";
 import type { LogFollower } from "./projects/logs/follower.ts";
 import type { Projects } from "./projects/store.ts";
@@ -50,6 +51,8 @@ export interface Services {
   /** Traces of requests; undefined where there are none. */
   tracing?: Tracing;
   ledger: Ledger;
+  /** Ceilings of organizations. */
+  usage: UsageBook;
   /** Zone of default domains. */
   domainZone: string;
   /** Hostnames that no project gets; single labels stand for a name in the zone. */

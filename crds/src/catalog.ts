@@ -185,6 +185,21 @@ export const template = z.strictObject({
 });
 export type Template = z.output<typeof template>;
 
+/** Ceilings of one organization, paused projects included; the same for /v1 and kubectl. */
+export const organizationLimits = z.strictObject({
+  projects: z.int().min(1).max(100_000).default(500).describe("Projects."),
+  customDomains: z.int().min(0).max(100_000).default(500).describe("Custom domains of all projects."),
+  gitConnections: z.int().min(0).max(10_000).default(50).describe("Git connections."),
+  backups: z.int().min(0).max(100_000).default(1_000).describe("Backups that are kept."),
+  variableBytes: z
+    .int()
+    .min(0)
+    .max(10_000_000_000)
+    .default(33_554_432)
+    .describe("Bytes of variables over /v1, those of deployments that can be rolled back to included."),
+});
+export type OrganizationLimits = z.output<typeof organizationLimits>;
+
 /** The whole file. */
 export const catalog = z
   .strictObject({
@@ -200,6 +215,7 @@ export const catalog = z
     databasePlans: z.array(databasePlan),
     engines: z.array(engine),
     templates: z.array(template).max(200).default([]),
+    organizationLimits: organizationLimits.prefault({}),
   })
   .superRefine((all, context) => {
     for (const { path, message } of catalogProblems(all)) context.addIssue({ code: "custom", path, message });

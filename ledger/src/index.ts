@@ -34,9 +34,11 @@ export type {
   ProjectSlot,
   RetiredImage,
   Role,
+  UsageKind,
 } from "./schema.ts";
 export * from "./settlements.ts";
 export * from "./slot-request.ts";
 export * from "./slots.ts";
 export * from "./storage-charges.ts";
 export * from "./tombstones.ts";
+export * from "./usage.ts";

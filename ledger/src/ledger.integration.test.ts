@@ -57,6 +57,7 @@ describe("migrations", () => {
       "0006-job-runs",
       "0007-metric-samples",
       "0008-builds",
+      "0009-organization-usage",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));

@@ -186,6 +186,20 @@ interface RetiredImageTable {
   retired_at: CreatedAt;
 }
 
+/** What an organization may have only so much of. */
+export type UsageKind = "projects" | "customDomains" | "variableBytes";
+
+interface OrganizationUsageTable {
+  organization_id: string;
+  kind: UsageKind;
+  /** The project's id, or of bytes of variables the Secret's name. */
+  name: string;
+  /** A bigint in decimal. */
+  amount: ColumnType<string, number, number | string>;
+  /** When it was last reserved or found. */
+  reserved_at: ColumnType<Date, never, Date>;
+}
+
 /** The tables, as kysely sees them. Migrations are the truth; this follows them. */
 export interface LedgerSchema {
   organizations: OrganizationTable;
@@ -199,6 +213,7 @@ export interface LedgerSchema {
   deployments: DeploymentTable;
   project_slots: ProjectSlotTable;
   plan_capacities: PlanCapacityTable;
+  organization_usage: OrganizationUsageTable;
   builds: BuildTable;
   build_log_chunks: BuildLogChunkTable;
   build_triggers: BuildTriggerTable;

@@ -27,6 +27,7 @@ import { parseDatabaseImages } from "./database/settings.ts";
 import { createOperator } from "./operator.ts";
 import { ledgerDeployments } from "./project/deploymentReaper.ts";
 import { ledgerSlots } from "./project/slotKeeper.ts";
+import { ledgerUsage } from "./project/usageKeeper.ts";
 
 async function main(config: Config): Promise<void> {
   const log = pino({
@@ -79,6 +80,7 @@ async function main(config: Config): Promise<void> {
       list: () => listMetricSamples(ledger),
     },
     slots: ledgerSlots(ledger),
+    usage: ledgerUsage(ledger),
     listOrganizations: async () => (await listOrganizations(ledger)).map(({ id }) => id),
     recordDeployment: (row) => recordDeployment(ledger, row),
     openDeployments: ledgerDeployments(ledger),

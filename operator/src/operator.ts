@@ -40,6 +40,7 @@ import type { CloseMetering } from "./project/job/deletion.ts";
 import { SlotKeeper, type SlotLedger } from "./project/slotKeeper.ts";
 import { runSlotReaper } from "./project/slotReaper.ts";
 import { createProjectStores } from "./project/stores.ts";
+import { runUsageKeeper, type UsageLedger } from "./project/usageKeeper.ts";
 import { withBackoff } from "./registry/backoff.ts";
 import { ecrLogin, type RegistryLogin } from "./registry/ecr.ts";
 import { type Logger, Manager, type ManagerOptions } from "./runtime/index.ts";
@@ -71,6 +72,8 @@ export interface OperatorOptions {
   openDeployments: OpenDeployments;
   /** Counts what organizations and plans have only so many of. */
   slots: SlotLedger;
+  /** What organizations have of what each may have only so much of; not kept unless given. */
+  usage?: UsageLedger;
   /** Where runs are charged. */
   runs: RunLedger;
   /** Writes the end of a run's log into the ledger. */
@@ -112,6 +115,8 @@ export function createOperator(options: OperatorOptions): Manager {
     acmeIngressNamespace:
       config.ingress.certificateIssuer === undefined ? undefined : config.ingress.namespace,
     databasesOutside: config.databases.outside.type,
+    limits: () => catalog.current.organizationLimits,
+    onLimitsChange: (listener) => catalog.onChange(listener),
   });
 
   const observe = addObserve(manager, { cluster, config, storeLog: options.storeRunLog });
@@ -195,6 +200,14 @@ export function createOperator(options: OperatorOptions): Manager {
     run: (signal) =>
       runSlotReaper({ keeper: slots, client: manager.client, projects: stores.projects, log }, signal),
   });
+  const { usage } = options;
+  if (usage) {
+    const { projects: all, secrets } = stores;
+    manager.addRunnable({
+      name: "usage",
+      run: (signal) => runUsageKeeper({ ledger: usage, projects: all, secrets, log }, signal),
+    });
+  }
   manager.addRunnable({
     name: "deployments",
     run: (signal) =>

@@ -8,6 +8,7 @@ import {
 } from "@slipway/crds";
 import { isForbidden, isNamespaceTerminating, isNotFound, type KubeClient, KubeError } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
+import { quotaFailure } from "../organizations/limits.ts";
 import { backupResource } from "../projects/kinds.ts";
 
 /**
@@ -70,6 +71,8 @@ async function answered<T>(call: Promise<T>, id?: string): Promise<T> {
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (isNotFound(error) && id !== undefined) throw failures.backupNotFound(id);
+    const ceiling = quotaFailure(error);
+    if (ceiling) throw ceiling;
     // Rights in an organization's namespace come with its guards.
     if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error))
       throw failures.organizationRuntimeUnavailable();

@@ -1,6 +1,18 @@
 import { Failure, type FieldError } from "./failure.ts";
 import { shownErrors } from "./shown-errors.ts";
 
+/** What an organization may have only so much of, and how a refusal says so. */
+const ORGANIZATION_LIMITS = {
+  projects: { code: "ORGANIZATION_PROJECT_LIMIT_REACHED", noun: "projects" },
+  customDomains: { code: "ORGANIZATION_CUSTOM_DOMAIN_LIMIT_REACHED", noun: "custom domains" },
+  gitConnections: { code: "GIT_CONNECTION_LIMIT_REACHED", noun: "Git connections" },
+  backups: { code: "ORGANIZATION_BACKUP_LIMIT_REACHED", noun: "backups" },
+  variableBytes: {
+    code: "ORGANIZATION_VARIABLES_LIMIT_REACHED",
+    noun: "bytes of environment variables, earlier ones that a rollback needs included",
+  },
+} as const;
+
 /**
  * Every way in which the API refuses, in the order of refusal. Codes are stable: clients branch on them.
  * A new failure is one entry here.
@@ -143,6 +155,12 @@ export const failures = {
     new Failure(409, code, `more ${counts} are requested than are left: ${remaining} of ${limit}`, {
       extra: { limit, remaining },
     }),
+  /** `limit` is that of the catalog's `organizationLimits`. */
+  organizationLimitReached: (what: keyof typeof ORGANIZATION_LIMITS, limit: number) => {
+    const { code, noun } = ORGANIZATION_LIMITS[what];
+    const message = `the organization has no room for more: it may have ${limit} ${noun}; delete some first`;
+    return new Failure(409, code, message, { extra: { limit } });
+  },
   insufficientPlanCapacity: (plan: string) =>
     new Failure(409, "INSUFFICIENT_PLAN_CAPACITY", `the platform has no capacity left on plan ${plan}`),
   domainUnavailable: (hostname: string) =>
@@ -207,15 +225,6 @@ export const failures = {
       409,
       "GIT_CONNECTION_OPERATION_PENDING",
       `the connection stays as it is: ${what}; try again once that is over`,
-    ),
-  gitConnectionLimitReached: (limit: number) =>
-    new Failure(
-      409,
-      "GIT_CONNECTION_LIMIT_REACHED",
-      `the organization already has ${limit} Git connections`,
-      {
-        extra: { limit },
-      },
     ),
   gitCapabilityUnavailable: (why: string) => new Failure(409, "GIT_CAPABILITY_UNAVAILABLE", why),
   gitSourceCreationUnavailable: () =>

@@ -22,6 +22,7 @@ import {
 } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
+import { quotaFailure } from "../organizations/limits.ts";
 import { buildResource, gitConnectionResource } from "../projects/kinds.ts";
 
 /** Git connections and their Secrets as they are in the cluster: read live, for that is seldom. */
@@ -250,6 +251,8 @@ async function answered<T>(call: Promise<T>, id?: string): Promise<T> {
     if (!(error instanceof KubeError)) throw error;
     if (isNotFound(error) && id !== undefined) throw failures.gitConnectionNotFound(id);
     if (isConflict(error)) throw failures.gitConnectionOperationPending("another change of it is under way");
+    const ceiling = quotaFailure(error);
+    if (ceiling) throw ceiling;
     // Rights in an organization's namespace come with its guards.
     if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error))
       throw failures.organizationRuntimeUnavailable();

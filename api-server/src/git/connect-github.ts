@@ -13,7 +13,7 @@ import { isRevoked } from "./view.ts";
 export async function connectGithub(
   installationId: string,
   organizationId: string,
-  { kube, git, now }: Pick<Services, "kube" | "git" | "now">,
+  { kube, git, now, catalog }: Pick<Services, "kube" | "git" | "now" | "catalog">,
 ): Promise<GitConnection> {
   const { login: account, instanceUrl } = await git.githubAccount(installationId);
   const provider = git.open({ providerId: "github", instanceUrl, username: "", token: "", installationId });
@@ -28,7 +28,7 @@ export async function connectGithub(
         : await patchConnection(kube, known, { installationId, revision });
     return patchConnectionStatus(kube, changed, takenStatus(changed, capabilities, now()));
   }
-  assertRoom(existing);
+  assertRoom(existing, { catalog });
   const displayName = account.slice(0, 64);
   const spec = { providerId: "github", instanceUrl, displayName, installationId, account } as const;
   return makeConnection(organizationId, {}, spec, capabilities, { kube, now });

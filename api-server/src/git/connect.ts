@@ -50,11 +50,11 @@ async function tried(provider: GitProvider, repositoryPath: string): Promise<Cap
 export async function connect(
   request: ConnectRequest,
   organizationId: string,
-  { kube, git, now }: With,
+  { kube, git, now, catalog }: With & Pick<Services, "catalog">,
 ): Promise<GitConnection> {
   const { displayName, repositoryPath, username, token } = request;
   const instanceUrl = canonical(request.instanceUrl);
-  assertRoom(await connectionsOf(kube, organizationId));
+  assertRoom(await connectionsOf(kube, organizationId), { catalog });
   const account = { providerId: "forgejo", instanceUrl, username, token };
   const capabilities = await tried(git.open(account), repositoryPath);
   const spec = { providerId: "forgejo", instanceUrl, displayName, repositoryPath } as const;

@@ -15,9 +15,6 @@ import {
 } from "./cluster.ts";
 import { takenStatus } from "./state.ts";
 
-/** Connections that an organization may have. */
-const MOST_CONNECTIONS = 50;
-
 /** The connections that an organization has. @throws Failure 503, also while it cannot have any */
 export async function connectionsOf(
   kube: Services["kube"],
@@ -27,9 +24,14 @@ export async function connectionsOf(
   return listConnections(kube, organizationId);
 }
 
-/** @throws Failure 409 */
-export function assertRoom(existing: readonly GitConnection[]): void {
-  if (existing.length >= MOST_CONNECTIONS) throw failures.gitConnectionLimitReached(MOST_CONNECTIONS);
+/**
+ * A look ahead: of two at once, the namespace's ResourceQuota refuses the one that is too many.
+ * @throws Failure 409
+ */
+export function assertRoom(existing: readonly GitConnection[], { catalog }: Pick<Services, "catalog">): void {
+  const { gitConnections } = catalog.current.organizationLimits;
+  if (existing.length >= gitConnections)
+    throw failures.organizationLimitReached("gitConnections", gitConnections);
 }
 
 /** The Secret's name tells its content, so that whoever reads the connection reads one credential or the other. */

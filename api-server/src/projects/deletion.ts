@@ -42,6 +42,11 @@ export async function deleteProject(
   await releaseClaims(project, services);
   // The operator gives it back with the project, or finds it later; this is for whoever creates the next one at once.
   await releaseProjectSlot(services, identity, slot).catch(() => undefined);
+  const kinds = ["projects", "customDomains"] as const;
+  await services.usage.release(
+    organizationId,
+    kinds.map((kind) => ({ kind, name: id })),
+  );
   return "deleted";
 }
 

@@ -36,6 +36,7 @@ import { EventStreams } from "../http/event-streams.ts";
 import { JobRunStore } from "../job-runs/store.ts";
 import { createLogger } from "../logger.ts";
 import { ApiMetrics } from "../metrics.ts";
+import { ledgerUsage, type UsageBook } from "../organizations/limits.ts";
 import { traceWrites } from "../plugins/tracing.ts";
 import { parseGrant } from "../policy/permissions.ts";
 import { projectResource } from "../projects/kinds.ts";
@@ -192,6 +193,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     kube,
     tracing: options.tracing,
     ledger,
+    usage: options.ledger ? ledgerUsage(ledger, { current: catalog }) : endlessUsage,
     domainZone: ZONE,
     reservedHostnames: ["api", "platform.example.com"],
     trustedProxies: [],
@@ -337,3 +339,6 @@ export const exampleSpec: Project["spec"] = {
   storage: { persistent: false, capacity: 1 },
   networkAccess: { ingressWhiteList: [{ cidr: "0.0.0.0/0" }] },
 };
+
+/** No ceilings, for tests without a ledger. */
+const endlessUsage: UsageBook = { reserve: async () => {}, release: async () => {} };

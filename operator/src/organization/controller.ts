@@ -1,6 +1,6 @@
 /** The organization controller: a guarded namespace for every organization of the ledger. */
 
-import { fieldManagers, labels, organizationNamespace } from "@slipway/crds";
+import { fieldManagers, labels, type OrganizationLimits, organizationNamespace } from "@slipway/crds";
 import { byLabel, type ObjectRef, type Resource, resources, type Store } from "@slipway/kube";
 import type { PolicyRule } from "../rbac.ts";
 import {
@@ -50,7 +50,11 @@ const GUARDS: readonly Resource[] = [
   resources.roleBindings,
 ];
 
-export interface OrganizationOptions extends GuardSettings {
+export interface OrganizationOptions extends Omit<GuardSettings, "limits"> {
+  /** Ceilings of one organization, as the catalog has them now. */
+  limits: () => OrganizationLimits;
+  /** Calls the listener when they may be others; returns what ends that. */
+  onLimitsChange?: (listener: () => void) => () => void;
   /** Reads the ids of all organizations. */
   list: () => Promise<string[]>;
   pollMs?: number;
@@ -93,6 +97,15 @@ export function addOrganizationController(
           added = undefined;
         };
       }),
+      customSource((enqueue) => {
+        const all = () => {
+          for (const { metadata } of namespaces.list()) {
+            const id = metadata?.labels?.[labels.organization];
+            if (id !== undefined) enqueue(id);
+          }
+        };
+        return options.onLimitsChange?.(all) ?? (() => {});
+      }),
       ...kinds.map(({ store }) =>
         watchMapped(store, (object) => {
           const id = object.metadata?.labels?.[labels.organization];
@@ -107,7 +120,7 @@ export function addOrganizationController(
 class OrganizationReconciler {
   readonly #namespaces: Store;
   readonly #source: OrganizationSource;
-  readonly #settings: GuardSettings;
+  readonly #settings: OrganizationOptions;
   readonly #applier: Applier;
 
   constructor(
@@ -115,7 +128,7 @@ class OrganizationReconciler {
     namespaces: Store,
     kinds: readonly ChildKind[],
     source: OrganizationSource,
-    settings: GuardSettings,
+    settings: OrganizationOptions,
   ) {
     this.#namespaces = namespaces;
     this.#source = source;
@@ -131,7 +144,7 @@ class OrganizationReconciler {
       return;
     }
     const owner = { label: { key: labels.organization, value: id }, namespace };
-    const guards = desiredGuards(id, namespace, this.#settings);
+    const guards = desiredGuards(id, namespace, { ...this.#settings, limits: this.#settings.limits() });
     const guarded = present?.metadata?.annotations?.[GUARDED_ANNOTATION] !== undefined;
     // A tenant cannot make such a namespace, so one that lost its marks was ours.
     const context = { log, signal, adopt: true };

@@ -1,15 +1,18 @@
 import { fileURLToPath } from "node:url";
+import { organizationLimits } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { goldenTests } from "../testing/golden.ts";
 import { desiredGuards, type GuardSettings } from "./guards.ts";
 import { desiredNamespace } from "./namespace.ts";
+
+const limits = organizationLimits.parse({});
 
 function objectsOf(input: unknown) {
   const { organization, settings } = input as { organization: string; settings: GuardSettings };
   const namespace = `slipway-org-${organization}`;
   return [
     desiredNamespace(organization, namespace, true),
-    ...desiredGuards(organization, namespace, settings),
+    ...desiredGuards(organization, namespace, { ...settings, limits }),
   ];
 }
 
@@ -20,6 +23,7 @@ test("no egress rule ever has no peers, which would open everything", () => {
     dnsNamespace: "kube-system",
     egressDeniedCidrs: ["0.0.0.0/0", "::/0"],
     systemNamespace: "slipway-system",
+    limits,
   };
   for (const { spec } of desiredGuards("alpha", "slipway-org-alpha", settings)) {
     for (const { to } of (spec as { egress?: { to: unknown[] }[] } | undefined)?.egress ?? []) {

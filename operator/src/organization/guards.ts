@@ -3,6 +3,7 @@
  * Every one of them stands before the namespace is called guarded and before any tenant's pod starts in it.
  */
 
+import type { OrganizationLimits } from "@slipway/crds";
 import type { DesiredObject } from "../desired.ts";
 import { outsideWorld } from "./cidrs.ts";
 
@@ -18,6 +19,8 @@ export interface GuardSettings {
   acmeIngressNamespace?: string;
   /** How databases are reached from outside the cluster; not at all unless given. */
   databasesOutside?: "NodePort" | "LoadBalancer" | "None";
+  /** Ceilings of one organization, as the catalog has them now. */
+  limits: OrganizationLimits;
 }
 
 /** What the API server may do in an organization's namespace, and nowhere else; the chart makes this ClusterRole. */
@@ -134,9 +137,13 @@ const CONTAINER_LIMITS = {
  * 1000 jobs that run every minute. Pods that have ended do not count. JobRuns are not counted at all: a run that was let
  * go must not be without one. Node ports and load balancers bypass the ingress: there are none but those of databases.
  */
-function quota({ databasesOutside = "None" }: GuardSettings) {
+function quota({ databasesOutside = "None", limits }: GuardSettings) {
   return {
     ...QUOTA,
+    // The ceilings that /v1 has, too: here they are counted for kubectl, and of two at once one is refused.
+    "count/projects.slipway.dev": String(limits.projects),
+    "count/gitconnections.slipway.dev": String(limits.gitConnections),
+    "count/backups.slipway.dev": String(limits.backups),
     "services.nodeports": databasesOutside === "None" ? "0" : DATABASES,
     "services.loadbalancers": databasesOutside === "LoadBalancer" ? DATABASES : "0",
   };

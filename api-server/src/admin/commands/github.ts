@@ -23,7 +23,8 @@ export async function connectGithubAccount(
   await requireOrganization(context, organization);
   const git = openGitServers(context.env);
   if (!git.hasGithubApp) throw new AdminError("this platform has no GitHub App: set git.github of the chart");
-  const services = { kube: context.kube(), git, now: () => new Date() };
+  const catalog = { current: await context.catalog() };
+  const services = { kube: context.kube(), git, catalog, now: () => new Date() };
   try {
     const { metadata, spec } = await connectGithub(installation, organization, services);
     return { organization_id: organization, connection_id: metadata.name, account: spec.account ?? "" };

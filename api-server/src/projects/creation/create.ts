@@ -16,6 +16,7 @@ import {
   KubeError,
   type KubernetesObject,
 } from "@slipway/kube";
+import type { Usage } from "@slipway/ledger";
 import { type FirstBuild, lookUpFirstBuild, settleFirstBuild, startFirstBuild } from "../../builds/first.ts";
 import { requireBuilds } from "../../builds/platform.ts";
 import { type CredentialsSecret, decodeCredentials, newCredentials } from "../../databases/credentials.ts";
@@ -23,12 +24,14 @@ import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
 import { inTime } from "../../in-time.ts";
 import { refuseBlocked } from "../../organizations/blocked.ts";
+import { quotaFailure } from "../../organizations/limits.ts";
 import { isGuarded, readNamespace } from "../../organizations/namespace.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import { readClaim } from "../claims.ts";
 import { refuseReservedSubdomain } from "../domains/reserved.ts";
 import { type KnownSlot, type ProjectIdentity, releaseProjectSlot, takeProjectSlot } from "../slots.ts";
+import { envShards, variablesUsage } from "./env-secrets.ts";
 import { capabilityFailure } from "./plan-check.ts";
 import { planCreation } from "./plan-creation.ts";
 import { isUnbound, onceBound } from "./unbound.ts";
@@ -93,11 +96,13 @@ export async function createProject(
     { zone: services.domainZone, newCredentials },
   );
   const trace: Trace = { secrets: [] };
+  const usage = usageOf(request, plan);
   let slot: KnownSlot;
   let project: Project;
   let first: FirstBuild | undefined;
   try {
     first = await lookUpFirstBuild(plan.project, organizationId, services);
+    await services.usage.reserve(organizationId, usage);
     slot = await takeProjectSlot(services, { organizationId, projectId, spec: plan.project.spec });
     project = await inTime(LIMIT_MS, async (signal) => {
       const bounded = { ...services, kube: services.kube.until(signal) };
@@ -109,6 +114,7 @@ export async function createProject(
     });
   } catch (error) {
     const attempt = failedAttempt(error, { organizationId, projectId }, services, trace);
+    if (attempt.undo && !leftover) await services.usage.release(organizationId, usage);
     // Without a slot this call has written nothing.
     if (slot === undefined && !leftover) return { ...attempt, undo: attempt.undo && nothingToUndo };
     if (attempt.undo === undefined) await releaseUnlessCreated(plan, slot, services);
@@ -117,6 +123,18 @@ export async function createProject(
   if (first) await settleFirstBuild(project, first, services);
   const credentials = credentialsIn(trace.secrets, projectId);
   return { project: await services.projects.observe(project), ...(credentials ? { credentials } : {}) };
+}
+
+/** What a creation counts for against the organization's ceilings. */
+function usageOf({ spec, envs }: CreateProjectRequest, { project }: CreationPlan): Usage[] {
+  const { name } = project.metadata;
+  return [
+    { kind: "projects", name, amount: 1 },
+    ...(spec.customDomains?.length
+      ? [{ kind: "customDomains", name, amount: spec.customDomains.length } as const]
+      : []),
+    ...variablesUsage(envShards(name, envs)),
+  ];
 }
 
 /** What the Secret of a database holds, which an earlier call or the operator may have made. */
@@ -158,7 +176,9 @@ function toFailure(error: unknown): unknown {
   if (!(error instanceof KubeError)) return error;
   if (isNotFound(error) || isNamespaceTerminating(error) || isUnbound(error))
     return failures.organizationRuntimeUnavailable();
-  // The organization's quota is the platform's own guard: it refuses with 403.
+  const ceiling = quotaFailure(error);
+  if (ceiling) return ceiling;
+  // The rest of the organization's quota is the platform's own guard: it refuses with 403.
   if (isForbidden(error)) return failures.planCapacityTemporarilyUnavailable(error);
   if (isInvalid(error)) return failures.internal(error);
   return failures.clusterUnavailable(error);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { type EnvironmentVariable, envSecretName } from "@slipway/crds";
+import type { Usage } from "@slipway/ledger";
 
 /** The content of one immutable Secret with environment variables. */
 export interface EnvShard {
@@ -40,6 +41,18 @@ export function envShards(projectId: string, variables: readonly EnvironmentVari
     name: envSecretName(projectId, contentHash(projectId, shard)),
     stringData: Object.fromEntries(shard.map(({ name, value }) => [name, value])),
     positions: shard.map(({ position }) => position),
+  }));
+}
+
+/** What these Secrets count for against the organization's bytes of variables. */
+export function variablesUsage(shards: readonly EnvShard[]): Usage[] {
+  return shards.map(({ name, stringData }) => ({
+    kind: "variableBytes",
+    name,
+    amount: Object.entries(stringData).reduce(
+      (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+      0,
+    ),
   }));
 }
 

@@ -8,9 +8,10 @@ import {
 import { isAlreadyExists, isNotFound, type KubeClient, resources } from "@slipway/kube";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
+import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import { type Change, type ChangeServices, changeProject } from "../change.ts";
-import { envShards } from "../creation/env-secrets.ts";
+import { envShards, variablesUsage } from "../creation/env-secrets.ts";
 import { envSecret, ownedBy, type Secret } from "../creation/objects.ts";
 import type { StoredSecret } from "./read.ts";
 
@@ -21,15 +22,17 @@ const WRITE = { fieldManager: fieldManagers.api };
 /**
  * Makes these the project's only environment variables: new Secrets first, named by what is in them, then the spec that
  * names them, so that one rollout swaps all. Secrets that it names no more are the operator's to remove.
- * @throws Failure
+ * What a change in vain has reserved of the organization's bytes the operator frees minutes later.
+ * @throws Failure 409 when the organization has no bytes of variables left
  */
 export async function replaceEnvironment(
   project: ApiProject,
   variables: readonly EnvironmentVariable[],
-  services: ChangeServices,
+  services: ChangeServices & Pick<Services, "usage">,
 ): Promise<Change> {
   const { organizationId, id: projectId } = project;
   const shards = envShards(projectId, variables);
+  await services.usage.reserve(organizationId, variablesUsage(shards));
   const secrets = shards.map((shard) => envSecret(shard, { organizationId, projectId }));
   const keepAll = async (live: Project, kube: KubeClient): Promise<void> => {
     for (const secret of owned(secrets, live)) await createOrKeep(secret, { ...services, kube });

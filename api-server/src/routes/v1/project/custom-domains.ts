@@ -32,8 +32,17 @@ export const updateCustomDomains = defineRoute({
   handler: async ({ project: given, body }, services) => {
     const project = given as ApiProject;
     requireType(project, ["http"]);
-    const change = await changeProject(project, services, (spec) =>
-      withCustomDomains(spec, body.custom_domains, services),
+    const { organizationId, id: name } = project;
+    const change = await changeProject(
+      project,
+      services,
+      (spec) => withCustomDomains(spec, body.custom_domains, services),
+      {
+        prepare: ({ spec }) => {
+          const amount = spec.customDomains?.length ?? 0;
+          return services.usage.reserve(organizationId, [{ kind: "customDomains", name, amount }]);
+        },
+      },
     );
     await waitUntilReleased(change.project, services);
     const { resource, customDomainSetup } = change.project;

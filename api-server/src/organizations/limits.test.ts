@@ -1,0 +1,28 @@
+import { KubeError } from "@slipway/kube";
+import { expect, test } from "vitest";
+import { quotaFailure } from "./limits.ts";
+
+const refusal = (message: string) => new KubeError({ status: 403, reason: "Forbidden", message });
+
+test.each([
+  ["projects", "ORGANIZATION_PROJECT_LIMIT_REACHED", 500],
+  ["gitconnections", "GIT_CONNECTION_LIMIT_REACHED", 50],
+  ["backups", "ORGANIZATION_BACKUP_LIMIT_REACHED", 1000],
+])("a quota of %s is refused with its code and limit", (resource, code, limit) => {
+  const counted = `count/${resource}.slipway.dev`;
+  const message =
+    `POST /apis: 403 ${resource}.slipway.dev "x" is forbidden: exceeded quota: slipway-quota, ` +
+    `requested: ${counted}=1, used: ${counted}=${limit}, limited: ${counted}=${limit}`;
+  const failure = quotaFailure(refusal(message));
+  expect([failure?.status, failure?.code, failure?.toBody().limit]).toEqual([409, code, limit]);
+});
+
+test("other refusals are none", () => {
+  expect(quotaFailure(refusal("may not"))).toBeUndefined();
+  expect(
+    quotaFailure(
+      refusal("exceeded quota: slipway-quota, requested: secrets=1, used: secrets=9, limited: secrets=9"),
+    ),
+  ).toBeUndefined();
+  expect(quotaFailure(new Error("exceeded quota: x, limited: count/projects.slipway.dev=1"))).toBeUndefined();
+});

@@ -1,0 +1,58 @@
+import type { Catalog, OrganizationLimits } from "@slipway/crds";
+import { isForbidden } from "@slipway/kube";
+import { type Ledger, releaseUsage, reserveUsage, type Usage } from "@slipway/ledger";
+import { failures } from "../errors/catalog.ts";
+import type { Failure } from "../errors/failure.ts";
+import { askLedger } from "../ledger-call.ts";
+
+/**
+ * Ceilings of an organization, paused projects included. Projects, custom domains and bytes of variables are reserved in
+ * the ledger before the cluster is written. Projects, Git connections and backups are counted by the namespace's
+ * ResourceQuota too, which is as atomic, and which kubectl meets.
+ */
+export interface UsageBook {
+  /**
+   * Reserves all of it or nothing.
+   * @throws Failure 409 with the ceiling's code; 503 when the ledger cannot be asked
+   */
+  reserve(organizationId: string, wanted: readonly Usage[]): Promise<void>;
+  /** Gives back what was reserved in vain, or is deleted. Never throws: what stays the operator removes. */
+  release(organizationId: string, gone: readonly Pick<Usage, "kind" | "name">[]): Promise<void>;
+}
+
+/** The book in the ledger, by the catalog's limits as they are then. */
+export function ledgerUsage(ledger: Ledger, catalog: { readonly current: Catalog }): UsageBook {
+  return {
+    reserve: async (organizationId, wanted) => {
+      if (wanted.length === 0) return;
+      const limits = catalog.current.organizationLimits;
+      const answer = await askLedger(() => reserveUsage(ledger, organizationId, wanted, limits));
+      if (!answer.reserved) throw failures.organizationLimitReached(answer.kind, answer.limit);
+    },
+    release: (organizationId, gone) =>
+      releaseUsage(
+        ledger,
+        gone.map((one) => ({ organizationId, ...one })),
+      ).catch(() => undefined),
+  };
+}
+
+/** What a ResourceQuota of an organization's namespace counts, by the limit that it is for. */
+const COUNTED = {
+  projects: "count/projects.slipway.dev",
+  gitConnections: "count/gitconnections.slipway.dev",
+  backups: "count/backups.slipway.dev",
+} as const satisfies Partial<Record<keyof OrganizationLimits, string>>;
+
+/** The refusal that an apiserver's is because of the namespace's quota; undefined for any other. Pure. */
+export function quotaFailure(error: unknown): Failure | undefined {
+  if (!isForbidden(error)) return undefined;
+  const limited = /exceeded quota: .*limited: (\S+)/.exec((error as Error).message)?.[1] ?? "";
+  for (const [what, counted] of Object.entries(COUNTED) as [keyof typeof COUNTED, string][]) {
+    const limit = limited.split(",").find((one) => one.startsWith(`${counted}=`));
+    if (limit !== undefined) {
+      return failures.organizationLimitReached(what, Number(limit.slice(counted.length + 1)));
+    }
+  }
+  return undefined;
+}
