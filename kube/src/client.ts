@@ -414,12 +414,12 @@ export function pageSizeOf({ metadataOnly }: ReadOptions): number {
   return metadataOnly ? 50 : 500;
 }
 
-/** No second choice in it: a server that cannot leave the rest out answers 406. */
+/** The second choice is for failures, such as 404: a Status cannot be had as metadata, and would be a 406. */
 function acceptOf(
   kind: "PartialObjectMetadata" | "PartialObjectMetadataList",
   { metadataOnly }: ReadOptions,
 ): string | undefined {
-  return metadataOnly ? `application/json;as=${kind};g=meta.k8s.io;v=1` : undefined;
+  return metadataOnly ? `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json` : undefined;
 }
 
 function writeQuery(options: WriteOptions): Query {
