@@ -37,6 +37,8 @@ export type { ExecResult } from "./exec.ts";
 export { byControllerUid, byLabel, byNamespace, type Indexer } from "./index-table.ts";
 export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
 export { MountedFile } from "./mounted-file.ts";
+export { NamespaceReflectors, namesOf, type WatchedNamespaces } from "./namespace-reflectors.ts";
+export { isUnbound, onceBound } from "./once-bound.ts";
 export { type Check, type OpsServerOptions, startOpsServer } from "./ops-server.ts";
 export { Reflector, type ReflectorEvents, type ReflectorOptions, type RelistReason } from "./reflector.ts";
 export { compareResourceVersions } from "./resource-version.ts";

@@ -98,8 +98,12 @@ describe("Reflector", () => {
       expect(object).toEqual({ apiVersion: "v1", kind: "ConfigMap", metadata: expect.anything() });
     }
     const asked = api.requests.map(({ query, accept }) => `${query.watch ? "watch" : query.limit} ${accept}`);
-    const list = "50 application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=1";
-    expect(asked).toEqual([list, list, "watch application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=1"]);
+    const list = "50 application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+    expect(asked).toEqual([
+      list,
+      list,
+      "watch application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+    ]);
   });
 
   it("makes each page small before it asks for the next one", async () => {

@@ -124,7 +124,9 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
       next = page.metadata.continue;
     } while (next);
     if (version === "") throw new Error(`list of ${resource.plural} has no resourceVersion`);
-    store.replace(items, version, { transformed: true });
+    // Aborted meanwhile: the store may have forgotten the namespace.
+    signal.throwIfAborted();
+    store.replace(items, version, { transformed: true, namespace });
     this.#version = version;
     const durationMs = this.#clock.monotonic() - started;
     this.#options.events?.onList?.({ resource, items: items.length, durationMs, reason });
@@ -193,7 +195,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
         this.#version = event.object.metadata?.resourceVersion ?? this.#version;
         return undefined;
       case "bookmark":
-        store.progress(event.resourceVersion);
+        store.progress(event.resourceVersion, this.#options.namespace);
         this.#version = event.resourceVersion;
         return undefined;
       case "unparsable":

@@ -17,6 +17,11 @@ export interface StoreOptions<T extends KubernetesObject> {
   /** Makes an object smaller before it is kept. `dropManagedFields` unless given. */
   transform?: (object: T) => T;
   clock?: Clock;
+  /**
+   * The namespaces that are listed and watched one by one, where a list of all namespaces is not allowed; undefined until
+   * they are known. Without it one list covers everything.
+   */
+  namespaces?: () => readonly string[] | undefined;
   /** Told of a subscriber that threw; a subscriber never stops the store. */
   onHandlerError?: (error: unknown) => void;
 }
@@ -35,13 +40,18 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
   readonly #subscribers = new Set<(event: StoreEvent<T>) => void>();
   readonly #onHandlerError: (error: unknown) => void;
   readonly #waiters: VersionWaiters;
-  #version: string | undefined;
+  readonly #namespaces: StoreOptions<T>["namespaces"];
+  /** The newest resourceVersion seen, by scope: a namespace with a watch of its own, or `""` for all together. */
+  readonly #versions = new Map<string, string>();
+  /** Scopes that were listed, or cannot be. */
+  readonly #listed = new Set<string>();
   #synced = false;
 
   constructor(options: StoreOptions<T> = {}) {
     this.transform = options.transform ?? dropManagedFields;
     this.#onHandlerError = options.onHandlerError ?? (() => {});
     this.#waiters = new VersionWaiters(options.clock ?? systemClock);
+    this.#namespaces = options.namespaces;
     for (const [name, indexer] of Object.entries(options.indexers ?? {})) {
       this.#indexes.set(name, new IndexTable(indexer));
     }
@@ -49,12 +59,17 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
 
   /** Whether a whole list has been taken in. Stays true through later disconnections. */
   get hasSynced(): boolean {
+    this.#synced ||=
+      (this.#namespaces ? this.#namespaces() : [""])?.every((one) => this.#listed.has(one)) ?? false;
     return this.#synced;
   }
 
-  /** How far the server has told us: the resourceVersion of the last list, event or bookmark. */
+  /**
+   * How far the server has told us: the resourceVersion of the last list, event or bookmark. Undefined where each
+   * namespace is watched for itself.
+   */
   get resourceVersion(): string | undefined {
-    return this.#version;
+    return this.#versions.get("");
   }
 
   get size(): number {
@@ -107,27 +122,32 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
     resourceVersion: string,
     options: { timeoutMs: number; signal?: AbortSignal },
   ): Promise<boolean> {
-    return this.#waiters.wait(resourceVersion, this.#version, options);
+    return this.#waiters.wait(resourceVersion, this.resourceVersion, options);
   }
 
-  /** Takes in a whole list: what is not in it is gone. `transformed` objects are kept as they are. */
+  /**
+   * Takes in a whole list: what is not in it is gone.
+   * @param options.transformed the objects are kept as they are
+   * @param options.namespace the one that was listed, where each is listed for itself
+   */
   replace(
     objects: readonly T[],
     resourceVersion: string,
-    { transformed = false }: { transformed?: boolean } = {},
+    { transformed = false, namespace }: { transformed?: boolean; namespace?: string } = {},
   ): void {
+    const scope = this.#scopeOf(namespace);
+    const version = this.#versions.get(scope);
     // History went backwards when etcd was restored from a backup: then nothing kept locally can be trusted.
-    const rewound =
-      this.#version !== undefined && compareResourceVersions(resourceVersion, this.#version) < 0;
+    const rewound = version !== undefined && compareResourceVersions(resourceVersion, version) < 0;
     const listed = new Map(objects.map((object) => [keyOf(object), object]));
-    for (const [key, object] of [...this.#objects]) {
+    for (const [key, object] of this.#inScope(scope)) {
       const observedLater =
         !rewound && compareResourceVersions(object.metadata?.resourceVersion ?? "", resourceVersion) > 0;
       if (!listed.has(key) && !observedLater) this.#delete(key, object);
     }
     for (const [key, object] of listed) this.#put(key, object, rewound, transformed);
-    this.#version = resourceVersion;
-    this.#synced = true;
+    this.#versions.set(scope, resourceVersion);
+    this.#listed.add(scope);
     if (rewound) this.#waiters.release();
     this.#waiters.reached(resourceVersion);
   }
@@ -135,7 +155,7 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
   /** Takes in an `ADDED` or `MODIFIED` event. */
   upsert(object: T): void {
     this.#put(keyOf(object), object, false);
-    this.progress(object.metadata?.resourceVersion);
+    this.progress(object.metadata?.resourceVersion, object.metadata?.namespace);
   }
 
   /** Takes in a `DELETED` event. A namesake observed since stays. */
@@ -144,14 +164,29 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
     const present = this.#objects.get(key);
     const recreated = present !== undefined && present.metadata?.uid !== object.metadata?.uid;
     if (present && !(recreated && isOlder(object, present))) this.#delete(key, present);
-    this.progress(object.metadata?.resourceVersion);
+    this.progress(object.metadata?.resourceVersion, object.metadata?.namespace);
   }
 
   /** Takes in a bookmark. */
-  progress(resourceVersion: string | undefined): void {
+  progress(resourceVersion: string | undefined, namespace?: string): void {
     if (!resourceVersion) return;
-    this.#version = maxResourceVersion(this.#version, resourceVersion);
-    this.#waiters.reached(this.#version ?? resourceVersion);
+    const scope = this.#scopeOf(namespace);
+    const version = maxResourceVersion(this.#versions.get(scope), resourceVersion) ?? resourceVersion;
+    this.#versions.set(scope, version);
+    this.#waiters.reached(version);
+  }
+
+  /** A namespace cannot be listed for now: nobody waits for it. What is known of it stays. */
+  skip(namespace: string): void {
+    this.#listed.add(this.#scopeOf(namespace));
+  }
+
+  /** A namespace that was listed for itself is watched no more: everything in it goes. */
+  forget(namespace: string): void {
+    const scope = this.#scopeOf(namespace);
+    for (const [key, object] of this.#inScope(scope)) this.#delete(key, object);
+    this.#versions.delete(scope);
+    this.#listed.delete(scope);
   }
 
   /**
@@ -160,12 +195,21 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
    */
   observe(object: T): void {
     const present = this.#objects.get(keyOf(object));
+    const version = this.#versions.get(this.#scopeOf(object.metadata?.namespace));
+    // Before the first list nothing would delete it again.
+    if (version === undefined) return;
     // Unknown here but older than what the watch told: it was deleted since.
-    const passed =
-      !present &&
-      this.#version !== undefined &&
-      compareResourceVersions(object.metadata?.resourceVersion ?? "", this.#version) <= 0;
-    if (!passed && this.#synced) this.#put(keyOf(object), object, false);
+    const passed = !present && compareResourceVersions(object.metadata?.resourceVersion ?? "", version) <= 0;
+    if (!passed) this.#put(keyOf(object), object, false);
+  }
+
+  #scopeOf(namespace: string | undefined): string {
+    return this.#namespaces ? (namespace ?? "") : "";
+  }
+
+  #inScope(scope: string): [string, T][] {
+    const all = [...this.#objects];
+    return this.#namespaces ? all.filter(([, { metadata }]) => metadata?.namespace === scope) : all;
   }
 
   #put(key: string, raw: T, force: boolean, transformed = false): void {

@@ -13,6 +13,7 @@ export interface SeenRequest {
 
 interface OpenWatch {
   collection: string;
+  namespace: string | undefined;
   response: ServerResponse;
   metadataOnly: boolean;
 }
@@ -249,18 +250,19 @@ export class FakeApiserver {
       response.end(`${JSON.stringify({ type: "ERROR", object: status(410, "Expired", "too old") })}\n`);
       return;
     }
-    const watch: OpenWatch = { collection: route.collection, response, metadataOnly };
+    const { collection, namespace } = route;
+    const watch: OpenWatch = { collection, namespace, response, metadataOnly };
     this.#watches.add(watch);
     response.on("close", () => this.#watches.delete(watch));
     for (const event of this.etcd.history) {
-      if (event.version > from && event.collection === route.collection) send(watch, event);
+      if (event.version > from && isSeen(watch, event)) send(watch, event);
     }
   }
 
   #tell(event: FakeEvent): void {
     if (this.stalled) return;
     for (const watch of this.#watches) {
-      if (watch.collection === event.collection) send(watch, event);
+      if (isSeen(watch, event)) send(watch, event);
     }
   }
 }
@@ -271,6 +273,11 @@ function send({ response, metadataOnly }: OpenWatch, { type, object }: FakeEvent
 
 function partial({ metadata }: FakeObject): FakeObject {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata };
+}
+
+function isSeen({ collection, namespace }: OpenWatch, event: FakeEvent): boolean {
+  const inside = namespace === undefined || event.object.metadata.namespace === namespace;
+  return inside && collection === event.collection;
 }
 
 function respond(

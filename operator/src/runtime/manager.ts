@@ -7,13 +7,18 @@ import {
   KubeClient,
   type KubeMetrics,
   type KubernetesObject,
+  NamespaceReflectors,
+  namesOf,
   type Random,
   Reflector,
+  type ReflectorEvents,
+  type ReflectorOptions,
   type Resource,
   Store,
   sleep,
   startOpsServer,
   systemClock,
+  type WatchedNamespaces,
 } from "@slipway/kube";
 import { type Tracing, traceRequests } from "@slipway/kube/tracing";
 import { Registry } from "prom-client";
@@ -57,12 +62,20 @@ export interface ManagerOptions {
 
 export interface StoreRequest<T extends KubernetesObject> {
   namespace?: string;
+  /** Reads in these alone, in each for itself: for what the process may not read in all namespaces. */
+  namespaces?: WatchedNamespaces;
   labelSelector?: string;
   fieldSelector?: string;
   /** Nothing but `metadata` is read, for objects whose content is large or secret. */
   metadataOnly?: boolean;
   indexers?: Record<string, Indexer<T>>;
   transform?: (object: T) => T;
+}
+
+/** Fills a store, from one watch or several. */
+interface StoreKeeper {
+  readonly store: { readonly hasSynced: boolean };
+  run(signal: AbortSignal): Promise<void>;
 }
 
 /** Something else that runs as long as the process, or as long as it leads. */
@@ -86,7 +99,7 @@ export class Manager {
   readonly #options: ManagerOptions;
   readonly #kubeMetrics: KubeMetrics;
   readonly #apiRecorder: ApiEventRecorder;
-  readonly #reflectors: Reflector<never>[] = [];
+  readonly #reflectors: StoreKeeper[] = [];
   readonly #controllers: Controller[] = [];
   readonly #runnables: Runnable[] = [];
   readonly #gates: Runnable["run"][] = [];
@@ -136,10 +149,11 @@ export class Manager {
   /** A store of a resource, kept by a reflector that starts with `run`. */
   store<T extends KubernetesObject>(resource: Resource, request: StoreRequest<T> = {}): Store<T> {
     this.#mustNotRun();
-    const { indexers, transform, ...selection } = request;
+    const { indexers, transform, namespaces, ...selection } = request;
     const store = new Store<T>({
       indexers,
       transform,
+      namespaces: namespaces && (() => namesOf(namespaces)),
       clock: this.clock,
       onHandlerError: (error) => {
         this.metrics.handlerErrors.inc({ resource: resource.plural });
@@ -147,7 +161,7 @@ export class Manager {
       },
     });
     const metrics = this.#kubeMetrics.reflector;
-    const reflector = new Reflector<T>({
+    const options = {
       ...selection,
       client: this.client,
       resource,
@@ -156,14 +170,16 @@ export class Manager {
       random: this.random,
       events: {
         ...metrics,
-        onError: (info) => {
+        onError: (info: Parameters<NonNullable<ReflectorEvents["onError"]>>[0]) => {
           metrics.onError(info);
           const fields = { err: info.error, resource: resource.plural, delayMs: info.delayMs };
           this.log.warn(fields, "list or watch failed; trying again");
         },
       },
-    });
-    this.#reflectors.push(reflector as unknown as Reflector<never>);
+    } satisfies ReflectorOptions<T>;
+    this.#reflectors.push(
+      namespaces ? new NamespaceReflectors<T>(options, namespaces) : new Reflector<T>(options),
+    );
     return store;
   }
 

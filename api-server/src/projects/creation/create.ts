@@ -13,8 +13,10 @@ import {
   isInvalid,
   isNamespaceTerminating,
   isNotFound,
+  isUnbound,
   KubeError,
   type KubernetesObject,
+  onceBound,
 } from "@slipway/kube";
 import type { Usage } from "@slipway/ledger";
 import { type FirstBuild, lookUpFirstBuild, settleFirstBuild, startFirstBuild } from "../../builds/first.ts";
@@ -34,7 +36,6 @@ import { type KnownSlot, type ProjectIdentity, releaseProjectSlot, takeProjectSl
 import { envShards, variablesUsage } from "./env-secrets.ts";
 import { capabilityFailure } from "./plan-check.ts";
 import { planCreation } from "./plan-creation.ts";
-import { isUnbound, onceBound } from "./unbound.ts";
 import { readLive, undoCreation } from "./undo.ts";
 import { type CreationPlan, isGoing, type Trace, writeProject } from "./write.ts";
 

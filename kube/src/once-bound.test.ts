@@ -1,6 +1,6 @@
-import { KubeError } from "@slipway/kube";
 import { expect, it, vi } from "vitest";
-import { isUnbound, onceBound } from "./unbound.ts";
+import { KubeError } from "./errors.ts";
+import { isUnbound, onceBound } from "./once-bound.ts";
 
 const forbidden = (message: string) => new KubeError({ status: 403, reason: "Forbidden", message });
 const unbound = forbidden(

@@ -1,10 +1,7 @@
-/**
- * Rights that have only just been given. The operator binds the API server's role in an organization's namespace and calls the
- * namespace guarded; the apiserver hears of the binding by a watch of its own, and refuses until then.
- */
+/** Rights that have only just been given: the apiserver learns of a binding by a watch of its own, and refuses until then. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { isForbidden } from "@slipway/kube";
+import { isForbidden } from "./errors.ts";
 
 /** How long is waited for in all, and between two tries, in milliseconds. */
 const LIMIT_MS = 4_000;
