@@ -5,3 +5,8 @@ export interface PolicyRule {
   resourceNames?: readonly string[];
   verbs: readonly string[];
 }
+
+/** Writing Events about objects: about those of a namespace there, about those of none in `default`. */
+export const eventRules: PolicyRule[] = [
+  { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
+];

@@ -12,18 +12,21 @@ import {
   organizationRules as gitConnectionOrganizationRules,
   rules as gitConnectionRules,
 } from "./gitconnection/controller.ts";
-import { rules as jobRunRules } from "./jobrun/controller.ts";
+import { organizationRules as jobRunOrganizationRules, rules as jobRunRules } from "./jobrun/controller.ts";
 import {
   namespaceRules as observeNamespaceRules,
   organizationRules as observeOrganizationRules,
   rules as observeRules,
 } from "./observe/rules.ts";
-import { rules as organizationControllerRules } from "./organization/controller.ts";
+import {
+  organizationRules as organizationControllerOrganizationRules,
+  rules as organizationControllerRules,
+} from "./organization/controller.ts";
 import {
   organizationRules as projectOrganizationRules,
   rules as projectRules,
 } from "./project/controller.ts";
-import type { PolicyRule } from "./rbac.ts";
+import { eventRules, type PolicyRule } from "./rbac.ts";
 
 /** For a ClusterRole: one rule for each API group, resource and list of names, in order. */
 export const clusterRules: PolicyRule[] = mergeRules([
@@ -38,7 +41,9 @@ export const clusterRules: PolicyRule[] = mergeRules([
 
 /** For a ClusterRole that is bound in organizations' namespaces alone. */
 export const organizationRules: PolicyRule[] = mergeRules([
+  ...organizationControllerOrganizationRules,
   ...projectOrganizationRules,
+  ...jobRunOrganizationRules,
   ...observeOrganizationRules,
   ...databaseOrganizationRules,
   ...backupOrganizationRules,
@@ -54,6 +59,9 @@ export { buildsNamespaceRules } from "./build/controller.ts";
 
 /** For the service account whose tokens kubelets are shown. */
 export { kubeletReaderRules } from "./observe/rules.ts";
+
+/** For a Role in the namespace `default`: Events about what is in no namespace. */
+export const defaultNamespaceRules: PolicyRule[] = eventRules;
 
 /** For a Role in the operator's own namespace: the leader's Lease, tokens for kubelets. */
 export const namespaceRules: PolicyRule[] = [

@@ -27,7 +27,8 @@ import type { BackupStore } from "./store.ts";
 import { volumeStore } from "./volumeStore.ts";
 import { BackupWork, createWorkStores, type WorkStores } from "./work.ts";
 
-const READ = ["get", "list", "watch"] as const;
+const WATCH = ["list", "watch"] as const;
+const READ = ["get", ...WATCH] as const;
 
 /** Permissions of the controllers; the chart's ClusterRole is generated from them. */
 export const rules: PolicyRule[] = [
@@ -36,13 +37,15 @@ export const rules: PolicyRule[] = [
   // Owner references that block their owner's deletion need it.
   { apiGroups: ["slipway.dev"], resources: ["backups/finalizers"], verbs: ["update"] },
   { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: [...READ, "patch"] },
-  { apiGroups: ["batch"], resources: ["jobs"], verbs: [...READ, "create", "delete"] },
-  { apiGroups: [""], resources: ["pods"], verbs: [...READ, "delete"] },
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: WATCH },
+  { apiGroups: [""], resources: ["pods"], verbs: WATCH },
 ];
 
 /** In organizations' namespaces alone. */
 export const organizationRules: PolicyRule[] = [
   { apiGroups: ["slipway.dev"], resources: ["backups"], verbs: ["create"] },
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "create", "delete"] },
+  { apiGroups: [""], resources: ["pods"], verbs: ["get", "delete"] },
   { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: ["get", "create"] },
   { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["create", "patch"] },
   // URLs of a store, for one Job each.

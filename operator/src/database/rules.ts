@@ -4,20 +4,20 @@ import type { PolicyRule } from "../rbac.ts";
 
 export { authorityRules as namespaceRules } from "./tls/authority.ts";
 
-const READ = ["get", "list", "watch"] as const;
-const OWN = [...READ, "create", "patch", "delete"] as const;
+const WATCH = ["list", "watch"] as const;
+const OWN = ["get", "create", "patch", "delete"] as const;
 
 /** Over the whole cluster: what the watches see. */
 export const rules: PolicyRule[] = [
-  { apiGroups: [""], resources: ["configmaps", "serviceaccounts"], verbs: READ },
-  { apiGroups: ["apps"], resources: ["statefulsets"], verbs: READ },
-  { apiGroups: ["rbac.authorization.k8s.io"], resources: ["roles"], verbs: READ },
+  { apiGroups: [""], resources: ["configmaps", "serviceaccounts"], verbs: WATCH },
+  { apiGroups: ["apps"], resources: ["statefulsets"], verbs: WATCH },
+  { apiGroups: ["rbac.authorization.k8s.io"], resources: ["roles"], verbs: WATCH },
 ];
 
 /** In organizations' namespaces alone. */
 export const organizationRules: PolicyRule[] = [
   // Patroni's Role hands out rights over ConfigMaps, which nobody can who has not got them: hence `update`.
-  { apiGroups: [""], resources: ["configmaps"], verbs: [...OWN, "update"] },
+  { apiGroups: [""], resources: ["configmaps"], verbs: [...OWN, ...WATCH, "update"] },
   { apiGroups: [""], resources: ["serviceaccounts"], verbs: OWN },
   { apiGroups: ["apps"], resources: ["statefulsets"], verbs: OWN },
   { apiGroups: ["rbac.authorization.k8s.io"], resources: ["roles", "rolebindings"], verbs: OWN },

@@ -30,14 +30,16 @@ export const rules: PolicyRule[] = [
     verbs: ["get", "list", "watch", "create", "patch", "delete"],
   },
   { apiGroups: ["slipway.dev"], resources: ["jobruns/status"], verbs: ["patch"] },
-  {
-    apiGroups: ["batch"],
-    resources: ["jobs"],
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
-  },
-  { apiGroups: ["batch"], resources: ["cronjobs"], verbs: ["get"] },
-  { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch", "patch", "delete"] },
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: ["list", "watch"] },
+  { apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"] },
   { apiGroups: [""], resources: ["nodes"], verbs: ["get", "list", "watch"] },
+];
+
+/** In organizations' namespaces alone. */
+export const organizationRules: PolicyRule[] = [
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "create", "patch", "delete"] },
+  { apiGroups: ["batch"], resources: ["cronjobs"], verbs: ["get"] },
+  { apiGroups: [""], resources: ["pods"], verbs: ["get", "patch", "delete"] },
 ];
 
 /** What the controller is given by whoever puts the operator together. */

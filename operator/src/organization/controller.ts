@@ -1,7 +1,15 @@
 /** The organization controller: a guarded namespace for every organization of the ledger. */
 
 import { fieldManagers, labels, type OrganizationLimits, organizationNamespace } from "@slipway/crds";
-import { byLabel, type ObjectRef, type Resource, resources, type Store } from "@slipway/kube";
+import {
+  byLabel,
+  type ObjectRef,
+  onceBound,
+  type Resource,
+  resources,
+  type Store,
+  type WatchedNamespaces,
+} from "@slipway/kube";
 import type { PolicyRule } from "../rbac.ts";
 import {
   Applier,
@@ -16,19 +24,19 @@ import { API_SERVER_ROLE, desiredGuards, type GuardSettings, OPERATOR_ROLE } fro
 import { desiredNamespace, GUARDED_ANNOTATION } from "./namespace.ts";
 import { OrganizationSource } from "./source.ts";
 
-/** Permissions of the controller; the chart's ClusterRole is generated from them. It deletes no namespace. */
+/** What guards a namespace beside the bindings: written once those are in effect. */
+const POLICIES: readonly (readonly [group: string, resources: readonly string[]])[] = [
+  ["", ["limitranges", "resourcequotas"]],
+  ["networking.k8s.io", ["networkpolicies"]],
+];
+
+/**
+ * In every namespace. It deletes no namespace. Which namespaces and bindings it may write, and how, is the business of the
+ * chart's ValidatingAdmissionPolicy `slipway-operator`: these are what a namespace needs before any right is given in it.
+ */
 export const rules: PolicyRule[] = [
   { apiGroups: [""], resources: ["namespaces"], verbs: ["get", "list", "watch", "create", "patch"] },
-  {
-    apiGroups: [""],
-    resources: ["limitranges", "resourcequotas"],
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
-  },
-  {
-    apiGroups: ["networking.k8s.io"],
-    resources: ["networkpolicies"],
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
-  },
+  ...POLICIES.map(([group, resources]) => ({ apiGroups: [group], resources, verbs: ["list", "watch"] })),
   {
     apiGroups: ["rbac.authorization.k8s.io"],
     resources: ["rolebindings"],
@@ -42,6 +50,13 @@ export const rules: PolicyRule[] = [
     verbs: ["bind"],
   },
 ];
+
+/** In organizations' namespaces alone. */
+export const organizationRules: PolicyRule[] = POLICIES.map(([group, resources]) => ({
+  apiGroups: [group],
+  resources,
+  verbs: ["get", "create", "patch", "delete"],
+}));
 
 const GUARDS: readonly Resource[] = [
   resources.networkPolicies,
@@ -66,6 +81,11 @@ export function createNamespaceStore(manager: Manager): Store {
     indexers: { [labels.organization]: byLabel(labels.organization) },
     labelSelector: `${labels.role}=organization`,
   });
+}
+
+/** Those in which the processes have been given their rights, for stores of what is read there alone. */
+export function guardedNamespaces(store: Store): WatchedNamespaces {
+  return { store, includes: ({ metadata }) => metadata?.annotations?.[GUARDED_ANNOTATION] !== undefined };
 }
 
 /** Adds the controller, and the poll of the ledger that feeds it, to a manager. */
@@ -149,7 +169,10 @@ class OrganizationReconciler {
     // A tenant cannot make such a namespace, so one that lost its marks was ours.
     const context = { log, signal, adopt: true };
     const apply = (isGuarded: boolean) =>
-      this.#applier.applyAndPrune(owner, [desiredNamespace(id, namespace, isGuarded), ...guards], context);
+      // The rights to all but the namespace and the bindings are what these give.
+      onceBound(() =>
+        this.#applier.applyAndPrune(owner, [desiredNamespace(id, namespace, isGuarded), ...guards], context),
+      );
     await apply(guarded);
     if (!guarded) {
       await apply(true);

@@ -41,7 +41,10 @@ export const guardNames = {
   acmeSolver: "slipway-acme-solver",
 } as const;
 
-/** The guards inside the namespace, in the order in which they are applied: closed first, then opened. */
+/**
+ * The guards inside the namespace, in the order in which they are applied: the processes' rights first, without which none
+ * of the others can be written; then closed, then opened.
+ */
 export function desiredGuards(
   organizationId: string,
   namespace: string,
@@ -64,6 +67,8 @@ export function desiredGuards(
     subjects: [{ kind: "ServiceAccount", name, namespace: settings.systemNamespace }],
   });
   return [
+    binding(guardNames.operator, OPERATOR_ROLE),
+    binding(guardNames.apiServer, API_SERVER_ROLE),
     policy(guardNames.defaultDeny, { podSelector: {}, policyTypes: ["Ingress", "Egress"] }),
     policy(guardNames.sameNamespace, {
       podSelector: {},
@@ -93,8 +98,6 @@ export function desiredGuards(
     ...acmeSolverSpecs(settings).map((spec) => policy(guardNames.acmeSolver, spec)),
     object("v1", "LimitRange", guardNames.limits, { limits: [CONTAINER_LIMITS] }),
     object("v1", "ResourceQuota", guardNames.quota, { hard: quota(settings) }),
-    binding(guardNames.apiServer, API_SERVER_ROLE),
-    binding(guardNames.operator, OPERATOR_ROLE),
   ];
 }
 

@@ -2,7 +2,7 @@
 
 import { labels, type Project } from "@slipway/crds";
 import { type KubernetesObject, type ObjectRef, refKey, resources, type StoreEvent } from "@slipway/kube";
-import type { PolicyRule } from "../rbac.ts";
+import { eventRules, type PolicyRule } from "../rbac.ts";
 import {
   type Controller,
   customSource,
@@ -22,10 +22,23 @@ import type { SlotKeeper } from "./slotKeeper.ts";
 import { slotRef } from "./slotReaper.ts";
 import { BY_WANTED_HOST, type Pod, type ProjectStores } from "./stores.ts";
 
-const READ = ["get", "list", "watch"] as const;
-const OWN = [...READ, "create", "patch", "delete"] as const;
+const WATCH = ["list", "watch"] as const;
+const READ = ["get", ...WATCH] as const;
+const WRITE = ["create", "patch", "delete"] as const;
 
-/** Permissions of the controller; the chart's ClusterRole is generated from them. */
+/** What is made for projects, by API group. */
+const CHILDREN: readonly (readonly [group: string, resources: readonly string[]])[] = [
+  ["", ["services", "persistentvolumeclaims"]],
+  ["apps", ["deployments"]],
+  ["batch", ["cronjobs"]],
+  ["autoscaling", ["horizontalpodautoscalers"]],
+  ["networking.k8s.io", ["ingresses", "networkpolicies"]],
+  ["policy", ["poddisruptionbudgets"]],
+  // Access lists: what Traefik reads.
+  ["traefik.io", ["middlewares"]],
+];
+
+/** In every namespace: Slipway's own kinds, and what the watches see. Nothing that runs is written there. */
 export const rules: PolicyRule[] = [
   { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: [...READ, "patch"] },
   { apiGroups: ["slipway.dev"], resources: ["projects/status"], verbs: ["update"] },
@@ -33,34 +46,31 @@ export const rules: PolicyRule[] = [
   { apiGroups: ["slipway.dev"], resources: ["projects/finalizers"], verbs: ["update"] },
   { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: [...READ, "create", "delete"] },
   { apiGroups: [""], resources: ["namespaces"], verbs: [...READ] },
-  // Patched and deleted once the run of a deleted job is charged: what holds its pod and its Job is taken off.
-  { apiGroups: [""], resources: ["pods"], verbs: [...READ, "patch", "delete"] },
-  { apiGroups: ["batch"], resources: ["jobs"], verbs: [...READ, "patch", "delete"] },
+  { apiGroups: [""], resources: ["pods"], verbs: WATCH },
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: WATCH },
   { apiGroups: ["slipway.dev"], resources: ["jobruns"], verbs: [...READ, "patch", "delete"] },
   // A pull under way is told by an Event alone.
-  { apiGroups: [""], resources: ["events"], verbs: ["list", "watch"] },
-  { apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"] },
-  // Their data is dropped on arrival.
-  { apiGroups: [""], resources: ["secrets"], verbs: [...READ] },
-  { apiGroups: [""], resources: ["services", "persistentvolumeclaims"], verbs: OWN },
-  { apiGroups: ["apps"], resources: ["deployments"], verbs: OWN },
-  { apiGroups: ["batch"], resources: ["cronjobs"], verbs: OWN },
-  { apiGroups: ["autoscaling"], resources: ["horizontalpodautoscalers"], verbs: OWN },
-  { apiGroups: ["networking.k8s.io"], resources: ["ingresses", "networkpolicies"], verbs: OWN },
-  { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: OWN },
-  // Access lists: whether the ingress would enforce them, and what Traefik reads.
+  { apiGroups: [""], resources: ["events"], verbs: WATCH },
+  ...CHILDREN.map(([group, resources]) => ({ apiGroups: [group], resources, verbs: WATCH })),
+  // Access lists: whether the ingress would enforce them.
   { apiGroups: ["networking.k8s.io"], resources: ["ingressclasses"], verbs: ["get"] },
-  { apiGroups: ["traefik.io"], resources: ["middlewares"], verbs: OWN },
-  { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
 ];
 
-/**
- * What it may do in organizations' namespaces alone: make the Secret that pulls from Amazon's registry, adopt and delete
- * the Secrets made for a project, and make the pods that pull an image ahead of a version.
- */
+/** In organizations' namespaces alone. */
 export const organizationRules: PolicyRule[] = [
-  { apiGroups: [""], resources: ["pods"], verbs: ["create"] },
-  { apiGroups: [""], resources: ["secrets"], verbs: ["create", "patch", "delete"] },
+  // Users' own and those made for a project; their data is dropped on arrival. Each namespace has a watch of its own.
+  { apiGroups: [""], resources: ["secrets"], verbs: [...READ, ...WRITE] },
+  // Made to pull an image ahead of a version. Patched and deleted once the run of a deleted job is charged: what holds its
+  // pod and its Job is taken off.
+  { apiGroups: [""], resources: ["pods"], verbs: ["get", ...WRITE] },
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "patch", "delete"] },
+  { apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"] },
+  ...CHILDREN.map(([group, resources]) => ({
+    apiGroups: [group],
+    resources,
+    verbs: ["get", ...WRITE],
+  })),
+  ...eventRules,
 ];
 
 /**

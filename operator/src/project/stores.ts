@@ -3,6 +3,7 @@
 import { annotations, type DomainClaim, labels, MANAGED_BY, type Project } from "@slipway/crds";
 import { byLabel, type KubernetesObject, type Resource, resources, type Store } from "@slipway/kube";
 import { claimIndexers } from "../domainclaim/claims.ts";
+import { guardedNamespaces } from "../organization/controller.ts";
 import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
 import type { ChildKind, Manager } from "../runtime/index.ts";
 import type { AllowList } from "./http/access.ts";
@@ -84,6 +85,8 @@ export function createProjectStores(
     claims: manager.store<DomainClaim>(domainClaimResource, { indexers: claimIndexers }),
     namespaces,
     secrets: manager.store(resources.secrets, {
+      // They may be read in organizations' namespaces alone.
+      namespaces: guardedNamespaces(namespaces),
       labelSelector,
       metadataOnly: true,
       indexers: byProject,

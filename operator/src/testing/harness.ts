@@ -1,6 +1,7 @@
 /** A real kube-apiserver with Slipway's kinds, and an operator on it, for integration tests. */
 
 import { readdir, readFile } from "node:fs/promises";
+import type { KubeConfig } from "@kubernetes/client-node";
 import { type Catalog, type Project, parseCatalog } from "@slipway/crds";
 import {
   type BackoffOptions,
@@ -108,6 +109,8 @@ export async function startOperator(
   { api }: TestCluster,
   options: {
     listOrganizations: () => Promise<string[]>;
+    /** As whom it acts: as the cluster's administrator unless given. */
+    kubeConfig?: KubeConfig;
     ingressProbe?: IngressProbe;
     /** There is a slot for everybody unless given. */
     slots?: SlotLedger;
@@ -169,7 +172,7 @@ export async function startOperator(
       onChange: () => () => false,
       run: async () => {},
     },
-    cluster: loadKubeConfig({ file: api.kubeconfig }),
+    cluster: options.kubeConfig ?? loadKubeConfig({ file: api.kubeconfig }),
     identity: "test",
     log: silentLogger,
     catalog: {
