@@ -2,8 +2,21 @@
 
 import { subtractCidrs } from "../net/cidr.ts";
 
-/** Never reachable from a tenant, whatever the configuration says: cloud metadata, private and link-local IPv6. */
-const ALWAYS_DENIED = ["169.254.0.0/16", "fc00::/7", "fe80::/10"];
+/** Never reachable from a tenant, whatever the configuration says. */
+const ALWAYS_DENIED = [
+  // Link-local, with the metadata service of most clouds; shared addresses (RFC 6598), with Alibaba's at 100.100.100.200.
+  "169.254.0.0/16",
+  "100.64.0.0/10",
+  // Azure's agent of its hosts; the protocols' own block, with Oracle's metadata at 192.0.0.192.
+  "168.63.129.16/32",
+  "192.0.0.0/24",
+  // Private, with EC2's metadata at fd00:ec2::254, and link-local.
+  "fc00::/7",
+  "fe80::/10",
+  // Behind a translator these are IPv4 addresses, those that are denied too (RFC 6052, RFC 8215).
+  "64:ff9b::/96",
+  "64:ff9b:1::/48",
+];
 
 /** One `ipBlock` of a NetworkPolicy peer. */
 export interface IpBlock {
