@@ -83,6 +83,7 @@ export const projectReasons = {
   TypeNotSupported: "TypeNotSupported",
   FeatureNotSupported: "FeatureNotSupported",
   NotInOrganizationNamespace: "NotInOrganizationNamespace",
+  ImageOfOthers: "ImageOfOthers",
   NamespaceNotGuarded: "NamespaceNotGuarded",
   LedgerUnavailable: "LedgerUnavailable",
   DomainReserved: "DomainReserved",

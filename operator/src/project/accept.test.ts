@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { TerminalError, WaitingError } from "../runtime/index.ts";
 import { exampleJob, exampleProject } from "../testing/projects.ts";
-import { organizationOf } from "./accept.ts";
+import { organizationOf, refuseForeignBuild } from "./accept.ts";
 import { acceptHttp } from "./http/accept.ts";
 import { acceptJob } from "./job/accept.ts";
 
@@ -90,4 +90,29 @@ test("an access list needs a plan that has them and, of a public project, an ing
   const closed = project({ ...somewhere, exposure: "private" });
   expect(() => acceptHttp(closed, catalog, none)).not.toThrow();
   expect(() => acceptHttp(project(), catalog, none)).not.toThrow();
+});
+
+test.each([
+  ["builds.example:5001/beta/p1@sha256:00", "builds.example:5001"],
+  ["builds.example:5001/beta/p1:latest", "builds.example:5001"],
+  ["BUILDS.example:5001/beta/p1", "builds.example:5001"],
+  ["builds.example.:5001/beta/p1", "builds.example:5001"],
+  ["builds.example:443/beta/p1", "builds.example"],
+  ["builds.example/beta/p1", "builds.example:443"],
+  ["builds.example/alpha", "builds.example"],
+  ["builds.example/alphabet/p1", "builds.example"],
+])("%s is of no organization alpha in the registry %s", (url, host) => {
+  const other = project({ image: { url, isPublic: true } });
+  expect(() => refuseForeignBuild(other, "alpha", host)).toThrow(
+    expect.objectContaining({ reason: "ImageOfOthers" }),
+  );
+});
+
+test.each([
+  ["builds.example:5001/alpha/p1@sha256:00", "builds.example:5001"],
+  ["other.example/beta/p1", "builds.example"],
+  ["nginx", "builds.example"],
+  ["builds.example/beta/p1", undefined],
+])("%s may run beside the registry %s", (url, host) => {
+  expect(() => refuseForeignBuild(project({ image: { url, isPublic: true } }), "alpha", host)).not.toThrow();
 });

@@ -54,6 +54,27 @@ export function refuseUnbuilt(project: Project, builds: boolean): void {
 }
 
 /**
+ * @param buildsRegistry `host` or `host:port` of the platform's registry of builds; undefined where nothing is built
+ * @throws TerminalError about the condition `Accepted` when the image is what was built for another organization
+ */
+export function refuseForeignBuild(
+  { spec }: Project,
+  organizationId: string,
+  buildsRegistry: string | undefined,
+): void {
+  const [host = "", ...path] = (spec.image?.url ?? "").toLowerCase().split("/");
+  if (buildsRegistry === undefined || withPort(host) !== withPort(buildsRegistry.toLowerCase())) {
+    return;
+  }
+  if (path.length < 2 || path[0] !== organizationId) {
+    throw refuse("ImageOfOthers", "The image is in the builds registry and not this organization's.");
+  }
+}
+
+/** Ways to write the same registry are one. */
+const withPort = (host: string): string => host.replace(/\.(?=:|$)/, "").replace(/^([^:]+)$/, "$1:443");
+
+/**
  * The plan of a project that runs an image, one that is yet to be built too.
  * @param plans those of the project's type
  * @param type what they are for, in words

@@ -39,6 +39,11 @@ export class BuiltPull {
     this.#options = options;
   }
 
+  /** `host` or `host:port` of the builds' registry. */
+  get host(): string {
+    return this.#options.host();
+  }
+
   /**
    * @returns milliseconds until it is to be looked at again
    * @throws TerminalError about `RegistryReady` when a Secret of its name is somebody else's

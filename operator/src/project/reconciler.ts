@@ -20,7 +20,7 @@ import {
   retriedIn,
   WaitingError,
 } from "../runtime/index.ts";
-import { type Accepted, organizationOf, refuseUnbuilt } from "./accept.ts";
+import { type Accepted, organizationOf, refuseForeignBuild, refuseUnbuilt } from "./accept.ts";
 import { pullsBuilt, requireBuilt, setBuildCondition, withBuiltImage } from "./builtImage.ts";
 import type { BuiltPull } from "./builtPull.ts";
 import { leftToApiMs } from "./claiming.ts";
@@ -59,7 +59,7 @@ export interface ProjectDependencies {
   routeCheck: RouteCheck;
   registryLogin: RegistryLogin;
   /** Keeps what nodes pull built images with; undefined where nothing is built. */
-  builtPull?: Pick<BuiltPull, "ensure">;
+  builtPull?: Pick<BuiltPull, "ensure" | "host">;
   slots: SlotKeeper;
   deploymentRecords: DeploymentRecords;
 }
@@ -198,6 +198,7 @@ class ProjectSteps {
     const { namespace = "" } = project.metadata;
     const organizationId = organizationOf(project, stores.namespaces.get(undefined, namespace));
     refuseUnbuilt(project, builtPull !== undefined);
+    refuseForeignBuild(project, organizationId, builtPull?.host);
     const plan = kind.accept(project);
     const pullInMs = pullsBuilt(project)
       ? await builtPull?.ensure({ namespace, organizationId }, signal)

@@ -1,16 +1,23 @@
 /** The parts of a container that are the same for every type of project. */
 
+import { BUILDS_PULL_SECRET } from "@slipway/crds";
 import type { Workload } from "./app.ts";
 
 /** Which image runs, under the name by which its container is found. */
-export function imageFields({ image }: Workload) {
-  return {
-    name: "app",
-    image,
-    // A tag may lead elsewhere by now, and an image that a node keeps for one organization is not another's to run: asking
-    // the registry each time answers both. A digest is its own proof.
-    imagePullPolicy: image.includes("@sha256:") ? "IfNotPresent" : "Always",
-  };
+export function imageFields(workload: Workload) {
+  const { image } = workload;
+  return { name: "app", image, imagePullPolicy: isOwnBuild(workload) ? "IfNotPresent" : "Always" };
+}
+
+/**
+ * A tag may lead elsewhere by now, and what a node keeps for one organization is not another's to run, by digest neither: the
+ * registry is asked each time, with the project's own credentials. What the platform built for the organization needs no
+ * asking, and starts while the platform's registry is away: nobody else may name it (`refuseForeignBuild`).
+ */
+function isOwnBuild({ image, organizationId, pullSecret }: Workload): boolean {
+  const repository = image.slice(image.indexOf("/") + 1);
+  const isOwn = pullSecret === BUILDS_PULL_SECRET && repository.startsWith(`${organizationId}/`);
+  return isOwn && image.includes("@sha256:");
 }
 
 /** Values from Secrets stay literal: Kubernetes expands $(NAME) in `env` only. */
