@@ -15,6 +15,8 @@ import { createBuildMetrics } from "../../operator/src/build/metrics.ts";
 import { createJobRunMetrics, registerJobRunGauges } from "../../operator/src/jobrun/metrics.ts";
 import { registerProjectMetrics } from "../../operator/src/metrics.ts";
 import { addObserve } from "../../operator/src/observe/observe.ts";
+import { createClusterStores } from "../../operator/src/organization/clusterAddresses.ts";
+import { addEgressCheck } from "../../operator/src/organization/egressCheck.ts";
 import { Manager, silentLogger } from "../../operator/src/runtime/index.ts";
 import { root } from "../lib/paths.ts";
 import { chartDir } from "./render.ts";
@@ -85,10 +87,16 @@ beforeAll(async () => {
     () => new Date(),
   );
   registerJobRunGauges(manager.registry, { projects, runs }, () => new Date());
-  addObserve(manager, {
+  const observe = addObserve(manager, {
     cluster: { url: "http://127.0.0.1:9" },
     config: { namespace: "slipway-system", kubelet: { verify: true } },
     storeLog: async () => {},
+  });
+  addEgressCheck(manager, {
+    nodes: observe.nodes,
+    children: [],
+    cluster: createClusterStores(manager),
+    denied: [],
   });
   addBilling(manager, {
     ledger: { record: async () => [], last: async () => undefined, settle: async () => 0 },

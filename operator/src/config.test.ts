@@ -29,7 +29,6 @@ describe("loadConfig", () => {
       imagesFile: undefined,
       outside: { type: "None", host: undefined },
       planChangeMs: 600_000,
-      apiserver: { cidrs: ["0.0.0.0/0"], ports: [443, 6443] },
     });
     const env = {
       ...complete,

@@ -100,7 +100,7 @@ const variables = z.object({
   SLIPWAY_DATABASE_OUTSIDE: z.enum(OUTSIDE_TYPES).default("None"),
   SLIPWAY_PLAN_CHANGE_SECONDS: z.coerce.number().int().min(10).max(3_600).default(600),
   SLIPWAY_DATABASE_HOST: z.union([dnsName, z.ipv4(), z.ipv6()]).optional(),
-  SLIPWAY_APISERVER_CIDRS: cidrList.default(["0.0.0.0/0"]),
+  SLIPWAY_APISERVER_CIDRS: cidrList.default([]),
   SLIPWAY_APISERVER_PORTS: portList.default([443, 6443]),
   ...tracingVariables,
   SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
@@ -238,7 +238,10 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
       imagesFile: e.SLIPWAY_DATABASE_IMAGES_FILE,
       outside: { type: e.SLIPWAY_DATABASE_OUTSIDE, host: e.SLIPWAY_DATABASE_HOST },
       planChangeMs: e.SLIPWAY_PLAN_CHANGE_SECONDS * 1_000,
-      apiserver: { cidrs: e.SLIPWAY_APISERVER_CIDRS, ports: e.SLIPWAY_APISERVER_PORTS },
+      apiserver:
+        e.SLIPWAY_APISERVER_CIDRS.length > 0
+          ? { cidrs: e.SLIPWAY_APISERVER_CIDRS, ports: e.SLIPWAY_APISERVER_PORTS }
+          : undefined,
     },
     backupsFile: e.SLIPWAY_BACKUPS_FILE,
     backupsS3Dir: e.SLIPWAY_BACKUPS_S3_DIR,

@@ -25,7 +25,9 @@ import { addDatabaseSamples, type SampleLedger } from "./observe/databases/add.t
 import { FullVolumes } from "./observe/databases/fullVolumes.ts";
 import { addObserve } from "./observe/observe.ts";
 import type { StoreRunLog } from "./observe/runLogs.ts";
+import { apiserverPeers, createClusterStores, onApiserverMoved } from "./organization/clusterAddresses.ts";
 import { addOrganizationController, createNamespaceStore } from "./organization/controller.ts";
+import { addEgressCheck } from "./organization/egressCheck.ts";
 import { BuiltPull } from "./project/builtPull.ts";
 import { addProjectController } from "./project/controller.ts";
 import { type OpenDeployments, runDeploymentReaper } from "./project/deploymentReaper.ts";
@@ -122,6 +124,13 @@ export function createOperator(options: OperatorOptions): Manager {
   const observe = addObserve(manager, { cluster, config, storeLog: options.storeRunLog });
 
   const stores = createProjectStores(manager, namespaces, config.domainZone, config.ingress.allowList);
+  const clusterStores = createClusterStores(manager);
+  addEgressCheck(manager, {
+    nodes: observe.nodes,
+    children: stores.children,
+    cluster: clusterStores,
+    denied: config.egressDeniedCidrs,
+  });
   const meter = addBilling(manager, {
     ledger: options.billing,
     projects: stores.projects,
@@ -161,6 +170,10 @@ export function createOperator(options: OperatorOptions): Manager {
       databases: {
         platform: {
           ...config.databases,
+          apiserver: () => {
+            const { apiserver: given } = config.databases;
+            return given ? [given] : apiserverPeers(clusterStores);
+          },
           systemNamespace: config.namespace,
           images: () => databaseImages?.current ?? {},
         },
@@ -176,7 +189,11 @@ export function createOperator(options: OperatorOptions): Manager {
       deploymentRecords,
     },
     (listener) => {
-      const stops = [catalog.onChange(listener), databaseImages?.onChange(listener)];
+      const stops = [
+        catalog.onChange(listener),
+        databaseImages?.onChange(listener),
+        onApiserverMoved(clusterStores, listener),
+      ];
       return () => stops.forEach((stop) => void stop?.());
     },
   );

@@ -18,6 +18,7 @@ import {
   organizationRules as observeOrganizationRules,
   rules as observeRules,
 } from "./observe/rules.ts";
+import { defaultNamespaceRules as clusterAddressRules } from "./organization/clusterAddresses.ts";
 import {
   organizationRules as organizationControllerOrganizationRules,
   rules as organizationControllerRules,
@@ -60,8 +61,8 @@ export { buildsNamespaceRules } from "./build/controller.ts";
 /** For the service account whose tokens kubelets are shown. */
 export { kubeletReaderRules } from "./observe/rules.ts";
 
-/** For a Role in the namespace `default`: Events about what is in no namespace. */
-export const defaultNamespaceRules: PolicyRule[] = eventRules;
+/** For a Role in the namespace `default`: Events about what is in no namespace, and where the apiserver is. */
+export const defaultNamespaceRules: PolicyRule[] = [...clusterAddressRules, ...eventRules];
 
 /** For a Role in the operator's own namespace: the leader's Lease, tokens for kubelets. */
 export const namespaceRules: PolicyRule[] = [

@@ -11,6 +11,7 @@ import {
   isDatabaseType,
   type Project,
 } from "@slipway/crds";
+import type { ApiserverPeer } from "../organization/clusterAddresses.ts";
 import type { Accepted } from "../project/accept.ts";
 import type { ChildOwner } from "../project/workload/app.ts";
 import { toWorkload } from "../project/workload/view.ts";
@@ -60,7 +61,8 @@ export interface Database extends ChildOwner {
   /** It has taken writes before: it must never be initialised anew. */
   bootstrapped: boolean;
   systemNamespace: string;
-  apiserver: DatabasePlatform["apiserver"];
+  /** Where its pods find the apiserver. */
+  apiserver: readonly ApiserverPeer[];
 }
 
 export interface DatabaseSource {
@@ -131,7 +133,7 @@ export function toDatabase(
     accountsHash: hashJson(OWN_ACCOUNTS.map((key) => credentials[key])).slice(0, 16),
     bootstrapped: status?.database?.bootstrappedAt !== undefined,
     systemNamespace: platform.systemNamespace,
-    apiserver: platform.apiserver,
+    apiserver: platform.apiserver(),
   };
 }
 

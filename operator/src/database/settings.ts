@@ -3,6 +3,7 @@
 import { databaseTypes, type EngineName } from "@slipway/crds";
 import { parse } from "yaml";
 import { z } from "zod";
+import type { ApiserverPeer } from "../organization/clusterAddresses.ts";
 
 const image = z.strictObject({
   image: z.string().min(1).max(512).describe("Reference, best by digest."),
@@ -48,12 +49,14 @@ export interface DatabaseConfig {
   };
   /** Milliseconds that each instance has to serve on another plan, where plans change in the background. */
   planChangeMs: number;
-  /** Where pods find the apiserver, for engines that keep their state there. */
-  apiserver: { cidrs: readonly string[]; ports: readonly number[] };
+  /** Where pods find the apiserver, in place of where the cluster says that it is. */
+  apiserver?: ApiserverPeer;
 }
 
 /** All that databases are derived from beside their projects. */
-export interface DatabasePlatform extends DatabaseConfig {
+export interface DatabasePlatform extends Omit<DatabaseConfig, "apiserver"> {
+  /** Where pods find the apiserver, for engines that keep their state there. */
+  apiserver: () => readonly ApiserverPeer[];
   /** Namespace of the operator, whose pods tend and sample databases. */
   systemNamespace: string;
   images: () => DatabaseImages;

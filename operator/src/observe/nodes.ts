@@ -6,6 +6,7 @@ import type { Manager } from "../runtime/index.ts";
 /** A node without what nobody here reads. */
 export interface Node extends KubernetesObject {
   metadata: KubernetesObject["metadata"] & { name: string };
+  spec?: { podCIDRs?: readonly string[] };
   status?: {
     addresses?: readonly { type: string; address: string }[];
     daemonEndpoints?: { kubeletEndpoint?: { Port?: number } };
@@ -34,13 +35,14 @@ export function kubeletAddress(node: Node | undefined): KubeletAddress | undefin
 }
 
 /** A node tells of its images, volumes and heartbeats; all that is dropped on arrival. */
-export function slimNode({ apiVersion, kind, metadata, status }: Node): Node {
+export function slimNode({ apiVersion, kind, metadata, spec, status }: Node): Node {
   return {
     apiVersion,
     kind,
     metadata: { name: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion },
+    spec: { podCIDRs: spec?.podCIDRs },
     status: {
-      addresses: status?.addresses?.filter(({ type }) => type === "InternalIP"),
+      addresses: status?.addresses?.filter(({ type }) => type.endsWith("IP")),
       daemonEndpoints: status?.daemonEndpoints,
       conditions: status?.conditions
         ?.filter(({ type }) => type === "Ready")

@@ -24,12 +24,17 @@ export interface IpBlock {
   except?: string[];
 }
 
+/** The configured ranges and those that are always denied: merged and ordered. */
+export function deniedCidrs(configured: readonly string[]): string[] {
+  return subtractCidrs([...configured, ...ALWAYS_DENIED], []);
+}
+
 /**
  * Everything but the denied ranges, one block per address family. A family whose every address is denied has no block:
  * Kubernetes wants each exception strictly inside its block. Merged and ordered, so that the object stays unchanged.
  */
 export function outsideWorld(denied: readonly string[]): IpBlock[] {
-  const except = subtractCidrs([...denied, ...ALWAYS_DENIED], []);
+  const except = deniedCidrs(denied);
   return ["0.0.0.0/0", "::/0"]
     .filter((everything) => !except.includes(everything))
     .map((cidr) => ({ cidr, except: except.filter((range) => range.includes(":") === cidr.includes(":")) }));

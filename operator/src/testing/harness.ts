@@ -163,7 +163,6 @@ export async function startOperator(
       databases: {
         outside: { type: "NodePort", host: "192.0.2.1" },
         planChangeMs: options.planChangeMs ?? 600_000,
-        apiserver: { cidrs: ["0.0.0.0/0"], ports: [6443] },
       },
       metricsPort: 0,
     },

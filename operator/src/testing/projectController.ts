@@ -58,7 +58,7 @@ export async function startProjectController(
         platform: {
           outside: { type: "None" },
           planChangeMs: 600_000,
-          apiserver: { cidrs: ["0.0.0.0/0"], ports: [6443] },
+          apiserver: () => [],
           systemNamespace: "slipway-system",
           images: () => ({}),
         },

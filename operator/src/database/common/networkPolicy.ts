@@ -24,7 +24,7 @@ export function networkPolicy(database: Database, ports: PolicyPorts): DesiredOb
     namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": systemNamespace } },
     podSelector: { matchLabels: OPERATOR },
   };
-  const egress = ports.apiserver ? [toApiserver(database)] : [];
+  const egress = ports.apiserver ? toApiserver(database) : [];
   return {
     apiVersion: "networking.k8s.io/v1",
     kind: "NetworkPolicy",
@@ -44,11 +44,12 @@ export function networkPolicy(database: Database, ports: PolicyPorts): DesiredOb
   };
 }
 
+/** Its addresses alone, each at its own ports. */
 function toApiserver({ apiserver }: Database) {
-  return {
-    to: apiserver.cidrs.map((cidr) => ({ ipBlock: { cidr } })),
-    ports: apiserver.ports.map(tcp),
-  };
+  return apiserver.map(({ cidrs, ports }) => ({
+    to: cidrs.map((cidr) => ({ ipBlock: { cidr } })),
+    ports: ports.map(tcp),
+  }));
 }
 
 const tcp = (port: number) => ({ port, protocol: "TCP" });

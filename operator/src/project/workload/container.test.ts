@@ -10,7 +10,11 @@ const policyOf = (image: string, pullSecret?: string) =>
 test.each([
   ["a tag", "registry.example/app:1", "p1-pull"],
   ["a digest with credentials", `registry.example/app@${digest}`, "p1-pull"],
-  ["a digest without any, of what another organization may have pulled", `registry.example/app@${digest}`],
+  [
+    "a digest without any, of what another organization may have pulled",
+    `registry.example/app@${digest}`,
+    undefined,
+  ],
   ["a tag of the organization's own builds", "builds.example/alpha/p1:1", BUILDS_PULL_SECRET],
   ["another organization's build", `builds.example/beta/p1@${digest}`, BUILDS_PULL_SECRET],
   ["an own build's name elsewhere", `builds.example/alpha/p1@${digest}`, "p1-pull"],

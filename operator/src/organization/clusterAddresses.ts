@@ -1,0 +1,133 @@
+/** Which addresses are the cluster's own, as its objects say. Pure but for the stores that it makes. */
+
+import { isIP } from "node:net";
+import { type KubernetesObject, resources, type Store } from "@slipway/kube";
+import { subtractCidrs } from "../net/cidr.ts";
+import type { PolicyRule } from "../rbac.ts";
+import type { Manager } from "../runtime/index.ts";
+import { deniedCidrs } from "./cidrs.ts";
+
+/** The Service of the apiserver in every cluster, and the namespace that it is in. */
+const APISERVER = { namespace: "default", name: "kubernetes" } as const;
+
+/** In the namespace `default`: where the apiserver is. */
+export const defaultNamespaceRules: PolicyRule[] = [
+  { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["list", "watch"] },
+];
+
+export interface EndpointSlice extends KubernetesObject {
+  endpoints?: readonly { addresses?: readonly string[] }[];
+  ports?: readonly { port?: number }[];
+}
+
+export interface Service extends KubernetesObject {
+  spec?: { clusterIPs?: readonly string[]; ports?: readonly { port: number }[] };
+}
+
+export interface AddressedNode extends KubernetesObject {
+  spec?: { podCIDRs?: readonly string[] };
+  status?: { addresses?: readonly { type: string; address: string }[] };
+}
+
+/** Where pods find the apiserver: TCP ports at some ranges. */
+export interface ApiserverPeer {
+  cidrs: readonly string[];
+  ports: readonly number[];
+}
+
+export interface ClusterStores {
+  /** The apiserver's EndpointSlices. */
+  slices: Store<EndpointSlice>;
+  /** The apiserver's Service. */
+  apiserver: Store<Service>;
+}
+
+/** Creates the stores; their reflectors start with the manager. */
+export function createClusterStores(manager: Manager): ClusterStores {
+  const { namespace, name } = APISERVER;
+  return {
+    slices: manager.store<EndpointSlice>(resources.endpointSlices, {
+      namespace,
+      labelSelector: `kubernetes.io/service-name=${name}`,
+    }),
+    apiserver: manager.store<Service>(resources.services, {
+      namespace,
+      fieldSelector: `metadata.name=${name}`,
+    }),
+  };
+}
+
+/**
+ * The apiserver's endpoints, and its Service's addresses: a policy may be enforced before or after these are translated.
+ * Ordered, so that what is made from them stays unchanged.
+ */
+export function apiserverPeers({ slices, apiserver }: ClusterStores): ApiserverPeer[] {
+  const services = apiserver.list().map(({ spec }) => ({
+    addresses: spec?.clusterIPs ?? [],
+    ports: (spec?.ports ?? []).map(({ port }) => port),
+  }));
+  const endpoints = slices.list().map((slice) => ({
+    addresses: (slice.endpoints ?? []).flatMap(({ addresses = [] }) => addresses),
+    ports: (slice.ports ?? []).flatMap(({ port }) => port ?? []),
+  }));
+  return [...services, ...endpoints]
+    .map(({ addresses, ports }) => ({
+      cidrs: addresses
+        .filter((address) => isIP(address) > 0)
+        .map(single)
+        .toSorted(),
+      ports: ports.toSorted((a, b) => a - b),
+    }))
+    .filter(({ cidrs, ports }) => cidrs.length > 0 && ports.length > 0)
+    .toSorted((a, b) => (a.cidrs.join() < b.cidrs.join() ? -1 : 1));
+}
+
+/** Calls the listener when the apiserver is elsewhere than before. Returns how to stop it. */
+export function onApiserverMoved(stores: ClusterStores, listener: () => void): () => void {
+  let known = JSON.stringify(apiserverPeers(stores));
+  const compare = () => {
+    const now = JSON.stringify(apiserverPeers(stores));
+    if (now === known) return;
+    known = now;
+    listener();
+  };
+  const stops = [stores.slices.subscribe(compare), stores.apiserver.subscribe(compare)];
+  return () => stops.forEach((stop) => void stop());
+}
+
+/** What of the cluster tenants must not reach. */
+export interface ClusterAddresses {
+  node: readonly string[];
+  pod: readonly string[];
+  service: readonly string[];
+  apiserver: readonly string[];
+}
+
+export const ADDRESS_KINDS = ["node", "pod", "service", "apiserver"] as const;
+
+/** @param services any of the cluster's: their own ranges are nowhere to be read on every version */
+export function clusterAddresses(
+  nodes: readonly AddressedNode[],
+  services: readonly Service[],
+  stores: ClusterStores,
+): ClusterAddresses {
+  const ips = (addresses: readonly string[]) => addresses.filter((one) => isIP(one) > 0).map(single);
+  return {
+    node: ips(nodes.flatMap(({ status }) => (status?.addresses ?? []).map(({ address }) => address))),
+    pod: nodes.flatMap(({ spec }) => spec?.podCIDRs ?? []),
+    service: ips([...services, ...stores.apiserver.list()].flatMap(({ spec }) => spec?.clusterIPs ?? [])),
+    apiserver: apiserverPeers(stores).flatMap(({ cidrs }) => cidrs),
+  };
+}
+
+/** Ranges of the cluster that its tenants' policies leave open, by kind. */
+export function openAddresses(
+  addresses: ClusterAddresses,
+  denied: readonly string[],
+): Record<(typeof ADDRESS_KINDS)[number], string[]> {
+  const all = deniedCidrs(denied);
+  const open = (kind: (typeof ADDRESS_KINDS)[number]) => subtractCidrs(addresses[kind], all);
+  return { node: open("node"), pod: open("pod"), service: open("service"), apiserver: open("apiserver") };
+}
+
+const single = (address: string): string => `${address}/${address.includes(":") ? 128 : 32}`;
