@@ -101,6 +101,24 @@ describe("properties", () => {
     );
   });
 
+  test("an address of mail is what one `@` and a dot inside of what follows make", () => {
+    const text = fc.string({ unit: fc.constantFrom("a", "b", "@", ".", ":"), minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(text, (segment) => {
+        expect(routeOf(`/${segment}`) === "/:email").toBe(/^[^@:]+@[^@:]+\.[^@:]+$/.test(segment));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("segments that are almost addresses of mail cost no more than others", () => {
+    const almost = `/a@${".".repeat(1_000)}@`.repeat(7);
+    // Of the processor, in microseconds: a busy machine takes longer.
+    const before = process.threadCpuUsage();
+    for (let times = 0; times < 200; times += 1) routeOf(almost);
+    expect(process.threadCpuUsage(before).user).toBeLessThan(500_000);
+  });
+
   test("a hostile path costs no more than it is long", () => {
     const hostile = [
       `/${"a".repeat(1_000_000)}`,

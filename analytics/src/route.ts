@@ -35,7 +35,6 @@ export function withoutQuery(path: string): string {
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi;
 /** A day, and whatever time follows it. */
 const DATE = /\d{4}-\d{2}-\d{2}(?:[T_]\d{2}(?::?\d{2}){0,2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?)?/g;
-const EMAIL = /^[^@:]+@[^@:]+\.[^@:]+$/;
 const NUMBER = /^[+-]?\d+(?:[.,:]\d+)*$/;
 /** Random characters of base64url, where what is between their joints is not a word. */
 const TOKEN = /^(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_-]{20,}$/;
@@ -49,7 +48,7 @@ function reduceSegment(segment: string): string {
   const text = decoded(segment);
   if (text === undefined) return ":encoded";
   if (NUMBER.test(text)) return ":number";
-  if (EMAIL.test(text)) return ":email";
+  if (isEmail(text)) return ":email";
   if (TOKEN.test(text) && !WORD.test(text)) return ":id";
   const reduced = segment
     .replace(UUID, ":uuid")
@@ -58,6 +57,14 @@ function reduceSegment(segment: string): string {
     .map((part, index) => (index % 2 === 1 ? part.toUpperCase() : reducePart(part)))
     .join("");
   return Buffer.byteLength(reduced) > MAX_SEGMENT_BYTES ? ":long" : reduced;
+}
+
+/** One `@`, a dot inside of what follows it, no colon. Without a regular expression: one tries every dot at every dot. */
+function isEmail(text: string): boolean {
+  const at = text.indexOf("@");
+  if (at < 1 || text.includes("@", at + 1) || text.includes(":")) return false;
+  const dot = text.indexOf(".", at + 2);
+  return dot > 0 && dot < text.length - 1;
 }
 
 /** A segment's text; undefined when its bytes are none, or none that can be shown. */

@@ -156,10 +156,14 @@ const inMessage = (field: string): string => {
 /** Collects failures; one field is named once by structure, and rules do not repeat what structure said. */
 class Issues {
   readonly list: FieldIssue[] = [];
+  /** Messages by field: a body may have thousands of unknown fields, and each is looked up once. */
+  readonly #byField = new Map<string, Set<string>>();
 
   add(field: string, message: string): void {
-    if (!this.list.some((one) => one.field === field && one.message === message))
-      this.list.push({ field, message });
+    const messages = this.#byField.get(field) ?? new Set();
+    if (messages.has(message)) return;
+    this.#byField.set(field, messages.add(message));
+    this.list.push({ field, message });
   }
 
   addStructural(issue: z.core.$ZodIssue, type: ProjectType | undefined): void {
@@ -172,15 +176,16 @@ class Issues {
     // Unknown keys are already told, with the names that the client wrote.
     if (issue.code === "unrecognized_keys") return;
     const field = fieldOf(issue.path);
-    const covered = (one: FieldIssue): boolean =>
-      one.field === field || field.startsWith(`${one.field}.`) || field.startsWith(`${one.field}[`);
-    if (this.list.some(covered)) return;
+    if (withParents(field).some((one) => this.#byField.has(one))) return;
     const template = (issue as { params?: { template?: string } }).params?.template;
-    this.list.push({
-      field,
-      message: template === undefined ? issue.message : renderMessage(template, inMessage),
-    });
+    this.add(field, template === undefined ? issue.message : renderMessage(template, inMessage));
   }
+}
+
+/** `a.b[0]`, `a.b` and `a` of `a.b[0]`. */
+function withParents(field: string): string[] {
+  const ends = [...field.matchAll(/[.[]/g)].map(({ index }) => index);
+  return [field, ...ends.map((end) => field.slice(0, end))];
 }
 
 /** zod words a missing field as one that holds undefined. */
