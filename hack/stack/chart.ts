@@ -138,6 +138,7 @@ function buildsValues({ image, registry, git, baseImages, ca, toolsSecret }: Bui
     toolsSecret,
     // The machine's disk is not a cluster's.
     cache: { size: "4Gi", bytes: 3_000_000_000 },
+    limits: { ephemeralRequest: "256Mi" },
     seccompProfile: builderSeccompProfile,
     opened: [own, addressOf(git.host)],
   };

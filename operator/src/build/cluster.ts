@@ -107,7 +107,12 @@ export class BuildCluster {
     const settings = this.#options.settings();
     await this.#guard(settings, signal);
     const cache = cacheName({ id: project.metadata.name, uid: project.metadata.uid ?? "" });
-    await this.#ensure(resources.persistentVolumeClaims, cacheClaim(build, cache, settings), signal);
+    const claim = cacheClaim(build, cache, settings) as KubernetesObject;
+    if ((await this.#ensure(resources.persistentVolumeClaims, claim, signal)).metadata?.deletionTimestamp) {
+      throw new WaitingError("ClearingAway", "The cache, long unused, is being removed.", {
+        requeueAfterMs: 1_000,
+      });
+    }
     const given = {
       build,
       settings,

@@ -19,7 +19,7 @@ import { imageDeleter, type LeftoverOptions, runLeftovers } from "./leftovers.ts
 import { LogFollower, type StoreBuildLog } from "./logFollower.ts";
 import { createBuildMetrics } from "./metrics.ts";
 import { BUILD_LABEL, BUILD_NAME, CACHE_LABEL } from "./names.ts";
-import { isEnded } from "./order.ts";
+import { isBuilding, isEnded } from "./order.ts";
 import type { BuildPod } from "./podState.ts";
 import { BuildPoller, type TriggerLedger } from "./poller.ts";
 import { buildReconciler } from "./reconciler.ts";
@@ -111,6 +111,14 @@ export function addBuildController(manager: Manager, options: BuildOptions): voi
       .byIndex("namespace", namespace ?? "")
       .filter((build) => !isEnded(build))
       .map(({ metadata }) => metadata);
+  /** Of all organizations, while there are as many builds as the platform has places for, or were until now. */
+  const queued = () =>
+    builds.list().filter(isBuilding).length < settings().platformConcurrency - 1
+      ? []
+      : builds
+          .list()
+          .filter((build) => !isEnded(build) && !isBuilding(build))
+          .map(({ metadata }) => metadata);
   manager.addController({
     name: "build",
     reconcile: buildReconciler({
@@ -131,7 +139,7 @@ export function addBuildController(manager: Manager, options: BuildOptions): voi
       // A place that became free, or a newer build, concerns the others of the organization.
       watchMapped(
         builds,
-        ({ metadata }) => unfinished(metadata.namespace),
+        ({ metadata }) => [...unfinished(metadata.namespace), ...queued()],
         (event) => event.type !== "update" || standing(event.object) !== standing(event.old),
       ),
       watchMapped(pods, ({ metadata }) => {
@@ -173,7 +181,7 @@ function addRunnables(manager: Manager, options: BuildOptions, builds: Store<Bui
   }
   if (retired) {
     const deleteImage = imageDeleter(settings, registryKey);
-    const leftovers = { client, clock, log, projects, settings, retired, deleteImage };
+    const leftovers = { client, clock, log, projects, builds, settings, retired, deleteImage };
     manager.addRunnable({ name: "build-leftovers", run: (signal) => runLeftovers(leftovers, signal) });
   }
 }

@@ -209,7 +209,7 @@ class World {
         attempt: this.attempts.get(name) ?? 0,
         pod: pod && { state: pod.state, createdAt: new Date(this.#clock).toISOString() },
         hasOtherPods: [...this.pods.keys()].some((other) => other !== name),
-        isItsTurn: isItsTurn(build, this.builds, new Set(), 2),
+        isItsTurn: isItsTurn(build, this.builds, new Set(), { organization: 2, platform: 20 }),
         isLogKept: true,
         now: new Date(this.#clock),
       },

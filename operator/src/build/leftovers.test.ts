@@ -1,4 +1,4 @@
-import { type Deployment, labels, type Project } from "@slipway/crds";
+import { type Build, type Deployment, labels, type Project } from "@slipway/crds";
 import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/kube";
 import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
 import { pino } from "pino";
@@ -8,6 +8,7 @@ import { exampleProject } from "../testing/projects.ts";
 import { clearCaches, clearImages, digestsInUse, type LeftoverOptions } from "./leftovers.ts";
 import { cacheName } from "./names.ts";
 import { parseBuildSettings } from "./settings.ts";
+import { exampleBuild } from "./testing.ts";
 
 const namespace = "slipway-org-alpha";
 const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
@@ -19,6 +20,7 @@ let client: KubeClient;
 let clock: FakeClock;
 let options: LeftoverOptions;
 let projects: Store<Project>;
+let builds: Store<Build>;
 let deleted: string[];
 let retired: { organization_id: string; project_id: string; digest: string; retired_at: Date }[];
 
@@ -43,12 +45,15 @@ beforeEach(async () => {
   clock = new FakeClock(new Date(Date.now() + 7_200_000).toISOString());
   projects = new Store<Project>();
   projects.replace([], "0");
+  builds = new Store<Build>();
+  builds.replace([], "0");
   [deleted, retired] = [[], []];
   options = {
     client,
     clock,
     log: pino({ level: "silent" }),
     projects,
+    builds,
     settings: () => settings,
     retired: {
       list: async () => [...retired],
@@ -73,6 +78,29 @@ test("the cache of a deleted project goes, and that of another of the same id; n
   expect(await clearCaches(options, signal)).toBe(1);
   expect(await caches()).toEqual([own]);
   await client.delete(projectResource, { namespace, name: "pshop" });
+  expect(await clearCaches(options, signal)).toBe(1);
+  expect(await caches()).toEqual([]);
+});
+
+test("the cache of a project that has not built for two weeks goes, unless a build of it is there", async () => {
+  const days = (count: number) => clock.advance(count * 86_400_000);
+  const project = await makeProject("pshop");
+  projects.replace([project], "1");
+  const own = cacheName({ id: "pshop", uid: project.metadata.uid ?? "" });
+  await makeCache(own);
+  await days(13);
+  expect(await clearCaches(options, signal)).toBe(0);
+  await days(2);
+  builds.replace([exampleBuild("b1", 0)], "1");
+  expect(await clearCaches(options, signal)).toBe(0);
+  builds.replace([], "2");
+  const built = {
+    ...project,
+    status: { build: { imageBuildAt: new Date(clock.now().getTime() - 86_400_000).toISOString() } },
+  };
+  await client.updateStatus(projectResource, built);
+  expect(await clearCaches(options, signal)).toBe(0);
+  await days(20);
   expect(await clearCaches(options, signal)).toBe(1);
   expect(await caches()).toEqual([]);
 });

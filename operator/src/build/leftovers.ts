@@ -1,6 +1,6 @@
-/** What outlives its builds and is needed no more: caches of deleted projects, images that nobody can go back to. */
+/** What outlives its builds and is needed no more: caches of projects that are gone or no longer build, images that nobody can go back to. */
 
-import { mintRegistryToken, organizationNamespace, type Project } from "@slipway/crds";
+import { type Build, mintRegistryToken, organizationNamespace, type Project } from "@slipway/crds";
 import { GuardedFetch } from "@slipway/git";
 import {
   type Clock,
@@ -25,6 +25,7 @@ export interface LeftoverOptions {
   clock: Clock;
   log: Logger;
   projects: Store<Project>;
+  builds: Store<Build>;
   settings: () => BuildSettings;
   retired: {
     list: () => Promise<RetiredImage[]>;
@@ -36,6 +37,7 @@ export interface LeftoverOptions {
 const PERIOD_MS = 600_000;
 /** A claim is made before the memory may know of its project. */
 const YOUNG_MS = 3_600_000;
+const DAY_MS = 86_400_000;
 /** Deletions in one round; the rest comes with the next one. */
 const AT_MOST = 200;
 
@@ -55,23 +57,42 @@ export async function runLeftovers(options: LeftoverOptions, signal: AbortSignal
   }
 }
 
-/** Deletes the caches of projects that are gone. @returns how many */
+/** When a project's cache was of use last, as far as its status has it: the claim's own age counts, too. */
+function lastBuiltAt({ status }: Project): number {
+  const times = [status?.build?.imageBuildAt, status?.buildFailure?.at];
+  return Math.max(0, ...times.map((time) => Date.parse(time ?? "") || 0));
+}
+
+/** Deletes the caches of projects that are gone, or that have not built for `cache.unusedDays`. @returns how many */
 export async function clearCaches(
-  { client, clock, projects, settings }: LeftoverOptions,
+  { client, clock, projects, builds, settings }: LeftoverOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  if (!projects.hasSynced) return 0;
-  const { namespace } = settings();
+  if (!projects.hasSynced || !builds.hasSynced) return 0;
+  const { namespace, cache } = settings();
   const claims = await client.list<KubernetesObject>(resources.persistentVolumeClaims, {
     namespace,
     labelSelector: CACHE_LABEL,
     signal,
   });
-  const isOld = ({ metadata }: KubernetesObject) =>
-    clock.now().getTime() - (Date.parse(String(metadata?.creationTimestamp ?? "")) || 0) > YOUNG_MS;
+  const now = clock.now().getTime();
+  const ageOf = ({ metadata }: KubernetesObject) =>
+    now - (Date.parse(String(metadata?.creationTimestamp ?? "")) || 0);
+  const isOld = (claim: KubernetesObject) => ageOf(claim) > YOUNG_MS;
+  const unusedMs = cache.unusedDays * DAY_MS;
+  // A Build that is there, ended or not, may be of use to the next one.
+  const building = new Set(
+    builds.list().map(({ metadata, spec }) => `${metadata.namespace}/${spec.projectRef.name}`),
+  );
+  const isInUse = (project: Project): boolean =>
+    now - lastBuiltAt(project) <= unusedMs ||
+    building.has(`${project.metadata.namespace}/${project.metadata.name}`);
+  const nameOf = ({ metadata: { name, uid = "" } }: Project): string => cacheName({ id: name, uid });
   const without = (known: readonly Project[]) => {
-    const names = new Set(known.map(({ metadata: { name, uid = "" } }) => cacheName({ id: name, uid })));
-    return (claim: KubernetesObject) => !names.has(claim.metadata?.name ?? "");
+    const all = new Set(known.map(nameOf));
+    const inUse = new Set(known.filter(isInUse).map(nameOf));
+    return (claim: KubernetesObject) =>
+      !(ageOf(claim) > unusedMs ? inUse : all).has(claim.metadata?.name ?? "");
   };
   const suspects = claims.items
     .filter(({ metadata }) => metadata?.deletionTimestamp === undefined)

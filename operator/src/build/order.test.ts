@@ -39,7 +39,7 @@ test("a newer build is one of the same project and organization", () => {
 test("places go to the oldest; one that only publishes, has ended or gives way holds none", () => {
   const turn = (builds: ReturnType<typeof of>[], starting: string[] = []) =>
     builds
-      .filter((build) => isItsTurn(build, builds, new Set(starting), 2))
+      .filter((build) => isItsTurn(build, builds, new Set(starting), { organization: 2, platform: 20 }))
       .map(({ metadata }) => metadata.name);
   const pending = [of("pa", "b1", 1), of("pb", "b2", 2), of("pc", "b3", 3)];
   expect(turn(pending)).toEqual(["b1", "b2"]);
@@ -50,4 +50,39 @@ test("places go to the oldest; one that only publishes, has ended or gives way h
   expect(turn([...pending, of("pa", "b4", 4)])).toEqual(["b1", "b2", "b3"]);
   // One that is being started holds a place already, though its status does not say so yet.
   expect(turn(pending, ["uid-b3"])).toEqual(["b1"]);
+});
+
+test("places of the platform go to the organizations that have fewest", () => {
+  const places = { organization: 2, platform: 3 };
+  const from = (organization: string, build: ReturnType<typeof of>) => ({
+    ...build,
+    metadata: { ...build.metadata, namespace: `slipway-org-${organization}` },
+  });
+  const greedy = Array.from({ length: 50 }, (_, index) =>
+    from("greedy", of(`p${index}`, `b${index}`, index % 60)),
+  );
+  const one = from("one", of("px", "bx", 58));
+  const other = from("other", of("py", "by", 59));
+  const turn = (builds: typeof greedy) =>
+    builds
+      .filter((build) => isItsTurn(build, builds, new Set(), places))
+      .map(({ metadata }) => metadata.name);
+  expect(turn([...greedy, one, other])).toEqual(["b0", "bx", "by"]);
+  expect(turn([...greedy, one])).toEqual(["b0", "b1", "bx"]);
+  const running = [
+    from("greedy", of("pa", "ba", 0, "building")),
+    from("greedy", of("pb", "bb", 0, "building")),
+  ];
+  expect(turn([...running, ...greedy, one, other]).filter((name) => !["ba", "bb"].includes(name))).toEqual([
+    "bx",
+  ]);
+});
+
+test("a thousand waiting builds are put in order quickly", () => {
+  const many = Array.from({ length: 1_000 }, (_, index) => of(`p${index}`, `b${index}`, index % 60));
+  const before = process.threadCpuUsage();
+  expect(
+    isItsTurn(many[999] as (typeof many)[number], many, new Set(), { organization: 2, platform: 20 }),
+  ).toBe(false);
+  expect(process.threadCpuUsage(before).user).toBeLessThan(300_000);
 });

@@ -108,14 +108,18 @@ function container(name: Container, asked: readonly Task[], input: PodInput) {
  * them only while they begin: what all others wait for comes first.
  */
 const requests: Record<Container, object> = {
-  fetch: { cpu: "60m", memory: "32Mi", "ephemeral-storage": LOG_BYTES },
-  build: { cpu: "30m", memory: "192Mi", "ephemeral-storage": "256Mi" },
-  push: { cpu: "10m", memory: "32Mi", "ephemeral-storage": LOG_BYTES },
+  fetch: { cpu: "60m", memory: "32Mi" },
+  build: { cpu: "30m", memory: "192Mi" },
+  push: { cpu: "10m", memory: "32Mi" },
 };
 
-function resourcesOf(name: Container, { limits: { cpu, memory, ephemeralStorage } }: BuildSettings) {
-  const disk = name === "build" ? ephemeralStorage : LOG_BYTES;
-  return { requests: requests[name], limits: { cpu, memory, "ephemeral-storage": disk } };
+function resourcesOf(name: Container, { limits }: BuildSettings) {
+  const { cpu, memory, ephemeralStorage, ephemeralRequest = ephemeralStorage } = limits;
+  const isBuild = name === "build";
+  return {
+    requests: { ...requests[name], "ephemeral-storage": isBuild ? ephemeralRequest : LOG_BYTES },
+    limits: { cpu, memory, "ephemeral-storage": isBuild ? ephemeralStorage : LOG_BYTES },
+  };
 }
 
 const confined = {

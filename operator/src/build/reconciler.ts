@@ -145,7 +145,7 @@ class BuildWorker {
   }
 
   async #observe(build: Build, project: Project | undefined, signal: AbortSignal): Promise<Observed> {
-    const { cluster, clock, follower, settings, stores } = this.#deps;
+    const { cluster, clock, follower, stores } = this.#deps;
     const attempt = attemptOf(build);
     const isOver = isEnded(build) || build.status?.step === "publish";
     const pod = attempt > 0 && !isOver ? await cluster.pod(podName(build, attempt), signal) : undefined;
@@ -158,10 +158,17 @@ class BuildWorker {
       attempt,
       pod: pod && { state: podState(pod), createdAt: pod.metadata.creationTimestamp ?? "" },
       hasOtherPods: others.length > 0,
-      isItsTurn: isItsTurn(build, builds, this.#stillStarting(), settings().concurrency),
+      isItsTurn: this.#isItsTurn(build),
       isLogKept: !pod || follower.follow(logSource(build, pod, attempt), startedContainers(pod)),
       now: clock.now(),
     };
+  }
+
+  #isItsTurn(build: Build): boolean {
+    const { settings, stores } = this.#deps;
+    if (isEnded(build)) return false;
+    const { concurrency: organization, platformConcurrency: platform } = settings();
+    return isItsTurn(build, stores.builds.list(), this.#stillStarting(), { organization, platform });
   }
 
   async #carryOut(

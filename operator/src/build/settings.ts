@@ -25,6 +25,11 @@ const limits = z.strictObject({
   ephemeralStorage: quantity
     .default("10Gi")
     .describe("Of the checkout, the image and all else but the cache."),
+  ephemeralRequest: quantity
+    .optional()
+    .describe(
+      "Reserved of it for each build; all of it when absent, for a node whose disk is full runs nothing.",
+    ),
   deadlineSeconds: seconds.min(60).default(1_800).describe("In which all steps of a build must be done."),
   fetchSeconds: seconds.default(300),
   fetchBytes: z.int().min(1).default(500_000_000),
@@ -54,6 +59,12 @@ const settings = z.strictObject({
     .default("")
     .describe("Authorities that steps of builds trust, as PEM; those of their images when empty."),
   concurrency: z.int().min(1).max(100).default(2).describe("Builds of one organization at once; more wait."),
+  platformConcurrency: z
+    .int()
+    .min(1)
+    .max(1_000)
+    .default(20)
+    .describe("Builds of all organizations at once; those with fewest go first."),
   tries: z.int().min(1).max(10).default(4).describe("Of a build that fails by the platform's fault."),
   limits: limits.prefault({}),
   cache: z
@@ -65,6 +76,12 @@ const settings = z.strictObject({
         .default(8_000_000_000)
         .describe("Most that a project's cache keeps of earlier builds."),
       storageClass: z.string().max(253).default("").describe("The cluster's default when empty."),
+      unusedDays: z
+        .int()
+        .min(1)
+        .max(3_650)
+        .default(14)
+        .describe("Without a build, after which a cache goes."),
     })
     .prefault({}),
   seccompProfile: z
