@@ -1,14 +1,23 @@
 /** Every attack, in the order in which they are tried. */
 import type { Attack } from "../attack.ts";
 import { adminCommands } from "./admin-commands.ts";
+import { backups } from "./backups.ts";
+import { buildDisk } from "./build-disk.ts";
+import { containerDisk } from "./container-disk.ts";
+import { creations } from "./creations.ts";
+import { domains } from "./domains.ts";
 import { hooks } from "./hooks.ts";
 import { idleConnections } from "./idle-connections.ts";
 import { inventedKeys } from "./invented-keys.ts";
+import { jobForks } from "./job-forks.ts";
 import { keysWithoutGrants } from "./keys-without-grants.ts";
+import { logStreams } from "./log-streams.ts";
+import { patterns } from "./patterns.ts";
 import { slowCreations } from "./slow-creations.ts";
 import { slowHeaders } from "./slow-headers.ts";
 import { stalledBodies } from "./stalled-bodies.ts";
 import { unreadAnswers } from "./unread-answers.ts";
+import { variables } from "./variables.ts";
 
 export const attacks: readonly Attack[] = [
   inventedKeys,
@@ -17,8 +26,17 @@ export const attacks: readonly Attack[] = [
   idleConnections,
   keysWithoutGrants,
   hooks,
+  patterns,
   unreadAnswers,
   slowCreations,
+  logStreams,
+  variables,
+  creations,
+  domains,
+  backups,
+  containerDisk,
+  jobForks,
+  buildDisk,
   adminCommands,
 ];
 
