@@ -167,7 +167,7 @@ function requests(
   };
   const headers = { "x-api-key": api_key };
   const project = `/v1/project/${app.project_id}`;
-  const paths = [project, "/v1/project", `${project}/envs`, `${project}/deployments`];
+  const paths = [project, "/v1/project", `${project}/envs`, `${project}/historic/deployments`];
   return {
     app: () => send(ingress, { method: "GET", path: "/victim", headers: { host: app.domain } }),
     read: (index: number) =>
@@ -188,18 +188,25 @@ function requests(
 /** Writes rows over one connection, which it opens again after a failure, and notes those that were acknowledged. */
 function rowWriter(connect: () => Promise<WriteSession>, acknowledged: Set<number>) {
   let session: Promise<WriteSession> | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  const write = async (index: number): Promise<void> => {
+    session ??= connect();
+    const own = session;
+    try {
+      await (await own).insert(index);
+      acknowledged.add(index);
+    } catch (error) {
+      session = undefined;
+      await own.then((broken) => broken.close()).catch(() => undefined);
+      throw error;
+    }
+  };
   return {
-    async insert(index: number): Promise<void> {
-      session ??= connect();
-      const own = session;
-      try {
-        await (await own).insert(index);
-        acknowledged.add(index);
-      } catch (error) {
-        if (session === own) session = undefined;
-        await own.then((broken) => broken.close()).catch(() => undefined);
-        throw error;
-      }
+    /** Behind those before it: a connection runs one statement at a time. */
+    insert(index: number): Promise<void> {
+      const one = last.then(() => write(index));
+      last = one.catch(() => undefined);
+      return one;
     },
     close: async () => (await session?.catch(() => undefined))?.close(),
   };
