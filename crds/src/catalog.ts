@@ -103,6 +103,11 @@ export const storagePlan = z.strictObject({
     .max(253)
     .optional()
     .describe("StorageClass of the volumes; the cluster's default without it."),
+  ephemeralRequest: quantity("Reserved of a node's disk for one instance without a volume.")
+    .optional()
+    .describe(
+      "Of what is not persistent: reserved of a node's disk for one instance. Without it all that it may use, for a node whose disk is full ends its pods.",
+    ),
 });
 export type StoragePlan = z.output<typeof storagePlan>;
 

@@ -61,6 +61,7 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
     images: { ...input.images, pullPolicy: "IfNotPresent" },
     domainZone,
     rateLimitScale: input.rateLimitScale,
+    catalogRequests: "small",
     // Images are near and nobody waits for a slow start: a test that a rollout fails need not take minutes.
     rolloutDeadlineSeconds: 90,
     ingress: {

@@ -28,6 +28,12 @@ const plans = catalog.parse({
   jobPlans: [],
   storagePlans: [
     {
+      storage: "ephemeral",
+      persistent: false,
+      prices: { hourly: "0", monthly: "0", yearly: "0" },
+      ephemeralRequest: "32Mi",
+    },
+    {
       storage: "block",
       persistent: true,
       storageClass: "fast",

@@ -41,6 +41,12 @@ const plans = catalog.parse({
   ],
   storagePlans: [
     {
+      storage: "ephemeral",
+      persistent: false,
+      prices: { hourly: "0", monthly: "0", yearly: "0" },
+      ephemeralRequest: "32Mi",
+    },
+    {
       storage: "block",
       persistent: true,
       storageClass: "fast",

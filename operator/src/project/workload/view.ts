@@ -4,9 +4,6 @@ import { type Catalog, imageReference, type Project, type ProjectPlan } from "@s
 import { registrySecretName } from "../../registry/login.ts";
 import type { Workload } from "./app.ts";
 
-/** Reserved for one container; what it may use is its storage, which is sold. */
-const EPHEMERAL_REQUEST = "32Mi";
-
 /** What every type of project has of its container. */
 export function toWorkload(
   project: Project,
@@ -23,6 +20,8 @@ export function toWorkload(
       }
     : undefined;
   const { requests, limits } = plan.resources;
+  const disk = `${volume ? 1 : (storage?.capacity ?? 1)}Gi`;
+  const reserved = storagePlans.find(({ persistent }) => !persistent)?.ephemeralRequest ?? disk;
   return {
     type: spec.type,
     id: metadata.name,
@@ -33,8 +32,8 @@ export function toWorkload(
     envSecrets: (spec.envsFrom ?? []).map(({ name }) => name),
     restartedAt: spec.restartedAt,
     resources: {
-      requests: { ...requests, "ephemeral-storage": EPHEMERAL_REQUEST },
-      limits: { ...limits, "ephemeral-storage": `${volume ? 1 : (storage?.capacity ?? 1)}Gi` },
+      requests: { ...requests, "ephemeral-storage": reserved },
+      limits: { ...limits, "ephemeral-storage": disk },
     },
     volume,
   };
