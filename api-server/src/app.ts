@@ -35,6 +35,8 @@ export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstan
     trustProxy: services.trustedProxies.length > 0 ? [...services.trustedProxies] : false,
     bodyLimit: DEFAULT_BODY_LIMIT,
     requestTimeout: timeouts.requestMs,
+    // No id has a NUL, and PostgreSQL's text takes none: with U+FFFD in its place it is as unknown as any other.
+    rewriteUrl: ({ url = "/" }) => (url.includes("%00") ? url.replaceAll("%00", "%EF%BF%BD") : url),
     http: {
       headersTimeout: timeouts.headersMs,
       connectionsCheckingInterval: timeouts.checkMs,

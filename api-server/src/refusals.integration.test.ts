@@ -6,6 +6,7 @@ import { type CarriesOut, carriesOut } from "./projects/carried-out.ts";
 import { readClaim } from "./projects/claims.ts";
 import { RELEASE_LIMIT_MS } from "./projects/deletion.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";
+import { routes } from "./routes/index.ts";
 import { databaseSpec } from "./testing/databases.ts";
 import { exampleBody, ZONE } from "./testing/harness.ts";
 import { type RealHarness, startRealHarness } from "./testing/real-harness.ts";
@@ -37,6 +38,28 @@ const made = async (headers: Headers, body: object = basic()): Promise<string> =
   expect(created.json()).toMatchObject({ status: "success" });
   return created.json().data.project_id;
 };
+
+describe("an id with a NUL, which PostgreSQL takes in no text", () => {
+  const withIds = routes.filter(({ path, undocumented }) => path.includes("/:") && !undocumented);
+  const cases = withIds.flatMap((route) =>
+    [...route.path.matchAll(/:\w+/g)].map(([name]) => [route.method, route.path, name] as const),
+  );
+  it.each(cases)("is answered as any unknown one: %s %s, in %s", async (method, path, name) => {
+    const { id: organizationId } = await harness.organization();
+    const owner = await harness.owner(organizationId);
+    await harness.project(organizationId, "pthere");
+    const answerTo = async (unknown: string) => {
+      const url = path.replace(name, unknown).replace(":id", "pthere").replace(/:\w+/g, "unknown");
+      const response = await harness.app.inject({ method, url, headers: owner, ...bodyFor(method) });
+      return [response.statusCode, response.json().code];
+    };
+    const answer = await answerTo("a%00b");
+    expect(answer).toEqual(await answerTo("a%EF%BF%BDb"));
+    expect(answer[0]).toBeLessThan(500);
+    if (name === ":id") expect(answer).toEqual(await answerTo("unknown"));
+  });
+  const bodyFor = (method: string) => (method === "GET" || method === "DELETE" ? {} : { payload: {} });
+});
 
 describe("a creation that is wrong in every way", () => {
   it("is told one kind of mistake after the other: 401, 403, 400, 403, 402, 409, 503", async () => {
