@@ -8,7 +8,11 @@ const building: LogFeed = {
 };
 const read = async (feed: LogFeed, streams = new EventStreams()): Promise<string> => {
   let text = "";
-  for await (const part of streams.open("acme", buildLogEvents(feed, 0, 1))) text += String(part);
+  for await (const part of streams.open(
+    { organizationId: "acme", recheck: async () => undefined },
+    buildLogEvents(feed, 0, 1),
+  ))
+    text += String(part);
   return text;
 };
 

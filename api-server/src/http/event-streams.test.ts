@@ -18,24 +18,54 @@ const read = async (stream: AsyncIterable<unknown>): Promise<string> => {
   for await (const part of stream) text += String(part);
   return text;
 };
+const caller = (organizationId: string, recheck = () => Promise.resolve()) => ({ organizationId, recheck });
 const busy = expect.objectContaining({ status: 503, code: "SERVER_BUSY" });
 
 describe("the streams of a process", () => {
   it("are bounded, and those of one organization", async () => {
     const streams = new EventStreams({ most: 2, mostOfOne: 1 });
-    const first = streams.open("acme", silent);
-    expect(() => streams.open("acme", silent)).toThrow(busy);
-    const second = streams.open("umbrella", silent);
-    expect(() => streams.open("third", silent)).toThrow(busy);
+    const first = streams.open(caller("acme"), silent);
+    expect(() => streams.open(caller("acme"), silent)).toThrow(busy);
+    const second = streams.open(caller("umbrella"), silent);
+    expect(() => streams.open(caller("third"), silent)).toThrow(busy);
     first.destroy();
     await eventually("a place", () => streams.size === 1);
-    streams.open("third", silent).destroy();
+    streams.open(caller("third"), silent).destroy();
     second.destroy();
+  });
+
+  it("of the organization with most give way to one with fewer, the oldest first", async () => {
+    const streams = new EventStreams({ most: 4, mostOfOne: 3 });
+    const [oldest, ...others] = ["acme", "acme", "acme", "umbrella"].map((organization) => {
+      const stream = streams.open(caller(organization), silent);
+      return { stream, text: read(stream) };
+    });
+    const newest = streams.open(caller("third"), silent);
+    expect(await oldest?.text).toBe(": open\n\n");
+    expect(others.map(({ stream }) => stream.destroyed)).toEqual([false, false, false]);
+    await eventually("its place", () => streams.size === 4);
+    newest.destroy();
+    await streams.endAll();
+  });
+
+  it("end soon after their caller may read no more, for those too who do not read", async () => {
+    const streams = new EventStreams({ recheckMs: 10, graceMs: 10 });
+    let mayRead = true;
+    const recheck = () => (mayRead ? Promise.resolve() : Promise.reject(new Error("revoked")));
+    const text = read(streams.open(caller("acme", recheck), silent));
+    streams.open(caller("acme", recheck), endless).once("readable", () => undefined);
+    const others = streams.open(caller("umbrella"), silent);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(streams.size).toBe(3);
+    mayRead = false;
+    expect(await text).toMatch(/^: open/);
+    await eventually("both to be gone", () => streams.size === 1);
+    others.destroy();
   });
 
   it("say from time to time that they are still there", async () => {
     const streams = new EventStreams({ quietMs: 1 });
-    const stream = streams.open("acme", silent);
+    const stream = streams.open(caller("acme"), silent);
     let text = "";
     for await (const part of stream) {
       text += String(part);
@@ -47,15 +77,15 @@ describe("the streams of a process", () => {
 
   it("end with the process, and there are no new ones", async () => {
     const streams = new EventStreams();
-    const text = read(streams.open("acme", silent));
+    const text = read(streams.open(caller("acme"), silent));
     setImmediate(() => void streams.endAll());
     expect(await text).toBe(": open\n\n");
-    expect(() => streams.open("acme", silent)).toThrow(busy);
+    expect(() => streams.open(caller("acme"), silent)).toThrow(busy);
   });
 
   it("are cut off at the end where nobody reads", async () => {
     const streams = new EventStreams({ graceMs: 1 });
-    const unread = streams.open("acme", endless);
+    const unread = streams.open(caller("acme"), endless);
     unread.once("readable", () => undefined);
     await streams.endAll();
     expect(unread.destroyed).toBe(true);
@@ -64,8 +94,8 @@ describe("the streams of a process", () => {
 
   it("end after their time, for those too who do not read", async () => {
     const streams = new EventStreams({ longestMs: 20, graceMs: 20 });
-    expect(await read(streams.open("acme", silent))).toBe(": open\n\n");
-    const unread = streams.open("acme", endless);
+    expect(await read(streams.open(caller("acme"), silent))).toBe(": open\n\n");
+    const unread = streams.open(caller("acme"), endless);
     unread.once("readable", () => undefined);
     await eventually("the stream to be gone", () => streams.size === 0);
     expect(unread.destroyed).toBe(true);
@@ -77,7 +107,7 @@ describe("the streams of a process", () => {
       yield ": open\n\n";
       throw new Error("away");
     };
-    expect(await read(streams.open("acme", failing))).toBe(": open\n\n");
+    expect(await read(streams.open(caller("acme"), failing))).toBe(": open\n\n");
     let ended = false;
     const watched: EventSource = async function* watched(signal) {
       try {
@@ -86,7 +116,7 @@ describe("the streams of a process", () => {
         ended = true;
       }
     };
-    const stream = streams.open("acme", watched);
+    const stream = streams.open(caller("acme"), watched);
     for await (const _ of stream) break;
     await eventually("the source to end", () => ended);
   });
@@ -100,7 +130,7 @@ describe("the streams of a process", () => {
       }
     };
     const streams = new EventStreams();
-    const unread = streams.open("acme", counted);
+    const unread = streams.open(caller("acme"), counted);
     unread.once("readable", () => undefined);
     await eventually("the first", () => made > 0);
     for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));

@@ -6,12 +6,14 @@ import type { Answer } from "./route.ts";
 /** Answers that go on for as long as something happens: `text/event-stream`. */
 
 export interface StreamLimits {
-  /** Streams of one process. */
+  /** Streams of one process. Beyond it the organization with most of them gives up its oldest for one with fewer. */
   most: number;
   /** Of them, those of one organization. */
   mostOfOne: number;
   /** After so long without an event a comment is sent, so that nobody between takes the connection for dead. */
   quietMs: number;
+  /** How often it is asked whether the caller may still read. */
+  recheckMs: number;
   /** After so long a stream ends; the client goes on with another one. */
   longestMs: number;
   /** How long streams may take to send what they have when they are ended; who does not read is cut off then. */
@@ -19,9 +21,10 @@ export interface StreamLimits {
 }
 
 const LIMITS: StreamLimits = {
-  most: 64,
+  most: 256,
   mostOfOne: 32,
   quietMs: 15_000,
+  recheckMs: 1_000,
   longestMs: 3_600_000,
   graceMs: 2_000,
 };
@@ -47,11 +50,25 @@ export const eventAnswer = (stream: Readable): Answer => ({
 /** Makes the events of one stream; it ends, and lets go of all it holds, when the signal aborts. */
 export type EventSource = (signal: AbortSignal) => AsyncGenerator<string, void>;
 
+/** Whose a stream is. */
+export interface StreamCaller {
+  organizationId: string;
+  /** Rejects once the caller may read no more: its credential, membership or grant is gone, or its token is over. */
+  recheck(): Promise<void>;
+}
+
+interface OpenStream {
+  organizationId: string;
+  /** Ends it as its client expects: without an event `end`, so that it is to be gone on with. */
+  end(): void;
+}
+
 /** The streams of a process. */
 export class EventStreams {
   readonly #limits: StreamLimits;
   readonly #end = new AbortController();
-  readonly #open = new Map<Readable, string>();
+  /** In the order in which they were opened. */
+  readonly #open = new Map<Readable, OpenStream>();
 
   constructor(limits: Partial<StreamLimits> = {}) {
     this.#limits = { ...LIMITS, ...limits };
@@ -64,14 +81,11 @@ export class EventStreams {
 
   /**
    * Events are made as fast as the client reads them. A source that fails ends its stream: the client goes on with another one.
-   * @param organization whose it is
-   * @throws Failure 503 when there are too many
+   * @throws Failure 503 when the caller's organization has too many
    */
-  open(organization: string, source: EventSource): Readable {
-    const { most, mostOfOne, quietMs, longestMs, graceMs } = this.#limits;
-    const ofOne = [...this.#open.values()].filter((owner) => owner === organization).length;
-    if (this.#open.size >= most || ofOne >= mostOfOne || this.#end.signal.aborted)
-      throw failures.serverBusy();
+  open({ organizationId, recheck }: StreamCaller, source: EventSource): Readable {
+    const { quietMs, recheckMs, longestMs, graceMs } = this.#limits;
+    this.#makeRoom(organizationId);
     const closed = new AbortController();
     const events = source(AbortSignal.any([closed.signal, this.#end.signal]));
     let next: Promise<IteratorResult<string, void>> | undefined;
@@ -91,16 +105,34 @@ export class EventStreams {
         done(error);
       },
     });
-    const timers = [
-      setTimeout(() => closed.abort(), longestMs),
-      setTimeout(() => stream.destroy(), longestMs + graceMs),
-    ];
-    this.#open.set(stream, organization);
+    let cutOff: NodeJS.Timeout | undefined;
+    const end = (): void => {
+      closed.abort();
+      // Who does not read what is left is not waited for.
+      cutOff ??= setTimeout(() => stream.destroy(), graceMs);
+    };
+    const longest = setTimeout(end, longestMs);
+    const rechecks = setInterval(() => void recheck().catch(end), recheckMs);
+    this.#open.set(stream, { organizationId, end });
     stream.once("close", () => {
-      for (const timer of timers) clearTimeout(timer);
+      clearTimeout(longest);
+      clearInterval(rechecks);
+      clearTimeout(cutOff);
       this.#open.delete(stream);
     });
     return stream;
+  }
+
+  /** @throws Failure 503 when the organization has all that it gets, or all have as many as it */
+  #makeRoom(organizationId: string): void {
+    const { most, mostOfOne } = this.#limits;
+    const byOwner = Map.groupBy(this.#open.values(), (stream) => stream.organizationId);
+    const own = byOwner.get(organizationId)?.length ?? 0;
+    if (own >= mostOfOne || this.#end.signal.aborted) throw failures.serverBusy();
+    if (this.#open.size < most) return;
+    const [largest = []] = [...byOwner.values()].sort((a, b) => b.length - a.length);
+    if (largest.length <= own + 1) throw failures.serverBusy();
+    largest[0]?.end();
   }
 
   /** Ends all of them, so that the process can end; there are no new ones from then on. */

@@ -45,12 +45,9 @@ export function guard(operation: Operation, policy: Policy, services: Services):
 
   const admit = (request: FastifyRequest): void | Promise<void> => {
     const { principal } = request;
-    if (principal === undefined || access.kind === "public" || access.kind === "signature") return;
-    if (access.kind === "credential") return;
-    if (access.kind === "owner") return requireOwner(principal);
-    if (access.kind === "everyProject") return requireEveryProject(principal, access.permission);
-    if (access.kind === "create") return requireAnyCreation(principal, access.byType);
-    return admitToProject(request, principal, access, services);
+    if (principal === undefined) return;
+    requirePermission(principal, access, request);
+    if (access.kind === "project") return findProject(request, principal, access, services);
   };
 
   const proceed = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
@@ -85,6 +82,32 @@ export function guard(operation: Operation, policy: Policy, services: Services):
   };
 }
 
+/**
+ * Asks again, for an answer that goes on for long, whether who sent the request may still call the operation.
+ * @throws Failure 401 or 403 when not any more, at most a few seconds after that was so in the ledger
+ */
+export async function recheckCaller(
+  request: FastifyRequest,
+  { access }: Policy,
+  { authenticator }: Pick<Services, "authenticator">,
+): Promise<void> {
+  requirePermission(await authenticator.authenticate(request.headers), access, request);
+}
+
+/** @throws Failure 403 */
+function requirePermission(principal: Principal, access: Access, request: FastifyRequest): void {
+  if (access.kind === "owner") requireOwner(principal);
+  else if (access.kind === "everyProject") requireEveryProject(principal, access.permission);
+  else if (access.kind === "create") requireAnyCreation(principal, access.byType);
+  else if (access.kind === "project") requireProject(principal, access.permission, projectIdOf(request));
+}
+
+const projectIdOf = (request: FastifyRequest): string => (request.params as { id: string }).id;
+
+function requireProject(principal: Principal, permission: Permission, id: string): void {
+  if (!principal.grants.onProject(permission, id)) throw failures.projectPermission(permission, id);
+}
+
 function requireOwner(principal: Principal): void {
   if (principal.kind !== "user" || principal.role !== "owner") {
     throw failures.ownerRequired();
@@ -116,20 +139,16 @@ export function requireCreation(
   }
 }
 
-function admitToProject(
+function findProject(
   request: FastifyRequest,
   principal: Principal,
   access: Extract<Access, { kind: "project" }>,
   services: Services,
 ): void | Promise<void> {
-  const { id } = request.params as { id: string };
-  if (!principal.grants.onProject(access.permission, id)) {
-    throw failures.projectPermission(access.permission, id);
-  }
   const settle = (project: typeof request.project): void => {
     if (project === undefined && access.missing === "refuse") throw failures.projectNotFound();
     request.project = project;
   };
-  const found = services.projects.find(principal.organizationId, id);
+  const found = services.projects.find(principal.organizationId, projectIdOf(request));
   return found instanceof Promise ? found.then(settle) : settle(found);
 }

@@ -8,7 +8,7 @@ import type { Services } from "../services.ts";
 import { addressGroup } from "./address.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
 import { awaitRoom, type BodyBudgets, DEFAULT_BODY_LIMIT, withRoom } from "./body-budget.ts";
-import { guard, requireCreation } from "./guard.ts";
+import { guard, recheckCaller, requireCreation } from "./guard.ts";
 import type { Answer, AnyRoute, Call } from "./route.ts";
 import { refuseQuery, validate } from "./validate.ts";
 
@@ -65,6 +65,7 @@ export function registerRoute(
       // A GET's is not even read.
       body: route.method === "GET" ? undefined : validate(bodySchema, body, "body"),
       request,
+      recheck: () => recheckCaller(request, policy, services),
     };
     const work = () => (policy.audited ? audited(call) : route.handler(call, services));
     return limiter ? limiter.run(sharerOf(request), work) : work();

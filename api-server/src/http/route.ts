@@ -16,6 +16,8 @@ export interface Call<Params, Query, Body> {
   query: Query;
   body: Body;
   request: FastifyRequest;
+  /** Rejects once the caller may no longer call the operation: for answers that go on. */
+  recheck: () => Promise<void>;
 }
 
 /** What a handler answers. `json` is serialised already, `body` is not; `content` and `stream` say their type in `headers`. */

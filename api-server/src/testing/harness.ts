@@ -25,7 +25,7 @@ import type { FastifyInstance } from "fastify";
 import { Analytics } from "../analytics/analytics.ts";
 import { buildApp, type ClientTimeouts } from "../app.ts";
 import type { AuditLog } from "../audit-log.ts";
-import { generateApiKey } from "../auth/api-key.ts";
+import { apiKeyId, generateApiKey } from "../auth/api-key.ts";
 import { Authenticator, type CredentialSource } from "../auth/authenticator.ts";
 import { anyVerifier } from "../auth/oidc.ts";
 import { ownTokenVerifier, signUserToken, type UserTokenVerifier } from "../auth/user-token.ts";
@@ -64,6 +64,8 @@ export interface Harness {
   logged: () => string;
   /** Makes a key with these grants; returns its headers. */
   key: (organizationId: string, ...grants: string[]) => Record<string, string>;
+  /** Takes a key or a user back, or changes what it may: with grants a key has these from then on. */
+  revoke: (headers: Record<string, string>, ...left: string[]) => void;
   /** Makes an owner of the organization; returns its headers. */
   owner: (organizationId: string) => Promise<Record<string, string>>;
   /** Makes a user with a role in the organization; returns its headers. */
@@ -232,6 +234,13 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
       const { id, key, sha256 } = generateApiKey();
       keys.set(id, { organizationId, sha256, grants: grants.map(parseGrant) });
       return { "x-api-key": key };
+    },
+    revoke: (headers, ...left) => {
+      const id = apiKeyId(headers["x-api-key"] ?? "") ?? "";
+      const known = keys.get(id);
+      if (left.length === 0) keys.delete(id);
+      else if (known) keys.set(id, { ...known, grants: left.map(parseGrant) });
+      if (headers.authorization) members.splice(0);
     },
     owner: (organizationId) => user(organizationId, "owner"),
     user,

@@ -1,7 +1,9 @@
 import type { Readable } from "node:stream";
 import type { KubeClient } from "@slipway/kube";
 import type { Logger } from "pino";
-import type { EventStreams } from "../../http/event-streams.ts";
+import { ConcurrencyLimiter } from "../../concurrency-limiter.ts";
+import { failures } from "../../errors/catalog.ts";
+import type { EventStreams, StreamCaller } from "../../http/event-streams.ts";
 import type { ApiProject } from "../api-project.ts";
 import type { Projects } from "../store.ts";
 import { Following, type FollowLimits } from "./following.ts";
@@ -21,7 +23,7 @@ export interface FollowerOptions {
 const LIMITS: FollowLimits = {
   lookMs: 1_000,
   nodeMs: 4_000,
-  mostBytes: 256 * 1024,
+  mostBytes: 128 * 1024,
   mostInstances: 512,
 };
 
@@ -30,28 +32,33 @@ export class LogFollower {
   readonly #options: FollowerOptions;
   readonly #limits: FollowLimits;
   /** Nodes' streams that are open, for all clients. */
-  readonly #open = { count: 0 };
+  readonly #open: ConcurrencyLimiter;
 
   constructor(options: FollowerOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
+    const { mostInstances } = this.#limits;
+    const perKey = Math.ceil(mostInstances / 4);
+    this.#open = new ConcurrencyLimiter({ total: mostInstances, perKey, refuse: failures.serverBusy });
   }
 
   /** How many logs of instances are open at nodes. */
   get instances(): number {
-    return this.#open.count;
+    return this.#open.inUse;
   }
 
   /**
    * Events: `instances` with the names of those that are read, whenever they change; `log` for each line, the newest first read
    * and merged by time, then as they come; `end` once the project is gone. One without `end` is to be gone on with.
    * @param after the id of the last event that the client has: nanoseconds since 1970. Earlier lines are not sent again.
+   * @param recheck rejects once the caller may read no more
    * @throws Failure 404 for an instance that is not the project's, 503 when no node answers or there are too many streams
    */
   async open(
     project: ApiProject,
     instance: string | undefined,
     after: bigint | undefined,
+    recheck: StreamCaller["recheck"],
   ): Promise<Readable> {
     const { kube, logger, projects, streams } = this.#options;
     const { pods, logs, unavailable } = await readInstances(kube, logger, project, instance);
@@ -68,7 +75,7 @@ export class LogFollower {
         (pod, at) => [pod.metadata?.uid ?? nameOf(pod), positionAfter(logs[at] ?? [], known)] as const,
       ),
     );
-    return streams.open(project.organizationId, (signal) =>
+    return streams.open({ organizationId: project.organizationId, recheck }, (signal) =>
       new Following({
         kube,
         projects,

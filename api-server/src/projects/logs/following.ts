@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type KubeClient, KubeError } from "@slipway/kube";
 import type { Logger } from "pino";
+import type { ConcurrencyLimiter } from "../../concurrency-limiter.ts";
 import { eventText } from "../../http/event-streams.ts";
 import type { ApiProject } from "../api-project.ts";
 import type { Projects } from "../store.ts";
@@ -19,7 +20,7 @@ export interface FollowLimits {
   nodeMs: number;
   /** What waits for a client that reads slowly; nodes are not read meanwhile. */
   mostBytes: number;
-  /** Logs of instances that are open at nodes, for all clients. */
+  /** Logs of instances that are open at nodes, for all clients; a quarter of them for one organization. */
   mostInstances: number;
 }
 
@@ -28,8 +29,8 @@ export interface FollowingOptions {
   projects: Pick<Projects, "find">;
   logger: Logger;
   limits: FollowLimits;
-  /** Shared by all of the process. */
-  open: { count: number };
+  /** Logs that are open at nodes, of all clients of the process, by organization. */
+  open: ConcurrencyLimiter;
   project: ApiProject;
   instance: string | undefined;
   /** How far instances were read already, by uid. */
@@ -140,15 +141,15 @@ export class Following {
 
   /** Reads an instance's runs to their ends, or until its node breaks off: the next look goes on. Never rejects. */
   async #read(followed: Followed, signal: AbortSignal): Promise<void> {
-    const { open, limits, logger, project } = this.#options;
+    const { open, logger, project } = this.#options;
     const runs = runsOf(followed.pod).filter(({ number }) => !followed.ended.has(number));
     if (runs.length === 0) return;
-    if (open.count >= limits.mostInstances) {
+    const release = open.tryAcquire(project.organizationId);
+    if (!release) {
       followed.isAvailable = false;
       return;
     }
     followed.isReading = true;
-    open.count += 1;
     try {
       for (const run of runs) {
         await this.#readRun(followed, run, signal).catch(ignoreNone);
@@ -161,7 +162,7 @@ export class Following {
       if (!signal.aborted) logger.debug({ err: error, project: project.id }, "log cannot be followed");
     } finally {
       followed.isReading = false;
-      open.count -= 1;
+      release();
     }
   }
 

@@ -85,7 +85,7 @@ export const logRoute = (operationId: OperationId, path: `/${string}`) =>
     tags: ["Builds"],
     query: logQuery,
     responses: { 200: { description: "Lines of the log.", schema: success({ data: logSchema }) } },
-    handler: async ({ project, params, query, request }, services) => {
+    handler: async ({ project, params, query, request, recheck }, services) => {
       const of = project as ApiProject;
       const build = await findBuild(of, params, services);
       const { store, streams } = services.builds;
@@ -97,7 +97,8 @@ export const logRoute = (operationId: OperationId, path: `/${string}`) =>
           lines: (cursor: number) => store.readLog(key, { cursor, limit: query.limit }),
         };
         const from = last === undefined ? query.cursor : Number(last);
-        return eventAnswer(streams.open(of.organizationId, buildLogEvents(feed, from)));
+        const caller = { organizationId: of.organizationId, recheck };
+        return eventAnswer(streams.open(caller, buildLogEvents(feed, from)));
       }
       const lines = await store.readLog(key, query);
       const data = logView(build, lines, query.cursor);

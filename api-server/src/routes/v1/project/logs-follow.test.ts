@@ -271,4 +271,26 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     headers = harness.key(ORGANIZATION, "project.read on project:*");
     expect((await follow(client().signal)).status).toBe(403);
   });
+
+  it("ends within five seconds of a key, a grant or a membership that was taken back, and others go on", async () => {
+    pod("shop-a");
+    const user = await harness.user(ORGANIZATION, "member", "project.logs.read on project:*");
+    const [revoked, narrowed] = [0, 1].map(() => harness.key(ORGANIZATION, "project.logs.read on project:*"));
+    const gone = client();
+    const staying = await follow(gone.signal);
+    const ending = await Promise.all(
+      [revoked, narrowed, user].map((caller) => follow(gone.signal, "", { "x-api-key": "", ...caller })),
+    );
+    await eventually("all to be open", () => harness.services.builds.streams.size === 4);
+    harness.revoke(revoked ?? {});
+    harness.revoke(narrowed ?? {}, "project.read on project:*");
+    harness.revoke(user);
+    const since = performance.now();
+    await Promise.all(ending.map(({ ended }) => ended));
+    expect(performance.now() - since).toBeLessThan(5_000);
+    expect(ending.map(({ text }) => text().includes("event: end"))).toEqual([false, false, false]);
+    expect(harness.services.builds.streams.size).toBe(1);
+    gone.abort();
+    await staying.ended;
+  });
 });

@@ -39,12 +39,12 @@ export const logs = defineRoute({
   refusals: [400],
   // Each reads megabytes from the nodes.
   atOnce: 8,
-  handler: async ({ project: asked, query, request }, services) => {
+  handler: async ({ project: asked, query, request, recheck }, services) => {
     const project = asked as ApiProject;
     if (query.follow === "true" && request.method === "GET") {
       const last = /^[0-9]{1,19}$/.exec(String(request.headers["last-event-id"] ?? ""))?.[0];
       const after = last === undefined ? undefined : BigInt(last);
-      return eventAnswer(await services.logs.open(project, query.instance, after));
+      return eventAnswer(await services.logs.open(project, query.instance, after, recheck));
     }
     const { kube, logger } = services;
     const { lines, instances, unavailable } = await readLog(kube, logger, project, query.instance);
