@@ -3,6 +3,7 @@ import type { ApiKeyRecord, Member } from "@slipway/ledger";
 import { beforeEach, describe, expect, it } from "vitest";
 import { generateApiKey } from "./api-key.ts";
 import { Authenticator } from "./authenticator.ts";
+import { FailedAttempts } from "./failed-attempts.ts";
 import { PrincipalCache } from "./principal-cache.ts";
 import { ownTokenVerifier, signUserToken } from "./user-token.ts";
 
@@ -39,10 +40,12 @@ beforeEach(() => {
       ask(() => members.find((m) => m.userId === userId && m.organizationId === organizationId)),
   };
   const cache = new PrincipalCache({ now: () => now, freshMs: 3_000, staleMs: 60_000 });
-  authenticator = new Authenticator(source, ownTokenVerifier(key), cache);
+  const attempts = new FailedAttempts({ limit: 5, now: () => now });
+  authenticator = new Authenticator(source, ownTokenVerifier(key), cache, attempts);
 });
 
-const authenticate = async (headers: Record<string, string>) => authenticator.authenticate(headers);
+const authenticate = async (headers: Record<string, string>, address = "192.0.2.1") =>
+  authenticator.authenticate(headers, () => address);
 const refusal = (status: number, code: string) => expect.objectContaining({ status, code });
 
 describe("an API key", () => {
@@ -137,5 +140,44 @@ describe("no credential", () => {
   ])("%j answers 401", async (headers, code) => {
     await expect(authenticate(headers as Record<string, string>)).rejects.toEqual(refusal(401, code));
     expect(lookups).toBe(0);
+  });
+});
+
+describe("invented credentials", () => {
+  const invented = () => ({ "x-api-key": generateApiKey().key });
+  const invalid = refusal(401, "CREDENTIAL_INVALID");
+  const limited = refusal(429, "RATE_LIMIT_EXCEEDED");
+
+  it("cost no look-up beyond a few of their address, while known ones and other addresses are served", async () => {
+    await authenticate({ "x-api-key": generated.key });
+    for (let one = 0; one < 5; one += 1) await expect(authenticate(invented())).rejects.toEqual(invalid);
+    const before = lookups;
+    for (let one = 0; one < 50; one += 1) await expect(authenticate(invented())).rejects.toEqual(limited);
+    await expect(
+      authenticate({ authorization: "Bearer a.b.c", "x-organization-id": "acme" }),
+    ).rejects.toEqual(limited);
+    expect(lookups).toBe(before);
+    // Known, but no longer fresh: asked for as ever.
+    now = 10_000;
+    expect(await authenticate({ "x-api-key": generated.key })).toMatchObject({ organizationId: "acme" });
+    await expect(authenticate(invented(), "192.0.2.2")).rejects.toEqual(invalid);
+    now = 61_000;
+    await expect(authenticate(invented())).rejects.toEqual(invalid);
+  });
+
+  it("cost none when they come again, nor when they have not the form of a key", async () => {
+    const one = invented();
+    for (let time = 0; time < 20; time += 1) await expect(authenticate(one)).rejects.toEqual(invalid);
+    await expect(authenticate({ "x-api-key": `${generated.key}0` })).rejects.toEqual(invalid);
+    expect(lookups).toBe(1);
+  });
+
+  it("are counted for organizations that a user is no member of, too", async () => {
+    const authorization = `Bearer ${await signUserToken(key, "u1", 1)}`;
+    const ask = (organization: string) => authenticate({ authorization, "x-organization-id": organization });
+    for (let one = 0; one < 5; one += 1)
+      await expect(ask(`other-${one}`)).rejects.toEqual(refusal(403, "ORGANIZATION_FORBIDDEN"));
+    await expect(ask("other-5")).rejects.toEqual(limited);
+    expect(lookups).toBe(5);
   });
 });

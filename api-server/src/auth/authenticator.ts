@@ -5,6 +5,7 @@ import { failures } from "../errors/catalog.ts";
 import { askLedger } from "../ledger-call.ts";
 import { GrantSet } from "../policy/grant-set.ts";
 import { API_KEY_PREFIX, apiKeyId, matchesApiKey } from "./api-key.ts";
+import { FailedAttempts } from "./failed-attempts.ts";
 import type { Principal } from "./principal.ts";
 import { PrincipalCache } from "./principal-cache.ts";
 import type { UserTokenVerifier, VerifiedToken } from "./user-token.ts";
@@ -34,19 +35,28 @@ export class Authenticator {
   readonly #source: CredentialSource;
   readonly #verifier: UserTokenVerifier;
   readonly #cache: PrincipalCache;
+  readonly #attempts: FailedAttempts;
   readonly #tokens = new Map<string, VerifiedToken & { believedUntil: number }>();
 
-  constructor(source: CredentialSource, verifier: UserTokenVerifier, cache = new PrincipalCache()) {
+  constructor(
+    source: CredentialSource,
+    verifier: UserTokenVerifier,
+    cache = new PrincipalCache(),
+    attempts = new FailedAttempts(),
+  ) {
     this.#source = source;
     this.#verifier = verifier;
     this.#cache = cache;
+    this.#attempts = attempts;
   }
 
   /**
    * The principal, at once when it is in memory, else as a promise.
-   * @throws Failure 401 without a valid credential, 403 for the wrong organization, 503 when the ledger is needed and away
+   * @param address of the client, against which a credential that is not valid counts
+   * @throws Failure 401 without a valid credential, 403 for the wrong organization, 429 for an unknown credential of an
+   *   address with too many that were not valid, 503 when the ledger is needed and away
    */
-  authenticate(headers: IncomingHttpHeaders): Principal | Promise<Principal> {
+  authenticate(headers: IncomingHttpHeaders, address = () => ""): Principal | Promise<Principal> {
     const organization = headers["x-organization-id"];
     const organizationId = typeof organization === "string" ? organization : undefined;
     const apiKey = headers["x-api-key"];
@@ -55,42 +65,71 @@ export class Authenticator {
     const known = typeof apiKey === "string" && apiKey.startsWith(KEY_START) && this.#cache.peek(apiKey);
     if (known) return admit(known.principal, organizationId);
     const credential = credentialOf(headers);
-    if (apiKeyId(credential) !== undefined) return this.#byApiKey(credential, organizationId);
-    return this.#byToken(credential, organizationId);
+    if (apiKeyId(credential) !== undefined) return this.#byApiKey(credential, organizationId, address);
+    return this.#byToken(credential, organizationId, address);
   }
 
-  #byApiKey(key: string, organizationId: string | undefined): Principal | Promise<Principal> {
+  #byApiKey(
+    key: string,
+    organizationId: string | undefined,
+    address: () => string,
+  ): Principal | Promise<Principal> {
     const known = this.#cache.peek(key);
     if (known) return admit(known.principal, organizationId);
-    const load = () => askLedger(() => this.#loadApiKey(key));
-    return this.#cache.get(key, load).then((principal) => admit(principal, organizationId));
+    const found = this.#lookUp(key, () => this.#loadApiKey(key), address);
+    return found.then((principal) => admit(principal, organizationId));
   }
 
-  #byToken(token: string, organizationId: string | undefined): Principal | Promise<Principal> {
+  /** Asks the ledger, for an address that has not been wrong too often; one that knows the credential already may always. */
+  async #lookUp(
+    credential: string,
+    load: () => Promise<Principal | undefined>,
+    address: () => string,
+  ): Promise<Principal | undefined> {
+    if (!this.#cache.knows(credential)) this.#attempts.admit(address());
+    const principal = await this.#cache.get(credential, () => askLedger(load));
+    if (!principal) this.#attempts.count(address());
+    return principal;
+  }
+
+  #byToken(
+    token: string,
+    organizationId: string | undefined,
+    address: () => string,
+  ): Principal | Promise<Principal> {
     // Remembered by their digest: tokens of issuers are long.
     const digest = hash("sha256", token, "base64url");
     const known = organizationId && this.#cache.peek(`${organizationId} ${digest}`);
     if (known) return admitUser(known.principal);
-    return this.#verifyToken(token, digest, organizationId);
+    return this.#verifyToken(token, digest, organizationId, address);
   }
 
-  async #verifyToken(token: string, digest: string, organizationId: string | undefined): Promise<Principal> {
-    const verified = await this.#verified(token, digest);
+  async #verifyToken(
+    token: string,
+    digest: string,
+    organizationId: string | undefined,
+    address: () => string,
+  ): Promise<Principal> {
+    const verified = await this.#verified(token, digest, address);
     if (!verified || verified.expiresAt <= Date.now()) {
       this.#tokens.delete(digest);
       throw failures.credentialInvalid();
     }
     if (organizationId === undefined || organizationId === "") throw failures.organizationRequired();
     if (!ORGANIZATION_ID.test(organizationId)) throw failures.organizationForbidden();
-    const load = () => askLedger(() => this.#loadMember(verified, organizationId));
-    return admitUser(await this.#cache.get(`${organizationId} ${digest}`, load));
+    const load = () => this.#loadMember(verified, organizationId);
+    return admitUser(await this.#lookUp(`${organizationId} ${digest}`, load, address));
   }
 
-  async #verified(token: string, digest: string): Promise<VerifiedToken | undefined> {
+  async #verified(token: string, digest: string, address: () => string): Promise<VerifiedToken | undefined> {
     const known = this.#tokens.get(digest);
     if (known && known.believedUntil > performance.now()) return known;
+    if (!known) this.#attempts.admit(address());
     const verified = await this.#verifier.verify(token);
-    if (!verified) return undefined;
+    if (!verified) {
+      this.#attempts.count(address());
+      return undefined;
+    }
     if (this.#tokens.size >= MOST_TOKENS) this.#tokens.clear();
     this.#tokens.set(digest, { ...verified, believedUntil: performance.now() + VERIFIED_MS });
     return verified;

@@ -89,3 +89,11 @@ it("recovers by itself", async () => {
   now = 4_000;
   expect((await get())?.organizationId).toBe("other");
 });
+
+it("keeps principals, however many credentials are refused meanwhile", async () => {
+  const small = new PrincipalCache({ now: () => now, capacity: 3 });
+  await small.get("good", async () => principal("acme"));
+  for (let one = 0; one < 20; one += 1) await small.get(`invented-${one}`, async () => undefined);
+  expect(small.peek("good")).toMatchObject({ principal: { organizationId: "acme" } });
+  expect([small.peek("invented-0"), small.peek("invented-19")]).toMatchObject([undefined, {}]);
+});

@@ -9,7 +9,7 @@ export interface PrincipalCacheOptions {
   retryMs: number;
   /** How long a call waits for a look-up while there is an answer that may serve on. */
   patienceMs: number;
-  /** Answers kept at most. */
+  /** Principals kept at most, and refusals, each for themselves: who invents credentials drives out nobody's. */
   capacity: number;
   /** Monotonic milliseconds. */
   now: () => number;
@@ -30,6 +30,7 @@ interface Entry {
  */
 export class PrincipalCache {
   readonly #entries = new Map<string, Entry>();
+  readonly #refusals = new Map<string, Entry>();
   readonly #loading = new Map<string, Promise<Principal | undefined>>();
   readonly #options: PrincipalCacheOptions;
 
@@ -47,8 +48,13 @@ export class PrincipalCache {
 
   /** The answer when it is fresh: `{principal}`, which may be undefined. Never waits. */
   peek(credential: string): { readonly principal: Principal | undefined } | undefined {
-    const entry = this.#entries.get(credential);
+    const entry = this.#entry(credential);
     return entry && this.#options.now() < entry.freshUntil ? entry : undefined;
+  }
+
+  /** Whether the credential was valid when it was last looked up, and may serve on while the ledger is away. */
+  knows(credential: string): boolean {
+    return this.#servable(credential)?.principal !== undefined;
   }
 
   /**
@@ -87,18 +93,24 @@ export class PrincipalCache {
 
   /** The last answer, unless it is too old to serve at all. */
   #servable(credential: string): Entry | undefined {
-    const entry = this.#entries.get(credential);
+    const entry = this.#entry(credential);
     return entry && this.#options.now() - entry.loadedAt < this.#options.staleMs ? entry : undefined;
+  }
+
+  #entry(credential: string): Entry | undefined {
+    return this.#entries.get(credential) ?? this.#refusals.get(credential);
   }
 
   #store(credential: string, entry: Entry): void {
     // Taken out first: the map's order is the order of look-ups, and the oldest goes first.
     this.#entries.delete(credential);
-    if (this.#entries.size >= this.#options.capacity) {
-      const [oldest] = this.#entries.keys();
-      if (oldest !== undefined) this.#entries.delete(oldest);
+    this.#refusals.delete(credential);
+    const entries = entry.principal === undefined ? this.#refusals : this.#entries;
+    if (entries.size >= this.#options.capacity) {
+      const [oldest] = entries.keys();
+      if (oldest !== undefined) entries.delete(oldest);
     }
-    this.#entries.set(credential, entry);
+    entries.set(credential, entry);
   }
 }
 

@@ -57,7 +57,7 @@ export function guard(operation: Operation, policy: Policy, services: Services):
 
   const run = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
     if (!needsCredential) return proceed(request, reply);
-    const principal = services.authenticator.authenticate(request.headers);
+    const principal = services.authenticator.authenticate(request.headers, addressOf(request));
     if (!(principal instanceof Promise)) {
       request.principal = principal;
       return proceed(request, reply);
@@ -91,7 +91,8 @@ export async function recheckCaller(
   { access }: Policy,
   { authenticator }: Pick<Services, "authenticator">,
 ): Promise<void> {
-  requirePermission(await authenticator.authenticate(request.headers), access, request);
+  const principal = await authenticator.authenticate(request.headers, addressOf(request));
+  requirePermission(principal, access, request);
 }
 
 /** @throws Failure 403 */
@@ -101,6 +102,9 @@ function requirePermission(principal: Principal, access: Access, request: Fastif
   else if (access.kind === "create") requireAnyCreation(principal, access.byType);
   else if (access.kind === "project") requireProject(principal, access.permission, projectIdOf(request));
 }
+
+/** Worked out only when it is needed. */
+const addressOf = (request: FastifyRequest) => () => addressGroup(request.ip);
 
 const projectIdOf = (request: FastifyRequest): string => (request.params as { id: string }).id;
 
