@@ -6,6 +6,7 @@ import type { ApiProject } from "../projects/api-project.ts";
 import { type ChangeOptions, changeProject } from "../projects/change.ts";
 import type { Services } from "../services.ts";
 import type { KnownRequest } from "./object.ts";
+import { requireBuilds } from "./platform.ts";
 import { runtimeErrors } from "./runtimes.ts";
 import { modeOf, sourceOf } from "./settings.ts";
 import { type OpenedSource, openProjectSource } from "./source.ts";
@@ -90,6 +91,7 @@ export async function attachSource(
   checkRuntime(build, services, "build.");
   const place = { prefix: "source.", repository: "repository_id" };
   const { opened, head } = await checkSource({ source }, project.organizationId, services, place);
+  requireBuilds(services);
   const changed = await changeSource(project, services, (spec) => {
     const { image: _image, github: _github, ...rest } = spec;
     return { ...rest, source, build };

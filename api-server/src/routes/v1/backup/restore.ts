@@ -42,12 +42,12 @@ export const restoreBackup = defineRoute({
     const errors = idempotencyKeyErrors(key);
     if (errors.length > 0) throw failures.validation(errors);
     const backup = await backupOf(call, services);
-    requireBackups(services);
     const access = policyOf("createProject")?.access;
     if (access?.kind === "create") requireCreation(principal, access, backup.status?.engine);
     const admit = async () => {
       const wanted = restoreRequest(backup, call.body as RestoreBody, services);
       await admitCreation(wanted, organizationId, services);
+      requireBackups(services);
       return wanted;
     };
     const create = async (

@@ -25,8 +25,8 @@ export const verifyBackup = defineRoute({
   refusals: [409],
   handler: async (call, services) => {
     const backup = await backupOf(call, services);
-    requireBackups(services);
     if (!isComplete(backup)) throw failures.backupNotComplete(backup.metadata.name);
+    requireBackups(services);
     const { verifyRequestedAt } = backup.spec;
     const isRunning =
       verifyRequestedAt !== undefined && backup.status?.verifyFinishedFor !== verifyRequestedAt;

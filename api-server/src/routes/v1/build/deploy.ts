@@ -45,7 +45,6 @@ const deployRoute = ({ operationId, path, body, isGithub }: Family) =>
     handler: async ({ project, body: sent }, services) => {
       const of = project as ApiProject;
       requireType(of, applicationTypes);
-      requireBuilds(services);
       const { github } = of.resource.spec;
       if ((isGithub ? github : sourceOf(of.resource.spec)) === undefined) throw failures.gitSourceRequired();
       const wanted = { branch: sent?.branch, commitSha: sent?.commit_sha };
@@ -53,6 +52,7 @@ const deployRoute = ({ operationId, path, body, isGithub }: Family) =>
       await refuseBlocked(services, of.organizationId);
       const opened = await openProjectSource(of.resource, of.organizationId, services);
       const request = await manualRequest(of.resource, wanted, opened);
+      requireBuilds(services);
       const build_id = await startBuildOrFail(of.resource, newBuildId(), request, services);
       return { status: 202, body: { status: "success", message: "the build begins", data: { build_id } } };
     },

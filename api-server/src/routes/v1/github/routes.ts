@@ -61,15 +61,15 @@ export const updateGithubCommands = defineRoute({
   handler: async ({ project, body }, services) => {
     const of = project as ApiProject;
     githubOf(of.resource.spec, of.resource);
-    requireBuilds(services);
-    await refuseBlocked(services, of.organizationId);
     // Before anything is changed: settings that no build can use help nobody.
     const opened = await requireConnected(
       githubOf(of.resource.spec, of.resource),
       of.organizationId,
       services,
     );
+    await refuseBlocked(services, of.organizationId);
     const request = await manualRequest(of.resource, {}, opened, "settings");
+    requireBuilds(services);
     const changed = await changeSource(
       of,
       services,

@@ -10,7 +10,6 @@ import {
   withSettings,
 } from "../../../builds/body.ts";
 import { attachSource, changeSource, checkRuntime, withoutSource } from "../../../builds/change-source.ts";
-import { requireBuilds } from "../../../builds/platform.ts";
 import { openProjectSource } from "../../../builds/source.ts";
 import { sourceContext, sourceView } from "../../../builds/source-view.ts";
 import { failures } from "../../../errors/catalog.ts";
@@ -60,7 +59,6 @@ export const updateSource = defineRoute({
   atOnce: AT_ONCE,
   handler: async ({ project, body }, services) => {
     requireType(project as ApiProject, ["http"]);
-    requireBuilds(services);
     const build = withSettings({}, body.build as Record<string, unknown>);
     const changed = await attachSource(
       project as ApiProject,
