@@ -3,7 +3,9 @@ import { type FastifyInstance, fastify, LogController } from "fastify";
 import { failures } from "./errors/catalog.ts";
 import { installErrorHandling, renderFailure, toFailure } from "./errors/handler.ts";
 import { bodyBudgets, DEFAULT_BODY_LIMIT } from "./http/body-budget.ts";
+import { CLIENT_LIMITS, type ClientLimits, installClientLimits } from "./http/client-limits.ts";
 import { installJsonBody, installRawBody } from "./http/json-body.ts";
+import type { LoadShedder } from "./http/load-shedder.ts";
 import { installOtherMethods } from "./http/methods.ts";
 import { registerRoute } from "./http/register.ts";
 import { installRequestLog } from "./plugins/request-log.ts";
@@ -19,14 +21,24 @@ export interface ClientTimeouts {
   requestMs: number;
   /** How often both are looked at. */
   checkMs: number;
+  /** Until something more of an answer is taken: longer than streams are silent. */
+  unreadMs: number;
 }
-const TIMEOUTS: ClientTimeouts = { headersMs: 10_000, requestMs: 30_000, checkMs: 2_000 };
+const TIMEOUTS: ClientTimeouts = { headersMs: 10_000, requestMs: 30_000, checkMs: 2_000, unreadMs: 30_000 };
+
+export interface AppOptions {
+  timeouts?: ClientTimeouts | undefined;
+  clients?: ClientLimits | undefined;
+  /** Says when nothing new is to be taken; never without it. */
+  shedder?: Pick<LoadShedder, "isOverloaded"> | undefined;
+}
 
 /**
  * The `/v1` application over the given services. It does not listen: `main.ts` does, and tests use `app.inject`.
  * @throws Error when a route has no line in the policy table
  */
-export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstance {
+export function buildApp(services: Services, options: AppOptions = {}): FastifyInstance {
+  const { timeouts = TIMEOUTS } = options;
   const app = fastify({
     loggerInstance: services.logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -67,9 +79,15 @@ export function buildApp(services: Services, timeouts = TIMEOUTS): FastifyInstan
   });
   // Before everything that may refuse a request.
   if (services.tracing) installTracing(app, services.tracing);
+  installClientLimits(app, options.clients ?? CLIENT_LIMITS, services.trustedProxies, options.shedder);
   app.addHook("onRequest", ({ raw }, _reply, done) => {
     const lacksHost = raw.headers.host === undefined && raw.httpVersion === "1.1";
     done(lacksHost ? failures.malformedRequest("HTTP/1.1 needs a Host header") : undefined);
+  });
+  app.addHook("onSend", (_request, reply, payload, done) => {
+    // It counts from the last byte that the client has taken.
+    reply.raw.setTimeout(timeouts.unreadMs, () => reply.raw.destroy());
+    done(null, payload);
   });
   // An expectation that nobody knows may be passed over; Node would refuse it without the envelope.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));

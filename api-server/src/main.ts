@@ -11,6 +11,7 @@ import { Analytics } from "./analytics/analytics.ts";
 import { buildApp } from "./app.ts";
 import { LedgerAuditLog } from "./audit-log.ts";
 import { Authenticator, ledgerCredentials } from "./auth/authenticator.ts";
+import { FailedAttempts } from "./auth/failed-attempts.ts";
 import { anyVerifier, oidcVerifier } from "./auth/oidc.ts";
 import { readTokenKey } from "./auth/token-key.ts";
 import { ownTokenVerifier } from "./auth/user-token.ts";
@@ -21,19 +22,25 @@ import { type Config, ConfigError, loadConfig } from "./config.ts";
 import { parseDatabaseVersions } from "./databases/versions.ts";
 import { gitServers } from "./git/servers.ts";
 import { EventStreams } from "./http/event-streams.ts";
+import { LoadShedder } from "./http/load-shedder.ts";
 import { JobRunStore } from "./job-runs/store.ts";
 import { ledgerAnswers } from "./ledger-answers.ts";
 import { createLogger } from "./logger.ts";
 import { ApiMetrics } from "./metrics.ts";
 import { ledgerUsage } from "./organizations/limits.ts";
 import { traceWrites } from "./plugins/tracing.ts";
+import type { RateLimit } from "./policy/table.ts";
 import { carriedOutTypes, carriesOut } from "./projects/carried-out.ts";
 import { LogFollower } from "./projects/logs/follower.ts";
 import { ProjectStore } from "./projects/store.ts";
+import { scaledLimit } from "./rate-limit/limiter.ts";
 import { openShared } from "./rate-limit/open.ts";
+import type { Services } from "./services.ts";
 import { shutdownInOrder } from "./shutdown.ts";
 import { ledgerSnapshots } from "./snapshots/port.ts";
 
+/** Credentials of one address that may turn out not to be valid, in a minute. */
+const FAILED_ATTEMPTS: RateLimit = { limit: 60, windowSeconds: 60, per: "ip" };
 /** How long a client waits for the cluster's answer to one call. */
 const KUBE_TIMEOUT_MS = 5_000;
 /** How long the ledger may take to say that it is there. */
@@ -104,12 +111,14 @@ async function main(config: Config): Promise<void> {
     onFailure: (issuer, error) => logger.warn({ issuer, err: error }, "keys of an issuer cannot be fetched"),
   });
 
-  const app = buildApp({
+  const services: Services = {
     logger,
     metrics,
     authenticator: new Authenticator(
       ledgerCredentials(ledger),
       anyVerifier(ownTokenVerifier(tokenKey), oidc),
+      undefined,
+      new FailedAttempts({ limit: scaledLimit(FAILED_ATTEMPTS, config.rateLimitScale) }),
     ),
     rateLimiter,
     rateLimitScale: config.rateLimitScale,
@@ -141,7 +150,10 @@ async function main(config: Config): Promise<void> {
     reservedHostnames: config.reservedHostnames,
     trustedProxies: config.trustedProxies,
     now: () => new Date(),
-  });
+  };
+  const shedder = new LoadShedder();
+  metrics.watchLoad(() => shedder.isOverloaded);
+  const app = buildApp(services, { shedder });
 
   let draining = false;
   const stop = new AbortController();
@@ -175,6 +187,7 @@ async function main(config: Config): Promise<void> {
       () => jobRuns.endWaits(),
       () => streams.endAll(),
       () => app.close(),
+      () => shedder.close(),
       () => tracing?.close(),
       () => audit.close(),
       () => shared.close(),

@@ -99,6 +99,18 @@ export class ApiMetrics {
     });
   }
 
+  /** Whether requests are refused for want of memory, read when scraped. */
+  watchLoad(isOverloaded: () => boolean): void {
+    new Gauge({
+      name: "slipway_api_overloaded",
+      help: "1 while new requests are refused because memory is short, else 0.",
+      registers: [this.registry],
+      collect() {
+        this.set(isOverloaded() ? 1 : 0);
+      },
+    });
+  }
+
   /** Whether the ledger answers, asked when scraped. */
   watchLedger(answers: () => Promise<boolean>): void {
     new Gauge({

@@ -1,11 +1,14 @@
 import ipaddr from "ipaddr.js";
 
+/** Characters of what a proxy may have said in place of an address. */
+const LONGEST = 64;
+
 /**
  * What counts as one client: an IPv4 address, or the /64 of an IPv6 one, since a single host may have as many of these as it likes.
  * @param address as `request.ip` gives it; what is no address stays as it is
  */
 export function addressGroup(address: string): string {
-  if (!address.includes(":") || !ipaddr.isValid(address)) return address;
+  if (!address.includes(":") || !ipaddr.isValid(address)) return address.slice(0, LONGEST);
   // An IPv4 address that is mapped into IPv6 comes back as IPv4.
   const parsed = ipaddr.process(address);
   if (parsed.kind() === "ipv4") return parsed.toString();

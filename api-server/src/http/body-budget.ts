@@ -3,6 +3,7 @@ import { ConcurrencyLimiter, type Release } from "../concurrency-limiter.ts";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup } from "./address.ts";
 import type { Hook } from "./guard.ts";
+import { onceOver } from "./once-over.ts";
 
 const MIB = 1024 * 1024;
 /** Bytes of the largest body of a route that does not say otherwise. */
@@ -46,24 +47,16 @@ export function awaitRoom(budgets: BodyBudgets, limit: number): Hook {
     // More than the limit is refused without being read.
     if (!(bytes > 0) || bytes > limit) return done();
     const take = (release: Release): void => {
-      const { socket } = request.raw;
       // Gone while it waited: nothing is read, and nobody to be answered.
-      if (socket?.destroyed) {
+      if (request.raw.socket?.destroyed) {
         release();
         return;
       }
-      const end = (): void => {
-        reply.raw.off("close", gone).off("finish", gone);
-        socket?.off("close", gone);
-        release();
-      };
-      const gone = (): void => {
-        if (request.bodyRoom?.handled !== true) end();
-      };
-      // An answer behind another on one connection has no events of its own when the connection breaks.
-      reply.raw.once("close", gone).once("finish", gone);
-      socket?.once("close", gone);
-      request.bodyRoom = { handled: false, release: end };
+      const room: BodyRoom = { handled: false, release };
+      request.bodyRoom = room;
+      onceOver(request, reply, () => {
+        if (!room.handled) release();
+      });
       done();
     };
     const organizationId = request.principal?.organizationId;

@@ -9,6 +9,7 @@ import { addressGroup } from "./address.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
 import { awaitRoom, type BodyBudgets, DEFAULT_BODY_LIMIT, withRoom } from "./body-budget.ts";
 import { guard, recheckCaller, requireCreation } from "./guard.ts";
+import { onceOver } from "./once-over.ts";
 import type { Answer, AnyRoute, Call } from "./route.ts";
 import { refuseQuery, validate } from "./validate.ts";
 
@@ -52,7 +53,7 @@ export function registerRoute(
   const guards = [guard(operation, policy, services)];
   if (route.method !== "GET") guards.push(awaitRoom(bodies, bodyLimit ?? DEFAULT_BODY_LIMIT));
 
-  const answerTo = (request: FastifyRequest): Answer | Promise<Answer> => {
+  const answerTo = (request: FastifyRequest, reply: FastifyReply): Answer | Promise<Answer> => {
     const body = route.prepareBody ? route.prepareBody(request.body, services) : request.body;
     if (access.kind === "create" && request.principal) {
       requireCreation(request.principal, access, projectTypeOf(body));
@@ -68,7 +69,7 @@ export function registerRoute(
       recheck: () => recheckCaller(request, policy, services),
     };
     const work = () => (policy.audited ? audited(call) : route.handler(call, services));
-    return limiter ? limiter.run(sharerOf(request), work) : work();
+    return limiter ? untilTaken(limiter, request, reply, work) : work();
   };
 
   app.route({
@@ -79,7 +80,7 @@ export function registerRoute(
     onRequest: guards,
     handler: (request, reply) => {
       const room = request.bodyRoom;
-      const answer = room ? withRoom(room, () => answerTo(request)) : answerTo(request);
+      const answer = room ? withRoom(room, () => answerTo(request, reply)) : answerTo(request, reply);
       if (answer instanceof Promise) return answer.then((settled) => send(reply, settled));
       return send(reply, answer);
     },
@@ -96,6 +97,28 @@ function sharedLimiter(atOnce: number): ConcurrencyLimiter {
     waitMs: WAIT_MS,
     refuse: failures.serverBusy,
   });
+}
+
+/**
+ * Works in turn, and keeps the place until the client has taken the answer: who asks for large ones and reads none has no more of
+ * them in memory than places. Streams have bounds of their own.
+ */
+async function untilTaken(
+  limiter: ConcurrencyLimiter,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  work: () => Answer | Promise<Answer>,
+): Promise<Answer> {
+  const release = await limiter.acquire(sharerOf(request));
+  try {
+    const answer = await work();
+    if ("stream" in answer) release();
+    else onceOver(request, reply, release);
+    return answer;
+  } catch (error) {
+    release();
+    throw error;
+  }
 }
 
 /** Whose share a call takes: of the organization, or of the connection whose hook it is, or of the address. */

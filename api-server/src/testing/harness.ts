@@ -23,10 +23,11 @@ import {
 } from "@slipway/ledger";
 import type { FastifyInstance } from "fastify";
 import { Analytics } from "../analytics/analytics.ts";
-import { buildApp, type ClientTimeouts } from "../app.ts";
+import { type AppOptions, buildApp } from "../app.ts";
 import type { AuditLog } from "../audit-log.ts";
 import { apiKeyId, generateApiKey } from "../auth/api-key.ts";
 import { Authenticator, type CredentialSource } from "../auth/authenticator.ts";
+import { FailedAttempts } from "../auth/failed-attempts.ts";
 import { anyVerifier } from "../auth/oidc.ts";
 import { ownTokenVerifier, signUserToken, type UserTokenVerifier } from "../auth/user-token.ts";
 import type { BuildPlatform } from "../builds/platform.ts";
@@ -95,8 +96,12 @@ export interface HarnessOptions {
   authenticator?: Authenticator;
   /** Where calls are audited; in `audited` unless given. */
   audit?: AuditLog;
-  /** How long clients may take; the application's own limits unless given. */
-  timeouts?: ClientTimeouts;
+  /** How long clients may take, and how much at once; the application's own limits unless given. */
+  timeouts?: AppOptions["timeouts"];
+  clients?: AppOptions["clients"];
+  shedder?: AppOptions["shedder"];
+  /** Proxies whose X-Forwarded-For is believed; none unless given. */
+  trustedProxies?: readonly string[];
   /** What databases measured; what the ledger has, or nothing without one, unless given. */
   snapshots?: Snapshots;
   /** What became of requests; there is no store unless given. */
@@ -169,6 +174,8 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
       new Authenticator(
         source,
         anyVerifier(ownTokenVerifier(tokenKey), ...(options.verifier ? [options.verifier] : [])),
+        undefined,
+        new FailedAttempts({ limit: 60 * (options.rateLimitScale ?? 1_000) }),
       ),
     rateLimiter: options.shared?.rateLimiter ?? new MemoryRateLimiter(),
     rateLimitScale: options.rateLimitScale ?? 1_000,
@@ -198,10 +205,10 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     usage: options.ledger ? ledgerUsage(ledger, { current: catalog }) : endlessUsage,
     domainZone: ZONE,
     reservedHostnames: ["api", "platform.example.com"],
-    trustedProxies: [],
+    trustedProxies: options.trustedProxies ?? [],
     now: () => new Date(),
   };
-  const app = buildApp(services, options.timeouts);
+  const app = buildApp(services, options);
   await app.ready();
   projects.start();
   jobRuns.start();

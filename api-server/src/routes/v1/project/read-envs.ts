@@ -21,6 +21,8 @@ export const readEnvs = defineRoute({
     },
   },
   refusals: [400, 409],
+  // Each reads megabytes of Secrets.
+  atOnce: 8,
   handler: async ({ project }, { kube }) => {
     requireTypeWith(project as ApiProject, "envsFrom");
     const data = await readEnvironment(kube, project as ApiProject);

@@ -1,0 +1,71 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { organizationNamespace } from "@slipway/crds";
+import { eventually } from "@slipway/kube/testing";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+
+/** Clients that ask for large answers, again and again on one connection, and read nothing. */
+
+const CLIENTS = 40;
+const ASKED = 20;
+const MIB = 1024 * 1024;
+const large = Buffer.alloc(900_000, "v").toString("base64");
+
+let harness: FakeHarness;
+let port: number;
+beforeAll(async () => {
+  const timeouts = { headersMs: 10_000, requestMs: 30_000, checkMs: 50, unreadMs: 1_000 };
+  harness = await startFakeHarness({ timeouts });
+  await harness.app.listen({ port: 0, host: "127.0.0.1" });
+  port = (harness.app.server.address() as { port: number }).port;
+  for (const organization of ["acme", "umbrella"]) {
+    const namespace = organizationNamespace(organization);
+    for (const name of ["one", "two"]) {
+      const secret = { metadata: { name, namespace }, data: { [`OF_${name}`]: large } };
+      harness.apiserver.etcd.create("v1/secrets", `${namespace}/${name}`, secret);
+    }
+    await harness.project(organization, "shop", { envsFrom: [{ name: "one" }, { name: "two" }] });
+  }
+});
+afterAll(() => harness.close());
+
+const sockets: Socket[] = [];
+afterEach(async () => {
+  const open = sockets.splice(0).filter((socket) => !socket.closed);
+  for (const socket of open) socket.destroy();
+  await Promise.all(open.map((socket) => once(socket, "close")));
+});
+
+const read = (headers: Record<string, string>) =>
+  fetch(`http://127.0.0.1:${port}/v1/project/shop/envs`, { headers });
+const secretsRead = () => harness.apiserver.requests.filter(({ path }) => path.includes("/secrets/")).length;
+
+/** Asks so many times for 1.8 MB, and reads nothing. */
+function askAndNotRead(times: number): void {
+  const { "x-api-key": key } = harness.key("acme", "* on project:*");
+  const socket = connect(port, "127.0.0.1");
+  sockets.push(socket);
+  socket.on("error", () => {}).pause();
+  socket.write(`GET /v1/project/shop/envs HTTP/1.1\r\nHost: a\r\nx-api-key: ${key}\r\n\r\n`.repeat(times));
+}
+
+it("do not keep other organizations waiting, and have few answers made for them", async () => {
+  const others = harness.key("umbrella", "* on project:*");
+  expect((await read(others)).status).toBe(200);
+  const before = secretsRead();
+  for (let client = 0; client < CLIENTS; client += 1) askAndNotRead(ASKED);
+  await eventually("the first of them", () => secretsRead() > before);
+  for (let time = 0; time < 5; time += 1) {
+    const theirs = await read(others);
+    expect([theirs.status, (await theirs.arrayBuffer()).byteLength > 1.7 * MIB]).toEqual([200, true]);
+  }
+  expect((secretsRead() - before) / 2).toBeLessThan((CLIENTS * ASKED) / 4);
+});
+
+it("are cut off when they take nothing for a while", async () => {
+  let closed = false;
+  harness.app.server.once("connection", (socket) => socket.once("close", () => (closed = true)));
+  askAndNotRead(10);
+  await eventually("the connection to be closed", () => closed);
+});
