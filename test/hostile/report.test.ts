@@ -73,6 +73,10 @@ test.each<[string, Partial<Row>, string]>([
   expect(faults(rowOf(change), quiet)).toContain(fault);
 });
 
+test("latencies of few requests are shown, not judged", () => {
+  expect(faults(rowOf({ seen: everyKind({ ...seen(900), sent: 99 }) }), quiet)).toEqual([]);
+});
+
 test("a missed run and a lost row are faults of the whole run", () => {
   const results = resultsOf(rowOf());
   const outcome = { missedRuns: ["2026-01-01T00:01:00.000Z"], dueRuns: 2, acknowledgedRows: 10, lostRows: 1 };

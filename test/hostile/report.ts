@@ -34,6 +34,9 @@ const MEMORY_SHARE = 0.7;
 /** A 99th percentile below it is as good as the quiet one: the attackers' and the platform's processors are the same. */
 export const UNNOTICED_MS = 100;
 
+/** Of fewer samples the 99th percentile is the slowest one, whatever that one met. */
+const JUDGED_SAMPLES = 100;
+
 /** Processes that began again, or anew as another pod, with the reason. */
 export function restarted({ before, after }: Pick<Row, "before" | "after">): string[] {
   const known = new Map(before.map((one) => [one.name, one]));
@@ -53,7 +56,7 @@ export function faults(row: Row, quiet: Results["quiet"]): string[] {
   for (const kind of kinds) {
     const { failed, sent, p99, failures } = row.seen[kind];
     if (failed > 0) found.push(`${failed} of ${sent} of kind ${kind} failed (${failures[0]})`);
-    if (p99 > Math.max(row.slowdown * quiet[kind].p99, UNNOTICED_MS))
+    if (sent >= JUDGED_SAMPLES && p99 > Math.max(row.slowdown * quiet[kind].p99, UNNOTICED_MS))
       found.push(`p99 of ${kind} is ${round(p99)} ms, quiet ${round(quiet[kind].p99)} ms`);
   }
   if (typeof row.build === "string") found.push(row.build);

@@ -17,8 +17,8 @@ export interface RunOptions {
   readonly quietSeconds: number;
   /** After each attack, in which the victim must be served as before. */
   readonly restSeconds: number;
-  /** Whether the victim builds during each attack, not only while all attack at once. */
-  readonly buildsAlways: boolean;
+  /** When the victim builds from Git: during each attack, while all attack at once, or never. */
+  readonly builds: "each" | "all" | "never";
   readonly log: (line: string) => void;
 }
 
@@ -33,7 +33,10 @@ export async function run(options: RunOptions): Promise<Results> {
     ["victim", "attacker-1", "attacker-2"].map((name) => createOrganization(name)),
   );
   if (!own || !first || !second) throw new Error("no organizations");
-  const victim = await startVictim(own, options.rateLimitScale);
+  const victim = await startVictim(own, {
+    rateLimitScale: options.rateLimitScale,
+    builds: options.builds !== "never",
+  });
   const target: Target = {
     url: stack.url,
     organizations: [first, second],
@@ -48,7 +51,7 @@ export async function run(options: RunOptions): Promise<Results> {
     for (const attack of attacks) {
       log(`${attack.name} for ${attack.seconds} s`);
       const attackers = [await startAttacker(attack, target)];
-      rows.push(await measure(attack.name, attackers, SLOWDOWN.one, options.buildsAlways));
+      rows.push(await measure(attack.name, attackers, SLOWDOWN.one, options.builds === "each"));
     }
     const together = attacks.filter(({ isAlone }) => isAlone !== true);
     if (together.length > 1) {
@@ -72,7 +75,7 @@ export async function run(options: RunOptions): Promise<Results> {
     builds: boolean,
   ): Promise<Row> {
     const before = await observer.take();
-    const building = builds ? victim.build().catch((error: Error) => error.message) : undefined;
+    const building = builds ? victim.build?.().catch((error: Error) => error.message) : undefined;
     const { value: answers, seen } = await windowOf(victim, async () => {
       const answered = await Promise.all(attackers.map((one) => one.run()));
       await sleep(options.restSeconds * 1_000);

@@ -23,7 +23,9 @@ async function rateLimitScale(): Promise<number> {
  * `.slipway/hostile/report.md` and `report.json`.
  * @returns all that was wrong
  */
-export async function measureStack(names?: readonly string[]): Promise<string[]> {
+export async function measureStack(
+  { names, builds }: { names?: readonly string[]; builds: boolean } = { builds: true },
+): Promise<string[]> {
   const isLong = process.env.SLIPWAY_TEST_LONG === "1";
   const chosen = names?.map(attackNamed) ?? attacks.filter(({ isShort }) => isLong || isShort === true);
   const results = await run({
@@ -32,7 +34,7 @@ export async function measureStack(names?: readonly string[]): Promise<string[]>
     attacks: chosen,
     quietSeconds: isLong ? 30 : 15,
     restSeconds: 2,
-    buildsAlways: isLong,
+    builds: !builds ? "never" : isLong ? "each" : "all",
     log: (line) => console.log(`hostile: ${line}`),
   });
   const folder = join(root, ".slipway", "hostile");

@@ -32,8 +32,8 @@ export interface Victim {
   readonly organization: Organization;
   /** Every request so far. */
   readonly load: Load;
-  /** Builds its application from Git once more. @returns seconds that it took @throws when it did not succeed */
-  build(): Promise<number>;
+  /** Builds its application from Git once more; absent where there are no builds. @returns seconds that it took @throws when it did not succeed */
+  readonly build?: () => Promise<number>;
   /** Ends the work and counts what it came to. */
   finish(): Promise<Outcome>;
   /** Removes all that it made. */
@@ -50,26 +50,25 @@ export interface Outcome {
   readonly lostRows: number;
 }
 
-/** Makes the victim's projects, waits until all of them work, and begins. */
-export async function startVictim(organization: Organization, rateLimitScale: number): Promise<Victim> {
+/** Makes the victim's projects, waits until all of them work, and begins. @param builds whether it builds from Git, too */
+export async function startVictim(
+  organization: Organization,
+  { rateLimitScale, builds }: { rateLimitScale: number; builds: boolean },
+): Promise<Victim> {
   const call = apiClient(organization.api_key);
+  // The namespace of a new organization may be a moment behind.
   const app = await eventually(() => createProject(call, httpProject("victim-app")));
-  const [job, database, repository] = await Promise.all([
+  const [job, database, source] = await Promise.all([
     Job.create(call, { name: "victim-job", cron: EVERY_MINUTE, script: "echo done" }),
     createDatabase(
       call,
       databaseProject("db-basic", { type_project: "postgresql", version: "17" }),
       organization.organization_id,
     ),
-    victimRepository(organization),
+    builds ? sourceOf(organization) : undefined,
   ]);
-  const built = await createGitProject(call, "victim-build", repository.source, {
-    source: { auto_deploy: false },
-    config: { exposure: "private" },
-  });
   await untilStatus(call, app.project_id, "running");
   await untilReady(database);
-  await untilBuilt(call, built.project_id, built.build_id);
   const client = await eventually(() => connectPostgresql(database));
   await createRows(client);
   await client.end();
@@ -92,14 +91,7 @@ export async function startVictim(organization: Organization, rateLimitScale: nu
   return {
     organization,
     load,
-    async build() {
-      const start = performance.now();
-      const asked = await call<{ build_id: string }>("POST", `/v1/project/${built.project_id}/deploy`, {});
-      if (asked.status !== 202) throw new Error(`a deploy was answered ${asked.status}`);
-      const ended = await untilEnded(call, built.project_id, asked.body.data?.build_id ?? "");
-      if (ended.status !== "success") throw new Error(`the build is ${ended.status}: ${ended.error_message}`);
-      return (performance.now() - start) / 1_000;
-    },
+    ...(source && { build: source.build }),
     async finish() {
       stop.abort();
       await work;
@@ -124,13 +116,15 @@ export async function startVictim(organization: Organization, rateLimitScale: nu
       stop.abort();
       await route.remove();
       await deleteJobs([job]);
-      await deleteProjects(call, [app.project_id, built.project_id, database.id]);
-      await repository.remove();
+      await deleteProjects(call, [app.project_id, database.id]);
+      await source?.remove();
     },
   };
 }
 
-async function victimRepository({ organization_id, owner_token }: Organization) {
+/** A repository of the victim's and the project that is built from it, once already. */
+async function sourceOf({ organization_id, api_key, owner_token }: Organization) {
+  const call = apiClient(api_key);
   const repository = await createRepository(`victim-${organization_id}`, {
     "package.json": JSON.stringify({
       name: "victim",
@@ -145,8 +139,29 @@ async function victimRepository({ organization_id, owner_token }: Organization) 
     }),
     "server.js": `require("http").createServer((_, answer) => answer.end("ok")).listen(process.env.PORT);`,
   });
-  const owner = { organization: organization_id, token: owner_token };
-  return { source: await connectRepository(repository, owner), remove: repository.remove };
+  const connected = await connectRepository(repository, {
+    organization: organization_id,
+    token: owner_token,
+  });
+  const { project_id: id, build_id } = await createGitProject(call, "victim-build", connected, {
+    source: { auto_deploy: false },
+    config: { exposure: "private" },
+  });
+  await untilBuilt(call, id, build_id);
+  return {
+    async build(): Promise<number> {
+      const start = performance.now();
+      const asked = await call<{ build_id: string }>("POST", `/v1/project/${id}/deploy`, {});
+      if (asked.status !== 202) throw new Error(`a deploy was answered ${asked.status}`);
+      const ended = await untilEnded(call, id, asked.body.data?.build_id ?? "");
+      if (ended.status !== "success") throw new Error(`the build is ${ended.status}: ${ended.error_message}`);
+      return (performance.now() - start) / 1_000;
+    },
+    async remove(): Promise<void> {
+      await deleteProjects(call, [id]);
+      await repository.remove();
+    },
+  };
 }
 
 /** The victim's requests over HTTP. Each throws with what was answered when that is not 200. */
