@@ -7,6 +7,7 @@ import { z } from "zod";
 import type { BuildConfig } from "./build/files.ts";
 import { type DatabaseConfig, OUTSIDE_TYPES } from "./database/settings.ts";
 import { parseCidr } from "./net/cidr.ts";
+import { type Placement, placement } from "./placement.ts";
 import { ALLOW_LISTS, type AllowList } from "./project/http/access.ts";
 import { OWN_ANNOTATIONS } from "./project/http/accessList.ts";
 
@@ -66,6 +67,18 @@ const annotations = z.string().transform((text, context) => {
   }
 });
 
+const pods = z
+  .string()
+  .transform((text, context) => {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      context.addIssue({ code: "custom", message: "must be JSON" });
+      return z.NEVER;
+    }
+  })
+  .pipe(placement);
+
 const variables = z.object({
   SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   SLIPWAY_CATALOG_FILE: z.string().min(1),
@@ -100,6 +113,8 @@ const variables = z.object({
   SLIPWAY_DATABASE_OUTSIDE: z.enum(OUTSIDE_TYPES).default("None"),
   SLIPWAY_PLAN_CHANGE_SECONDS: z.coerce.number().int().min(10).max(3_600).default(600),
   SLIPWAY_DATABASE_HOST: z.union([dnsName, z.ipv4(), z.ipv6()]).optional(),
+  SLIPWAY_TENANT_PODS: pods.optional(),
+  SLIPWAY_DATABASE_PODS: pods.optional(),
   SLIPWAY_APISERVER_CIDRS: cidrList.default([]),
   SLIPWAY_APISERVER_PORTS: portList.default([443, 6443]),
   ...tracingVariables,
@@ -172,6 +187,8 @@ export interface Config {
     /** Seconds in which the container of a run must have started once it was let go. */
     startDeadlineSeconds: number;
   };
+  /** Where pods of applications and jobs run. */
+  tenantPods?: Placement;
   databases: DatabaseConfig & {
     /** YAML with the engines' images; without it no database can be made. */
     imagesFile?: string;
@@ -234,7 +251,9 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
       admissionWindowSeconds: e.SLIPWAY_JOB_ADMISSION_WINDOW_SECONDS,
       startDeadlineSeconds: e.SLIPWAY_JOB_START_DEADLINE_SECONDS,
     },
+    tenantPods: e.SLIPWAY_TENANT_PODS,
     databases: {
+      pods: e.SLIPWAY_DATABASE_PODS,
       imagesFile: e.SLIPWAY_DATABASE_IMAGES_FILE,
       outside: { type: e.SLIPWAY_DATABASE_OUTSIDE, host: e.SLIPWAY_DATABASE_HOST },
       planChangeMs: e.SLIPWAY_PLAN_CHANGE_SECONDS * 1_000,

@@ -165,8 +165,9 @@ export function createOperator(options: OperatorOptions): Manager {
         reservedHostnames: config.reservedHostnames,
         ingress: config.ingress,
         rolloutDeadlineSeconds: config.rolloutDeadlineSeconds,
+        pods: config.tenantPods,
       },
-      jobs: config.jobs,
+      jobs: { ...config.jobs, pods: config.tenantPods },
       databases: {
         platform: {
           ...config.databases,

@@ -156,7 +156,7 @@ describe("by the engine auto", { timeout: 400_000 }, () => {
 
   test("a build fails where neither has the rights that it needs, and says what is missing", async () => {
     // The container runtime's own profile refuses user namespaces.
-    restore = await useEngine("auto", { seccompProfile: "", tries: 1 });
+    restore = await useEngine("auto", { seccompProfile: "Unconfined", tries: 1 });
     const { project_id: id, build_id } = await project("node", node);
     const ended = await untilEnded(call, id, build_id);
     expect(ended).toMatchObject({ status: "failed", error_code: "BUILD_ENGINE_FAILED" });

@@ -1,9 +1,10 @@
 import { generateKeyPairSync } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Container, containers } from "@slipway/builder/contract";
 import type { Build, Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
-import { stringify } from "yaml";
+import { parse, stringify } from "yaml";
 import { task } from "../../../builder/src/task.ts";
 import { goldenTests } from "../testing/golden.ts";
 import { cacheName, podName } from "./names.ts";
@@ -20,6 +21,11 @@ interface Case {
   source: SourceAddress;
   attempt?: number;
   secrets: Pick<SecretInput, "credential" | "gitCa" | "envs" | "tools">;
+}
+
+interface BuildContainer {
+  name: string;
+  securityContext: { seccompProfile?: object };
 }
 
 const key = generateKeyPairSync("ec", { namedCurve: "P-256" })
@@ -145,4 +151,27 @@ test("builds of two organizations with the same name have names of their own, an
     10,
   );
   expect(long.length).toBeLessThanOrEqual(57);
+});
+
+describe("the seccomp profile of the step that builds", () => {
+  const file = new URL("testdata/github-tag/input.yaml", import.meta.url);
+  const given = parse(readFileSync(file, "utf8")) as Case;
+  const profileOf = (profile: { seccompProfile?: string } = {}) => {
+    const [pod] = desired({ ...given, settings: { ...given.settings, ...profile } });
+    const { containers } = (pod as { spec: { containers: BuildContainer[] } }).spec;
+    return containers.find(({ name }) => name === "build")?.securityContext.seccompProfile;
+  };
+
+  test("is the chart's unless another one is named", () => {
+    expect(profileOf()).toEqual({ type: "Localhost", localhostProfile: "slipway/builder.json" });
+    expect(profileOf({ seccompProfile: "mine.json" })).toEqual({
+      type: "Localhost",
+      localhostProfile: "mine.json",
+    });
+  });
+
+  test("is switched off by name alone", () => {
+    expect(profileOf({ seccompProfile: "Unconfined" })).toBeUndefined();
+    expect(() => profileOf({ seccompProfile: "" })).toThrow(/Unconfined/);
+  });
 });

@@ -2,6 +2,7 @@
 
 import { type Container, containers, podPaths, TASK_VARIABLE, type Task } from "@slipway/builder/contract";
 import type { DesiredObject } from "../desired.ts";
+import { placementFields } from "../placement.ts";
 import { BUILD_NAME, buildLabels, cacheName, podName, secretName, TRY } from "./names.ts";
 import { type SecretFiles, secretItems } from "./secrets.ts";
 import type { BuildSettings } from "./settings.ts";
@@ -41,6 +42,7 @@ export function buildPod(input: PodInput): DesiredObject {
     spec: {
       automountServiceAccountToken: false,
       enableServiceLinks: false,
+      ...placementFields(settings.pods),
       restartPolicy: "Never",
       activeDeadlineSeconds: settings.limits.deadlineSeconds,
       terminationGracePeriodSeconds: GRACE_SECONDS,
@@ -129,11 +131,14 @@ const confined = {
   seccompProfile: { type: "RuntimeDefault" },
 };
 
+/** Switches the profile off: the node's default, if it has one, is left. Pod Security `baseline` refuses to name this type. */
+const UNCONFINED = "Unconfined";
+
 /** What both engines need without root: `newuidmap` with its file capabilities, and user namespaces with mounts in them. */
 function builds({ seccompProfile }: BuildSettings) {
   return {
     capabilities: { drop: ["ALL"], add: ["SETUID", "SETGID"] },
-    ...(seccompProfile === ""
+    ...(seccompProfile === UNCONFINED
       ? {}
       : { seccompProfile: { type: "Localhost", localhostProfile: seccompProfile } }),
   };

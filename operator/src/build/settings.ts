@@ -5,6 +5,7 @@ import { baseImages, engineSettings } from "@slipway/builder/contract";
 import { parse } from "yaml";
 import { z } from "zod";
 import { parseCidr } from "../net/cidr.ts";
+import { placement } from "../placement.ts";
 
 const quantity = z.string().regex(/^[1-9][0-9]*(m|Mi|Gi|Ti)?$/, "must be a quantity such as 2Gi");
 const seconds = z.int().min(1).max(86_400);
@@ -86,9 +87,11 @@ const settings = z.strictObject({
     .prefault({}),
   seccompProfile: z
     .string()
+    .min(1, "must name a profile, or Unconfined")
     .max(253)
-    .default("")
-    .describe("Profile of the nodes for the step that builds; none when empty."),
+    .default("slipway/builder.json")
+    .describe("Profile of the nodes for the step that builds; Unconfined: none of the platform's choice."),
+  pods: placement.prefault({}).describe("Where builds run."),
   network: z
     .strictObject({
       dnsNamespace: z.string().default("kube-system"),

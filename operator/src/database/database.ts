@@ -12,6 +12,7 @@ import {
   type Project,
 } from "@slipway/crds";
 import type { ApiserverPeer } from "../organization/clusterAddresses.ts";
+import type { Placement } from "../placement.ts";
 import type { Accepted } from "../project/accept.ts";
 import type { ChildOwner } from "../project/workload/app.ts";
 import { toWorkload } from "../project/workload/view.ts";
@@ -61,6 +62,8 @@ export interface Database extends ChildOwner {
   /** It has taken writes before: it must never be initialised anew. */
   bootstrapped: boolean;
   systemNamespace: string;
+  /** Where its pods run. */
+  placement?: Placement;
   /** Where its pods find the apiserver. */
   apiserver: readonly ApiserverPeer[];
 }
@@ -133,6 +136,7 @@ export function toDatabase(
     accountsHash: hashJson(OWN_ACCOUNTS.map((key) => credentials[key])).slice(0, 16),
     bootstrapped: status?.database?.bootstrappedAt !== undefined,
     systemNamespace: platform.systemNamespace,
+    placement: platform.pods,
     apiserver: platform.apiserver(),
   };
 }

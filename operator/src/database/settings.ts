@@ -4,6 +4,7 @@ import { databaseTypes, type EngineName } from "@slipway/crds";
 import { parse } from "yaml";
 import { z } from "zod";
 import type { ApiserverPeer } from "../organization/clusterAddresses.ts";
+import type { Placement } from "../placement.ts";
 
 const image = z.strictObject({
   image: z.string().min(1).max(512).describe("Reference, best by digest."),
@@ -49,6 +50,8 @@ export interface DatabaseConfig {
   };
   /** Milliseconds that each instance has to serve on another plan, where plans change in the background. */
   planChangeMs: number;
+  /** Where the pods run. */
+  pods?: Placement;
   /** Where pods find the apiserver, in place of where the cluster says that it is. */
   apiserver?: ApiserverPeer;
 }

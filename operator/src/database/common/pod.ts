@@ -2,6 +2,7 @@
 
 import { annotations } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
+import { placementFields } from "../../placement.ts";
 import { childLabels } from "../../project/workload/app.ts";
 import { environmentFields } from "../../project/workload/container.ts";
 import { type PodTemplate, stamped } from "../../project/workload/pod.ts";
@@ -112,6 +113,7 @@ export function podFields(database: Database, graceSeconds: number, matchLabels 
       fsGroupChangePolicy: "OnRootMismatch",
       seccompProfile: { type: "RuntimeDefault" },
     },
+    ...placementFields(database.placement),
     topologySpreadConstraints: [
       {
         maxSkew: 1,

@@ -1,6 +1,7 @@
 /** From a Project to what its children are made from. Pure. */
 
 import { type Catalog, defaultDomain, type HttpPlan, type Project } from "@slipway/crds";
+import type { Placement } from "../../placement.ts";
 import type { Accepted } from "../accept.ts";
 import { toWorkload } from "../workload/view.ts";
 import { type AllowList, admittedCidrs } from "./access.ts";
@@ -12,6 +13,8 @@ export interface HttpPlatform {
   /** Hostnames that are the platform's own, or labels of its zone. */
   reservedHostnames: readonly string[];
   rolloutDeadlineSeconds: number;
+  /** Where instances run. */
+  pods?: Placement;
   ingress: {
     className: string;
     namespace: string;
@@ -65,6 +68,7 @@ export function toHttpApp(
   return {
     ...toWorkload(project, accepted, catalog),
     type: "http",
+    placement: platform.pods,
     port: spec.port ?? 8080,
     replicas: spec.paused
       ? 0

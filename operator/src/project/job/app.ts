@@ -1,6 +1,7 @@
 /** What the children of a scheduled job are made from: its spec, resolved against the plan catalog and the platform. Pure. */
 
 import type { Catalog, JobPlan, Project } from "@slipway/crds";
+import type { Placement } from "../../placement.ts";
 import type { Accepted } from "../accept.ts";
 import type { Workload } from "../workload/app.ts";
 import { toWorkload } from "../workload/view.ts";
@@ -11,6 +12,8 @@ export interface JobPlatform {
   runLimitSeconds: number;
   /** Seconds in which its container must have started. */
   startDeadlineSeconds: number;
+  /** Where runs run. */
+  pods?: Placement;
 }
 
 /** One scheduled job, ready to be turned into objects. Every field is already validated. */
@@ -43,6 +46,7 @@ export function toJobApp(
   return {
     ...toWorkload(project, accepted, catalog),
     type: "job",
+    placement: platform.pods,
     plan: accepted.plan.plan,
     cron: job?.cron ?? "",
     command: job?.command ?? [],

@@ -1,6 +1,7 @@
 /** What the pods of a project are made from, whatever its type. */
 
 import { labels, MANAGED_BY, type Project } from "@slipway/crds";
+import type { Placement } from "../../placement.ts";
 
 /** CPU, memory and ephemeral storage as Kubernetes quantities. */
 export interface ResourceList {
@@ -24,6 +25,8 @@ export interface Workload {
   /** When the owner asked for the same settings to be deployed anew. */
   restartedAt?: string;
   resources: { requests: ResourceList; limits: ResourceList };
+  /** Where its pods run. */
+  placement?: Placement;
   /** A volume that outlives its pods; absent for projects that keep nothing. */
   volume?: { capacityGb: number; mountPath: string; storageClass?: string };
 }

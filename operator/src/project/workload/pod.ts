@@ -1,6 +1,7 @@
 /** The parts of a pod and its template that are the same for every type of project. */
 
 import { annotations } from "@slipway/crds";
+import { placementFields } from "../../placement.ts";
 import { hashJson } from "../../runtime/index.ts";
 import { childLabels, type Workload } from "./app.ts";
 
@@ -36,6 +37,7 @@ export function podFields(app: Workload, graceSeconds: number) {
       seccompProfile: { type: "RuntimeDefault" },
       ...(app.volume ? { fsGroup: VOLUME_GROUP, fsGroupChangePolicy: "OnRootMismatch" } : {}),
     },
+    ...placementFields(app.placement),
     ...(app.pullSecret ? { imagePullSecrets: [{ name: app.pullSecret }] } : {}),
   };
 }
