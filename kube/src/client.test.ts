@@ -112,6 +112,12 @@ describe("KubeClient", () => {
     });
   });
 
+  it("reads the metadata of nothing, which the apiserver lists as null", async () => {
+    expect(await client.listAll(resources.configMaps, { namespace: "empty", metadataOnly: true })).toEqual(
+      [],
+    );
+  });
+
   it("reads every page of a list and fills in the type", async () => {
     for (const name of ["x", "y", "z"])
       await client.create(resources.configMaps, { metadata: { ...REF, name } });

@@ -176,17 +176,19 @@ export class KubeClient {
   }
 
   /** One page of a list. Items lack `apiVersion` and `kind`, as the API sends them. */
-  list<T extends KubernetesObject>(
+  async list<T extends KubernetesObject>(
     resource: Resource,
     options: ListOptions = {},
   ): Promise<KubernetesList<T>> {
     const { namespace, signal, timeoutMs, metadataOnly, ...selection } = options;
     const query: Query = { ...selection };
     const accept = acceptOf("PartialObjectMetadataList", { metadataOnly });
-    return this.#json(
+    const page = await this.#json<KubernetesList<T> & { items: T[] | null }>(
       { method: "GET", path: collectionPath(resource, namespace), query, accept, verb: "list" },
       { signal, timeoutMs },
     );
+    // Metadata of nothing is listed as null.
+    return { ...page, items: page.items ?? [] };
   }
 
   /** Every page of a list, with `apiVersion` and `kind` filled in. @throws KubeError 410 when it took too long */

@@ -236,9 +236,15 @@ export class FakeApiserver {
         resourceVersion: String(version),
         ...(end < all.length ? { continue: `${version}:${end}` } : {}),
       },
-      items: all
-        .slice(start, end)
-        .map((item) => (metadataOnly ? partial(item) : { ...item, kind: undefined, apiVersion: undefined })),
+      // As kube-apiserver answers: metadata of nothing is null.
+      items:
+        metadataOnly && all.length === 0
+          ? null
+          : all
+              .slice(start, end)
+              .map((item) =>
+                metadataOnly ? partial(item) : { ...item, kind: undefined, apiVersion: undefined },
+              ),
     };
   }
 
