@@ -130,10 +130,15 @@ describe("the platform's own processes", () => {
     expect(await may("slipway-api-server", "patch", system, authority)).toBe(false);
   });
 
-  test("the API server reads no Secret outside of organizations", async () => {
-    expect(await may("slipway-api-server", "get", "kube-system")).toBe(false);
-    expect(await may("slipway-api-server", "list", "slipway-system")).toBe(false);
-  });
+  test.each(["slipway-operator", "slipway-api-server"])(
+    "%s reads no Secret outside of organizations",
+    async (process) => {
+      for (const namespace of ["kube-system", "slipway-system", "default"]) {
+        expect(await may(process, "get", namespace)).toBe(false);
+        expect(await may(process, "list", namespace)).toBe(false);
+      }
+    },
+  );
 });
 
 /** A second pod of the same organization that listens on 8080; answers its address once it is ready. */
