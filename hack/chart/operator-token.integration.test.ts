@@ -94,6 +94,13 @@ const ownRole = { kind: "ClusterRole", name: "slipway-operator-organization" };
 const itself = { kind: "ServiceAccount", name: "slipway-operator", namespace: "slipway-system" };
 const everybody = { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: "system:authenticated" };
 
+const start = () =>
+  startOperator(cluster, {
+    listOrganizations: async () => ["alpha", "old"],
+    kubeConfig: as(),
+    allowList: "none",
+  });
+
 beforeAll(async () => {
   cluster = await startCluster("none");
   const objects = await renderChart(join(chartDir, "testdata/everything/values.yaml"));
@@ -125,11 +132,7 @@ beforeAll(async () => {
     const tried = namespace("refused", {});
     return (await request("POST", "/api/v1/namespaces?dryRun=All", tried)).status === 403;
   });
-  operator = await startOperator(cluster, {
-    listOrganizations: async () => ["alpha", "old"],
-    kubeConfig: as(),
-    allowList: "none",
-  });
+  operator = await start();
   await eventually(async () => {
     const live = await cluster.client.getOrUndefined(resources.namespaces, { name: ORGANIZATION });
     return live?.metadata?.annotations?.[annotations.guarded] !== undefined;
@@ -350,6 +353,14 @@ describe("the operator itself", () => {
         (await cluster.client.getOrUndefined(projectResource, { namespace: ORGANIZATION, name })) ===
         undefined,
     );
+  });
+
+  test("starts again, where organizations have no Secret too, and heals what was deleted meanwhile", async () => {
+    await operator.stop();
+    const policy = { namespace: "slipway-org-old", name: "slipway-egress" };
+    await cluster.client.delete(resources.networkPolicies, policy);
+    operator = await start();
+    await exists(resources.networkPolicies, policy.name, policy.namespace);
   });
 
   test("writes nothing for which it has no right", async () => {
