@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { projectResource } from "../../operator/src/resources.ts";
 import {
+  conditionsOf,
   eventually,
   startCluster,
   startOperator,
@@ -352,6 +353,18 @@ describe("the operator itself", () => {
       async () =>
         (await cluster.client.getOrUndefined(projectResource, { namespace: ORGANIZATION, name })) ===
         undefined,
+    );
+  });
+
+  test("refuses a project outside of organizations, and lets it be deleted", async () => {
+    const outside = { namespace: "default", name: "outside" };
+    await cluster.client.create<Project>(projectResource, exampleProject(outside));
+    await eventually(async () =>
+      (await conditionsOf(cluster.client, outside)).includes("Accepted=False/NotInOrganizationNamespace"),
+    );
+    await cluster.client.delete(projectResource, outside);
+    await eventually(
+      async () => (await cluster.client.getOrUndefined(projectResource, outside)) === undefined,
     );
   });
 

@@ -1,6 +1,6 @@
 /** Takes the objects of a project out of the cluster, read live, step by step. */
 
-import { isDatabaseType, labels, type Project } from "@slipway/crds";
+import { isDatabaseType, labels, organizationOfNamespace, type Project } from "@slipway/crds";
 import {
   isNotFound,
   type KubeClient,
@@ -56,6 +56,8 @@ export async function liveChildren(
   signal: AbortSignal,
 ): Promise<KubernetesObject[]> {
   const { namespace, name } = project.metadata;
+  // Outside of organizations nothing is ever made, and not all may be listed.
+  if (organizationOfNamespace(namespace ?? "") === undefined) return [];
   const labelSelector = `${labels.project}=${name}`;
   const metadataOnly = resource === resources.secrets;
   const found = await listServed(resource, client, { namespace, labelSelector, metadataOnly, signal });
