@@ -52,3 +52,20 @@ export const organizationRules: PolicyRule[] = [
   // Builds that are asked for; listed to find those that use a connection which is to be revoked.
   { apiGroups: ["slipway.dev"], resources: ["builds"], verbs: ["get", "list", "create"] },
 ];
+
+/** What the admin command may do in the whole cluster: find namespaces, and vouch for a custom domain. */
+export const adminClusterRules: PolicyRule[] = [
+  { apiGroups: [""], resources: ["namespaces"], verbs: ["get"] },
+  { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: ["get", "patch"] },
+];
+
+/** What it may do in organizations' namespaces: connect an account of GitHub. It reads no Secret. */
+export const adminOrganizationRules: PolicyRule[] = [
+  { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
+  {
+    apiGroups: ["slipway.dev"],
+    resources: ["gitconnections"],
+    verbs: ["get", "list", "create", "patch", "delete"],
+  },
+  { apiGroups: ["slipway.dev"], resources: ["gitconnections/status"], verbs: ["patch"] },
+];

@@ -2,7 +2,12 @@ import {
   namespaceRules as collectorNamespaceRules,
   clusterRules as collectorRules,
 } from "@slipway/analytics/rules";
-import { clusterRules as apiServerRules, organizationRules } from "@slipway/api-server/rbac";
+import {
+  adminClusterRules,
+  adminOrganizationRules,
+  clusterRules as apiServerRules,
+  organizationRules,
+} from "@slipway/api-server/rbac";
 import { generateCrds } from "@slipway/crds/generate";
 import {
   buildsNamespaceRules,
@@ -43,6 +48,8 @@ export function generateChartFiles(): Map<string, string> {
     [`${chart}/rbac/api-server-cluster.yaml`, renderRules(apiServerRules)],
     [`${chart}/rbac/api-server-organization.yaml`, renderRules(organizationRules)],
     [`${chart}/seccomp/builder.json`, `${JSON.stringify(builderSeccomp(), null, 2)}\n`],
+    [`${chart}/rbac/admin-cluster.yaml`, renderRules(adminClusterRules)],
+    [`${chart}/rbac/admin-organization.yaml`, renderRules(adminOrganizationRules)],
   ]);
   for (const [path, text] of generateCrds()) {
     if (path.endsWith(".yaml")) files.set(`${chart}/crds/${path.split("/").at(-1)}`, keptByHelm(text));

@@ -12,7 +12,7 @@ export const release = "slipway";
 export const systemNamespace = "slipway-system";
 export const domainZone = "apps.localhost";
 const ingressNamespace = "slipway-ingress";
-const deployments = ["slipway-operator", "slipway-api-server"];
+const deployments = ["slipway-operator", "slipway-api-server", "slipway-admin"];
 
 /** What the chart is told of builds. Authorities are PEM. */
 export interface BuildsOfChart {

@@ -1,26 +1,6 @@
 import type { Kubectl } from "../cluster/kubectl.ts";
 import { systemNamespace } from "./chart.ts";
-
-interface PodList {
-  items: {
-    metadata: { name: string; deletionTimestamp?: string };
-    status: { podIP?: string; conditions?: { type: string; status: string }[] };
-  }[];
-}
-
-export interface ReadyPod {
-  name: string;
-  ip: string;
-}
-
-/** The pods of a kubectl list that are ready, have an address and are not on their way out; by name. */
-export function readyPods(list: PodList): ReadyPod[] {
-  return list.items
-    .filter((pod) => pod.metadata.deletionTimestamp === undefined)
-    .filter((pod) => pod.status.conditions?.some((one) => one.type === "Ready" && one.status === "True"))
-    .flatMap((pod) => (pod.status.podIP ? [{ name: pod.metadata.name, ip: pod.status.podIP }] : []))
-    .sort((a, b) => a.name.localeCompare(b.name));
-}
+import { type PodList, type ReadyPod, readyPods } from "./ready-pods.ts";
 
 /** Ready pods of a Deployment of Slipway's own, found by its selector. */
 export async function podsOf(kubectl: Kubectl, deployment: string): Promise<ReadyPod[]> {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { chartValues } from "./chart.ts";
 import { clientOf } from "./client-address.ts";
 import { renderStack, type Stack } from "./file.ts";
-import { readyPods } from "./pods.ts";
+import { readyPods } from "./ready-pods.ts";
 import { curlLine, firstApplication, summary } from "./summary.ts";
 
 const image = "10.244.0.1:5000/slipway/sample-http:v1-0123";

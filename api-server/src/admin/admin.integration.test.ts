@@ -16,6 +16,8 @@ import { ownTokenVerifier } from "../auth/user-token.ts";
 import { domainClaimResource } from "../projects/kinds.ts";
 import { exampleSpec } from "../testing/harness.ts";
 import { fakeKubeconfig } from "../testing/kubeconfig.ts";
+import { openAdminContext } from "./context.ts";
+import { runAdminCommand } from "./program.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slipway-admin-"));
 const tokenKeyFile = join(directory, "token-key.pem");
@@ -36,6 +38,7 @@ beforeAll(async () => {
   const { privateKey } = generateKeyPairSync("ed25519");
   writeFileSync(tokenKeyFile, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
   writeFileSync(kubeconfig, fakeKubeconfig(apiserver.url));
+  process.env.KUBECONFIG = kubeconfig;
 });
 
 afterAll(async () => {
@@ -67,17 +70,29 @@ interface Result {
   stderr: string;
 }
 
-function admin(...args: string[]): Promise<Result> {
+const environment = () => ({
+  SLIPWAY_LEDGER_URL: postgres.url,
+  SLIPWAY_TOKEN_KEY_FILE: tokenKeyFile,
+  SLIPWAY_CATALOG_FILE: new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url).pathname,
+  ...githubEnv,
+});
+
+/** As the admin server runs a command. */
+async function admin(...args: string[]): Promise<Result> {
+  const { close, ...context } = openAdminContext(environment());
+  try {
+    const { exitCode, stdout, stderr } = await runAdminCommand(args, context);
+    return { code: exitCode, stdout, stderr };
+  } finally {
+    await close();
+  }
+}
+
+/** In a process of its own. */
+function adminProcess(...args: string[]): Promise<Result> {
   const main = new URL("main.ts", import.meta.url).pathname;
-  const env = {
-    PATH: process.env.PATH,
-    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-    SLIPWAY_LEDGER_URL: postgres.url,
-    SLIPWAY_TOKEN_KEY_FILE: tokenKeyFile,
-    SLIPWAY_CATALOG_FILE: new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url).pathname,
-    KUBECONFIG: kubeconfig,
-    ...githubEnv,
-  };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const env = { PATH, NODE_COMPILE_CACHE, KUBECONFIG: kubeconfig, ...environment() };
   return new Promise((resolve) => {
     execFile(process.execPath, [main, ...args], { env }, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
@@ -109,6 +124,13 @@ describe("the admin command", () => {
     });
     expect(owner).toMatchObject({ kind: "user", role: "owner" });
     expect((owner.expiresAt ?? 0) - Date.now()).toBeGreaterThan(30 * 86_400_000);
+  });
+
+  it("runs in a process of its own, too, whose exit code and output it is", async () => {
+    const done = await adminProcess("capacity", "set", "--plan", "basic", "--json");
+    expect(done).toEqual({ code: 0, stdout: '{"plan":"basic","limit":null}\n', stderr: "" });
+    const refused = await adminProcess("admin", "api-key", "revoke", "--id", "none", "--json");
+    expect(refused).toEqual({ code: 1, stdout: "", stderr: "slipway: there is no API key none\n" });
   });
 
   it("connects an organization with an account of GitHub, and says why it cannot", async () => {

@@ -4,6 +4,9 @@ import { KubeClient, loadKubeConfig } from "@slipway/kube";
 import { connectLedger, type Ledger } from "@slipway/ledger";
 import { readTokenKey, type TokenKey } from "../auth/token-key.ts";
 
+/** Connections to the ledger: commands beyond that wait for one. */
+const MOST_CONNECTIONS = 4;
+
 /** What the admin commands work with. Token key, cluster and catalog are opened only by the commands that need them. */
 export interface AdminContext {
   ledger: Ledger;
@@ -13,8 +16,12 @@ export interface AdminContext {
   catalog: () => Promise<Catalog>;
   /** The environment, for settings of one command alone. */
   env: Readonly<Record<string, string | undefined>>;
-  /** For people: standard error. */
+  /** Shown to the person who runs the command, on standard error. */
   warn: (line: string) => void;
+}
+
+/** What every command of a process shares. */
+export interface SharedContext extends Omit<AdminContext, "warn"> {
   close: () => Promise<void>;
 }
 
@@ -24,10 +31,14 @@ export class AdminError extends Error {
 }
 
 /** @throws AdminError when the ledger's address is not set */
-export function openAdminContext(env: NodeJS.ProcessEnv): AdminContext {
+export function openAdminContext(
+  env: NodeJS.ProcessEnv,
+  onIdleError: (error: Error) => void = () => {},
+): SharedContext {
   const url = env.SLIPWAY_LEDGER_URL;
-  if (!url) throw new AdminError("SLIPWAY_LEDGER_URL is not set: run this inside an API server pod");
-  const ledger = connectLedger({ url, applicationName: "slipway-admin", maxConnections: 2 });
+  if (!url) throw new AdminError("SLIPWAY_LEDGER_URL is not set: run this in the pod of slipway-admin");
+  const options = { applicationName: "slipway-admin", maxConnections: MOST_CONNECTIONS, onIdleError };
+  const ledger = connectLedger({ url, ...options });
   let kube: KubeClient | undefined;
   return {
     ledger,
@@ -46,7 +57,6 @@ export function openAdminContext(env: NodeJS.ProcessEnv): AdminContext {
       return parseCatalog(await readFile(file, "utf8"));
     },
     env,
-    warn: (line) => console.error(line),
     close: async () => {
       await kube?.close();
       await ledger.destroy();

@@ -20,7 +20,7 @@ import {
   type ReconcileContext,
   watchMapped,
 } from "../runtime/index.ts";
-import { API_SERVER_ROLE, desiredGuards, type GuardSettings, OPERATOR_ROLE } from "./guards.ts";
+import { ADMIN_ROLE, API_SERVER_ROLE, desiredGuards, type GuardSettings, OPERATOR_ROLE } from "./guards.ts";
 import { desiredNamespace, GUARDED_ANNOTATION } from "./namespace.ts";
 import { OrganizationSource } from "./source.ts";
 
@@ -42,11 +42,11 @@ export const rules: PolicyRule[] = [
     resources: ["rolebindings"],
     verbs: ["get", "list", "watch", "create", "patch", "delete"],
   },
-  // It may hand out these two roles, without having them.
+  // It may hand out these roles, without having them.
   {
     apiGroups: ["rbac.authorization.k8s.io"],
     resources: ["clusterroles"],
-    resourceNames: [API_SERVER_ROLE, OPERATOR_ROLE],
+    resourceNames: [API_SERVER_ROLE, ADMIN_ROLE, OPERATOR_ROLE],
     verbs: ["bind"],
   },
 ];

@@ -26,6 +26,9 @@ export interface GuardSettings {
 /** What the API server may do in an organization's namespace, and nowhere else; the chart makes this ClusterRole. */
 export const API_SERVER_ROLE = "slipway-api-server-organization";
 
+/** What the admin command may do there; the chart makes this one, too. */
+export const ADMIN_ROLE = "slipway-admin-organization";
+
 /** What the operator itself may do there alone; the chart makes this one, too. */
 export const OPERATOR_ROLE = "slipway-operator-organization";
 
@@ -37,6 +40,7 @@ export const guardNames = {
   sameNamespace: "slipway-same-namespace",
   egress: "slipway-egress",
   apiServer: "slipway-api-server",
+  admin: "slipway-admin",
   operator: "slipway-operator",
   acmeSolver: "slipway-acme-solver",
 } as const;
@@ -69,6 +73,7 @@ export function desiredGuards(
   return [
     binding(guardNames.operator, OPERATOR_ROLE),
     binding(guardNames.apiServer, API_SERVER_ROLE),
+    binding(guardNames.admin, ADMIN_ROLE),
     policy(guardNames.defaultDeny, { podSelector: {}, policyTypes: ["Ingress", "Egress"] }),
     policy(guardNames.sameNamespace, {
       podSelector: {},

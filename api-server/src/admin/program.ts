@@ -1,0 +1,212 @@
+import type { Role } from "@slipway/ledger";
+import { revokeApiKey } from "@slipway/ledger";
+import { Command, CommanderError, Option } from "commander";
+import { audited } from "./audit.ts";
+import { setCapacity } from "./commands/capacity.ts";
+import { verifyDomain } from "./commands/domain.ts";
+import { removeOrganizationMember, setOrganizationMember, type UserOptions } from "./commands/member.ts";
+import { blockOrganization, createOrganization } from "./commands/organization.ts";
+import { type AdminContext, AdminError } from "./context.ts";
+import { createApiKey, createUserToken, parseGrants, requireOrganization } from "./credentials.ts";
+
+interface Common {
+  json?: boolean;
+  organization?: string;
+}
+
+/** What one call of the admin command printed, and its exit code. */
+export interface AdminResult {
+  exitCode: number;
+  stdout: string;
+  stderr: string;
+}
+
+const collect = (value: string, previous: string[]): string[] => [...previous, value];
+
+/**
+ * Runs one admin command. What it prints is returned, not written: several may run in one process.
+ * @param words the command line after the program's name; a first word `admin` is skipped
+ */
+export async function runAdminCommand(
+  words: readonly string[],
+  context: Omit<AdminContext, "warn">,
+): Promise<AdminResult> {
+  const printed = { stdout: "", stderr: "" };
+  const out = (text: string) => {
+    printed.stdout += text;
+  };
+  const err = (text: string) => {
+    printed.stderr += text;
+  };
+  const warn = (line: string) => err(`${line}\n`);
+  try {
+    const root = program({ ...context, warn }, out, err);
+    await root.parseAsync(words[0] === "admin" ? words.slice(1) : words, { from: "user" });
+    return { exitCode: 0, ...printed };
+  } catch (error) {
+    // Commander has printed its own text: help, or what is wrong with the words.
+    if (error instanceof CommanderError) return { exitCode: error.exitCode, ...printed };
+    const known = error instanceof AdminError;
+    warn(`slipway: ${known ? error.message : `failed: ${(error as Error).message}`}`);
+    return { exitCode: 1, ...printed };
+  }
+}
+
+function program(context: AdminContext, out: (text: string) => void, err: (text: string) => void): Command {
+  const root = new Command("admin").description("Administers the platform.").showHelpAfterError();
+  root.exitOverride().configureOutput({ writeOut: out, writeErr: err });
+  /** The words of the command, such as `api-key revoke`: what the audit log calls it. */
+  let running = "";
+  root.hook("preAction", (_root, command) => {
+    running = [command.parent?.name(), command.name()].filter((name) => name !== root.name()).join(" ");
+  });
+  /** Runs a command and prints its one result: a JSON object, or a line for each field. */
+  const run = async (options: Common, work: (context: AdminContext) => Promise<object>): Promise<void> => {
+    const intent = { operation: `admin ${running}`, organizationId: options.organization ?? null };
+    const result = await audited(context, intent, () => work(context));
+    if (options.json) out(`${JSON.stringify(result)}\n`);
+    else for (const [key, value] of Object.entries(result)) out(`${key}: ${String(value)}\n`);
+  };
+  const json = () => new Option("--json", "print exactly one JSON object");
+  const organizationOption = () =>
+    new Option("--organization <id>", "the organization's id").makeOptionMandatory();
+  const grantOption = () =>
+    new Option("--grant <grant>", '"PERMISSION on RESOURCE"; may be given more than once')
+      .argParser(collect)
+      .default([] as string[], "none");
+  const roleOption = () =>
+    new Option("--role <role>", "its role").choices(["owner", "assistant", "member"]).makeOptionMandatory();
+
+  const organization = root.command("organization").description("organizations");
+  organization
+    .command("create")
+    .description("make an organization with a key that may everything and an owner")
+    .requiredOption("--name <name>", "its name, 1 to 128 characters")
+    .addOption(json())
+    .action((options: Common & { name: string }) =>
+      run(options, (context) => createOrganization(context, options.name)),
+    );
+  for (const [name, blocked] of [
+    ["block", true],
+    ["unblock", false],
+  ] as const) {
+    organization
+      .command(name)
+      .description(blocked ? "refuse its creations with 402" : "allow its creations again")
+      .addOption(organizationOption())
+      .addOption(json())
+      .action((options: Common & { organization: string }) =>
+        run(options, (context) => blockOrganization(context, options.organization, blocked)),
+      );
+  }
+
+  root
+    .command("capacity")
+    .description("capacities of plans")
+    .command("set")
+    .description("limit a plan's active projects over all organizations; without --limit there is none")
+    .requiredOption("--plan <plan>", "the plan's id")
+    .option("--limit <number>", "most active projects")
+    .addOption(json())
+    .action((options: Common & { plan: string; limit?: string }) =>
+      run(options, (context) => setCapacity(context, options.plan, options.limit)),
+    );
+
+  const apiKey = root.command("api-key").description("API keys");
+  apiKey
+    .command("create")
+    .description("make a key; it is shown once")
+    .addOption(organizationOption())
+    .addOption(grantOption())
+    .addOption(json())
+    .action((options: Common & { organization: string; grant: string[] }) =>
+      run(options, async (context) => {
+        const grants = parseGrants(options.grant);
+        await requireOrganization(context, options.organization);
+        return createApiKey(context, options.organization, grants);
+      }),
+    );
+  apiKey
+    .command("revoke")
+    .description("revoke a key for good, within seconds")
+    .requiredOption("--id <id>", "the key's id")
+    .addOption(json())
+    .action((options: Common & { id: string }) =>
+      run(options, async (context) => {
+        if (!(await revokeApiKey(context.ledger, options.id, new Date()))) {
+          throw new AdminError(`there is no API key ${options.id}`);
+        }
+        return { api_key_id: options.id, revoked: true };
+      }),
+    );
+
+  root
+    .command("user-token")
+    .description("tokens of users")
+    .command("create")
+    .description("make a user and its token; the token is shown once")
+    .addOption(organizationOption())
+    .addOption(roleOption())
+    .addOption(grantOption())
+    .addOption(json())
+    .action((options: Common & { organization: string; role: Role; grant: string[] }) =>
+      run(options, async (context) => {
+        const grants = parseGrants(options.grant);
+        await requireOrganization(context, options.organization);
+        return createUserToken(context, options.organization, options.role, grants);
+      }),
+    );
+
+  const member = root.command("member").description("members of organizations");
+  const named = (name: string) =>
+    member
+      .command(name)
+      .addOption(organizationOption())
+      .option("--user <id>", "the user's id")
+      .option("--issuer <address>", "the OpenID Connect issuer of the user's tokens")
+      .option("--subject <subject>", "the user's subject in its tokens")
+      .addOption(json());
+  named("set")
+    .description("give a user exactly this role and these grants")
+    .addOption(roleOption())
+    .addOption(grantOption())
+    .action((options: Common & UserOptions & { role: Role; grant: string[] }) =>
+      run(options, (context) => setOrganizationMember(context, options)),
+    );
+  named("remove")
+    .description("take a user out of the organization, with its grants")
+    .action((options: Common & UserOptions) =>
+      run(options, (context) => removeOrganizationMember(context, options)),
+    );
+
+  root
+    .command("domain")
+    .description("custom domains")
+    .command("verify")
+    .description("vouch for a domain whose TXT record cannot be looked up")
+    .requiredOption("--hostname <hostname>", "the domain")
+    .addOption(json())
+    .action((options: Common & { hostname: string }) =>
+      run(options, (context) => verifyDomain(context, options.hostname)),
+    );
+
+  root
+    .command("github")
+    .description("accounts of GitHub")
+    .command("connect")
+    .description("let an organization build from an account in which the platform's GitHub App is installed")
+    .addOption(organizationOption())
+    .requiredOption(
+      "--installation <number>",
+      "the App's installation, which must be the organization's own account",
+    )
+    .addOption(json())
+    .action((options: Common & { organization: string; installation: string }) =>
+      run(options, async (context) => {
+        // It brings along what speaks to Git servers, which no other command waits for.
+        const { connectGithubAccount } = await import("./commands/github.ts");
+        return connectGithubAccount(context, options);
+      }),
+    );
+  return root;
+}

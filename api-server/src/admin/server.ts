@@ -1,0 +1,73 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { ConcurrencyLimiter } from "../concurrency-limiter.ts";
+import type { AdminResult } from "./program.ts";
+
+/** Where the admin server listens, on loopback of its pod: only a port-forward into the pod reaches it. */
+export const ADMIN_PORT = 8079;
+
+/** Commands that run at the same time, those that wait for them, and how long, in milliseconds. */
+const AT_ONCE = 16;
+const WAITING = 1_000;
+const WAIT_MS = 90_000;
+/** Bytes of the longest request: a command's words as JSON. */
+const REQUEST_LIMIT = 64 * 1024;
+/** A client sends its whole request within so many milliseconds. */
+const REQUEST_MS = 30_000;
+
+/** Runs a command, and returns what it printed. */
+export type RunCommand = (words: readonly string[]) => Promise<AdminResult>;
+
+/**
+ * Serves admin commands, one a connection: the client sends `{"args":[...]}` and a line feed; the answer is an
+ * {@link AdminResult} as one line of JSON, and the end of the connection. A connection that ends without an answer
+ * leaves open whether the command was done; the audit log says so.
+ */
+export function adminServer(run: RunCommand, onError: (error: Error) => void): Server {
+  const limiter = new ConcurrencyLimiter({
+    perKey: AT_ONCE,
+    waiting: WAITING,
+    waitMs: WAIT_MS,
+    refuse: () => new Error("too many commands run at the same time: try again"),
+  });
+  const answer = async (words: readonly string[]): Promise<AdminResult> => {
+    try {
+      return await limiter.run("admin", () => run(words));
+    } catch (error) {
+      onError(error as Error);
+      return { exitCode: 1, stdout: "", stderr: `slipway: failed: ${(error as Error).message}\n` };
+    }
+  };
+  const server = createServer((socket) => {
+    socket.on("error", () => socket.destroy());
+    void readRequest(socket).then(
+      async (words) => socket.end(`${JSON.stringify(await answer(words))}\n`),
+      () => socket.destroy(),
+    );
+  });
+  server.maxConnections = AT_ONCE + WAITING;
+  return server;
+}
+
+/** @throws Error when the request is too long, too late or no request */
+async function readRequest(socket: Socket): Promise<string[]> {
+  const line = await new Promise<string>((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const timer = setTimeout(() => reject(new Error("no request in time")), REQUEST_MS);
+    socket.once("close", () => {
+      clearTimeout(timer);
+      reject(new Error("the connection ended"));
+    });
+    socket.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > REQUEST_LIMIT) reject(new Error("the request is too long"));
+      chunks.push(chunk);
+      if (!chunk.includes(10)) return;
+      clearTimeout(timer);
+      resolve(Buffer.concat(chunks).toString("utf8"));
+    });
+  });
+  const { args } = JSON.parse(line) as { args: unknown };
+  if (!Array.isArray(args) || !args.every((word) => typeof word === "string")) throw new Error("no words");
+  return args;
+}
