@@ -1,14 +1,17 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AuditEntry,
+  type AuditFinish,
   type AuditIntent,
+  type AuditKey,
   type AuditOutcome,
-  beginAudit,
-  finishAudit,
-  insertAuditEntry,
+  beginAudits,
+  finishAudits,
+  insertAuditEntries,
   type Ledger,
 } from "@slipway/ledger";
 import type { Logger } from "pino";
+import { BatchWriter, isRefusedRow } from "./audit-batches.ts";
+import { RefusalBudget } from "./refusal-budget.ts";
 
 /** What became of a call that was begun. */
 export interface CallOutcome extends AuditOutcome {
@@ -18,98 +21,137 @@ export interface CallOutcome extends AuditOutcome {
 
 /**
  * Every write, as the ledger keeps it. What may change something has a row before it does; a refusal that came before
- * that has one afterwards.
+ * that has one afterwards, within its organization's budget.
  */
 export interface AuditLog {
   /**
    * Writes the row of a call that is about to change something.
-   * @returns its id, for `finish`
+   * @returns its key, for `finish`
    * @throws when the ledger does not take it: then nothing may be changed
    */
-  begin(intent: AuditIntent): Promise<string>;
+  begin(intent: AuditIntent): Promise<AuditKey>;
   /** Adds the outcome to a begun row. Never throws and never makes the client wait. */
-  finish(id: string, outcome: CallOutcome): void;
+  finish(key: AuditKey, outcome: CallOutcome): void;
   /** Takes the line of a refusal. Never throws and never makes the client wait. */
   record(entry: AuditEntry): void;
 }
 
-const MOST_WAITING = 10_000;
+/** What is not in the audit log, by why. */
+export interface AuditObserver {
+  /** An outcome or a line could not be written. */
+  lost(): void;
+  /** A refusal got no line: of the rate limit, or beyond the organization's budget. */
+  unrecorded(reason: "rate_limit" | "budget"): void;
+}
+
+/** A call that waits for its row. */
+interface Begin {
+  intent: AuditIntent;
+  done: (key: AuditKey) => void;
+  fail: (error: unknown) => void;
+}
+
+/** Outcomes that wait: one for each call that was begun, so the ledger itself bounds them. */
+const MOST_OUTCOMES = 10_000;
+/** Refusals that wait, in all and of one organization. */
+const MOST_REFUSALS = 10_000;
+const MOST_REFUSALS_OF_ONE = 500;
 const RETRY_MS = 1_000;
 
-/** A line or an outcome that is not yet in the ledger. */
-type Waiting = { at: Date } & ({ line: AuditEntry } | { id: string; outcome: CallOutcome });
-
 /**
- * Writes outcomes and refusals in order, and keeps them while the ledger is away: in this process, up to 10,000. A row
- * whose outcome is lost stays without one, which reads as unknown.
+ * Writes in batches: intents, outcomes and refusals each in a queue of its own, so that refusals never keep an outcome from
+ * being written. Outcomes and refusals wait in this process while the ledger is away. A row whose outcome is lost stays
+ * without one, which reads as unknown.
  */
 export class LedgerAuditLog implements AuditLog {
   readonly #ledger: Ledger;
+  readonly #observer: AuditObserver;
   readonly #logger: Logger;
-  readonly #onLost: () => void;
-  readonly #waiting: Waiting[] = [];
-  #writing: Promise<void> | undefined;
-  #closing = false;
+  readonly #budget = new RefusalBudget();
+  readonly #outcomes: BatchWriter<AuditFinish>;
+  readonly #refusals: BatchWriter<{ entry: AuditEntry; at: Date }>;
+  #begins: Begin[] = [];
+  #beginning = false;
 
-  constructor(ledger: Ledger, logger: Logger, onLost: () => void) {
+  constructor(ledger: Ledger, logger: Logger, observer: AuditObserver) {
     this.#ledger = ledger;
     this.#logger = logger;
-    this.#onLost = onLost;
+    this.#observer = observer;
+    const common = {
+      retryMs: RETRY_MS,
+      onRetry: (error: unknown, waiting: number) =>
+        logger.warn({ err: error, waiting }, "audit lines not yet written"),
+      onLost: (line: object) => this.#lose(line),
+    };
+    this.#outcomes = new BatchWriter<AuditFinish>({
+      ...common,
+      write: (batch) => finishAudits(ledger, batch),
+      keyOf: () => "",
+      most: MOST_OUTCOMES,
+      mostOfKey: MOST_OUTCOMES,
+    });
+    this.#refusals = new BatchWriter<{ entry: AuditEntry; at: Date }>({
+      ...common,
+      write: (batch) => insertAuditEntries(ledger, batch),
+      keyOf: ({ entry }) => entry.organizationId ?? "",
+      most: MOST_REFUSALS,
+      mostOfKey: MOST_REFUSALS_OF_ONE,
+    });
   }
 
-  begin(intent: AuditIntent): Promise<string> {
-    return beginAudit(this.#ledger, intent);
+  begin(intent: AuditIntent): Promise<AuditKey> {
+    return new Promise((done, fail) => {
+      this.#begins.push({ intent, done, fail });
+      if (!this.#beginning) void this.#writeBegins();
+    });
   }
 
-  finish(id: string, outcome: CallOutcome): void {
-    this.#add({ at: new Date(), id, outcome });
+  finish(key: AuditKey, { status, code, projectId }: CallOutcome): void {
+    this.#outcomes.add({ key, status, code, projectId, finishedAt: new Date() });
   }
 
   record(entry: AuditEntry): void {
-    this.#add({ at: new Date(), line: entry });
+    const at = new Date();
+    // A caller over its limit would have the ledger write for every call that it is refused.
+    if (entry.status === 429) this.#observer.unrecorded("rate_limit");
+    else if (!this.#budget.take(entry.organizationId ?? "", at.getTime()))
+      this.#observer.unrecorded("budget");
+    else this.#refusals.add({ entry, at });
   }
 
   /** Writes what waits, trying each once more at most. */
   async close(): Promise<void> {
-    this.#closing = true;
-    await this.#writing;
+    await Promise.all([this.#outcomes.close(), this.#refusals.close()]);
   }
 
-  #add(waiting: Waiting): void {
-    if (this.#waiting.length >= MOST_WAITING) {
-      this.#lose(waiting);
-      return;
+  /** What begins while a batch is written is the next batch. */
+  async #writeBegins(): Promise<void> {
+    this.#beginning = true;
+    while (this.#begins.length > 0) {
+      const batch = this.#begins;
+      this.#begins = [];
+      await this.#writeBatch(batch);
     }
-    this.#waiting.push(waiting);
-    this.#writing ??= this.#drain().finally(() => {
-      this.#writing = undefined;
-    });
+    this.#beginning = false;
   }
 
-  async #drain(): Promise<void> {
-    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
-      try {
-        await this.#write(next);
-        this.#waiting.shift();
-      } catch (error) {
-        if (this.#closing) {
-          for (const lost of this.#waiting.splice(0)) this.#lose(lost);
-          return;
-        }
-        this.#logger.warn({ err: error, waiting: this.#waiting.length }, "audit line not yet written");
-        await sleep(RETRY_MS);
-      }
+  async #writeBatch(batch: readonly Begin[]): Promise<void> {
+    try {
+      const keys = await beginAudits(
+        this.#ledger,
+        batch.map(({ intent }) => intent),
+      );
+      for (const [index, { done }] of batch.entries()) done(keys[index] as AuditKey);
+    } catch (error) {
+      // One that the ledger refuses for what is in it must not refuse the others.
+      if (batch.length > 1 && isRefusedRow(error)) for (const one of batch) await this.#writeBatch([one]);
+      else for (const { fail } of batch) fail(error);
     }
-  }
-
-  #write(waiting: Waiting): Promise<void> {
-    if ("line" in waiting) return insertAuditEntry(this.#ledger, waiting.line, waiting.at);
-    return finishAudit(this.#ledger, waiting.id, waiting.outcome, waiting.at);
   }
 
   /** The line itself is in the process's log then. */
-  #lose(waiting: Waiting): void {
-    this.#onLost();
-    this.#logger.error({ audit: waiting }, "audit line lost");
+  #lose(line: object): void {
+    this.#observer.lost();
+    this.#logger.error({ audit: line }, "audit line lost");
   }
 }

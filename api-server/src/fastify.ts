@@ -1,4 +1,5 @@
 import type { Span } from "@slipway/kube/tracing";
+import type { AuditKey } from "@slipway/ledger";
 import type { Principal } from "./auth/principal.ts";
 import type { BodyRoom } from "./http/body-budget.ts";
 import type { OperationObservation } from "./metrics.ts";
@@ -25,7 +26,7 @@ declare module "fastify" {
     /** The id of the project that the call created, for the audit log. */
     writtenProjectId: string | undefined;
     /** The call's row in the audit log, once it is written. */
-    auditId: string | undefined;
+    auditId: AuditKey | undefined;
     /** The code of the failure that was answered. */
     failureCode: string | undefined;
     /** The room that its body has in memory, when it has a body. */

@@ -40,7 +40,7 @@ beforeAll(async () => {
   await migrateToLatest(ledger);
   await insertOrganization(ledger, { id: ORGANIZATION, name: "Acme" });
   key = await newKey();
-  audit = new LedgerAuditLog(ledger, pino({ level: "silent" }), () => {});
+  audit = new LedgerAuditLog(ledger, pino({ level: "silent" }), { lost: () => {}, unrecorded: () => {} });
   const authenticator = new Authenticator(
     ledgerCredentials(ledger),
     ownTokenVerifier(generateKeyPairSync("ed25519")),

@@ -35,7 +35,7 @@ beforeAll(async () => {
   });
   await migrateToLatest(ledger);
   await insertOrganization(ledger, { id: ORGANIZATION, name: "Acme" });
-  audit = new LedgerAuditLog(ledger, pino({ level: "silent" }), () => {});
+  audit = new LedgerAuditLog(ledger, pino({ level: "silent" }), { lost: () => {}, unrecorded: () => {} });
   harness = await startHarness(KubeClient.forUrl(apiserver.url), { ledger, audit });
   await harness.namespace(ORGANIZATION);
   headers = {

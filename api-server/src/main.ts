@@ -101,7 +101,7 @@ async function main(config: Config): Promise<void> {
     writes,
   });
   const jobRuns = new JobRunStore({ client: kube, logger, writes });
-  const audit = new LedgerAuditLog(ledger, logger, () => metrics.auditLineLost());
+  const audit = new LedgerAuditLog(ledger, logger, metrics.audit);
   metrics.watchProjects(() => projects.size);
   metrics.watchJobRuns(() => jobRuns.size);
   metrics.watchLedger(() => ledgerAnswers(ledger, LEDGER_LOOK_MS));

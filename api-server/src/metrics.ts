@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { AuditObserver } from "./audit-log.ts";
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
@@ -17,6 +18,7 @@ export class ApiMetrics {
   readonly #requests: Counter<"operation" | "class">;
   readonly #duration: Histogram<"operation">;
   readonly #auditFailures: Counter;
+  readonly #auditUnrecorded: Counter<"reason">;
   readonly #waits: Counter<"outcome">;
 
   constructor(options: { processMetrics: boolean }) {
@@ -44,6 +46,12 @@ export class ApiMetrics {
     this.#auditFailures = new Counter({
       name: "slipway_api_audit_lines_lost_total",
       help: "Audit lines that could not be written to the ledger.",
+      registers,
+    });
+    this.#auditUnrecorded = new Counter({
+      name: "slipway_api_audit_unrecorded_total",
+      help: "Refusals without a line in the audit log: of the rate limit, or beyond the organization's budget.",
+      labelNames: ["reason"],
       registers,
     });
   }
@@ -149,7 +157,11 @@ export class ApiMetrics {
     this.#waits.labels({ outcome: seen ? "seen" : "timeout" }).inc();
   }
 
-  auditLineLost(): void {
-    this.#auditFailures.inc();
+  /** What is not in the audit log. */
+  get audit(): AuditObserver {
+    return {
+      lost: () => this.#auditFailures.inc(),
+      unrecorded: (reason) => this.#auditUnrecorded.labels({ reason }).inc(),
+    };
   }
 }

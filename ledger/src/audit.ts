@@ -1,4 +1,6 @@
+import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
+import { withPartitions } from "./partitions.ts";
 
 /** Who does what, and from where. Carries no body and no secret. */
 export interface AuditIntent {
@@ -21,58 +23,69 @@ export interface AuditOutcome {
 /** An intent with its outcome: a line that is written once it is over. */
 export interface AuditEntry extends AuditIntent, AuditOutcome {}
 
-/**
- * Writes a line about what is over: a refusal that was decided before anything could change.
- * @param at when it was answered: the line may have waited
- */
-export async function insertAuditEntry(ledger: Ledger, entry: AuditEntry, at = new Date()): Promise<void> {
-  await ledger
-    .insertInto("audit_log")
-    .values({ ...columns(entry), at, status: entry.status, code: entry.code, finished_at: at })
-    .execute();
+/** Names a row: the moment says in which partition it is. */
+export interface AuditKey {
+  id: string;
+  at: Date;
+}
+
+/** The outcome of a begun row, and what the write turned out to be about. */
+export interface AuditFinish extends AuditOutcome {
+  key: AuditKey;
+  projectId: string | null;
+  organizationId?: string | null;
+  /** When the write was over: its outcome may have waited. */
+  finishedAt: Date;
 }
 
 /**
- * Writes that something is about to be done. The row without an outcome is what a crash leaves: then nobody knows
- * whether it was done.
- * @returns the row's id, for {@link finishAudit}
+ * Writes lines about what is over: refusals that were decided before anything could change.
+ * @param entries each with when it was answered: the line may have waited
  */
-export async function beginAudit(ledger: Ledger, intent: AuditIntent): Promise<string> {
-  const { id } = await ledger
-    .insertInto("audit_log")
-    .values({ ...columns(intent), at: new Date(), status: null, code: null, finished_at: null })
-    .returning("id")
-    .executeTakeFirstOrThrow();
-  return id;
-}
-
-/**
- * Adds the outcome to a row that has none, and what the write turned out to be about. Idempotent.
- * @param finishedAt when the write was over: its outcome may have waited
- */
-export async function finishAudit(
+export async function insertAuditEntries(
   ledger: Ledger,
-  id: string,
-  {
-    status,
-    code,
-    projectId,
-    organizationId = null,
-  }: AuditOutcome & { projectId: string | null; organizationId?: string | null },
-  finishedAt = new Date(),
+  entries: readonly { entry: AuditEntry; at: Date }[],
 ): Promise<void> {
-  await ledger
-    .updateTable("audit_log")
-    .set((update) => ({
-      status,
-      code,
-      organization_id: update.fn.coalesce(update.val(organizationId), "organization_id"),
-      project_id: update.fn.coalesce(update.val(projectId), "project_id"),
-      finished_at: finishedAt,
-    }))
-    .where("id", "=", id)
-    .where("status", "is", null)
-    .execute();
+  const rows = entries.map(({ entry, at }) => ({
+    ...columns(entry),
+    at,
+    status: entry.status,
+    code: entry.code,
+    finished_at: at,
+  }));
+  const moments = entries.map(({ at }) => at);
+  await withPartitions(ledger, moments, () => ledger.insertInto("audit_log").values(rows).execute());
+}
+
+/**
+ * Writes that something is about to be done, all of it or nothing. A row without an outcome is what a crash leaves: then
+ * nobody knows whether it was done.
+ * @returns the rows' keys in the order of the intents, for {@link finishAudits}
+ */
+export async function beginAudits(ledger: Ledger, intents: readonly AuditIntent[]): Promise<AuditKey[]> {
+  const at = new Date();
+  const unfinished = { at, status: null, code: null, finished_at: null };
+  const rows = intents.map((intent) => ({ ...columns(intent), ...unfinished }));
+  // Returned in the order of the values: PostgreSQL inserts a list row by row.
+  const written = await withPartitions(ledger, [at], () =>
+    ledger.insertInto("audit_log").values(rows).returning("id").execute(),
+  );
+  return written.map(({ id }) => ({ id, at }));
+}
+
+/** Adds outcomes to rows that have none. Idempotent. */
+export async function finishAudits(ledger: Ledger, finishes: readonly AuditFinish[]): Promise<void> {
+  const list = finishes.map(({ key, status, code, projectId, organizationId = null, finishedAt }) => ({
+    ...{ id: key.id, at: key.at, status, code, finished_at: finishedAt },
+    ...{ project_id: projectId, organization_id: organizationId },
+  }));
+  await sql`
+    update audit_log a set status = f.status, code = f.code, finished_at = f.finished_at,
+      organization_id = coalesce(f.organization_id, a.organization_id),
+      project_id = coalesce(f.project_id, a.project_id)
+    from jsonb_to_recordset(${JSON.stringify(list)}::jsonb) as f (id bigint, at timestamptz, status integer,
+      code text, finished_at timestamptz, project_id text, organization_id text)
+    where a.id = f.id and a.at = f.at and a.status is null`.execute(ledger);
 }
 
 const columns = (intent: AuditIntent) => ({

@@ -22,7 +22,7 @@ export * from "./metric-samples.ts";
 export { migrateToLatest } from "./migrator.ts";
 export * from "./organizations.ts";
 export { ensurePartitions } from "./partitions.ts";
-export { type Retired, retireJobRuns } from "./retention.ts";
+export { type Retired, retireAuditLog, retireJobRuns } from "./retention.ts";
 export type {
   Build,
   BuildStatus,

@@ -2,17 +2,18 @@ import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
-  beginAudit,
+  type AuditKey,
+  beginAudits,
   connectLedger,
   type Deployment,
   findApiKey,
   findDeployment,
   findMember,
   findOrganization,
-  finishAudit,
+  finishAudits,
   hasTombstone,
   insertApiKey,
-  insertAuditEntry,
+  insertAuditEntries,
   insertMember,
   insertOrganization,
   insertTombstone,
@@ -58,6 +59,7 @@ describe("migrations", () => {
       "0007-metric-samples",
       "0008-builds",
       "0009-organization-usage",
+      "0010-audit-partitions",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));
@@ -123,7 +125,7 @@ describe("queries", () => {
     await insertTombstone(ledger, "acme", "p1");
     expect(await hasTombstone(ledger, "acme", "p1")).toBe(true);
     expect(await hasTombstone(ledger, "other", "p1")).toBe(false);
-    await insertAuditEntry(ledger, {
+    const entry = {
       organizationId: "acme",
       actor: "api-key:k1",
       operation: "deleteProject",
@@ -131,7 +133,8 @@ describe("queries", () => {
       sourceIp: "127.0.0.1",
       status: 200,
       code: null,
-    });
+    };
+    await insertAuditEntries(ledger, [{ entry, at: new Date() }]);
     const lines = await ledger.selectFrom("audit_log").select(["actor", "status"]).execute();
     expect(lines).toEqual([{ actor: "api-key:k1", status: 200 }]);
   });
@@ -144,10 +147,13 @@ describe("queries", () => {
       projectId: null,
       sourceIp: "127.0.0.1",
     };
-    await beginAudit(ledger, { ...intent, projectId: "p1" });
-    const done = await beginAudit(ledger, intent);
-    await finishAudit(ledger, done, { status: 201, code: null, projectId: "p2" });
-    await finishAudit(ledger, done, { status: 500, code: "INTERNAL_ERROR", projectId: null });
+    const [, key] = (await beginAudits(ledger, [{ ...intent, projectId: "p1" }, intent])) as [
+      AuditKey,
+      AuditKey,
+    ];
+    const finish = { key, finishedAt: new Date() };
+    await finishAudits(ledger, [{ ...finish, status: 201, code: null, projectId: "p2" }]);
+    await finishAudits(ledger, [{ ...finish, status: 500, code: "INTERNAL_ERROR", projectId: null }]);
     const lines = await ledger
       .selectFrom("audit_log")
       .select(["project_id", "status", "code", "finished_at"])

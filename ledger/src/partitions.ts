@@ -3,7 +3,7 @@ import pg from "pg";
 import type { Ledger } from "./connect.ts";
 
 /** Tables with a partition for each month in UTC. */
-export const partitionedTables = ["job_runs", "job_run_logs", "charges"] as const;
+export const partitionedTables = ["job_runs", "job_run_logs", "charges", "audit_log"] as const;
 export type PartitionedTable = (typeof partitionedTables)[number];
 
 /** The first moment of the month that lies `offset` months after the moment's. */

@@ -62,6 +62,17 @@ async function lastSettled(ledger: Ledger): Promise<string | undefined> {
   return rows[0]?.cycle ?? undefined;
 }
 
+/**
+ * Drops the months of the audit log that ended before a moment.
+ * @returns their partitions
+ */
+export async function retireAuditLog(ledger: Ledger, before: Date): Promise<string[]> {
+  const old = (await monthsOf(ledger, "audit_log")).filter((month) => monthOf(month, 1) <= before);
+  const names = old.map((month) => partitionName("audit_log", month));
+  for (const name of names) await drop(ledger, name);
+  return names;
+}
+
 const ageOf = { job_runs: "scheduled_minute", charges: "due_at" } as const;
 
 /** @returns how many rows went one by one. `settled`: only charges that stand in a settlement up to this cycle */

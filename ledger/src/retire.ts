@@ -3,7 +3,7 @@ import { retireBuilds } from "./builds.ts";
 import { connectLedger } from "./connect.ts";
 import { retireMetricSamples } from "./metric-samples.ts";
 import { ensurePartitions } from "./partitions.ts";
-import { retireJobRuns } from "./retention.ts";
+import { retireAuditLog, retireJobRuns } from "./retention.ts";
 
 /** The retention job: `node ledger/src/retire.ts`, once a day. Ends with 1 when something went wrong; the next one goes on. */
 
@@ -16,6 +16,12 @@ const DELIVERIES_DAYS = 7;
 const url = process.env.SLIPWAY_LEDGER_URL;
 if (!url) {
   console.error("ledger: SLIPWAY_LEDGER_URL is not set");
+  process.exit(2);
+}
+/** How long the audit log is kept, in days: by whole months. */
+const auditDays = Number(process.env.SLIPWAY_AUDIT_RETENTION_DAYS ?? 365);
+if (!(auditDays >= 1)) {
+  console.error("ledger: SLIPWAY_AUDIT_RETENTION_DAYS must be a number of days");
   process.exit(2);
 }
 const ledger = connectLedger({
@@ -32,6 +38,7 @@ try {
   const retired = {
     sampled_instances: await retireMetricSamples(ledger, before(SAMPLES_DAYS)),
     builds: await retireBuilds(ledger, now),
+    audit_log: await retireAuditLog(ledger, before(auditDays)),
     git_deliveries: await retireGitDeliveries(ledger, before(DELIVERIES_DAYS)),
   };
   console.log(`ledger: retired ${JSON.stringify(retired)}`);

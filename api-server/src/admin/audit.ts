@@ -1,4 +1,4 @@
-import { beginAudit, finishAudit } from "@slipway/ledger";
+import { type AuditKey, beginAudits, finishAudits } from "@slipway/ledger";
 import { type AdminContext, AdminError } from "./context.ts";
 
 /**
@@ -10,9 +10,11 @@ export async function audited(
   intent: { operation: string; organizationId: string | null },
   work: () => Promise<object>,
 ): Promise<object> {
-  const id = await beginAudit(ledger, { ...intent, actor: "admin", projectId: null, sourceIp: null });
-  const finish = (status: number, code: string | null, organizationId: string | null = null) =>
-    finishAudit(ledger, id, { status, code, projectId: null, organizationId });
+  const [key] = await beginAudits(ledger, [{ ...intent, actor: "admin", projectId: null, sourceIp: null }]);
+  const finish = (status: number, code: string | null, organizationId: string | null = null) => {
+    const outcome = { status, code, projectId: null, organizationId, finishedAt: new Date() };
+    return finishAudits(ledger, [{ key: key as AuditKey, ...outcome }]);
+  };
   try {
     const result = await work();
     const { organization_id: organizationId } = result as { organization_id?: string };

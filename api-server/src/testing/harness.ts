@@ -282,8 +282,8 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
 function memoryAudit(audited: AuditEntry[]): AuditLog {
   const begun: AuditIntent[] = [];
   return {
-    begin: async (intent) => String(begun.push(intent) - 1),
-    finish: (id, { projectId, ...outcome }) => {
+    begin: async (intent) => ({ id: String(begun.push(intent) - 1), at: new Date() }),
+    finish: ({ id }, { projectId, ...outcome }) => {
       const intent = begun[Number(id)] as AuditIntent;
       audited.push({ ...intent, ...outcome, projectId: projectId ?? intent.projectId });
     },

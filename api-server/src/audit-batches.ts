@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface BatchOptions<T> {
+  /** Writes all of them or none. */
+  write: (batch: readonly T[]) => Promise<void>;
+  /** Whose an item is, such as an organization. */
+  keyOf: (item: T) => string;
+  /** Items that wait, in all and of one key. */
+  most: number;
+  mostOfKey: number;
+  retryMs: number;
+  onRetry: (error: unknown, waiting: number) => void;
+  /** An item that was not written, and will not be. */
+  onLost: (item: T) => void;
+}
+
+/** Items of one write. */
+const BATCH = 500;
+
+/**
+ * Writes items in batches, in the order of their arrival, and keeps them while that fails. A key that has as many waiting as
+ * it may loses its own newest; when all places are taken, the key with most loses its newest.
+ */
+export class BatchWriter<T extends object> {
+  readonly #options: BatchOptions<T>;
+  readonly #waiting: T[] = [];
+  readonly #counts = new Map<string, number>();
+  #writing: Promise<void> | undefined;
+  #closing = false;
+
+  constructor(options: BatchOptions<T>) {
+    this.#options = options;
+  }
+
+  /** Never throws. */
+  add(item: T): void {
+    const { keyOf, most, mostOfKey, onLost } = this.#options;
+    const key = keyOf(item);
+    const count = this.#counts.get(key) ?? 0;
+    if (count >= mostOfKey) {
+      onLost(item);
+      return;
+    }
+    if (this.#waiting.length >= most) {
+      const [largest = key, held = 0] = [...this.#counts].reduce((a, b) => (b[1] > a[1] ? b : a));
+      if (held <= count) {
+        onLost(item);
+        return;
+      }
+      const last = this.#waiting.findLastIndex((one) => keyOf(one) === largest);
+      for (const lost of this.#waiting.splice(last, 1)) onLost(lost);
+      this.#counts.set(largest, held - 1);
+    }
+    this.#waiting.push(item);
+    this.#counts.set(key, count + 1);
+    this.#start();
+  }
+
+  #start(): void {
+    this.#writing ??= this.#drain().finally(() => {
+      this.#writing = undefined;
+      // Added after the last look.
+      if (this.#waiting.length > 0) this.#start();
+    });
+  }
+
+  /** Writes what waits, trying each once more at most. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    await this.#writing;
+  }
+
+  async #drain(): Promise<void> {
+    // What is added in the same turn is one batch.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const batch = this.#take();
+      try {
+        await this.#write(batch);
+      } catch (error) {
+        if (this.#closing) {
+          for (const lost of [...batch, ...this.#take(this.#waiting.length)]) this.#options.onLost(lost);
+          return;
+        }
+        this.#putBack(batch);
+        this.#options.onRetry(error, this.#waiting.length);
+        await sleep(this.#options.retryMs);
+      }
+    }
+  }
+
+  /** An item that is refused for what is in it is lost alone. */
+  async #write(batch: readonly T[]): Promise<void> {
+    try {
+      await this.#options.write(batch);
+    } catch (error) {
+      if (!isRefusedRow(error)) throw error;
+      const [first] = batch;
+      if (batch.length === 1 && first) return this.#options.onLost(first);
+      const half = Math.ceil(batch.length / 2);
+      await this.#write(batch.slice(0, half));
+      await this.#write(batch.slice(half));
+    }
+  }
+
+  #take(most = BATCH): T[] {
+    const batch = this.#waiting.splice(0, most);
+    for (const item of batch) this.#count(item, -1);
+    return batch;
+  }
+
+  #putBack(batch: readonly T[]): void {
+    this.#waiting.unshift(...batch);
+    for (const item of batch) this.#count(item, 1);
+  }
+
+  #count(item: T, change: number): void {
+    const key = this.#options.keyOf(item);
+    const left = (this.#counts.get(key) ?? 0) + change;
+    if (left > 0) this.#counts.set(key, left);
+    else this.#counts.delete(key);
+  }
+}
+
+/** Whether PostgreSQL refused what is in a row (classes 22 and 23), so that trying again is in vain. */
+export function isRefusedRow(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" && /^2[23]/.test(code);
+}
