@@ -428,6 +428,16 @@ describe("rollback", () => {
     await succeeded(app.send("PATCH", "image", { image: "registry.example.com/shop:2" }));
     await succeeded(app.send("PATCH", "envs", { envs: [{ name: "B", value: "new" }] }));
     await succeeded(app.send("PATCH", "plan", { plan: "premium", payment_mode: "hourly" }));
+    const triggering = harness.app.inject({
+      method: "POST",
+      url: `/v1/project/${app.id}/rollback`,
+      headers: harness.key(app.organizationId, "project.deploy.trigger on project:*"),
+      payload: { deployment_id: "d1" },
+    });
+    await refused(triggering, 403, "PERMISSION_DENIED", {
+      required: ["image", "envs", "plan"].map((what) => `project.${what}.update on project:${app.id}`),
+    });
+    expect((await app.live()).spec.plan).toBe("premium");
     expect(await succeeded(app.send("POST", "rollback", { deployment_id: "d1" }))).toEqual({
       status: "success",
       message: expect.any(String),

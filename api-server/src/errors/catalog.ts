@@ -46,8 +46,10 @@ export const failures = {
       extra: { required: permissions.map((permission) => `${permission} on organization:*`) },
     }),
   projectPermission: (permission: string, projectId: string) =>
+    failures.projectPermissions([permission], projectId),
+  projectPermissions: (permissions: readonly string[], projectId: string): Failure =>
     new Failure(403, "PERMISSION_DENIED", "insufficient project permission", {
-      extra: { required: [`${permission} on project:${projectId}`] },
+      extra: { required: permissions.map((permission) => `${permission} on project:${projectId}`) },
     }),
 
   // 404, 405

@@ -9,6 +9,7 @@ const ARGUMENTS: Partial<Record<keyof typeof failures, readonly unknown[]>> = {
   rateLimitExceeded: [42],
   organizationPermission: [["project.create"]],
   projectPermission: ["project.read", EXAMPLE_ID],
+  projectPermissions: [["project.plan.update", "project.envs.update"], EXAMPLE_ID],
   methodNotAllowed: ["GET, HEAD, OPTIONS"],
   validation: [
     [

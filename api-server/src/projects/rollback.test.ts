@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type Deployment, type Project, type ProjectSpec, parseCatalog } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { exampleSpec } from "../testing/harness.ts";
-import { rollbackNote, withDeployment } from "./rollback.ts";
+import { permissionsOf, rollbackNote, withDeployment } from "./rollback.ts";
 
 const catalog = parseCatalog(
   readFileSync(new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url), "utf8"),
@@ -39,6 +39,21 @@ const now: ProjectSpec = {
   healthcheck: { enabled: true, path: "/new" },
 };
 const back = (one: Deployment, from = now) => withDeployment(from, one, NOW, catalog);
+
+describe("the permissions of a rollback", () => {
+  it("are those of what it changes", () => {
+    const image = { url: "registry.example.com/shop:2", isPublic: true, digest };
+    expect(permissionsOf(now, { ...now, restartedAt: NOW, image })).toEqual([]);
+    expect(permissionsOf(now, { ...now, plan: "basic" })).toEqual(["project.plan.update"]);
+    expect(permissionsOf(now, { ...now, paymentMode: "yearly" })).toEqual(["project.plan.update"]);
+    expect(permissionsOf(now, { ...now, envsFrom: [{ name: "old" }] })).toEqual(["project.envs.update"]);
+    expect(permissionsOf(now, { ...now, image: { ...image, url: "registry.example.com/shop:1" } })).toEqual([
+      "project.image.update",
+    ]);
+    const { envsFrom: _, ...without } = now;
+    expect(permissionsOf({ ...without }, { ...without, envsFrom: [] })).toEqual([]);
+  });
+});
 
 describe("withDeployment", () => {
   it("brings back image, port, environment, health check, plan and payment mode, and nothing else", () => {

@@ -9,10 +9,12 @@ import {
 } from "@slipway/crds";
 import { type KubeClient, KubeError, resources } from "@slipway/kube";
 import { findDeployment } from "@slipway/ledger";
+import type { Principal } from "../auth/principal.ts";
 import { mapConcurrently } from "../concurrent.ts";
 import { failures } from "../errors/catalog.ts";
 import { askLedger } from "../ledger-call.ts";
 import { refuseBlocked } from "../organizations/blocked.ts";
+import type { Permission } from "../policy/permissions.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeWithSlot } from "./change-with-slot.ts";
@@ -25,9 +27,15 @@ const SECRETS_AT_ONCE = 4;
  * Makes a new deployment from the settings of an earlier one: image (the very manifest that ran), port, environment,
  * health check, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is asked
  * for later has one.
- * @throws Failure 404 for a deployment that never was, 409 for one whose settings are gone, and what a plan change throws
+ * @param grants what the caller may do: a rollback needs what each of its changes needs by itself
+ * @throws Failure 403 that names the permissions that lack; 404 for a deployment that never was, 409 for one whose settings are gone, and what a plan change throws
  */
-export async function rollBack(project: ApiProject, deploymentId: string, services: Services): Promise<void> {
+export async function rollBack(
+  project: ApiProject,
+  deploymentId: string,
+  grants: Principal["grants"],
+  services: Services,
+): Promise<void> {
   if (!findIn(project.resource, deploymentId)) await refuseUnlisted(project, deploymentId, services);
   const { catalog, now } = services;
   const deploymentOf = (live: Project): Deployment => {
@@ -38,7 +46,10 @@ export async function rollBack(project: ApiProject, deploymentId: string, servic
   const change = (spec: ProjectSpec, live: Project): ProjectSpec => {
     const deployment = deploymentOf(live);
     rollbackNote(live, deployment, now());
-    return withDeployment(spec, deployment, now().toISOString(), catalog.current);
+    const wanted = withDeployment(spec, deployment, now().toISOString(), catalog.current);
+    const lacking = permissionsOf(spec, wanted).filter((one) => !grants.onProject(one, project.id));
+    if (lacking.length > 0) throw failures.projectPermissions(lacking, project.id);
+    return wanted;
   };
   await changeWithSlot(project, services, change, {
     annotations: (_wanted, live) => rollbackNote(live, deploymentOf(live), now()),
@@ -114,6 +125,24 @@ export function withDeployment(
   };
   checkPlan(wanted, spec, catalog);
   return wanted;
+}
+
+/**
+ * The permissions that the changes of a rollback need by themselves. Another manifest of the same image is what a rollback is for.
+ * Pure.
+ */
+export function permissionsOf(before: ProjectSpec, wanted: ProjectSpec): Permission[] {
+  const isSame = (of: (spec: ProjectSpec) => unknown): boolean =>
+    JSON.stringify(of(before)) === JSON.stringify(of(wanted));
+  const changes: [Permission, boolean][] = [
+    [
+      "project.image.update",
+      !isSame(({ image }) => [image?.url, image?.pullSecretRef, image?.awsCredentialsRef]),
+    ],
+    ["project.envs.update", !isSame(({ envsFrom }) => (envsFrom ?? []).map(({ name }) => name))],
+    ["project.plan.update", !isSame(({ plan, paymentMode }) => [plan, paymentMode])],
+  ];
+  return changes.flatMap(([permission, isChanged]) => (isChanged ? [permission] : []));
 }
 
 /** @throws Failure 409 when a Secret that the spec names is gone: its pods could not start */

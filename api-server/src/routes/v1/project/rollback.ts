@@ -1,5 +1,6 @@
 import { rollbackBody } from "@slipway/crds";
 import { z } from "zod";
+import type { Principal } from "../../../auth/principal.ts";
 import { defineRoute } from "../../../http/route.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
 import { rollBack } from "../../../projects/rollback.ts";
@@ -12,7 +13,8 @@ export const rollback = defineRoute({
   summary: "Deploy the settings of an earlier deployment",
   description:
     "Its image (the very manifest that ran), port, environment, health check, plan and payment mode. Everything else " +
-    "stays as it is. The newest ten deployments can be rolled back to.",
+    "stays as it is. The newest ten deployments can be rolled back to. What it changes needs its own permission, too: " +
+    "project.image.update, project.envs.update, project.plan.update.",
   tags: ["Lifecycle"],
   body: rollbackBody,
   responses: {
@@ -28,9 +30,10 @@ export const rollback = defineRoute({
     },
   },
   refusals: [402, 409],
-  handler: async ({ project, body }, services) => {
+  handler: async ({ principal, project, body }, services) => {
     const { id } = project as ApiProject;
-    await rollBack(project as ApiProject, body.deployment_id, services);
+    const { grants } = principal as Principal;
+    await rollBack(project as ApiProject, body.deployment_id, grants, services);
     const data = { project_id: id, deployment_id: body.deployment_id };
     return { status: 200, body: { status: "success", message: "a new deployment starts", data } };
   },
