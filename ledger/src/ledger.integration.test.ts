@@ -60,6 +60,7 @@ describe("migrations", () => {
       "0008-builds",
       "0009-organization-usage",
       "0010-audit-partitions",
+      "0011-revoked-user-tokens",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));

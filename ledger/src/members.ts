@@ -10,6 +10,12 @@ export interface Member {
   grants: readonly Grant[];
 }
 
+/** A member as the ledger has it. */
+export interface FoundMember extends Member {
+  /** Tokens that the platform issued to the user up to then are refused. */
+  tokensRevokedAt?: Date;
+}
+
 /** Adds a user, its membership and its grants, all or nothing. An existing membership takes the new role. */
 export async function insertMember(ledger: Ledger, member: Member): Promise<void> {
   await ledger.transaction().execute((transaction) => addMember(transaction, member));
@@ -43,6 +49,19 @@ export async function setMember(ledger: Ledger, member: Member): Promise<void> {
   });
 }
 
+/**
+ * Has every token refused that the platform issued to the user up to a moment.
+ * @returns false when there is no such user
+ */
+export async function revokeUserTokens(ledger: Ledger, userId: string, at: Date): Promise<boolean> {
+  const { numUpdatedRows } = await ledger
+    .updateTable("users")
+    .set({ tokens_revoked_at: at })
+    .where("id", "=", userId)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
 /** Takes a user out of the organization, with its grants. False when it was not in it. */
 export async function removeMember(ledger: Ledger, userId: string, organizationId: string): Promise<boolean> {
   const { numDeletedRows } = await ledger
@@ -58,11 +77,13 @@ export async function findMember(
   ledger: Ledger,
   userId: string,
   organizationId: string,
-): Promise<Member | undefined> {
+): Promise<FoundMember | undefined> {
   const row = await ledger
     .selectFrom("memberships")
+    .innerJoin("users", "users.id", "memberships.user_id")
     .select((select) => [
       "memberships.role",
+      "users.tokens_revoked_at",
       jsonArrayFrom(
         select
           .selectFrom("grants")
@@ -74,5 +95,7 @@ export async function findMember(
     .where("user_id", "=", userId)
     .where("organization_id", "=", organizationId)
     .executeTakeFirst();
-  return row && { userId, organizationId, role: row.role, grants: row.grants };
+  if (!row) return undefined;
+  const { role, grants, tokens_revoked_at: revokedAt } = row;
+  return { userId, organizationId, role, grants, ...(revokedAt ? { tokensRevokedAt: revokedAt } : {}) };
 }

@@ -14,6 +14,8 @@ interface OrganizationTable {
 
 interface UserTable {
   id: string;
+  /** Tokens that the platform issued up to then are refused. */
+  tokens_revoked_at: ColumnType<Date | null, never, Date>;
   created_at: CreatedAt;
 }
 

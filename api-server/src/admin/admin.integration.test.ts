@@ -203,6 +203,34 @@ describe("the admin command", () => {
     expect(await json("organization", "unblock", "--organization", id)).toMatchObject({ blocked: false });
   });
 
+  it("revokes the tokens of a user, which are refused with 401", async () => {
+    const { organization_id: organization, owner_token: owner } = await json(
+      ...["organization", "create", "--name", "Revoked"],
+    );
+    const headers = (token: unknown) => ({
+      authorization: `Bearer ${token}`,
+      "x-organization-id": String(organization),
+    });
+    const made = await json(
+      ...["user-token", "create", "--organization", String(organization), "--role", "member"],
+    );
+    const known = authenticator();
+    expect(await known.authenticate(headers(made.token))).toMatchObject({ role: "member" });
+    const revoked = await json("user-token", "revoke", "--user", String(made.user_id));
+    expect(revoked).toEqual({ user_id: made.user_id, revoked: true });
+    await expect(async () => authenticator().authenticate(headers(made.token))).rejects.toMatchObject({
+      status: 401,
+    });
+    // One that has seen the token refuses it within seconds, too.
+    await eventually("the refusal", async () => {
+      const answer = await Promise.resolve(known.authenticate(headers(made.token))).catch(
+        (error: unknown) => error,
+      );
+      return (answer as { status?: number }).status === 401;
+    });
+    expect(await authenticator().authenticate(headers(owner))).toMatchObject({ role: "owner" });
+  });
+
   it("sets and removes a member that an issuer's tokens name", async () => {
     const { organization_id: organization } = await json("organization", "create", "--name", "Issued");
     const id = String(organization);
@@ -299,6 +327,8 @@ describe("the admin command", () => {
     [["api-key", "create", "--organization", "x", "--grant", "fly on project:*"], /unknown permission fly/],
     [["user-token", "create", "--organization", "x", "--role", "king"], /Allowed choices/],
     [["api-key", "revoke", "--id", "none"], /there is no API key none/],
+    [["user-token", "revoke", "--user", "none"], /there is no user none/],
+    [["user-token", "revoke", "--user", "oidc:3d38e146cf9fbc8c:ada"], /member remove/],
     [["organization", "create"], /--name/],
   ])("%j fails with one clear line and prints nothing else", async (args, message) => {
     const { code, stdout, stderr } = await admin(...args, "--json");

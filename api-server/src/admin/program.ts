@@ -1,5 +1,5 @@
 import type { Role } from "@slipway/ledger";
-import { revokeApiKey } from "@slipway/ledger";
+import { revokeApiKey, revokeUserTokens } from "@slipway/ledger";
 import { Command, CommanderError, Option } from "commander";
 import { audited } from "./audit.ts";
 import { setCapacity } from "./commands/capacity.ts";
@@ -140,9 +140,25 @@ function program(context: AdminContext, out: (text: string) => void, err: (text:
       }),
     );
 
-  root
-    .command("user-token")
-    .description("tokens of users")
+  const userToken = root.command("user-token").description("tokens of users");
+  userToken
+    .command("revoke")
+    .description("refuse every token that the platform issued to a user so far, within seconds")
+    .requiredOption("--user <id>", "the user's id")
+    .addOption(json())
+    .action((options: Common & { user: string }) =>
+      run(options, async (context) => {
+        const { user } = options;
+        if (user.startsWith("oidc:")) {
+          throw new AdminError("tokens of other issuers are revoked there; member remove takes the user out");
+        }
+        if (!(await revokeUserTokens(context.ledger, user, new Date()))) {
+          throw new AdminError(`there is no user ${user}`);
+        }
+        return { user_id: user, revoked: true };
+      }),
+    );
+  userToken
     .command("create")
     .description("make a user and its token; the token is shown once")
     .addOption(organizationOption())

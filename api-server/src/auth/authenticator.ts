@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { type ApiKeyRecord, findApiKey, findMember, type Ledger, type Member } from "@slipway/ledger";
+import { type ApiKeyRecord, type FoundMember, findApiKey, findMember, type Ledger } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { askLedger } from "../ledger-call.ts";
 import { GrantSet } from "../policy/grant-set.ts";
@@ -13,7 +13,7 @@ import type { UserTokenVerifier, VerifiedToken } from "./user-token.ts";
 /** What the authenticator asks of the ledger. */
 export interface CredentialSource {
   findApiKey(id: string): Promise<ApiKeyRecord | undefined>;
-  findMember(userId: string, organizationId: string): Promise<Member | undefined>;
+  findMember(userId: string, organizationId: string): Promise<FoundMember | undefined>;
 }
 
 export const ledgerCredentials = (ledger: Ledger): CredentialSource => ({
@@ -158,9 +158,14 @@ export class Authenticator {
       kind: "user",
       role: member.role,
       grants: member.role === "owner" ? GrantSet.full() : GrantSet.of(member.grants),
-      expiresAt: token.expiresAt,
+      expiresAt: isRevoked(token, member) ? 0 : token.expiresAt,
     };
   }
+}
+
+/** Issued up to the moment up to which the user's tokens are revoked. The time of issue is in whole seconds. */
+function isRevoked({ issuedAt }: VerifiedToken, { tokensRevokedAt }: FoundMember): boolean {
+  return issuedAt !== undefined && tokensRevokedAt !== undefined && issuedAt <= tokensRevokedAt.getTime();
 }
 
 /** The text of the credential. @throws Failure 401 when there is none */

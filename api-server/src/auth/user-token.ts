@@ -10,6 +10,8 @@ export interface VerifiedToken {
   userId: string;
   /** Milliseconds since 1970. */
   expiresAt: number;
+  /** Milliseconds since 1970, of a token that the platform itself issued. */
+  issuedAt?: number;
 }
 
 /** Verifies bearer tokens of users. */
@@ -42,9 +44,10 @@ export function ownTokenVerifier(key: TokenKey): UserTokenVerifier {
           issuer: ISSUER,
           audience: AUDIENCE,
           algorithms: [ALGORITHM],
-          requiredClaims: ["sub", "exp"],
+          requiredClaims: ["sub", "exp", "iat"],
         });
-        return { userId: payload.sub as string, expiresAt: (payload.exp as number) * 1000 };
+        const { sub, exp, iat } = payload as { sub: string; exp: number; iat: number };
+        return { userId: sub, expiresAt: exp * 1000, issuedAt: iat * 1000 };
       } catch (error) {
         if (error instanceof errors.JOSEError) return undefined;
         throw error;

@@ -9,6 +9,7 @@ import * as metricSamples from "./0007-metric-samples.ts";
 import * as builds from "./0008-builds.ts";
 import * as organizationUsage from "./0009-organization-usage.ts";
 import * as auditPartitions from "./0010-audit-partitions.ts";
+import * as revokedUserTokens from "./0011-revoked-user-tokens.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -22,4 +23,5 @@ export const migrations: Record<string, Migration> = {
   "0008-builds": builds,
   "0009-organization-usage": organizationUsage,
   "0010-audit-partitions": auditPartitions,
+  "0011-revoked-user-tokens": revokedUserTokens,
 };
