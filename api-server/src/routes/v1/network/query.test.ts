@@ -12,6 +12,16 @@ describe("the window", () => {
     expect(window({})).toEqual({ rangeMs: 3_600_000 });
   });
 
+  it("must not lie ahead, its end may", () => {
+    expect(() => window({ from: "2026-11-21T12:00:00Z" })).toThrow(/from/);
+    expect(() => window({ from: "2026-11-22T00:00:00Z", to: "2026-11-23T00:00:00Z" })).toThrow(/from/);
+    const to = "2026-11-21T13:00:00Z";
+    expect(window({ from: "2026-11-21T11:00:00Z", to })).toEqual({
+      from: +now - 3_600_000,
+      to: +now + 3_600_000,
+    });
+  });
+
   it.each(["300", "3600", "21600", "86400", "604800"])("may have %s seconds", (range_seconds) => {
     expect(window({ range_seconds })).toEqual({ rangeMs: Number(range_seconds) * 1000 });
   });

@@ -72,6 +72,7 @@ export function askedWindow({ range_seconds, from, to }: NetworkQuery, now: Date
   if (window.to - window.from > RETENTION_MS) {
     throw refuse("to", `must be at most ${RETENTION_DAYS} days after from`);
   }
+  if (window.from >= now.getTime()) throw refuse("from", "must not lie ahead");
   if (window.from >= window.to) throw refuse("from", "must be before to");
   return window;
 }
