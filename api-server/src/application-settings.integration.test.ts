@@ -572,6 +572,22 @@ describe("GET historic/deployments", () => {
       },
     ]);
   });
+
+  it("of more than 1,000 says how many there are, and gives the rest on the next page", async () => {
+    const app = await application();
+    const now = new Date();
+    const rows = Array.from({ length: 1_003 }, (_, index) =>
+      row(app, `d${String(index).padStart(4, "0")}`, now),
+    );
+    await ledger.insertInto("deployments").values(rows).execute();
+    const list = async (query = "") => succeeded(app.send("GET", `historic/deployments${query}`));
+    const { data, pagination } = await list();
+    expect([data.length, data[0].id]).toEqual([1_000, "d1002"]);
+    expect(pagination).toEqual({ page: 1, limit: 1_000, total: 1_003, pages: 2 });
+    const rest = await list("?page=2");
+    expect(rest.data.map(({ id }: { id: string }) => id)).toEqual(["d0002", "d0001", "d0000"]);
+    await refused(app.send("GET", "historic/deployments?limit=1001"), 400, "VALIDATION_FAILED");
+  });
 });
 
 describe("GET logs", () => {

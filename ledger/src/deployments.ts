@@ -38,6 +38,8 @@ export interface DeploymentQuery {
   to: Date;
   /** Most rows. Default 1,000. */
   limit?: number;
+  /** Rows to leave out, the newest first. */
+  offset?: number;
 }
 
 /** A project's deployments that were created in the window, newest first. */
@@ -52,7 +54,21 @@ export async function listDeployments(ledger: Ledger, query: DeploymentQuery): P
     .orderBy("created_at", "desc")
     .orderBy("id", "desc")
     .limit(query.limit ?? 1_000)
+    .offset(query.offset ?? 0)
     .execute();
+}
+
+/** How many deployments of a project were created in the window. */
+export async function countDeployments(ledger: Ledger, query: DeploymentQuery): Promise<number> {
+  const { count } = await ledger
+    .selectFrom("deployments")
+    .select(sql<number>`count(*)::int`.as("count"))
+    .where("organization_id", "=", query.organizationId)
+    .where("project_id", "=", query.projectId)
+    .where("created_at", ">=", query.from)
+    .where("created_at", "<", query.to)
+    .executeTakeFirstOrThrow();
+  return count;
 }
 
 /** One deployment of a project, however old; undefined when there never was one of this id. */

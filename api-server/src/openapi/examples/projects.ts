@@ -61,6 +61,7 @@ export const projectExamples = {
         finished_at: "2026-11-21T08:05:12.000Z",
       },
     ],
+    pagination: { page: 1, limit: 1_000, total: 1, pages: 1 },
   }),
   readProjectEnvs: ok({ data: [{ name: "LOG_LEVEL", value: "info" }] }),
   updateProjectEnvs: setting(

@@ -1,9 +1,10 @@
-import { type Deployment, listDeployments } from "@slipway/ledger";
+import { countDeployments, type Deployment, listDeployments } from "@slipway/ledger";
 import { z } from "zod";
 import { defineRoute } from "../../../http/route.ts";
+import { wholeNumber } from "../../../http/whole-number.ts";
 import { askLedger } from "../../../ledger-call.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
-import { success } from "./schemas.ts";
+import { pagination, success } from "./schemas.ts";
 
 const deploymentSchema = z.object({
   id: z.string(),
@@ -16,21 +17,39 @@ const deploymentSchema = z.object({
   message: z.string().describe("Why it failed.").optional(),
 });
 
+const MOST = 1_000;
+
 export const deployments = defineRoute({
   operationId: "listProjectDeployments",
   method: "GET",
   path: "/v1/project/:id/historic/deployments",
   summary: "List the deployments of the current month",
-  description: "Those created since the month began, by the server's clock in UTC; the newest first.",
+  description:
+    "Those created since the month began, by the server's clock in UTC; the newest first, 1,000 a page.",
+  query: z.strictObject({
+    page: wholeNumber(1, 1_000_000).default(1),
+    limit: wholeNumber(1, MOST).default(MOST),
+  }),
   tags: ["Lifecycle"],
   responses: {
-    200: { description: "The deployments.", schema: success({ data: z.array(deploymentSchema) }) },
+    200: {
+      description: "The deployments.",
+      schema: success({
+        data: z.array(deploymentSchema),
+        pagination,
+      }),
+    },
   },
-  handler: async ({ project }, { ledger, now }) => {
+  handler: async ({ project, query: { page, limit } }, { ledger, now }) => {
     const { organizationId, id: projectId } = project as ApiProject;
-    const month = monthOf(now());
-    const rows = await askLedger(() => listDeployments(ledger, { organizationId, projectId, ...month }));
-    return { status: 200, body: { status: "success", data: rows.map(deploymentData) } };
+    const asked = { organizationId, projectId, ...monthOf(now()), limit, offset: (page - 1) * limit };
+    const rows = await askLedger(() => listDeployments(ledger, asked));
+    // A first page that is not full is all there is.
+    const isAll = page === 1 && rows.length < limit;
+    const total = isAll ? rows.length : await askLedger(() => countDeployments(ledger, asked));
+    const shown = { page, limit, total, pages: Math.ceil(total / limit) };
+    const data = rows.map(deploymentData);
+    return { status: 200, body: { status: "success", data, pagination: shown } };
   },
 });
 
