@@ -1,4 +1,4 @@
-/** Puts the operator together: one manager, four controllers. It starts with `manager.run`. */
+/** Puts the operator together: one manager and its controllers. It starts with `manager.run`. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { Catalog } from "@slipway/crds";
@@ -29,7 +29,7 @@ import { apiserverPeers, createClusterStores, onApiserverMoved } from "./organiz
 import { addOrganizationController, createNamespaceStore } from "./organization/controller.ts";
 import { addEgressCheck } from "./organization/egressCheck.ts";
 import { BuiltPull } from "./project/builtPull.ts";
-import { addProjectController } from "./project/controller.ts";
+import { addProjectControllers } from "./project/controller.ts";
 import { type OpenDeployments, runDeploymentReaper } from "./project/deploymentReaper.ts";
 import {
   addDeploymentRecords,
@@ -155,7 +155,7 @@ export function createOperator(options: OperatorOptions): Manager {
   });
   const fullVolumes = new FullVolumes();
   const deploymentRecords = new DeploymentRecords(options.recordDeployment);
-  const projects = addProjectController(
+  const projects = addProjectControllers(
     manager,
     {
       stores,

@@ -1,7 +1,14 @@
-/** The project controller: what it needs, what wakes it, what it may do. */
+/** The controllers of projects: what they need, what wakes them, what they may do. */
 
-import { labels, type Project } from "@slipway/crds";
-import { type KubernetesObject, type ObjectRef, refKey, resources, type StoreEvent } from "@slipway/kube";
+import { isDatabaseType, labels, type Project } from "@slipway/crds";
+import {
+  type KubernetesObject,
+  type ObjectRef,
+  parseKey,
+  refKey,
+  resources,
+  type StoreEvent,
+} from "@slipway/kube";
 import { eventRules, type PolicyRule } from "../rbac.ts";
 import {
   type Controller,
@@ -73,29 +80,64 @@ export const organizationRules: PolicyRule[] = [
   ...eventRules,
 ];
 
+/** Has a project reconciled, by the controller of its type. */
+export type ProjectQueue = Pick<Controller, "enqueue">;
+
 /**
- * Adds the project controller to a manager.
+ * Adds the controllers of projects to a manager: `database` reconciles databases, `project` all others. Each has a queue and
+ * workers of its own, so that databases whose members do not answer keep no other project waiting.
  * @param onCatalogChange registers a listener for catalog changes; returns how to stop it
  */
-export function addProjectController(
+export function addProjectControllers(
   manager: Manager,
   deps: Omit<ProjectDependencies, "client" | "clock" | "recorder" | "metrics" | "wake">,
   onCatalogChange: (listener: () => void) => () => void,
-): Controller {
+): ProjectQueue {
   const { client, clock, recorder, metrics } = manager;
+  const { projects } = deps.stores;
   const heard = wakeable();
-  return manager.addController({
-    name: "project",
-    reconcile: projectReconciler({ ...deps, client, clock, recorder, metrics, wake: heard.wake }),
-    sources: [
-      ...sources(deps.stores, onCatalogChange),
-      freedSlots(deps.slots),
-      answers(deps.routeCheck),
-      heard.source,
-    ],
-    workers: 8,
-    traced: tracedIn(deps.stores.projects, (project) => leftToApiMs(project, clock.now()) > 0),
-  });
+  const reconcile = projectReconciler({ ...deps, client, clock, recorder, metrics, wake: heard.wake });
+  const watched = sources(deps.stores, onCatalogChange);
+  const add = (name: string, own: readonly Source[], isOwn: (project: Project) => boolean) =>
+    manager.addController({
+      name,
+      reconcile,
+      sources: [...watched.map((source) => ofProjects(source, projects, isOwn)), ...own],
+      workers: 8,
+      traced: tracedIn(projects, (project) => leftToApiMs(project, clock.now()) > 0),
+    });
+  const databases = add("database", [heard.source], isDatabase);
+  const queue: ProjectQueue = {
+    enqueue: (ref, afterMs) => {
+      const project = projects.get(ref.namespace, ref.name);
+      (project && isDatabase(project) ? databases : others).enqueue(ref, afterMs);
+    },
+  };
+  const others = add(
+    "project",
+    [freedSlots(deps.slots, queue), answers(deps.routeCheck)],
+    (project) => !isDatabase(project),
+  );
+  return queue;
+}
+
+const isDatabase = ({ spec }: Project): boolean => isDatabaseType(spec.type);
+
+/** What a source names of some projects alone; whoever reconciles one that is gone forgets it. */
+function ofProjects(
+  source: Source,
+  projects: ProjectStores["projects"],
+  isOwn: (project: Project) => boolean,
+): Source {
+  return {
+    hasSynced: () => source.hasSynced(),
+    attach: (enqueue) =>
+      source.attach((key, afterMs) => {
+        const { namespace, name } = parseKey(key);
+        const project = projects.get(namespace, name);
+        if (project === undefined || isOwn(project)) enqueue(key, afterMs);
+      }),
+  };
 }
 
 /** Projects of which something was heard elsewhere than from the apiserver. */
@@ -111,8 +153,8 @@ function wakeable(): { wake: (project: ObjectRef) => void; source: Source } {
 }
 
 /** Projects that may find a slot now. */
-function freedSlots(slots: SlotKeeper): Source {
-  return customSource((enqueue) => slots.onWake((identity) => enqueue(refKey(slotRef(identity)))));
+function freedSlots(slots: SlotKeeper, queue: ProjectQueue): Source {
+  return customSource(() => slots.onWake((identity) => queue.enqueue(slotRef(identity))));
 }
 
 /** Projects about whose routes the ingress has said something. */

@@ -5,7 +5,7 @@ import { type Catalog, organizationOfNamespace, parseCatalog } from "@slipway/cr
 import { type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
 import { Authority } from "../database/tls/authority.ts";
 import { createNamespaceStore } from "../organization/controller.ts";
-import { addProjectController } from "../project/controller.ts";
+import { addProjectControllers } from "../project/controller.ts";
 import { addDeploymentRecords, DeploymentRecords } from "../project/deploymentRecords.ts";
 import { RouteCheck } from "../project/http/routeCheck.ts";
 import type { CloseMetering } from "../project/job/deletion.ts";
@@ -37,7 +37,7 @@ export async function startProjectController(
   });
   const stores = createProjectStores(manager, createNamespaceStore(manager), "apps.test", "traefik");
   const deploymentRecords = new DeploymentRecords(async () => {});
-  const projects = addProjectController(
+  const projects = addProjectControllers(
     manager,
     {
       stores,
