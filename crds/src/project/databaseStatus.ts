@@ -37,6 +37,16 @@ export const databaseStatus = z
       64,
       "Tells which content of that Secret the engine has taken over, by a keyed hash.",
     ).optional(),
+    setUpHash: text(
+      1,
+      64,
+      "Tells which process of the primary was set up with which accounts, so that another leader need not do it again.",
+    ).optional(),
+    certificatesHash: text(
+      1,
+      64,
+      "Tells which processes have read which certificate, so that another leader need not make them read it again.",
+    ).optional(),
     bootstrappedAt: timestamp(
       "When it first took writes. From then on it is never initialised anew.",
     ).optional(),

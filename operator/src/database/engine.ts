@@ -59,6 +59,9 @@ export interface Tended {
   credentialsHash?: string;
   /** Identity that the engine gave its data. */
   identity?: string;
+  /** Which process was set up with what, and which have read which certificate: the next leader does none of it again. */
+  setUpHash?: string;
+  certificatesHash?: string;
   /** Milliseconds until it is to be tended again, whatever happens. */
   againInMs?: number;
 }

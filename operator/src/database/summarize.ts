@@ -241,6 +241,8 @@ function statusOf(
     credentialsHash: tended?.credentialsHash ?? before.credentialsHash,
     bootstrappedAt: before.bootstrappedAt ?? (works ? now.toISOString() : undefined),
     identity: tended?.identity ?? before.identity,
+    setUpHash: tended?.setUpHash ?? before.setUpHash,
+    certificatesHash: tended?.certificatesHash ?? before.certificatesHash,
     restoredAt: before.restoredAt,
     storage:
       volumes?.capacityGb === undefined

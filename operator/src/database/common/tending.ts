@@ -1,7 +1,9 @@
 /** What tending comes to for every engine: findings in the same words, new pods in order, accounts and certificates once. */
 
+import { credentialKeys, type DatabaseCredentials, type DatabaseStatus } from "@slipway/crds";
 import type { ExecResult } from "@slipway/kube";
 import type { Finding } from "../../project/summarize.ts";
+import { hashJson } from "../../runtime/index.ts";
 import type { Database } from "../database.ts";
 import type { LiveDatabase, LivePod, TendContext, Tended } from "../engine.ts";
 import { isReady, processOf, startOf } from "./pods.ts";
@@ -82,22 +84,25 @@ export interface SettingUp {
   parse(stdout: string): Omit<SetUp, "key"> | undefined;
   /** Numbers of errors, with the number as the first group: nothing else of what went wrong is safe to log. */
   errors: RegExp;
+  /** Tells one script from another, whatever the passwords in it: a new version of the platform may have another one. */
+  revision: string;
 }
 
 /**
  * Makes sure of accounts and database, once for each primary's process and each content of the Secret.
- * @param memory its `setUp` is kept for the next time
+ * @param memory its `setUp` is kept for the next time; the status has its key, for the operator that leads next
  * @returns what the server says; undefined when it could not be done now
  */
 export async function setUpOnce(
   database: Database,
   primary: LivePod,
   memory: { setUp?: SetUp },
-  { run, parse, errors }: SettingUp,
-  { log }: Pick<TendContext, "log">,
+  { run, parse, errors, revision }: SettingUp,
+  { log, status }: Pick<TendContext, "log" | "status">,
 ) {
   const hash = database.credentialsHash;
-  const key = [processOf(primary), hash, database.accountsHash].join("/");
+  const key = hashJson([processOf(primary), hash, database.accountsHash, revision]);
+  memory.setUp ??= rememberedIn(status);
   if (memory.setUp?.key !== key) {
     const { exitCode, stdout, stderr } = await run();
     const facts = exitCode === 0 ? parse(stdout) : undefined;
@@ -109,8 +114,20 @@ export async function setUpOnce(
     memory.setUp = { key, ...facts };
   }
   const { version, identity } = memory.setUp;
-  return { runningVersion: version, identity, credentialsHash: hash };
+  return { runningVersion: version, identity, credentialsHash: hash, setUpHash: key };
 }
+
+/** What an earlier leader did last. */
+function rememberedIn({ setUpHash, runningVersion, identity }: DatabaseStatus): SetUp | undefined {
+  return setUpHash === undefined || runningVersion === undefined || identity === undefined
+    ? undefined
+    : { key: setUpHash, version: runningVersion, identity };
+}
+
+/** Passwords that are none, to tell scripts apart by. */
+export const noCredentials: DatabaseCredentials = Object.fromEntries(
+  Object.values(credentialKeys).map((key) => [key, key]),
+);
 
 /**
  * A server reads its certificate when it starts and when it is told to: here, once a new one is mounted.
@@ -122,14 +139,19 @@ export async function readCertificates(
   live: LiveDatabase,
   known: Map<string, string>,
   reload: (pod: LivePod) => Promise<boolean>,
-  { certificate, clock }: Pick<TendContext, "certificate" | "clock">,
+  { certificate, clock, status }: Pick<TendContext, "certificate" | "clock" | "status">,
 ): Promise<Map<string, string>> {
   const mountedAt = certificate.signedAt.getTime() + MOUNTED_MS;
   if (clock.now().getTime() < mountedAt) {
     return known;
   }
+  const ready = live.pods.filter(isReady);
+  const all = new Map(ready.map((pod) => [processOf(pod), certificate.serial]));
+  if (known.size === 0 && status.certificatesHash === certificatesHash(all)) {
+    return all;
+  }
   const read = new Map<string, string>();
-  for (const pod of live.pods.filter(isReady)) {
+  for (const pod of ready) {
     const process = processOf(pod);
     const startedAfter = Date.parse(startOf(pod) ?? "") > mountedAt;
     if (startedAfter || known.get(process) === certificate.serial || (await reload(pod))) {
@@ -137,4 +159,9 @@ export async function readCertificates(
     }
   }
   return read;
+}
+
+/** Which processes have read which certificate, for `status.database.certificatesHash`. */
+export function certificatesHash(read: ReadonlyMap<string, string>): string {
+  return hashJson([...read].toSorted());
 }

@@ -1,10 +1,13 @@
 /** What the members of a MariaDB group need beside their objects: a beginning, role labels, accounts, new pods in order. */
 
+import { hashJson } from "../../runtime/index.ts";
 import { isReady, ordinalOf, startOf } from "../common/pods.ts";
 import { labelRole } from "../common/steps.ts";
 import {
   absent,
+  certificatesHash,
   heal,
+  noCredentials,
   readCertificates,
   roll,
   type SetUp,
@@ -99,6 +102,7 @@ export class MariadbTender {
     const told: Tended = {
       ...base,
       ...known,
+      certificatesHash: certificatesHash(memory.certificates),
       ...(whole || database.bootstrapped ? { credentialsHash } : {}),
     };
     if (!isReady(primary)) {
@@ -230,16 +234,12 @@ function move(
 /** Makes sure of accounts and database. @returns what the server says; undefined when it could not be done now */
 function setUp(database: Database, primary: LivePod, memory: Memory, context: TendContext) {
   const { credentials, status } = context;
+  const connections = userConnections(database);
   const run = () => {
     const setPassword = status.credentialsHash !== database.credentialsHash;
-    const script = setupScript({ credentials, setPassword, connections: userConnections(database) });
-    return runScript(primary, script, context);
+    return runScript(primary, setupScript({ credentials, setPassword, connections }), context);
   };
-  return setUpOnce(
-    database,
-    primary,
-    memory,
-    { run, parse: parseSetup, errors: /^ERROR ([0-9]+)/gm },
-    context,
-  );
+  const errors = /^ERROR ([0-9]+)/gm;
+  const revision = hashJson(setupScript({ credentials: noCredentials, setPassword: true, connections }));
+  return setUpOnce(database, primary, memory, { run, parse: parseSetup, errors, revision }, context);
 }

@@ -23,6 +23,8 @@ export function credentialsProblem(credentials: DatabaseCredentials): string | u
 
 export interface Setup {
   credentials: DatabaseCredentials;
+  /** As the server keeps a password; another function where nothing is kept. */
+  verifierOf?: (password: string) => string;
   /** Set the user's password: only when it is to be another one, for the user may have set it itself. */
   setPassword: boolean;
   /** Whether the extension that tells latencies is there. */
@@ -33,12 +35,17 @@ export interface Setup {
  * The script for `psql`, run by the superuser in the database `postgres`. Its only output is a line
  * `version|system identifier`. Errors say no more than their code, so that no verifier gets into a log.
  */
-export function setupScript({ credentials, setPassword, statements }: Setup): string {
+export function setupScript({
+  credentials,
+  setPassword,
+  statements,
+  verifierOf = scramVerifier,
+}: Setup): string {
   const of = (key: string) => credentials[key] ?? "";
   const user = of(credentialKeys.username);
   const database = of(credentialKeys.database);
-  const verifier = scramVerifier(of(credentialKeys.password));
-  const monitorVerifier = scramVerifier(of(credentialKeys.monitor));
+  const verifier = verifierOf(of(credentialKeys.password));
+  const monitorVerifier = verifierOf(of(credentialKeys.monitor));
   const own = [
     [accounts.superuser, credentialKeys.superuser],
     [accounts.replication, credentialKeys.replication],
@@ -46,14 +53,14 @@ export function setupScript({ credentials, setPassword, statements }: Setup): st
   ] as const;
   const monitor = identifier(accounts.monitor);
   const backup = identifier(accounts.backup);
-  const backupVerifier = scramVerifier(of(credentialKeys.superuser));
+  const backupVerifier = verifierOf(of(credentialKeys.superuser));
   return [
     "\\set VERBOSITY sqlstate",
     "\\set ON_ERROR_STOP on",
     "SET log_min_messages TO panic;",
     "SET client_min_messages TO error;",
     // Patroni made these; a Secret that was lost has other passwords now.
-    ...own.map(([role, key]) => setPasswordOf(role, scramVerifier(of(key)))),
+    ...own.map(([role, key]) => setPasswordOf(role, verifierOf(of(key)))),
     // The monitoring account reads statistics and nothing else.
     createRole(accounts.monitor, monitorVerifier),
     `ALTER ROLE ${monitor} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION CONNECTION LIMIT 4 PASSWORD ${literal(monitorVerifier)};`,

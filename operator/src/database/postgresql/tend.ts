@@ -5,7 +5,9 @@ import { isReady, ordinalOf, primaryOf } from "../common/pods.ts";
 import { execIn } from "../common/steps.ts";
 import {
   absent,
+  certificatesHash,
   heal,
+  noCredentials,
   readCertificates,
   roll,
   type SetUp,
@@ -66,7 +68,8 @@ export class PostgresqlTender {
     }
     const reload = (pod: LivePod) => reloadSettings(pod, context);
     memory.certificates = await readCertificates(live, memory.certificates, reload, context);
-    const tended: Tended = { ...base, ...facts, againInMs: LATER_MS };
+    const known = { ...facts, certificatesHash: certificatesHash(memory.certificates) };
+    const tended: Tended = { ...base, ...known, againInMs: LATER_MS };
     return { ...tended, ...(await move(database, live, primary, context)) };
   }
 
@@ -130,17 +133,22 @@ async function shareConfig(database: Database, memory: Memory, context: TendCont
 /** Makes sure of accounts and database. @returns what the server says; undefined when it could not be done now */
 function setUp(database: Database, primary: LivePod, memory: Memory, context: TendContext) {
   const { credentials, status } = context;
+  const statements = hasStatements(database.image);
   const run = () => {
-    const script = setupScript({
-      credentials,
-      setPassword: status.credentialsHash !== database.credentialsHash,
-      statements: hasStatements(database.image),
-    });
+    const setPassword = status.credentialsHash !== database.credentialsHash;
+    const script = setupScript({ credentials, setPassword, statements });
     return execIn(primary, [...AS_SUPERUSER, "--dbname=postgres", "--file=-"], context, script);
   };
   // Five characters each.
   const errors = /(?:ERROR|FATAL|PANIC): {2}([0-9A-Z]{5})$/gm;
-  return setUpOnce(database, primary, memory, { run, parse: parseSetup, errors }, context);
+  const same = {
+    credentials: noCredentials,
+    setPassword: true,
+    statements,
+    verifierOf: (text: string) => text,
+  };
+  const revision = hashJson(setupScript(same));
+  return setUpOnce(database, primary, memory, { run, parse: parseSetup, errors, revision }, context);
 }
 
 async function reloadSettings(pod: LivePod, context: TendContext): Promise<boolean> {
