@@ -12,6 +12,7 @@ import { addBuildController, type BuildOptions } from "./build/controller.ts";
 import type { BuildSettings } from "./build/settings.ts";
 import { connectionOpener } from "./build/sources.ts";
 import type { Config } from "./config.ts";
+import { Members } from "./database/common/members.ts";
 import type { DatabaseImages } from "./database/settings.ts";
 import { Authority } from "./database/tls/authority.ts";
 import { addDomainClaimController } from "./domainclaim/controller.ts";
@@ -181,6 +182,7 @@ export function createOperator(options: OperatorOptions): Manager {
         authority,
         restorer: backups.restorer,
         fullVolumes,
+        members: new Members(observe.nodes, manager.clock),
       },
       closeMetering: options.closeMetering ?? ((project, signal) => meter.close(project, signal)),
       routeCheck: new RouteCheck(probe, manager.clock),

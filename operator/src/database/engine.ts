@@ -89,7 +89,7 @@ export interface ClaimTemplate {
   spec?: { storageClassName?: string; resources?: { requests?: { storage?: string } } };
 }
 
-/** A pod as the store keeps it: without its spec. */
+/** A pod as the store keeps it: of its spec, the node alone. */
 export type LivePod = KubernetesObject &
   PodView & {
     metadata: {
@@ -114,9 +114,12 @@ export interface LiveService extends KubernetesObject {
   status?: { loadBalancer?: { ingress?: readonly { ip?: string; hostname?: string }[] } };
 }
 
+/** What is done in the cluster for a database: commands are run only in members that may answer. */
+export type TendClient = Pick<KubeClient, "apply" | "delete" | "getOrUndefined" | "patch" | "podExec">;
+
 /** What tending works with. */
 export interface TendContext {
-  client: KubeClient;
+  client: TendClient;
   clock: Clock;
   log: Logger;
   signal: AbortSignal;

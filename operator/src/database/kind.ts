@@ -18,6 +18,7 @@ import { ownerOf } from "../project/owner.ts";
 import { soonest } from "../project/soonest.ts";
 import { acceptDatabase } from "./accept.ts";
 import { outsideAddress } from "./address.ts";
+import type { Members } from "./common/members.ts";
 import { Credentials } from "./credentials.ts";
 import { type Database, toDatabase } from "./database.ts";
 import { deletionSteps } from "./deletion.ts";
@@ -36,6 +37,8 @@ export interface DatabaseDependencies extends KindDependencies {
   restorer: Pick<Restorer, "restore">;
   /** Uids of pods whose volumes are full. */
   fullVolumes: { has(podUid: string): boolean };
+  /** Which members commands are run in. */
+  members: Members;
   /** Has a project reconciled soon. */
   wake: (project: ObjectRef) => void;
 }
@@ -250,10 +253,10 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     live: LiveDatabase,
     { status, log, signal, event }: ProjectContext,
   ): Promise<Tended> {
-    const { authority, client, clock, wake } = this.#deps;
+    const { authority, client, clock, members, wake } = this.#deps;
     const { namespace, name } = project.metadata;
     const tended = await this.#engine.tend(database, live, {
-      client,
+      client: members.clientFor(client, live),
       clock,
       authority: (await authority.current()).certificate,
       log,

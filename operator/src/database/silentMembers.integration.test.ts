@@ -114,3 +114,12 @@ test("members that do not answer delay no other project", { timeout: 120_000 }, 
   console.log("HTTP projects beside", GROUPS, "groups that do not answer:", rollout.map(Math.round), "ms");
   expect(Math.max(...rollout)).toBeLessThan(3_000);
 });
+
+test("no command is run in pods of a node that is not ready", { timeout: 60_000 }, async () => {
+  await setNode("Unknown");
+  // What was under way is given up within ten seconds.
+  await sleep(11_000);
+  const before = asked;
+  await sleep(5_000);
+  expect(asked).toBe(before);
+});

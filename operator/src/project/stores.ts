@@ -140,7 +140,7 @@ export function isVolumeBound(stores: ProjectStores, project: Project): boolean 
   return childOf<Claim>(stores, resources.persistentVolumeClaims, project)?.status?.phase === "Bound";
 }
 
-function slimPod({ apiVersion, kind, metadata, status }: Pod): Pod {
+function slimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
   const {
     name,
     namespace,
@@ -164,6 +164,7 @@ function slimPod({ apiVersion, kind, metadata, status }: Pod): Pod {
       deletionTimestamp,
       ...(hash === undefined ? {} : { annotations: { [annotations.settingsHash]: hash } }),
     },
+    ...(spec?.nodeName === undefined ? {} : { spec: { nodeName: spec.nodeName } }),
     status: {
       phase: status?.phase,
       podIP: status?.podIP,

@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { type Catalog, organizationOfNamespace, parseCatalog } from "@slipway/crds";
 import { type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
+import { Members } from "../database/common/members.ts";
 import { Authority } from "../database/tls/authority.ts";
 import { createNamespaceStore } from "../organization/controller.ts";
 import { addProjectControllers } from "../project/controller.ts";
@@ -69,6 +70,7 @@ export async function startProjectController(
         }),
         restorer: { restore: async () => undefined },
         fullVolumes: new Set(),
+        members: new Members({ get: () => undefined }, manager.clock),
       },
       closeMetering,
       routeCheck: new RouteCheck(undefined, manager.clock),

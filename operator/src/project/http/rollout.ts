@@ -46,7 +46,7 @@ export interface PodView {
     deletionTimestamp?: string;
     annotations?: Record<string, string>;
   };
-  spec?: { containers?: readonly { name: string; image?: string }[] };
+  spec?: { nodeName?: string; containers?: readonly { name: string; image?: string }[] };
   /** The kubelet has said that it pulls an image for it. */
   pullBegun?: boolean;
   status?: {
