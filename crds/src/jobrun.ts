@@ -62,6 +62,9 @@ export const jobRunStatus = z
     lastObservedRunningAt: timestamp(
       "When the container was last seen running; at most 30 s old while it runs.",
     ).optional(),
+    cancelEffectiveAt: timestamp(
+      "From when on the cancelled run is not billed: cancelRequestedAt, but not before the run was last observed without that request, and not in the future.",
+    ).optional(),
     billedUntil: timestamp("Moment up to which the run is billed.").optional(),
     billedMinutes: z
       .int()

@@ -13,7 +13,7 @@ import { ended, neverStarted, observed, type Terms } from "./runStatus.ts";
 import { HEARTBEAT_MS, JOB_SETTLE_MS, LOOK_AGAIN_MS, NODE_SETTLE_MS } from "./settings.ts";
 import { termsOfRun } from "./terms.ts";
 import { toCapture } from "./toCapture.ts";
-import { dateOf, endOf } from "./verdict.ts";
+import { dateOf, endOf, timesOf } from "./verdict.ts";
 import type { WakeUp } from "./wakeUp.ts";
 
 /** What one step is given. */
@@ -139,7 +139,7 @@ export class RunProgress {
         run.spec.trigger === "manual" || run.status !== undefined || going.stop || going.nodeSilent;
       return worth ? await this.#objects.writeStatus(run, observed(run, base, now), signal) : run;
     }
-    const { startedAt } = going;
+    const startedAt = this.#startOf(run, going.startedAt, seen);
     this.#sample(run, seen.pod, startedAt);
     const node = this.#deps.stores.nodes.get(undefined, seen.pod?.spec?.nodeName ?? "");
     const from = believedFrom(node, startedAt);
@@ -153,6 +153,13 @@ export class RunProgress {
       observed(run, { ...base, startedAt, seenAt, metrics }, now),
       signal,
     );
+  }
+
+  /** The container's start, by its node; where that cannot be, as it was written first, so that it does not move on with time. */
+  #startOf(run: JobRun, told: Date, seen: Seen): Date {
+    const startedAt = timesOf(told, undefined, this.#view(run, seen))?.startedAt ?? told;
+    const written = dateOf(run.status?.startedAt);
+    return startedAt.getTime() === told.getTime() ? told : (written ?? startedAt);
   }
 
   /**
@@ -199,7 +206,8 @@ export class RunProgress {
   async #finish(run: JobRun, facts: Ended | undefined, seen: Seen, { signal }: RunContext): Promise<JobRun> {
     const { clock, metrics, samples, settings } = this.#deps;
     const stoppedAtLimit = stands(run, "Cancelling", "True", "DeadlineExceeded");
-    const end = endOf(run, facts, { limitMs: settings.limitMs, stoppedAtLimit });
+    const { letGoAt: since, now } = this.#view(run, seen);
+    const end = endOf(run, facts, { limitMs: settings.limitMs, stoppedAtLimit, letGoAt: since, now });
     if (!end) {
       const written = await this.#objects.writeStatus(run, neverStarted(run, clock.now()), signal);
       metrics.runEnded(written.status?.phase === "cancelled" ? "cancelled" : "never_started");

@@ -247,6 +247,54 @@ describe("a run", () => {
     });
   });
 
+  test("that is cancelled by a request of years ago is billed up to when it was observed without it", async () => {
+    const bench = await begun();
+    const { name, pod } = await bench.start("12:01:00");
+    await bench.passTo("12:02:25");
+    await bench.settle();
+    const seen = new Date(bench.run(name)?.status?.lastObservedRunningAt ?? 0);
+    bench.api.patch(jobRunResource, bench.ref(name), { spec: { cancelRequestedAt: "2020-01-01T00:00:00Z" } });
+    await bench.settle();
+    const effective = new Date(seen.getTime() - 10_000).toISOString();
+    expect(bench.run(name)?.status).toMatchObject({ phase: "running", cancelEffectiveAt: effective });
+    await bench.passTo("12:02:55");
+    await bench.settle();
+    bench.ends(pod, 143, "12:01:00");
+    await bench.settle();
+    expect(bench.run(name)?.status).toMatchObject({
+      phase: "cancelled",
+      billedUntil: effective,
+      billedMinutes: 2,
+    });
+  });
+
+  test("on a node six hours ahead is billed for as long as it ran, and starts and ends when it could have", async () => {
+    const bench = await begun();
+    const name = bench.makeJob("12:01:00");
+    await bench.settle();
+    const pod = bench.makePod(name);
+    bench.tell(pod, { running: { startedAt: bench.day("18:01:02") } }, "Running");
+    await bench.settle();
+    expect(bench.run(name)?.status).toMatchObject({
+      phase: "running",
+      startedAt: "2026-03-01T12:01:00.120Z",
+    });
+    await bench.passTo("12:02:32");
+    const terminated = {
+      exitCode: 0,
+      startedAt: bench.day("18:01:02"),
+      finishedAt: bench.day("18:02:32"),
+    };
+    bench.tell(pod, { terminated }, "Succeeded");
+    await bench.settle();
+    expect(bench.run(name)?.status).toMatchObject({
+      phase: "succeeded",
+      startedAt: expect.stringMatching("2026-03-01T12:01:0[23]"),
+      finishedAt: expect.stringMatching("2026-03-01T12:02:3[23]"),
+      billedMinutes: 2,
+    });
+  });
+
   test("that is cancelled and no longer exists is billed up to when it was seen running last", async () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");

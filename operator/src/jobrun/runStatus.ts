@@ -2,6 +2,7 @@
 
 import type { JobRun, JobRunReason, JobRunStatus } from "@slipway/crds";
 import { ConditionSet } from "../runtime/index.ts";
+import { cancelEffectiveAt } from "./cancellation.ts";
 import type { RunPod } from "./cluster.ts";
 import type { EndPhase, RunMetrics } from "./ports.ts";
 import { chargeOf, type RunEnd } from "./verdict.ts";
@@ -39,6 +40,7 @@ const endReasons: Record<EndPhase, JobRunReason> = {
 /** A run that was let go and has not ended. */
 export function observed(run: JobRun, seen: Observation, now: Date): JobRunStatus {
   const conditions = conditionsOf(run, now);
+  const cancelledAt = cancelEffectiveAt(run, now);
   conditions.set({ type: "Admitted", status: "True", reason: "Admitted" });
   setStopping(conditions, run, seen);
   if (seen.nodeSilent) {
@@ -54,6 +56,7 @@ export function observed(run: JobRun, seen: Observation, now: Date): JobRunStatu
     jobUid: run.status?.jobUid ?? seen.jobUid,
     ...podOf(run, seen.pod),
     ...(seen.startedAt ? { phase: "running" as const, startedAt: seen.startedAt.toISOString() } : {}),
+    ...(cancelledAt ? { cancelEffectiveAt: cancelledAt.toISOString() } : {}),
     ...(seen.seenAt ? { lastObservedRunningAt: seen.seenAt.toISOString() } : {}),
     ...(seen.metrics ? { metrics: seen.metrics } : {}),
   };

@@ -18,5 +18,7 @@ export const KEEP_REFUSED_MS = 60_000;
 export const JOB_SETTLE_MS = 5_000;
 /** How soon it is looked again where no event is sure to come. */
 export const LOOK_AGAIN_MS = 5_000;
+/** By how much the clocks of a node, the API and the operator may differ without a word of theirs being doubted. */
+export const CLOCKS_APART_MS = 10_000;
 /** A node that has come back may tell of containers that it has lost as running for so long. */
 export const NODE_SETTLE_MS = 60_000;

@@ -21,7 +21,12 @@ const ended = (from: string, to: string | undefined, exitCode = 0) => ({
   ...(to ? { finishedAt: new Date(day(to)) } : {}),
   exitCode,
 });
-const limit = { limitMs: 3_600_000, stoppedAtLimit: false };
+const limit = {
+  limitMs: 3_600_000,
+  stoppedAtLimit: false,
+  letGoAt: new Date(day("00:00:00")),
+  now: new Date(day("01:30:00")),
+};
 
 describe("a run", () => {
   test.each([
@@ -102,6 +107,60 @@ describe("a run", () => {
       1,
     ],
     [
+      "is cancelled by a request of years ago",
+      run("00:00:00", { lastObservedRunningAt: day("00:58:30") }),
+      ended("00:00:05", "00:59:00", 143),
+      limit,
+      "cancelled",
+      "00:58:20",
+      59,
+    ],
+    [
+      "was observed again after its cancellation",
+      run("00:01:40", { lastObservedRunningAt: day("00:02:09"), cancelEffectiveAt: day("00:01:40") }),
+      ended("00:00:05", "00:02:10", 143),
+      limit,
+      "cancelled",
+      "00:01:40",
+      2,
+    ],
+    [
+      "is cancelled with a request of the future",
+      run("23:00:00", { lastObservedRunningAt: day("01:29:30") }),
+      ended("01:00:00", "01:29:58", 143),
+      { ...limit, letGoAt: new Date(day("01:00:00")), now: new Date(day("01:29:57")) },
+      "cancelled",
+      "01:29:57",
+      30,
+    ],
+    [
+      "ran on a node six hours ahead",
+      run(),
+      ended("06:28:30", "06:30:01"),
+      { ...limit, letGoAt: new Date(day("00:28:00")), now: new Date(day("00:30:02")) },
+      "succeeded",
+      "00:30:02",
+      2,
+    ],
+    [
+      "ran on a node an hour behind",
+      run(),
+      ended("00:05:00", "00:07:30"),
+      { ...limit, letGoAt: new Date(day("01:05:02")), now: new Date(day("01:07:40")) },
+      "succeeded",
+      "01:07:32",
+      3,
+    ],
+    [
+      "ran for longer than it could have, by a clock that was set back and forth",
+      run(),
+      ended("00:10:00", "09:00:00"),
+      { ...limit, letGoAt: new Date(day("00:20:00")), now: new Date(day("00:40:00")) },
+      "succeeded",
+      "00:40:00",
+      20,
+    ],
+    [
       "ends before it starts, by its node's clock",
       run(),
       ended("00:00:05", "00:00:01"),
@@ -122,7 +181,12 @@ describe("a run", () => {
   test.each([
     ["has failed", run(undefined, seen("00:04:30")), "failed", "00:04:30"],
     ["was cancelled", run("00:09:00", seen("00:04:30")), "cancelled", "00:04:30"],
-    ["was cancelled while it was still seen", run("00:04:00", seen("00:04:30")), "cancelled", "00:04:00"],
+    [
+      "was cancelled while it was still seen",
+      run("00:04:00", { ...seen("00:04:30"), cancelEffectiveAt: day("00:04:00") }),
+      "cancelled",
+      "00:04:00",
+    ],
   ] as const)("that vanished %s and is billed up to when it was seen", (_what, of, phase, until) => {
     const end = endOf(of, undefined, limit);
     expect(end && [end.phase, end.billedUntil]).toEqual([phase, new Date(day(until))]);

@@ -1,8 +1,10 @@
 /** How a run ended, and what it costs: from what its pod says in the end. Pure. */
 
 import { billedMinutes, type JobRun, runAmount } from "@slipway/crds";
+import { cancelEffectiveAt } from "./cancellation.ts";
 import type { ContainerFacts } from "./container.ts";
 import type { EndPhase } from "./ports.ts";
+import { CLOCKS_APART_MS } from "./settings.ts";
 
 /** The end of a run whose container has run. */
 export interface RunEnd {
@@ -14,12 +16,6 @@ export interface RunEnd {
   reason?: string;
 }
 
-/**
- * By how much the clocks of node and operator may differ: what was stopped at its limit and ended so much earlier by its
- * node's clock has ended by itself, and only its node was silent.
- */
-const CLOCKS_APART_MS = 10_000;
-
 type Ended = Extract<ContainerFacts, { state: "ended" }>;
 
 /** What decides beside the pod. */
@@ -27,6 +23,9 @@ export interface VerdictContext {
   limitMs: number;
   /** Whether the run was stopped because its time was over. */
   stoppedAtLimit: boolean;
+  /** When it was let go: its container has not started before. */
+  letGoAt: Date;
+  now: Date;
 }
 
 /**
@@ -34,16 +33,14 @@ export interface VerdictContext {
  * which it was seen running.
  * @param ended what its pod says; undefined when there is no pod any more
  */
-export function endOf(
-  { spec, status }: JobRun,
-  ended: Ended | undefined,
-  context: VerdictContext,
-): RunEnd | undefined {
-  const startedAt = ended?.startedAt ?? dateOf(status?.startedAt);
-  if (!startedAt) return undefined;
+export function endOf(run: JobRun, ended: Ended | undefined, context: VerdictContext): RunEnd | undefined {
+  const { status } = run;
+  const times = timesOf(ended?.startedAt ?? dateOf(status?.startedAt), ended?.finishedAt, context);
+  if (!times) return undefined;
+  const { startedAt } = times;
   const seen = dateOf(status?.lastObservedRunningAt) ?? startedAt;
-  const finishedAt = latest(startedAt, ended?.finishedAt ?? seen);
-  const cancelAt = dateOf(spec.cancelRequestedAt);
+  const finishedAt = latest(startedAt, times.finishedAt ?? seen);
+  const cancelAt = cancelEffectiveAt(run, context.now);
   const sure = ended?.finishedAt !== undefined;
   const cancelled = cancelAt !== undefined && (!sure || secondOf(finishedAt) >= secondOf(cancelAt));
   const { exitCode, reason } = ended ?? {};
@@ -55,6 +52,27 @@ export function endOf(
     ...(exitCode === undefined ? {} : { exitCode: exitCode & 0xff }),
     ...(reason === undefined || reason === "" ? {} : { reason: reason.slice(0, 64) }),
   };
+}
+
+/**
+ * A container's times as its node says them. Where that clock is plainly wrong, so that the run would have begun before it was let go or
+ * ended in the future, both are moved into the time that the run had: its length is right by any clock.
+ */
+export function timesOf(
+  startedAt: Date | undefined,
+  finishedAt: Date | undefined,
+  { letGoAt, now }: Pick<VerdictContext, "letGoAt" | "now">,
+): { startedAt: Date; finishedAt?: Date } | undefined {
+  if (!startedAt) return undefined;
+  const [started, ended] = [startedAt.getTime(), (finishedAt ?? startedAt).getTime()];
+  const ahead = ended - now.getTime();
+  const behind = letGoAt.getTime() - started;
+  if (ahead <= CLOCKS_APART_MS && behind <= CLOCKS_APART_MS) {
+    return { startedAt, ...(finishedAt ? { finishedAt } : {}) };
+  }
+  const moved = ahead > CLOCKS_APART_MS ? -ahead : behind;
+  const start = latest(letGoAt, new Date(started + moved));
+  return { startedAt: start, ...(finishedAt ? { finishedAt: earliest(new Date(ended + moved), now) } : {}) };
 }
 
 /** Minutes and amount of a run, exact. */

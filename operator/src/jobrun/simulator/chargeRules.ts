@@ -71,7 +71,7 @@ function faultsOfStatus(
     at.getTime(),
   );
   if (started === undefined || finished === undefined || billed === undefined) return [];
-  const cancelAt = time(truth.ended?.spec.cancelRequestedAt);
+  const cancelAt = cancelOf(truth);
   const cancelled =
     !Number.isNaN(cancelAt) &&
     (Math.floor(finished / 1_000) >= Math.floor(cancelAt / 1_000) || isUnsure(truth));
@@ -90,6 +90,12 @@ function faultsOfStatus(
   const succeeded = exitCode === 0 && !isUnsure(truth);
   if (isUnsure(truth)) return [];
   return (row.status === "succeeded") === succeeded ? [] : [`${row.status} with exit code ${exitCode}`];
+}
+
+/** A request to cancel counts from what it says, but no more than 10 s before the run was last seen without it. */
+function cancelOf({ ended, seenBeforeCancel }: RunTruth): number {
+  const asked = time(ended?.spec.cancelRequestedAt);
+  return Math.max(asked, (time(seenBeforeCancel) || 0) - 10_000);
 }
 
 /** Whether the pod may have been gone before anybody read its end. */

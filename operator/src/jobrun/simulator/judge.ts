@@ -274,6 +274,7 @@ export class Judge implements Witness {
     if (type === "update" && object.spec.cancelRequestedAt !== old?.spec.cancelRequestedAt) {
       this.note(project, () => `${name} is to be cancelled at ${object.spec.cancelRequestedAt}`);
       truth.cancelled = true;
+      truth.seenBeforeCancel = old?.status?.lastObservedRunningAt;
     }
     if (object.status?.startedAt !== undefined) truth.seen = true;
     if (type === "update" && phase !== old?.status?.phase && phase !== undefined) {

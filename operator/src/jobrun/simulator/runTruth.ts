@@ -26,6 +26,8 @@ export interface RunTruth {
   seen: boolean;
   /** Somebody asked for its end. */
   cancelled: boolean;
+  /** When it was last observed running before that request was committed. */
+  seenBeforeCancel: string | undefined;
   /** The JobRun as it was when its terminal state was written. */
   ended: JobRun | undefined;
 }
@@ -46,6 +48,7 @@ export function newRunTruth(name: string, project: string, scheduledAt: number):
     toldEnds: new Set(),
     tampered: false,
     cancelled: false,
+    seenBeforeCancel: undefined,
     seen: false,
     ended: undefined,
   };

@@ -56,6 +56,16 @@ test("an operator that takes finalizers off before the charge is found out", asy
   expect(await violationsOf(hasty)).toEqual(SOMETHING);
 });
 
+test("an operator that believes a request to cancel that is backdated is found out", async () => {
+  const credulous = patching((patch) => {
+    const { status } = patch as { status?: { cancelEffectiveAt?: string; startedAt?: string } };
+    return status?.cancelEffectiveAt
+      ? { ...patch, status: { ...status, cancelEffectiveAt: "2026-01-01T00:00:00Z" } }
+      : patch;
+  });
+  expect(await violationsOf(credulous)).toEqual(SOMETHING);
+});
+
 test("an operator that writes down another price is found out", async () => {
   const dear = patching((patch) => {
     const { status } = patch as { status?: { pricePerMinute?: string } };

@@ -98,7 +98,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   new JobController(timeline, api, manager, stream("pods"));
   new GarbageCollector(timeline, api, manager);
   const projects = new ProjectController(timeline, api, stream("projects"), { limitSeconds, windowSeconds });
-  const users = new Users(timeline, api, stream("users"), projects, options.users);
+  const users = new Users(timeline, api, stream("users"), projects, options.users, stream("frauds"));
   const parts = { timeline, api, chance: stream("chaos"), nodes, kubelets, manager, ledger, catalog, judge };
   chaos = new Chaos(parts, options.chaos);
   const settings = {

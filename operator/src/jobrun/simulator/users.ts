@@ -19,6 +19,8 @@ export interface UsersOptions {
   projects: number;
   /** Of all runs, those that somebody cancels. */
   cancels: number;
+  /** Of those, the ones that are backdated to pay less. */
+  backdated: number;
   /** Milliseconds between two things that users do with one project, on the average. */
   everyMs: number;
 }
@@ -29,6 +31,7 @@ export class Users {
   readonly #chance: Chance;
   readonly #controller: ProjectController;
   readonly #options: UsersOptions;
+  readonly #frauds: Chance;
   #made = 0;
   #stopped = false;
 
@@ -38,7 +41,9 @@ export class Users {
     chance: Chance,
     controller: ProjectController,
     options: UsersOptions,
+    frauds: Chance,
   ) {
+    this.#frauds = frauds;
     this.#timeline = timeline;
     this.#api = api;
     this.#chance = chance;
@@ -207,7 +212,9 @@ export class Users {
     const { phase, conditions } = run.status ?? {};
     if (phase !== undefined && phase !== "running") return;
     if (conditions?.some(({ type, status }) => type === "CancelUnsafe" && status === "True")) return;
-    const asked = new Date(this.#timeline.now + this.#chance.between(-800, 800)).toISOString();
+    const frauds = this.#frauds;
+    const back = frauds.happens(this.#options.backdated) ? frauds.exponential(600_000) : 0;
+    const asked = new Date(this.#timeline.now + this.#chance.between(-800, 800) - back).toISOString();
     this.#timeline.after(this.#chance.between(1, 40), () => {
       try {
         const { resourceVersion } = run.metadata;
