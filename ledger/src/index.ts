@@ -17,6 +17,7 @@ export {
   type TerminalJobRunStatus,
 } from "./job-run-rows.ts";
 export { findJobRun, type RecordedJobRun, recordJobRuns } from "./job-runs.ts";
+export { ledgerTime } from "./ledger-time.ts";
 export * from "./members.ts";
 export * from "./metric-samples.ts";
 export { migrateToLatest } from "./migrator.ts";

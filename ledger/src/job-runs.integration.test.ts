@@ -175,9 +175,31 @@ describe("batches", () => {
   });
 });
 
+describe("a run ahead of the ledger's time", () => {
+  it("is refused, and holds up no other; one that clocks which differ explain is taken", async () => {
+    const now = Date.now();
+    const minute = (ms: number) => new Date(Math.floor((now + ms) / 60_000) * 60_000);
+    const ended = (ms: number, scheduled: Date) =>
+      jobRun({
+        organization_id,
+        scheduled_at: scheduled,
+        started_at: new Date(now + ms - 1_000),
+        finished_at: new Date(now + ms),
+      });
+    const rows = [
+      ended(30_000, minute(-120_000)),
+      ended(90_000, minute(-180_000)),
+      ended(21_600_000, minute(21_600_000)),
+      ended(-60_000, minute(-60_000)),
+    ];
+    expect(await outcomes(rows)).toEqual(["recorded", "nothing_ahead", "nothing_ahead", "recorded"]);
+    expect((await charges()).entries).toBe(2);
+  });
+});
+
 describe("partitions", () => {
   it("of other months are made as they are needed, by several at once, too", async () => {
-    const times = ["2019-12-31T23:59:00Z", "2020-01-01T00:00:00Z", "2031-07-01T12:00:00Z"];
+    const times = ["2019-12-31T23:59:00Z", "2020-01-01T00:00:00Z", "2021-07-01T12:00:00Z"];
     const rows = times.map((time) => jobRun({ organization_id, scheduled_at: new Date(time) }));
     const pools = [test.ledger, test.connect(), test.connect()];
     const answers = await Promise.all(pools.map((pool) => recordJobRuns(pool, rows)));
@@ -187,7 +209,7 @@ describe("partitions", () => {
     expect(found.map(({ name }) => name)).toEqual([
       "job_runs_2019_12",
       "job_runs_2020_01",
-      "job_runs_2031_07",
+      "job_runs_2021_07",
     ]);
   });
 });

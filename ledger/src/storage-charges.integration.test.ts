@@ -62,6 +62,16 @@ describe("hours of storage", () => {
     expect(await charges()).toEqual([]);
   });
 
+  it("that have not begun by the ledger's time are refused", async () => {
+    const from = (ms: number) => new Date(Date.now() + ms);
+    await recordStorageCharges(test.ledger, [storageHour({ organization_id, from: from(30_000) })]);
+    const ahead = recordStorageCharges(test.ledger, [
+      storageHour({ organization_id, from: from(3_600_000) }),
+    ]);
+    await expect(ahead).rejects.toMatchObject({ code: "23514", constraint: "nothing_ahead" });
+    expect(await charges()).toHaveLength(1);
+  });
+
   it("tell up to which one a project is charged", async () => {
     const key = { organizationId: organization_id, projectUid: hours(1)[0]?.project_uid as string };
     expect(await lastStorageHour(test.ledger, key)).toBeUndefined();
