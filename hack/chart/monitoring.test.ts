@@ -46,6 +46,7 @@ const queries: [string, string][] = [
 ];
 
 const manager = new Manager({
+  clockReferences: () => [],
   name: "test",
   identity: "test",
   cluster: { url: "http://127.0.0.1:9" },

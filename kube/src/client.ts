@@ -366,6 +366,15 @@ export class KubeClient {
     });
   }
 
+  /** The apiserver's own time, in whole seconds (rounded down). @throws KubeError; Error when it says none */
+  async serverTime(options: CallOptions = {}): Promise<Date> {
+    const response = await this.transport.send({ method: "GET", path: "/version", ...this.#call(options) });
+    await response.body.dump();
+    const date = new Date(String(response.headers.date));
+    if (Number.isNaN(date.getTime())) throw new Error("the apiserver's answer has no Date");
+    return date;
+  }
+
   /** Any other path of the apiserver, such as `/readyz`, as text. */
   text(request: HttpRequest): Promise<string> {
     return this.transport.text({ ...request, ...this.#call(request) });

@@ -6,6 +6,7 @@ import { loadKubeConfig, MountedFile } from "@slipway/kube";
 import { openTracing } from "@slipway/kube/tracing";
 import {
   connectLedger,
+  ledgerTime,
   listMetricSamples,
   listOrganizations,
   recordBuild,
@@ -85,6 +86,7 @@ async function main(config: Config): Promise<void> {
     recordDeployment: (row) => recordDeployment(ledger, row),
     openDeployments: ledgerDeployments(ledger),
     billing: ledgerBilling(ledger),
+    ledgerTime: () => ledgerTime(ledger),
     runs: { record: (rows) => recordJobRuns(ledger, rows) },
     storeRunLog: ({ organizationId, projectId, runId, scheduledAt }, text) =>
       storeJobRunLog(

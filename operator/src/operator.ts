@@ -2,7 +2,7 @@
 
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { Catalog } from "@slipway/crds";
-import { type BackoffOptions, type MountedFile, sleep } from "@slipway/kube";
+import { type BackoffOptions, type KubeClient, type MountedFile, sleep } from "@slipway/kube";
 import type { Tracing } from "@slipway/kube/tracing";
 import { createBackups } from "./backup/controller.ts";
 import { mountedCredentials } from "./backup/s3Credentials.ts";
@@ -46,7 +46,7 @@ import { createProjectStores } from "./project/stores.ts";
 import { runUsageKeeper, type UsageLedger } from "./project/usageKeeper.ts";
 import { withBackoff } from "./registry/backoff.ts";
 import { ecrLogin, type RegistryLogin } from "./registry/ecr.ts";
-import { type Logger, Manager, type ManagerOptions } from "./runtime/index.ts";
+import { type ClockReference, type Logger, Manager, type ManagerOptions } from "./runtime/index.ts";
 
 export interface OperatorOptions {
   config: Omit<Config, "ledgerUrl" | "catalogFile" | "logLevel">;
@@ -83,6 +83,8 @@ export interface OperatorOptions {
   storeRunLog: StoreRunLog;
   /** Where storage is charged by the hour, and cycles are settled. */
   billing: BillingLedger;
+  /** The ledger's time, with which, as with the apiserver's, this process's must agree for it to lead; unasked without it. */
+  ledgerTime?: () => Promise<Date>;
   /** In place of the one that charges a deleted job's storage up to the end. */
   closeMetering?: CloseMetering;
   /** Pauses between two look-ups of a domain's owner, where they are not the usual ones. */
@@ -106,6 +108,7 @@ export function createOperator(options: OperatorOptions): Manager {
     leaderElection: { namespace: config.namespace, name: "slipway-operator" },
     port: config.metricsPort,
     tracing: options.tracing,
+    clockReferences: options.ledgerTime && clockReferences(options.ledgerTime),
     ...options.manager,
   });
 
@@ -291,6 +294,17 @@ export function createOperator(options: OperatorOptions): Manager {
   manager.addRunnable({ name: "catalog", leaderOnly: false, run: (signal) => catalog.run(signal) });
   registerProjectMetrics(manager.registry, stores.projects);
   return manager;
+}
+
+function clockReferences(ledgerTime: () => Promise<Date>) {
+  return (client: KubeClient): ClockReference[] => [
+    {
+      name: "apiserver",
+      resolutionMs: 1_000,
+      read: (signal) => client.serverTime({ signal, timeoutMs: 5_000 }),
+    },
+    { name: "ledger", resolutionMs: 1, read: ledgerTime },
+  ];
 }
 
 function builtPullOf(

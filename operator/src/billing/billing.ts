@@ -25,7 +25,7 @@ export function addBilling(
   manager: Manager,
   options: { ledger: BillingLedger; projects: Store<Project>; catalog: () => Pick<Catalog, "storagePlans"> },
 ): StorageMeter {
-  const { clock, log, registry } = manager;
+  const { trustedClock: clock, log, registry } = manager;
   const { ledger, projects, catalog } = options;
   const hours = new Counter({
     name: "slipway_storage_hours_total",

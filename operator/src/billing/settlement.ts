@@ -21,17 +21,18 @@ export async function runSettlement(
   /** Settled by this process: a settled ledger is not asked again. */
   let settled: number | undefined;
   while (!signal.aborted) {
-    const cycle = newestSettleableCycle(clock.now());
     let pause = PERIOD_MS;
-    if (cycle.getTime() !== settled) {
-      try {
+    let cycle: Date | undefined;
+    try {
+      cycle = newestSettleableCycle(clock.now());
+      if (cycle.getTime() !== settled) {
         const made = await settle(cycle);
         settled = cycle.getTime();
         log.info({ cycle, made }, "billing cycle settled");
-      } catch (error) {
-        pause = RETRY_MS;
-        if (!signal.aborted) log.warn({ err: error, cycle }, "billing cycle could not be settled");
       }
+    } catch (error) {
+      pause = RETRY_MS;
+      if (!signal.aborted) log.warn({ err: error, cycle }, "billing cycle could not be settled");
     }
     await sleep(clock, pause, signal);
   }

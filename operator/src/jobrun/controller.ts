@@ -74,7 +74,7 @@ export function addJobRunController(manager: Manager, options: JobRunOptions): C
     name: "jobrun",
     reconcile: jobRunReconciler({
       cluster: client,
-      clock,
+      clock: manager.trustedClock,
       recorder,
       stores,
       catalog: options.catalog,

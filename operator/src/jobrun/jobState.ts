@@ -35,9 +35,12 @@ export const isScheduled = (project: Project): boolean =>
   !isClosed(project) &&
   project.spec.paused !== true;
 
+/** From how far ahead on a moment of the status cannot have been written by a leader whose clock was right, in milliseconds. */
+const AHEAD_MS = 60_000;
+
 /** The state as the spec asks for it: follows a schedule from now on, or lets it rest. */
 export function followSpec(project: Project, now: Date): JobState {
-  const state = jobStateOf(project);
+  const state = withoutAhead(jobStateOf(project), now);
   const { scheduledSince, nextScheduledAt, scheduleClosedAt, ...rest } = state;
   if (isScheduled(project)) {
     const schedule = project.spec.job?.cron;
@@ -47,6 +50,18 @@ export function followSpec(project: Project, now: Date): JobState {
     return { ...rest, schedule, scheduledSince: now.toISOString() };
   }
   return isClosed(project) ? { ...rest, scheduleClosedAt: closedAt(project, scheduleClosedAt, now) } : rest;
+}
+
+/** What lies ahead was written by a leader whose clock was wrong: it has not happened, and the schedule is followed from now on. */
+function withoutAhead(state: JobState, now: Date): JobState {
+  const isAhead = (text: string | undefined) => (dateOf(text)?.getTime() ?? 0) - now.getTime() > AHEAD_MS;
+  const { lastScheduledAt, lastFinishedAt, scheduledSince, nextScheduledAt, ...rest } = state;
+  const decidedAhead = isAhead(lastScheduledAt) || isAhead(scheduledSince);
+  return {
+    ...rest,
+    ...(decidedAhead ? {} : { lastScheduledAt, scheduledSince, nextScheduledAt }),
+    ...(isAhead(lastFinishedAt) ? {} : { lastFinishedAt }),
+  };
 }
 
 /** When the closing was acknowledged: never before it was asked for, whatever the clocks say. */

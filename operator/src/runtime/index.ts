@@ -6,6 +6,7 @@ export {
   type ApplyResult,
   type ChildKind,
 } from "./applier.ts";
+export { ClockGuard, type ClockReference } from "./clock-guard.ts";
 export { ConditionSet } from "./condition-set.ts";
 export {
   type ConditionUpdate,

@@ -22,6 +22,7 @@ import {
 } from "@slipway/kube";
 import { type Tracing, traceRequests } from "@slipway/kube/tracing";
 import { Registry } from "prom-client";
+import { ClockGuard, type ClockReference } from "./clock-guard.ts";
 import { Controller, type ControllerOptions } from "./controller.ts";
 import { ApiEventRecorder, type EventRecorder } from "./events.ts";
 import { LeaderElector } from "./leader-elector.ts";
@@ -55,6 +56,10 @@ export interface ManagerOptions {
   gracePeriodMs?: number;
   registry?: Registry;
   clock?: Clock;
+  /** Clocks that this process's must agree with for it to lead; it trusts its own without them. */
+  clockReferences?: (client: KubeClient) => readonly ClockReference[];
+  /** From which difference on it does not lead, in milliseconds: 30,000. */
+  clockSkewLimitMs?: number;
   random?: Random;
   /** Ends the process when the lease is lost; `process.exit` unless given. */
   exit?: (code: number) => void;
@@ -94,6 +99,8 @@ export class Manager {
   readonly registry: Registry;
   readonly metrics: RuntimeMetrics;
   readonly clock: Clock;
+  /** For what acts on the time of day: `now` throws while the clock is not trusted. */
+  readonly trustedClock: Clock;
   readonly random: Random;
   readonly log: Logger;
   readonly #options: ManagerOptions;
@@ -106,8 +113,10 @@ export class Manager {
   #gatesPassed = false;
   readonly #health = new Map<string, Check>([["ping", () => true]]);
   readonly #ready = new Map<string, Check>();
+  readonly #clockGuard: ClockGuard;
   #elector: LeaderElector | undefined;
   #running = false;
+  #leads = false;
   /** The port that is served, once `run` listens. */
   port: number | undefined;
 
@@ -138,6 +147,17 @@ export class Manager {
       reportingInstance: options.identity,
     });
     this.recorder = this.#apiRecorder;
+    this.#clockGuard = new ClockGuard({
+      clock: this.clock,
+      log: options.log,
+      references: options.clockReferences?.(this.client) ?? [],
+      limitMs: options.clockSkewLimitMs ?? 30_000,
+    });
+    this.trustedClock = this.#clockGuard.clock;
+    if (options.clockReferences) {
+      this.#clockGuard.register(this.registry);
+      this.#ready.set("clock", () => this.#clockGuard.trusted);
+    }
     this.#ready.set("stores", () => this.#reflectors.every((reflector) => reflector.store.hasSynced));
   }
 
@@ -191,7 +211,7 @@ export class Manager {
       random: this.random,
       log: this.log,
       metrics: this.metrics,
-      mayAct: () => this.isLeader,
+      mayAct: () => this.isLeader && this.#clockGuard.trusted,
       tracing: this.#options.tracing,
     });
     this.#controllers.push(controller);
@@ -245,6 +265,7 @@ export class Manager {
       stopLeading();
     };
     const running = [
+      this.#watchClock(background.signal, fail),
       ...this.#reflectors.map((reflector) => reflector.run(background.signal)),
       this.#apiRecorder.run(background.signal),
       ...this.#start((runnable) => runnable.leaderOnly === false, background.signal, fail),
@@ -269,6 +290,7 @@ export class Manager {
     }
     if (signal.aborted) return;
     this.log.info({ stores: this.#reflectors.length }, "stores are filled");
+    if (!(await this.#clockGuard.untilTrusted(signal))) return;
     const election = this.#options.leaderElection;
     if (!election) {
       await this.#lead(signal, fail);
@@ -282,8 +304,20 @@ export class Manager {
     await leadWhileHeld({ elector, name: election.name, log, metrics, exit, work }, signal);
   }
 
+  /** A leader whose clock is wrong ends, so that another leads; one that does not lead waits for its clock to be set. */
+  async #watchClock(signal: AbortSignal, fail: (error: unknown) => void): Promise<void> {
+    let reported = false;
+    await this.#clockGuard.run(signal, () => {
+      const what = this.#clockGuard.describe();
+      if (this.#leads) fail(new Error(what));
+      else if (!reported) this.log.error({ limitMs: this.#options.clockSkewLimitMs }, `${what}; not leading`);
+      reported = true;
+    });
+  }
+
   /** Runs the controllers until the signal aborts, and then for the grace period at most; true when all have ended. */
   async #lead(signal: AbortSignal, fail: (error: unknown) => void): Promise<boolean> {
+    this.#leads = true;
     const running = [
       ...this.#controllers.map((controller) => controller.run(signal)),
       ...this.#start((runnable) => runnable.leaderOnly !== false, signal, fail),

@@ -30,7 +30,7 @@ import type { CloseMetering } from "../project/job/deletion.ts";
 import type { SlotLedger } from "../project/slotKeeper.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { projectResource } from "../resources.ts";
-import { silentLogger } from "../runtime/index.ts";
+import { type ManagerOptions, silentLogger } from "../runtime/index.ts";
 
 const repository = new URL("../../../", import.meta.url);
 
@@ -104,6 +104,13 @@ export interface TestOperator {
   stop(): Promise<void>;
 }
 
+/** One whose end can be awaited. */
+export interface TestProcess extends TestOperator {
+  metrics(): Promise<string>;
+  /** What it failed with, once it has ended. */
+  ended: Promise<unknown>;
+}
+
 /** Runs an operator in this process, without leader election and without a port. */
 export async function startOperator(
   { api }: TestCluster,
@@ -128,6 +135,11 @@ export async function startOperator(
     ownershipRetry?: BackoffOptions;
     clock?: Clock;
     recordDeployment?: RecordDeployment;
+    /** The ledger's time: with it the operator's clock is compared with that and with the apiserver's. */
+    ledgerTime?: () => Promise<Date>;
+    /** There is no election unless given. */
+    leaderElection?: ManagerOptions["leaderElection"];
+    identity?: string;
     /** Where storage is charged: nobody reads it unless given. */
     billing?: BillingLedger;
     /** Where the ends of runs' logs go: nowhere unless given. */
@@ -138,7 +150,7 @@ export async function startOperator(
     /** How Amazon's registry is logged in to: for real unless given. */
     registryLogin?: RegistryLogin;
   },
-): Promise<TestOperator> {
+): Promise<TestProcess> {
   const text = await readFile(new URL("charts/slipway/files/catalog.yaml", repository), "utf8");
   const catalog = { ...parseCatalog(text) };
   const listeners = new Set<() => void>();
@@ -172,7 +184,7 @@ export async function startOperator(
       run: async () => {},
     },
     cluster: options.kubeConfig ?? loadKubeConfig({ file: api.kubeconfig }),
-    identity: "test",
+    identity: options.identity ?? "test",
     log: silentLogger,
     catalog: {
       current: catalog,
@@ -188,6 +200,7 @@ export async function startOperator(
     closeMetering: options.closeMetering,
     openDeployments: { list: async () => [], supersede: async () => false },
     billing: options.billing ?? endlessStorage(),
+    ledgerTime: options.ledgerTime,
     storeRunLog: options.storeRunLog ?? (async () => {}),
     runs: options.runs ?? {
       record: async (rows) =>
@@ -196,12 +209,18 @@ export async function startOperator(
     slots: options.slots ?? endlessSlots(),
     ingressProbe: options.ingressProbe,
     ownershipRetry: options.ownershipRetry,
-    manager: { leaderElection: undefined, port: undefined, clock: options.clock },
+    manager: { leaderElection: options.leaderElection, port: undefined, clock: options.clock },
   });
   const stop = new AbortController();
   const running = manager.run(stop.signal);
+  running.catch(() => {});
   return {
     catalog,
+    metrics: () => manager.registry.metrics(),
+    ended: running.then(
+      () => undefined,
+      (error: unknown) => error,
+    ),
     catalogChanged: () => {
       for (const listener of listeners) listener();
     },
