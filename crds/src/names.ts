@@ -61,6 +61,8 @@ export const annotations = {
   sourceRevision: `${GROUP}/source-revision`,
   /** On a Secret with environment variables: where each stood in the list that `/v1` was sent, in the order of the names. */
   envOrder: `${GROUP}/env-order`,
+  /** On env Secrets: bytes of all names and values, so that nobody need read them to know. */
+  envBytes: `${GROUP}/env-bytes`,
   /**
    * On every custom resource that a traced call to `/v1` wrote: `traceparent` of that call, whose trace the reconcile that acts
    * on it goes on with.

@@ -81,6 +81,34 @@ describe("garbageOf", () => {
     expect(namesOf(object)).toEqual([]);
   });
 
+  const bytes = (mib: number) => ({ "slipway.dev/env-bytes": String(mib * 2 ** 20) });
+
+  test("takes those of the oldest deployments that are over the budget of bytes, never those of the spec or of what serves", () => {
+    const deployed = ["08", "07", "06", "05", "04", "03"].map((id, index) => ({
+      ...deployment(`d${id}`, { envsFrom: [{ name: `shop-env-000000${id}` }] }),
+      status: index < 2 ? ("superseded" as const) : ("succeeded" as const),
+    }));
+    const of = { ...project, status: { deployments: deployed } };
+    const secrets = ["01", "03", "04", "05", "06", "07", "08"].map((id) =>
+      secret(`shop-env-000000${id}`, { annotations: bytes(id === "01" ? 9 : 1.5) }),
+    );
+    const gone = garbageOf(of, secrets, now).map(({ secret: { metadata } }) => metadata?.name);
+    // 06 is what serves; 08 and 07 are kept for rollbacks, and with 05 it would be 4.5 MiB.
+    expect(gone).toEqual(["shop-env-00000005", "shop-env-00000004", "shop-env-00000003"]);
+  });
+
+  test("takes what no deployment names yet sooner when it is over the budget, the newest last", () => {
+    const made = (second: number) =>
+      secret(`shop-env-000001${second}`, {
+        creationTimestamp: `2026-01-01T00:58:${second}Z`,
+        annotations: bytes(2.5),
+      });
+    expect(garbageOf(project, [made(10), made(50)], now)).toEqual([
+      { secret: made(50), dueInMs: 530_000 },
+      { secret: made(10), dueInMs: -20_000 },
+    ]);
+  });
+
   test("leaves what is younger than ten minutes, or was needed again since", () => {
     const young = secret("shop-env-00000003", { creationTimestamp: "2026-01-01T00:51:00Z" });
     expect(garbageOf(project, [young], now)).toEqual([{ secret: young, dueInMs: 60_000 }]);

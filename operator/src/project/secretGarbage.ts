@@ -21,17 +21,23 @@ import { soonest } from "./soonest.ts";
 /** The API makes a Secret before the spec names it; until then it looks like garbage. */
 const YOUNG_MS = 600_000;
 
+/** Bytes of variables that a project keeps for rollbacks, beside those of its spec and of what serves. */
+export const KEPT_BYTES = 4 * 2 ** 20;
+/** What is over that has a call's time to be named by the spec. */
+const OVER_BUDGET_MS = 90_000;
+
 /** How long until it is looked again whether a run still needs a Secret, in milliseconds. */
 const RUNNING_MS = 60_000;
 
-/** Names of every Secret that the project, or a deployment that it can go back to, is made from. */
-export function namesInUse(project: Project): Set<string> {
-  const deployments = project.status?.deployments ?? [];
-  return new Set([
-    ...secretNames(project.spec),
-    ...deployments.flatMap(({ settings }) => secretNames(settings)),
-  ]);
+/** Names of the Secrets that the project is made from, and what serves until that does. */
+function namesRequired({ spec, status }: Project): Set<string> {
+  const serving = status?.deployments?.find((deployment) => deployment.status === "succeeded");
+  return new Set([...secretNames(spec), ...(serving ? secretNames(serving.settings) : [])]);
 }
+
+/** Names of the Secrets of deployments that it can go back to, those of the newest first. */
+const namesForRollback = ({ status }: Project): string[] =>
+  (status?.deployments ?? []).flatMap(({ settings }) => secretNames(settings));
 
 /** A Secret that may go, and in how many milliseconds: 0 or less is now. */
 export interface Garbage {
@@ -39,12 +45,35 @@ export interface Garbage {
   dueInMs: number;
 }
 
-/** The Secrets of a project that nothing needs any more. Pure. */
+/**
+ * The Secrets of a project that nothing needs any more, and those of deployments to go back to that are over its budget of bytes: the
+ * oldest deployments lose theirs first. Pure.
+ */
 export function garbageOf(project: Project, secrets: readonly KubernetesObject[], now: Date): Garbage[] {
-  const used = namesInUse(project);
-  return secrets
-    .filter((secret) => isContentSecret(secret, project) && !used.has(secret.metadata?.name ?? ""))
-    .map((secret) => ({ secret, dueInMs: youngUntil(secret) - now.getTime() }));
+  const required = namesRequired(project);
+  const rollback = namesForRollback(project);
+  // What no deployment names comes last: it is the first that is over the budget.
+  const rank = ({ metadata }: KubernetesObject) => {
+    const at = rollback.indexOf(metadata?.name ?? "");
+    return at < 0 ? rollback.length : at;
+  };
+  const candidates = secrets
+    .filter((secret) => isContentSecret(secret, project) && !required.has(secret.metadata?.name ?? ""))
+    .toSorted((a, b) => rank(a) - rank(b) || neededAt(b) - neededAt(a));
+  let bytes = 0;
+  return candidates.flatMap((secret) => {
+    bytes += bytesOf(secret);
+    const isOver = bytes > KEPT_BYTES;
+    if (!isOver && rank(secret) < rollback.length) return [];
+    const graceMs = isOver ? OVER_BUDGET_MS : YOUNG_MS;
+    return [{ secret, dueInMs: neededAt(secret) + graceMs - now.getTime() }];
+  });
+}
+
+/** Bytes of an env Secret as the API has noted them; what has no note is small, or not the API's. */
+function bytesOf({ metadata }: KubernetesObject): number {
+  const noted = Number(metadata?.annotations?.[annotations.envBytes] ?? 0);
+  return Number.isSafeInteger(noted) && noted > 0 ? noted : 0;
 }
 
 function isContentSecret({ metadata }: KubernetesObject, project: Project): boolean {
@@ -60,11 +89,11 @@ function isContentSecret({ metadata }: KubernetesObject, project: Project): bool
   );
 }
 
-/** A Secret that is needed again, since its content is, is marked before the spec names it. */
-function youngUntil({ metadata }: KubernetesObject): number {
+/** When it was made, or marked since its content is needed again, which is done before the spec names it. */
+function neededAt({ metadata }: KubernetesObject): number {
   const made = Date.parse(String(metadata?.creationTimestamp ?? ""));
   const reused = Date.parse(metadata?.annotations?.[annotations.reusedAt] ?? "");
-  return Math.max(made || 0, reused || 0) + YOUNG_MS;
+  return Math.max(made || 0, reused || 0);
 }
 
 /**
@@ -85,12 +114,13 @@ export async function collectGarbage(
   const waits = garbage.filter(({ dueInMs }) => dueInMs > 0).map(({ dueInMs }) => dueInMs);
   if (due.length > 0) {
     const live = await client.getOrUndefined<Project>(projectResource, { namespace, name }, { signal });
-    const used = live && live.metadata.uid === project.metadata.uid ? namesInUse(live) : undefined;
+    // By the live project it must be garbage, too.
+    const still = live && live.metadata.uid === project.metadata.uid ? garbageOf(live, mine, now) : [];
     const running = await secretsOfRuns(project, client, signal);
     for (const secret of due) {
       if (running.has(secret.metadata?.name ?? "")) {
         waits.push(RUNNING_MS);
-      } else if (used && !used.has(secret.metadata?.name ?? "")) {
+      } else if (still.some((one) => one.secret === secret && one.dueInMs <= 0)) {
         await remove(secret, client, signal);
       }
     }

@@ -17,7 +17,12 @@ export interface SecretDependencies {
 export const CERTIFICATE = "slipway.dev/certificate";
 
 /** Annotations of a Secret that somebody here reads. */
-const KEPT_ANNOTATIONS: readonly string[] = [...registryAnnotations, known.reusedAt, CERTIFICATE];
+const KEPT_ANNOTATIONS: readonly string[] = [
+  ...registryAnnotations,
+  known.reusedAt,
+  known.envBytes,
+  CERTIFICATE,
+];
 
 /** Keeps a Secret's metadata only: what is in it is none of the operator's business. */
 export function dropSecretData(secret: KubernetesObject): KubernetesObject {

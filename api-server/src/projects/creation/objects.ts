@@ -64,7 +64,14 @@ function secret(name: string, type: string, stringData: Record<string, string>, 
 
 export function envSecret({ name, stringData, positions }: EnvShard, identity: Identity): Secret {
   const made = secret(name, "Opaque", stringData, identity);
-  made.metadata.annotations = { [annotations.envOrder]: positions.join(",") };
+  const bytes = Object.entries(stringData).reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+    0,
+  );
+  made.metadata.annotations = {
+    [annotations.envOrder]: positions.join(","),
+    [annotations.envBytes]: String(bytes),
+  };
   return made;
 }
 
