@@ -70,6 +70,18 @@ const source = z
   })
   .describe("The project as it was then.");
 
+/** Where an object is: what changes in the platform's settings afterwards does not move it. */
+const bucket = z
+  .strictObject({
+    endpoint: text(1, 512, "Address of the store."),
+    region: text(1, 64, "Region that requests are signed for."),
+    name: text(3, 63, "Name of the bucket."),
+    key: text(1, 1024, "Key of the object."),
+    forcePathStyle: z.boolean().describe("Whether the bucket is named in the path and not in the host."),
+  })
+  .describe("The object that it is, where it is kept in a bucket; as it was when it was begun.");
+export type BackupBucket = z.output<typeof bucket>;
+
 export const backupStatus = z
   .strictObject({
     observedGeneration: observedGeneration("Generation that this is about."),
@@ -84,6 +96,8 @@ export const backupStatus = z
     sizeBytes: count("Bytes that are stored."),
     sha256: text(64, 64, "SHA-256 of what is stored, as hex digits.").optional(),
     location: text(1, 1024, "Where it is stored; no secret is in it.").optional(),
+    bucket: bucket.optional(),
+    eraseStartedAt: timestamp("When removing what is stored was begun, after its deletion.").optional(),
     contents: contents.optional(),
     lastVerifiedAt: timestamp("When it was last loaded, and all was there.").optional(),
     verifyFinishedFor: timestamp("The verifyRequestedAt that was answered last.").optional(),

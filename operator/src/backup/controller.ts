@@ -70,7 +70,7 @@ export interface BackupParts {
 }
 
 export function createBackups(manager: Manager, options: BackupOptions): BackupParts {
-  const { client, clock, recorder, registry } = manager;
+  const { client, trustedClock: clock, log, recorder, registry } = manager;
   const { projects, images, settings } = options;
   const backups = manager.store<Backup>(backupResource, {
     indexers: { [BY_PROJECT]: (backup) => [projectKey(backup)] },
@@ -82,11 +82,11 @@ export function createBackups(manager: Manager, options: BackupOptions): BackupP
     return value;
   };
   const onVolume = volumeStore(client, current);
-  const inBucket = s3Store(client, current, () => {
-    const { s3 } = current();
+  const inBucket = s3Store(client, current, ({ endpoint, region, name, forcePathStyle }) => {
     const credentials = options.s3Credentials();
-    if (!s3 || !credentials) throw new NoBucket();
-    return new S3(s3, credentials);
+    if (!credentials) throw new NoBucket();
+    const ca = current().s3?.ca ?? "";
+    return new S3({ endpoint, region, bucket: name, forcePathStyle, ca }, credentials);
   });
   // One that is made already stays where it is, whatever the settings say by now.
   const store = ({ status }: Backup): BackupStore => {
@@ -98,6 +98,7 @@ export function createBackups(manager: Manager, options: BackupOptions): BackupP
   const shared = {
     client,
     clock,
+    log,
     recorder,
     projects,
     backups,

@@ -74,6 +74,8 @@ export class BackupMaker {
         return waiting;
       }
       this.#begin(backup, project, status);
+      // Nothing is made before it is written where it is to be: settings may change.
+      return { requeueAfterMs: 1 };
     }
     const image = imageOf(this.#deps.images(), scripts.name, status.version ?? "");
     if (!image) {
@@ -129,7 +131,7 @@ export class BackupMaker {
     status.engine = isDatabaseType(spec.type) ? (spec.type as BackupStatus["engine"]) : undefined;
     status.version = spec.version;
     status.runningVersion = project.status?.database?.runningVersion;
-    status.location = store(backup).location(backup);
+    Object.assign(status, store(backup).place(backup));
     status.message = undefined;
     status.source = {
       name: spec.name,

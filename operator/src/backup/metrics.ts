@@ -32,6 +32,11 @@ export function createBackupMetrics(registry: Registry) {
     labelNames: ["outcome"],
     registers,
   });
+  const missing = new Counter({
+    name: "slipway_backups_missing_total",
+    help: "Good backups that were not where they had been stored when they were deleted.",
+    registers,
+  });
   for (const outcome of ["succeeded", "failed"]) {
     for (const trigger of TRIGGERS) total.inc({ trigger, outcome }, 0);
     verified.inc({ outcome }, 0);
@@ -50,6 +55,7 @@ export function createBackupMetrics(registry: Registry) {
     },
     verified: (outcome: "succeeded" | "failed") => verified.inc({ outcome }),
     restored: (outcome: "succeeded" | "failed") => restored.inc({ outcome }),
+    missing: () => missing.inc(),
   };
 }
 

@@ -7,17 +7,20 @@ import {
   controllerOf,
   type EventRecorder,
   ensureFinalizer,
+  type Logger,
   objectReconciler,
   type Reconciler,
   type Result,
   removeFinalizer,
 } from "../runtime/index.ts";
+import { eraseStored } from "./erase.ts";
 import { BackupKeeper, type KeepDependencies } from "./keep.ts";
 import { type BackupContext, BackupMaker, isActive, type MakeDependencies } from "./make.ts";
 
 export interface BackupDependencies extends MakeDependencies, KeepDependencies {
   client: KubeClient;
   recorder: EventRecorder;
+  log: Logger;
   backups: Store<Backup>;
 }
 
@@ -58,9 +61,11 @@ export function backupReconciler(deps: BackupDependencies): Reconciler {
 /** First whatever reads or writes it, then what is stored; the finalizer falls last. */
 async function remove(
   backup: Backup,
-  { conditions, signal, status }: BackupContext,
-  { client, backups, store, settings }: BackupDependencies,
+  context: BackupContext,
+  deps: BackupDependencies,
 ): Promise<Result | undefined> {
+  const { conditions, signal, status } = context;
+  const { client, backups, settings } = deps;
   const wait = (message: string) => {
     conditions.set({ type: "Ready", status: "False", reason: "DeletingData", message });
     return { requeueAfterMs: DELETION_MS };
@@ -86,7 +91,7 @@ async function remove(
     if (!settings()) {
       return wait("Backups are switched off on this platform: nobody can remove what is stored.");
     }
-    const remaining = await store(backup).erase(backup, signal);
+    const remaining = await eraseStored(backup, context, deps);
     if (remaining) {
       return wait(remaining);
     }

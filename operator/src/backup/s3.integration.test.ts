@@ -56,7 +56,16 @@ function storeOf(server: TestS3, credentials: S3Credentials = server) {
     return readUrls(file);
   };
   const forget = () => secrets.clear();
-  return { store: s3Store(client, () => settings, s3), s3: s3(), urls, forget };
+  return {
+    store: s3Store(
+      client,
+      () => settings,
+      () => s3(),
+    ),
+    s3: s3(),
+    urls,
+    forget,
+  };
 }
 
 const sha256 = (data: Buffer) => createHash("sha256").update(data).digest("hex");

@@ -17,7 +17,11 @@ export interface UploadedPart {
   size: number;
 }
 
-type S3Settings = NonNullable<BackupSettings["s3"]>;
+/** Where a bucket is, and whose certificate its store has. */
+export type S3Settings = Pick<
+  NonNullable<BackupSettings["s3"]>,
+  "endpoint" | "region" | "bucket" | "forcePathStyle" | "ca"
+>;
 
 const TIMEOUT_MS = 30_000;
 /** The longest that a signature may hold: seven days. */

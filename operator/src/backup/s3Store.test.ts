@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { etagsHash } from "./agent/protocol.ts";
 import { storePolicy } from "./networkPolicy.ts";
 import type { S3, UploadedPart } from "./s3.ts";
-import { partBytesOf, s3Store } from "./s3Store.ts";
+import { objectOf, partBytesOf, s3Store } from "./s3Store.ts";
 import { parseBackupSettings } from "./settings.ts";
 
 /** A bucket in memory. */
@@ -109,7 +109,16 @@ describe("a backup in a bucket", () => {
     bucket.put(two, 3);
     expect(await store.commit(job, backup, result(8, 2), signal)).toBeUndefined();
     expect(bucket.objects.get(KEY)).toBe(8);
-    expect(store.location(backup)).toBe(`s3://backups/${KEY}`);
+    expect(store.place(backup)).toEqual({
+      location: `s3://backups/${KEY}`,
+      bucket: {
+        endpoint: "https://s3.example.com",
+        region: "us-east-1",
+        name: "backups",
+        key: KEY,
+        forcePathStyle: true,
+      },
+    });
   });
 
   test("is none while a part is missing", async () => {
@@ -149,6 +158,44 @@ describe("a backup in a bucket", () => {
   test("is read by a URL of its own alone", async () => {
     expect(await store.openRead(job, backup, signal)).toEqual({ kind: "urls", partBytes: 0 });
     expect(urls()).toEqual({ get: `get ${KEY}` });
+  });
+});
+
+describe("a backup that is in a bucket already", () => {
+  const later = parseBackupSettings(
+    "image: o\nstore: s3\ns3: { endpoint: https://other.example.com, bucket: newer, region: eu-1, prefix: b/ }",
+  );
+  const of = (status: object): Backup => ({ ...backup, status: { observedGeneration: 1, ...status } });
+
+  test("stays in the bucket, at the endpoint and under the key that it has, whatever the settings say by then", () => {
+    const { bucket: begun, location } = store.place(backup);
+    expect(objectOf(of({ bucket: begun, location }), later)).toEqual(begun);
+    expect(objectOf(of({ bucket: begun, location }), { ...later, s3: undefined })).toEqual(begun);
+    expect(objectOf(backup, later)).toMatchObject({ name: "newer", key: "b/acme/shop/shop-b1.dump" });
+  });
+
+  test("from before its bucket was written down is where its location says", () => {
+    const old = objectOf(of({ location: `s3://backups/${KEY}` }), later);
+    expect(old).toMatchObject({ endpoint: "https://other.example.com", name: "backups", key: KEY });
+  });
+
+  test("is looked for, read and removed there", async () => {
+    const asked: string[] = [];
+    const moved = s3Store(
+      { getOrUndefined: async () => undefined, create: async () => {} } as unknown as KubeClient,
+      () => later,
+      ({ endpoint, name }) => {
+        asked.push(`${endpoint} ${name}`);
+        return bucket as unknown as S3;
+      },
+    );
+    bucket.objects.set(KEY, 5);
+    const stored = of(store.place(backup));
+    expect(await moved.has(stored, signal)).toBe(true);
+    await moved.openRead(job, stored, signal);
+    await moved.erase(stored, signal);
+    expect(await moved.has(stored, signal)).toBe(false);
+    expect(new Set(asked)).toEqual(new Set(["https://s3.example.com backups"]));
   });
 });
 

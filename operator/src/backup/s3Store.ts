@@ -3,13 +3,13 @@
  * for reading one, and for as long as their Job may take.
  */
 
-import { type Backup, fieldManagers, organizationOfNamespace } from "@slipway/crds";
+import { type Backup, type BackupBucket, fieldManagers, organizationOfNamespace } from "@slipway/crds";
 import { isAlreadyExists, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { etagsHash, type Urls } from "./agent/protocol.ts";
 import type { JobPlace } from "./job.ts";
 import { fileOf, urlsSecret, workLabels } from "./names.ts";
 import { storePolicy } from "./networkPolicy.ts";
-import type { S3 } from "./s3.ts";
+import { NoBucket, type S3 } from "./s3.ts";
 import type { BackupSettings } from "./settings.ts";
 import type { BackupStore, JobRef } from "./store.ts";
 
@@ -28,21 +28,48 @@ export function partBytesOf(sizeGb: number): number {
   return Math.max(SMALLEST_PART, Math.ceil(wanted / MIB) * MIB);
 }
 
-/** @param s3 made anew for each call: settings and keys may have changed */
-export function s3Store(client: KubeClient, settings: () => BackupSettings, s3: () => S3): BackupStore {
-  const prefix = () => settings().s3?.prefix ?? "";
-  const keyOf = (backup: Backup) => {
-    const { namespace = "" } = backup.metadata;
-    return `${prefix()}${organizationOfNamespace(namespace) ?? namespace}/${fileOf(backup)}`;
+/** The object of a backup that is begun now. @throws NoBucket without one in the settings */
+function newObject(backup: Backup, { s3 }: BackupSettings): BackupBucket {
+  if (!s3) throw new NoBucket();
+  const { namespace = "" } = backup.metadata;
+  const { endpoint, region, bucket: name, prefix, forcePathStyle } = s3;
+  const key = `${prefix}${organizationOfNamespace(namespace) ?? namespace}/${fileOf(backup)}`;
+  return { endpoint, region, name, key, forcePathStyle };
+}
+
+/** The object of a backup, as its status has it. Those from before that was written have their bucket and key in `location` alone. */
+export function objectOf(backup: Backup, settings: BackupSettings): BackupBucket {
+  const { bucket, location } = backup.status ?? {};
+  if (bucket) return bucket;
+  const [, name, key] = location?.match(/^s3:\/\/([^/]+)\/(.+)$/) ?? [];
+  const now = newObject(backup, settings);
+  return name !== undefined && key !== undefined ? { ...now, name, key } : now;
+}
+
+/** @param s3 of an object's store, made anew for each call: keys may have changed */
+export function s3Store(
+  client: KubeClient,
+  settings: () => BackupSettings,
+  s3: (object: BackupBucket) => S3,
+): BackupStore {
+  const open = (backup: Backup) => {
+    const object = objectOf(backup, settings());
+    return { key: object.key, store: s3(object) };
   };
   const seconds = () => settings().deadlineSeconds + SPARE_SECONDS;
   const authority = () => (settings().s3?.ca ? { ca: settings().s3?.ca } : {});
 
   return {
-    location: (backup) => `s3://${settings().s3?.bucket}/${keyOf(backup)}`,
+    place(backup) {
+      const bucket = newObject(backup, settings());
+      return { location: `s3://${bucket.name}/${bucket.key}`, bucket };
+    },
+    async has(backup, signal) {
+      const { key, store } = open(backup);
+      return (await store.sizeOf(key, signal)) !== undefined;
+    },
     async openWrite(job, backup, sizeGb, signal): Promise<JobPlace> {
-      const store = s3();
-      const key = keyOf(backup);
+      const { key, store } = open(backup);
       const partBytes = partBytesOf(sizeGb);
       await letOut(client, job.namespace, settings(), signal);
       if (!(await readSecret(client, job, signal))) {
@@ -60,14 +87,14 @@ export function s3Store(client: KubeClient, settings: () => BackupSettings, s3: 
     async openRead(job, backup, signal): Promise<JobPlace> {
       await letOut(client, job.namespace, settings(), signal);
       if (!(await readSecret(client, job, signal))) {
-        const get = await s3().readUrl(keyOf(backup), seconds());
+        const { key, store } = open(backup);
+        const get = await store.readUrl(key, seconds());
         await writeSecret(client, job, backup, { get, ...authority() }, {}, signal);
       }
       return { kind: "urls", partBytes: 0 };
     },
     async commit(job, backup, result, signal) {
-      const store = s3();
-      const key = keyOf(backup);
+      const { key, store } = open(backup);
       const secret = await readSecret(client, job, signal);
       const uploadId = secret && Buffer.from(secret.data?.uploadId ?? "", "base64").toString();
       const isThere = async () => (await store.sizeOf(key, signal)) === result.sizeBytes;
@@ -89,8 +116,7 @@ export function s3Store(client: KubeClient, settings: () => BackupSettings, s3: 
       return undefined;
     },
     async erase(backup, signal) {
-      const store = s3();
-      const key = keyOf(backup);
+      const { key, store } = open(backup);
       for (const id of await store.listUploads(key, signal)) await store.abortUpload(key, id, signal);
       await store.deleteObject(key, signal);
       return undefined;

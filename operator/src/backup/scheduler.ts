@@ -107,7 +107,9 @@ async function dealWith(
   const moment = new Date(now.getTime() - delayMs);
   const { annotations: own, creationTimestamp, name, namespace, uid } = project.metadata;
   const bootstrapped = project.status?.database?.bootstrappedAt ?? creationTimestamp ?? now.toISOString();
-  const due = dueOccurrence(cron, new Date(own?.[annotation] ?? bootstrapped), moment);
+  const dealtWith = new Date(own?.[annotation] ?? bootstrapped);
+  // Nothing that lies ahead has been dealt with: it was written with another clock.
+  const due = dueOccurrence(cron, dealtWith > now ? new Date(bootstrapped) : dealtWith, moment);
   if (due) {
     if (!project.spec.paused) {
       await act(due);

@@ -1,6 +1,6 @@
 /** Where backups are kept, as the operator sees it. */
 
-import type { Backup } from "@slipway/crds";
+import type { Backup, BackupBucket } from "@slipway/crds";
 import type { OwnerReference } from "@slipway/kube";
 import type { Result } from "./agent/protocol.ts";
 import type { JobPlace } from "./job.ts";
@@ -13,8 +13,10 @@ export interface JobRef {
 }
 
 export interface BackupStore {
-  /** Where a backup is, for people. */
-  location(backup: Backup): string;
+  /** Where a backup that is begun now is to be: for people, and so that it is found whatever the settings say later. */
+  place(backup: Backup): { location: string; bucket?: BackupBucket };
+  /** Whether what is stored is there; undefined where that cannot be said, as while its organization is being removed. */
+  has(backup: Backup, signal: AbortSignal): Promise<boolean | undefined>;
   /**
    * Makes ready for a Job that writes. Called again before the Job is there, it goes on with what it has done.
    * @param sizeGb what the database may hold at most

@@ -25,7 +25,8 @@ interface EraseJob extends KubernetesObject {
 export function volumeStore(client: KubeClient, settings: () => BackupSettings): BackupStore {
   const place = (backup: Backup) => ({ kind: "volume", file: fileOf(backup) }) as const;
   return {
-    location: (backup) => `volume://${VOLUME}/${fileOf(backup)}`,
+    place: (backup) => ({ location: `volume://${VOLUME}/${fileOf(backup)}` }),
+    has: ({ metadata: { namespace = "" } }, signal) => hasVolume(client, namespace, signal),
     async openWrite({ namespace }, backup, _size, signal) {
       await ensureClaim(client, settings(), backup.metadata.name, namespace, signal);
       return place(backup);
@@ -34,6 +35,20 @@ export function volumeStore(client: KubeClient, settings: () => BackupSettings):
     commit: () => Promise.resolve(undefined),
     erase: (backup, signal) => erase(client, settings(), backup, signal),
   };
+}
+
+/** Of a volume that is there it cannot be said what is on it without a pod; it goes with its organization's namespace. */
+async function hasVolume(
+  client: KubeClient,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
+  const claim = { namespace, name: VOLUME };
+  if (await client.getOrUndefined(resources.persistentVolumeClaims, claim, { signal })) {
+    return undefined;
+  }
+  const owner = await client.getOrUndefined(resources.namespaces, { name: namespace }, { signal });
+  return !owner || owner.metadata?.deletionTimestamp ? undefined : false;
 }
 
 /** Makes the claim once; what it is like afterwards is up to whoever runs the platform. */
