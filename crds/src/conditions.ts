@@ -247,8 +247,10 @@ export type MissedReason = (typeof missedReasons)[number];
 export const buildConditions = {
   /** Positive: the image is built and pushed. Unknown while the build runs. */
   Succeeded: "Succeeded",
-  /** Positive: the project serves the image. */
+  /** Positive: the project serves the image. Unknown until it does, or is known not to. */
   Published: "Published",
+  /** Positive, summary: all is well with the build, and it has ended. */
+  Ready: "Ready",
 } as const;
 export type BuildCondition = keyof typeof buildConditions;
 

@@ -40,9 +40,9 @@ const publishing = exampleBuild("b1", 1, {
     step: "publish",
     conditions: [
       {
-        type: "Built",
+        type: "Succeeded",
         status: "True",
-        reason: "Built",
+        reason: "Pushed",
         message: "",
         lastTransitionTime: "2026-01-01T00:55:00Z",
       },

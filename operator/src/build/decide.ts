@@ -149,7 +149,9 @@ function publish({ build, now }: Observed, project: ProjectView, { limits }: Dec
     const why = failure("PROJECT_PUBLISH_FAILED", { said: project.rolloutMessage });
     return { do: "end", phase: "failed", failure: why, step: "publish" };
   }
-  const since = build.status?.conditions?.find(({ type }) => type === "Built")?.lastTransitionTime;
+  const since = build.status?.conditions?.find(
+    ({ type, status }) => type === "Succeeded" && status === "True",
+  )?.lastTransitionTime;
   const left = limits.publishSeconds * 1_000 - (now.getTime() - (Date.parse(since ?? "") || now.getTime()));
   return left > 0
     ? { do: "wait", reason: "Publishing", step: "publish", afterMs: left }

@@ -14,6 +14,7 @@ import {
   removeFinalizer,
 } from "../runtime/index.ts";
 import { type BuildCluster, type BuildStores, patchProject } from "./cluster.ts";
+import { setBuildConditions } from "./conditions.ts";
 import { type Decision, decide, type Observed } from "./decide.ts";
 import { BuildEnds, projectOf } from "./ends.ts";
 import type { LogFollower, LogSource, StoreBuildLog } from "./logFollower.ts";
@@ -68,6 +69,7 @@ export function buildReconciler(deps: BuildDependencies): Reconciler {
       await removeFinalizer(build, finalizers.build, { ...options, signal: context.signal });
       return undefined;
     },
+    summarize: (_, status, conditions) => setBuildConditions(conditions, status),
   });
   return async (ref, context) => {
     const build = stores.builds.get(ref.namespace, ref.name);
@@ -201,7 +203,6 @@ class BuildWorker {
           step: "publish",
           image: { reference: imageRepository(build, settings()), digest },
         });
-        conditions.set({ type: "Built", status: "True", reason: "Built" });
         conditions.set({ type: "Ready", status: "False", reason: "Publishing" });
         return { requeueAfterMs: 1 };
       }
