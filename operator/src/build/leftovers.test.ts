@@ -127,13 +127,16 @@ test("an image is deleted once nothing runs it or can go back to it, and noted u
   expect(retired.map((one) => one.digest)).toEqual([digest("a")]);
 });
 
-test("one that cannot be deleted is tried again", async () => {
-  retired = [{ organization_id: "alpha", project_id: "p", digest: digest("a"), retired_at: new Date() }];
-  const deleteImage = async () => {
-    throw new Error("full");
+test("one that cannot be deleted is tried again, and keeps no other from it", async () => {
+  const row = (letter: string) => {
+    return { organization_id: "alpha", project_id: "p", digest: digest(letter), retired_at: new Date() };
   };
-  await expect(clearImages({ ...options, deleteImage }, signal)).rejects.toThrow("full");
-  expect(retired).toHaveLength(1);
+  retired = [row("a"), row("b")];
+  const deleteImage: LeftoverOptions["deleteImage"] = async (_, bad) => {
+    if (bad === digest("a")) throw new Error("bad manifest");
+  };
+  await expect(clearImages({ ...options, deleteImage }, signal)).rejects.toThrow("bad manifest");
+  expect(retired.map((one) => one.digest)).toEqual([digest("a")]);
 });
 
 test("what a project runs, was given, went back to or lists is in use", () => {

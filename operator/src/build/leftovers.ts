@@ -123,23 +123,34 @@ export function digestsInUse(project: Project): Set<string> {
   return new Set(digests.filter((digest) => digest !== undefined));
 }
 
-/** Deletes images that no build of the history has any more and that no project needs. @returns how many */
+/**
+ * Deletes images that no build of the history has any more and that no project needs. One that cannot be deleted keeps no other
+ * from it.
+ * @returns how many
+ * @throws why the first of those could not be deleted, once all have been tried
+ */
 export async function clearImages(
   { client, projects, retired, deleteImage }: LeftoverOptions,
   signal: AbortSignal,
 ): Promise<number> {
   if (!projects.hasSynced) return 0;
   let deleted = 0;
+  const errors: unknown[] = [];
   for (const image of await retired.list()) {
-    if (deleted >= AT_MOST || signal.aborted) break;
+    if (deleted + errors.length >= AT_MOST || signal.aborted) break;
     const ref = { namespace: organizationNamespace(image.organization_id), name: image.project_id };
     const isUsed = (project: Project | undefined) => project && digestsInUse(project).has(image.digest);
     if (isUsed(projects.get(ref.namespace, ref.name))) continue;
     if (isUsed(await client.getOrUndefined<Project>(projectResource, ref, { signal }))) continue;
-    await deleteImage(`${image.organization_id}/${image.project_id}`, image.digest, signal);
-    await retired.forget(image);
-    deleted += 1;
+    try {
+      await deleteImage(`${image.organization_id}/${image.project_id}`, image.digest, signal);
+      await retired.forget(image);
+      deleted += 1;
+    } catch (error) {
+      errors.push(error);
+    }
   }
+  if (errors.length > 0) throw errors[0];
   return deleted;
 }
 
