@@ -10,7 +10,7 @@ import {
 } from "@slipway/crds";
 import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { RENEW_AT } from "../registry/login.ts";
-import { TerminalError } from "../runtime/index.ts";
+import { RetryableError } from "../runtime/index.ts";
 
 export interface BuiltPullOptions {
   client: KubeClient;
@@ -46,7 +46,7 @@ export class BuiltPull {
 
   /**
    * @returns milliseconds until it is to be looked at again
-   * @throws TerminalError about `RegistryReady` when a Secret of its name is somebody else's
+   * @throws RetryableError about `RegistryReady` when a Secret of its name is somebody else's
    */
   async ensure(
     { namespace, organizationId }: { namespace: string; organizationId: string },
@@ -67,7 +67,8 @@ export class BuiltPull {
     );
     if (live && live.metadata?.labels?.[labels.managedBy] !== MANAGED_BY) {
       const message = `A Secret ${name} that is not the platform's is in the way.`;
-      throw new TerminalError("ChildConflict", message, { condition: "RegistryReady" });
+      // Nobody watches what has no label of ours: it is read again until it is out of the way.
+      throw new RetryableError("ChildConflict", message, { condition: "RegistryReady" });
     }
     const marks = live?.metadata?.annotations ?? {};
     let renewAt = marks[MADE_FOR] === madeFor ? Date.parse(marks[RENEW_AT] ?? "") || 0 : 0;

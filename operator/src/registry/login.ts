@@ -3,7 +3,7 @@
 import { fieldManagers, labels, MANAGED_BY, type Project } from "@slipway/crds";
 import { type Clock, type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
-import { type ConditionSet, controllerReference, TerminalError, WaitingError } from "../runtime/index.ts";
+import { type ConditionSet, controllerReference, RetryableError, WaitingError } from "../runtime/index.ts";
 import { controllerOf } from "../runtime/owner.ts";
 import { type AwsCredentials, type RegistryLogin, RegistryLoginError, type RegistryToken } from "./ecr.ts";
 
@@ -124,7 +124,8 @@ async function writeSecret(
   const live = await client.getOrUndefined<KubernetesObject>(resources.secrets, ref, { signal });
   if (live && !isOwn(live, project)) {
     const message = `A Secret ${ref.name} that is not the platform's is in the way.`;
-    throw new TerminalError("ChildConflict", message, { condition: "RegistryReady" });
+    // Nobody watches what has no label of ours: it is read again until it is out of the way.
+    throw new RetryableError("ChildConflict", message, { condition: "RegistryReady" });
   }
   const { host, username, password, expiresAt } = token;
   const auth = Buffer.from(`${username}:${password}`).toString("base64");
