@@ -68,6 +68,13 @@ export const annotations = {
    * on it goes on with.
    */
   traceparent: `${GROUP}/traceparent`,
+  /**
+   * On a volume claim of a database: since when a live primary without it has had every acknowledged write; an RFC 3339 moment. It
+   * is deleted a grace period after that.
+   */
+  unusedSince: `${GROUP}/unused-since`,
+  /** On a volume claim of a database, with any value: the operator does not delete it before the project itself is deleted. */
+  keep: `${GROUP}/keep`,
   /** On the pods' template: `spec.restartedAt`. */
   restartedAt: `${GROUP}/restarted-at`,
   /** On the pods' template, and so on pods: hash of all that they are made from; see `status.deployments`. */

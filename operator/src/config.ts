@@ -112,6 +112,7 @@ const variables = z.object({
   ...githubEnvironment,
   SLIPWAY_DATABASE_OUTSIDE: z.enum(OUTSIDE_TYPES).default("None"),
   SLIPWAY_PLAN_CHANGE_SECONDS: z.coerce.number().int().min(10).max(3_600).default(600),
+  SLIPWAY_DATABASE_VOLUME_GRACE_SECONDS: z.coerce.number().int().min(0).max(31_536_000).default(86_400),
   SLIPWAY_DATABASE_HOST: z.union([dnsName, z.ipv4(), z.ipv6()]).optional(),
   SLIPWAY_TENANT_PODS: pods.optional(),
   SLIPWAY_DATABASE_PODS: pods.optional(),
@@ -257,6 +258,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
       imagesFile: e.SLIPWAY_DATABASE_IMAGES_FILE,
       outside: { type: e.SLIPWAY_DATABASE_OUTSIDE, host: e.SLIPWAY_DATABASE_HOST },
       planChangeMs: e.SLIPWAY_PLAN_CHANGE_SECONDS * 1_000,
+      volumeGraceMs: e.SLIPWAY_DATABASE_VOLUME_GRACE_SECONDS * 1_000,
       apiserver:
         e.SLIPWAY_APISERVER_CIDRS.length > 0
           ? { cidrs: e.SLIPWAY_APISERVER_CIDRS, ports: e.SLIPWAY_APISERVER_PORTS }

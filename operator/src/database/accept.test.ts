@@ -13,6 +13,7 @@ const engine: Engine = {
   name: "postgresql",
   port: 5432,
   desired: () => [],
+  hasEverything: async () => true,
   tend: async () => ({}),
 };
 const accept = (spec: Partial<Project["spec"]> = {}, of = { catalog: chartCatalog, images, engine }) =>

@@ -129,6 +129,22 @@ describe("a database", () => {
     await eventually(async () => (await replicasOf("shop")) === 3);
   });
 
+  test("whose instances were reduced while it was paused starts with all, and deletes no volume", async () => {
+    await create("lessened", { instances: 3 });
+    await eventually(async () => (await replicasOf("lessened")) === 3);
+    for (const ordinal of [0, 1, 2]) await makeClaim("lessened", ordinal);
+    await patchSpec("lessened", { paused: true });
+    await eventually(async () => (await replicasOf("lessened")) === 0);
+    await patchSpec("lessened", { instances: 1, paused: false });
+    await eventually(async () => (await replicasOf("lessened")) > 0);
+    await settled(cluster);
+    expect(await replicasOf("lessened")).toBe(3);
+    for (const ordinal of [0, 1, 2]) {
+      const claim = await get(resources.persistentVolumeClaims, `data-lessened-${ordinal}`);
+      expect(claim.metadata?.deletionTimestamp).toBeUndefined();
+    }
+  });
+
   test("asks for larger volumes, without touching what the StatefulSet was made from", async () => {
     type Claim = KubernetesObject & { spec: { resources: { requests: { storage: string } } } };
     await patchSpec("shop", { storage: { persistent: true, capacity: 20 } });

@@ -18,7 +18,8 @@ import type { ChildOwner } from "../project/workload/app.ts";
 import { toWorkload } from "../project/workload/view.ts";
 import { hashJson, parseQuantity } from "../runtime/index.ts";
 import { admittedBlocks, type IpBlock } from "./common/access.ts";
-import type { ClaimTemplate, LiveStatefulSet } from "./engine.ts";
+import type { ClaimTemplate, LiveDatabase, LiveStatefulSet } from "./engine.ts";
+import { planMembers } from "./members.ts";
 import { type DatabaseImage, type DatabasePlatform, imageOf, type OutsideType } from "./settings.ts";
 
 /** One database, ready to be turned into objects. Every field is already validated. */
@@ -34,8 +35,10 @@ export interface Database extends ChildOwner {
   image: DatabaseImage;
   /** Instances that the project asks for. */
   instances: number;
-  /** Pods that are there now: none while paused, and more than `instances` until they may be stopped. */
+  /** Pods that there are to be now: none while paused, and more than `instances` until they may be stopped. */
   replicas: number;
+  /** Members that the engine counts: those that run or are asked for, and those whose data nobody else is known to have. */
+  members: number;
   paused: boolean;
   /** Absent where nothing is kept. */
   storage?: {
@@ -72,8 +75,8 @@ export interface DatabaseSource {
   catalog: Catalog;
   platform: DatabasePlatform;
   credentials: DatabaseCredentials;
-  /** As it is now. */
-  statefulSet?: LiveStatefulSet;
+  /** As it is now; nothing is without it. */
+  live?: Pick<LiveDatabase, "statefulSet" | "pods" | "claims">;
 }
 
 const OWN_ACCOUNTS = [credentialKeys.superuser, credentialKeys.replication, credentialKeys.monitor] as const;
@@ -84,7 +87,7 @@ const OWN_ACCOUNTS = [credentialKeys.superuser, credentialKeys.replication, cred
 export function toDatabase(
   project: Project,
   accepted: Accepted<DatabasePlan>,
-  { catalog, platform, credentials, statefulSet }: DatabaseSource,
+  { catalog, platform, credentials, live = { pods: [], claims: [] } }: DatabaseSource,
 ): Database {
   const { spec, status } = project;
   if (!isDatabaseType(spec.type) || spec.version === undefined) {
@@ -115,11 +118,11 @@ export function toDatabase(
     profile: spec.profile,
     image,
     instances,
-    replicas: spec.paused ? 0 : instances,
+    ...planMembers(instances, spec.paused === true, live),
     paused: spec.paused === true,
     storage: volume && {
       capacityGb: volume.capacityGb,
-      template: claimTemplate(statefulSet) ?? {
+      template: claimTemplate(live.statefulSet) ?? {
         size: `${volume.capacityGb}Gi`,
         storageClass: volume.storageClass,
       },

@@ -22,10 +22,11 @@ export interface Engine {
   /** Names of Services, beside those that every engine has, by which its certificate is to be known. Pure. */
   services?(database: Database): string[];
   /**
-   * Whether the pods from `instances` on may be stopped now, which a project no longer asks for. Their volumes are
-   * deleted after them. Pure. Without this method they may at any time.
+   * Whether a ready primary among the first `instances` answers now, and has every acknowledged write: only then the other
+   * members may be stopped, and their volumes deleted later. Asks the servers themselves.
+   * @throws what the reconcile is retried for
    */
-  mayShrink?(database: Database, live: LiveDatabase): boolean;
+  hasEverything(database: Database, live: LiveDatabase, context: TendContext): Promise<boolean>;
   /**
    * Work that only this engine knows, after its objects are applied: accounts, bootstrap, passwords, roles, rolling
    * order. Told often and by several projects at once; everything can be retried. Not called for a paused project.

@@ -9,7 +9,7 @@ import {
   isDatabaseType,
   type Project,
 } from "@slipway/crds";
-import { type ObjectRef, resources } from "@slipway/kube";
+import { type KubernetesObject, type ObjectRef, resources } from "@slipway/kube";
 import type { Restorer } from "../backup/restore.ts";
 import type { Accepted } from "../project/accept.ts";
 import { LOOK_AGAIN_MS, runDeletionStep } from "../project/deletion.ts";
@@ -22,14 +22,15 @@ import type { Members } from "./common/members.ts";
 import { Credentials } from "./credentials.ts";
 import { type Database, toDatabase } from "./database.ts";
 import { deletionSteps } from "./deletion.ts";
-import type { Engine, LiveDatabase, Tended } from "./engine.ts";
-import { readDatabase } from "./live.ts";
+import type { Engine, LiveDatabase, TendContext, Tended } from "./engine.ts";
+import { readBeforeStart, readDatabase } from "./live.ts";
 import { isMadeAnew, type PlanFindings, standingOf, tellPlanChange } from "./planChange.ts";
+import { releaseMembers } from "./release.ts";
 import type { DatabasePlatform } from "./settings.ts";
 import { summarizeDatabase, summarizeStop } from "./summarize.ts";
 import type { Authority } from "./tls/authority.ts";
 import { type Certificate, certificateNames, ensureCertificate } from "./tls/secret.ts";
-import { dropVolumes, growVolumes, readVolumes } from "./volumes.ts";
+import { growVolumes, readVolumes } from "./volumes.ts";
 
 export interface DatabaseDependencies extends KindDependencies {
   platform: DatabasePlatform;
@@ -97,9 +98,9 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     accepted: Accepted<DatabasePlan>,
     context: ProjectContext,
   ): Promise<() => Promise<Look>> {
-    const { applier, client, stores } = this.#deps;
+    const { applier, client } = this.#deps;
     const { log, signal } = context;
-    const live = readDatabase(project, stores);
+    const live = await readBeforeStart(project, this.#deps, signal);
     const credentials = await this.#credentials.ensure(
       project,
       this.#engine.name,
@@ -110,7 +111,6 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     const certificate = await this.#certify(project, database, live, signal);
     await applier.applyAndPrune(ownerOf(project), this.#engine.desired(database), { log, signal });
     const { notExpandable } = await growVolumes(database, live, client, signal);
-    await dropVolumes(project, database, live, client, signal);
     return () => this.#look(project, { database, credentials, certificate, notExpandable }, context);
   }
 
@@ -135,7 +135,6 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     return undefined;
   }
 
-  /** Pods that the project no longer asks for stay until the engine lets them go. */
   #derive(
     project: Project,
     accepted: Accepted<DatabasePlan>,
@@ -143,16 +142,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     live: LiveDatabase,
   ): Database {
     const { catalog, platform } = this.#deps;
-    const database = toDatabase(project, accepted, {
-      catalog: catalog(),
-      platform,
-      credentials,
-      statefulSet: live.statefulSet,
-    });
-    const replicas = live.statefulSet?.spec?.replicas ?? 0;
-    const shrinks = !database.paused && replicas > database.instances;
-    const may = !shrinks || (this.#engine.mayShrink?.(database, live) ?? true);
-    return may ? database : { ...database, replicas };
+    return toDatabase(project, accepted, { catalog: catalog(), platform, credentials, live });
   }
 
   #certify(
@@ -253,9 +243,9 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     live: LiveDatabase,
     { status, log, signal, event }: ProjectContext,
   ): Promise<Tended> {
-    const { authority, client, clock, members, wake } = this.#deps;
+    const { authority, client, clock, members, platform, wake } = this.#deps;
     const { namespace, name } = project.metadata;
-    const tended = await this.#engine.tend(database, live, {
+    const context: TendContext = {
       client: members.clientFor(client, live),
       clock,
       authority: (await authority.current()).certificate,
@@ -266,12 +256,21 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
       status: status.database ?? {},
       event,
       wake: () => wake({ namespace, name }),
+    };
+    const { volumeGraceMs } = platform;
+    const observe = (written: KubernetesObject) => this.#observe(written);
+    // Before anything that may restart the primary: it has to answer.
+    const releaseInMs = await releaseMembers(database, live, this.#engine, {
+      ...context,
+      volumeGraceMs,
+      observe,
     });
+    const tended = await this.#engine.tend(database, live, context);
     const renewed = tended.credentialsHash === credentialsHash(credentials);
     if (renewed && credentials[credentialKeys.previousPassword] !== undefined) {
       await this.#credentials.dropPrevious(project, credentials, signal);
     }
-    return tended;
+    return { ...tended, againInMs: soonest(tended.againInMs, releaseInMs) };
   }
 
   /** Stops the instances, whatever else is wrong with the project. An apply of the StatefulSet sets the same, in the same name. */
@@ -284,8 +283,12 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     const { name = "", namespace, uid } = statefulSet.metadata ?? {};
     const none = { metadata: { uid }, spec: { replicas: 0 } };
     const options = { fieldManager: fieldManagers.project, signal };
-    const written = await client.patch(resources.statefulSets, { name, namespace }, none, options);
-    stores.children.find(({ resource }) => resource === resources.statefulSets)?.store.observe(written);
+    this.#observe(await client.patch(resources.statefulSets, { name, namespace }, none, options));
+  }
+
+  #observe(written: KubernetesObject): void {
+    const { children } = this.#deps.stores;
+    children.find(({ resource }) => resource === resources.statefulSets)?.store.observe(written);
   }
 }
 

@@ -1,7 +1,7 @@
 /** A database as the watches told it. */
 
 import { databaseNames, labels, type Project } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { childOf, childrenOf, type ProjectStores } from "../project/stores.ts";
 import { controllerOf } from "../runtime/index.ts";
 import { ordinalOf } from "./common/pods.ts";
@@ -18,11 +18,34 @@ export function readDatabase(project: Project, stores: ProjectStores): LiveDatab
     pods: (stores.pods.byIndex(labels.project, id) as LivePod[])
       .filter(({ metadata }) => metadata.namespace === namespace && isMember(metadata.name, id))
       .toSorted((a, b) => ordinalOf(a) - ordinalOf(b)),
-    claims: childrenOf<LiveClaim>(stores, resources.persistentVolumeClaims, project)
-      .filter(({ metadata }) => isMember(metadata?.name?.replace(/^data-/, ""), id))
-      .toSorted((a, b) => ordinalOf(a) - ordinalOf(b)),
+    claims: claimsOf(project, childrenOf<LiveClaim>(stores, resources.persistentVolumeClaims, project)),
     outside: own(outside),
   };
+}
+
+/**
+ * The same with the claims as the apiserver has them, where no member is meant to run yet: one that was not seen might have
+ * the newest data.
+ */
+export async function readBeforeStart(
+  project: Project,
+  { client, stores }: { client: KubeClient; stores: ProjectStores },
+  signal: AbortSignal,
+): Promise<LiveDatabase> {
+  const live = readDatabase(project, stores);
+  const { namespace, name } = project.metadata;
+  if (project.spec.paused || (live.statefulSet?.spec?.replicas ?? 0) > 0) {
+    return live;
+  }
+  const options = { namespace, labelSelector: `${labels.project}=${name}`, signal };
+  const claims = await client.listAll<LiveClaim>(resources.persistentVolumeClaims, options);
+  return { ...live, claims: claimsOf(project, claims) };
+}
+
+function claimsOf({ metadata }: Project, claims: readonly LiveClaim[]): LiveClaim[] {
+  return claims
+    .filter((claim) => isMember(claim.metadata?.name?.replace(/^data-/, ""), metadata.name))
+    .toSorted((a, b) => ordinalOf(a) - ordinalOf(b));
 }
 
 /** Pods of the StatefulSet alone: others, such as those that make backups, carry the project's label, too. */

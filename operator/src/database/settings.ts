@@ -52,6 +52,8 @@ export interface DatabaseConfig {
   planChangeMs: number;
   /** Where the pods run. */
   pods?: Placement;
+  /** Milliseconds that a volume is kept after a live primary without it has had everything. */
+  volumeGraceMs: number;
   /** Where pods find the apiserver, in place of where the cluster says that it is. */
   apiserver?: ApiserverPeer;
 }

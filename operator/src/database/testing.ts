@@ -61,6 +61,7 @@ export function databaseOf({ project, features, image, outside, replicas, claims
   const platform: DatabasePlatform = {
     outside: outside ?? { type: "NodePort", host: "192.0.2.1" },
     planChangeMs: 600_000,
+    volumeGraceMs: 86_400_000,
     apiserver: () => [{ cidrs: ["10.96.0.1/32", "192.0.2.1/32"], ports: [443, 6443] }],
     systemNamespace: "slipway-system",
     images: () => ({ [type]: { [version]: used } }),
@@ -82,9 +83,11 @@ export function databaseOf({ project, features, image, outside, replicas, claims
     catalog: chartCatalog,
     platform,
     credentials: exampleCredentials,
-    statefulSet,
+    live: { statefulSet, pods: [], claims: [] },
   });
-  return replicas === undefined ? database : { ...database, replicas };
+  return replicas === undefined
+    ? database
+    : { ...database, replicas, members: Math.max(replicas, database.instances) };
 }
 
 /** What a pod of a database is like, for tests of those who look at it. */

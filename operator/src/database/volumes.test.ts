@@ -1,8 +1,8 @@
 import { type KubeClient, KubeError, type ObjectRef } from "@slipway/kube";
 import { describe, expect, test } from "vitest";
 import type { LiveClaim } from "./engine.ts";
-import { databaseOf, exampleDatabase, liveOf, podOf } from "./testing.ts";
-import { dropVolumes, growVolumes, readVolumes } from "./volumes.ts";
+import { databaseOf, exampleDatabase, liveOf } from "./testing.ts";
+import { growVolumes, readVolumes } from "./volumes.ts";
 
 const project = exampleDatabase({ storage: { persistent: true, capacity: 20 } });
 const database = databaseOf({ project });
@@ -55,27 +55,5 @@ describe("volumes grow", () => {
       notExpandable: false,
     });
     expect(readVolumes(database, liveOf([]), false)).toMatchObject({ bound: false, capacityGb: undefined });
-  });
-});
-
-describe("volumes of instances that are no longer asked for", () => {
-  const claims = [claim(0, "20Gi"), claim(1, "20Gi"), claim(2, "20Gi")];
-  const one = (replicas: number, pods = [podOf(0)]) => ({
-    ...liveOf(pods, { claims }),
-    statefulSet: { spec: { replicas } },
-  });
-
-  test("go once nothing uses them", async () => {
-    const { client, done } = recording(["shop-2"]);
-    await dropVolumes(project, database, one(1), client, signal);
-    expect(done).toEqual(["delete data-shop-1"]);
-  });
-
-  test("stay while a pod is seen, while the StatefulSet has more, and while the project is paused", async () => {
-    const { client, done } = recording();
-    await dropVolumes(project, database, one(1, [podOf(0), podOf(1), podOf(2)]), client, signal);
-    await dropVolumes(project, { ...database, replicas: 3 }, one(3), client, signal);
-    await dropVolumes(project, { ...database, paused: true, replicas: 0 }, one(0, []), client, signal);
-    expect(done).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
-/** Volumes of databases: they grow, never shrink, and go with the instances that are no longer asked for. */
+/** Volumes of databases: they grow, and never shrink. */
 
-import { fieldManagers, type Project } from "@slipway/crds";
+import { fieldManagers } from "@slipway/crds";
 import { isForbidden, isInvalid, type KubeClient, resources } from "@slipway/kube";
 import { parseQuantity } from "../runtime/index.ts";
 import { ordinalOf } from "./common/pods.ts";
@@ -72,38 +72,6 @@ export function readVolumes(
     resizing: bound && least < BigInt(storage.capacityGb),
     notExpandable,
   };
-}
-
-/**
- * Deletes the volumes of instances that a project does not ask for any more, once nothing uses them: never while it is
- * paused, and never by what was seen alone.
- */
-export async function dropVolumes(
-  project: Project,
-  database: Database,
-  live: LiveDatabase,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<void> {
-  const { instances, replicas, paused } = database;
-  const { statefulSet, pods, claims } = live;
-  if (paused || replicas !== instances || statefulSet?.spec?.replicas !== instances) {
-    return;
-  }
-  const surplus = claims.filter(
-    (claim) => ordinalOf(claim) >= instances && !claim.metadata?.deletionTimestamp,
-  );
-  for (const { metadata } of surplus) {
-    const { name = "", uid } = metadata ?? {};
-    const { namespace } = project.metadata;
-    const pod = { namespace, name: name.replace(/^data-/, "") };
-    const used =
-      pods.some(({ metadata: { name: seen } }) => seen === pod.name) ||
-      (await client.getOrUndefined(resources.pods, pod, { signal })) !== undefined;
-    if (!used) {
-      await client.delete(resources.persistentVolumeClaims, { namespace, name }, { uid, signal });
-    }
-  }
 }
 
 function isSmaller(have: string | undefined, want: string): boolean {

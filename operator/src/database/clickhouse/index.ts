@@ -1,6 +1,5 @@
 /** ClickHouse: one server that is its own Keeper, or several that agree by three Keepers beside them. */
 
-import { ordinalOf, primaryOf } from "../common/pods.ts";
 import type { Engine } from "../engine.ts";
 import { decide, lateInMs, planToBuild } from "./decide.ts";
 import { desired } from "./desired.ts";
@@ -21,10 +20,7 @@ export function clickhouseEngine(tender = new ClickHouseTender()): Engine {
         : undefined,
     desired,
     services: (database) => (isReplicated(database) ? [`*.${keeperName(database)}`] : []),
-    mayShrink: ({ instances }, live) => {
-      const primary = primaryOf(live);
-      return primary !== undefined && ordinalOf(primary) < instances;
-    },
+    hasEverything: (database, live, context) => tender.hasEverything(database, live, context),
     tend: (database, live, context) => tender.tend(database, live, context),
     forget: (uid) => tender.forget(uid),
     planChange: { planToBuild, decide, lateInMs },

@@ -38,12 +38,12 @@ export const SHARD = "1";
 /** Keepers of several servers: as many as one of them may be lost. */
 export const KEEPERS = 3;
 
-/** Servers that there are or will be. With more than one, Keepers stand beside them. */
-export function sizeOf({ instances, replicas }: Pick<Database, "instances" | "replicas">): number {
-  return Math.max(instances, replicas);
+/** Servers that there are, will be or may be again. With more than one, Keepers stand beside them. */
+export function sizeOf({ members }: Pick<Database, "members">): number {
+  return members;
 }
 
-export function isReplicated(database: Pick<Database, "instances" | "replicas">): boolean {
+export function isReplicated(database: Pick<Database, "members">): boolean {
   return sizeOf(database) > 1;
 }
 

@@ -67,6 +67,10 @@ export function membersStatement({ database = "" }: DatabaseCredentials): string
   return `SELECT database_replica_name, is_active FROM system.clusters WHERE cluster = '${database}' FORMAT TabSeparated`;
 }
 
+/** Tables of a server that take no writes now, or have yet to fetch what other servers acknowledged. */
+export const BEHIND =
+  "SELECT count() FROM system.replicas WHERE is_readonly OR inserts_in_queue > 0 FORMAT TabSeparated";
+
 /** Tables of a server that take no writes, since it has lost Keeper. */
 export const READ_ONLY = "SELECT count() FROM system.replicas WHERE is_readonly FORMAT TabSeparated";
 

@@ -275,20 +275,28 @@ describe("several ClickHouse servers", () => {
       "shop-0: SYSTEM DROP DATABASE REPLICA '1|shop-2' FROM DATABASE app",
       "shop-0: SYSTEM DROP REPLICA 'shop-2' FROM DATABASE app",
     ]);
-    const shrinking = new World({ ...example(2), replicas: 3 });
+    const shrinking = new World({ ...example(2), replicas: 3, members: 3 });
     shrinking.answers["system.clusters"] = "shop-2\t0";
     await shrinking.tend(three());
-    expect(shrinking.done.filter((step) => step.includes("DROP"))).toEqual([]);
+    const kept = new World(example(2));
+    kept.answers["system.clusters"] = "shop-2\t0";
+    const claims = [{ metadata: { name: "data-shop-2" } }];
+    await kept.tend(liveOf([podOf(0, primary), podOf(1, replica)], { claims }));
+    for (const { done } of [shrinking, kept]) {
+      expect(done.filter((step) => step.includes("DROP"))).toEqual([]);
+    }
   });
 
   test("are fewer once clients are led to one that stays", async () => {
     const two = example(2);
-    const { mayShrink } = new World().engine;
     const led = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
-    expect(mayShrink?.(two, led)).toBe(false);
-    const world = new World({ ...two, replicas: 3 });
+    const world = new World({ ...two, replicas: 3, members: 3 });
+    const hasEverything = (live = three()) => world.engine.hasEverything(two, live, world.context);
+    expect(await hasEverything(led)).toBe(false);
     expect((await world.tend(led)).primary).toBe("shop-0");
-    expect(mayShrink?.(two, three())).toBe(true);
+    expect(await hasEverything()).toBe(true);
+    world.answers = { inserts_in_queue: "1", ...world.answers };
+    expect(await hasEverything()).toBe(false);
   });
 
   test("cannot be had where servers cannot replicate", () => {

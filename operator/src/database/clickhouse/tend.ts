@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { podProblem } from "../../project/http/rollout.ts";
 import { CONTAINER } from "../common/pod.ts";
-import { isReady, ordinalOf, processOf } from "../common/pods.ts";
+import { isReady, ordinalOf, processOf, stayingPrimary } from "../common/pods.ts";
 import { labelRole } from "../common/steps.ts";
 import { absent, heal, ROLLING_OUT, roll } from "../common/tending.ts";
 import type { Database } from "../database.ts";
@@ -13,6 +13,7 @@ import { ask, Refused, type Server } from "./ask.ts";
 import { accounts, HTTPS_PORT, isReplicated, serverAddress } from "./names.ts";
 import { choosePrimary, relabelled } from "./roles.ts";
 import {
+  BEHIND,
   credentialsProblem,
   databaseStatement,
   forgetStatements,
@@ -75,8 +76,18 @@ export class ClickHouseTender {
     }
     const credentialsHash = database.credentialsHash;
     const tended: Tended = { ...base, runningVersion, credentialsHash, againInMs: LATER_MS };
-    const routine = isReplicated(database) ? await this.#look(database, primary, context) : {};
+    const routine = isReplicated(database) ? await this.#look(database, live, primary, context) : {};
     return { ...tended, ...routine, ...(await move(database, live, primary, context)) };
+  }
+
+  /** The server that clients are led to has fetched all that others have acknowledged. */
+  async hasEverything(database: Database, live: LiveDatabase, context: TendContext): Promise<boolean> {
+    const primary = stayingPrimary(database, live);
+    if (!primary) {
+      return false;
+    }
+    const [behind] = await this.#ask(await serverOf(database, primary, context), [BEHIND], context.signal);
+    return behind === "0";
   }
 
   #memory(uid: string): Memory {
@@ -145,7 +156,12 @@ export class ClickHouseTender {
   }
 
   /** Several servers: whether they reach their Keepers, and what of those that are gone they still wait for. */
-  async #look(database: Database, primary: LivePod, context: TendContext): Promise<Partial<Tended>> {
+  async #look(
+    database: Database,
+    { claims }: LiveDatabase,
+    primary: LivePod,
+    context: TendContext,
+  ): Promise<Partial<Tended>> {
     const { credentials, signal } = context;
     try {
       const server = await serverOf(database, primary, context);
@@ -155,7 +171,9 @@ export class ClickHouseTender {
         signal,
       );
       const forgotten = forgetStatements(members, credentials, serverNames(database));
-      if (forgotten.length > 0 && database.replicas === database.instances) {
+      // One whose volume is still there may come back.
+      const gone = claims.every((claim) => ordinalOf(claim) < database.instances);
+      if (forgotten.length > 0 && gone && database.members === database.instances) {
         await this.#ask(server, forgotten, signal);
       }
       return readOnly === "0"

@@ -27,6 +27,15 @@ export function primaryOf({ pods }: Pick<LiveDatabase, "pods">): LivePod | undef
   return primaries.length === 1 ? primaries[0] : undefined;
 }
 
+/** The primary, where it is one of the instances that the project asks for. */
+export function stayingPrimary(
+  { instances }: { instances: number },
+  live: Pick<LiveDatabase, "pods">,
+): LivePod | undefined {
+  const primary = primaryOf(live);
+  return primary && ordinalOf(primary) < instances ? primary : undefined;
+}
+
 /** When the engine's container of a pod began; another moment is another process. */
 export function startOf({ status }: LivePod): string | undefined {
   return status?.containerStatuses?.find(({ name }) => name === CONTAINER)?.state?.running?.startedAt;

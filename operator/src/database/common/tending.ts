@@ -6,7 +6,7 @@ import type { Finding } from "../../project/summarize.ts";
 import { hashJson } from "../../runtime/index.ts";
 import type { Database } from "../database.ts";
 import type { LiveDatabase, LivePod, TendContext, Tended } from "../engine.ts";
-import { isReady, processOf, startOf } from "./pods.ts";
+import { isReady, ordinalOf, processOf, startOf } from "./pods.ts";
 import { nextRollStep } from "./rolling.ts";
 import { deletePod } from "./steps.ts";
 
@@ -50,7 +50,7 @@ export interface Rolling {
 
 /** One step towards the pods that should be. */
 export async function roll(
-  { replicas }: Pick<Database, "replicas">,
+  { replicas, instances }: Pick<Database, "replicas" | "instances">,
   live: LiveDatabase,
   primary: LivePod,
   { soonMs, handOver, settled }: Rolling,
@@ -61,8 +61,11 @@ export async function roll(
     case "delete":
       await deletePod(step.pod, context);
       return { underWay: ROLLING_OUT, againInMs: soonMs };
-    case "switchover":
-      return handOver(step.from, step.to);
+    case "switchover": {
+      // One that is to be stopped takes no primary's place.
+      const to = step.to.filter((pod) => ordinalOf(pod) < instances);
+      return to.length > 0 ? handOver(step.from, to) : { underWay: ROLLING_OUT, againInMs: soonMs };
+    }
     case "wait":
       return { underWay: ROLLING_OUT, againInMs: soonMs };
     case "settled":

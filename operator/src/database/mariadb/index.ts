@@ -3,7 +3,7 @@
 import type { Engine } from "../engine.ts";
 import { desired } from "./desired.ts";
 import { MARIADB_PORT } from "./names.ts";
-import { MariadbTender } from "./tend.ts";
+import { hasEverything, MariadbTender } from "./tend.ts";
 
 export function mariadbEngine(): Engine {
   const tender = new MariadbTender();
@@ -11,6 +11,7 @@ export function mariadbEngine(): Engine {
     name: "mariadb",
     port: MARIADB_PORT,
     desired,
+    hasEverything,
     tend: (database, live, context) => tender.tend(database, live, context),
     forget: (uid) => tender.forget(uid),
   };

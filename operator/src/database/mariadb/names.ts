@@ -38,10 +38,10 @@ export function memberAddresses({
   id,
   namespace,
   names,
-  instances,
-}: Pick<Database, "id" | "namespace" | "names" | "instances">): string[] {
+  members,
+}: Pick<Database, "id" | "namespace" | "names" | "members">): string[] {
   return Array.from(
-    { length: instances },
+    { length: members },
     (_, ordinal) => `${databasePodName(id, ordinal)}.${names.nodes}.${namespace}.svc`,
   );
 }

@@ -198,6 +198,38 @@ describe("a MariaDB group", () => {
     expect(world.scripts[0]).not.toMatch(/^ALTER USER `app`@'%' IDENTIFIED/m);
   });
 
+  test("of three that is to be fewer hands over to one that stays, and then needs only that one", async () => {
+    const world = new World();
+    const shrinking = { ...world.database, instances: 1, bootstrapped: true };
+    world.database = shrinking;
+    world.answers = [serves(), serves(), leads()];
+    const led = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
+    const hasEverything = (live: LiveDatabase) => world.engine.hasEverything(shrinking, live, world.context);
+    expect(await hasEverything(led)).toBe(false);
+    await world.tend(led);
+    expect(world.done.filter((step) => step.includes(" is "))).toEqual([
+      "shop-2 is replica",
+      "shop-0 is primary",
+    ]);
+    expect(await hasEverything(three())).toBe(true);
+    world.answers[0] = serves("2");
+    expect(await hasEverything(three())).toBe(false);
+    world.answers[0] = undefined;
+    expect(await hasEverything(three())).toBe(false);
+  });
+
+  test("of which fewer are asked for goes on from the member that has most, also where that is to go", async () => {
+    const world = new World();
+    bootstrapped(world);
+    world.database = { ...world.database, instances: 1 };
+    world.answers = [waits("whole", 7), waits("whole", 9), undefined];
+    expect((await world.tend(bare(false))).missing?.reason).toBe("Recovering");
+    expect(world.done).toEqual([]);
+    world.answers[2] = waits("whole", 8);
+    await world.tend(bare(false));
+    expect(world.done).toEqual(["bootstrap shop-1"]);
+  });
+
   test("changes replicas first, then the primary's place, then the primary", async () => {
     const world = new World();
     await world.tend(

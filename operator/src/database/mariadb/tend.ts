@@ -1,7 +1,7 @@
 /** What the members of a MariaDB group need beside their objects: a beginning, role labels, accounts, new pods in order. */
 
 import { hashJson } from "../../runtime/index.ts";
-import { isReady, ordinalOf, startOf } from "../common/pods.ts";
+import { isReady, ordinalOf, startOf, stayingPrimary } from "../common/pods.ts";
 import { labelRole } from "../common/steps.ts";
 import {
   absent,
@@ -148,6 +148,16 @@ export class MariadbTender {
   }
 }
 
+/** A member of the part that has a majority, with nothing left to apply, has whatever any of them acknowledged. */
+export async function hasEverything(
+  database: Database,
+  live: LiveDatabase,
+  context: TendContext,
+): Promise<boolean> {
+  const primary = stayingPrimary(database, live);
+  return primary !== undefined && isSynced(await ask(primary, context));
+}
+
 /** Asks every member whose container runs, and is meant to go on doing so. */
 async function askAll(live: LiveDatabase, context: TendContext): Promise<Answers> {
   const running = live.pods.filter((pod) => startOf(pod) !== undefined);
@@ -169,13 +179,13 @@ function waitsFor(silent: LivePod | undefined, memory: Memory, { clock }: TendCo
 }
 
 function groupOf(
-  { instances, bootstrapped }: Database,
+  { members: size, bootstrapped }: Database,
   live: LiveDatabase,
   answers: Answers,
   memory: Memory,
   { clock, status }: TendContext,
 ) {
-  const members = Array.from({ length: instances }, (_, ordinal) => {
+  const members = Array.from({ length: size }, (_, ordinal) => {
     const pod = live.pods.find((one) => ordinalOf(one) === ordinal);
     return pod && answers.get(pod);
   });
@@ -221,6 +231,10 @@ function move(
     }
     return { underWay: SWITCHING_OVER, againInMs: SOON_MS };
   };
+  if (ordinalOf(primary) >= database.instances) {
+    const staying = live.pods.filter((pod) => ordinalOf(pod) < database.instances);
+    return handOver(primary, staying);
+  }
   const settled = () => {
     const synced = live.pods.filter((pod) => isReady(pod) && isServing(answers.get(pod)));
     const message = "Not every instance is in the group.";

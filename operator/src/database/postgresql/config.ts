@@ -37,8 +37,7 @@ export function sharedConfig(database: Database) {
 }
 
 /** An acknowledged write is on two members wherever there are two. A member that is still there counts. */
-function synchronousMode({ instances, replicas }: Database): "off" | "on" | "quorum" {
-  const members = Math.max(instances, replicas);
+function synchronousMode({ members }: Database): "off" | "on" | "quorum" {
   return members >= 3 ? "quorum" : members === 2 ? "on" : "off";
 }
 

@@ -47,6 +47,12 @@ function parsed(text: string): unknown {
   }
 }
 
+/** The member that has the leader's lock. */
+export async function leaderOf(database: Database, work: Work): Promise<string | undefined> {
+  const live = await configMapNow(database, configMaps(database).leader, work);
+  return live?.metadata?.annotations?.leader;
+}
+
 /** Members that have every acknowledged write, as Patroni has published them: only these may take over. */
 export async function synchronousMembers(database: Database, work: Work): Promise<string[]> {
   const live = await configMapNow(database, configMaps(database).sync, work);

@@ -171,17 +171,25 @@ describe("a PostgreSQL cluster", () => {
     const world = new World(one);
     const pods = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
     world.configMaps.set("shop-sync", { leader: "shop-2", sync_standby: "shop-0,shop-1" });
-    expect(world.engine.mayShrink?.(one, pods)).toBe(false);
+    expect(await world.engine.hasEverything(one, pods, world.context)).toBe(false);
     await world.tend(pods);
     expect(world.done).toEqual(["set up shop-2", "shop-failover: shop-2 to shop-0"]);
-    expect(world.engine.mayShrink?.(one, three())).toBe(true);
+    const hasEverything = () => world.engine.hasEverything(one, three(), world.context);
+    world.answer = { exitCode: 0, stdout: "t\n", stderr: "" };
+    expect(await hasEverything()).toBe(false);
+    world.configMaps.set("shop-leader", { leader: "shop-0" });
+    expect(await hasEverything()).toBe(true);
+    world.answer = { exitCode: 0, stdout: "f\n", stderr: "" };
+    expect(await hasEverything()).toBe(false);
+    world.answer = { exitCode: 2, stdout: "", stderr: "could not connect" };
+    expect(await hasEverything()).toBe(false);
   });
 
   test("keeps what it acknowledges on two members until the second is gone", () => {
     const shrinking = databaseOf({ project: exampleDatabase({ instances: 1 }), replicas: 3 });
     expect(sharedConfig(shrinking).synchronous_mode).toBe("quorum");
-    expect(sharedConfig({ ...shrinking, replicas: 1 }).synchronous_mode).toBe("off");
-    expect(sharedConfig({ ...shrinking, instances: 2, replicas: 0 }).synchronous_mode).toBe("on");
+    expect(sharedConfig({ ...shrinking, members: 1 }).synchronous_mode).toBe("off");
+    expect(sharedConfig({ ...shrinking, members: 2, replicas: 0 }).synchronous_mode).toBe("on");
   });
 
   test("reads a new certificate without a restart, once it is mounted", async () => {

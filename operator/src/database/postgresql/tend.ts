@@ -1,7 +1,7 @@
 /** What a running PostgreSQL cluster needs beside its objects: accounts, shared settings, switchovers, new pods in order. */
 
 import { hashJson } from "../../runtime/index.ts";
-import { isReady, ordinalOf, primaryOf } from "../common/pods.ts";
+import { isReady, ordinalOf, primaryOf, stayingPrimary } from "../common/pods.ts";
 import { execIn } from "../common/steps.ts";
 import {
   absent,
@@ -19,7 +19,7 @@ import type { LiveDatabase, LivePod, TendContext, Tended } from "../engine.ts";
 import { sharedConfig } from "./config.ts";
 import { accounts, paths } from "./names.ts";
 import { hasStatements } from "./parameters.ts";
-import { ensureSharedConfig, requestSwitchover, synchronousMembers } from "./patroni.ts";
+import { ensureSharedConfig, leaderOf, requestSwitchover, synchronousMembers } from "./patroni.ts";
 import { credentialsProblem, parseSetup, setupScript } from "./sql.ts";
 
 /** How long until something that is under way is looked at again, in milliseconds; pods wake it up before that. */
@@ -78,6 +78,21 @@ export class PostgresqlTender {
     this.#memories.set(uid, memory);
     return memory;
   }
+}
+
+/** Patroni elects only a member that has every acknowledged transaction; the leader of its ConfigMap is asked itself. */
+export async function hasEverything(
+  database: Database,
+  live: LiveDatabase,
+  context: TendContext,
+): Promise<boolean> {
+  const primary = stayingPrimary(database, live);
+  if (!primary || (await leaderOf(database, context)) !== primary.metadata.name) {
+    return false;
+  }
+  const sql = "--command=SELECT NOT pg_is_in_recovery()";
+  const { exitCode, stdout } = await execIn(primary, [...AS_SUPERUSER, sql], context);
+  return exitCode === 0 && stdout.trim() === "t";
 }
 
 /** One step towards the pods that should be. */

@@ -1,10 +1,9 @@
 /** Valkey: one instance, or several of which Sentinels keep one the primary. */
 
-import { ordinalOf, primaryOf } from "../common/pods.ts";
 import type { Engine } from "../engine.ts";
 import { desired } from "./desired.ts";
 import { nodeServices, VALKEY_PORT } from "./names.ts";
-import { ValkeyTender } from "./tend.ts";
+import { hasEverything, ValkeyTender } from "./tend.ts";
 
 export function valkeyEngine(): Engine {
   const tender = new ValkeyTender();
@@ -13,10 +12,7 @@ export function valkeyEngine(): Engine {
     port: VALKEY_PORT,
     desired,
     services: nodeServices,
-    mayShrink: ({ instances }, live) => {
-      const primary = primaryOf(live);
-      return primary !== undefined && ordinalOf(primary) < instances;
-    },
+    hasEverything,
     tend: (database, live, context) => tender.tend(database, live, context),
     forget: (uid) => tender.forget(uid),
   };

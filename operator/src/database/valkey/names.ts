@@ -30,9 +30,9 @@ export const accounts = {
 /** What Sentinels call the one group of instances that they watch. */
 export const GROUP = "primary";
 
-/** Instances that there are or will be. With more than one, Sentinels agree on the primary. */
-export function sizeOf({ instances, replicas }: Pick<Database, "instances" | "replicas">): number {
-  return Math.max(instances, replicas);
+/** Instances that there are, will be or may be again. With more than one, Sentinels agree on the primary. */
+export function sizeOf({ members }: Pick<Database, "members">): number {
+  return members;
 }
 
 /**

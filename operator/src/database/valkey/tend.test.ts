@@ -202,13 +202,26 @@ describe("fewer instances", () => {
     const world = await settled(fewer);
     world.lead(2);
     const live = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
-    expect(world.engine.mayShrink?.(fewer, live)).toBe(false);
+    expect(await world.engine.hasEverything(fewer, live, world.context)).toBe(false);
     await world.tend(live);
     expect(world.done).toEqual(["shop-0: SENTINEL FAILOVER primary COORDINATED"]);
   });
 
-  test("come at once when it is", () => {
-    expect(valkeyEngine().mayShrink?.(fewer, three())).toBe(true);
+  test("come at once when it is, says so itself, and every other one agrees", async () => {
+    const world = await settled(fewer);
+    const hasEverything = () => world.engine.hasEverything(fewer, three(), world.context);
+    expect(await hasEverything()).toBe(true);
+    for (const [pod, says] of [
+      ["shop-0", undefined],
+      ["shop-0", nodeAddress(fewer, 1)],
+      ["shop-2", undefined],
+      ["shop-2", 0],
+      ["shop-2", nodeAddress(fewer, 1)],
+    ] as const) {
+      world.lead(0);
+      world.says.set(pod, says);
+      expect(await hasEverything(), `${pod}: ${says}`).toBe(false);
+    }
   });
 });
 

@@ -1,6 +1,6 @@
 /** What running Valkey instances need beside their objects: role labels, passwords, a primary to follow, new pods in order. */
 
-import { isReady, ordinalOf, processOf, startOf } from "../common/pods.ts";
+import { isReady, ordinalOf, processOf, startOf, stayingPrimary } from "../common/pods.ts";
 import { labelRole } from "../common/steps.ts";
 import { absent, heal, roll, SWITCHING_OVER } from "../common/tending.ts";
 import type { Database } from "../database.ts";
@@ -81,6 +81,32 @@ export class ValkeyTender {
     this.#memories.set(uid, memory);
     return memory;
   }
+}
+
+/**
+ * Whoever serves as the primary is the one whose data count. Every instance that runs has to say so, too: while one of them
+ * believes otherwise, or says nothing, another one may be taking over.
+ */
+export async function hasEverything(
+  database: Database,
+  live: LiveDatabase,
+  context: TendContext,
+): Promise<boolean> {
+  const primary = stayingPrimary(database, live);
+  const running = live.pods.filter((pod) => startOf(pod) !== undefined);
+  const answers = new Map<LivePod, Facts>();
+  await Promise.all(
+    running.map(async (pod) => {
+      const facts = await ask(pod, [], context);
+      if (facts) answers.set(pod, facts);
+    }),
+  );
+  return (
+    primary !== undefined &&
+    answers.size === running.length &&
+    answers.get(primary)?.role === "primary" &&
+    detached(database, primary, answers).length === 0
+  );
 }
 
 /** Asks every running instance what it is, and gives it the project's password where it has not got it. */
