@@ -75,6 +75,11 @@ export const annotations = {
   unusedSince: `${GROUP}/unused-since`,
   /** On a volume claim of a database, with any value: the operator does not delete it before the project itself is deleted. */
   keep: `${GROUP}/keep`,
+  /**
+   * On a Project that is a MariaDB group which the operator refuses to go on with: `<ordinal>/<uuid>/<seqno>`, the member that it is
+   * to go on from, and the position beyond which everything is given up. Used once, and taken off.
+   */
+  acceptDataLoss: `${GROUP}/accept-data-loss`,
   /** On the pods' template: `spec.restartedAt`. */
   restartedAt: `${GROUP}/restarted-at`,
   /** On the pods' template, and so on pods: hash of all that they are made from; see `status.deployments`. */

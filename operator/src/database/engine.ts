@@ -132,6 +132,8 @@ export interface TendContext {
   certificate: Certificate;
   /** What the status said before. */
   status: DatabaseStatus;
+  /** What somebody has accepted to lose, as the project's annotation says. */
+  acceptDataLoss?: string;
   /** Records an event about the project. */
   event(type: "Normal" | "Warning", reason: string, note: string): void;
   /** Has the database tended again soon, also once tending is over: something was heard of it. */

@@ -1,6 +1,7 @@
 /** Projects that are databases or key-value services, whatever their engine. */
 
 import {
+  annotations,
   credentialKeys,
   credentialsHash,
   type DatabaseCredentials,
@@ -254,6 +255,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
       credentials,
       certificate,
       status: status.database ?? {},
+      acceptDataLoss: project.metadata.annotations?.[annotations.acceptDataLoss],
       event,
       wake: () => wake({ namespace, name }),
     };

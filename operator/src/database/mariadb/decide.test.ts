@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Decision, decide, type Group } from "./decide.ts";
+import { type Decision, decide, type Group, parseAccepted } from "./decide.ts";
 import type { Facts, Running, Waiting } from "./facts.ts";
 
 const HERE = "71951be9-e5f5-11f1-ab66-3a367bef804d";
@@ -92,6 +92,67 @@ describe("a group that was whole", () => {
     expect(told(decide(group([runs(8), runs(9), has(9)], { stuck: true })))).toBe("revive 1 in run-9");
     expect(told(decide(group([runs(8), has(9), has(7)], { stuck: true })))).toBe("restart 0 in run-8");
   });
+});
+
+describe("a loss that was accepted", () => {
+  const none = without("none");
+  test.each<[string, Group["members"], string, string]>([
+    ["has the named member go on", [has(7), has(7), none], `0/${HERE}/7`, "bootstrap 0 in run-7"],
+    [
+      "has it go on, also of other data",
+      [has(7), has(9, { position: { uuid: THERE, seqno: 9n } }), none],
+      `1/${THERE}/9`,
+      "bootstrap 1 in run-9",
+    ],
+    [
+      "has it go on where one cannot tell",
+      [has(7), without("broken"), has(6)],
+      `0/${HERE}/7`,
+      "bootstrap 0 in run-7",
+    ],
+    ["has it go on where it runs", [runs(9), has(8), none], `0/${HERE}/9`, "revive 0 in run-9"],
+    ["has it go on once no other one runs", [has(9), runs(8), none], `0/${HERE}/9`, "restart 1 in run-8"],
+    ["is of no use for another position", [has(7), has(7), none], `0/${HERE}/6`, "refuse: RecoveryRefused"],
+    [
+      "is of no use where another one has more",
+      [has(7), has(8), none],
+      `0/${HERE}/7`,
+      "refuse: RecoveryRefused",
+    ],
+    [
+      "is of no use for one that has no data",
+      [has(7), has(7), none],
+      `2/${HERE}/7`,
+      "refuse: RecoveryRefused",
+    ],
+    [
+      "does not replace the word of one that does not answer",
+      [has(7), undefined, none],
+      `0/${HERE}/7`,
+      "wait: Recovering",
+    ],
+    [
+      "changes nothing where nothing is refused",
+      [has(7), has(9), has(8)],
+      `0/${HERE}/7`,
+      "bootstrap 1 in run-9",
+    ],
+  ])("%s", (_, members, text, want) => {
+    expect(told(decide(group(members, { accepted: parseAccepted(text) })))).toBe(want);
+  });
+
+  test("is what the refusal proposes", () => {
+    const refused = decide(group([has(7), has(9), none]));
+    const message = refused.kind === "refuse" ? refused.finding.message : "";
+    expect(message).toContain(`slipway.dev/accept-data-loss=1/${HERE}/9.`);
+  });
+
+  test.each(["", "0", "yes", `0/${HERE}`, `0/${HERE}/`, `-1/${HERE}/7`, `0/${HERE}/7 `, `0/${HERE}/-1`])(
+    "%j names nothing",
+    (text) => {
+      expect(parseAccepted(text)).toBeUndefined();
+    },
+  );
 });
 
 describe("a group that is new", () => {

@@ -5,6 +5,7 @@
  * has: a transaction that was acknowledged is on one of them at least, and nobody can tell on which.
  */
 
+import { annotations } from "@slipway/crds";
 import type { Finding } from "../../project/summarize.ts";
 import type { Facts, Position, Running, Waiting } from "./facts.ts";
 
@@ -17,6 +18,20 @@ export interface Group {
   identity?: string;
   /** Those that run have not found each other for so long that they will not do so by themselves. */
   stuck: boolean;
+  /** What is accepted to be lost where the operator would refuse to go on. */
+  accepted?: Accepted;
+}
+
+/** A member to go on from, and its position: what anybody had beyond it is given up. */
+export interface Accepted extends Position {
+  ordinal: number;
+}
+
+/** @returns undefined for a text that names no member and position */
+export function parseAccepted(text = ""): Accepted | undefined {
+  const [, ordinal = "", uuid = "", seqno = ""] =
+    /^([0-9]{1,2})\/([0-9a-f-]{36})\/([0-9]{1,18})$/.exec(text) ?? [];
+  return uuid === "" ? undefined : { ordinal: Number(ordinal), uuid, seqno: BigInt(seqno) };
 }
 
 export type Decision =
@@ -26,7 +41,14 @@ export type Decision =
   /** Nothing is done until somebody has looked at it. */
   | { kind: "refuse"; finding: Finding }
   /** A member is told something. */
-  | { kind: "order"; order: "initialize" | "bootstrap" | "revive" | "restart"; member: number; run: string };
+  | {
+      kind: "order";
+      order: "initialize" | "bootstrap" | "revive" | "restart";
+      member: number;
+      run: string;
+      /** Why it would have been refused, had nobody accepted the loss. */
+      despite?: string;
+    };
 
 /** A member whose data are whole. */
 interface Candidate {
@@ -35,7 +57,7 @@ interface Candidate {
   position: Position;
 }
 
-export function decide({ members, bootstrapped, identity, stuck }: Group): Decision {
+export function decide({ members, bootstrapped, identity, stuck, accepted }: Group): Decision {
   const answers: (Running | Waiting)[] = [];
   for (const facts of members) {
     if (facts?.phase === "running" && facts.primary) {
@@ -53,7 +75,12 @@ export function decide({ members, bootstrapped, identity, stuck }: Group): Decis
   );
   const refused = objection(answers, candidates, { bootstrapped, identity });
   if (refused) {
-    return { kind: "refuse", finding: { reason: "RecoveryRefused", message: refused } };
+    return (
+      goOnDespite(refused, candidates, accepted) ?? {
+        kind: "refuse",
+        finding: { reason: "RecoveryRefused", message: refused + wayOut(candidates) },
+      }
+    );
   }
   const best = candidates.toSorted(byPosition)[0];
   return best ? goOn(best, candidates, stuck) : begin(answers);
@@ -92,6 +119,40 @@ function objection(
   return candidates.length === 0 ? "No instance has data that are whole." : undefined;
 }
 
+/** What goes on from the member that was named, where it says itself that it is at that position, and nobody has more of it. */
+function goOnDespite(
+  refused: string,
+  candidates: readonly Candidate[],
+  accepted: Accepted | undefined,
+): Decision | undefined {
+  const ahead = candidates.some(
+    ({ position }) => position.uuid === accepted?.uuid && position.seqno > accepted.seqno,
+  );
+  const named = candidates.find(
+    ({ ordinal, position }) =>
+      ordinal === accepted?.ordinal && position.uuid === accepted.uuid && position.seqno === accepted.seqno,
+  );
+  if (!named || ahead) {
+    return undefined;
+  }
+  const running = candidates.find(({ facts }) => facts.phase === "running");
+  if (named.facts.phase === "running") {
+    return { ...order("revive", named), despite: refused };
+  }
+  // One that runs would not find a group that another one begins.
+  return running ? order("restart", running) : { ...order("bootstrap", named), despite: refused };
+}
+
+/** What the annotation would be for the member that has most. */
+function wayOut(candidates: readonly Candidate[]): string {
+  const best = candidates.toSorted(byPosition)[0];
+  if (!best) {
+    return "";
+  }
+  const { uuid, seqno } = best.position;
+  return ` To go on from instance ${best.ordinal} and give up what any other had beyond it, annotate the project with ${annotations.acceptDataLoss}=${best.ordinal}/${uuid}/${seqno}.`;
+}
+
 /** The furthest first; of equals one that runs, then the one that left last, then the first. */
 function byPosition(a: Candidate, b: Candidate): number {
   if (a.position.seqno !== b.position.seqno) {
@@ -101,13 +162,11 @@ function byPosition(a: Candidate, b: Candidate): number {
   return rank(b) - rank(a) || a.ordinal - b.ordinal;
 }
 
+function order(name: "bootstrap" | "revive" | "restart", { ordinal, facts }: Candidate) {
+  return { kind: "order", order: name, member: ordinal, run: facts.run } as const;
+}
+
 function goOn(best: Candidate, candidates: readonly Candidate[], stuck: boolean): Decision {
-  const order = (name: "bootstrap" | "revive" | "restart", { ordinal, facts }: Candidate): Decision => ({
-    kind: "order",
-    order: name,
-    member: ordinal,
-    run: facts.run,
-  });
   const running = candidates.filter(({ facts }) => facts.phase === "running");
   if (running.length === 0) {
     return order("bootstrap", best);

@@ -62,7 +62,11 @@ class World {
 
   #client(): KubeClient {
     const client = {
-      patch: async (_: unknown, { name }: ObjectRef, { metadata }: KubernetesObject) => {
+      patch: async ({ kind }: { kind: string }, { name }: ObjectRef, { metadata }: KubernetesObject) => {
+        if (kind === "Project") {
+          this.done.push(`${name} accepts ${metadata?.annotations?.["slipway.dev/accept-data-loss"]}`);
+          return;
+        }
         this.done.push(`${name} is ${metadata?.labels?.["slipway.dev/role"]}`);
       },
       delete: async (_: unknown, { name }: ObjectRef) => this.done.push(`delete ${name}`),
@@ -228,6 +232,32 @@ describe("a MariaDB group", () => {
     world.answers[2] = waits("whole", 8);
     await world.tend(bare(false));
     expect(world.done).toEqual(["bootstrap shop-1"]);
+  });
+
+  test("goes on without a lost instance once somebody accepts that, records it, and never again by the same word", async () => {
+    const world = new World();
+    bootstrapped(world);
+    const text = `1/${UUID}/9`;
+    world.answers = [waits("whole", 7), waits("whole", 9), waits("none")];
+    const refused = (await world.tend(bare(false))).missing;
+    expect(refused?.reason).toBe("RecoveryRefused");
+    expect(refused?.message).toContain(`slipway.dev/accept-data-loss=${text}`);
+    world.context = { ...world.context, acceptDataLoss: text };
+    world.refusals.add("bootstrap");
+    await world.tend(bare(false));
+    expect(world.events).toEqual(["RecoveryRefused"]);
+    world.refusals.clear();
+    await world.tend(bare(false));
+    expect(world.events).toEqual(["RecoveryRefused", "DataLossAccepted"]);
+    expect(world.done).toEqual(["bootstrap shop-1", "bootstrap shop-1", "shop accepts null"]);
+  });
+
+  test("takes a word off that it has no use for", async () => {
+    const world = new World();
+    world.context = { ...world.context, acceptDataLoss: `1/${UUID}/9` };
+    await world.tend(three());
+    expect(world.done).toContain("shop accepts null");
+    expect(world.events).toEqual([]);
   });
 
   test("changes replicas first, then the primary's place, then the primary", async () => {

@@ -1,5 +1,8 @@
 /** What the members of a MariaDB group need beside their objects: a beginning, role labels, accounts, new pods in order. */
 
+import { annotations, fieldManagers } from "@slipway/crds";
+import type { KubernetesObject } from "@slipway/kube";
+import { projectResource } from "../../resources.ts";
 import { hashJson } from "../../runtime/index.ts";
 import { isReady, ordinalOf, startOf, stayingPrimary } from "../common/pods.ts";
 import { labelRole } from "../common/steps.ts";
@@ -17,7 +20,7 @@ import {
 import type { Database } from "../database.ts";
 import type { LiveDatabase, LivePod, TendContext, Tended } from "../engine.ts";
 import { ask, order, runScript } from "./ask.ts";
-import { type Decision, decide } from "./decide.ts";
+import { type Decision, decide, parseAccepted } from "./decide.ts";
 import { moveEvents } from "./events.ts";
 import { type Facts, isServing, isSynced } from "./facts.ts";
 import { userConnections } from "./parameters.ts";
@@ -78,6 +81,8 @@ export class MariadbTender {
     }
     memory.leaderlessSince = undefined;
     memory.refused = undefined;
+    // It was for one refusal, and nothing is refused any more.
+    await takeOffAcceptance(database, context);
     const primary = choosePrimary(answers);
     if (!primary) {
       await heal(live, context);
@@ -143,6 +148,9 @@ export class MariadbTender {
     if (pod) {
       const taken = await order(pod, decision.order, run, context);
       context.log.info({ order: decision.order, member, taken }, "a member of a group was given an order");
+      if (taken && decision.despite !== undefined) {
+        await recordLoss(database, decision.despite, context);
+      }
     }
     return { missing: absent(database), againInMs: SOON_MS };
   }
@@ -156,6 +164,31 @@ export async function hasEverything(
 ): Promise<boolean> {
   const primary = stayingPrimary(database, live);
   return primary !== undefined && isSynced(await ask(primary, context));
+}
+
+/** That somebody's word was acted on: it is never acted on again. */
+async function recordLoss(database: Database, refused: string, context: TendContext): Promise<void> {
+  const { acceptDataLoss } = context;
+  const note = `The group goes on from ${acceptDataLoss} (${annotations.acceptDataLoss}); what any instance had beyond it is given up. ${refused}`;
+  context.event("Warning", "DataLossAccepted", note);
+  context.log.warn({ database: database.id, acceptDataLoss, refused }, "data loss was accepted");
+  await takeOffAcceptance(database, context);
+}
+
+async function takeOffAcceptance(
+  { id, namespace }: Database,
+  { acceptDataLoss, client, signal }: TendContext,
+): Promise<void> {
+  if (acceptDataLoss !== undefined) {
+    const none = { metadata: { annotations: { [annotations.acceptDataLoss]: null } } };
+    const options = { fieldManager: fieldManagers.project, signal };
+    await client.patch(
+      projectResource,
+      { namespace, name: id },
+      none as unknown as KubernetesObject,
+      options,
+    );
+  }
 }
 
 /** Asks every member whose container runs, and is meant to go on doing so. */
@@ -183,7 +216,7 @@ function groupOf(
   live: LiveDatabase,
   answers: Answers,
   memory: Memory,
-  { clock, status }: TendContext,
+  { acceptDataLoss, clock, status }: TendContext,
 ) {
   const members = Array.from({ length: size }, (_, ordinal) => {
     const pod = live.pods.find((one) => ordinalOf(one) === ordinal);
@@ -192,7 +225,13 @@ function groupOf(
   const now = clock.now().getTime();
   memory.leaderlessSince ??= now;
   const stuck = now - memory.leaderlessSince >= STUCK_MS;
-  return { members, bootstrapped, identity: status.identity, stuck };
+  return {
+    members,
+    bootstrapped,
+    identity: status.identity,
+    stuck,
+    accepted: parseAccepted(acceptDataLoss),
+  };
 }
 
 /** Leads clients to the primary. One that takes over has applied all that was acknowledged before. */
