@@ -85,7 +85,12 @@ export class DatabaseSampler {
     const asked = resources.of(target);
     const reading = await read(target, signal);
     const observedAt = clock.now();
-    const resource = await asked;
+    const usage = await asked;
+    // A driver need not report how large its volumes are; their claims do.
+    const resource = {
+      ...usage,
+      storage_capacity_bytes: usage.storage_capacity_bytes ?? target.claimBytes ?? null,
+    };
     const base = this.#bases.get(keyOf(target));
     const snapshot = snapshotOf(reading, base?.projectUid === target.projectUid ? base.raw : undefined, {
       type: target.type,

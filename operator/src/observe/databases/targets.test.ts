@@ -55,6 +55,14 @@ test("an instance is found by its pod", () => {
   ]);
 });
 
+test("an instance has the capacity of its volume claim, once that is known and where data are kept", () => {
+  const status = { database: { storage: { capacity: 10 } } } as Project["status"];
+  expect(targets({ instances: 1 }, three, { status })[0]?.claimBytes).toBe(10_737_418_240);
+  expect(targets({ instances: 1 }, three)[0]?.claimBytes).toBeUndefined();
+  const storage = { persistent: false, capacity: 10 };
+  expect(targets({ instances: 1, storage }, three, { status })[0]?.claimBytes).toBeUndefined();
+});
+
 test("all instances that there are, are sampled", () => {
   expect(names({ instances: 3 }, three)).toEqual(["shop-0", "shop-1", "shop-2"]);
   const stopping = { status: { currentInstances: 2 } } as Partial<Project>;

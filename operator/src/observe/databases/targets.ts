@@ -31,7 +31,11 @@ export interface Target extends MetricInstance {
   /** Name of the instance in its certificate. */
   serverName: string;
   expected: ValkeyExpected;
+  /** What its volume claim has, in bytes; undefined where nothing is kept, or no volume is bound yet. */
+  claimBytes?: number;
 }
+
+const GIB = 1_073_741_824;
 
 /**
  * Instances of databases on plans with snapshots whose server has been started. A paused project has none; what was sampled
@@ -74,7 +78,7 @@ function hasSnapshots({ metrics }: DatabasePlan, type: EngineName): boolean {
 }
 
 function targetOf(
-  { metadata }: Project,
+  { metadata, spec, status }: Project,
   type: SampledType,
   { metadata: pod, ip, node, startedAt }: DatabasePod,
   expected: ValkeyExpected,
@@ -82,6 +86,7 @@ function targetOf(
   const organizationId = pod.labels?.[labels.organization];
   if (organizationId === undefined || ip === undefined || startedAt === undefined) return undefined;
   if (pod.labels?.[labels.project] !== metadata.name) return undefined;
+  const capacityGb = spec.storage?.persistent ? status?.database?.storage?.capacity : undefined;
   return {
     organizationId,
     projectId: metadata.name,
@@ -95,5 +100,6 @@ function targetOf(
     container: `${pod.uid}/${startedAt}`,
     serverName: `${pod.name}.${databaseNames(metadata.name).nodes}.${pod.namespace}.svc`,
     expected,
+    claimBytes: capacityGb === undefined ? undefined : capacityGb * GIB,
   };
 }
