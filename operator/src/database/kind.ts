@@ -17,6 +17,7 @@ import { LOOK_AGAIN_MS, runDeletionStep } from "../project/deletion.ts";
 import type { KindDependencies, Look, ProjectContext, ProjectKind, Remaining } from "../project/kind.ts";
 import { ownerOf } from "../project/owner.ts";
 import { soonest } from "../project/soonest.ts";
+import { reportGrowth } from "../project/summarize.ts";
 import { acceptDatabase } from "./accept.ts";
 import { outsideAddress } from "./address.ts";
 import type { Members } from "./common/members.ts";
@@ -111,7 +112,9 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     const database = this.#derive(project, accepted, credentials, live);
     const certificate = await this.#certify(project, database, live, signal);
     await applier.applyAndPrune(ownerOf(project), this.#engine.desired(database), { log, signal });
-    const { notExpandable } = await growVolumes(database, live, client, signal);
+    const growth = await growVolumes(database, live, client, signal);
+    reportGrowth(project, growth, context);
+    const { notExpandable } = growth;
     return () => this.#look(project, { database, credentials, certificate, notExpandable }, context);
   }
 

@@ -43,7 +43,20 @@ describe("volumes grow", () => {
     const refusal = new KubeError({ status: 403, reason: "Forbidden", message: "no" });
     const { client } = recording([], refusal);
     const live = liveOf([], { claims: [claim(0, "10Gi")] });
-    expect(await growVolumes(database, live, client, signal)).toEqual({ notExpandable: true });
+    expect(await growVolumes(database, live, client, signal)).toEqual({ notExpandable: true, refusal: "no" });
+  });
+
+  test("also where another one cannot", async () => {
+    const done: string[] = [];
+    const client = {
+      patch: async (_: unknown, { name }: ObjectRef) => {
+        if (name === "data-shop-0") throw new KubeError({ status: 403, reason: "Forbidden", message: "no" });
+        done.push(name);
+      },
+    } as unknown as KubeClient;
+    const live = liveOf([], { claims: [claim(0, "10Gi"), claim(1, "10Gi")] });
+    expect((await growVolumes(database, live, client, signal)).notExpandable).toBe(true);
+    expect(done).toEqual(["data-shop-1"]);
   });
 
   test("and are told by what they are, not by what was asked for", () => {

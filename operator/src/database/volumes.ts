@@ -1,7 +1,7 @@
 /** Volumes of databases: they grow, and never shrink. */
 
-import { fieldManagers } from "@slipway/crds";
-import { isForbidden, isInvalid, type KubeClient, resources } from "@slipway/kube";
+import type { KubeClient } from "@slipway/kube";
+import { type Growth, growClaims } from "../project/workload/growth.ts";
 import { parseQuantity } from "../runtime/index.ts";
 import { ordinalOf } from "./common/pods.ts";
 import type { Database } from "./database.ts";
@@ -21,36 +21,14 @@ export interface Volumes {
   notExpandable: boolean;
 }
 
-/** Asks for larger volumes where they are smaller than the project wants. Returns whether the cluster refuses. */
+/** Asks for larger volumes where they are smaller than the project wants. */
 export async function growVolumes(
-  database: Database,
+  { storage }: Pick<Database, "storage">,
   { claims }: LiveDatabase,
   client: KubeClient,
   signal: AbortSignal,
-): Promise<{ notExpandable: boolean }> {
-  const wanted = database.storage?.capacityGb;
-  if (wanted === undefined) {
-    return { notExpandable: false };
-  }
-  const storage = `${wanted}Gi`;
-  for (const claim of claims) {
-    if (!isSmaller(claim.spec?.resources?.requests?.storage, storage) || claim.metadata?.deletionTimestamp) {
-      continue;
-    }
-    const { name = "", namespace, uid } = claim.metadata ?? {};
-    const patch = { metadata: { uid }, spec: { resources: { requests: { storage } } } };
-    try {
-      const options = { fieldManager: fieldManagers.project, signal };
-      await client.patch(resources.persistentVolumeClaims, { namespace, name }, patch, options);
-    } catch (error) {
-      // A claim that is not bound yet, or whose class cannot expand volumes.
-      if (isForbidden(error) || isInvalid(error)) {
-        return { notExpandable: claim.status?.phase === "Bound" };
-      }
-      throw error;
-    }
-  }
-  return { notExpandable: false };
+): Promise<Growth> {
+  return storage ? growClaims(claims, storage.capacityGb, client, signal) : { notExpandable: false };
 }
 
 /** How the volumes of the wanted instances stand. Pure. */
@@ -72,9 +50,4 @@ export function readVolumes(
     resizing: bound && least < BigInt(storage.capacityGb),
     notExpandable,
   };
-}
-
-function isSmaller(have: string | undefined, want: string): boolean {
-  const now = parseQuantity(have ?? "");
-  return now !== undefined && now < (parseQuantity(want) ?? 0n);
 }

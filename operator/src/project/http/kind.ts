@@ -17,6 +17,8 @@ import { hasBegunToPull } from "../pulls.ts";
 import { soonest } from "../soonest.ts";
 import { childOf, isVolumeBound, type Pod } from "../stores.ts";
 import { summarize, summarizePause } from "../summarize.ts";
+import { claimOf, growVolume } from "../volume.ts";
+import { withLiveClaim } from "../workload/pvc.ts";
 import { acceptHttp } from "./accept.ts";
 import type { HttpApp } from "./app.ts";
 import { instancesStep, remainsStep, routeStep } from "./deletion.ts";
@@ -85,8 +87,10 @@ export class HttpKind implements ProjectKind<HttpPlan> {
       signal,
     });
     const routesBefore = this.#domains.versions(project);
-    await applier.applyAndPrune(ownerOf(project), desired(running.applied), { log, signal });
-    return () => this.#look(project, { accepted, running, claimed, routesBefore }, context);
+    const objects = withLiveClaim(desired(running.applied), claimOf(this.#deps.stores, project));
+    await applier.applyAndPrune(ownerOf(project), objects, { log, signal });
+    const { notExpandable } = await growVolume(project, this.#deps, context);
+    return () => this.#look(project, { accepted, running, claimed, routesBefore, notExpandable }, context);
   }
 
   async hold(project: Project, context: ProjectContext): Promise<number | undefined> {
@@ -124,7 +128,14 @@ export class HttpKind implements ProjectKind<HttpPlan> {
       running,
       claimed,
       routesBefore,
-    }: { accepted: Accepted<HttpPlan>; running: Running; claimed: Claimed; routesBefore: RouteVersions },
+      notExpandable,
+    }: {
+      accepted: Accepted<HttpPlan>;
+      running: Running;
+      claimed: Claimed;
+      routesBefore: RouteVersions;
+      notExpandable: boolean;
+    },
     context: ProjectContext,
   ): Promise<Look> {
     const { conditions, status, signal } = context;
@@ -134,7 +145,7 @@ export class HttpKind implements ProjectKind<HttpPlan> {
     const { host, wanted, refused } = claimed;
     const route = wanted === undefined ? undefined : { host, missing: refused ?? routes.missing };
     const volume = project.spec.storage?.persistent
-      ? { bound: isVolumeBound(this.#deps.stores, project) }
+      ? { bound: isVolumeBound(this.#deps.stores, project), notExpandable }
       : undefined;
     const { limits } = accepted.plan.resources;
     summarize(project, { ...look, volume, limits, route }, conditions, status);

@@ -7,6 +7,8 @@ import type { Accepted } from "../accept.ts";
 import type { KindDependencies, Look, ProjectContext, ProjectKind, Remaining } from "../kind.ts";
 import { ownerOf } from "../owner.ts";
 import { childOf, isVolumeBound } from "../stores.ts";
+import { claimOf, growVolume } from "../volume.ts";
+import { withLiveClaim } from "../workload/pvc.ts";
 import { acceptJob } from "./accept.ts";
 import { isResting, type JobPlatform, toJobApp } from "./app.ts";
 import { settingsHash } from "./cronJob.ts";
@@ -48,17 +50,20 @@ export class JobKind implements ProjectKind<JobPlan> {
   async build(
     project: Project,
     accepted: Accepted<JobPlan>,
-    { conditions, log, signal, status }: ProjectContext,
+    context: ProjectContext,
   ): Promise<() => Promise<Look>> {
+    const { conditions, log, signal, status } = context;
     const { applier, catalog, deployments, platform } = this.#deps;
     const app = toJobApp(project, accepted, { catalog: catalog(), platform });
     const hash = settingsHash(app);
     deployments.begin(project, hash, status);
-    await applier.applyAndPrune(ownerOf(project), desired(app), { log, signal });
+    const objects = withLiveClaim(desired(app), claimOf(this.#deps.stores, project));
+    await applier.applyAndPrune(ownerOf(project), objects, { log, signal });
+    const { notExpandable } = await growVolume(project, this.#deps, context);
     return async () => {
       // Nothing tells of a CronJob once more that is as asked.
       this.#follow(project, status);
-      const volume = app.volume && { bound: isVolumeBound(this.#deps.stores, project) };
+      const volume = app.volume && { bound: isVolumeBound(this.#deps.stores, project), notExpandable };
       const { limits } = accepted.plan.resources;
       summarizeJob(project, { inPlace: this.#runs(project) === hash, volume, limits }, conditions, status);
       return {};

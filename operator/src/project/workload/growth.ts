@@ -1,0 +1,58 @@
+/** Volume claims that grow, apart from what is applied: the cluster may refuse it. */
+
+import { fieldManagers } from "@slipway/crds";
+import { isForbidden, isInvalid, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+import { parseQuantity } from "../../runtime/index.ts";
+
+/** The parts of a claim that are read here. */
+export interface VolumeClaim extends KubernetesObject {
+  spec?: { storageClassName?: string; resources?: { requests?: { storage?: string } } };
+  status?: { phase?: string };
+}
+
+/** What came of asking for larger volumes. */
+export interface Growth {
+  /** A bound claim cannot be made larger. */
+  notExpandable: boolean;
+  /** Why, in the apiserver's words. */
+  refusal?: string;
+}
+
+/**
+ * Asks for larger volumes where they are smaller than `capacityGb`. One that is refused keeps none of the others from growing.
+ * @throws KubeError when the apiserver does not answer
+ */
+export async function growClaims(
+  claims: readonly VolumeClaim[],
+  capacityGb: number,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Growth> {
+  const storage = `${capacityGb}Gi`;
+  let growth: Growth = { notExpandable: false };
+  for (const { metadata, spec, status } of claims) {
+    if (!isSmaller(spec?.resources?.requests?.storage, storage) || metadata?.deletionTimestamp) {
+      continue;
+    }
+    const { name = "", namespace, uid } = metadata ?? {};
+    const patch = { metadata: { uid }, spec: { resources: { requests: { storage } } } };
+    try {
+      const options = { fieldManager: fieldManagers.project, signal };
+      await client.patch(resources.persistentVolumeClaims, { namespace, name }, patch, options);
+    } catch (error) {
+      // A class that cannot expand volumes, a quota, or a claim that is not bound yet.
+      if (!isForbidden(error) && !isInvalid(error)) {
+        throw error;
+      }
+      if (status?.phase === "Bound") {
+        growth = { notExpandable: true, refusal: (error as Error).message };
+      }
+    }
+  }
+  return growth;
+}
+
+function isSmaller(have: string | undefined, want: string): boolean {
+  const now = parseQuantity(have ?? "");
+  return now !== undefined && now < (parseQuantity(want) ?? 0n);
+}
