@@ -1,0 +1,124 @@
+import { afterAll, expect, test, vi } from "vitest";
+import type { WriteSession } from "../../e2e/support/acknowledged.ts";
+import { apiClient, deleteProjects } from "../../e2e/support/api.ts";
+import { cluster } from "../../e2e/support/cluster.ts";
+import {
+  createDatabase,
+  type DatabaseProject,
+  databaseProject,
+  patchDatabase,
+  podsOfDatabase,
+  readDatabase,
+  untilReady,
+} from "../../e2e/support/databases.ts";
+import { eventually } from "../../e2e/support/eventually.ts";
+import * as postgresql from "../../e2e/support/postgresql.ts";
+import * as valkey from "../../e2e/support/valkey.ts";
+
+/**
+ * The primary is not the first instance; the database is paused, asks for one instance, and is resumed: every acknowledged row
+ * is there, and no volume is deleted.
+ */
+
+vi.setConfig({ testTimeout: 900_000 });
+
+const ROWS = 1_000;
+const UNUSED = "slipway.dev/unused-since";
+const call = apiClient();
+const made: string[] = [];
+afterAll(() => deleteProjects(call, made));
+
+interface Engine {
+  name: string;
+  create(): Promise<DatabaseProject>;
+  /** Opens a session, with the table there. */
+  open(project: DatabaseProject): Promise<{ session: WriteSession; ids(): Promise<Set<number>> }>;
+  /** What of the spec asks for one instance. */
+  fewer: readonly object[];
+}
+
+const engines: Engine[] = [
+  {
+    name: "PostgreSQL",
+    create: () =>
+      createDatabase(
+        call,
+        databaseProject("db-basic", { type_project: "postgresql", version: "17", instances: 3 }),
+      ),
+    open: async (project) => {
+      const client = await postgresql.connectPostgresql(project);
+      await postgresql.createRows(client);
+      return { session: postgresql.rowsOver(client, "outside"), ids: () => postgresql.readRows(client) };
+    },
+    fewer: [{ op: "replace", path: "/spec/instances", value: 1 }],
+  },
+  {
+    name: "Valkey",
+    create: () => createDatabase(call, valkey.valkeyProject("db-premium_plus", "key_value")),
+    open: async (project) => {
+      const client = await valkey.connectValkey(project);
+      return { session: valkey.rowsOver(client, "outside"), ids: () => valkey.readRows(client) };
+    },
+    fewer: [{ op: "replace", path: "/spec/plan", value: "db-basic" }],
+  },
+];
+
+const primaryOf = async (project: DatabaseProject): Promise<string> => {
+  const primary = (await readDatabase(project)).status?.database?.primary;
+  if (!primary) throw new Error("no instance takes writes");
+  return primary;
+};
+
+/** Loses the first instance until it is not the primary. */
+async function moveFromFirst(project: DatabaseProject): Promise<void> {
+  const first = `${project.id}-0`;
+  for (let attempt = 0; attempt < 5 && (await primaryOf(project)) === first; attempt += 1) {
+    const { namespace } = project;
+    await cluster.core.deleteNamespacedPod({ namespace, name: first, gracePeriodSeconds: 0 });
+    await eventually(async () => expect(await primaryOf(project)).not.toBe(first)).catch(() => undefined);
+    await untilReady(project, 360_000);
+  }
+  expect(await primaryOf(project)).not.toBe(first);
+}
+
+test.for(engines)("$name of three, paused and resumed as one", async ({ create, open, fewer }) => {
+  const project = await create();
+  made.push(project.id);
+  await untilReady(project, 360_000);
+  await moveFromFirst(project);
+  const before = await eventually(() => open(project));
+  for (let id = 1; id <= ROWS; id += 1) await before.session.insert(id);
+  await before.session.close();
+
+  await patchDatabase(project, [{ op: "add", path: "/spec/paused", value: true }]);
+  await eventually(async () => expect(await podsOfDatabase(project)).toEqual([]), { within: 180_000 });
+  await patchDatabase(project, fewer);
+  await patchDatabase(project, [{ op: "replace", path: "/spec/paused", value: false }]);
+
+  const claimsOf = async () => {
+    const { items } = await cluster.core.listNamespacedPersistentVolumeClaim({
+      namespace: project.namespace,
+      labelSelector: `slipway.dev/project=${project.id}`,
+    });
+    return items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+  };
+  // Until it is one instance, and the volumes of the others are marked.
+  await eventually(
+    async () => {
+      const claims = await claimsOf();
+      const marked = claims.filter(({ metadata }) => metadata?.annotations?.[UNUSED] !== undefined);
+      expect(marked.map(({ metadata }) => metadata?.name).toSorted()).toEqual([
+        `data-${project.id}-1`,
+        `data-${project.id}-2`,
+      ]);
+    },
+    { within: 420_000 },
+  );
+  await untilReady(project, 360_000);
+  expect(await podsOfDatabase(project)).toHaveLength(1);
+  expect(await claimsOf()).toHaveLength(3);
+  const after = await eventually(() => open(project));
+  const kept = await after.ids();
+  await after.session.close();
+  expect(Array.from({ length: ROWS }, (_, index) => index + 1).filter((id) => !kept.has(id))).toEqual([]);
+});
