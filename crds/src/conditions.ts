@@ -179,6 +179,8 @@ export const domainClaimReasons = {
   CertificatesDisabled: "CertificatesDisabled",
   ProjectGone: "ProjectGone",
   Expired: "Expired",
+  ProvedByAnother: "ProvedByAnother",
+  ProofMissing: "ProofMissing",
 } as const;
 export type DomainClaimReason = keyof typeof domainClaimReasons;
 

@@ -12,6 +12,9 @@ export interface DnsRecord {
 /** Milliseconds for which a domain whose ownership is not proved stays reserved. */
 export const UNPROVED_DOMAIN_MS = 7 * 24 * 3600 * 1000;
 
+/** How long the record that proved a domain may be missing until that is reported, in milliseconds. */
+export const PROOF_MISSING_MS = 7 * 24 * 3600 * 1000;
+
 /** Where the proof of ownership is looked for. */
 export function challengeName(hostname: string): string {
   return `_slipway-challenge.${hostname}`;

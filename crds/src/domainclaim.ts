@@ -42,6 +42,9 @@ export const domainClaimStatus = z
     verifiedAt: timestamp("When ownership was proved.").optional(),
     verifiedBy: z.enum(["zone", "txt", "operator"]).describe("How ownership was proved.").optional(),
     expiresAt: timestamp("When an unproved claim is given up.").optional(),
+    proofMissingSince: timestamp(
+      "Since when the record that proved ownership has not been found.",
+    ).optional(),
   })
   .describe("Where the claim stands.");
 export type DomainClaimStatus = z.output<typeof domainClaimStatus>;

@@ -45,6 +45,11 @@ export const annotations = {
   claimedForGeneration: `${GROUP}/claimed-for-generation`,
   /** Beside it, since the claim may have been there before: when it was claimed for that generation; an RFC 3339 moment. */
   claimedAt: `${GROUP}/claimed-at`,
+  /**
+   * On a DomainClaim: ids of organizations that were refused the hostname over `/v1`, comma-separated, the newest first. One of
+   * them that proves it has it from a claim without a proof.
+   */
+  wantedBy: `${GROUP}/wanted-by`,
   /** On a new Project whose hostnames the API is claiming: the operator leaves it alone until it is taken off, or 30 s. */
   claiming: `${GROUP}/claiming`,
   /** On a Project: when `/v1` last changed its spec; an RFC 3339 moment. `managedFields` does not tell of what was only removed. */

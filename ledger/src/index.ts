@@ -5,6 +5,7 @@ export * from "./build-triggers.ts";
 export * from "./builds.ts";
 export { type ConnectOptions, connectLedger, type Ledger } from "./connect.ts";
 export * from "./deployments.ts";
+export * from "./domain-reservations.ts";
 export { type Grant, type GrantSubject, insertGrants } from "./grants.ts";
 export * from "./idempotency.ts";
 export * from "./job-run-list.ts";

@@ -11,6 +11,8 @@ import {
   findMember,
   findOrganization,
   finishAudits,
+  firstClaimOf,
+  forgetReservation,
   hasTombstone,
   insertApiKey,
   insertAuditEntries,
@@ -23,6 +25,7 @@ import {
   listOrganizations,
   migrateToLatest,
   recordDeployment,
+  retireReservations,
   revokeApiKey,
   setOrganizationBlocked,
   supersedeDeployment,
@@ -61,6 +64,8 @@ describe("migrations", () => {
       "0009-organization-usage",
       "0010-audit-partitions",
       "0011-revoked-user-tokens",
+      "0012-nothing-ahead",
+      "0013-domain-reservations",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));
@@ -244,5 +249,25 @@ describe("queries", () => {
     await expect(listOrganizations(ledger)).rejects.toThrow();
     await postgres.restart();
     expect((await listOrganizations(ledger)).map((row) => row.id)).toEqual(["acme"]);
+  });
+});
+
+describe("reservations of domains", () => {
+  const at = (day: number) => new Date(Date.UTC(2026, 0, day));
+  const claim = (claimedAt: Date) => ({ organizationId: "acme", hostname: "shop.example.com", claimedAt });
+
+  it("count from an organization's first claim, whatever order they are recorded in", async () => {
+    expect(await firstClaimOf(ledger, claim(at(2)))).toEqual(at(2));
+    expect(await firstClaimOf(ledger, claim(at(9)))).toEqual(at(2));
+    expect(await firstClaimOf(ledger, claim(at(1)))).toEqual(at(1));
+    expect(await firstClaimOf(ledger, { ...claim(at(5)), organizationId: "other" })).toEqual(at(5));
+  });
+
+  it("end with a proof, or thirty days after the last claim", async () => {
+    expect(await retireReservations(ledger, new Date(at(9).getTime() + 29 * 86_400_000))).toBe(1);
+    expect(await firstClaimOf(ledger, claim(at(9)))).toEqual(at(1));
+    await forgetReservation(ledger, claim(at(9)));
+    expect(await firstClaimOf(ledger, claim(at(9)))).toEqual(at(9));
+    expect(await retireReservations(ledger, new Date(at(9).getTime() + 31 * 86_400_000))).toBe(1);
   });
 });

@@ -1,6 +1,7 @@
 import { retireGitDeliveries } from "./build-triggers.ts";
 import { retireBuilds } from "./builds.ts";
 import { connectLedger } from "./connect.ts";
+import { retireReservations } from "./domain-reservations.ts";
 import { retireMetricSamples } from "./metric-samples.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { retireAuditLog, retireJobRuns } from "./retention.ts";
@@ -39,6 +40,7 @@ try {
     sampled_instances: await retireMetricSamples(ledger, before(SAMPLES_DAYS)),
     builds: await retireBuilds(ledger, now),
     audit_log: await retireAuditLog(ledger, before(auditDays)),
+    domain_reservations: await retireReservations(ledger, now),
     git_deliveries: await retireGitDeliveries(ledger, before(DELIVERIES_DAYS)),
   };
   console.log(`ledger: retired ${JSON.stringify(retired)}`);

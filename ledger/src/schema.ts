@@ -77,6 +77,13 @@ interface IdempotencyTable {
   created_at: CreatedAt;
 }
 
+interface DomainReservationTable {
+  organization_id: string;
+  hostname: string;
+  first_claimed_at: Date;
+  last_claimed_at: Date;
+}
+
 interface ProjectTombstoneTable {
   organization_id: string;
   project_id: string;
@@ -211,6 +218,7 @@ export interface LedgerSchema {
   grants: GrantTable;
   audit_log: AuditLogTable;
   idempotency_records: IdempotencyTable;
+  domain_reservations: DomainReservationTable;
   project_tombstones: ProjectTombstoneTable;
   deployments: DeploymentTable;
   project_slots: ProjectSlotTable;

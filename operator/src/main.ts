@@ -6,6 +6,8 @@ import { loadKubeConfig, MountedFile } from "@slipway/kube";
 import { openTracing } from "@slipway/kube/tracing";
 import {
   connectLedger,
+  firstClaimOf,
+  forgetReservation,
   ledgerTime,
   listMetricSamples,
   listOrganizations,
@@ -82,6 +84,10 @@ async function main(config: Config): Promise<void> {
     },
     slots: ledgerSlots(ledger),
     usage: ledgerUsage(ledger),
+    reservations: {
+      firstClaimOf: (claim) => firstClaimOf(ledger, claim),
+      forget: (claim) => forgetReservation(ledger, claim),
+    },
     listOrganizations: async () => (await listOrganizations(ledger)).map(({ id }) => id),
     recordDeployment: (row) => recordDeployment(ledger, row),
     openDeployments: ledgerDeployments(ledger),

@@ -1,7 +1,7 @@
 /** Puts the operator together: one manager and its controllers. It starts with `manager.run`. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
-import type { Catalog } from "@slipway/crds";
+import { annotations, type Catalog, organizationOfNamespace } from "@slipway/crds";
 import { type BackoffOptions, type KubeClient, type MountedFile, sleep } from "@slipway/kube";
 import type { Tracing } from "@slipway/kube/tracing";
 import { createBackups } from "./backup/controller.ts";
@@ -17,6 +17,7 @@ import type { DatabaseImages } from "./database/settings.ts";
 import { Authority } from "./database/tls/authority.ts";
 import { addDomainClaimController } from "./domainclaim/controller.ts";
 import { OwnershipChecks } from "./domainclaim/ownershipChecks.ts";
+import { type ReservationLedger, Reservations } from "./domainclaim/reservations.ts";
 import { createTxtLookup } from "./domainclaim/txtLookup.ts";
 import { addGitConnectionController } from "./gitconnection/controller.ts";
 import { addJobRunController } from "./jobrun/controller.ts";
@@ -42,7 +43,7 @@ import { RouteCheck } from "./project/http/routeCheck.ts";
 import type { CloseMetering } from "./project/job/deletion.ts";
 import { SlotKeeper, type SlotLedger } from "./project/slotKeeper.ts";
 import { runSlotReaper } from "./project/slotReaper.ts";
-import { createProjectStores } from "./project/stores.ts";
+import { BY_WANTED_HOST, createProjectStores, type ProjectStores } from "./project/stores.ts";
 import { runUsageKeeper, type UsageLedger } from "./project/usageKeeper.ts";
 import { withBackoff } from "./registry/backoff.ts";
 import { ecrLogin, type RegistryLogin } from "./registry/ecr.ts";
@@ -89,6 +90,10 @@ export interface OperatorOptions {
   closeMetering?: CloseMetering;
   /** Pauses between two look-ups of a domain's owner, where they are not the usual ones. */
   ownershipRetry?: BackoffOptions;
+  /** Pauses between two look-ups of a domain that is proved: a day unless given. */
+  proofRetry?: BackoffOptions;
+  /** Where reservations of custom domains are remembered: each claim counts alone unless given. */
+  reservations?: ReservationLedger;
   /** In place of the one that asks `config.ingress.probeUrl`. */
   ingressProbe?: IngressProbe;
   /** In place of the one that asks AWS. */
@@ -239,16 +244,19 @@ export function createOperator(options: OperatorOptions): Manager {
         signal,
       ),
   });
+  const asked = {
+    lookup: createTxtLookup({ servers: config.dnsServers }),
+    clock: manager.clock,
+    random: manager.random,
+    contenders: (hostname: string) => contendersOf(hostname, stores),
+  };
   addDomainClaimController(manager, {
     claims: stores.claims,
     projects: stores.projects,
     domainZone: config.domainZone,
-    ownership: new OwnershipChecks({
-      lookup: createTxtLookup({ servers: config.dnsServers }),
-      clock: manager.clock,
-      random: manager.random,
-      retry: options.ownershipRetry,
-    }),
+    ownership: new OwnershipChecks({ ...asked, retry: options.ownershipRetry }),
+    proofs: new OwnershipChecks({ ...asked, retry: options.proofRetry ?? PROOF_RETRY, repeats: true }),
+    reservations: new Reservations(options.reservations ?? OWN_CLAIM_ALONE, log),
   });
 
   if (options.builds) {
@@ -304,6 +312,25 @@ function clockReferences(ledgerTime: () => Promise<Date>) {
       read: (signal) => client.serverTime({ signal, timeoutMs: 5_000 }),
     },
     { name: "ledger", resolutionMs: 1, read: ledgerTime },
+  ];
+}
+
+/** Between two look-ups of a domain that is proved: a day. */
+const PROOF_RETRY: BackoffOptions = { baseMs: 86_400_000, maxMs: 86_400_000 };
+
+/** Remembers nothing: each claim counts by itself. */
+const OWN_CLAIM_ALONE: ReservationLedger = {
+  firstClaimOf: async ({ claimedAt }) => claimedAt,
+  forget: async () => {},
+};
+
+/** Organizations that want a hostname, by a project's spec or since they were refused it over `/v1`. */
+function contendersOf(hostname: string, { projects, claims }: ProjectStores): string[] {
+  const wanting = projects.byIndex(BY_WANTED_HOST, hostname);
+  const asked = claims.get(undefined, hostname)?.metadata.annotations?.[annotations.wantedBy]?.split(",");
+  return [
+    ...wanting.flatMap(({ metadata }) => organizationOfNamespace(metadata.namespace ?? "") ?? []),
+    ...(asked ?? []),
   ];
 }
 

@@ -165,10 +165,16 @@ export const failures = {
   },
   insufficientPlanCapacity: (plan: string) =>
     new Failure(409, "INSUFFICIENT_PLAN_CAPACITY", `the platform has no capacity left on plan ${plan}`),
-  domainUnavailable: (hostname: string) =>
-    new Failure(409, "DOMAIN_UNAVAILABLE", `the domain ${hostname} is not available`, {
-      extra: { hostname },
-    }),
+  /** @param proof the record by which the caller's organization would prove a custom domain to be its own */
+  domainUnavailable: (hostname: string, proof?: { name: string; value: string }) =>
+    new Failure(
+      409,
+      "DOMAIN_UNAVAILABLE",
+      proof === undefined
+        ? `the domain ${hostname} is not available`
+        : `the domain ${hostname} is not available; if it is yours, create the TXT record ${proof.name} with the value ${proof.value}: a claim without a proof gives way to it within minutes, one whose proof is gone within a day`,
+      { extra: { hostname } },
+    ),
   projectPrivate: () =>
     new Failure(409, "PROJECT_PRIVATE", "the project is private: a private project has no domain"),
   exposureChangeInProgress: () =>

@@ -1,5 +1,7 @@
 import {
   annotations,
+  challengeName,
+  challengeValue,
   type DomainClaim,
   type DomainClaimSpec,
   defaultDomain,
@@ -121,6 +123,27 @@ function wantedClaim(project: Project, one: WantedHostname, ahead?: Ahead): Doma
   return claim;
 }
 
+/** Most organizations that a claim names as wanting its hostname. */
+const WISHES = 8;
+
+/** Records on another organization's claim of a custom domain who wants it; best effort, for the next attempt does it again. */
+async function noteWish(kube: KubeClient, held: DomainClaim, { spec }: DomainClaim): Promise<void> {
+  const { kind, organization } = spec;
+  const before = held.metadata.annotations?.[annotations.wantedBy]?.split(",") ?? [];
+  if (kind !== "custom" || organization === held.spec.organization || before.includes(organization)) return;
+  const value = [organization, ...before].slice(0, WISHES).join(",");
+  const { name, uid } = held.metadata;
+  const patch = { metadata: { uid, annotations: { [annotations.wantedBy]: value } } };
+  await kube.patch(domainClaimResource, { name }, patch, WRITE).catch(() => undefined);
+}
+
+/** The record by which the organization of a claim would prove a custom domain. */
+function proofOf({ spec: { kind, hostname, organization } }: DomainClaim) {
+  return kind === "custom"
+    ? { name: challengeName(hostname), value: challengeValue(organization, hostname) }
+    : undefined;
+}
+
 /** @returns the claim when this call made it, undefined when it was the project's own already */
 async function claimHostname(kube: KubeClient, wanted: DomainClaim): Promise<DomainClaim | undefined> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
@@ -133,7 +156,8 @@ async function claimHostname(kube: KubeClient, wanted: DomainClaim): Promise<Dom
     // Released between the two requests.
     if (!held) continue;
     if (held.spec.projectRef.uid !== wanted.spec.projectRef.uid) {
-      throw failures.domainUnavailable(wanted.metadata.name);
+      await noteWish(kube, held, wanted);
+      throw failures.domainUnavailable(wanted.metadata.name, proofOf(wanted));
     }
     if (held.metadata.deletionTimestamp === undefined && (await keep(kube, held, wanted))) return undefined;
   }

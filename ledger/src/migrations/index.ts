@@ -11,6 +11,7 @@ import * as organizationUsage from "./0009-organization-usage.ts";
 import * as auditPartitions from "./0010-audit-partitions.ts";
 import * as revokedUserTokens from "./0011-revoked-user-tokens.ts";
 import * as nothingAhead from "./0012-nothing-ahead.ts";
+import * as domainReservations from "./0013-domain-reservations.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -26,4 +27,5 @@ export const migrations: Record<string, Migration> = {
   "0010-audit-partitions": auditPartitions,
   "0011-revoked-user-tokens": revokedUserTokens,
   "0012-nothing-ahead": nothingAhead,
+  "0013-domain-reservations": domainReservations,
 };

@@ -3,7 +3,9 @@
 import {
   annotations,
   type DomainClaim,
+  type DomainClaimReason,
   fieldManagers,
+  PROOF_MISSING_MS,
   type Project,
   UNPROVED_DOMAIN_MS,
 } from "@slipway/crds";
@@ -26,7 +28,8 @@ import { BY_PROJECT_UID } from "./claims.ts";
 import { challengeOf } from "./ownership.ts";
 import type { OwnershipChecks } from "./ownershipChecks.ts";
 import { reap } from "./reaper.ts";
-import { isPlatforms, recordsOf, tellRoute, tellUnproved, tellVerified } from "./tell.ts";
+import type { Reservations } from "./reservations.ts";
+import { isPlatforms, recordsOf, reportMissingProof, tellRoute, tellUnproved, tellVerified } from "./tell.ts";
 
 /** Permissions of the controller; the chart's ClusterRole is generated from them. */
 export const rules: PolicyRule[] = [
@@ -41,12 +44,15 @@ export interface DomainClaimDependencies {
   /** Zone of default domains, which the platform owns. */
   domainZone: string;
   ownership: OwnershipChecks;
+  /** Looks up again what is proved. */
+  proofs: OwnershipChecks;
+  reservations: Reservations;
 }
 
 /** Adds it to a manager. */
 export function addDomainClaimController(manager: Manager, deps: DomainClaimDependencies): Controller {
   const { client, clock, recorder } = manager;
-  const { claims, projects, ownership } = deps;
+  const { claims, projects, ownership, proofs, reservations } = deps;
   const tell = objectReconciler<DomainClaim>({
     client,
     clock,
@@ -62,6 +68,8 @@ export function addDomainClaimController(manager: Manager, deps: DomainClaimDepe
       const leaving = await reap(ref, { client, claims, projects }, context);
       if (leaving) {
         ownership.forget(ref.name);
+        proofs.forget(ref.name);
+        reservations.drop(ref.name);
       }
       return leaving ? undefined : tell(ref, context);
     },
@@ -71,6 +79,7 @@ export function addDomainClaimController(manager: Manager, deps: DomainClaimDepe
         claims.byIndex(BY_PROJECT_UID, metadata.uid ?? "").map((claim) => ({ name: claim.metadata.name })),
       ),
       customSource((enqueue) => ownership.onEnd(enqueue)),
+      customSource((enqueue) => proofs.onEnd(enqueue)),
     ],
     workers: 2,
     traced: tracedIn(claims),
@@ -79,11 +88,12 @@ export function addDomainClaimController(manager: Manager, deps: DomainClaimDepe
 
 type ClaimContext = Pick<ObjectContext<DomainClaim>, "conditions" | "status" | "clock">;
 
-function tellClaim(
+async function tellClaim(
   claim: DomainClaim,
   context: ClaimContext,
-  { projects, domainZone, ownership }: DomainClaimDependencies,
-): Result | undefined {
+  deps: DomainClaimDependencies,
+): Promise<Result | undefined> {
+  const { projects, domainZone } = deps;
   const { conditions, status, clock } = context;
   const { namespace, name } = claim.spec.projectRef;
   const project = projects.get(namespace, name);
@@ -92,38 +102,77 @@ function tellClaim(
     tellVerified("zone", timestamp(clock.now()), status, conditions);
   } else {
     status.dnsRecords = recordsOf(claim, project, domainZone);
-    result = proveOwnership(claim, context, ownership);
+    result = await proveOwnership(claim, context, deps);
   }
   tellRoute(claim, project, conditions);
   return result;
 }
 
-/** Returns when to come back: for the next look-up, or for the end of the time that there is for a proof. */
-function proveOwnership(
+const GIVEN_UP: ReadonlySet<string> = new Set<DomainClaimReason>(["Expired", "ProvedByAnother"]);
+
+/** @returns when to come back: for the next look-up, or for the end of the time that there is for a proof */
+async function proveOwnership(
   claim: DomainClaim,
-  { conditions, status, clock }: ClaimContext,
-  ownership: OwnershipChecks,
-): Result | undefined {
-  const { name: hostname, uid = "", creationTimestamp = "", annotations: given } = claim.metadata;
+  context: ClaimContext,
+  deps: DomainClaimDependencies,
+): Promise<Result | undefined> {
+  const { conditions, status, clock } = context;
+  const { ownership, reservations } = deps;
+  const { name: hostname, uid = "", annotations: given } = claim.metadata;
   const now = clock.now();
-  if (status.verifiedAt !== undefined || given?.[annotations.verifiedByOperator] === "true") {
+  const isVouched = given?.[annotations.verifiedByOperator] === "true";
+  if (status.verifiedAt !== undefined || isVouched) {
     ownership.forget(hostname);
     tellVerified(status.verifiedBy ?? "operator", timestamp(now), status, conditions);
+    return status.verifiedBy === "txt" && !isVouched ? proveAgain(claim, context, deps) : undefined;
+  }
+  // Given up for good: the project's controller deletes it.
+  if (GIVEN_UP.has(conditions.get("Verified")?.reason ?? "")) {
     return undefined;
   }
-  const expiresAt = new Date(Date.parse(creationTimestamp) + UNPROVED_DOMAIN_MS);
+  const expiresAt = new Date((await reservations.since(claim)).getTime() + UNPROVED_DOMAIN_MS);
   status.expiresAt = timestamp(expiresAt);
   const leftMs = expiresAt.getTime() - now.getTime();
-  if (leftMs <= 0) {
-    ownership.forget(hostname);
-    tellUnproved("expired", conditions);
-    return undefined;
-  }
-  const { proof = "unknown", againInMs } = ownership.check(hostname, uid, challengeOf(claim));
+  const { proof, againInMs } = ownership.check(hostname, uid, challengeOf(claim));
   if (proof === "proved") {
     tellVerified("txt", timestamp(now), status, conditions);
+    await reservations.end(claim);
+    return { requeueAfterMs: 0 };
+  }
+  // A claim that is made once the time is over already has one look-up: its owner may have proved it meanwhile.
+  if (proof === "another" || (leftMs <= 0 && proof !== undefined)) {
+    ownership.forget(hostname);
+    tellUnproved(proof === "another" ? proof : "expired", conditions);
     return undefined;
   }
-  tellUnproved(proof, conditions);
-  return { requeueAfterMs: Math.min(againInMs ?? leftMs, leftMs) };
+  tellUnproved(proof ?? "unknown", conditions);
+  return leftMs <= 0 ? undefined : { requeueAfterMs: Math.min(againInMs ?? leftMs, leftMs) };
+}
+
+/** Looks a proof up again: one that is gone gives way to another organization's, and is reported when it stays away. */
+function proveAgain(
+  claim: DomainClaim,
+  { conditions, status, clock }: ClaimContext,
+  { proofs }: DomainClaimDependencies,
+): Result | undefined {
+  const { name: hostname, uid = "" } = claim.metadata;
+  const now = clock.now();
+  const { proof, againInMs } = proofs.check(hostname, uid, challengeOf(claim));
+  if (proof === "another") {
+    proofs.forget(hostname);
+    status.verifiedAt = undefined;
+    status.verifiedBy = undefined;
+    tellUnproved("another", conditions);
+    return undefined;
+  }
+  if (proof === "proved") {
+    status.proofMissingSince = undefined;
+  } else if (proof === "missing" || proof === "wrong") {
+    status.proofMissingSince ??= timestamp(now);
+  }
+  const { proofMissingSince: since } = status;
+  if (since !== undefined && now.getTime() - Date.parse(since) >= PROOF_MISSING_MS) {
+    reportMissingProof(since, conditions);
+  }
+  return againInMs === undefined ? undefined : { requeueAfterMs: againInMs };
 }

@@ -13,13 +13,16 @@ test.each<[string, TxtAnswer, string]>([
   ["the value", { records: [challenge.value] }, "proved"],
   ["the value with blanks around it", { records: [` ${challenge.value} `] }, "proved"],
   ["the value among others", { records: ["v=spf1 -all", other.value, challenge.value] }, "proved"],
-  ["another organization's value", { records: [other.value] }, "wrong"],
+  ["another organization's value", { records: [other.value] }, "another"],
+  ["another organization's value beside the own", { records: [other.value, challenge.value] }, "proved"],
+  ["a value of nobody here", { records: [`slipway-verification=${"0".repeat(32)}`] }, "wrong"],
   ["the value with more behind it", { records: [`${challenge.value}0`] }, "wrong"],
   ["the value in capitals", { records: [challenge.value.toUpperCase()] }, "wrong"],
   ["nothing", { records: [] }, "missing"],
   ["no answer", { failed: true }, "failed"],
 ])("%s", (_, answer, proof) => {
-  expect(judge(answer, challenge)).toBe(proof);
+  const scope = { hostname: "shop.example.com", others: () => ["gamma", "beta"] };
+  expect(judge(answer, challenge, scope)).toBe(proof);
 });
 
 test("what a claim says of its organization does not count, only its project's namespace", () => {

@@ -5,8 +5,8 @@ import { challengeName, challengeValue, type DomainClaim, organizationOfNamespac
 /** What a TXT look-up came to; a failed one says nothing about the records. */
 export type TxtAnswer = { records: readonly string[] } | { failed: true };
 
-/** What an answer proves. */
-export type Proof = "proved" | "missing" | "wrong" | "failed";
+/** What an answer proves; `another`: that another organization of the platform owns the hostname. */
+export type Proof = "proved" | "missing" | "wrong" | "another" | "failed";
 
 /** Where to look, and what must stand there. */
 export interface Challenge {
@@ -23,14 +23,31 @@ export function challengeOf({ spec: { hostname, projectRef } }: DomainClaim): Ch
   return { name: challengeName(hostname), value: challengeValue(organization, hostname) };
 }
 
-/** Holds an answer against what must stand there; other records beside it do no harm. */
-export function judge(answer: TxtAnswer, { value }: Pick<Challenge, "value">): Proof {
+/** A challenge's value, whosever it is. */
+const ANY_VALUE = /^slipway-verification=[0-9a-f]{32}$/;
+
+/**
+ * What an answer proves about a challenge; records beside the one asked for do no harm.
+ * @param others the organizations that may prove it in the claim's place; asked only where the answer holds another's value
+ */
+export function judge(
+  answer: TxtAnswer,
+  { value }: Pick<Challenge, "value">,
+  { hostname, others }: { hostname: string; others: () => readonly string[] },
+): Proof {
   if ("failed" in answer) {
     return "failed";
   }
   const records = answer.records.map((record) => record.trim());
   if (records.includes(value)) {
     return "proved";
+  }
+  const values = new Set(records.filter((record) => ANY_VALUE.test(record)));
+  if (
+    values.size > 0 &&
+    others().some((organization) => values.has(challengeValue(organization, hostname)))
+  ) {
+    return "another";
   }
   return records.length > 0 ? "wrong" : "missing";
 }

@@ -1,3 +1,4 @@
+import { challengeValue } from "@slipway/crds";
 import { FakeClock } from "@slipway/kube/testing";
 import { describe, expect, test } from "vitest";
 import { exampleClaim } from "../testing/claims.ts";
@@ -79,6 +80,48 @@ describe("OwnershipChecks", () => {
     checks.forget(HOST);
     check();
     expect(asked).toHaveLength(2);
+  });
+
+  test("looks up again what is proved, where it is asked to", async () => {
+    const clock = new FakeClock();
+    let records = [challengeFor(HOST).value];
+    const proofs = new OwnershipChecks({
+      clock,
+      random: () => 0,
+      lookup: async () => ({ records }),
+      retry: { baseMs: 86_400_000, maxMs: 86_400_000 },
+      repeats: true,
+    });
+    const check = () => proofs.check(HOST, "1", challengeFor(HOST));
+    check();
+    await clock.advance(0);
+    expect(check()).toEqual({ proof: "proved", againInMs: 86_400_000 });
+    records = [];
+    await clock.advance(86_400_000);
+    check();
+    await clock.advance(0);
+    expect(check().proof).toBe("missing");
+  });
+
+  test("finds another organization's proof where that one wants the hostname", async () => {
+    const clock = new FakeClock();
+    const records = [challengeValue("beta", HOST)];
+    let contenders: string[] = [];
+    const checks = new OwnershipChecks({
+      clock,
+      random: () => 0,
+      lookup: async () => ({ records }),
+      contenders: () => contenders,
+    });
+    const check = () => checks.check(HOST, "1", challengeFor(HOST));
+    check();
+    await clock.advance(0);
+    expect(check().proof).toBe("wrong");
+    contenders = ["gamma", "beta"];
+    await clock.advance(15_000);
+    check();
+    await clock.advance(0);
+    expect(check().proof).toBe("another");
   });
 
   test("begins anew for a later claim of the hostname, whose predecessor's answer does not count", async () => {

@@ -12,6 +12,10 @@ export interface OwnershipChecksOptions {
   retry?: BackoffOptions;
   /** Look-ups at once: 16 unless given. */
   concurrency?: number;
+  /** Ids of the organizations that want a hostname, and may prove it in the claim's place; none unless given. */
+  contenders?: (hostname: string) => readonly string[];
+  /** Whether what is proved is looked up again; not unless given. */
+  repeats?: boolean;
 }
 
 /** How one claim stands. */
@@ -58,11 +62,11 @@ export class OwnershipChecks {
     const now = this.#options.clock.monotonic();
     let entry = this.#entries.get(hostname);
     if (entry?.uid !== uid) {
-      entry = { uid, challenge, ended: 0, dueAt: now };
+      entry = { uid, challenge, ended: 0, dueAt: now + this.#firstPause() };
       this.#entries.set(hostname, entry);
     }
     const { proof, dueAt } = entry;
-    if (proof === "proved" || dueAt === undefined) {
+    if ((proof === "proved" && !this.#options.repeats) || dueAt === undefined) {
       return { proof };
     }
     if (dueAt > now) {
@@ -77,6 +81,12 @@ export class OwnershipChecks {
   /** Forgets a hostname that is proved, given up or gone. */
   forget(hostname: string): void {
     this.#entries.delete(hostname);
+  }
+
+  /** What is proved already is spread over the period, or a new leader would ask for all of it at once. */
+  #firstPause(): number {
+    const { repeats, retry, random } = this.#options;
+    return repeats ? random() * (retry?.baseMs ?? 0) : 0;
   }
 
   #startNext(): void {
@@ -95,8 +105,9 @@ export class OwnershipChecks {
 
   async #run(hostname: string, entry: Entry): Promise<void> {
     const { lookup, clock, random, retry = { baseMs: 15_000, maxMs: 300_000 } } = this.#options;
+    const others = () => this.#options.contenders?.(hostname) ?? [];
     try {
-      entry.proof = judge(await lookup(entry.challenge.name), entry.challenge);
+      entry.proof = judge(await lookup(entry.challenge.name), entry.challenge, { hostname, others });
     } catch {
       entry.proof = "failed";
     }

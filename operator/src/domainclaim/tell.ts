@@ -25,6 +25,10 @@ const UNPROVED: Readonly<Record<Exclude<Proof, "proved"> | "unknown", Unproved>>
     reason: "TxtRecordWrong",
     message: "The TXT record that is to prove ownership holds another value.",
   },
+  another: {
+    reason: "ProvedByAnother",
+    message: "The TXT record proves that another organization owns the domain.",
+  },
   failed: { reason: "LookupFailed", message: "The name servers gave no answer about the TXT record." },
 };
 
@@ -47,6 +51,16 @@ export function tellVerified(
   if (by !== "zone") {
     status.verifiedAt ??= now;
   }
+}
+
+/** Reports that the record which proved ownership has been missing for long; the domain stays the project's. */
+export function reportMissingProof(since: string, conditions: ConditionSet): void {
+  conditions.set({
+    type: "Verified",
+    status: "True",
+    reason: "ProofMissing",
+    message: `The TXT record that proved ownership has been missing since ${since}.`,
+  });
 }
 
 /** Says that ownership is not proved yet, or, once it has expired, that nobody asks any more. */

@@ -70,7 +70,7 @@ export function standOf(
   if (verified?.status === "True") {
     return { hostname, is: "verified" };
   }
-  if (verified?.reason === "Expired") {
+  if (verified?.reason === "Expired" || verified?.reason === "ProvedByAnother") {
     return { hostname, is: "expired", at: at ?? timestamp(now), kept: at === undefined };
   }
   return verified
@@ -87,7 +87,7 @@ export function unseen(hostname: string): CustomHost {
 const EXPIRED: Finding = {
   reason: "DomainExpired",
   message:
-    "The domain expired: its ownership was not proved within seven days. Remove it and add it again to try anew.",
+    "The domain expired: its ownership was not proved within seven days, or another organization has proved that it is its own. Prove it, then remove it and add it again.",
 };
 
 /** What stands in a domain's way; nothing when traffic arrives and is as encrypted as this platform does it. */

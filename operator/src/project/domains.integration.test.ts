@@ -4,6 +4,7 @@ import {
   challengeValue,
   type DomainClaim,
   domainClaim,
+  PROOF_MISSING_MS,
   type Project,
   UNPROVED_DOMAIN_MS,
 } from "@slipway/crds";
@@ -43,6 +44,8 @@ const clock: Clock & { aheadMs: number } = {
 let cluster: TestCluster;
 let operator: TestOperator;
 let dns: TestDnsServer;
+/** First claims of organizations, as the ledger remembers them. */
+const reservations = new Map<string, Date>();
 /** What the ingress says of a host, and of every other that an Ingress leads from. */
 const ingress = new Map<string, ProbeResult>();
 let everyHost: ProbeResult = "serving";
@@ -57,19 +60,31 @@ async function probe(host: string): Promise<ProbeResult> {
   return ingress.get(host) ?? (isRouted ? everyHost : "unknown-host");
 }
 
-const start = (certificateIssuer?: string) =>
+const start = (certificateIssuer?: string, proofRetry?: typeof RETRY) =>
   startOperator(cluster, {
     listOrganizations: async () => ["alpha", "beta"],
     ingressProbe: probe,
     dnsServers: [dns.address],
     ownershipRetry: RETRY,
+    proofRetry,
+    reservations: {
+      firstClaimOf: async ({ organizationId, hostname, claimedAt }) => {
+        const key = `${organizationId}/${hostname}`;
+        const first = reservations.get(key) ?? claimedAt;
+        reservations.set(key, first);
+        return first;
+      },
+      forget: async ({ organizationId, hostname }) => {
+        reservations.delete(`${organizationId}/${hostname}`);
+      },
+    },
     reservedHostnames: ["admin", "status.example.com"],
     certificateIssuer,
     clock,
   });
-async function restart(certificateIssuer?: string): Promise<void> {
+async function restart(certificateIssuer?: string, proofRetry?: typeof RETRY): Promise<void> {
   await operator.stop();
-  operator = await start(certificateIssuer);
+  operator = await start(certificateIssuer, proofRetry);
 }
 
 beforeAll(async () => {
@@ -107,7 +122,8 @@ function customOf(project: Project, host: string): CustomDomainStatus | undefine
   return project.status?.customDomains?.find(({ hostname }) => hostname === host);
 }
 
-const domain = (name: string, host: string, want: Partial<CustomDomainStatus>, namespace?: string) =>
+type WantedStatus = { [Key in keyof CustomDomainStatus]?: CustomDomainStatus[Key] | RegExp };
+const domain = (name: string, host: string, want: WantedStatus, namespace?: string) =>
   eventually(async () => {
     const project = await get(name, namespace);
     const found = customOf(project, host);
@@ -289,7 +305,6 @@ describe("a second organization", () => {
   test("cannot have a domain that the first has only asked for", async () => {
     await running("owner", { customDomains: [host] });
     await claimSays(host, "Verified=False/TxtRecordMissing");
-    publish(host, "beta");
     await running("thief", { customDomains: [host, "own.example.org"] }, BETA);
     const failed = await domain("thief", host, { status: "failed", sslStatus: "disabled" }, BETA);
     expect(failed.message).toContain("belongs to another project");
@@ -636,4 +651,71 @@ test("a settled platform writes nothing and looks nothing up, with domains in ev
   await new Promise((resolve) => setTimeout(resolve, 4_000));
   expect((await cluster.operatorWrites()).slice(before)).toEqual([]);
   expect(dns.asked.slice(asked)).toEqual([]);
+});
+
+describe("whoever proves a domain has it", () => {
+  test("from an earlier claim without a proof, which gives way", async () => {
+    const host = "squatted.example.com";
+    await running("squatter", { customDomains: [host] });
+    await claimSays(host, "Verified=False/TxtRecordMissing");
+    await running("owner", { customDomains: [host] }, BETA);
+    await domain("owner", host, { status: "failed", message: /belongs to another/ }, BETA);
+    publish(host, "beta");
+    await domain("owner", host, { status: "active" }, BETA);
+    expect(await holderOf(host)).toBe("owner");
+    await domain("squatter", host, { status: "failed", message: /another organization/ });
+  });
+
+  test("a proof that is gone is reported, and gives way to another organization's", async () => {
+    const host = "sold.example.com";
+    await restart(undefined, RETRY);
+    publish(host, "alpha");
+    await running("seller", { customDomains: [host] });
+    await domain("seller", host, { status: "active" });
+    dns.records.delete(challengeName(host));
+    const missing = await eventually(async () => {
+      const claim = await claimOf(host);
+      return claim?.status?.proofMissingSince !== undefined && claim;
+    });
+    expect(missing.status?.verifiedBy).toBe("txt");
+    await domain("seller", host, { status: "active" });
+    clock.aheadMs += PROOF_MISSING_MS;
+    await claimSays(host, "Verified=True/ProofMissing");
+    await domain("seller", host, { status: "active" });
+    publish(host, "alpha");
+    const found = await claimSays(host, "Verified=True/OwnershipProved");
+    expect(found.status?.proofMissingSince).toBeUndefined();
+
+    await running("buyer", { customDomains: [host] }, BETA);
+    publish(host, "beta");
+    await domain("buyer", host, { status: "active" }, BETA);
+    expect(await routeOf("seller", host)).toBeUndefined();
+    clock.aheadMs = 0;
+    await restart();
+  });
+
+  test("a reservation counts from the first claim, however often it was removed and added again", async () => {
+    const host = "hoarded.example.com";
+    await running("hoarder", { customDomains: [host] });
+    const first = await claimSays(host, "Verified=False/TxtRecordMissing");
+    await patch("hoarder", { customDomains: [] });
+    await eventually(async () => !(await claimOf(host)));
+    await patch("hoarder", { customDomains: [host] });
+    const again = await claimSays(host, "Verified=False/TxtRecordMissing");
+    expect(again.metadata.uid).not.toBe(first.metadata.uid);
+    expect(again.status?.expiresAt).toBe(first.status?.expiresAt);
+    await patch("hoarder", { customDomains: [] });
+    await eventually(async () => !(await claimOf(host)));
+    clock.aheadMs += UNPROVED_DOMAIN_MS;
+    await patch("hoarder", { customDomains: [host] });
+    await domain("hoarder", host, { status: "failed", message: /expired/ });
+    await eventually(async () => !(await claimOf(host)));
+    // Proved meanwhile, it is had at once.
+    publish(host, "alpha");
+    await patch("hoarder", { customDomains: [] });
+    await eventually(async () => customOf(await get("hoarder"), host) === undefined);
+    await patch("hoarder", { customDomains: [host] });
+    await domain("hoarder", host, { status: "active" });
+    clock.aheadMs = 0;
+  });
 });

@@ -20,6 +20,7 @@ import { binaryFile, ensureBinary } from "../../../hack/cluster/binaries.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import type { BillingLedger } from "../billing/billing.ts";
 import type { DatabaseImages } from "../database/settings.ts";
+import type { ReservationLedger } from "../domainclaim/reservations.ts";
 import type { RunLedger } from "../jobrun/ports.ts";
 import type { StoreRunLog } from "../observe/runLogs.ts";
 import { createOperator } from "../operator.ts";
@@ -133,6 +134,8 @@ export async function startOperator(
     /** Who is asked about the owners of custom domains: nobody answers unless given. */
     dnsServers?: string[];
     ownershipRetry?: BackoffOptions;
+    proofRetry?: BackoffOptions;
+    reservations?: ReservationLedger;
     clock?: Clock;
     recordDeployment?: RecordDeployment;
     /** The ledger's time: with it the operator's clock is compared with that and with the apiserver's. */
@@ -210,6 +213,8 @@ export async function startOperator(
     slots: options.slots ?? endlessSlots(),
     ingressProbe: options.ingressProbe,
     ownershipRetry: options.ownershipRetry,
+    proofRetry: options.proofRetry,
+    reservations: options.reservations,
     manager: { leaderElection: options.leaderElection, port: undefined, clock: options.clock },
   });
   const stop = new AbortController();
