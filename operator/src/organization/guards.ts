@@ -164,7 +164,11 @@ const QUOTA = {
   pods: "2000",
   "requests.cpu": "200",
   "requests.memory": "800Gi",
-  "requests.ephemeral-storage": "1000Gi",
+  "requests.ephemeral-storage": "20Ti",
+  // What pods may use together, where plans reserve less than they sell.
+  "limits.cpu": "2000",
+  "limits.memory": "2Ti",
+  "limits.ephemeral-storage": "20Ti",
   "requests.storage": "20Ti",
   persistentvolumeclaims: "500",
   services: "1000",
