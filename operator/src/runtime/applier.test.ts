@@ -1,4 +1,4 @@
-import { type KubernetesObject, resources } from "@slipway/kube";
+import { isConflict, type KubernetesObject, resources } from "@slipway/kube";
 import { FakeApiserver } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Applier } from "./applier.ts";
@@ -64,6 +64,22 @@ async function writesOf(...desired: KubernetesObject[]): Promise<number> {
 const live = (key: string) => api.etcd.collection(CONFIG_MAPS).get(key);
 
 describe("applyAndPrune", () => {
+  it("does not undo what was changed after an object was read, where that is somebody else's", async () => {
+    await applier.applyAndPrune(OWNER, [configMap("x"), configMap("y")], CONTEXT);
+    const behind = harness.configMaps.get.bind(harness.configMaps);
+    const read = { x: behind("a", "x"), y: behind("a", "y") };
+    for (const name of ["x", "y"]) {
+      await harness.client.patch(resources.configMaps, { namespace: "a", name }, { data: { k: "scaled" } });
+    }
+    harness.configMaps.get = (namespace, name) => read[name as "x" | "y"] ?? behind(namespace, name);
+    const onlyAsRead = ({ metadata }: KubernetesObject) => metadata?.name === "x";
+    const apply = (name: string) =>
+      applier.applyAndPrune(OWNER, [configMap(name, { k: "stale" })], { ...CONTEXT, onlyAsRead, prune: [] });
+    await expect(apply("x")).rejects.toSatisfy(isConflict);
+    await apply("y");
+    expect([live("a/x")?.data, live("a/y")?.data]).toEqual([{ k: "scaled" }, { k: "stale" }]);
+  });
+
   it("creates with label, owner reference and marks", async () => {
     await applier.applyAndPrune(OWNER, [configMap("x")], CONTEXT);
     expect(live("a/x")?.metadata).toMatchObject({

@@ -44,6 +44,11 @@ export interface ApplyContext {
   adopt?: boolean;
   /** The kinds whose other children are pruned; all unless given. */
   prune?: readonly Resource[];
+  /**
+   * Objects that are written only as they were read, since a value in them is somebody else's: a change in between is a conflict,
+   * and not undone. None unless given.
+   */
+  onlyAsRead?: (object: KubernetesObject) => boolean;
 }
 
 export interface ApplyResult {
@@ -181,7 +186,8 @@ export class Applier {
       if (this.#isSettled(object, live)) return "unchanged";
       await this.#waitUntil(pass.settledAt, context);
     }
-    const written = await client.apply(resource, object, { fieldManager, signal: context.signal });
+    const sent = live && context.onlyAsRead?.(object) ? asRead(object, live) : object;
+    const written = await client.apply(resource, sent, { fieldManager, signal: context.signal });
     this.#remember(object, written, context.log);
     store.observe(written);
     const now = this.#clock.monotonic();
@@ -292,4 +298,10 @@ function isHealable(live: KubernetesObject, owner: Owner, adopt = false): boolea
 
 function childKey(resource: Resource, object: KubernetesObject): string {
   return `${resource.plural}.${resource.group}/${object.metadata?.namespace ?? ""}/${object.metadata?.name ?? ""}`;
+}
+
+/** The object, to be written over this version of the live one and no other. */
+function asRead(object: KubernetesObject, live: KubernetesObject): KubernetesObject {
+  const { uid, resourceVersion } = live.metadata ?? {};
+  return { ...object, metadata: { ...object.metadata, uid, resourceVersion } };
 }

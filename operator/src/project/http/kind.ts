@@ -1,7 +1,7 @@
 /** Projects of type http: instances behind a public or private address. */
 
 import { type HttpPlan, labels, type Project } from "@slipway/crds";
-import { resources } from "@slipway/kube";
+import { type KubernetesObject, resources } from "@slipway/kube";
 import { TerminalError } from "../../runtime/index.ts";
 import type { Accepted } from "../accept.ts";
 import { type DeletionStep, LOOK_AGAIN_MS, runDeletionStep } from "../deletion.ts";
@@ -88,7 +88,10 @@ export class HttpKind implements ProjectKind<HttpPlan> {
     });
     const routesBefore = this.#domains.versions(project);
     const objects = withLiveClaim(desired(running.applied), claimOf(this.#deps.stores, project));
-    await applier.applyAndPrune(ownerOf(project), objects, { log, signal });
+    // How many instances there are is the autoscaler's: its number, changed since it was read, is not written back.
+    const isScaled = running.applied.autoscaling !== undefined && running.applied.replicas > 0;
+    const onlyAsRead = ({ kind }: KubernetesObject) => isScaled && kind === resources.deployments.kind;
+    await applier.applyAndPrune(ownerOf(project), objects, { log, signal, onlyAsRead });
     const { notExpandable } = await growVolume(project, this.#deps, context);
     return () => this.#look(project, { accepted, running, claimed, routesBefore, notExpandable }, context);
   }
