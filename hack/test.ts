@@ -24,46 +24,21 @@ interface Stage {
   readonly about: string;
   /** @param isBeside whether another stage runs meanwhile */
   readonly run: (isBeside: boolean) => Promise<Counts>;
+  /** A stage that mostly waits: this one runs meanwhile when both are chosen. */
+  readonly beside?: string;
   /** Only when it is asked for: another one has it as a part. */
   readonly isPart?: true;
 }
 
 const stages: Readonly<Record<string, Stage>> = {
-  up: {
-    about: "the stack comes up",
-    run: () => {
-      // The tests create more projects a minute than a client may.
-      process.env.SLIPWAY_RATE_LIMIT_SCALE ??= "100";
-      return single("up", "hack/up.sh", []);
-    },
-  },
-  e2e: {
-    about: "end to end on the running stack",
-    run: () => vitest("e2e", ["e2e", "e2e-alone"]),
-  },
   verify: {
     about: "generated files, format, lint, types, clean tree",
-    run: (isBeside) => single("verify", "hack/verify.sh", [], isBeside),
+    run: () => single("verify", "hack/verify.sh", []),
   },
-  unit: { about: "unit tests", run: (isBeside) => vitest("unit", ["unit"], isBeside) },
-  go: { about: "Go tests of the embedded cluster's parts", run: go },
-  "integration+chaos": {
-    about: "the next two at once, with the same workers",
-    run: (isBeside) => withPostgres("integration+chaos", ["integration", "chaos"], isBeside),
-  },
-  integration: {
-    about: "against a real kube-apiserver, PostgreSQL and Helm",
-    isPart: true,
-    run: (isBeside) => withPostgres("integration", ["integration"], isBeside),
-  },
-  chaos: {
-    about: "scheduled jobs while the operator, the cluster and the ledger fail",
-    isPart: true,
-    run: (isBeside) => withPostgres("chaos", ["chaos"], isBeside),
-  },
-  contract: { about: "the API against its own OpenAPI document", run: contract },
+  unit: { about: "unit tests", run: () => vitest("unit") },
   simulate: {
     about: "scheduled jobs in simulated time: 100,000 occurrences, with --long 1,000,000",
+    beside: "e2e",
     run: (isBeside) =>
       single(
         "simulate",
@@ -75,9 +50,32 @@ const stages: Readonly<Record<string, Stage>> = {
         isBeside,
       ),
   },
+  up: {
+    about: "the stack comes up",
+    run: () => {
+      // The tests create more projects a minute than a client may.
+      process.env.SLIPWAY_RATE_LIMIT_SCALE ??= "100";
+      return single("up", "hack/up.sh", []);
+    },
+  },
+  go: { about: "Go tests of the embedded cluster's parts", run: go },
+  "integration+chaos": {
+    about: "the next two at once, with the same workers",
+    run: () => withPostgres("integration+chaos", ["integration", "chaos"]),
+  },
+  integration: {
+    about: "against a real kube-apiserver, PostgreSQL and Helm",
+    isPart: true,
+    run: () => withPostgres("integration"),
+  },
+  chaos: {
+    about: "scheduled jobs while the operator, the cluster and the ledger fail",
+    isPart: true,
+    run: () => withPostgres("chaos"),
+  },
+  contract: { about: "the API against its own OpenAPI document", run: contract },
+  e2e: { about: "end to end on the running stack", run: () => vitest("e2e", ["e2e", "e2e-alone"]) },
 };
-/** Run one after the other on the stack; all that comes after `up` runs meanwhile, one after the other too, in what they leave. */
-const onStack = ["e2e"];
 
 function usage(): string {
   const lines = Object.entries(stages).map(([name, stage]) => `  ${name.padEnd(18)} ${stage.about}`);
@@ -129,24 +127,24 @@ async function count(name: string, isBeside: boolean): Promise<Counts> {
   const start = performance.now();
   const counts = await stage.run(isBeside);
   const seconds = Math.round((performance.now() - start) / 1000);
-  rows.push(`${name.padEnd(18)} ${String(seconds).padStart(5)} s  ${closingLine(counts)}`);
+  const beside = isBeside ? `, beside ${stage.beside}` : "";
+  rows.push(`${name.padEnd(18)} ${String(seconds).padStart(5)} s  ${closingLine(counts)}${beside}`);
   total = add(total, counts);
   if (counts.failed > 0) failed.push(name);
   return counts;
 }
 
-async function countAll(names: readonly string[], isBeside: boolean): Promise<void> {
-  for (const name of names) await count(name, isBeside);
-}
+/** The stages that run while this one does. */
+const besides = (name: string): string[] => chosen.filter((other) => stages[other]?.beside === name);
 
-const start = performance.now();
-const isUp = !chosen.includes("up") || (await count("up", false)).failed === 0;
-if (isUp) {
-  const stackStages = chosen.filter((name) => onStack.includes(name));
-  const others = chosen.filter((name) => name !== "up" && !onStack.includes(name));
-  await Promise.all([countAll(stackStages, false), countAll(others, stackStages.length > 0)]);
-} else {
-  console.error("test: the stack did not come up, so what needs it was not run; see the lines above");
+for (const name of chosen) {
+  if (chosen.includes(stages[name]?.beside ?? "")) continue;
+  const meanwhile = besides(name).map((other) => count(other, true));
+  const [counts] = await Promise.all([count(name, false), ...meanwhile]);
+  if (name === "up" && counts.failed > 0) {
+    console.error("test: the stack did not come up, so what needs it was not run; see the lines above");
+    break;
+  }
 }
 if (chosen.includes("up") && !ranBefore && !values.keep) {
   await run("down", "hack/down.sh", ["--purge"]);
@@ -155,8 +153,7 @@ if (chosen.includes("up") && !ranBefore && !values.keep) {
 for (const name of failed) {
   console.log(`\n== ${name} failed:\n${(await lastWords(name)).map((line) => `  ${line}`).join("\n")}`);
 }
-const minutes = Math.round((performance.now() - start) / 60_000);
 console.log(`\nlongest files:\n${(await longestFiles(15)).join("\n")}`);
-console.log(`\n${rows.join("\n")}\nin all ${minutes} min; logs: .slipway/logs/test\n`);
+console.log(`\n${rows.join("\n")}\nlogs: .slipway/logs/test\n`);
 console.log(closingLine(total));
 process.exit(total.failed > 0 ? 1 : 0);

@@ -30,25 +30,15 @@ interface Outcome {
 /** What commands wrote, by their names. */
 const outputs = new Map<string, string>();
 
-interface RunOptions {
-  readonly cwd?: string;
-  /** Output goes to the log alone. */
-  readonly quiet?: boolean;
-  /** Beside another stage: takes the processors only when nobody else wants them, and is shown at its end. */
-  readonly beside?: boolean;
-}
-
 /** Runs a command in the repository's root; its output goes to the terminal and to `.slipway/logs/test/<name>.log`. */
-export async function run(
+export function run(
   name: string,
   command: string,
   args: readonly string[],
-  options: RunOptions = {},
+  options: { cwd?: string; quiet?: boolean } = {},
 ): Promise<Outcome> {
-  const beside = options.beside === true;
-  const [program = "", ...rest] = beside ? ["nice", "-n", "10", command, ...args] : [command, ...args];
   const log = createWriteStream(join(logs, `${name}.log`));
-  const child = spawn(program, rest, {
+  const child = spawn(command, args, {
     cwd: options.cwd ?? root,
     stdio: ["ignore", "pipe", "pipe"],
     env: process.env,
@@ -58,59 +48,42 @@ export async function run(
     stream.on("data", (chunk: Buffer) => {
       chunks.push(chunk);
       log.write(chunk);
-      if (options.quiet !== true && !beside) process.stdout.write(chunk);
+      if (options.quiet !== true) process.stdout.write(chunk);
     });
   }
-  const code = await new Promise<number>((resolve) => {
+  return new Promise((resolve) => {
+    const finish = (code: number): void => {
+      log.end();
+      const output = Buffer.concat(chunks).toString("utf8");
+      outputs.set(name, output);
+      resolve({ code, output });
+    };
     child.once("error", (error) => {
       chunks.push(Buffer.from(`${command}: ${error.message}\n`));
-      resolve(127);
+      finish(127);
     });
-    child.once("close", (code) => resolve(code ?? 1));
+    child.once("close", (code) => finish(code ?? 1));
   });
-  log.end();
-  const output = Buffer.concat(chunks).toString("utf8");
-  outputs.set(name, output);
-  if (beside && options.quiet !== true) console.log(`\n== ${name}\n${output}`);
-  return { code, output };
 }
 
-/** A command that is one test as a whole. */
+/**
+ * A command that is one test as a whole. Beside another stage it takes the processors only when nobody else wants them,
+ * and is shown at its end.
+ */
 export async function single(
   name: string,
   command: string,
   args: readonly string[],
-  beside = false,
+  isBeside = false,
 ): Promise<Counts> {
-  const { code } = await run(name, command, args, { beside });
+  const [program = "", ...rest] = isBeside ? ["nice", "-n", "19", command, ...args] : [command, ...args];
+  const { code, output } = await run(name, program, rest, { quiet: isBeside });
+  if (isBeside) console.log(`\n== ${name}\n${output}`);
   return code === 0 ? { ...none, passed: 1 } : { ...none, failed: 1 };
 }
 
 /** Reports of Vitest that this run has written. */
 const reports: string[] = [];
-
-/** Runs projects of Vitest as one stage; those of one group share its workers, see vitest.config.ts. */
-export async function vitest(
-  name: string,
-  projects: readonly string[] = [name],
-  beside = false,
-): Promise<Counts> {
-  const report = join(logs, `${name}.json`);
-  await rm(report, { force: true });
-  const args = [
-    "run",
-    ...projects.flatMap((project) => ["--project", project]),
-    "--reporter=default",
-    "--reporter=json",
-    `--outputFile.json=${report}`,
-  ];
-  const { code } = await run(name, "vitest", args, { beside });
-  if (!existsSync(report)) return { ...none, failed: 1 };
-  reports.push(report);
-  const counts = vitestCounts(await readFile(report, "utf8"));
-  // An unhandled error outside of any test fails the run without failing a test.
-  return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
-}
 
 /** The `count` test files of this run that took longest, as lines. */
 export async function longestFiles(count: number): Promise<string[]> {
@@ -120,8 +93,26 @@ export async function longestFiles(count: number): Promise<string[]> {
   return longest(times.flat(), count);
 }
 
+/** Runs projects of Vitest as one stage; those of one group share its workers, see vitest.config.ts. */
+export async function vitest(name: string, projects: readonly string[] = [name]): Promise<Counts> {
+  const report = join(logs, `${name}.json`);
+  await rm(report, { force: true });
+  const { code } = await run(name, "vitest", [
+    "run",
+    ...projects.flatMap((project) => ["--project", project]),
+    "--reporter=default",
+    "--reporter=json",
+    `--outputFile.json=${report}`,
+  ]);
+  if (!existsSync(report)) return { ...none, failed: 1 };
+  reports.push(report);
+  const counts = vitestCounts(await readFile(report, "utf8"));
+  // An unhandled error outside of any test fails the run without failing a test.
+  return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+}
+
 /** The Go tests. */
-export async function go(beside = false): Promise<Counts> {
+export async function go(): Promise<Counts> {
   let counts = none;
   if (process.getuid?.() === 0 && existsSync("/usr/bin/apt-get"))
     await ensurePackages(goTestPackages, join(logs, "packages.log"));
@@ -130,7 +121,6 @@ export async function go(beside = false): Promise<Counts> {
     const { code, output } = await run(name, "go", ["test", "-json", "./..."], {
       cwd: join(root, folder),
       quiet: true,
-      beside,
     });
     const own = goCounts(output);
     const counted = code !== 0 && own.failed === 0 ? { ...own, failed: 1 } : own;
@@ -142,27 +132,21 @@ export async function go(beside = false): Promise<Counts> {
 }
 
 /** The API against its own OpenAPI document: one test an operation, and one for calls that follow one another. */
-export async function contract(beside = false): Promise<Counts> {
+export async function contract(): Promise<Counts> {
   const report = join(logs, "contract.xml");
   await rm(report, { force: true });
   await ensurePackages(testPackages, join(logs, "packages.log"));
-  const { code } = await run("contract", process.execPath, ["test/contract/run.ts", "--report", report], {
-    beside,
-  });
+  const { code } = await run("contract", process.execPath, ["test/contract/run.ts", "--report", report]);
   if (!existsSync(report)) return { ...none, failed: 1 };
   const counts = junitCounts(await readFile(report, "utf8"));
   return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
 }
 
 /** Vitest's projects that need PostgreSQL. */
-export async function withPostgres(
-  name: string,
-  projects: readonly string[],
-  beside = false,
-): Promise<Counts> {
+export async function withPostgres(name: string, projects?: readonly string[]): Promise<Counts> {
   const installed = await ensurePackages(testPackages, join(logs, "packages.log"));
   if (installed.length > 0) console.log(`  installed ${installed.join(", ")}`);
-  return vitest(name, projects, beside);
+  return vitest(name, projects);
 }
 
 /** What is told again of a stage that failed: its failed tests, or else the end of its output. */
