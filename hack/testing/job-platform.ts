@@ -13,6 +13,10 @@ import { applyCrds } from "./crds.ts";
 export const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
 export const jobRunResource = customResource(GROUP, VERSION, plurals.JobRun, "JobRun");
 
+interface ResourceQuota extends KubernetesObject {
+  readonly status?: { readonly used?: Readonly<Record<string, string>> };
+}
+
 /** Everything that an operator needs to run jobs: a cluster with pods, and a ledger with organizations. No operator runs yet. */
 export interface JobPlatform {
   cluster: TestCluster;
@@ -22,7 +26,7 @@ export interface JobPlatform {
   ledger: Ledger;
   /** Namespaces of the organizations `chaos0` on; the operator makes them. */
   namespaces: string[];
-  /** Waits until the operator has made the organizations' namespaces and their guards. */
+  /** Waits until the operator has made the organizations' namespaces and their guards, and Projects are counted there. */
   guarded(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -57,12 +61,19 @@ export async function startJobPlatform(
     for (const id of ids) await insertOrganization(ledger, { id, name: id });
     await client.create(resources.namespaces, { metadata: { name: "slipway-system" } });
     await applyCrds(client);
+    // The quota controller asks only twice a minute which kinds there are to count, and once when it starts.
+    await cluster.controllerManager.restart();
     const namespaces = ids.map(organizationNamespace);
     const guarded = async () => {
       for (const name of namespaces) {
         await waitFor(`${name} to be guarded`, 150_000, async () => {
           const found = await client.getOrUndefined<KubernetesObject>(resources.namespaces, { name });
           return found?.metadata?.annotations?.[annotations.guarded] !== undefined;
+        });
+        await waitFor(`the Projects of ${name} to be counted`, 90_000, async () => {
+          const quotas = await client.listAll<ResourceQuota>(resources.resourceQuotas, { namespace: name });
+          const used = quotas.map(({ status }) => status?.used ?? {});
+          return used.some((counts) => `count/${plurals.Project}.${GROUP}` in counts);
         });
       }
     };
