@@ -147,7 +147,7 @@ describe("a creation", () => {
     const status = { hard, used: hard };
     await harness.admin.patch(resources.resourceQuotas, ref, { status }, { subresource: "status" });
     const refused = await post(headers, databaseBody("postgresql"), newKey());
-    expect(told(refused)).toEqual([503, "PLAN_CAPACITY_TEMPORARILY_UNAVAILABLE"]);
+    expect(told(refused)).toEqual([409, "ORGANIZATION_PROJECT_LIMIT_REACHED"]);
     expect(await secretsIn(organizationId)).toEqual([]);
   });
 

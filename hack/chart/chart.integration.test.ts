@@ -208,7 +208,7 @@ describe("on a real apiserver", () => {
   test("pods pass the restricted Pod Security Standard", async () => {
     const objects = await renderChart(valuesOf("default"), ["analytics.enabled=true"]);
     const workloads = objects.filter(({ kind }) => ["Deployment", "StatefulSet", "CronJob"].includes(kind));
-    expect(workloads).toHaveLength(6);
+    expect(workloads).toHaveLength(7);
     await kubectl(["-n", "slipway-system", "create", "serviceaccount", "default"]);
     for (const { metadata, spec } of workloads) {
       const workload = spec as unknown as WorkloadSpec & { jobTemplate?: { spec: WorkloadSpec } };

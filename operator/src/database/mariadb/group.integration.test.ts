@@ -26,6 +26,7 @@ const project = exampleDatabase({ type: "mariadb", plan: "db-basic", version: "1
 const database = {
   ...databaseOf({ project }),
   instances,
+  members: instances,
   replicas: instances,
   memoryBytes: 192 * 1024 * 1024,
 };
