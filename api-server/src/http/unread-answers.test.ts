@@ -62,10 +62,3 @@ it("do not keep other organizations waiting, and have few answers made for them"
   }
   expect((secretsRead() - before) / 2).toBeLessThan((CLIENTS * ASKED) / 4);
 });
-
-it("are cut off when they take nothing for a while", async () => {
-  let closed = false;
-  harness.app.server.once("connection", (socket) => socket.once("close", () => (closed = true)));
-  askAndNotRead(10);
-  await eventually("the connection to be closed", () => closed);
-});

@@ -105,7 +105,8 @@ describe("an organization at its ceiling", () => {
       33_554_432,
     ]);
     expect(await used()).toHaveLength(3);
-    const creation = { ...basic(), envs: [{ name: "V", value: "x".repeat(99) }] };
+    const { config, ...rest } = basic();
+    const creation = { ...rest, config: { ...config, envs: [{ name: "V", value: "x".repeat(99) }] } };
     expect((await send(0, "POST", "", creation)).body.code).toBe("ORGANIZATION_VARIABLES_LIMIT_REACHED");
   });
 
