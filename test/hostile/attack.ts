@@ -29,6 +29,8 @@ export interface Attack {
   readonly isShort?: true;
   /** Left out when all attack at once: it changes what the others need. */
   readonly isAlone?: true;
+  /** Processes that it ends itself, by the beginning of their pod's name; those may begin again. */
+  readonly ends?: string;
   /** All that it may be answered, statuses without their codes; any other answer is a finding. */
   readonly expected: readonly string[];
   /** Makes what the attack needs, before anything is measured. */

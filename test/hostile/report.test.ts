@@ -30,6 +30,7 @@ const rowOf = (change: Partial<Row> = {}): Row => ({
   after: [server()],
   answers: { "401": 5 },
   expected: ["401"],
+  ends: [],
   slowdown: 2,
   ...change,
 });
@@ -88,9 +89,9 @@ test("a missed run and a lost row are faults of the whole run", () => {
 
 test("a pod that was not there before counts as a restart, and one without a limit is not near it", () => {
   const other = server({ name: "slipway-api-server-2/api-server" });
-  expect(restarted({ before: [server()], after: [server(), other] })).toEqual([
-    "slipway-api-server-2/api-server is another pod",
-  ]);
+  const change = { before: [server()], after: [server(), other] };
+  expect(restarted({ ...change, ends: [] })).toEqual(["slipway-api-server-2/api-server is another pod"]);
+  expect(restarted({ ...change, ends: ["slipway-api-server"] })).toEqual([]);
   expect(faults(rowOf({ after: [server({ memoryLimit: undefined, memoryPeak: 9e12 })] }), quiet)).toEqual([]);
 });
 

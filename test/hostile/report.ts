@@ -16,6 +16,8 @@ export interface Row {
   readonly answers: Answers;
   /** Answers that the attack may be given. */
   readonly expected: readonly string[];
+  /** Processes that the attack itself ends, by the beginning of their names. */
+  readonly ends: readonly string[];
   /** How many times the quiet latency the victim's may be. */
   readonly slowdown: number;
 }
@@ -38,9 +40,10 @@ export const UNNOTICED_MS = 100;
 const JUDGED_SAMPLES = 100;
 
 /** Processes that began again, or anew as another pod, with the reason. */
-export function restarted({ before, after }: Pick<Row, "before" | "after">): string[] {
+export function restarted({ before, after, ends }: Pick<Row, "before" | "after" | "ends">): string[] {
   const known = new Map(before.map((one) => [one.name, one]));
-  return after.flatMap(({ name, restarts, lastEnd }) => {
+  const others = after.filter(({ name }) => !ends.some((ended) => name.startsWith(ended)));
+  return others.flatMap(({ name, restarts, lastEnd }) => {
     const was = known.get(name);
     if (was === undefined) return [`${name} is another pod`];
     return restarts > was.restarts ? [`${name} ${lastEnd ?? "ended"}`] : [];

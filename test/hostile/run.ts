@@ -85,7 +85,8 @@ export async function run(options: RunOptions): Promise<Results> {
     await Promise.all(attackers.map((one) => one.ended()));
     const after = await observer.take();
     const expected = attackers.flatMap(({ attack }) => attack.expected);
-    return { attack: name, seen, build, before, after, answers, expected, slowdown };
+    const ends = attackers.flatMap(({ attack }) => attack.ends ?? []);
+    return { attack: name, seen, build, before, after, answers, expected, ends, slowdown };
   }
 }
 

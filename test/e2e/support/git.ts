@@ -29,6 +29,8 @@ export interface Repository {
   readonly path: string;
   /** Commits files to `main`. @returns the commit's hash */
   commit(files: Files, message?: string): Promise<string>;
+  /** Makes a branch at the end of `main`. */
+  branch(name: string): Promise<unknown>;
   tag(name: string): Promise<unknown>;
   release(tag: string, flags?: { draft?: boolean; prerelease?: boolean }): Promise<unknown>;
   hooks(): Promise<readonly { id: number; active: boolean; config: { url: string } }[]>;
@@ -60,6 +62,7 @@ export async function createRepository(name: string, files: Files): Promise<Repo
     name,
     path,
     commit,
+    branch: (new_branch_name) => api("POST", `${at}/branches`, { new_branch_name, old_ref_name: "main" }),
     tag: (tag_name) => api("POST", `${at}/tags`, { tag_name, target: "main" }),
     release: (tag_name, flags = {}) =>
       api("POST", `${at}/releases`, { tag_name, target_commitish: "main", name: tag_name, ...flags }),

@@ -31,6 +31,12 @@ async function processes(): Promise<Found[]> {
   return (await Promise.all(ids.map(look))).filter((one) => one !== undefined);
 }
 
+/** The process namespaces of a pod's containers. */
+const namespacesOf = (pod: string, all: readonly Found[]): Set<string> =>
+  new Set(
+    all.filter(({ environment }) => environment.includes(`HOSTNAME=${pod}`)).map((one) => one.pidNamespace),
+  );
+
 /**
  * The process of a pod whose command line contains the words, on this machine: the embedded cluster's node is this
  * machine. Of several, such as an init that forked the real one, it is the newest.
@@ -38,9 +44,7 @@ async function processes(): Promise<Found[]> {
  */
 export async function processOf(pod: string, words: string): Promise<number> {
   const all = await processes();
-  const containers = new Set(
-    all.filter(({ environment }) => environment.includes(`HOSTNAME=${pod}`)).map((one) => one.pidNamespace),
-  );
+  const containers = namespacesOf(pod, all);
   // What runs in a container need not have its environment.
   const matching = all.filter(
     ({ pidNamespace, command }) => containers.has(pidNamespace) && command.includes(words),
@@ -60,6 +64,15 @@ export async function machineProcess(words: string): Promise<number> {
 /** Sends a signal to a process of a pod; see `processOf`. */
 export async function signalProcess(pod: string, words: string, signal: NodeJS.Signals): Promise<void> {
   process.kill(await processOf(pod, words), signal);
+}
+
+/** Sends a signal to every process of a pod's containers. @returns how many those are */
+export async function signalPod(pod: string, signal: NodeJS.Signals): Promise<number> {
+  const all = await processes();
+  const containers = namespacesOf(pod, all);
+  const found = all.filter(({ pidNamespace }) => containers.has(pidNamespace));
+  for (const { id } of found) process.kill(id, signal);
+  return found.length;
 }
 
 /** Kills a process of a pod with SIGKILL. */

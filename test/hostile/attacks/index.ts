@@ -3,9 +3,12 @@ import type { Attack } from "../attack.ts";
 import { adminCommands } from "./admin-commands.ts";
 import { backups } from "./backups.ts";
 import { buildDisk } from "./build-disk.ts";
+import { clockAhead } from "./clock-ahead.ts";
 import { containerDisk } from "./container-disk.ts";
 import { creations } from "./creations.ts";
 import { domains } from "./domains.ts";
+import { gitLists } from "./git-lists.ts";
+import { gitStalled } from "./git-stalled.ts";
 import { hooks } from "./hooks.ts";
 import { idleConnections } from "./idle-connections.ts";
 import { inventedKeys } from "./invented-keys.ts";
@@ -13,6 +16,7 @@ import { jobForks } from "./job-forks.ts";
 import { keysWithoutGrants } from "./keys-without-grants.ts";
 import { logStreams } from "./log-streams.ts";
 import { patterns } from "./patterns.ts";
+import { silentDatabases } from "./silent-databases.ts";
 import { slowCreations } from "./slow-creations.ts";
 import { slowHeaders } from "./slow-headers.ts";
 import { stalledBodies } from "./stalled-bodies.ts";
@@ -38,6 +42,10 @@ export const attacks: readonly Attack[] = [
   jobForks,
   buildDisk,
   adminCommands,
+  gitLists,
+  gitStalled,
+  silentDatabases,
+  clockAhead,
 ];
 
 /** @throws when there is no attack of that name */
