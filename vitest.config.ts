@@ -3,19 +3,22 @@ import { LongestFirst } from "./hack/testing/longest-first.ts";
 
 const rooms = "{crds,kube,ledger,operator,api-server,builder,git,analytics,hack,test}";
 
+const e2eFiles = (...names: string[]): string[] => names.map((name) => `test/e2e/${name}.e2e.test.ts`);
+
+/** They replace the operator while they use it, and none minds that another does: two at once. */
+const operatorReplaced = e2eFiles("jobs-failover", "backups-faults", "build-engines");
+
+/** They stop a part of the platform that all others need, or watch that it rests. */
 const wholeStack = [
-  ...[
+  ...e2eFiles(
     "operator-failover",
-    "jobs-failover",
     "replicas",
     "settled",
     "tracing",
     "backups-s3",
-    "backups-faults",
     "build-faults",
-    "build-engines",
     "analytics-faults",
-  ].map((name) => `test/e2e/${name}.e2e.test.ts`),
+  ),
   "test/chaos/databases/apiserver.chaos.test.ts",
 ];
 
@@ -77,13 +80,24 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.e2e.test.ts", "test/chaos/databases/*.chaos.test.ts"],
-          exclude: ["**/node_modules/**", ...wholeStack],
+          exclude: ["**/node_modules/**", ...operatorReplaced, ...wholeStack],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           maxWorkers: 4,
           // Tests of a file that ask for it live through the same minutes, all of them.
           maxConcurrency: 20,
           sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        test: {
+          name: "e2e-operators",
+          include: operatorReplaced,
+          exclude: ["**/node_modules/**"],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 4 },
         },
       },
       {
@@ -95,7 +109,7 @@ export default defineConfig({
           testTimeout: 180_000,
           hookTimeout: 180_000,
           fileParallelism: false,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 5 },
         },
       },
     ],

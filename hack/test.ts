@@ -37,7 +37,7 @@ const stages: Readonly<Record<string, Stage>> = {
   },
   unit: { about: "unit tests", run: () => vitest("unit") },
   simulate: {
-    about: "scheduled jobs in simulated time: 100,000 occurrences, with --long 1,000,000",
+    about: "scheduled jobs in simulated time: 25,000 occurrences, with --long 1,000,000",
     beside: "e2e",
     run: (isBeside) =>
       single(
@@ -45,7 +45,7 @@ const stages: Readonly<Record<string, Stage>> = {
         process.execPath,
         [
           "operator/src/jobrun/simulator/main.ts",
-          ...(process.env.SLIPWAY_TEST_LONG === "1" ? ["--long"] : []),
+          ...(process.env.SLIPWAY_TEST_LONG === "1" ? ["--long"] : ["--occurrences", "25000"]),
         ],
         isBeside,
       ),
@@ -74,7 +74,10 @@ const stages: Readonly<Record<string, Stage>> = {
     run: () => withPostgres("chaos"),
   },
   contract: { about: "the API against its own OpenAPI document", run: contract },
-  e2e: { about: "end to end on the running stack", run: () => vitest("e2e", ["e2e", "e2e-alone"]) },
+  e2e: {
+    about: "end to end on the running stack",
+    run: () => vitest("e2e", ["e2e", "e2e-operators", "e2e-alone"]),
+  },
 };
 
 function usage(): string {
