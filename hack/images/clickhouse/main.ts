@@ -97,14 +97,15 @@ async function main(): Promise<void> {
   const onBroken = (error: Error): void => fail(error);
   const listener = handler({ native, connections, access, onError, onBroken });
   const servers: Server[] = [];
-  if (config.httpPort !== undefined) {
-    const server = createServer(listener);
-    await listen(server, config.httpPort);
-    servers.push(server);
-  }
   if (config.httpsPort !== undefined && config.tls) {
     const server = await tlsServer(config.tls, listener);
     await listen(server, config.httpsPort);
+    servers.push(server);
+  }
+  // The last to open: who is answered a ping here finds the other port open.
+  if (config.httpPort !== undefined) {
+    const server = createServer(listener);
+    await listen(server, config.httpPort);
     servers.push(server);
   }
   log("ready", { http: config.httpPort, https: config.httpsPort, memory });
