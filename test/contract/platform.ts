@@ -16,6 +16,7 @@ import { KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@s
 import {
   connectLedger,
   insertApiKey,
+  insertMember,
   insertOrganization,
   migrateToLatest,
   recordBuild,
@@ -25,6 +26,9 @@ import {
 } from "@slipway/ledger";
 import { startPostgres } from "@slipway/ledger/testing";
 import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
+import { readTokenKey } from "../../api-server/src/auth/token-key.ts";
+import { signUserToken } from "../../api-server/src/auth/user-token.ts";
+import { newUserId } from "../../api-server/src/ids.ts";
 import { isGuarded } from "../../api-server/src/organizations/namespace.ts";
 import { EVERY_GRANT } from "../../api-server/src/policy/permissions.ts";
 import { projectResource } from "../../api-server/src/projects/kinds.ts";
@@ -46,6 +50,8 @@ export interface Platform {
   url: string;
   /** Key with every grant of the one organization. */
   apiKey: string;
+  /** Of an owner of the organization. */
+  ownerToken: string;
   /** A run of `pscheduled` that has ended, of the current billing cycle. */
   runId: string;
   /** Whether both processes still run; the reason when one does not. */
@@ -69,7 +75,8 @@ export async function startPlatform(log: string): Promise<Platform> {
     );
     const dir = await mkdtemp(join(tmpdir(), "slipway-contract-"));
     undo.push(() => rm(dir, { recursive: true, force: true }));
-    writeTokenKey(join(dir, "token.pem"));
+    const tokenKeyFile = join(dir, "token.pem");
+    writeTokenKey(tokenKeyFile);
     await writeFile(join(dir, "builds.yaml"), "baseImages: {}\n");
     const kube = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
     undo.push(() => kube.close());
@@ -78,7 +85,7 @@ export async function startPlatform(log: string): Promise<Platform> {
     // The operator waits for the class of the ingress, which it asks whether access lists are enforced.
     const ingressClass = { metadata: { name: "traefik" }, spec: { controller: "k8s.io/ingress-nginx" } };
     await kube.create<KubernetesObject>(resources.ingressClasses, ingressClass);
-    const apiKey = await prepareLedger(postgres.url);
+    const { apiKey, ownerToken } = await prepareLedger(postgres.url, tokenKeyFile);
 
     const [port, metricsPort, operatorPort] = await freePorts(3);
     const output = openSync(log, "a");
@@ -107,7 +114,7 @@ export async function startPlatform(log: string): Promise<Platform> {
       [],
       {
         ...common,
-        SLIPWAY_TOKEN_KEY_FILE: join(dir, "token.pem"),
+        SLIPWAY_TOKEN_KEY_FILE: tokenKeyFile,
         // Builds are asked for, and nobody carries them out.
         SLIPWAY_BUILDS_FILE: join(dir, "builds.yaml"),
         SLIPWAY_RATE_LIMIT_SCALE: "1000000",
@@ -137,7 +144,7 @@ export async function startPlatform(log: string): Promise<Platform> {
     await createProjects(kube);
     const runId = await recordRun(postgres.url);
     await recordBuilds(postgres.url, kube);
-    return { url, apiKey, runId, problem, stop };
+    return { url, apiKey, ownerToken, runId, problem, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -227,8 +234,11 @@ async function recordRun(url: string): Promise<string> {
   }
 }
 
-/** Makes the organization and a key that may everything in it. Returns the key. */
-async function prepareLedger(url: string): Promise<string> {
+/** Makes the organization, a key with every grant of it, and an owner with a token. */
+async function prepareLedger(
+  url: string,
+  tokenKeyFile: string,
+): Promise<{ apiKey: string; ownerToken: string }> {
   const ledger = connectLedger({ url, applicationName: "contract" });
   try {
     await migrateToLatest(ledger);
@@ -241,7 +251,9 @@ async function prepareLedger(url: string): Promise<string> {
       sha256,
       grants: EVERY_GRANT,
     });
-    return key;
+    const userId = newUserId();
+    await insertMember(ledger, { userId, organizationId: ORGANIZATION, role: "owner", grants: [] });
+    return { apiKey: key, ownerToken: await signUserToken(readTokenKey(tokenKeyFile), userId, 1) };
   } finally {
     await ledger.destroy();
   }

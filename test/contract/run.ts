@@ -33,8 +33,13 @@ try {
   args.push("--report", "junit", "--report-junit-path", report, ...positionals);
   const child = spawn(command, args, {
     cwd: logs,
-    // The key is no argument: anybody can read those.
-    env: { ...process.env, SLIPWAY_API_KEY: platform.apiKey, SLIPWAY_RUN_ID: platform.runId },
+    // Credentials are no arguments: anybody can read those.
+    env: {
+      ...process.env,
+      SLIPWAY_API_KEY: platform.apiKey,
+      SLIPWAY_OWNER_TOKEN: platform.ownerToken,
+      SLIPWAY_RUN_ID: platform.runId,
+    },
     stdio: ["ignore", "inherit", "inherit"],
     timeout: LIMIT_MS,
   });

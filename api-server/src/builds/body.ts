@@ -1,5 +1,6 @@
 import { createProjectBodies, normalizeContextPath, type ProjectSpec, toCamel } from "@slipway/crds";
 import type { z } from "zod";
+import { atLeastOneField } from "../http/at-least-one-field.ts";
 
 /** Source and build settings as they are sent: the bodies of a creation, by their own names. */
 
@@ -26,10 +27,7 @@ export function tidyPart(sent: unknown): unknown {
 }
 
 /** Some of the settings of a build; null removes one. */
-export const buildPatchBody = buildBody.refine(
-  (sent) => Object.keys(sent).length > 0,
-  "must have at least one field",
-);
+export const buildPatchBody = atLeastOneField(buildBody);
 
 export const toSource = (sent: unknown): NonNullable<ProjectSpec["source"]> =>
   toCamel(sent) as NonNullable<ProjectSpec["source"]>;

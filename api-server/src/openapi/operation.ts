@@ -18,7 +18,7 @@ export function operationOf(route: AnyRoute): Json {
       .filter(Boolean)
       .join("\n\n"),
     tags: route.tags,
-    security: ["public", "signature"].includes(policy.access.kind) ? [] : [{ apiKey: [] }, { bearer: [] }],
+    security: securityOf(policy.access),
     "x-slipway-scope": scopeText(policy.access),
     "x-slipway-rate-limit": policy.rateLimit,
     ...(parameters.length > 0 ? { parameters } : {}),
@@ -33,6 +33,12 @@ function content(route: AnyRoute): Json {
   const schema = toOpenApi((route.body ?? route.documentedBody) as NonNullable<AnyRoute["body"]>, "input");
   const requests = examples[route.operationId]?.requests;
   return { schema, ...(requests === undefined ? {} : { examples: requests }) };
+}
+
+/** By which credentials: an owner is a user, which no key is. */
+function securityOf({ kind }: Access): Json[] {
+  if (kind === "public" || kind === "signature") return [];
+  return kind === "owner" ? [{ bearer: [] }] : [{ apiKey: [] }, { bearer: [] }];
 }
 
 /** Who may call it, in the words of the specification. */

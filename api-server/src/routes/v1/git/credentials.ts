@@ -1,20 +1,20 @@
 import { z } from "zod";
 import { replaceCredential } from "../../../git/connect.ts";
 import { connectionView } from "../../../git/view.ts";
+import { atLeastOneField } from "../../../http/at-least-one-field.ts";
 import { defineRoute } from "../../../http/route.ts";
 import { success } from "../project/schemas.ts";
 import { AT_ONCE, connectionOf } from "./about.ts";
 import { connectionSchema, repositoryPath, token, username } from "./schemas.ts";
 
-const body = z
-  .strictObject({
+const body = atLeastOneField(
+  z.strictObject({
     repository_path: repositoryPath.optional(),
     username: username.optional(),
     token: token.optional(),
-  })
-  .refine((fields) => Object.values(fields).some((value) => value !== undefined), {
-    message: "at least one field is required",
-  });
+  }),
+  "at least one field is required",
+);
 
 export const updateGitCredentials = defineRoute({
   operationId: "updateGitCredentials",

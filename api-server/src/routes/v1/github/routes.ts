@@ -10,6 +10,7 @@ import { mergeDeploySettings, modeOf, versionDeployView } from "../../../builds/
 import { startBuildOrFail } from "../../../builds/start.ts";
 import { notePresent } from "../../../builds/triggered.ts";
 import { failures } from "../../../errors/catalog.ts";
+import { atLeastOneField } from "../../../http/at-least-one-field.ts";
 import { defineRoute } from "../../../http/route.ts";
 import { refuseBlocked } from "../../../organizations/blocked.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
@@ -20,15 +21,16 @@ import { versionDeploySchema } from "../source/schemas.ts";
 
 type Github = NonNullable<ProjectSpec["github"]>;
 
-const commands = (
+const commands = atLeastOneField(
   (
-    (createProjectBodies.http.shape.config as z.ZodObject).shape.github as z.ZodOptional
-  ).unwrap() as z.ZodObject
-)
-  .pick({ start_command: true, pre_build_command: true, build_command: true, context_path: true })
-  .partial()
-  .strict()
-  .refine((sent) => Object.keys(sent).length > 0, "must have at least one field");
+    (
+      (createProjectBodies.http.shape.config as z.ZodObject).shape.github as z.ZodOptional
+    ).unwrap() as z.ZodObject
+  )
+    .pick({ start_command: true, pre_build_command: true, build_command: true, context_path: true })
+    .partial()
+    .strict(),
+);
 
 /** @throws Failure 400 for a project of another kind, 409 when it has changed since the caller's project was read */
 export function githubOf(spec: ProjectSpec, read: Pick<Project, "spec">): Github {
@@ -84,8 +86,8 @@ export const updateGithubCommands = defineRoute({
   },
 });
 
-const deploySettings = z
-  .strictObject({
+const deploySettings = atLeastOneField(
+  z.strictObject({
     auto_deploy: z.boolean().optional(),
     version_deploy: z
       .strictObject({
@@ -103,8 +105,8 @@ const deploySettings = z
         include_prereleases: z.boolean().optional(),
       })
       .optional(),
-  })
-  .refine((sent) => Object.keys(sent).length > 0, "must have at least one field");
+  }),
+);
 
 export const updateGithubDeploySettings = defineRoute({
   operationId: "updateGithubDeploySettings",
