@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { succeeds } from "../lib/exec.ts";
+import { answers } from "../lib/answers.ts";
 import { freePorts } from "../lib/ports.ts";
 import { GiveUp, waitFor } from "../lib/wait.ts";
 import { ensureBinary } from "./binaries.ts";
@@ -106,7 +106,7 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
     apiserver = child;
     await waitFor("kube-apiserver", 150_000, async () => {
       if (child.exitCode !== null) throw new GiveUp(`ended with code ${child.exitCode}`);
-      return succeeds(binary, ["kubectl", "--kubeconfig", kubeconfig, "get", "--raw", "/readyz"]);
+      return answers(`${url}/readyz`);
     });
   };
   const stop = async () => {

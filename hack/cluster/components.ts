@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { answers } from "../lib/answers.ts";
 import { succeeds } from "../lib/exec.ts";
 import { confDir, logDir, runDir, stateDir } from "../lib/paths.ts";
 import { addresses, nodePortRange, ports } from "./addresses.ts";
@@ -40,8 +41,6 @@ export const paths = {
 export const resolvConf = existsSync("/run/systemd/resolve/resolv.conf")
   ? "/run/systemd/resolve/resolv.conf"
   : "/etc/resolv.conf";
-
-const answers = (url: string) => succeeds("curl", ["-sfk", "--max-time", "2", "-o", "/dev/null", url]);
 
 /** Files of certificates that a component reads at its start. */
 const files = (...pairs: { cert: string; key: string }[]) => pairs.flatMap((pair) => [pair.cert, pair.key]);
