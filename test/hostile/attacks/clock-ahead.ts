@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { cluster } from "../../e2e/support/cluster.ts";
 import { eventually } from "../../e2e/support/eventually.ts";
-import { killOperator, systemNamespace } from "../../e2e/support/operator.ts";
+import { systemNamespace } from "../../e2e/support/operator.ts";
 import { type Attack, Tally } from "../attack.ts";
 
 const HOURS = 6;
@@ -41,7 +41,7 @@ const holder = async (): Promise<string> =>
 
 export const clockAhead: Attack = {
   name: "clock-ahead",
-  about: `an operator whose clock is ${HOURS} hours ahead wants to lead, and the leader is killed`,
+  about: `an operator whose clock is ${HOURS} hours ahead wants to lead, and the leader's pod is deleted`,
   seconds: 60,
   isAlone: true,
   ends: "slipway-operator",
@@ -54,7 +54,8 @@ export const clockAhead: Attack = {
         const leading = await holder();
         const { items } = await cluster.core.listNamespacedPod({ namespace: systemNamespace });
         const pod = items.find(({ metadata }) => leading.startsWith(metadata?.name ?? ""));
-        await killOperator(pod?.metadata?.name ?? "");
+        const name = pod?.metadata?.name ?? "";
+        await cluster.core.deleteNamespacedPod({ namespace: systemNamespace, name, gracePeriodSeconds: 0 });
         while (!signal.aborted) {
           if ((await holder()).startsWith(NAME)) tally.add("led by the clock ahead");
           await sleep(500, undefined, { signal }).catch(() => undefined);

@@ -6,12 +6,12 @@ import { calls } from "../calls.ts";
 
 const BRANCHES = 150;
 /** Names that git accepts and that shells, HTML, SQL and paths give a meaning. */
-const hostile = ["$(reboot)", "<script>", "'--", "%2e%2e%2f", "a".repeat(180), "\u202egnp.exe", "🚀"];
+const hostile = ["$(reboot)", "<script>", "'--", "%2e%2e%2f", "a".repeat(90), "\u202egnp.exe", "🚀"];
 const branchName = (index: number): string => `${hostile[index % hostile.length]}-${index}`;
 
 /** A repository of an organization, over a connection of its own. */
 export async function connectedRepository(name: string, { organization_id, owner_token }: Organization) {
-  const repository = await createRepository(uniqueName(name), { "README.md": name });
+  const repository = await createRepository(uniqueName(name), { "about.txt": name });
   const owner = { organization: organization_id, token: owner_token };
   const { connectionId, repositoryId } = await connectRepository(repository, owner);
   const headers = { authorization: `Bearer ${owner_token}`, "x-organization-id": organization_id };

@@ -15,7 +15,7 @@ export const gitStalled: Attack = {
     const requests = made.flatMap(({ paths, headers }) => paths.map((path) => ({ path, headers })));
     return {
       async run(signal) {
-        const server = await machineProcess("gitea web");
+        const server = await machineProcess("/gitea --config /mnt/conf/app.ini web");
         process.kill(server, "SIGSTOP");
         try {
           const next = (index: number) => ({
