@@ -15,11 +15,13 @@ import { refuseQuery, validate } from "./validate.ts";
 
 /** The body of an operation that has none: nothing, or an object without members. */
 const noBody = z.strictObject({}).nullish();
-/** Of the calls that a route with a limit works at, one organization has this part; and so many wait for each that works. */
+/** Of the calls that a route with a limit works at, one organization has this part. */
 const SHARE = 1 / 4;
-const WAITING_PER_CALL = 4;
-/** Milliseconds that they wait. */
-const WAIT_MS = 2_000;
+/** Calls that wait for each that works: of all organizations, and of one. */
+const WAITING_PER_CALL = 8;
+const WAITING_OF_ONE_PER_CALL = 2;
+/** Milliseconds that they wait: longer than the apiserver takes to answer again while a replica of ours starts beside it. */
+const WAIT_MS = 5_000;
 const JSON_TYPE = "application/json; charset=utf-8";
 
 /**
@@ -93,7 +95,7 @@ function sharedLimiter(atOnce: number): ConcurrencyLimiter {
     total: atOnce,
     perKey: Math.ceil(atOnce * SHARE),
     waiting: atOnce * WAITING_PER_CALL,
-    waitingPerKey: atOnce,
+    waitingPerKey: atOnce * WAITING_OF_ONE_PER_CALL,
     waitMs: WAIT_MS,
     refuse: failures.serverBusy,
   });
