@@ -15,7 +15,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "operator/src/project/project.integration.test.ts": 55,
   "operator/src/runtime/runtime.integration.test.ts": 70,
   "test/chaos/cluster.chaos.test.ts": 170,
-  "test/chaos/databases/fewer-instances.chaos.test.ts": 300,
+  "test/chaos/databases/fewer-instances.chaos.test.ts": 95,
   "test/chaos/databases/full-disk.chaos.test.ts": 270,
   "test/chaos/databases/postgresql.chaos.test.ts": 230,
   "test/chaos/ledger.chaos.test.ts": 70,
