@@ -113,6 +113,8 @@ async function untilTaken(
 ): Promise<Answer> {
   const release = await limiter.acquire(sharerOf(request));
   try {
+    // Nobody would read the answer.
+    if (request.raw.socket?.destroyed) throw failures.serverBusy();
     const answer = await work();
     if ("stream" in answer) release();
     else onceOver(request, reply, release);

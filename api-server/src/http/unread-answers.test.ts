@@ -9,6 +9,8 @@ import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
 
 const CLIENTS = 40;
 const ASKED = 20;
+/** Calls of one organization that are worked at. */
+const AT_WORK = 2;
 const MIB = 1024 * 1024;
 const large = Buffer.alloc(900_000, "v").toString("base64");
 
@@ -19,7 +21,7 @@ beforeAll(async () => {
   harness = await startFakeHarness({ timeouts });
   await harness.app.listen({ port: 0, host: "127.0.0.1" });
   port = (harness.app.server.address() as { port: number }).port;
-  for (const organization of ["acme", "umbrella"]) {
+  for (const organization of ["acme", "umbrella", "initech"]) {
     const namespace = organizationNamespace(organization);
     for (const name of ["one", "two"]) {
       const secret = { metadata: { name, namespace }, data: { [`OF_${name}`]: large } };
@@ -39,11 +41,12 @@ afterEach(async () => {
 
 const read = (headers: Record<string, string>) =>
   fetch(`http://127.0.0.1:${port}/v1/project/shop/envs`, { headers });
+const readAs = (organization: string) => read(harness.key(organization, "* on project:*"));
 const secretsRead = () => harness.apiserver.requests.filter(({ path }) => path.includes("/secrets/")).length;
 
-/** Asks so many times for 1.8 MB, and reads nothing. */
-function askAndNotRead(times: number): void {
-  const { "x-api-key": key } = harness.key("acme", "* on project:*");
+/** Asks so many times for 1.8 MB, and reads nothing: some megabytes of it the kernel takes in the client's stead. */
+function askAndNotRead(times: number, organization = "acme"): void {
+  const { "x-api-key": key } = harness.key(organization, "* on project:*");
   const socket = connect(port, "127.0.0.1");
   sockets.push(socket);
   socket.on("error", () => {}).pause();
@@ -61,4 +64,22 @@ it("do not keep other organizations waiting, and have few answers made for them"
     expect([theirs.status, (await theirs.arrayBuffer()).byteLength > 1.7 * MIB]).toEqual([200, true]);
   }
   expect((secretsRead() - before) / 2).toBeLessThan((CLIENTS * ASKED) / 4);
+});
+
+it("are cut off when they take nothing for a while", async () => {
+  let closed = false;
+  harness.app.server.once("connection", (socket) => socket.once("close", () => (closed = true)));
+  // Of an organization none of whose calls wait from before.
+  askAndNotRead(ASKED, "umbrella");
+  await eventually("the connection to be closed", () => closed);
+});
+
+it("have nothing made for them once they are gone", async () => {
+  const before = secretsRead();
+  askAndNotRead(ASKED, "initech");
+  await eventually("the first of them", () => secretsRead() > before);
+  for (const socket of sockets) socket.destroy();
+  const read = secretsRead();
+  await eventually("a read of another client", async () => (await readAs("initech")).status === 200);
+  expect(secretsRead() - read).toBeLessThanOrEqual(2 * AT_WORK + 2);
 });
