@@ -48,6 +48,15 @@ describe("the streams of a process", () => {
     await streams.endAll();
   });
 
+  it("stay bounded while those that give way have not ended yet", async () => {
+    const streams = new EventStreams({ most: 4, mostOfOne: 4, graceMs: 50 });
+    // Nobody reads these, so that they are there until their grace is over.
+    for (let index = 0; index < 4; index += 1) streams.open(caller("acme"), silent);
+    for (const organization of ["b", "c", "d"]) streams.open(caller(organization), silent);
+    expect(() => streams.open(caller("e"), silent)).toThrow(busy);
+    await streams.endAll();
+  });
+
   it("end soon after their caller may read no more, for those too who do not read", async () => {
     const streams = new EventStreams({ recheckMs: 10, graceMs: 10 });
     let mayRead = true;

@@ -59,6 +59,8 @@ export interface StreamCaller {
 
 interface OpenStream {
   organizationId: string;
+  /** It was ended, and its client has time to take what is left: its place is another's already. */
+  readonly isEnding: boolean;
   /** Ends it as its client expects: without an event `end`, so that it is to be gone on with. */
   end(): void;
 }
@@ -113,7 +115,13 @@ export class EventStreams {
     };
     const longest = setTimeout(end, longestMs);
     const rechecks = setInterval(() => void recheck().catch(end), recheckMs);
-    this.#open.set(stream, { organizationId, end });
+    this.#open.set(stream, {
+      organizationId,
+      end,
+      get isEnding() {
+        return closed.signal.aborted;
+      },
+    });
     stream.once("close", () => {
       clearTimeout(longest);
       clearInterval(rechecks);
@@ -126,12 +134,14 @@ export class EventStreams {
   /** @throws Failure 503 when the organization has all that it gets, or all have as many as it */
   #makeRoom(organizationId: string): void {
     const { most, mostOfOne } = this.#limits;
-    const byOwner = Map.groupBy(this.#open.values(), (stream) => stream.organizationId);
-    const own = byOwner.get(organizationId)?.length ?? 0;
-    if (own >= mostOfOne || this.#end.signal.aborted) throw failures.serverBusy();
-    if (this.#open.size < most) return;
+    const all = [...this.#open.values()];
+    const own = all.filter((stream) => stream.organizationId === organizationId);
+    if (own.length >= mostOfOne || this.#end.signal.aborted) throw failures.serverBusy();
+    const staying = all.filter(({ isEnding }) => !isEnding);
+    if (staying.length < most) return;
+    const byOwner = Map.groupBy(staying, (stream) => stream.organizationId);
     const [largest = []] = [...byOwner.values()].sort((a, b) => b.length - a.length);
-    if (largest.length <= own + 1) throw failures.serverBusy();
+    if (largest.length <= (byOwner.get(organizationId)?.length ?? 0) + 1) throw failures.serverBusy();
     largest[0]?.end();
   }
 
