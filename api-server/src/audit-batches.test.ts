@@ -39,3 +39,27 @@ it("drops only what the key itself has too much of", async () => {
   expect(lost.every((name) => name.startsWith("loud:"))).toBe(true);
   expect(written.flat().filter((name) => !name.startsWith("loud:"))).toHaveLength(6);
 });
+
+it("writes nothing twice when a batch with a refused row fails half-way", async () => {
+  const written: string[] = [];
+  const lost: string[] = [];
+  let failures = 1;
+  const writer = new BatchWriter<{ name: string }>({
+    write: async (batch) => {
+      const names = batch.map(({ name }) => name);
+      if (names.includes("refused")) throw Object.assign(new Error("refused"), { code: "22021" });
+      if (names.includes("later") && failures-- > 0) throw new Error("away");
+      written.push(...names);
+    },
+    keyOf: () => "",
+    most: 10,
+    mostOfKey: 10,
+    retryMs: 1,
+    onRetry: () => {},
+    onLost: ({ name }) => void lost.push(name),
+  });
+  for (const name of ["first", "second", "later", "refused"]) writer.add({ name });
+  await expect.poll(() => [...written].sort()).toContain("later");
+  await writer.close();
+  expect([written, lost]).toEqual([["first", "second", "later"], ["refused"]]);
+});

@@ -74,32 +74,37 @@ export class BatchWriter<T extends object> {
     // What is added in the same turn is one batch.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
-      const batch = this.#take();
-      try {
-        await this.#write(batch);
-      } catch (error) {
-        if (this.#closing) {
-          for (const lost of [...batch, ...this.#take(this.#waiting.length)]) this.#options.onLost(lost);
-          return;
-        }
-        this.#putBack(batch);
-        this.#options.onRetry(error, this.#waiting.length);
-        await sleep(this.#options.retryMs);
+      const { left, error } = await this.#write(this.#take());
+      if (left.length === 0) continue;
+      if (this.#closing) {
+        for (const lost of [...left, ...this.#take(this.#waiting.length)]) this.#options.onLost(lost);
+        return;
       }
+      this.#putBack(left);
+      this.#options.onRetry(error, this.#waiting.length);
+      await sleep(this.#options.retryMs);
     }
   }
 
-  /** An item that is refused for what is in it is lost alone. */
-  async #write(batch: readonly T[]): Promise<void> {
+  /**
+   * Writes a batch; an item that is refused for what is in it is lost alone.
+   * @returns what is left to be written, and why: never what was written with another part of the batch
+   */
+  async #write(batch: readonly T[]): Promise<{ left: readonly T[]; error?: unknown }> {
     try {
       await this.#options.write(batch);
+      return { left: [] };
     } catch (error) {
-      if (!isRefusedRow(error)) throw error;
       const [first] = batch;
-      if (batch.length === 1 && first) return this.#options.onLost(first);
+      if (!isRefusedRow(error) || !first) return { left: batch, error };
+      if (batch.length === 1) {
+        this.#options.onLost(first);
+        return { left: [] };
+      }
       const half = Math.ceil(batch.length / 2);
-      await this.#write(batch.slice(0, half));
-      await this.#write(batch.slice(half));
+      const [before, after] = [batch.slice(0, half), batch.slice(half)];
+      const failed = await this.#write(before);
+      return failed.left.length > 0 ? { ...failed, left: [...failed.left, ...after] } : this.#write(after);
     }
   }
 
