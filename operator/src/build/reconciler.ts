@@ -20,12 +20,13 @@ import { BuildEnds, projectOf } from "./ends.ts";
 import type { LogFollower, LogSource, StoreBuildLog } from "./logFollower.ts";
 import type { BuildMetrics } from "./metrics.ts";
 import { buildLabel, organizationOfBuild, podName, TRY } from "./names.ts";
-import { hasNewer, isBuilding, isEnded, isItsTurn } from "./order.ts";
+import { hasNewer, isEnded, isItsTurn } from "./order.ts";
 import { type BuildPod, podState, startedContainers } from "./podState.ts";
 import { buildRow, tellsMore } from "./record.ts";
 import { projectView } from "./rollout.ts";
 import type { BuildSettings } from "./settings.ts";
 import { type OpenSource, SourceUnavailable } from "./sources.ts";
+import { Starts } from "./starts.ts";
 import { imageRepository } from "./tasks.ts";
 
 export interface BuildDependencies {
@@ -83,8 +84,7 @@ export function buildReconciler(deps: BuildDependencies): Reconciler {
 class BuildWorker {
   readonly #deps: BuildDependencies;
   readonly #ends: BuildEnds;
-  /** Uids of builds that were given a place which their status does not tell of yet. */
-  readonly #starting = new Set<string>();
+  readonly #starts = new Starts();
 
   constructor(deps: BuildDependencies) {
     this.#deps = deps;
@@ -170,7 +170,8 @@ class BuildWorker {
     const { settings, stores } = this.#deps;
     if (isEnded(build)) return false;
     const { concurrency: organization, platformConcurrency: platform } = settings();
-    return isItsTurn(build, stores.builds.list(), this.#stillStarting(), { organization, platform });
+    const { builds, starting } = this.#starts.beside(build, stores.builds.list());
+    return isItsTurn(build, builds, starting, { organization, platform });
   }
 
   async #carryOut(
@@ -232,12 +233,12 @@ class BuildWorker {
   ): Promise<Result | undefined> {
     const { clock, cluster, openSource, settings } = this.#deps;
     const { status, conditions, signal } = context;
-    // Before anything is waited for: no other worker may take the same place.
-    this.#starting.add(build.metadata.uid ?? "");
+    this.#starts.begin(build);
     try {
       const source = await openSource(build, signal);
       status.podName = await cluster.start({ build, project, attempt }, source, clock.now(), signal);
     } catch (error) {
+      this.#starts.fail(build);
       if (!(error instanceof SourceUnavailable)) throw error;
       const waited = clock.now().getTime() - Date.parse(build.metadata.creationTimestamp ?? "");
       if (error.passing && waited < settings().limits.deadlineSeconds * 1_000) throw error;
@@ -253,15 +254,6 @@ class BuildWorker {
     status.startedAt ??= clock.now().toISOString();
     conditions.set({ type: "Ready", status: "False", reason: "Building" });
     return { requeueAfterMs: LOOK_MS };
-  }
-
-  #stillStarting(): ReadonlySet<string> {
-    const builds = new Map(this.#deps.stores.builds.list().map((build) => [build.metadata.uid, build]));
-    for (const uid of this.#starting) {
-      const build = builds.get(uid);
-      if (!build || isEnded(build) || isBuilding(build)) this.#starting.delete(uid);
-    }
-    return this.#starting;
   }
 }
 

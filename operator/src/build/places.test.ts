@@ -1,0 +1,89 @@
+import type { Build, Project } from "@slipway/crds";
+import { KubeClient, Store, systemClock } from "@slipway/kube";
+import { FakeApiserver } from "@slipway/kube/testing";
+import { Registry } from "prom-client";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { buildResource, projectResource } from "../resources.ts";
+import { silentLogger } from "../runtime/index.ts";
+import { exampleProject } from "../testing/projects.ts";
+import type { BuildCluster } from "./cluster.ts";
+import type { LogFollower } from "./logFollower.ts";
+import { createBuildMetrics } from "./metrics.ts";
+import type { BuildPod } from "./podState.ts";
+import { buildReconciler } from "./reconciler.ts";
+import { parseBuildSettings } from "./settings.ts";
+import { SourceUnavailable } from "./sources.ts";
+import { exampleBuild } from "./testing.ts";
+
+const signal = new AbortController().signal;
+const settings = parseBuildSettings(
+  "{ image: builder, registry: { host: builds.example }, platformConcurrency: 1 }",
+);
+
+let api: FakeApiserver;
+let client: KubeClient;
+let builds: Store<Build>;
+let projects: Store<Project>;
+let started: string[];
+
+beforeEach(async () => {
+  api = await FakeApiserver.start();
+  client = KubeClient.forUrl(api.url);
+  [builds, projects, started] = [new Store<Build>(), new Store<Project>(), []];
+});
+afterEach(async () => {
+  await client.close();
+  await api.stop();
+});
+
+/** A project of an organization, and a build of it that waits. */
+async function request(organization: string): Promise<{ namespace: string; name: string }> {
+  const namespace = `slipway-org-${organization}`;
+  const { metadata: _, ...project } = exampleProject({ namespace, name: "pshop" });
+  await client.create<Project>(projectResource, { ...project, metadata: { namespace, name: "pshop" } });
+  const { metadata: __, ...build } = exampleBuild("b1", 1, { status: { phase: "pending" } });
+  await client.create<Build>(buildResource, { ...build, metadata: { namespace, name: "b1" } });
+  await new Promise((done) => setTimeout(done, 5));
+  return { namespace, name: "b1" };
+}
+
+/** Builds of `alpha` cannot be started: its Git server does not answer. */
+function reconciler() {
+  return buildReconciler({
+    client,
+    clock: systemClock,
+    recorder: { event: () => {} } as never,
+    stores: { builds, projects, pods: new Store<BuildPod>() },
+    settings: () => settings,
+    cluster: {
+      podsOfProject: () => [],
+      podsOfBuild: () => [],
+      remove: async () => false,
+      start: async ({ build }: { build: Build }) => {
+        started.push(build.metadata.namespace ?? "");
+        return `${build.metadata.name}-1`;
+      },
+    } as unknown as BuildCluster,
+    openSource: async ({ metadata }) => {
+      if (metadata.namespace === "slipway-org-alpha") {
+        throw new SourceUnavailable("GIT_SERVER_UNAVAILABLE", { passing: true });
+      }
+      return {} as never;
+    },
+    record: async () => undefined,
+    storeLog: (async () => undefined) as never,
+    follower: { follow: () => true } as unknown as LogFollower,
+    metrics: createBuildMetrics(new Registry(), builds),
+  });
+}
+
+test("a build that cannot be started holds no place of the platform, nor its turn", async () => {
+  const [first, second] = [await request("alpha"), await request("beta")];
+  const all = await client.list<Build>(buildResource, {});
+  builds.replace(all.items, all.metadata.resourceVersion ?? "1");
+  const reconcile = reconciler();
+  const context = { signal, log: silentLogger, clock: systemClock };
+  await reconcile(first, context).catch(() => undefined);
+  await reconcile(second, context);
+  expect(started).toEqual(["slipway-org-beta"]);
+});
