@@ -13,5 +13,8 @@ const { values } = parseArgs({
   },
 });
 if (values.long) process.env.SLIPWAY_TEST_LONG = "1";
-const faults = await measureStack({ names: values.only?.split(","), builds: values.builds !== "off" });
-process.exit(faults.length === 0 ? 0 : 1);
+const { faults, slow } = await measureStack({
+  names: values.only?.split(","),
+  builds: values.builds !== "off",
+});
+process.exit(faults.length + slow.length === 0 ? 0 : 1);

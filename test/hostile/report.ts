@@ -53,14 +53,21 @@ export function restarted({ before, after, ends }: Pick<Row, "before" | "after" 
 const shareOf = ({ memoryPeak, memoryLimit }: Process): number =>
   memoryLimit === undefined ? 0 : memoryPeak / memoryLimit;
 
-/** All that is wrong with a row, in words; empty when the victim was not harmed. */
-export function faults(row: Row, quiet: Results["quiet"]): string[] {
+/** Where the victim was served slower than it may be; of the machine as much as of the platform, and so a figure, not a test. */
+export function slowness(row: Row, quiet: Results["quiet"]): string[] {
+  return kinds.flatMap((kind) => {
+    const { sent, p99 } = row.seen[kind];
+    const isSlow = sent >= JUDGED_SAMPLES && p99 > Math.max(row.slowdown * quiet[kind].p99, UNNOTICED_MS);
+    return isSlow ? [`p99 of ${kind} is ${round(p99)} ms, quiet ${round(quiet[kind].p99)} ms`] : [];
+  });
+}
+
+/** What else is wrong with a row, in words; empty when the victim was not harmed. */
+export function faults(row: Row): string[] {
   const found: string[] = [];
   for (const kind of kinds) {
-    const { failed, sent, p99, failures } = row.seen[kind];
+    const { failed, sent, failures } = row.seen[kind];
     if (failed > 0) found.push(`${failed} of ${sent} of kind ${kind} failed (${failures[0]})`);
-    if (sent >= JUDGED_SAMPLES && p99 > Math.max(row.slowdown * quiet[kind].p99, UNNOTICED_MS))
-      found.push(`p99 of ${kind} is ${round(p99)} ms, quiet ${round(quiet[kind].p99)} ms`);
   }
   if (typeof row.build === "string") found.push(row.build);
   for (const one of restarted(row)) found.push(`restarted: ${one}`);
@@ -71,9 +78,13 @@ export function faults(row: Row, quiet: Results["quiet"]): string[] {
   return found;
 }
 
-/** All that is wrong with a run, each named by its attack; empty when the platform withstood all of it. */
-export function allFaults({ rows, quiet, outcome }: Results): string[] {
-  const found = rows.flatMap((row) => faults(row, quiet).map((fault) => `${row.attack}: ${fault}`));
+/** Where a run was slow, each named by its attack. */
+export const allSlowness = ({ rows, quiet }: Results): string[] =>
+  rows.flatMap((row) => slowness(row, quiet).map((one) => `${row.attack}: ${one}`));
+
+/** What else is wrong with a run, each named by its attack; empty when the platform withstood all of it. */
+export function allFaults({ rows, outcome }: Results): string[] {
+  const found = rows.flatMap((row) => faults(row).map((fault) => `${row.attack}: ${fault}`));
   if (outcome.lostRows > 0) found.push(`${outcome.lostRows} of ${outcome.acknowledgedRows} rows were lost`);
   for (const minute of outcome.missedRuns)
     found.push(`no run of the job succeeded that was due at ${minute}`);
@@ -99,7 +110,7 @@ export function markdown(results: Results): string {
       answersCell(row.answers),
     ]),
   ];
-  const wrong = allFaults(results);
+  const wrong = [...allFaults(results), ...allSlowness(results)];
   return [
     `Commit ${results.commit}, rate limits x ${results.rateLimitScale}.`,
     `Rows acknowledged ${outcome.acknowledgedRows}, lost ${outcome.lostRows}; runs due ${outcome.dueRuns}, missed ${outcome.missedRuns.length}.`,

@@ -5,7 +5,7 @@ import { run as execute } from "../../hack/lib/exec.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { cluster } from "../e2e/support/cluster.ts";
 import { attackNamed, attacks } from "./attacks/index.ts";
-import { allFaults, markdown } from "./report.ts";
+import { allFaults, allSlowness, markdown } from "./report.ts";
 import { run } from "./run.ts";
 
 /** The API's multiplier of rate limits, as its Deployment has it. */
@@ -21,11 +21,11 @@ async function rateLimitScale(): Promise<number> {
 /**
  * Runs the short form, or the whole with `SLIPWAY_TEST_LONG=1`, or the attacks that are named; writes
  * `.slipway/hostile/report.md` and `report.json`.
- * @returns all that was wrong
+ * @returns all that was wrong, and where it was slow
  */
 export async function measureStack(
   { names, builds }: { names?: readonly string[]; builds: boolean } = { builds: true },
-): Promise<string[]> {
+): Promise<{ faults: string[]; slow: string[] }> {
   const isLong = process.env.SLIPWAY_TEST_LONG === "1";
   const chosen = names?.map(attackNamed) ?? attacks.filter(({ isShort }) => isLong || isShort === true);
   const results = await run({
@@ -42,5 +42,5 @@ export async function measureStack(
   await writeFile(join(folder, "report.md"), markdown(results));
   await writeFile(join(folder, "report.json"), JSON.stringify(results, null, 2));
   console.log(markdown(results));
-  return allFaults(results);
+  return { faults: allFaults(results), slow: allSlowness(results) };
 }

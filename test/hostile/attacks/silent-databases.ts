@@ -34,7 +34,7 @@ export const silentDatabases: Attack = {
     const databases: DatabaseProject[] = [];
     // One after the other: nine pods that start at once are an attack of their own.
     for (let group = 0; group < GROUPS; group += 1) {
-      const body = databaseProject("db-basic", { type_project: "mariadb", version: "11.8", instances: 3 });
+      const body = databaseProject("db-premium", { type_project: "mariadb", version: "11", instances: 3 });
       const made = await createDatabase(projects.call, body, organization.organization_id);
       projects.add(made.id);
       databases.push(made);
