@@ -12,6 +12,7 @@ import {
 } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
 import { WaitingError } from "../runtime/index.ts";
+import { isOverQuota, makeRoom } from "./cacheRoom.ts";
 import { buildLabel, cacheName } from "./names.ts";
 import { buildsPolicy, cacheClaim } from "./namespace.ts";
 import { buildPod } from "./pod.ts";
@@ -107,12 +108,7 @@ export class BuildCluster {
     const settings = this.#options.settings();
     await this.#guard(settings, signal);
     const cache = cacheName({ id: project.metadata.name, uid: project.metadata.uid ?? "" });
-    const claim = cacheClaim(build, cache, settings) as KubernetesObject;
-    if ((await this.#ensure(resources.persistentVolumeClaims, claim, signal)).metadata?.deletionTimestamp) {
-      throw new WaitingError("ClearingAway", "The cache, long unused, is being removed.", {
-        requeueAfterMs: 1_000,
-      });
-    }
+    await this.#ensureCache(cacheClaim(build, cache, settings) as KubernetesObject, signal);
     const given = {
       build,
       settings,
@@ -151,6 +147,27 @@ export class BuildCluster {
         }),
     );
     return owner.name;
+  }
+
+  /** @throws WaitingError while an earlier cache of the name, or one in whose place it comes, is being removed */
+  async #ensureCache(claim: KubernetesObject, signal: AbortSignal): Promise<void> {
+    let live: KubernetesObject;
+    try {
+      live = await this.#ensure(resources.persistentVolumeClaims, claim, signal);
+    } catch (error) {
+      if (!isOverQuota(error)) throw error;
+      const { client, stores, settings } = this.#options;
+      const isUsed = (cache: string) => stores.pods.byIndex(BY_CACHE, cache).length > 0;
+      if (!(await makeRoom(client, settings().namespace, isUsed, signal))) throw error;
+      throw new WaitingError("ClearingAway", "Another cache is being removed, for its room.", {
+        requeueAfterMs: 1_000,
+      });
+    }
+    if (live.metadata?.deletionTimestamp) {
+      throw new WaitingError("ClearingAway", "The cache, long unused, is being removed.", {
+        requeueAfterMs: 1_000,
+      });
+    }
   }
 
   /** Sees to it that nobody builds in a namespace that is open. */
