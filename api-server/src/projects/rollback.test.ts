@@ -1,8 +1,18 @@
 import { readFileSync } from "node:fs";
-import { type Deployment, type Project, type ProjectSpec, parseCatalog } from "@slipway/crds";
+import {
+  annotations,
+  type Deployment,
+  labels,
+  MANAGED_BY,
+  type Project,
+  type ProjectSpec,
+  parseCatalog,
+} from "@slipway/crds";
+import { KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+import { FakeApiserver } from "@slipway/kube/testing";
 import { describe, expect, it } from "vitest";
 import { exampleSpec } from "../testing/harness.ts";
-import { permissionsOf, rollbackNote, withDeployment } from "./rollback.ts";
+import { keepSecrets, permissionsOf, rollbackNote, withDeployment } from "./rollback.ts";
 
 const catalog = parseCatalog(
   readFileSync(new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url), "utf8"),
@@ -52,6 +62,41 @@ describe("the permissions of a rollback", () => {
     ]);
     const { envsFrom: _, ...without } = now;
     expect(permissionsOf({ ...without }, { ...without, envsFrom: [] })).toEqual([]);
+  });
+});
+
+describe("the Secrets of a rollback", () => {
+  const namespace = "slipway-org-acme";
+  const kept = async (secrets: Record<string, boolean>, names: string[]) => {
+    const api = await FakeApiserver.start();
+    const client = KubeClient.forUrl(api.url);
+    for (const [name, isManaged] of Object.entries(secrets)) {
+      const own = isManaged ? { labels: { [labels.managedBy]: MANAGED_BY } } : {};
+      await client.create(resources.secrets, { metadata: { name, namespace, ...own } });
+    }
+    const spec = { ...now, envsFrom: names.map((name) => ({ name })) };
+    try {
+      await keepSecrets(client, { metadata: { name: "shop", namespace }, spec }, "d1", new Date(NOW));
+      const { items } = await client.list<KubernetesObject>(resources.secrets, { namespace });
+      return Object.fromEntries(
+        items.map(({ metadata }) => [metadata?.name, metadata?.annotations?.[annotations.reusedAt]]),
+      );
+    } finally {
+      await client.close();
+      await api.stop();
+    }
+  };
+
+  it("are marked as needed before the spec names them, but for users' own", async () => {
+    expect(await kept({ "shop-env-1": true, own: false, other: true }, ["shop-env-1", "own"])).toEqual({
+      "shop-env-1": NOW,
+      own: undefined,
+      other: undefined,
+    });
+  });
+
+  it("have to be there", async () => {
+    await expect(kept({}, ["shop-env-1"])).rejects.toMatchObject({ status: 409 });
   });
 });
 

@@ -3,11 +3,14 @@ import {
   BUILDS_PULL_SECRET,
   type Catalog,
   type Deployment,
+  fieldManagers,
   findPlan,
+  labels,
+  MANAGED_BY,
   type Project,
   type ProjectSpec,
 } from "@slipway/crds";
-import { type KubeClient, KubeError, resources } from "@slipway/kube";
+import { isNotFound, type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/kube";
 import { findDeployment } from "@slipway/ledger";
 import type { Principal } from "../auth/principal.ts";
 import { mapConcurrently } from "../concurrent.ts";
@@ -55,7 +58,7 @@ export async function rollBack(
     annotations: (_wanted, live) => rollbackNote(live, deploymentOf(live), now()),
     prepare: async (wanted, live, kube) => {
       if (wanted.spec.plan !== live.spec.plan) await refuseBlocked(services, project.organizationId);
-      await requireSecrets(kube, wanted, deploymentId);
+      await keepSecrets(kube, wanted, deploymentId, now());
     },
   });
 }
@@ -145,20 +148,40 @@ export function permissionsOf(before: ProjectSpec, wanted: ProjectSpec): Permiss
   return changes.flatMap(([permission, isChanged]) => (isChanged ? [permission] : []));
 }
 
-/** @throws Failure 409 when a Secret that the spec names is gone: its pods could not start */
-async function requireSecrets(kube: KubeClient, { metadata, spec }: Project, id: string): Promise<void> {
+/**
+ * Keeps the Secrets that the spec names: those made for the project are marked as needed, as the operator may be about to remove
+ * what is over the project's budget.
+ * @throws Failure 409 when one is gone: its pods could not start
+ */
+export async function keepSecrets(
+  kube: Pick<KubeClient, "getOrUndefined" | "patch">,
+  { metadata, spec }: Pick<Project, "metadata" | "spec">,
+  id: string,
+  now: Date,
+): Promise<void> {
   const refs = [...(spec.envsFrom ?? []), spec.image?.pullSecretRef, spec.image?.awsCredentialsRef];
   const names = refs.flatMap((ref) => (ref === undefined ? [] : [ref.name]));
   const found = await mapConcurrently(names, SECRETS_AT_ONCE, (name) =>
-    exists(kube, metadata.namespace, name),
+    keepSecret(kube, { namespace: metadata.namespace, name }, now),
   );
   if (found.includes(false)) throw failures.deploymentNotAvailable(id);
 }
 
-async function exists(kube: KubeClient, namespace: string | undefined, name: string): Promise<boolean> {
+/** @returns whether it is there; users' own are read only */
+async function keepSecret(
+  kube: Pick<KubeClient, "getOrUndefined" | "patch">,
+  ref: { namespace: string | undefined; name: string },
+  now: Date,
+): Promise<boolean> {
   try {
-    return (await kube.getOrUndefined(resources.secrets, { namespace, name })) !== undefined;
+    const secret = await kube.getOrUndefined<KubernetesObject>(resources.secrets, ref);
+    if (secret?.metadata?.labels?.[labels.managedBy] !== MANAGED_BY) return secret !== undefined;
+    const marked = { metadata: { annotations: { [annotations.reusedAt]: now.toISOString() } } };
+    await kube.patch(resources.secrets, ref, marked, { fieldManager: fieldManagers.api });
+    return true;
   } catch (error) {
+    // Removed between the two requests.
+    if (isNotFound(error)) return false;
     throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;
   }
 }
