@@ -98,13 +98,31 @@ describe("units", () => {
     void limiter.acquire("b", 8).then((release) => {
       large = release;
     });
-    // The same key waits behind its large one; other keys take what is left.
+    // Its own and other keys wait behind it.
     expect(limiter.tryAcquire("b", 1)).toBeUndefined();
+    expect(limiter.tryAcquire("c", 1)).toBeUndefined();
     expect(limiter.usedBy("a")).toBe(4);
     small();
     await turn();
     expect([large !== undefined, limiter.inUse]).toEqual([true, 8]);
     large?.();
+  });
+
+  it("go to a large one at last, also while small ones of other keys keep coming", async () => {
+    const limiter = new ConcurrencyLimiter({ total: 10, perKey: 8, refuse });
+    let small = await limiter.acquire("a", 4);
+    let hasLarge = false;
+    void limiter.acquire("b", 8).then(() => {
+      hasLarge = true;
+    });
+    // Each comes before the one before it has gone.
+    for (const key of ["c", "d", "e"]) {
+      const next = limiter.acquire(key, 4);
+      small();
+      await turn();
+      small = await Promise.race([next, turn().then(() => () => undefined)]);
+    }
+    expect(hasLarge).toBe(true);
   });
 
   it("that are more than a share are refused immediately", async () => {

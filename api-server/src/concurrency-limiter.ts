@@ -55,7 +55,7 @@ export class ConcurrencyLimiter {
 
   /** Takes units when they are free now; undefined when they are not. */
   tryAcquire(key: string, units = 1): Release | undefined {
-    if (this.#waiters.has(key) || !this.#fits(key, units)) return undefined;
+    if (this.#waiters.has(key) || this.#isTotalAwaited() || !this.#fits(key, units)) return undefined;
     return this.#take(key, units);
   }
 
@@ -90,6 +90,14 @@ export class ConcurrencyLimiter {
   #fits(key: string, units: number): boolean {
     const { perKey, total } = this.#limits;
     return this.#inUse + units <= total && this.usedBy(key) + units <= perKey;
+  }
+
+  /** Whether a call waits for the total alone: what comes after it does not take what it waits for. */
+  #isTotalAwaited(): boolean {
+    for (const [key, [waiter]] of this.#waiters) {
+      if (waiter && this.usedBy(key) + waiter.units <= this.#limits.perKey) return true;
+    }
+    return false;
   }
 
   #take(key: string, units: number): Release {
