@@ -23,4 +23,7 @@ test("all of a node's disk that an instance may fill is reserved, unless the cat
   expect(diskOf(5, false)).toEqual({ reserved: "5Gi", most: "5Gi" });
   expect(diskOf(5, true)).toEqual({ reserved: "1Gi", most: "1Gi" });
   expect(diskOf(5, false, "32Mi")).toEqual({ reserved: "32Mi", most: "5Gi" });
+  // Kubernetes refuses a container that reserves more than it may use.
+  expect(diskOf(1, false, "2Gi")).toEqual({ reserved: "1Gi", most: "1Gi" });
+  expect(diskOf(5, true, "1500Mi")).toEqual({ reserved: "1Gi", most: "1Gi" });
 });

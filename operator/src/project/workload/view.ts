@@ -2,6 +2,7 @@
 
 import { type Catalog, imageReference, type Project, type ProjectPlan } from "@slipway/crds";
 import { registrySecretName } from "../../registry/login.ts";
+import { parseQuantity } from "../../runtime/index.ts";
 import type { Workload } from "./app.ts";
 
 /** What every type of project has of its container. */
@@ -21,7 +22,7 @@ export function toWorkload(
     : undefined;
   const { requests, limits } = plan.resources;
   const disk = `${volume ? 1 : (storage?.capacity ?? 1)}Gi`;
-  const reserved = storagePlans.find(({ persistent }) => !persistent)?.ephemeralRequest ?? disk;
+  const reserved = lesser(storagePlans.find(({ persistent }) => !persistent)?.ephemeralRequest, disk);
   return {
     type: spec.type,
     id: metadata.name,
@@ -37,4 +38,10 @@ export function toWorkload(
     },
     volume,
   };
+}
+
+/** Kubernetes refuses a container that reserves more than it may use. */
+function lesser(request: string | undefined, limit: string): string {
+  const wanted = parseQuantity(request ?? limit) ?? 0n;
+  return request !== undefined && wanted < (parseQuantity(limit) ?? 0n) ? request : limit;
 }
