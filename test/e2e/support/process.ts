@@ -71,8 +71,16 @@ export async function signalPod(pod: string, signal: NodeJS.Signals): Promise<nu
   const all = await processes();
   const containers = namespacesOf(pod, all);
   const found = all.filter(({ pidNamespace }) => containers.has(pidNamespace));
-  for (const { id } of found) process.kill(id, signal);
-  return found.length;
+  return found.filter(({ id }) => signalled(id, signal)).length;
+}
+
+/** Whether there was such a process still. */
+function signalled(id: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(id, signal);
+  } catch {
+    return false;
+  }
 }
 
 /** Kills a process of a pod with SIGKILL. */

@@ -43,8 +43,8 @@ export const silentDatabases: Attack = {
     return {
       async run(signal) {
         const tally = new Tally();
-        tally.add(`${await signalAll(databases, "SIGSTOP")} members silent`);
         try {
+          tally.add(`${await signalAll(databases, "SIGSTOP")} members silent`);
           // The operator's next questions are under way.
           await sleep(10_000, undefined, { signal });
           const start = performance.now();
