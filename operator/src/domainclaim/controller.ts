@@ -123,6 +123,10 @@ async function proveOwnership(
   const isVouched = given?.[annotations.verifiedByOperator] === "true";
   if (status.verifiedAt !== undefined || isVouched) {
     ownership.forget(hostname);
+    if (status.expiresAt !== undefined) {
+      // It was not proved until now: its reservation ends, as with a proof.
+      await reservations.end(claim);
+    }
     tellVerified(status.verifiedBy ?? "operator", timestamp(now), status, conditions);
     return status.verifiedBy === "txt" && !isVouched ? proveAgain(claim, context, deps) : undefined;
   }
