@@ -58,6 +58,11 @@ const stages: Readonly<Record<string, Stage>> = {
       return single("up", "hack/up.sh", []);
     },
   },
+  binaries: {
+    about: "programs that only tests need are built",
+    // Here and not in a test's hook, whose time is limited.
+    run: () => single("binaries", process.execPath, ["hack/cluster/build.ts", "kwok", "versitygw", "kind"]),
+  },
   go: { about: "Go tests of the embedded cluster's parts", run: go },
   "integration+chaos": {
     about: "the next two at once, with the same workers",
