@@ -1,27 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { ConcurrencyLimiter } from "../concurrency-limiter.ts";
-import { failures } from "../errors/catalog.ts";
 import type { Operation } from "../fastify.ts";
 import { policyOf } from "../policy/table.ts";
 import type { Services } from "../services.ts";
-import { addressGroup } from "./address.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
 import { awaitRoom, type BodyBudgets, DEFAULT_BODY_LIMIT, withRoom } from "./body-budget.ts";
 import { guard, recheckCaller, requireCreation } from "./guard.ts";
-import { onceOver } from "./once-over.ts";
+import { Places } from "./places.ts";
 import type { Answer, AnyRoute, Call } from "./route.ts";
 import { refuseQuery, validate } from "./validate.ts";
 
 /** The body of an operation that has none: nothing, or an object without members. */
 const noBody = z.strictObject({}).nullish();
-/** Of the calls that a route with a limit works at, one organization has this part. */
-const SHARE = 1 / 4;
-/** Calls that wait for each that works: of all organizations, and of one. */
-const WAITING_PER_CALL = 8;
-const WAITING_OF_ONE_PER_CALL = 2;
-/** Milliseconds that they wait: longer than the apiserver takes to answer again while a replica of ours starts beside it. */
-const WAIT_MS = 5_000;
 const JSON_TYPE = "application/json; charset=utf-8";
 
 /**
@@ -51,7 +41,7 @@ export function registerRoute(
 
   const bodySchema = route.body ?? (route.documentedBody || route.rawBody ? z.unknown() : noBody);
   const { atOnce, bodyLimit } = route;
-  const limiter = atOnce === undefined ? undefined : sharedLimiter(atOnce);
+  const places = atOnce === undefined ? undefined : new Places(atOnce);
   const guards = [guard(operation, policy, services)];
   if (route.method !== "GET") guards.push(awaitRoom(bodies, bodyLimit ?? DEFAULT_BODY_LIMIT));
 
@@ -71,7 +61,7 @@ export function registerRoute(
       recheck: () => recheckCaller(request, policy, services),
     };
     const work = () => (policy.audited ? audited(call) : route.handler(call, services));
-    return limiter ? untilTaken(limiter, request, reply, work) : work();
+    return places ? places.run(request, reply, work) : work();
   };
 
   app.route({
@@ -87,48 +77,6 @@ export function registerRoute(
       return send(reply, answer);
     },
   });
-}
-
-/** Bounds the calls of a route that are worked at. */
-function sharedLimiter(atOnce: number): ConcurrencyLimiter {
-  return new ConcurrencyLimiter({
-    total: atOnce,
-    perKey: Math.ceil(atOnce * SHARE),
-    waiting: atOnce * WAITING_PER_CALL,
-    waitingPerKey: atOnce * WAITING_OF_ONE_PER_CALL,
-    waitMs: WAIT_MS,
-    refuse: failures.serverBusy,
-  });
-}
-
-/**
- * Works in turn, and keeps the place until the client has taken the answer: who asks for large ones and reads none has no more of
- * them in memory than places. Streams have bounds of their own.
- */
-async function untilTaken(
-  limiter: ConcurrencyLimiter,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  work: () => Answer | Promise<Answer>,
-): Promise<Answer> {
-  const release = await limiter.acquire(sharerOf(request));
-  try {
-    // Nobody would read the answer.
-    if (request.raw.socket?.destroyed) throw failures.serverBusy();
-    const answer = await work();
-    if ("stream" in answer) release();
-    else onceOver(request, reply, release);
-    return answer;
-  } catch (error) {
-    release();
-    throw error;
-  }
-}
-
-/** Whose share a call takes: of the organization, or of the connection whose hook it is, or of the address. */
-function sharerOf({ principal, params, ip }: FastifyRequest): string {
-  const { connectionId } = (params ?? {}) as { connectionId?: string };
-  return principal?.organizationId ?? connectionId ?? addressGroup(ip);
 }
 
 function send(reply: FastifyReply, answer: Answer): FastifyReply {

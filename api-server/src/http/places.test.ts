@@ -1,0 +1,76 @@
+import { EventEmitter } from "node:events";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { Places } from "./places.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const SERVED = { status: 200, body: {} };
+
+/** One call of an organization; `taken` is its client's reading of the answer. */
+function call(organizationId: string) {
+  const raw = new EventEmitter();
+  const socket = Object.assign(new EventEmitter(), {
+    destroyed: false,
+    destroy: () => {
+      socket.destroyed = true;
+      socket.emit("close");
+    },
+  });
+  const request = { principal: { organizationId }, params: {}, ip: "127.0.0.1", raw: { socket } };
+  return {
+    request: request as unknown as FastifyRequest,
+    reply: { raw } as unknown as FastifyReply,
+    socket,
+    taken: () => raw.emit("finish"),
+  };
+}
+
+it("of an organization alone serve five calls a second although none is answered for eight seconds", async () => {
+  const places = new Places(8);
+  const stalled = Date.now() + 8_000;
+  const outcomes: Promise<number>[] = [];
+  for (let time = 0; time < 50; time += 1) {
+    const one = call("acme");
+    const work = async () => {
+      await new Promise((resolve) => setTimeout(resolve, Math.max(50, stalled - Date.now())));
+      return SERVED;
+    };
+    const outcome = places.run(one.request, one.reply, work).then(({ status }) => {
+      one.taken();
+      return status;
+    });
+    outcomes.push(outcome.catch(({ status }: { status: number }) => status));
+    await vi.advanceTimersByTimeAsync(200);
+  }
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await Promise.all(outcomes)).toEqual(Array(50).fill(200));
+});
+
+it("are not all one organization's: another's call begins without a wait", async () => {
+  const places = new Places(8);
+  for (let time = 0; time < 40; time += 1) {
+    const { request, reply } = call("acme");
+    void places.run(request, reply, () => new Promise(() => {})).catch(() => undefined);
+  }
+  const others = call("umbrella");
+  expect(await places.run(others.request, others.reply, () => SERVED)).toBe(SERVED);
+  await vi.advanceTimersByTimeAsync(10_000);
+});
+
+it("are not kept by clients that do not read: few of an organization stay, the others are cut off", async () => {
+  const places = new Places(8);
+  const unread = ["acme", "wayne"].flatMap((organization) =>
+    Array.from({ length: 4 }, () => call(organization)),
+  );
+  for (const { request, reply } of unread) await places.run(request, reply, () => SERVED);
+  const others = call("umbrella");
+  expect(await places.run(others.request, others.reply, () => SERVED)).toBe(SERVED);
+  others.taken();
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(unread.map(({ socket }) => socket.destroyed)).toEqual([
+    ...[false, false, true, true],
+    ...[false, false, true, true],
+  ]);
+});
