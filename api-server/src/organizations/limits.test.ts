@@ -17,6 +17,15 @@ test.each([
   expect([failure?.status, failure?.code, failure?.toBody().limit]).toEqual([409, code, limit]);
 });
 
+test("what a new namespace's quota has not counted yet can be tried again soon", () => {
+  const message =
+    'POST /apis: 403 projects.slipway.dev "x" is forbidden: status unknown for quota: slipway-quota, ' +
+    "resources: count/projects.slipway.dev";
+  const failure = quotaFailure(refusal(message));
+  expect([failure?.status, failure?.code]).toEqual([503, "ORGANIZATION_RUNTIME_UNAVAILABLE"]);
+  expect(failure?.headers).toMatchObject({ "retry-after": "5" });
+});
+
 test("other refusals are none", () => {
   expect(quotaFailure(refusal("may not"))).toBeUndefined();
   expect(

@@ -47,7 +47,10 @@ const COUNTED = {
 /** The refusal that an apiserver's is because of the namespace's quota; undefined for any other. Pure. */
 export function quotaFailure(error: unknown): Failure | undefined {
   if (!isForbidden(error)) return undefined;
-  const limited = /exceeded quota: .*limited: (\S+)/.exec((error as Error).message)?.[1] ?? "";
+  const { message } = error;
+  // Of a new namespace, or a new kind, nothing is counted yet: the quota controller does it within seconds.
+  if (message.includes("status unknown for quota: ")) return failures.organizationRuntimeUnavailable();
+  const limited = /exceeded quota: .*limited: (\S+)/.exec(message)?.[1] ?? "";
   for (const [what, counted] of Object.entries(COUNTED) as [keyof typeof COUNTED, string][]) {
     const limit = limited.split(",").find((one) => one.startsWith(`${counted}=`));
     if (limit !== undefined) {
