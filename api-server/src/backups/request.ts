@@ -10,18 +10,19 @@ const DAY_MS = 24 * 60 * 60_000;
 
 /**
  * Asks for a backup now; the operator makes it in the background.
- * @param retentionDays until it expires
- * @throws Failure 409 while another one is being made, or the project is paused
+ * @param retentionDays until it expires; asked once the project itself refuses none
+ * @throws Failure 409 while another one is being made, or the project is paused; what `retentionDays` throws
  */
 export async function requestBackup(
   project: ApiProject,
-  retentionDays: number,
+  retentionDays: () => number,
   { kube, now }: Pick<Services, "kube" | "now">,
 ): Promise<Backup> {
   const { id, organizationId, resource } = project;
   if (resource.spec.paused) throw failures.projectPaused();
   const known = await listBackups(kube, { organizationId, projectId: id });
   if (known.some(isActive)) throw failures.backupActive();
+  const days = retentionDays();
   const at = now();
   const suffix = newProjectId((below) => randomInt(below)).slice(1, 5);
   return createBackup(kube, {
@@ -38,7 +39,7 @@ export async function requestBackup(
       projectRef: { name: id },
       trigger: "manual",
       requestedAt: at.toISOString(),
-      expiresAt: new Date(at.getTime() + retentionDays * DAY_MS).toISOString(),
+      expiresAt: new Date(at.getTime() + days * DAY_MS).toISOString(),
     },
   });
 }

@@ -6,7 +6,9 @@ const LIFETIME_MS = 2_000;
 
 it("ends the stream of a token that expires, within seconds, and refuses a new one", async () => {
   let expiresAt = 0;
-  const verifier = { verify: async () => (Date.now() < expiresAt ? { userId: "ada", expiresAt } : undefined) };
+  const verifier = {
+    verify: async () => (Date.now() < expiresAt ? { userId: "ada", expiresAt } : undefined),
+  };
   const harness = await startFakeHarness({ verifier });
   try {
     await harness.project("acme", "shop");

@@ -21,7 +21,7 @@ import { waitForProject } from "./wait-for-project.ts";
 export const DECISION_LIMIT_MS = 10_000;
 const MINUTE_MS = 60_000;
 
-type StartServices = Pick<Services, "jobRuns" | "kube" | "now" | "projects">;
+type StartServices = Pick<Services, "catalog" | "jobRuns" | "kube" | "now" | "projects">;
 
 /** A run that was let go. */
 export interface StartedRun {
@@ -91,6 +91,8 @@ async function create(
     const kept = await kube.getOrUndefined<JobRun>(jobRunResource, { namespace, name: id });
     if (kept) return kept;
     refuseBy(live);
+    // Last, as all refusals of the platform's own.
+    if (!services.catalog.current.jobsEnabled) throw failures.scheduledJobsUnavailable();
     // It would refuse a run of a project that it has not judged, such as one that was made a moment ago.
     await waitForProject(project, services, isJudged, limitMs);
     return await createOrKeep(kube, runObject(live, id, project.organizationId, now()));

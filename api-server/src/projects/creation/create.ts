@@ -44,25 +44,33 @@ const LIMIT_MS = 20_000;
 
 /**
  * Refuses in the order of refusal, once the body has kept every rule: what the plan lacks (403), a blocked
- * organization (402), a subdomain that the platform keeps (409), what this platform cannot run (503).
+ * organization (402), a subdomain that the platform keeps (409). What this platform cannot run (503) is refused by
+ * {@link createProject}, after what else it finds to be taken.
  * @throws Failure
  */
 export async function admitCreation(
   { spec }: CreateProjectRequest,
   organizationId: string,
-  { catalog, ledger, carriesOut, builds, ...platform }: Services,
+  { catalog, ledger, ...platform }: Services,
 ): Promise<void> {
   const lacking = spec.type === "http" && capabilityFailure(spec, requireHttpPlan(spec, catalog.current));
   if (lacking) throw lacking;
   await refuseBlocked({ ledger }, organizationId);
   if (spec.subdomain !== undefined) refuseReservedSubdomain(spec.subdomain, platform);
+}
+
+/** @throws Failure 503 for what this platform cannot run */
+function requirePlatform(
+  spec: ProjectSpec,
+  { catalog, carriesOut, backups }: Pick<Services, "catalog" | "carriesOut" | "backups">,
+): void {
   if (spec.type === "job" && !catalog.current.jobsEnabled) throw failures.scheduledJobsUnavailable();
   const isOff = isDatabaseType(spec.type) && !catalog.current.databasesEnabled;
   if (isOff || !carriesOut(spec.type, spec.version))
     throw failures.projectTypeUnavailable(spec.type, spec.version);
   if (isDatabaseType(spec.type) && !carriesOut(spec.type, spec.version, spec.instances))
     throw failures.projectTypeUnavailable(spec.type, spec.version, spec.instances);
-  if (spec.source !== undefined || spec.github !== undefined) requireBuilds({ builds });
+  if (spec.database?.restoreFrom !== undefined && !backups()) throw failures.backupsUnavailable();
 }
 
 /** What a creation has made. */
@@ -102,12 +110,15 @@ export async function createProject(
   let project: Project;
   let first: FirstBuild | undefined;
   try {
+    const { source, github } = request.spec;
+    if (source !== undefined || github !== undefined) requireBuilds(services);
     first = await lookUpFirstBuild(plan.project, organizationId, services);
     await services.usage.reserve(organizationId, usage);
     slot = await takeProjectSlot(services, { organizationId, projectId, spec: plan.project.spec });
     project = await inTime(LIMIT_MS, async (signal) => {
       const bounded = { ...services, kube: services.kube.until(signal) };
       await refuseTakenDomains(plan, bounded);
+      requirePlatform(request.spec, bounded);
       await requireRuntime(plan, bounded);
       const written = await onceBound(() => writeProject(bounded.kube, plan, trace));
       if (first) await startFirstBuild(written, first, { ...bounded, logger: services.logger });
@@ -165,7 +176,13 @@ export function failedAttempt(
   return { failure: toFailure(error), undo };
 }
 
-const ANSWERS: readonly string[] = ["ORGANIZATION_RUNTIME_UNAVAILABLE", "ADDRESS_NOT_ASSIGNED"];
+const ANSWERS: readonly string[] = [
+  "ORGANIZATION_RUNTIME_UNAVAILABLE",
+  "ADDRESS_NOT_ASSIGNED",
+  "SCHEDULED_JOBS_UNAVAILABLE",
+  "PROJECT_TYPE_UNAVAILABLE",
+  "BACKUPS_UNAVAILABLE",
+];
 
 /** Whether a refusal was told: a request without an answer may have been done. */
 function isAnswered(error: unknown): boolean {

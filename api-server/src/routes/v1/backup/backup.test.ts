@@ -15,6 +15,7 @@ beforeAll(async () => {
   headers = harness.key("acme", "* on organization:*", "* on project:*");
   await harness.project("acme", "pshop");
   await harness.project("acme", "pdb", databaseSpec("postgresql", { name: "the-database" }));
+  await harness.project("acme", "pidle", databaseSpec("postgresql", { name: "the-idle" }));
   await harness.project("acme", "ppaused", databaseSpec("postgresql", { name: "the-paused", paused: true }));
 });
 afterAll(() => harness?.close());
@@ -133,13 +134,16 @@ describe("backups", () => {
   it("are refused where the platform makes none", async () => {
     const app = buildApp({ ...harness.services, backups: () => undefined });
     for (const [method, url] of [
-      ["POST", "/v1/project/pdb/backups"],
+      ["POST", "/v1/project/pidle/backups"],
       ["GET", "/v1/project/pdb/backups/policy"],
       ["POST", "/v1/project/pdb/backups/pdb-b1/verify"],
     ] as const) {
       const response = await app.inject({ method, url, headers });
       expect([response.statusCode, response.json().code]).toEqual([503, "BACKUPS_UNAVAILABLE"]);
     }
+    // After what the project itself refuses.
+    const paused = await app.inject({ method: "POST", url: "/v1/project/ppaused/backups", headers });
+    expect([paused.statusCode, paused.json().code]).toEqual([409, "PROJECT_PAUSED"]);
     await app.close();
   });
 });

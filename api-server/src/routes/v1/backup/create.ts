@@ -36,8 +36,10 @@ export const createBackupRoute = defineRoute({
   refusals: [409],
   handler: async (call, services) => {
     const project = databaseOf(call);
-    const defaults = requireBackups(services);
-    const days = call.body?.retention_days ?? policyView(project.resource, defaults).retention_days;
+    const days = (): number => {
+      const defaults = requireBackups(services);
+      return call.body?.retention_days ?? policyView(project.resource, defaults).retention_days;
+    };
     const backup = await requestBackup(project, days, services);
     const data = { backup: backupView(backup) };
     return { status: 202, body: { status: "success", message: "the backup is being made", data } };

@@ -49,14 +49,14 @@ export const updateBackupPolicy = defineRoute({
   handler: async (call, services) => {
     const backup = toCamel(validate(body, forgiving(call.body), "body")) as BackupPolicy;
     const asked = databaseOf(call);
-    const defaults = requireBackups(services);
-    const change = ({ database, ...spec }: ProjectSpec): ProjectSpec => ({
-      ...spec,
-      database: { ...database, backup },
-    });
+    const change = ({ database, ...spec }: ProjectSpec): ProjectSpec => {
+      // After what the project itself refuses.
+      requireBackups(services);
+      return { ...spec, database: { ...database, backup } };
+    };
     const fields = { "database.backup": "" };
     const { project } = await changeProject(asked, services, change, { fields });
-    const data = policyView(project.resource, defaults);
+    const data = policyView(project.resource, requireBackups(services));
     return { status: 200, body: { status: "success", message: "policy updated", data } };
   },
 });

@@ -12,7 +12,7 @@ import { admitCreation, createProject } from "../../../projects/creation/create.
 import { onceByKey } from "../../../projects/creation/idempotency.ts";
 import { createdData, createProjectData, orFailure } from "../project/create.ts";
 import { idempotencyKeyHeader, success } from "../project/schemas.ts";
-import { backupOf, requireBackups } from "./about.ts";
+import { backupOf } from "./about.ts";
 
 export const restoreBackup = defineRoute({
   operationId: "restoreBackup",
@@ -47,7 +47,6 @@ export const restoreBackup = defineRoute({
     const admit = async () => {
       const wanted = restoreRequest(backup, call.body as RestoreBody, services);
       await admitCreation(wanted, organizationId, services);
-      requireBackups(services);
       return wanted;
     };
     const create = async (

@@ -37,7 +37,6 @@ export const startJobRun = defineRoute({
     const errors = idempotencyKeyErrors(key);
     if (errors.length > 0) throw failures.validation(errors);
     await refuseBlocked(services, job.organizationId);
-    if (!services.catalog.current.jobsEnabled) throw failures.scheduledJobsUnavailable();
     const { id, scheduledAt } = isIdempotencyKey(key)
       ? await startRunByKey(job, key, services)
       : await startRun(job, newManualRunId(job.id, services.now()), services);
