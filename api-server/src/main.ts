@@ -18,8 +18,11 @@ import { ownTokenVerifier } from "./auth/user-token.ts";
 import { parseBackupDefaults } from "./backups/settings.ts";
 import { parseBuildImages } from "./builds/platform.ts";
 import { ledgerBuilds } from "./builds/store.ts";
+import { onDelivery } from "./builds/triggered.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
 import { parseDatabaseVersions } from "./databases/versions.ts";
+import { failures } from "./errors/catalog.ts";
+import { DeliveryWorker } from "./git/delivery-worker.ts";
 import { gitServers } from "./git/servers.ts";
 import { EventStreams } from "./http/event-streams.ts";
 import { LoadShedder } from "./http/load-shedder.ts";
@@ -163,6 +166,16 @@ async function main(config: Config): Promise<void> {
   void buildImages?.run(stop.signal);
   projects.start();
   jobRuns.start();
+  const deliveries = new DeliveryWorker(
+    services.builds.store.deliveries,
+    async (delivery, event) => {
+      // Which projects an event is of is read from the store: an empty one has it start nothing.
+      if (!projects.hasSynced) throw failures.clusterUnavailable(new Error("projects are not read yet"));
+      await onDelivery(delivery, event, services);
+    },
+    logger,
+  );
+  deliveries.start();
   const ops = await startOpsServer({
     registry: metrics.registry,
     port: config.metricsPort,
@@ -187,6 +200,7 @@ async function main(config: Config): Promise<void> {
       () => jobRuns.endWaits(),
       () => streams.endAll(),
       () => app.close(),
+      () => deliveries.stop(),
       () => shedder.close(),
       () => tracing?.close(),
       () => audit.close(),

@@ -6,6 +6,7 @@ export * from "./builds.ts";
 export { type ConnectOptions, connectLedger, type Ledger } from "./connect.ts";
 export * from "./deployments.ts";
 export * from "./domain-reservations.ts";
+export * from "./git-delivery-queue.ts";
 export { type Grant, type GrantSubject, insertGrants } from "./grants.ts";
 export * from "./idempotency.ts";
 export * from "./job-run-list.ts";

@@ -66,6 +66,7 @@ describe("migrations", () => {
       "0011-revoked-user-tokens",
       "0012-nothing-ahead",
       "0013-domain-reservations",
+      "0014-git-delivery-queue",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));

@@ -188,6 +188,18 @@ interface GitDeliveryTable {
   received_at: CreatedAt;
 }
 
+interface GitDeliveryQueueTable {
+  sequence: Generated<string>;
+  organization_id: string;
+  connection_id: string;
+  delivery_id: string;
+  event: string;
+  received_at: CreatedAt;
+  attempts: Generated<number>;
+  due_at: Generated<Date>;
+  held_until: Date | null;
+}
+
 interface RetiredImageTable {
   organization_id: string;
   project_id: string;
@@ -228,6 +240,7 @@ export interface LedgerSchema {
   build_log_chunks: BuildLogChunkTable;
   build_triggers: BuildTriggerTable;
   git_deliveries: GitDeliveryTable;
+  git_delivery_queue: GitDeliveryQueueTable;
   retired_images: RetiredImageTable;
 }
 

@@ -8,15 +8,13 @@ import {
   type BuildTrigger,
   claimBuildTrigger,
   findBuild,
-  type GitDelivery,
-  isGitDeliveryKnown,
   type Ledger,
   listBuilds,
   noteBuildTriggers,
   readBuildLog,
   recordBuild,
-  recordGitDelivery,
 } from "@slipway/ledger";
+import { type DeliveryQueue, ledgerDeliveries } from "../git/delivery-queue.ts";
 import { askLedger } from "../ledger-call.ts";
 
 /** What is kept of builds. Everything throws Failure 503 when the ledger is away. */
@@ -29,8 +27,8 @@ export interface BuildStore {
   claim(trigger: BuildTrigger, buildId: string): Promise<string | null>;
   /** Notes triggers that shall set nothing off. */
   note(triggers: readonly BuildTrigger[]): Promise<void>;
-  isDeliveryKnown(delivery: GitDelivery): Promise<boolean>;
-  recordDelivery(delivery: GitDelivery): Promise<void>;
+  /** Deliveries of hooks, from their answer until they are worked off. */
+  deliveries: DeliveryQueue;
 }
 
 /** The ledger's. */
@@ -42,7 +40,6 @@ export function ledgerBuilds(ledger: Ledger): BuildStore {
     readLog: (build, page) => askLedger(() => readBuildLog(ledger, build, page)),
     claim: (trigger, buildId) => askLedger(() => claimBuildTrigger(ledger, trigger, buildId)),
     note: (triggers) => askLedger(() => noteBuildTriggers(ledger, triggers)),
-    isDeliveryKnown: (delivery) => askLedger(() => isGitDeliveryKnown(ledger, delivery)),
-    recordDelivery: (delivery) => askLedger(() => recordGitDelivery(ledger, delivery)),
+    deliveries: ledgerDeliveries(ledger),
   };
 }

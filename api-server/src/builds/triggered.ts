@@ -1,7 +1,8 @@
 import { type GitConnection, newBuildId, organizationOfNamespace, type Project } from "@slipway/crds";
 import { GitError, type GitEvent, openRepositoryId, type Triggered, triggeredBy } from "@slipway/git";
-import type { BuildTrigger } from "@slipway/ledger";
+import type { BuildTrigger, GitDelivery } from "@slipway/ledger";
 import { Failure } from "../errors/failure.ts";
+import { findConnection } from "../git/cluster.ts";
 import type { Services } from "../services.ts";
 import { repositoryPath } from "./github.ts";
 import type { KnownRequest } from "./object.ts";
@@ -147,4 +148,23 @@ export async function notePresent(
   await builds.store.note(
     present.map(({ name, commitSha }) => triggerOf(project, { triggeredBy: mode, tag: name, commitSha })),
   );
+}
+
+/**
+ * Starts what a delivery from the queue starts; of a connection that is gone or revoked meanwhile, nothing.
+ * @throws Failure 503: then it shall be tried again
+ */
+export async function onDelivery(
+  { organizationId, connectionId }: GitDelivery,
+  event: GitEvent,
+  services: TriggerServices,
+): Promise<void> {
+  const connection = await findConnection(services.kube, organizationId, connectionId).catch(
+    (error: unknown) => {
+      if (error instanceof Failure && error.status === 404) return undefined;
+      throw error;
+    },
+  );
+  if (connection === undefined || connection.spec.revokedAt !== undefined) return;
+  await onGitEvent(connection, event, services);
 }

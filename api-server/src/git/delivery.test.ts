@@ -38,11 +38,12 @@ beforeEach(() => {
   ports = {
     findConnection: async (id) => (id === "g1" ? found : undefined),
     hookSecret: async () => SECRET,
-    isKnown: async (name) => known.some((one) => JSON.stringify(one) === JSON.stringify(name)),
-    record: async (name) => void known.push(name),
-    onEvent: async (_connection, event) => {
+    queue: async (name, event) => {
       if (failure) throw failure;
+      if (known.some((one) => JSON.stringify(one) === JSON.stringify(name))) return "duplicate";
+      known.push(name);
       events.push(event);
+      return "queued";
     },
   };
 });
@@ -68,7 +69,7 @@ describe("a delivery", () => {
     ]);
   });
 
-  it("that could not be dealt with is dealt with when it comes again", async () => {
+  it("that could not be kept is taken when it comes again", async () => {
     failure = new Error("the ledger is away");
     await expect(takeDelivery("g1", headers, body, ports)).rejects.toThrow("away");
     failure = undefined;

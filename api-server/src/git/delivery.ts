@@ -19,17 +19,17 @@ export interface DeliveryName {
   deliveryId: string;
 }
 
-/** What deliveries are taken with: the cluster, the ledger, and whoever starts builds. */
+/** What deliveries are taken with: the cluster, and the queue from which they are worked off. */
 export interface DeliveryPorts {
   /** The connection with this id, whosever it is. */
   findConnection(id: string): Promise<GitConnection | undefined>;
   /** The secret that its deliveries are signed with. */
   hookSecret(connection: GitConnection): Promise<string>;
-  isKnown(delivery: DeliveryName): Promise<boolean>;
-  /** Notes that it was dealt with. */
-  record(delivery: DeliveryName): Promise<void>;
-  /** Starts what the event starts. It may come twice: a crash in the middle has the delivery dealt with again. */
-  onEvent(connection: GitConnection, event: GitEvent): Promise<void>;
+  /**
+   * Keeps it until it is worked off, unless it is known.
+   * @throws Failure 503 when too many of the connection or its organization wait, or the ledger is away
+   */
+  queue(delivery: DeliveryName, event: GitEvent): Promise<"queued" | "duplicate">;
 }
 
 /**
@@ -47,7 +47,7 @@ export type DeliveryOutcome =
 /**
  * Takes one delivery. Nothing of the body is read before its signature was found right.
  * @param body as it came, before any parsing
- * @throws what the ports throw: then it was not dealt with, and the sender may send it again
+ * @throws what the ports throw: then it is not kept, and the sender may send it again
  */
 export async function takeDelivery(
   connectionId: string,
@@ -66,10 +66,8 @@ export async function takeDelivery(
   const { id: deliveryId, event } = read;
   if (event === undefined) return { kind: "ignored" };
   const name: DeliveryName = { organizationId, connectionId, deliveryId };
-  if (await ports.isKnown(name)) return { kind: "duplicate" };
-  await ports.onEvent(connection, event);
-  await ports.record(name);
-  return { kind: "taken", event };
+  const queued = await ports.queue(name, event);
+  return queued === "duplicate" ? { kind: "duplicate" } : { kind: "taken", event };
 }
 
 function parsed(headers: Headers, body: Buffer): Delivery | { reason: string } {

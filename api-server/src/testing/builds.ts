@@ -1,4 +1,4 @@
-import type { Build, BuildLogChunk, BuildTrigger, GitDelivery } from "@slipway/ledger";
+import type { Build, BuildLogChunk, BuildTrigger, GitDelivery, HeldDelivery } from "@slipway/ledger";
 import type { BuildStore } from "../builds/store.ts";
 
 /** What the ledger keeps of builds, in memory: for tests of what the API makes of it. */
@@ -8,6 +8,8 @@ export interface MemoryBuilds extends BuildStore {
   logs: Map<string, BuildLogChunk[]>;
   /** Builds by trigger; null of what was noted. */
   triggers: Map<string, string | null>;
+  /** Deliveries that are not worked off. */
+  waiting: () => number;
 }
 
 const triggerKey = ({ projectUid, trigger, ref, commitSha }: BuildTrigger): string =>
@@ -19,12 +21,19 @@ export function memoryBuilds(): MemoryBuilds {
   const builds = new Map<string, Build>();
   const logs = new Map<string, BuildLogChunk[]>();
   const triggers = new Map<string, string | null>();
-  const deliveries = new Set<string>();
+  const done = new Set<string>();
+  const queue: { held: HeldDelivery; dueAt: number; isHeld: boolean }[] = [];
+  const remove = (held: HeldDelivery): void => {
+    const at = queue.findIndex(({ held: { sequence } }) => sequence === held.sequence);
+    if (at >= 0) queue.splice(at, 1);
+  };
+  let sequence = 0;
   const key = (projectUid: string, id: string): string => `${projectUid}/${id}`;
   return {
     builds,
     logs,
     triggers,
+    waiting: () => queue.length,
     record: async (row) => {
       const at = key(row.project_uid, row.id);
       const before = builds.get(at);
@@ -52,7 +61,33 @@ export function memoryBuilds(): MemoryBuilds {
       for (const trigger of noted)
         if (!triggers.has(triggerKey(trigger))) triggers.set(triggerKey(trigger), null);
     },
-    isDeliveryKnown: async (delivery) => deliveries.has(deliveryKey(delivery)),
-    recordDelivery: async (delivery) => void deliveries.add(deliveryKey(delivery)),
+    deliveries: {
+      queue: async (delivery, event) => {
+        const known = deliveryKey(delivery);
+        if (done.has(known) || queue.some(({ held }) => deliveryKey(held) === known)) return "duplicate";
+        const held = {
+          ...delivery,
+          event: JSON.stringify(event),
+          attempts: 0,
+          sequence: String(++sequence),
+        };
+        queue.push({ held, dueAt: 0, isHeld: false });
+        return "queued";
+      },
+      hold: async ({ most }) => {
+        const due = queue.filter(({ dueAt, isHeld }) => !isHeld && dueAt <= Date.now()).slice(0, most);
+        for (const one of due) one.isHeld = true;
+        return due.map((one) => (one.held = { ...one.held, attempts: one.held.attempts + 1 }));
+      },
+      finish: async (held) => {
+        done.add(deliveryKey(held));
+        remove(held);
+      },
+      drop: async (held) => remove(held),
+      postpone: async (held, afterMs) => {
+        const found = queue.find(({ held: { sequence: known } }) => known === held.sequence);
+        if (found) Object.assign(found, { isHeld: false, dueAt: Date.now() + afterMs });
+      },
+    },
   };
 }

@@ -32,6 +32,8 @@ import { anyVerifier } from "../auth/oidc.ts";
 import { ownTokenVerifier, signUserToken, type UserTokenVerifier } from "../auth/user-token.ts";
 import type { BuildPlatform } from "../builds/platform.ts";
 import { ledgerBuilds } from "../builds/store.ts";
+import { onDelivery } from "../builds/triggered.ts";
+import { DeliveryWorker } from "../git/delivery-worker.ts";
 import { type GitServers, gitServers } from "../git/servers.ts";
 import { EventStreams } from "../http/event-streams.ts";
 import { JobRunStore } from "../job-runs/store.ts";
@@ -209,9 +211,16 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     now: () => new Date(),
   };
   const app = buildApp(services, options);
+  const deliveries = new DeliveryWorker(
+    services.builds.store.deliveries,
+    (delivery, event) => onDelivery(delivery, event, services),
+    logger,
+    { pollMs: 10, retryMs: 50 },
+  );
   await app.ready();
   projects.start();
   jobRuns.start();
+  if (options.ledger || options.builds?.store) deliveries.start();
   await eventually("the stores to have synced", () => projects.hasSynced && jobRuns.hasSynced);
 
   const put: Harness["put"] = (organizationId, id, change = {}) =>
@@ -269,6 +278,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     },
     close: async () => {
       await app.close();
+      await deliveries.stop();
       await projects.stop();
       await jobRuns.stop();
       await git.close();

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { GitError, sealRepositoryId, signBody } from "@slipway/git";
+import { eventually } from "@slipway/kube/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { ApiProject } from "../../../projects/api-project.ts";
 import { type MemoryBuilds, memoryBuilds } from "../../../testing/builds.ts";
@@ -78,7 +79,12 @@ function deliver(
     payload,
   });
 }
-const started = () =>
+/** What was started, once the queue is worked off. */
+const started = async () => {
+  await eventually("the queue to be worked off", () => store.waiting() === 0);
+  return startedSoFar();
+};
+const startedSoFar = () =>
   [...store.builds.values()].map(({ project_id, triggered_by, branch, tag, commit_sha }) => [
     project_id,
     triggered_by,
@@ -90,7 +96,7 @@ describe("a delivery", () => {
   it("of a push builds the projects of that branch, and no other", async () => {
     const answer = await deliver("push-branch", { body: { ref: "refs/heads/main", after: FAKE_SHA } });
     expect([answer.statusCode, answer.json().data]).toEqual([202, { outcome: "taken" }]);
-    expect(started()).toEqual([["ppush", "push", "main", FAKE_SHA]]);
+    expect(await started()).toEqual([["ppush", "push", "main", FAKE_SHA]]);
   });
 
   it("that comes again, or under another id, builds nothing again", async () => {
@@ -102,25 +108,25 @@ describe("a delivery", () => {
     expect((await deliver("push-branch", { id: "0a1b2c3d-0002-another", body })).json().data).toEqual({
       outcome: "taken",
     });
-    expect(started()).toHaveLength(1);
+    expect(await started()).toHaveLength(1);
   });
 
   it("that comes late builds what the branch is now", async () => {
     git.refs?.set("main", NEWER);
     await deliver("push-branch", { body: { ref: "refs/heads/main", after: FAKE_SHA } });
-    expect(started()).toEqual([["ppush", "push", "main", NEWER]]);
+    expect(await started()).toEqual([["ppush", "push", "main", NEWER]]);
   });
 
   it("of a tag builds where tags are published, unless it was there before", async () => {
     const tag = { ref: "v1.0.0", ref_type: "tag", sha: FAKE_SHA };
     await deliver("create-tag", { body: tag });
-    expect(started()).toEqual([["ptag", "tag", "v1.0.0", FAKE_SHA]]);
+    expect(await started()).toEqual([["ptag", "tag", "v1.0.0", FAKE_SHA]]);
     store.builds.clear();
     store.triggers.clear();
     const tagged = (await harness.projects.find(ORGANIZATION, "ptag")) as ApiProject;
     store.triggers.set(`${tagged.resource.metadata.uid} tag v1.0.0 ${FAKE_SHA}`, null);
     await deliver("create-tag", { body: tag });
-    expect(started()).toEqual([]);
+    expect(await started()).toEqual([]);
   });
 
   it("is refused without the connection's secret, whether there is such a connection or not", async () => {
@@ -130,18 +136,20 @@ describe("a delivery", () => {
     }
     const empty = await harness.app.inject({ method: "POST", url: "/v1/git/hooks/ghook" });
     expect(empty.statusCode).toBe(401);
-    expect(started()).toEqual([]);
+    expect(await started()).toEqual([]);
   });
 
-  it("is to come again while the Git server does not answer", async () => {
+  it("is answered while the Git server does not answer, and tried again", async () => {
     git.failure = new GitError("ProviderUnavailable", "it does not answer");
     const body = { ref: "refs/heads/main", after: FAKE_SHA };
-    expect((await deliver("push-branch", { id: "0a1b2c3d-0003-late", body })).statusCode).toBe(503);
-    git.failure = undefined;
+    expect((await deliver("push-branch", { id: "0a1b2c3d-0003-late", body })).statusCode).toBe(202);
     expect((await deliver("push-branch", { id: "0a1b2c3d-0003-late", body })).json().data).toEqual({
-      outcome: "taken",
+      outcome: "duplicate",
     });
-    expect(started()).toHaveLength(1);
+    await eventually("a try", () => harness.logged().includes("a Git delivery is tried again"));
+    expect([startedSoFar(), store.waiting()]).toEqual([[], 1]);
+    git.failure = undefined;
+    expect(await started()).toHaveLength(1);
   });
 
   it("is bounded, and read as what it says it is alone", async () => {

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { onGitEvent } from "../../../builds/triggered.ts";
 import { failures } from "../../../errors/catalog.ts";
 import { connectionOfAnybody, readCredential } from "../../../git/cluster.ts";
 import { DELIVERY_LIMIT, type DeliveryOutcome, takeDelivery } from "../../../git/delivery.ts";
@@ -8,9 +7,9 @@ import { success } from "../project/schemas.ts";
 import { AT_ONCE } from "./about.ts";
 
 const MESSAGES = {
-  taken: "the delivery was dealt with",
+  taken: "the delivery is dealt with in the background",
   ignored: "the delivery is of a kind that starts nothing",
-  duplicate: "the delivery was dealt with before",
+  duplicate: "the delivery was taken before",
 } as const;
 
 export const receiveGitHook = defineRoute({
@@ -20,7 +19,8 @@ export const receiveGitHook = defineRoute({
   summary: "Take a delivery of a Git server's hook",
   description:
     "Of Forgejo, Gitea and GitHub, as application/json. The signature over the body is checked first: `X-Forgejo-Signature`, " +
-    "`X-Gitea-Signature`, `X-Hub-Signature-256`. A delivery that comes again starts nothing again.",
+    "`X-Gitea-Signature`, `X-Hub-Signature-256`. A delivery that comes again starts nothing again. " +
+    "202 means that it is kept, and dealt with in the background: while the Git server does not answer it is tried again.",
   tags: ["Git"],
   rawBody: true,
   bodyLimit: DELIVERY_LIMIT,
@@ -42,9 +42,7 @@ export const receiveGitHook = defineRoute({
     const outcome = await takeDelivery(connectionId, request.headers, bytes, {
       findConnection: (id) => connectionOfAnybody(kube, id),
       hookSecret: async (connection) => (await readCredential(kube, connection)).hookSecret,
-      isKnown: (delivery) => builds.store.isDeliveryKnown(delivery),
-      record: (delivery) => builds.store.recordDelivery(delivery),
-      onEvent: (connection, event) => onGitEvent(connection, event, services),
+      queue: (delivery, event) => builds.store.deliveries.queue(delivery, event),
     });
     const kind = told(outcome);
     return { status: 202, body: { status: "success", message: MESSAGES[kind], data: { outcome: kind } } };

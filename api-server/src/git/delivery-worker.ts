@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { GitEvent } from "@slipway/git";
+import type { HeldDelivery } from "@slipway/ledger";
+import type { Logger } from "pino";
+import type { DeliveryQueue } from "./delivery-queue.ts";
+
+export interface DeliveryWorkerOptions {
+  /** Deliveries that one replica works at, and those of one organization that all replicas work at. */
+  atOnce: number;
+  perOrganization: number;
+  /** How often the queue is asked while it has nothing that is due. */
+  pollMs: number;
+  /** How long a delivery is worked at: then another replica takes it. */
+  holdMs: number;
+  /** Tries of a delivery until it is given up, and the pause after the first; each is twice as long as the one before. */
+  tries: number;
+  retryMs: number;
+}
+
+const OPTIONS: DeliveryWorkerOptions = {
+  atOnce: 16,
+  perOrganization: 4,
+  pollMs: 500,
+  holdMs: 120_000,
+  tries: 10,
+  retryMs: 2_000,
+};
+/** The longest pause between two tries. */
+const LONGEST_PAUSE_MS = 600_000;
+
+/** Works off the deliveries of hooks; every replica has one. */
+export class DeliveryWorker {
+  readonly #queue: DeliveryQueue;
+  readonly #work: (delivery: HeldDelivery, event: GitEvent) => Promise<void>;
+  readonly #logger: Logger;
+  readonly #options: DeliveryWorkerOptions;
+  readonly #stop = new AbortController();
+  readonly #underWay = new Set<Promise<void>>();
+  #loop: Promise<void> | undefined;
+
+  /** @param work starts what the event starts; it may come twice, when a replica is killed in the middle */
+  constructor(
+    queue: DeliveryQueue,
+    work: (delivery: HeldDelivery, event: GitEvent) => Promise<void>,
+    logger: Logger,
+    options: Partial<DeliveryWorkerOptions> = {},
+  ) {
+    this.#queue = queue;
+    this.#work = work;
+    this.#logger = logger;
+    this.#options = { ...OPTIONS, ...options };
+  }
+
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  /** Takes no more, and resolves when what it works at is done. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#loop;
+    await Promise.all(this.#underWay);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    const { pollMs } = this.#options;
+    while (!signal.aborted) {
+      const taken = await this.#take().catch((error: unknown) => {
+        this.#logger.warn({ err: error }, "the queue of Git deliveries cannot be read");
+        return 0;
+      });
+      if (taken === 0) await sleep(pollMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async #take(): Promise<number> {
+    const { atOnce, perOrganization, holdMs } = this.#options;
+    const most = atOnce - this.#underWay.size;
+    if (most <= 0) return 0;
+    const held = await this.#queue.hold({ most, perOrganization, holdMs });
+    for (const one of held) {
+      const done = this.#attempt(one).finally(() => this.#underWay.delete(done));
+      this.#underWay.add(done);
+    }
+    return held.length;
+  }
+
+  /** Never rejects: what cannot be noted is taken again once it is held no more. */
+  async #attempt(held: HeldDelivery): Promise<void> {
+    const { organizationId, connectionId: connection, deliveryId: delivery, attempts } = held;
+    const { tries, retryMs } = this.#options;
+    const about = { organizationId, connection, delivery, attempts };
+    try {
+      try {
+        await this.#work(held, JSON.parse(held.event) as GitEvent);
+      } catch (error) {
+        if (attempts >= tries) {
+          this.#logger.warn({ ...about, err: error }, "a Git delivery is given up");
+          return await this.#queue.drop(held);
+        }
+        this.#logger.info({ ...about, err: error }, "a Git delivery is tried again");
+        const pauseMs = Math.min(retryMs * 2 ** (attempts - 1), LONGEST_PAUSE_MS);
+        return await this.#queue.postpone(held, pauseMs);
+      }
+      await this.#queue.finish(held);
+    } catch (error) {
+      this.#logger.warn({ ...about, err: error }, "what became of a Git delivery cannot be noted");
+    }
+  }
+}

@@ -1,0 +1,13 @@
+import { connectLedger } from "@slipway/ledger";
+import { createLogger } from "../../logger.ts";
+import { ledgerDeliveries } from "../delivery-queue.ts";
+import { DeliveryWorker } from "../delivery-worker.ts";
+
+/** A replica that begins with a delivery, says so, and never ends with it: for a test that kills it. */
+const ledger = connectLedger({ url: process.argv[2] ?? "", applicationName: "test" });
+const work = (): Promise<never> => {
+  process.send?.(1);
+  return new Promise(() => {});
+};
+const logger = createLogger("error", { write: () => undefined });
+new DeliveryWorker(ledgerDeliveries(ledger), work, logger, { holdMs: 1_500, pollMs: 20 }).start();

@@ -1,0 +1,115 @@
+import { sql } from "kysely";
+import { type GitDelivery, isGitDeliveryKnown, recordGitDelivery } from "./build-triggers.ts";
+import type { Ledger } from "./connect.ts";
+
+/** Deliveries of hooks wait here from their answer until they are worked off, by whichever replica has time. */
+
+/** Deliveries that may wait: of one organization, and of one connection. */
+export interface DeliveryQueueLimits {
+  perOrganization: number;
+  perConnection: number;
+}
+
+/** A delivery that a replica works at. */
+export interface HeldDelivery extends GitDelivery {
+  sequence: string;
+  event: string;
+  /** This try counted. What another replica has taken meanwhile has another count. */
+  attempts: number;
+}
+
+/** Puts a delivery into the queue, unless it is there, was worked off, or too many wait. */
+export function queueGitDelivery(
+  ledger: Ledger,
+  delivery: GitDelivery,
+  event: string,
+  limits: DeliveryQueueLimits,
+): Promise<"queued" | "duplicate" | "full"> {
+  const { organizationId, connectionId, deliveryId } = delivery;
+  return ledger.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`git-deliveries ${organizationId}`}, 0))`.execute(
+      tx,
+    );
+    if (await isGitDeliveryKnown(tx, delivery)) return "duplicate";
+    const { rows } = await sql<{ same: number; connection: number; organization: number }>`
+      select count(*) filter (where connection_id = ${connectionId} and delivery_id = ${deliveryId})::int as same,
+        count(*) filter (where connection_id = ${connectionId})::int as connection,
+        count(*)::int as organization
+      from git_delivery_queue where organization_id = ${organizationId}`.execute(tx);
+    const [{ same, connection, organization } = { same: 0, connection: 0, organization: 0 }] = rows;
+    if (same > 0) return "duplicate";
+    if (connection >= limits.perConnection || organization >= limits.perOrganization) return "full";
+    await tx
+      .insertInto("git_delivery_queue")
+      .values({
+        organization_id: organizationId,
+        connection_id: connectionId,
+        delivery_id: deliveryId,
+        event,
+      })
+      .execute();
+    return "queued";
+  });
+}
+
+/**
+ * Takes deliveries that are due, for so long: who is killed meanwhile leaves them to another. The organization of which fewest
+ * are worked at goes first, in the order of arrival.
+ * @param bounds how many at most, and how many of one organization are worked at by all replicas together
+ */
+export function holdGitDeliveries(
+  ledger: Ledger,
+  { most, perOrganization, holdMs }: { most: number; perOrganization: number; holdMs: number },
+): Promise<HeldDelivery[]> {
+  return ledger.transaction().execute(async (tx) => {
+    // One after the other, or two replicas would each give an organization its whole share.
+    await sql`select pg_advisory_xact_lock(hashtextextended('git-deliveries', 1))`.execute(tx);
+    const { rows } = await sql<HeldDelivery>`
+      with held as (
+        select organization_id, count(*) as n from git_delivery_queue where held_until > now() group by 1
+      ), due as (
+        select sequence, coalesce(n, 0)
+          + row_number() over (partition by organization_id order by sequence) as place
+        from git_delivery_queue left join held using (organization_id)
+        where due_at <= now() and (held_until is null or held_until <= now())
+      ), chosen as (
+        select queue.sequence from git_delivery_queue queue join due using (sequence)
+        where place <= ${perOrganization}
+        order by place, sequence limit ${most} for update of queue skip locked
+      )
+      update git_delivery_queue set attempts = attempts + 1,
+        held_until = now() + ${holdMs}::int * interval '1 millisecond'
+      where sequence in (select sequence from chosen)
+      returning sequence, organization_id as "organizationId", connection_id as "connectionId",
+        delivery_id as "deliveryId", event, attempts`.execute(tx);
+    return rows.toSorted((a, b) => Number(a.sequence) - Number(b.sequence));
+  });
+}
+
+/** Removes a delivery that was worked off; it is known from then on. One that another replica has taken stays its own. */
+export function finishGitDelivery(ledger: Ledger, delivery: HeldDelivery): Promise<void> {
+  return ledger.transaction().execute(async (tx) => {
+    await recordGitDelivery(tx, delivery);
+    await dropGitDelivery(tx, delivery);
+  });
+}
+
+/** Removes a delivery that is given up: it may be sent again. */
+export async function dropGitDelivery(ledger: Ledger, { sequence, attempts }: HeldDelivery): Promise<void> {
+  await ledger
+    .deleteFrom("git_delivery_queue")
+    .where("sequence", "=", sequence)
+    .where("attempts", "=", attempts)
+    .execute();
+}
+
+/** Has a delivery tried again later. */
+export async function postponeGitDelivery(
+  ledger: Ledger,
+  { sequence, attempts }: HeldDelivery,
+  afterMs: number,
+): Promise<void> {
+  await sql`
+    update git_delivery_queue set held_until = null, due_at = now() + ${Math.round(afterMs)}::int * interval '1 millisecond'
+    where sequence = ${sequence} and attempts = ${attempts}`.execute(ledger);
+}
