@@ -206,6 +206,14 @@ describe("commands and deploy settings", () => {
     ] as const) {
       expect((await deliver(branch, delivery)).statusCode).toBe(202);
     }
+    // They are worked off in the background: what a delivery started is there before it is known.
+    const known = () =>
+      harness.ledger
+        .selectFrom("git_deliveries")
+        .select("delivery_id")
+        .where("delivery_id", "in", ["d-0000001", "d-0000002", "d-0000003"])
+        .execute();
+    await expect.poll(async () => (await known()).length, { timeout: 15_000 }).toBe(3);
     const pushed = (await builds(id)).filter(({ spec }) => spec.triggeredBy === "push");
     expect(pushed.map(({ spec }) => [spec.branch, spec.commitSha])).toEqual([["main", NEXT]]);
   });
