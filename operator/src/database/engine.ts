@@ -121,6 +121,11 @@ export type TendClient = Pick<KubeClient, "apply" | "delete" | "getOrUndefined" 
 /** What tending works with. */
 export interface TendContext {
   client: TendClient;
+  /**
+   * Asks a member by the network, as `client` runs commands in it.
+   * @throws WaitingError without having asked, where nobody would answer or too many already wait for an answer
+   */
+  askMember<T>(pod: LivePod, question: () => Promise<T>): Promise<T>;
   clock: Clock;
   log: Logger;
   signal: AbortSignal;

@@ -251,6 +251,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     const { namespace, name } = project.metadata;
     const context: TendContext = {
       client: members.clientFor(client, live),
+      askMember: (pod, question) => members.run(pod, question),
       clock,
       authority: (await authority.current()).certificate,
       log,

@@ -128,6 +128,7 @@ async function release(
     certificate: { serial: "01", signedAt: new Date(NOW) },
     status: {},
     event: (_, reason) => events.push(reason),
+    askMember: (_pod, question) => question(),
     wake: () => {},
     volumeGraceMs: DAY_MS,
     observe: () => done.push("observed"),

@@ -3,7 +3,9 @@ import { labels } from "@slipway/crds";
 import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/kube";
 import { FakeClock } from "@slipway/kube/testing";
 import { describe, expect, test } from "vitest";
+import type { Node } from "../../observe/nodes.ts";
 import { silentLogger } from "../../runtime/index.ts";
+import { Members } from "../common/members.ts";
 import type { Database } from "../database.ts";
 import type { LiveDatabase, TendContext } from "../engine.ts";
 import { databaseOf, exampleCredentials, exampleDatabase, liveOf, podOf } from "../testing.ts";
@@ -55,6 +57,7 @@ class World {
       certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
       status: {},
       event: () => {},
+      askMember: (_pod, question) => question(),
       wake: () => {},
     };
   }
@@ -144,6 +147,24 @@ describe("a ClickHouse server", () => {
     expect(tended.credentialsHash).toBeUndefined();
     delete world.answers["CREATE USER"];
     expect((await world.tend(liveOf([podOf(0, primary)]))).missing).toBeUndefined();
+  });
+
+  test("is not asked on a node that is not ready", async () => {
+    const world = new World();
+    const node: Node = {
+      metadata: { name: "a" },
+      status: { conditions: [{ type: "Ready", status: "Unknown" }] },
+    };
+    const members = new Members({ get: () => node }, world.context.clock);
+    world.context = { ...world.context, askMember: (pod, question) => members.run(pod, question) };
+    const live = liveOf([podOf(0, primary)]);
+    expect((await world.tend(live)).missing?.reason).toBe("CredentialsPending");
+    await expect(world.engine.hasEverything(world.database, live, world.context)).rejects.toThrow(
+      "node is not ready",
+    );
+    expect(world.asked).toEqual([]);
+    node.status = { conditions: [{ type: "Ready", status: "True" }] };
+    expect((await world.tend(live)).missing).toBeUndefined();
   });
 
   test("is looked at anew when it is another process", async () => {

@@ -86,8 +86,19 @@ export class ClickHouseTender {
     if (!primary) {
       return false;
     }
-    const [behind] = await this.#ask(await serverOf(database, primary, context), [BEHIND], context.signal);
+    const [behind] = await this.#askServer(database, primary, [BEHIND], context);
     return behind === "0";
+  }
+
+  /** A server on a node that is not ready is not asked, and few at once of those that did not answer before. */
+  async #askServer(
+    database: Database,
+    pod: LivePod,
+    statements: readonly string[],
+    context: TendContext,
+  ): Promise<string[]> {
+    const server = await serverOf(database, pod, context);
+    return context.askMember(pod, () => this.#ask(server, statements, context.signal));
   }
 
   #memory(uid: string): Memory {
@@ -141,7 +152,7 @@ export class ClickHouseTender {
       ...(pod === primary ? [...userStatements(credentials, { setPassword, salt }), VERSION] : []),
     ];
     try {
-      const answers = await this.#ask(await serverOf(database, pod, context), statements, context.signal);
+      const answers = await this.#askServer(database, pod, statements, context);
       if (pod === primary) {
         memory.version = { process: processOf(pod), text: answers.at(-1) ?? "" };
       }
@@ -162,19 +173,15 @@ export class ClickHouseTender {
     primary: LivePod,
     context: TendContext,
   ): Promise<Partial<Tended>> {
-    const { credentials, signal } = context;
+    const { credentials } = context;
     try {
-      const server = await serverOf(database, primary, context);
-      const [readOnly, members = ""] = await this.#ask(
-        server,
-        [READ_ONLY, membersStatement(credentials)],
-        signal,
-      );
+      const statements = [READ_ONLY, membersStatement(credentials)];
+      const [readOnly, members = ""] = await this.#askServer(database, primary, statements, context);
       const forgotten = forgetStatements(members, credentials, serverNames(database));
       // One whose volume is still there may come back.
       const gone = claims.every((claim) => ordinalOf(claim) < database.instances);
       if (forgotten.length > 0 && gone && database.members === database.instances) {
-        await this.#ask(server, forgotten, signal);
+        await this.#askServer(database, primary, forgotten, context);
       }
       return readOnly === "0"
         ? { againInMs: ROUTINE_MS }

@@ -237,6 +237,7 @@ export class Cluster {
       certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
       status: this.#status,
       event: () => {},
+      askMember: (_pod, question) => question(),
       wake: () => {},
     };
   }
