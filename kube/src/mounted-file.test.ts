@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { MountedFile } from "./mounted-file.ts";
 
@@ -47,6 +48,35 @@ test("a file that becomes wrong or goes away changes nothing; a wrong one is com
   await writeFile(path, '{"n":4}');
   await file.reload();
   expect(file.current.n).toBe(4);
+});
+
+test("a listener that fails keeps no other from the change, and is not reported as a wrong file", async () => {
+  const file = await MountedFile.open(path, parse, log);
+  const changed = vi.fn();
+  file.onChange(() => {
+    throw new Error("the listener's own fault");
+  });
+  file.onChange(changed);
+  await writeFile(path, '{"n":2}');
+  await file.reload();
+  expect(changed).toHaveBeenCalledTimes(1);
+  expect(log.error.mock.calls.map(([, message]) => message)).toEqual([
+    "a listener failed after the file was reloaded",
+  ]);
+});
+
+test("a file that is being written is used once it is whole", async () => {
+  const lines = (text: string) => text.split("\n");
+  const file = await MountedFile.open(path, lines, log);
+  const before = file.current;
+  await writeFile(path, "first");
+  const reading = file.reload();
+  await sleep(50);
+  await writeFile(path, "first\nsecond");
+  await reading;
+  expect(file.current).toBe(before);
+  await file.reload();
+  expect(file.current).toEqual(["first", "second"]);
 });
 
 test("there is no start without a good version, and the error names the file", async () => {

@@ -6,6 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** How often the file is looked at, in milliseconds. A mount changes by swapped links, which file watches miss. */
 const POLL_MS = 5_000;
 
+/** A change is read again after so many milliseconds: one that is being written may be a good, shorter one so far. */
+const WRITTEN_MS = 200;
+
 /** Where it tells what happened; a pino logger is one. */
 interface Log {
   info(fields: object, message: string): void;
@@ -56,14 +59,30 @@ export class MountedFile<T> {
   async reload(): Promise<void> {
     try {
       const text = await readFile(this.#path, "utf8");
-      if (text === this.#text) return;
+      if (text === this.#text || !(await this.#isWritten(text))) return;
       // A wrong text is complained about once, not every few seconds.
       this.#text = text;
       this.#current = this.#parsed(text);
-      this.#log.info({ file: this.#path }, "file reloaded");
-      for (const listener of this.#listeners) listener();
     } catch (error) {
       this.#log.error({ err: error, file: this.#path }, "file cannot be used, keeping the last good version");
+      return;
+    }
+    this.#log.info({ file: this.#path }, "file reloaded");
+    for (const listener of this.#listeners) this.#notify(listener);
+  }
+
+  /** Whether the file still says the same; otherwise the next reload reads it. */
+  async #isWritten(text: string): Promise<boolean> {
+    await sleep(WRITTEN_MS);
+    return (await readFile(this.#path, "utf8")) === text;
+  }
+
+  /** One listener that fails keeps no other from the change, and says nothing about the file. */
+  #notify(listener: () => void): void {
+    try {
+      listener();
+    } catch (error) {
+      this.#log.error({ err: error, file: this.#path }, "a listener failed after the file was reloaded");
     }
   }
 
