@@ -16,7 +16,7 @@ import { anyVerifier, oidcVerifier } from "./auth/oidc.ts";
 import { readTokenKey } from "./auth/token-key.ts";
 import { ownTokenVerifier } from "./auth/user-token.ts";
 import { parseBackupDefaults } from "./backups/settings.ts";
-import { parseBuildImages } from "./builds/platform.ts";
+import { parseBuildSettings } from "./builds/platform.ts";
 import { ledgerBuilds } from "./builds/store.ts";
 import { onDelivery } from "./builds/triggered.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
@@ -81,10 +81,10 @@ async function main(config: Config): Promise<void> {
     ca: config.gitCaFile === undefined ? undefined : readFileSync(config.gitCaFile, "utf8"),
     githubApp: mountedGithubApp(config.githubApp),
   });
-  const buildImages =
+  const buildSettings =
     config.buildsFile === undefined
       ? undefined
-      : await MountedFile.open(config.buildsFile, parseBuildImages, logger);
+      : await MountedFile.open(config.buildsFile, parseBuildSettings, logger);
   const analytics = new Analytics(
     config.analytics && openStore(config.analytics, { timeoutMs: ANALYTICS_TIMEOUT_MS, connections: 16 }),
   );
@@ -134,14 +134,15 @@ async function main(config: Config): Promise<void> {
     git,
     builds: {
       store: ledgerBuilds(ledger),
-      isOffered: () => buildImages !== undefined,
+      isOffered: () => buildSettings !== undefined,
       hookBase: config.gitHookUrl,
       // Read for each use: it is replaced without a restart.
       registryKey: () =>
         config.registryKeyFile === undefined ? undefined : readFileSync(config.registryKeyFile, "utf8"),
+      registryHost: () => buildSettings?.current.registryHost,
       streams,
     },
-    runtimes: () => publicRuntimes(runtimeCatalog, buildImages?.current),
+    runtimes: () => publicRuntimes(runtimeCatalog, buildSettings?.current.baseImages),
     snapshots: ledgerSnapshots(ledger),
     analytics,
     logs: new LogFollower({ kube, projects, logger, streams }),
@@ -163,7 +164,7 @@ async function main(config: Config): Promise<void> {
   void catalog.run(stop.signal);
   void databaseImages?.run(stop.signal);
   void backups?.run(stop.signal);
-  void buildImages?.run(stop.signal);
+  void buildSettings?.run(stop.signal);
   projects.start();
   jobRuns.start();
   const deliveries = new DeliveryWorker(

@@ -13,6 +13,7 @@ export * from "./database.ts";
 export * from "./decimal.ts";
 export * from "./domainclaim.ts";
 export * as fields from "./fields.ts";
+export { isForeignBuild } from "./foreign-image.ts";
 export * from "./gitconnection.ts";
 export * from "./jobrun.ts";
 export * from "./jobrunState.ts";

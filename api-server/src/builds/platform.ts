@@ -14,6 +14,8 @@ export interface BuildPlatform {
   hookBase: string | undefined;
   /** PEM private key that signs tokens of the builds' registry; undefined where there is none. */
   registryKey: () => string | undefined;
+  /** `host` or `host:port` of the builds' registry; undefined where nothing is built. */
+  registryHost: () => string | undefined;
   /** The process's own, which logs of applications share. */
   streams: EventStreams;
 }
@@ -24,11 +26,20 @@ export function requireBuilds({ builds }: { builds: Pick<BuildPlatform, "isOffer
 }
 
 /** What the API reads of the operator's settings of builds: the rest is the operator's. */
-const settings = z.looseObject({ baseImages: baseImages.default({}) });
+const settings = z.looseObject({
+  baseImages: baseImages.default({}),
+  registry: z.looseObject({ host: z.string().optional() }).default({}),
+});
+
+/** What the API knows of how projects are built. */
+export interface BuildSettings {
+  baseImages: BaseImages;
+  registryHost: string | undefined;
+}
 
 /** Reads the file that `SLIPWAY_BUILDS_FILE` names. @throws Error that lists what is wrong */
-export function parseBuildImages(text: string): BaseImages {
+export function parseBuildSettings(text: string): BuildSettings {
   const result = settings.safeParse(parse(text) ?? {});
   if (!result.success) throw new Error(`no valid settings of builds:\n${z.prettifyError(result.error)}`);
-  return result.data.baseImages;
+  return { baseImages: result.data.baseImages, registryHost: result.data.registry.host };
 }

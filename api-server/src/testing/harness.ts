@@ -196,6 +196,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
       isOffered: () => true,
       hookBase: undefined,
       registryKey: () => undefined,
+      registryHost: () => undefined,
       streams,
       ...options.builds,
     },

@@ -4,6 +4,7 @@ import {
   annotations,
   type Catalog,
   findPlan,
+  isForeignBuild,
   labels,
   organizationOfNamespace,
   type Project,
@@ -62,17 +63,10 @@ export function refuseForeignBuild(
   organizationId: string,
   buildsRegistry: string | undefined,
 ): void {
-  const [host = "", ...path] = (spec.image?.url ?? "").toLowerCase().split("/");
-  if (buildsRegistry === undefined || withPort(host) !== withPort(buildsRegistry.toLowerCase())) {
-    return;
-  }
-  if (path.length < 2 || path[0] !== organizationId) {
+  if (isForeignBuild(spec.image?.url ?? "", organizationId, buildsRegistry)) {
     throw refuse("ImageOfOthers", "The image is in the builds registry and not this organization's.");
   }
 }
-
-/** Ways to write the same registry are one. */
-const withPort = (host: string): string => host.replace(/\.(?=:|$)/, "").replace(/^([^:]+)$/, "$1:443");
 
 /**
  * The plan of a project that runs an image, one that is yet to be built too.

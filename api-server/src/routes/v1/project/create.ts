@@ -8,6 +8,7 @@ import {
 } from "@slipway/crds";
 import { z } from "zod";
 import type { Principal } from "../../../auth/principal.ts";
+import { refuseForeignImage } from "../../../builds/foreign-image.ts";
 import { awaitAddress } from "../../../databases/await-address.ts";
 import {
   connectionOf,
@@ -94,6 +95,7 @@ export const create = defineRoute({
     const key = request.headers["idempotency-key"];
     const admit = async () => {
       const wanted = checkCreation(body, key, services);
+      refuseForeignImage(wanted.spec.image?.url, "config.image.url", organizationId, services);
       await admitCreation(wanted, organizationId, services);
       return wanted;
     };

@@ -1,4 +1,5 @@
 import { patchImageBody } from "@slipway/crds";
+import { refuseForeignImage } from "../../../builds/foreign-image.ts";
 import { defineRoute } from "../../../http/route.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
 import { changeProject } from "../../../projects/change.ts";
@@ -19,6 +20,7 @@ export const updateImage = defineRoute({
   refusals: [409],
   handler: async ({ project, body }, services) => {
     requireImage(project as ApiProject);
+    refuseForeignImage(body.image, "image", (project as ApiProject).organizationId, services);
     const now = services.now().toISOString();
     await changeProject(project as ApiProject, services, (spec) => withImage(spec, body.image, now), {
       fields: { "image.url": "image" },
