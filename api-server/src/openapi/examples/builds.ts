@@ -88,7 +88,11 @@ export const buildExamples = {
       },
     },
     responses: {
-      202: { status: "success", message: "the delivery is dealt with in the background", data: { outcome: "taken" } },
+      202: {
+        status: "success",
+        message: "the delivery is dealt with in the background",
+        data: { outcome: "taken" },
+      },
     },
   },
   readProjectSource: shown,

@@ -58,6 +58,7 @@ async function tend(): Promise<Tended> {
     authority: group.authority,
     status,
     event: () => {},
+    askMember: (_pod, question) => question(),
     wake: () => {},
   };
   await group.probe();

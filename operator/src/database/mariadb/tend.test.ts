@@ -53,6 +53,7 @@ class World {
     authority: "",
     status: {},
     event: (_, reason) => this.events.push(reason),
+    askMember: (_pod, question) => question(),
     wake: () => {},
   };
 

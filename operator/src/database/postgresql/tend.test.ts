@@ -36,6 +36,7 @@ class World {
       certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
       status: {},
       event: () => {},
+      askMember: (_pod, question) => question(),
       wake: () => {},
     };
   }

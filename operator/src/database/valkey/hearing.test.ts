@@ -74,7 +74,6 @@ function listen(members = pods()): boolean {
   const context = {
     authority: authority.certificate,
     credentials: exampleCredentials,
-    askMember: (_pod, question) => question(),
     wake: () => {
       woken += 1;
     },
