@@ -15,7 +15,7 @@ export const buildDisk: Attack = {
   about: "a build whose step writes until its disk is full",
   seconds: 120,
   isAlone: true,
-  expected: ["failed BUILD_COMMAND_FAILED", "failed BUILD_FAILED_UNCLASSIFIED"],
+  expected: ["failed BUILD_DISK_FULL", "failed BUILD_COMMAND_FAILED"],
   async prepare({ organizations: [organization] }) {
     const projects = projectsOf(organization);
 
