@@ -20,7 +20,6 @@ const wholeStack = [
     "analytics-faults",
   ),
   "test/chaos/databases/apiserver.chaos.test.ts",
-  "test/hostile/hostile.e2e.test.ts",
 ];
 
 /** How long a condition is waited for that comes about by itself, on a busy machine. */
