@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../process/exec.ts";
@@ -33,6 +33,9 @@ export interface BuildkitOptions {
 
 const START_MS = 30_000;
 const STOP_MS = 10_000;
+/** How long to wait for the last words of a daemon that has ended, and how many characters of them are kept. */
+const LAST_WORDS_MS = 2_000;
+const SAID_CHARACTERS = 4_000;
 
 export class Buildkit implements Engine {
   readonly #options: BuildkitOptions;
@@ -133,6 +136,12 @@ export class Buildkit implements Engine {
     const log = createWriteStream(this.#log, { mode: 0o600 });
     daemon.stdout.pipe(log);
     daemon.stderr.pipe(log);
+    // Its end is known before its last words are: those of a process that ended at once would be missing in the file.
+    let said = "";
+    daemon.stderr.on("data", (chunk: Buffer) => {
+      said = `${said}${chunk.toString("utf8")}`.slice(-SAID_CHARACTERS);
+    });
+    const closed = new Promise<void>((resolve) => daemon.once("close", () => resolve()));
     let failed: Error | undefined;
     daemon.on("error", (error) => {
       failed = error;
@@ -152,9 +161,9 @@ export class Buildkit implements Engine {
       }
       await sleep(50);
     }
-    const words =
-      failed?.message ?? (await readFile(this.#log, "utf8").catch(() => "")).trim().split("\n").at(-1);
     await this.close();
+    await Promise.race([closed, sleep(LAST_WORDS_MS)]);
+    const words = failed?.message ?? said.trim().split("\n").at(-1);
     throw new EngineUnavailable(`buildkitd did not start: ${words ?? ""}`.slice(0, 500));
   }
 }
