@@ -92,6 +92,15 @@ it("one is taken once, also when it was worked off, and is tried a bounded numbe
   await stop();
 });
 
+it("one whose every try took its process along is given up, and not tried again", async () => {
+  await queue("acme", "one");
+  await sql`update git_delivery_queue set attempts = 3`.execute(ledgers[0]);
+  const { seen, stop } = work(async () => undefined, { tries: 3 });
+  await eventually("it to be given up", async () => (await rows("git_delivery_queue")) === 0);
+  await stop();
+  expect([seen, await rows("git_deliveries")]).toEqual([[], 0]);
+});
+
 it("are bounded by connection and organization, and nobody else's are refused", async () => {
   const full = expect.objectContaining({ status: 503, code: "SERVER_BUSY" });
   await sql`

@@ -92,6 +92,11 @@ export class DeliveryWorker {
     const { tries, retryMs } = this.#options;
     const about = { organizationId, connection, delivery, attempts };
     try {
+      if (attempts > tries) {
+        // No try has ended: each took its process along.
+        this.#logger.warn(about, "a Git delivery is given up: no try of it has ended");
+        return await this.#queue.drop(held);
+      }
       try {
         await this.#work(held, JSON.parse(held.event) as GitEvent);
       } catch (error) {

@@ -1,4 +1,4 @@
-/** What no status tells of yet: which builds were given a place, and which could not be started with theirs. */
+/** What no status reports yet: which builds were given a place, and which could not be started with theirs. */
 
 import type { Build } from "@slipway/crds";
 import { isBuilding, isEnded } from "./order.ts";
