@@ -8,9 +8,10 @@ const e2eFiles = (...names: string[]): string[] => names.map((name) => `test/e2e
 /** They replace the operator while they use it, and none minds that another does: two at once. */
 const operatorReplaced = e2eFiles("jobs-failover", "backups-faults", "build-engines");
 
-/** They stop a part of the platform that all others need, or watch that it rests. */
+/** They stop a part of the platform that all others need, give the operator other limits, or watch that it rests. */
 const wholeStack = [
   ...e2eFiles(
+    "job-runs",
     "operator-failover",
     "replicas",
     "settled",
