@@ -233,7 +233,8 @@ export function createOperator(options: OperatorOptions): Manager {
     const { projects: all, secrets } = stores;
     manager.addRunnable({
       name: "usage",
-      run: (signal) => runUsageKeeper({ ledger: usage, projects: all, secrets, log }, signal),
+      run: (signal) =>
+        runUsageKeeper({ ledger: usage, projects: all, secrets, client: manager.client, log }, signal),
     });
   }
   manager.addRunnable({

@@ -14,6 +14,7 @@ import {
   type Store,
 } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
+import { bytesNoted } from "./envBytes.ts";
 import { secretsOfRuns } from "./job/secrets.ts";
 import { secretNames } from "./secrets.ts";
 import { soonest } from "./soonest.ts";
@@ -62,18 +63,13 @@ export function garbageOf(project: Project, secrets: readonly KubernetesObject[]
     .toSorted((a, b) => rank(a) - rank(b) || neededAt(b) - neededAt(a));
   let bytes = 0;
   return candidates.flatMap((secret) => {
-    bytes += bytesOf(secret);
+    // What is not noted yet is noted within a minute, by the keeper of the ledger's account.
+    bytes += bytesNoted(secret) ?? 0;
     const isOver = bytes > KEPT_BYTES;
     if (!isOver && rank(secret) < rollback.length) return [];
     const graceMs = isOver ? OVER_BUDGET_MS : YOUNG_MS;
     return [{ secret, dueInMs: neededAt(secret) + graceMs - now.getTime() }];
   });
-}
-
-/** Bytes of an env Secret as the API has noted them; what has no note is small, or not the API's. */
-function bytesOf({ metadata }: KubernetesObject): number {
-  const noted = Number(metadata?.annotations?.[annotations.envBytes] ?? 0);
-  return Number.isSafeInteger(noted) && noted > 0 ? noted : 0;
 }
 
 function isContentSecret({ metadata }: KubernetesObject, project: Project): boolean {

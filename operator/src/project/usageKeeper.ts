@@ -1,15 +1,18 @@
 /**
- * Keeps the ledger's account of what organizations have true: what kubectl wrote is added, and what is gone is removed. The API
- * reserves before it writes, so what was reserved lately is left alone.
+ * Keeps the ledger's account of what organizations have true: what kubectl wrote or an earlier version made is added, and what
+ * is gone is removed. The API reserves before it writes, so what was reserved lately is left alone.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { organizationOfNamespace, type Project } from "@slipway/crds";
-import type { Store } from "@slipway/kube";
+import type { KubeClient, Store } from "@slipway/kube";
 import { type Ledger, listUsage, type OrganizationUsage, recordUsage, releaseUsage } from "@slipway/ledger";
 import type { Logger } from "../runtime/logger.ts";
+import { bytesNoted, isEnvSecret, noteBytes } from "./envBytes.ts";
 
 const PERIOD_MS = 60_000;
+/** Most Secrets that are read in one comparison, each by itself: an upgrade may find thousands. */
+const READ_AT_ONCE = 100;
 /** A creation reserves before it writes the project, and has that long for it. */
 const IDLE_SECONDS = 120;
 
@@ -30,15 +33,17 @@ export const ledgerUsage = (ledger: Ledger): UsageLedger => ({
 export interface UsageOptions {
   ledger: UsageLedger;
   projects: Store<Project>;
-  /** Secrets with the project label. */
+  /** Secrets with the project label, without their data. */
   secrets: Store;
+  /** Reads a Secret of variables whose bytes nobody noted, and notes them. */
+  client: KubeClient;
   log: Logger;
 }
 
 /** Compares every minute until the signal aborts. */
 export async function runUsageKeeper(options: UsageOptions, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await keepUsage(options).catch((error: unknown) => {
+    await keepUsage(options, signal).catch((error: unknown) => {
       if (!signal.aborted) options.log.warn({ err: error }, "what organizations have cannot be compared");
     });
     await sleep(PERIOD_MS, undefined, { signal }).catch(() => undefined);
@@ -47,19 +52,24 @@ export async function runUsageKeeper(options: UsageOptions, signal: AbortSignal)
 
 /** Compares once. Nothing is written when the ledger has what is there. */
 export async function keepUsage(
-  { ledger, projects, secrets }: UsageOptions,
+  { ledger, projects, secrets, client }: UsageOptions,
+  signal: AbortSignal,
   idleSeconds = IDLE_SECONDS,
 ): Promise<void> {
   if (!projects.hasSynced || !secrets.hasSynced) return;
+  const unnoted = secrets.list().filter((secret) => isEnvSecret(secret) && bytesNoted(secret) === undefined);
+  for (const secret of unnoted.slice(0, READ_AT_ONCE)) await noteBytes(client, secret, signal);
+  // What is noted just now is observed by the next comparison.
   const rows = await ledger.list();
-  const { missing, gone } = difference(rows, found(projects), secretNames(secrets), idleSeconds);
+  const there = [...found(projects), ...foundVariables(secrets)];
+  const { missing, gone } = difference(rows, there, secretNames(secrets), idleSeconds);
   if (missing.length > 0) await ledger.record(missing);
   if (gone.length > 0) await ledger.release(gone, idleSeconds);
 }
 
 /**
- * What the ledger lacks or has otherwise, and what it has that is not there. Bytes are the API's to tell: of Secrets only that
- * one is gone is known here. Pure.
+ * What the ledger lacks or has otherwise, and what it has that is not there. Of a Secret of variables whose bytes are not noted
+ * only that it is gone is known. Pure.
  */
 export function difference(
   rows: readonly (OrganizationUsage & { idleSeconds: number })[],
@@ -89,6 +99,16 @@ function found(projects: Store<Project>): OrganizationUsage[] {
       { ...identity, kind: "projects" as const, amount: 1 },
       ...(domains > 0 ? [{ ...identity, kind: "customDomains" as const, amount: domains }] : []),
     ];
+  });
+}
+
+function foundVariables(secrets: Store): OrganizationUsage[] {
+  return secrets.list().flatMap((secret) => {
+    const organizationId = organizationOfNamespace(secret.metadata?.namespace ?? "");
+    const amount = bytesNoted(secret);
+    const name = secret.metadata?.name;
+    if (organizationId === undefined || amount === undefined || name === undefined) return [];
+    return isEnvSecret(secret) ? [{ organizationId, kind: "variableBytes" as const, name, amount }] : [];
   });
 }
 

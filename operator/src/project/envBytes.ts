@@ -1,0 +1,50 @@
+/** Bytes of the variables in a Secret that the API made: noted on it, so that nobody has to read it to know them. */
+
+import { annotations, labels, MANAGED_BY } from "@slipway/crds";
+import { isNotFound, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+
+/** Whether a Secret holds variables of its project, by the name that the API makes. Pure. */
+export function isEnvSecret({ metadata }: KubernetesObject): boolean {
+  const project = metadata?.labels?.[labels.project];
+  const named = metadata?.name?.match(/^(.+)-env-[0-9a-f]{8,64}$/)?.[1];
+  return (
+    named !== undefined &&
+    named === project &&
+    metadata?.labels?.[labels.managedBy] === MANAGED_BY &&
+    metadata.deletionTimestamp === undefined
+  );
+}
+
+/** Bytes of names and values as they are noted; undefined where they are not, as on what an earlier version made. Pure. */
+export function bytesNoted({ metadata }: KubernetesObject): number | undefined {
+  const noted = metadata?.annotations?.[annotations.envBytes];
+  return noted !== undefined && /^[0-9]{1,9}$/.test(noted) ? Number(noted) : undefined;
+}
+
+/** Bytes of names and values of a Secret's data, which is base64. Pure. */
+export function bytesOfData(data: Readonly<Record<string, string>>): number {
+  return Object.entries(data).reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value, "base64"),
+    0,
+  );
+}
+
+/** Reads one Secret and notes its bytes on it. One that is gone meanwhile is left alone. */
+export async function noteBytes(
+  client: KubeClient,
+  { metadata }: KubernetesObject,
+  signal: AbortSignal,
+): Promise<void> {
+  const ref = { namespace: metadata?.namespace, name: metadata?.name ?? "" };
+  try {
+    const { data = {} } = await client.get<KubernetesObject & { data?: Record<string, string> }>(
+      resources.secrets,
+      ref,
+      { signal },
+    );
+    const noted = { [annotations.envBytes]: String(bytesOfData(data)) };
+    await client.patch(resources.secrets, ref, { metadata: { annotations: noted } }, { signal });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
