@@ -7,7 +7,7 @@ import { execIn } from "../common/steps.ts";
 import type { Database } from "../database.ts";
 import type { LivePod, TendContext } from "../engine.ts";
 import { PROJECT_RULES } from "./accounts.ts";
-import { type Facts, parseFacts } from "./facts.ts";
+import { DEFAULT_PRIORITY, type Facts, parseFacts } from "./facts.ts";
 import { accounts, GROUP, nodeAddress, paths, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
 
 /** One that hangs must not hold up what is done about it for longer, and a busy node takes seconds for a command. */
@@ -28,11 +28,17 @@ export function accountCommand(credentials: DatabaseCredentials): string {
   return `ACL SETUSER ${credentials[username]} reset on #${hash} ${PROJECT_RULES}`;
 }
 
-/** Surplus instances are never to become the primary. */
-export function priorityCommand(database: Database, pod: LivePod): string | undefined {
-  return sizeOf(database) === 1
-    ? undefined
-    : `CONFIG SET replica-priority ${ordinalOf(pod) < database.instances ? 100 : 0}`;
+/**
+ * The command that makes a replica's priority the right one; undefined where it is, or is nobody's business. Surplus
+ * instances are never to become the primary. A replica without data started with 0 and may be promoted once it has been
+ * linked: then it has synchronized, and a broken link takes nothing of that away.
+ */
+export function priorityCommand(database: Database, pod: LivePod, facts: Facts): string | undefined {
+  if (sizeOf(database) === 1 || facts.role !== "replica") return undefined;
+  const isSurplus = ordinalOf(pod) >= database.instances;
+  const wanted = isSurplus ? 0 : DEFAULT_PRIORITY;
+  const isRight = facts.priority === wanted || (!isSurplus && !facts.linked);
+  return isRight ? undefined : `CONFIG SET replica-priority ${wanted}`;
 }
 
 /**

@@ -1,5 +1,8 @@
 /** What a server says of itself: its part of `INFO`. Pure. */
 
+/** Priority of a replica that Sentinels may promote, which is what a server has by itself. */
+export const DEFAULT_PRIORITY = 100;
+
 /** An instance's own word. */
 export interface Facts {
   version: string;
@@ -10,6 +13,8 @@ export interface Facts {
   follows?: string;
   /** A replica has its primary's data and gets what is new. */
   linked: boolean;
+  /** Of a replica: 0 is never promoted by Sentinels. */
+  priority?: number;
 }
 
 /** @param text of `INFO server replication`; undefined when it is none */
@@ -27,7 +32,8 @@ export function parseFacts(text: string): Facts | undefined {
   }
   if (role === "slave") {
     const linked = fields.get("master_link_status") === "up";
-    return { version, role: "replica", followers: 0, follows: fields.get("master_host"), linked };
+    const priority = Number(fields.get("slave_priority") ?? DEFAULT_PRIORITY);
+    return { version, role: "replica", followers: 0, follows: fields.get("master_host"), linked, priority };
   }
   const followers = [...fields].filter(
     ([name, value]) => /^slave[0-9]+$/.test(name) && value.includes("state=online"),

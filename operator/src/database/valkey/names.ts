@@ -11,6 +11,8 @@ export const paths = {
   volume: "/data",
   /** What the server keeps, below it. */
   data: "/data/valkey",
+  /** There once the server has served: a replica has synchronized then. Gone with the data. */
+  synchronized: "/data/valkey/synchronized",
   /** Without passwords, what a Sentinel knew last. */
   sentinelState: "/data/sentinel.state",
   /** Files with passwords or their hashes: in memory, made anew with each start. */

@@ -74,7 +74,8 @@ export function files(database: Database): Record<string, string> {
  * The server. Its accounts are made from the Secret as it is now, as hashes. Which instance is the primary, the other pods'
  * Sentinels say, the newest of whom is believed. Whoever they take for the primary begins as such when it has its data,
  * or nobody has any; otherwise, and while they are replacing it, it waits until another one has taken its place: an empty
- * primary would empty all others, and writes that it takes meanwhile would be lost.
+ * primary would empty all others, and writes that it takes meanwhile would be lost. For the same reason Sentinels may not
+ * promote a replica without data (priority 0) until it has synchronized once: the operator gives it a priority then.
  */
 function startScript(): string {
   return `set -eu
@@ -131,6 +132,9 @@ if [ -n "$SLIPWAY_PEERS" ]; then
       echo 'waiting for another instance to take over'
     elif [ -n "$primary" ]; then
       echo "replicaof $primary ${VALKEY_PORT}" >>${paths.run}/valkey.conf
+      if [ ! -e ${paths.synchronized} ] || [ ! -d ${paths.data}/appendonlydir ]; then
+        echo 'replica-priority 0' >>${paths.run}/valkey.conf
+      fi
       break
     else
       echo 'waiting for a Sentinel that knows the primary'
@@ -213,12 +217,13 @@ keep || true
 `;
 }
 
-/** A primary serves when it has read its files, a replica when it follows. */
+/** A primary serves when it has read its files, a replica when it follows. From then on its volume has the data. */
 const READY = `set -eu
 ${ASK_HERE}
 told=$(ask -e INFO replication persistence)
 case "$told" in *[!_]loading:0*) ;; *) exit 1 ;; esac
 case "$told" in *role:master* | *master_link_status:up*) ;; *) exit 1 ;; esac
+[ -e ${paths.synchronized} ] || : >${paths.synchronized} || true
 `;
 
 /** Any answer will do, also that it is reading its files. */

@@ -317,4 +317,47 @@ describe("three servers and their Sentinels", () => {
       expect(await made.ask(ordinal, USER, "MGET", "a", "b")).toBe("1\n2");
     }
   });
+
+  test("are not promoted before they have synchronized once, on volumes that are new", async () => {
+    const { made, settled, tend } = await three();
+    expect(await settled()).toBe("shop-0");
+    expect(await made.ask(0, USER, "SET", "a", "1")).toBe("OK");
+    // Copies that take long: of a large database, or on a slow network.
+    expect(await made.ask(0, admin, "CONFIG", "SET", "repl-diskless-sync-delay", "600")).toBe("OK");
+    for (const ordinal of [1, 2]) {
+      await made.kill(ordinal);
+      await made.emptyData(ordinal);
+      made.startOne(ordinal, "database");
+      await waitFor("a replica that has begun", 60_000, async () =>
+        (await made.ask(ordinal, admin, "INFO", "replication")).includes("master_link_status:down"),
+      );
+    }
+    for (const ordinal of made.pods.keys()) {
+      await waitFor("a Sentinel that knows the replicas", 60_000, async () => {
+        const told = (await made.askSentinel(ordinal, "SENTINEL", "PRIMARY", "primary")).split("\n");
+        return told[told.findIndex((word) => /^num-(slaves|replicas)$/.test(word)) + 1] === "2";
+      });
+    }
+    // An operator that asks meanwhile changes nothing about it.
+    await tend();
+    await made.kill(0);
+    await waitFor("a failover that finds nobody, or somebody", 120_000, async () => {
+      const told = [...made.pods.keys()].map((ordinal) => made.output(ordinal, "sentinel")).join("\n");
+      return /failover-abort-no-good|\+promoted-/.test(told);
+    });
+    for (const ordinal of [1, 2]) {
+      expect(await made.ask(ordinal, admin, "INFO", "replication")).toContain("role:slave");
+    }
+
+    made.startOne(0, "database");
+    for (const ordinal of made.pods.keys()) await ready(made, ordinal);
+    await waitFor("replicas that may be promoted", 60_000, async () => {
+      await tend();
+      const told = await Promise.all(
+        [1, 2].map((ordinal) => made.ask(ordinal, admin, "INFO", "replication")),
+      );
+      return told.every((text) => text.includes("slave_priority:100"));
+    });
+    for (const ordinal of made.pods.keys()) expect(await made.ask(ordinal, USER, "GET", "a")).toBe("1");
+  });
 });

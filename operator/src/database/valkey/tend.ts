@@ -127,11 +127,13 @@ async function askAll(
       const process = processOf(pod);
       const has = known.get(process);
       const account = has === hash ? undefined : accountCommand(context.credentials);
-      const facts = await ask(pod, [account, priorityCommand(database, pod)], context, enough.signal);
+      const first = await ask(pod, [account], context, enough.signal);
+      const priority = first && priorityCommand(database, pod, first);
+      const facts = priority ? await ask(pod, [priority], context, enough.signal) : first;
       if (facts?.role === "primary" && facts.followers > 0) {
         giveUp ??= setTimeout(() => enough.abort(), STRAGGLERS_MS);
       }
-      const now = facts ? hash : has;
+      const now = first ? hash : has;
       if (now !== undefined) {
         memory.accounts.set(process, now);
       }
