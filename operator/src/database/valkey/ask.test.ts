@@ -6,6 +6,7 @@ import { parseFacts } from "./facts.ts";
 const three = databaseOf({
   project: exampleDatabase({
     type: "valkey",
+    profile: "key_value",
     plan: "db-premium_plus",
     version: "9.1.1",
     instances: undefined,
