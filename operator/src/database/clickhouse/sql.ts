@@ -67,9 +67,14 @@ export function membersStatement({ database = "" }: DatabaseCredentials): string
   return `SELECT database_replica_name, is_active FROM system.clusters WHERE cluster = '${database}' FORMAT TabSeparated`;
 }
 
-/** Tables of a server that take no writes now, or have yet to fetch what other servers acknowledged. */
+/**
+ * Tables of a server that take no writes now, or have yet to fetch what other servers acknowledged: parts in its queue, and
+ * entries of the log in Keeper that are not in its queue yet. `log_pointer` is the next entry that it reads, and both are 0 for
+ * a table whose log is empty.
+ */
 export const BEHIND =
-  "SELECT count() FROM system.replicas WHERE is_readonly OR inserts_in_queue > 0 FORMAT TabSeparated";
+  "SELECT count() FROM system.replicas WHERE is_readonly OR inserts_in_queue > 0 OR " +
+  "(log_max_index > 0 AND log_pointer <= log_max_index) FORMAT TabSeparated";
 
 /** Tables of a server that take no writes, since it has lost Keeper. */
 export const READ_ONLY = "SELECT count() FROM system.replicas WHERE is_readonly FORMAT TabSeparated";
