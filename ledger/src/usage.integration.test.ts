@@ -84,3 +84,17 @@ describe("an organization's ceilings", () => {
     expect(await names()).toEqual(["b"]);
   });
 });
+
+it("an account that is corrected while the same things are reserved ends in no deadlock", async () => {
+  const usage = Array.from({ length: 3_000 }, (_, index) => project(`p${index}`));
+  const generous = { ...limits, projects: 10_000 };
+  for (let round = 0; round < 10; round += 1) {
+    await Promise.all([
+      recordUsage(
+        pools[0],
+        usage.map((one) => ({ organizationId: "busy", ...one })),
+      ),
+      reserveUsage(pools[1], "busy", usage.toReversed(), generous),
+    ]);
+  }
+});

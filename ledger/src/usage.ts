@@ -40,8 +40,7 @@ export function reserveUsage(
     .transaction()
     .setIsolationLevel("read committed")
     .execute(async (transaction) => {
-      const key = `usage ${organizationId}`;
-      await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`.execute(transaction);
+      await lock(transaction, organizationId);
       for (const kind of new Set(wanted.map((one) => one.kind))) {
         const refusal = await overLimit(
           transaction,
@@ -55,6 +54,12 @@ export function reserveUsage(
       await write(transaction, organizationId, wanted);
       return { reserved: true };
     });
+}
+
+/** One writer of an organization's account at a time: of two that write the same rows in different orders, one would fail. */
+async function lock(transaction: Transaction<LedgerSchema>, organizationId: string): Promise<void> {
+  const key = `usage ${organizationId}`;
+  await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`.execute(transaction);
 }
 
 async function overLimit(
@@ -88,7 +93,12 @@ export interface OrganizationUsage extends Usage {
 /** Writes what is there, whatever the limits. */
 export async function recordUsage(ledger: Ledger, found: readonly OrganizationUsage[]): Promise<void> {
   const byOrganization = Map.groupBy(found, ({ organizationId }) => organizationId);
-  for (const [organizationId, usage] of byOrganization) await write(ledger, organizationId, usage);
+  for (const [organizationId, usage] of byOrganization) {
+    await ledger.transaction().execute(async (transaction) => {
+      await lock(transaction, organizationId);
+      await write(transaction, organizationId, usage);
+    });
+  }
 }
 
 async function write(ledger: Ledger, organizationId: string, usage: readonly Usage[]): Promise<void> {
