@@ -6,6 +6,7 @@ import {
   deleteProjects,
   httpProject,
   readProject,
+  retried,
   uniqueName,
   untilStatus,
 } from "./support/api.ts";
@@ -17,6 +18,7 @@ import { stack } from "./support/stack.ts";
 const call = apiClient();
 const made: string[] = [];
 afterAll(() => deleteProjects(call, made));
+const change = (path: string, body: object) => retried(() => call("PATCH", path, body));
 
 async function runningProject(config: Record<string, unknown> = {}) {
   const project = await createProject(call, httpProject(uniqueName("setting"), config));
@@ -32,12 +34,12 @@ describe("name and description", () => {
   test("change at once, and the domain stays", async () => {
     const { project_id: id, domain } = await runningProject();
     const name = uniqueName("renamed");
-    expect(await call("PATCH", `/v1/project/${id}/name`, { name })).toMatchObject({
+    expect(await change(`/v1/project/${id}/name`, { name })).toMatchObject({
       status: 200,
       body: { status: "success", message: expect.any(String) },
     });
     const description = "What it is for";
-    expect((await call("PATCH", `/v1/project/${id}/description`, { description })).status).toBe(200);
+    expect((await change(`/v1/project/${id}/description`, { description })).status).toBe(200);
     expect(await readProject(call, id)).toMatchObject({ name, description, domain, status: "running" });
     expect((await throughIngress(domain)).status).toBe(200);
   });
@@ -47,19 +49,19 @@ describe("the subdomain", () => {
   test("changes: the new one answers, the old one is free at once", async () => {
     const { project_id: id, domain: first } = await runningProject();
     const subdomain = uniqueName("chosen");
-    expect((await call("PATCH", `/v1/project/${id}/domain`, { domain: subdomain })).status).toBe(200);
+    expect((await change(`/v1/project/${id}/domain`, { domain: subdomain })).status).toBe(200);
     const domain = `${subdomain}.${stack.domainZone}`;
     await answers(domain, 200);
     await answers(first, 404);
 
     const taken = await runningProject();
-    const refused = await call("PATCH", `/v1/project/${taken.project_id}/domain`, { domain: subdomain });
+    const refused = await change(`/v1/project/${taken.project_id}/domain`, { domain: subdomain });
     expect(refused).toMatchObject({ status: 409, body: { code: "DOMAIN_UNAVAILABLE" } });
     expect((await readProject(call, taken.project_id)).domain).toBe(taken.domain);
 
     const next = uniqueName("chosen");
-    expect((await call("PATCH", `/v1/project/${id}/domain`, { domain: next })).status).toBe(200);
-    const now = await call("PATCH", `/v1/project/${taken.project_id}/domain`, { domain: subdomain });
+    expect((await change(`/v1/project/${id}/domain`, { domain: next })).status).toBe(200);
+    const now = await change(`/v1/project/${taken.project_id}/domain`, { domain: subdomain });
     expect(now.status).toBe(200);
     await answers(domain, 200);
   });
@@ -68,7 +70,7 @@ describe("the subdomain", () => {
 describe("exposure", () => {
   test("to private and back: no route, no domain, and then one again", async () => {
     const { project_id: id, domain } = await runningProject();
-    const hidden = await call("PATCH", `/v1/project/${id}/exposure`, { exposure: "private" });
+    const hidden = await change(`/v1/project/${id}/exposure`, { exposure: "private" });
     expect(hidden).toMatchObject({
       status: 200,
       body: { status: "success", exposure: "private", custom_domains: [] },
@@ -79,10 +81,10 @@ describe("exposure", () => {
       expect(project).toMatchObject({ exposure: "private", status: "running" });
       expect(project.domain ?? "").toBe("");
     });
-    const subdomain = await call("PATCH", `/v1/project/${id}/domain`, { domain: uniqueName("chosen") });
+    const subdomain = await change(`/v1/project/${id}/domain`, { domain: uniqueName("chosen") });
     expect(subdomain).toMatchObject({ status: 409, body: { code: "PROJECT_PRIVATE" } });
 
-    const shown = await call("PATCH", `/v1/project/${id}/exposure`, { exposure: "public" });
+    const shown = await change(`/v1/project/${id}/exposure`, { exposure: "public" });
     expect(shown).toMatchObject({ status: 200, body: { exposure: "public", custom_domains: [] } });
     expect(shown.body.domain).toMatch(new RegExp(`\\.${stack.domainZone.replaceAll(".", "\\.")}$`));
     await answers(String(shown.body.domain), 200);
@@ -94,7 +96,7 @@ describe("a custom domain", () => {
     const { project_id: id } = await runningProject();
     const hostname = `${uniqueName("shop")}.example.com`;
     const path = `/v1/project/${id}/custom-domains`;
-    const added = await call("PATCH", path, { custom_domains: [hostname] });
+    const added = await change(path, { custom_domains: [hostname] });
     expect(added).toMatchObject({ status: 200, body: { status: "success", custom_domains: [hostname] } });
     const [setup] = added.body.custom_domain_setup as CustomDomainSetup[];
     expect(setup).toMatchObject({ hostname, status: "pending", ssl_status: "pending_validation" });
@@ -127,14 +129,14 @@ describe("a custom domain", () => {
     );
 
     const two = [`a.${hostname}`, `b.${hostname}`];
-    expect(await call("PATCH", path, { custom_domains: [hostname, ...two] })).toMatchObject({
+    expect(await change(path, { custom_domains: [hostname, ...two] })).toMatchObject({
       status: 400,
       body: { code: "TOO_MANY_NEW_DOMAINS" },
     });
-    const reserved = await call("PATCH", path, { custom_domains: [hostname, `mine.${stack.domainZone}`] });
+    const reserved = await change(path, { custom_domains: [hostname, `mine.${stack.domainZone}`] });
     expect(reserved).toMatchObject({ status: 400, body: { code: "DOMAIN_RESERVED" } });
 
-    expect((await call("PATCH", path, { custom_domains: [] })).body.custom_domains).toEqual([]);
+    expect((await change(path, { custom_domains: [] })).body.custom_domains).toEqual([]);
     await answers(hostname, 404);
     const free = await other(
       "POST",

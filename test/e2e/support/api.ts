@@ -1,4 +1,5 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { eventually } from "./eventually.ts";
 import { stack } from "./stack.ts";
@@ -37,6 +38,22 @@ export function apiClient(apiKey: string = stack.apiKey) {
   };
 }
 
+/** How often a write is retried that a busy platform answers with 503. */
+const RETRIES = 5;
+
+/**
+ * Retries a write that is answered 503, as the API documents it: on a machine that is far too busy the operator may take
+ * longer to release a domain, or to assign an address, than the API waits for it.
+ */
+export async function retried<T>(write: () => Promise<Answer<T>>): Promise<Answer<T>> {
+  for (let retry = 1; ; retry += 1) {
+    const answer = await write();
+    if (answer.status !== 503 || retry > RETRIES) return answer;
+    console.log(`answered 503 ${answer.body.code}: retried`);
+    await sleep(retry * 1_000);
+  }
+}
+
 export interface CreatedProject {
   readonly project_id: string;
   readonly domain: string;
@@ -72,7 +89,8 @@ export const uniqueName = (prefix: string): string => `${prefix}-${randomBytes(4
 
 /** Creates a project. @throws when the answer is not 201 */
 export async function createProject(call: Call, body: unknown): Promise<CreatedProject> {
-  const created = await call<CreatedProject>("POST", "/v1/project", body);
+  const key = { "idempotency-key": randomUUID() };
+  const created = await retried(() => call<CreatedProject>("POST", "/v1/project", body, key));
   expect(created).toMatchObject({ status: 201, body: { status: "success" } });
   return created.body.data as CreatedProject;
 }

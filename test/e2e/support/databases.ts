@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
 import { expect } from "vitest";
-import { type apiClient, uniqueName } from "./api.ts";
+import { type apiClient, retried, uniqueName } from "./api.ts";
 import { cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { namespaceOf, stack } from "./stack.ts";
@@ -51,9 +50,6 @@ export function databaseProject(plan: string, config: Readonly<Record<string, un
   };
 }
 
-/** How often a creation is retried that a busy platform answers with 503. */
-const RETRIES = 5;
-
 /** Creates a database through the API. @throws when the answer is not 201 with a connection */
 export async function createDatabase(
   call: Call,
@@ -66,15 +62,7 @@ export async function createDatabase(
     managed_service?: { host: string; port: number; username: string; connection_string?: string };
   }
   const key = { "idempotency-key": randomUUID() };
-  const create = () => call<Created>("POST", "/v1/project", body, key);
-  let created = await create();
-  for (let retry = 1; created.status === 503 && retry <= RETRIES; retry += 1) {
-    // As the API documents it: the same request with the same key, a moment later.
-    console.log(`creation was answered 503 ${created.body.code}: retried`);
-    await sleep(retry * 1_000);
-    created = await create();
-  }
-  const { status, body: answer } = created;
+  const { status, body: answer } = await retried(() => call<Created>("POST", "/v1/project", body, key));
   expect(status, JSON.stringify(answer)).toBe(201);
   const { project_id: id, database, managed_service } = answer.data as Created;
   const connection = managed_service?.connection_string
