@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { parseCidr } from "../net/cidr.ts";
 import { placement } from "../placement.ts";
+import { parseQuantity } from "../runtime/index.ts";
 
 const quantity = z.string().regex(/^[1-9][0-9]*(m|Mi|Gi|Ti)?$/, "must be a quantity such as 2Gi");
 const seconds = z.int().min(1).max(86_400);
@@ -20,7 +21,7 @@ const cidr = z.string().refine((text) => {
   }
 }, "must be a range such as 10.0.0.0/8");
 
-const limits = z.strictObject({
+const limitValues = z.strictObject({
   cpu: quantity.default("2"),
   memory: quantity.default("2Gi"),
   ephemeralStorage: quantity
@@ -40,6 +41,13 @@ const limits = z.strictObject({
   pushSeconds: seconds.default(300),
   publishSeconds: seconds.default(600).describe("In which the built version must serve."),
 });
+
+/** A pod that requests more than its limit is refused by every apiserver: no build would ever begin. */
+const limits = limitValues.refine(
+  ({ ephemeralStorage, ephemeralRequest = ephemeralStorage }) =>
+    (parseQuantity(ephemeralRequest) ?? 0n) <= (parseQuantity(ephemeralStorage) ?? 0n),
+  { path: ["ephemeralRequest"], message: "must be at most ephemeralStorage" },
+);
 
 const settings = z.strictObject({
   namespace: z
