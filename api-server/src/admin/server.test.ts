@@ -67,4 +67,27 @@ describe("the admin server", () => {
     for (const request of requests) expect(await send(port, request)).toBe("");
     expect(ran).toBe(0);
   });
+
+  it("keeps nothing of what follows the request, and ends the connection when it is long", async () => {
+    const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+    const { promise: done, resolve: finish } = Promise.withResolvers<void>();
+    const port = await start(async () => {
+      isAsked();
+      await done;
+      return { exitCode: 0, stdout: "", stderr: "" };
+    });
+    const socket = connect(port, "127.0.0.1", () => socket.write('{"args":["waits"]}\n'));
+    socket.on("error", () => {});
+    const ended = new Promise((resolve) => socket.once("close", resolve));
+    await asked;
+    for (let sent = 0; sent < 4 && !socket.destroyed; sent += 1) socket.write(Buffer.alloc(64 * 1024));
+    await ended;
+    finish();
+  });
+
+  it("takes the first line alone for the request", async () => {
+    const port = await start(async (words) => ({ exitCode: 0, stdout: words.join(" "), stderr: "" }));
+    const answer = await send(port, '{"args":["one"]}\n{"args":["two"]}\n');
+    expect(JSON.parse(answer)).toMatchObject({ stdout: "one" });
+  });
 });

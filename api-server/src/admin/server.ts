@@ -11,6 +11,7 @@ const WAITING = 1_000;
 const WAIT_MS = 90_000;
 /** Bytes of the longest request: a command's words as JSON. */
 const REQUEST_LIMIT = 64 * 1024;
+const LINE_FEED = 10;
 /** A client sends its whole request within so many milliseconds. */
 const REQUEST_MS = 30_000;
 
@@ -51,8 +52,9 @@ export function adminServer(run: RunCommand, onError: (error: Error) => void): S
 /** @throws Error when the request is too long, too late or no request */
 async function readRequest(socket: Socket): Promise<string[]> {
   const line = await new Promise<string>((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    let chunks: Buffer[] = [];
     let size = 0;
+    let isComplete = false;
     const timer = setTimeout(() => reject(new Error("no request in time")), REQUEST_MS);
     socket.once("close", () => {
       clearTimeout(timer);
@@ -60,11 +62,22 @@ async function readRequest(socket: Socket): Promise<string[]> {
     });
     socket.on("data", (chunk: Buffer) => {
       size += chunk.length;
-      if (size > REQUEST_LIMIT) reject(new Error("the request is too long"));
+      if (size > REQUEST_LIMIT) {
+        chunks = [];
+        reject(new Error("the request is too long"));
+        // Also while its command runs, whose answer then has no reader.
+        socket.destroy();
+        return;
+      }
+      // What follows the line feed is no part of the request; it is read on, so that the end of the connection is noticed.
+      if (isComplete) return;
       chunks.push(chunk);
-      if (!chunk.includes(10)) return;
+      const end = chunk.indexOf(LINE_FEED);
+      if (end < 0) return;
+      isComplete = true;
       clearTimeout(timer);
-      resolve(Buffer.concat(chunks).toString("utf8"));
+      resolve(Buffer.concat(chunks, size - chunk.length + end).toString("utf8"));
+      chunks = [];
     });
   });
   const { args } = JSON.parse(line) as { args: unknown };
