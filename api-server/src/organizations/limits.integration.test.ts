@@ -12,6 +12,7 @@ import {
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleBody, type Harness, startHarness } from "../testing/harness.ts";
+import { startReleaser } from "../testing/releaser.ts";
 
 /** Two replicas of the API server over one ledger and one cluster. */
 
@@ -123,5 +124,33 @@ describe("an organization at its ceiling", () => {
       "ORGANIZATION_CUSTOM_DOMAIN_LIMIT_REACHED",
       500,
     ]);
+  });
+
+  it("keeps what a project has reserved when a change to fewer custom domains fails, and gets room by one that succeeds", async () => {
+    const { send, used } = await organization("customDomains", 498);
+    const [one, other] = [await send(0, "POST", "", basic()), await send(0, "POST", "", basic())];
+    const domains = ({ body }: typeof one, ...custom_domains: string[]) =>
+      send(1, "PATCH", `/${body.data.project_id}/custom-domains`, { custom_domains });
+    const amount = async () =>
+      (await used()).find(({ name }) => name === one.body.data.project_id)?.amount;
+    const holder = await organization("customDomains", 0);
+    const elsewhere = await holder.send(0, "POST", "", basic());
+    const path = `/${elsewhere.body.data.project_id}/custom-domains`;
+    expect((await holder.send(0, "PATCH", path, { custom_domains: ["theirs.example.org"] })).status).toBe(200);
+
+    await domains(one, "a.example.org");
+    expect((await domains(one, "a.example.org", "b.example.org")).status).toBe(200);
+    expect((await domains(one, "theirs.example.org")).body.code).toBe("DOMAIN_UNAVAILABLE");
+    expect(await amount()).toBe(2);
+    expect((await domains(other, "c.example.org")).status).toBe(409);
+
+    const releaser = startReleaser(KubeClient.forUrl(apiserver.url));
+    try {
+      expect((await domains(one, "b.example.org")).status).toBe(200);
+      expect(await amount()).toBe(1);
+      expect((await domains(other, "c.example.org")).status).toBe(200);
+    } finally {
+      await releaser.stop();
+    }
   });
 });

@@ -1,4 +1,4 @@
-import { patchCustomDomainsBody } from "@slipway/crds";
+import { type Project, patchCustomDomainsBody } from "@slipway/crds";
 import { z } from "zod";
 import { defineRoute } from "../../../http/route.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
@@ -33,17 +33,21 @@ export const updateCustomDomains = defineRoute({
     const project = given as ApiProject;
     requireType(project, ["http"]);
     const { organizationId, id: name } = project;
+    const reserve = (amount: number) =>
+      services.usage.reserve(organizationId, [{ kind: "customDomains", name, amount }]);
+    const countOf = ({ spec }: Project) => spec.customDomains?.length ?? 0;
     const change = await changeProject(
       project,
       services,
       (spec) => withCustomDomains(spec, body.custom_domains, services),
-      {
-        prepare: ({ spec }) => {
-          const amount = spec.customDomains?.length ?? 0;
-          return services.usage.reserve(organizationId, [{ kind: "customDomains", name, amount }]);
-        },
-      },
+      // What the project has now stays reserved until the change is written: it may still fail.
+      { prepare: (wanted, live) => reserve(Math.max(countOf(wanted), countOf(live))) },
     );
+    const left = countOf(change.project.resource);
+    if (left < countOf(change.before)) {
+      // The change is done; the operator corrects what is reserved too much.
+      await reserve(left).catch(() => undefined);
+    }
     await waitUntilReleased(change.project, services);
     const { resource, customDomainSetup } = change.project;
     return {
