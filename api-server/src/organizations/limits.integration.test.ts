@@ -131,12 +131,13 @@ describe("an organization at its ceiling", () => {
     const [one, other] = [await send(0, "POST", "", basic()), await send(0, "POST", "", basic())];
     const domains = ({ body }: typeof one, ...custom_domains: string[]) =>
       send(1, "PATCH", `/${body.data.project_id}/custom-domains`, { custom_domains });
-    const amount = async () =>
-      (await used()).find(({ name }) => name === one.body.data.project_id)?.amount;
+    const amount = async () => (await used()).find(({ name }) => name === one.body.data.project_id)?.amount;
     const holder = await organization("customDomains", 0);
     const elsewhere = await holder.send(0, "POST", "", basic());
     const path = `/${elsewhere.body.data.project_id}/custom-domains`;
-    expect((await holder.send(0, "PATCH", path, { custom_domains: ["theirs.example.org"] })).status).toBe(200);
+    expect((await holder.send(0, "PATCH", path, { custom_domains: ["theirs.example.org"] })).status).toBe(
+      200,
+    );
 
     await domains(one, "a.example.org");
     expect((await domains(one, "a.example.org", "b.example.org")).status).toBe(200);
