@@ -143,14 +143,19 @@ async function proveOwnership(
     await reservations.end(claim);
     return { requeueAfterMs: 0 };
   }
-  // A claim that is made once the time is over already has one look-up: its owner may have proved it meanwhile.
-  if (proof === "another" || (leftMs <= 0 && proof !== undefined)) {
+  // A claim that is made once the time is over already has one answer: its owner may have proved it meanwhile. A look-up that
+  // failed is none.
+  const isAnswered = proof !== undefined && proof !== "failed";
+  if (proof === "another" || (leftMs <= 0 && isAnswered)) {
     ownership.forget(hostname);
     tellUnproved(proof === "another" ? proof : "expired", conditions);
     return undefined;
   }
   tellUnproved(proof ?? "unknown", conditions);
-  return leftMs <= 0 ? undefined : { requeueAfterMs: Math.min(againInMs ?? leftMs, leftMs) };
+  if (leftMs > 0) {
+    return { requeueAfterMs: Math.min(againInMs ?? leftMs, leftMs) };
+  }
+  return againInMs === undefined ? undefined : { requeueAfterMs: againInMs };
 }
 
 /** Looks a proof up again: one that is gone gives way to another organization's, and is reported when it stays away. */

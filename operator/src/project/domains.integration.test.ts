@@ -536,6 +536,26 @@ describe("a domain that nobody proves for seven days", () => {
     expect(await holderOf(project.status?.domain ?? "")).toBe("idle");
   });
 
+  test("is not given up while no name server answers: that proves nothing", async () => {
+    clock.aheadMs = 0;
+    const [proved, unproved] = ["late.example.com", "never.example.com"] as const;
+    await running("patient", { customDomains: [proved, unproved] });
+    for (const name of [proved, unproved]) await claimSays(name, "Verified=False/TxtRecordMissing");
+    dns.trouble = "servfail";
+    for (const name of [proved, unproved]) await claimSays(name, "Verified=False/LookupFailed");
+    publish(proved, "alpha");
+    clock.aheadMs += UNPROVED_DOMAIN_MS;
+    for (const name of [proved, unproved]) await touch(name);
+    const asked = dns.asked.length;
+    await eventually(async () => dns.asked.length > asked + 6);
+    for (const name of [proved, unproved]) await claimSays(name, "Verified=False/LookupFailed");
+
+    dns.trouble = undefined;
+    await domain("patient", proved, { status: "active" });
+    await domain("patient", unproved, { status: "failed", message: /expired/ });
+    clock.aheadMs = 0;
+  });
+
   test("can be had by another project meanwhile, or again once it was taken out and put in", async () => {
     clock.aheadMs = 0;
     await patch("idle", { customDomains: ["kept.example.com"] });
