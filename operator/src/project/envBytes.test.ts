@@ -90,6 +90,20 @@ test("one that is deleted before it is read delays nobody else's account", async
   expect([...rows.keys()]).toEqual(["shop-env-00000004"]);
 });
 
+test("one that cannot be read keeps nothing else from being counted, and is read again", async () => {
+  await client.create(resources.secrets, env("shop-env-00000005"));
+  await client.create(resources.secrets, env("shop-env-00000006"));
+  const isRefused = ({ method, path }: { method: string; path: string }) =>
+    method === "GET" && path.endsWith("/shop-env-00000005");
+  api.failNext(isRefused, { status: 403, reason: "Forbidden", times: 2 });
+  await compare();
+  await compare();
+  expect([...rows.keys()]).toEqual(["shop-env-00000006"]);
+  await compare();
+  await compare();
+  expect([...rows.keys()].toSorted()).toEqual(["shop-env-00000005", "shop-env-00000006"]);
+});
+
 test("a user's own Secret, a login to a registry and another project's name are none of the API's variables", () => {
   const { metadata } = env("shop-env-00000001");
   expect(isEnvSecret({ metadata })).toBe(true);

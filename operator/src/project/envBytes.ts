@@ -1,19 +1,11 @@
-/** Bytes of the variables in a Secret that the API made: noted on it, so that nobody has to read it to know them. */
+/** Bytes of the variables in a Secret that the API made: noted on it, so that they are known without reading it. */
 
-import { annotations, labels, MANAGED_BY } from "@slipway/crds";
+import { annotations } from "@slipway/crds";
 import { isNotFound, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+import { contentOf } from "./secrets.ts";
 
-/** Whether a Secret holds variables of its project, by the name that the API makes. Pure. */
-export function isEnvSecret({ metadata }: KubernetesObject): boolean {
-  const project = metadata?.labels?.[labels.project];
-  const named = metadata?.name?.match(/^(.+)-env-[0-9a-f]{8,64}$/)?.[1];
-  return (
-    named !== undefined &&
-    named === project &&
-    metadata?.labels?.[labels.managedBy] === MANAGED_BY &&
-    metadata.deletionTimestamp === undefined
-  );
-}
+/** Whether a Secret holds variables of its project. Pure. */
+export const isEnvSecret = (secret: KubernetesObject): boolean => contentOf(secret) === "env";
 
 /** Bytes of names and values as they are noted; undefined where they are not, as on what an earlier version made. Pure. */
 export function bytesNoted({ metadata }: KubernetesObject): number | undefined {

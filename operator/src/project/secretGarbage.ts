@@ -4,7 +4,7 @@
  * registries are none of it.
  */
 
-import { annotations, labels, MANAGED_BY, type Project } from "@slipway/crds";
+import { annotations, labels, type Project } from "@slipway/crds";
 import {
   isConflict,
   isNotFound,
@@ -16,7 +16,7 @@ import {
 import { projectResource } from "../resources.ts";
 import { bytesNoted } from "./envBytes.ts";
 import { secretsOfRuns } from "./job/secrets.ts";
-import { secretNames } from "./secrets.ts";
+import { contentOf, secretNames } from "./secrets.ts";
 import { soonest } from "./soonest.ts";
 
 /** The API makes a Secret before the spec names it; until then it looks like garbage. */
@@ -72,16 +72,12 @@ export function garbageOf(project: Project, secrets: readonly KubernetesObject[]
   });
 }
 
-function isContentSecret({ metadata }: KubernetesObject, project: Project): boolean {
-  const { name, namespace } = project.metadata;
-  const own = metadata?.labels ?? {};
-  const hash = metadata?.name?.match(/^(.+)-(?:env|pull)-[0-9a-f]{8,64}$/)?.[1];
+function isContentSecret(secret: KubernetesObject, { metadata: { name, namespace } }: Project): boolean {
+  const { metadata } = secret;
   return (
-    hash === name &&
     metadata?.namespace === namespace &&
-    own[labels.project] === name &&
-    own[labels.managedBy] === MANAGED_BY &&
-    metadata?.deletionTimestamp === undefined
+    metadata?.labels?.[labels.project] === name &&
+    contentOf(secret) !== undefined
   );
 }
 

@@ -1,6 +1,6 @@
 /** The Secrets that a project names: they must exist, and those made for it end with it. */
 
-import { fieldManagers, annotations as known, labels, type Project } from "@slipway/crds";
+import { fieldManagers, annotations as known, labels, MANAGED_BY, type Project } from "@slipway/crds";
 import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
 import { registryAnnotations } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
@@ -53,6 +53,18 @@ export function dropSecretData(secret: KubernetesObject): KubernetesObject {
       ...(kept.length > 0 ? { annotations: Object.fromEntries(kept) } : {}),
     },
   };
+}
+
+/**
+ * What a Secret holds that the API made for a project, under a name with a content hash; undefined for users' own Secrets,
+ * certificates and all others. Pure.
+ */
+export function contentOf({ metadata }: KubernetesObject): "env" | "pull" | undefined {
+  const [, project, content] = metadata?.name?.match(/^(.+)-(env|pull)-[0-9a-f]{8,64}$/) ?? [];
+  const own = metadata?.labels ?? {};
+  const isMade = own[labels.managedBy] === MANAGED_BY && own[labels.project] === project;
+  if (!isMade || metadata?.deletionTimestamp !== undefined) return undefined;
+  return content === "env" || content === "pull" ? content : undefined;
 }
 
 /** Names of the Secrets that a spec, or what a deployment was made from, refers to, each once. */

@@ -35,7 +35,7 @@ export interface UsageOptions {
   projects: Store<Project>;
   /** Secrets with the project label, without their data. */
   secrets: Store;
-  /** Reads a Secret of variables whose bytes nobody noted, and notes them. */
+  /** Reads a Secret of variables without a note of its bytes, and notes them. */
   client: KubeClient;
   log: Logger;
 }
@@ -52,19 +52,36 @@ export async function runUsageKeeper(options: UsageOptions, signal: AbortSignal)
 
 /** Compares once. Nothing is written when the ledger has what is there. */
 export async function keepUsage(
-  { ledger, projects, secrets, client }: UsageOptions,
+  options: UsageOptions,
   signal: AbortSignal,
   idleSeconds = IDLE_SECONDS,
 ): Promise<void> {
+  const { ledger, projects, secrets } = options;
   if (!projects.hasSynced || !secrets.hasSynced) return;
-  const unnoted = secrets.list().filter((secret) => isEnvSecret(secret) && bytesNoted(secret) === undefined);
-  for (const secret of unnoted.slice(0, READ_AT_ONCE)) await noteBytes(client, secret, signal);
+  await noteMissing(options, signal);
   // What is noted just now is observed by the next comparison.
   const rows = await ledger.list();
   const there = [...found(projects), ...foundVariables(secrets)];
   const { missing, gone } = difference(rows, there, secretNames(secrets), idleSeconds);
   if (missing.length > 0) await ledger.record(missing);
   if (gone.length > 0) await ledger.release(gone, idleSeconds);
+}
+
+/** Notes the bytes of Secrets of variables that have no note. One that cannot be read keeps none of the others. */
+async function noteMissing({ secrets, client, log }: UsageOptions, signal: AbortSignal): Promise<void> {
+  const unnoted = secrets.list().filter((secret) => isEnvSecret(secret) && bytesNoted(secret) === undefined);
+  const failures: unknown[] = [];
+  for (const secret of unnoted.slice(0, READ_AT_ONCE)) {
+    await noteBytes(client, secret, signal).catch((error: unknown) => failures.push(error));
+    signal.throwIfAborted();
+  }
+  if (failures.length > 0) {
+    const [err] = failures;
+    log.warn(
+      { err, secrets: failures.length },
+      "bytes of variables cannot be noted; tried again in a minute",
+    );
+  }
 }
 
 /**
