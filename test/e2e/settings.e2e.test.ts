@@ -18,6 +18,7 @@ import { stack } from "./support/stack.ts";
 const call = apiClient();
 const made: string[] = [];
 afterAll(() => deleteProjects(call, made));
+/** A change that may release a domain, or take one. */
 const change = (path: string, body: object) => retried(() => call("PATCH", path, body));
 
 async function runningProject(config: Record<string, unknown> = {}) {
@@ -34,12 +35,12 @@ describe("name and description", () => {
   test("change at once, and the domain stays", async () => {
     const { project_id: id, domain } = await runningProject();
     const name = uniqueName("renamed");
-    expect(await change(`/v1/project/${id}/name`, { name })).toMatchObject({
+    expect(await call("PATCH", `/v1/project/${id}/name`, { name })).toMatchObject({
       status: 200,
       body: { status: "success", message: expect.any(String) },
     });
     const description = "What it is for";
-    expect((await change(`/v1/project/${id}/description`, { description })).status).toBe(200);
+    expect((await call("PATCH", `/v1/project/${id}/description`, { description })).status).toBe(200);
     expect(await readProject(call, id)).toMatchObject({ name, description, domain, status: "running" });
     expect((await throughIngress(domain)).status).toBe(200);
   });
@@ -55,7 +56,7 @@ describe("the subdomain", () => {
     await answers(first, 404);
 
     const taken = await runningProject();
-    const refused = await change(`/v1/project/${taken.project_id}/domain`, { domain: subdomain });
+    const refused = await call("PATCH", `/v1/project/${taken.project_id}/domain`, { domain: subdomain });
     expect(refused).toMatchObject({ status: 409, body: { code: "DOMAIN_UNAVAILABLE" } });
     expect((await readProject(call, taken.project_id)).domain).toBe(taken.domain);
 
@@ -81,7 +82,7 @@ describe("exposure", () => {
       expect(project).toMatchObject({ exposure: "private", status: "running" });
       expect(project.domain ?? "").toBe("");
     });
-    const subdomain = await change(`/v1/project/${id}/domain`, { domain: uniqueName("chosen") });
+    const subdomain = await call("PATCH", `/v1/project/${id}/domain`, { domain: uniqueName("chosen") });
     expect(subdomain).toMatchObject({ status: 409, body: { code: "PROJECT_PRIVATE" } });
 
     const shown = await change(`/v1/project/${id}/exposure`, { exposure: "public" });
@@ -129,11 +130,11 @@ describe("a custom domain", () => {
     );
 
     const two = [`a.${hostname}`, `b.${hostname}`];
-    expect(await change(path, { custom_domains: [hostname, ...two] })).toMatchObject({
+    expect(await call("PATCH", path, { custom_domains: [hostname, ...two] })).toMatchObject({
       status: 400,
       body: { code: "TOO_MANY_NEW_DOMAINS" },
     });
-    const reserved = await change(path, { custom_domains: [hostname, `mine.${stack.domainZone}`] });
+    const reserved = await call("PATCH", path, { custom_domains: [hostname, `mine.${stack.domainZone}`] });
     expect(reserved).toMatchObject({ status: 400, body: { code: "DOMAIN_RESERVED" } });
 
     expect((await change(path, { custom_domains: [] })).body.custom_domains).toEqual([]);

@@ -38,18 +38,17 @@ export function apiClient(apiKey: string = stack.apiKey) {
   };
 }
 
-/** How often a write is retried that a busy platform answers with 503. */
+/** How often a write is retried that waits for the operator. */
 const RETRIES = 5;
+/** What the API answers when the operator takes longer than a call waits, as on a machine that is far too busy. */
+const PENDING = ["DOMAIN_RELEASE_PENDING", "ADDRESS_NOT_ASSIGNED", "CREATION_IN_PROGRESS"];
 
-/**
- * Retries a write that is answered 503, as the API documents it: on a machine that is far too busy the operator may take
- * longer to release a domain, or to assign an address, than the API waits for it.
- */
+/** Retries a write that the operator has yet to finish, as the API documents it. Any other failure is the answer. */
 export async function retried<T>(write: () => Promise<Answer<T>>): Promise<Answer<T>> {
   for (let retry = 1; ; retry += 1) {
     const answer = await write();
-    if (answer.status !== 503 || retry > RETRIES) return answer;
-    console.log(`answered 503 ${answer.body.code}: retried`);
+    if (!PENDING.includes(answer.body.code ?? "") || retry > RETRIES) return answer;
+    console.log(`answered ${answer.status} ${answer.body.code}: retried`);
     await sleep(retry * 1_000);
   }
 }
