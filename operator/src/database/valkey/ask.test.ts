@@ -31,7 +31,7 @@ test("a replica that has synchronized may be promoted, and one that has not may 
   expect(command(1, 0, "down")).toBeUndefined();
 });
 
-test("a link that breaks takes nothing away", () => {
+test("a replica stays promotable when its link breaks", () => {
   expect(command(1, 100, "down")).toBeUndefined();
   expect(command(1, 100, "up")).toBeUndefined();
 });
@@ -43,7 +43,7 @@ test("a surplus replica is never promoted, linked or not", () => {
   expect(command(2, 0, "up", fewer)).toBeUndefined();
 });
 
-test("a primary is left alone", () => {
+test("a primary gets no priority", () => {
   const facts = parseFacts("valkey_version:9.1.2\r\nrole:master");
   expect(facts && priorityCommand(three, podOf(0), facts)).toBeUndefined();
 });

@@ -29,9 +29,9 @@ export function accountCommand(credentials: DatabaseCredentials): string {
 }
 
 /**
- * The command that makes a replica's priority the right one; undefined where it is, or is nobody's business. Surplus
- * instances are never to become the primary. A replica without data started with 0 and may be promoted once it has been
- * linked: then it has synchronized, and a broken link takes nothing of that away.
+ * The command that makes a replica's priority the right one; undefined where it is, and for a primary. A surplus
+ * instance is never promoted. A replica without data started with 0 and may be promoted once it has been linked: it has
+ * synchronized then, and stays promotable when the link breaks.
  */
 export function priorityCommand(database: Database, pod: LivePod, facts: Facts): string | undefined {
   if (sizeOf(database) === 1 || facts.role !== "replica") return undefined;
