@@ -279,3 +279,31 @@ describe("KubeClient against a real apiserver", () => {
     expect(await direct.text({ method: "GET", path: "/readyz" })).toBe("ok");
   });
 });
+
+describe("A ResourceQuota that others write at the same time", () => {
+  it("refuses no creation that it has room for", async () => {
+    const hard = { "count/configmaps": "1000" };
+    const quota = { namespace, name: "room" };
+    await direct.create(resources.resourceQuotas, { metadata: quota, spec: { hard } } as KubernetesObject);
+    const counted = { status: { hard, used: { "count/configmaps": "0" } } };
+    await direct.patch(resources.resourceQuotas, quota, counted, { subresource: "status" });
+
+    // For a second, which is far longer than the quota controller and other apiservers take.
+    const end = performance.now() + 1_000;
+    const write = async (writer: number) => {
+      for (let time = 0; performance.now() < end; time += 1) {
+        const annotations = { [`writer-${writer}`]: String(time) };
+        await direct.patch(resources.resourceQuotas, quota, { metadata: { annotations } });
+      }
+    };
+    const writers = Array.from({ length: 8 }, (_, writer) => write(writer));
+    const creations = Array.from({ length: 40 }, (_, index) =>
+      direct.create(resources.configMaps, configMap(`of-quota-${index}`)),
+    );
+    const results = await Promise.allSettled(creations);
+    await Promise.all(writers);
+    expect(
+      results.flatMap((result) => (result.status === "rejected" ? [String(result.reason)] : [])),
+    ).toEqual([]);
+  });
+});

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { type Clock, sleep, systemClock } from "./clock.ts";
 import type { CredentialSource, Credentials } from "./credentials.ts";
-import { KubeError } from "./errors.ts";
+import { isConflict, KubeError } from "./errors.ts";
 import { type ExecResult, exec } from "./exec.ts";
 import { headersInTime, unlessAborted } from "./in-time.ts";
 import { type Query, queryString } from "./paths.ts";
@@ -67,6 +67,13 @@ export interface TransportOptions {
 /** How often an answer with `Retry-After` (429, 5xx) is tried again; such answers come before any processing. */
 const MAX_RETRY_AFTER = 3;
 const MAX_RETRY_AFTER_MS = 10_000;
+
+/**
+ * How often a write is sent again that the quota admission refused because somebody else wrote the ResourceQuota meanwhile, and
+ * the mean wait before the first time, in milliseconds: 50, 100, 200 and so on, less than 4 s in all.
+ */
+const MAX_QUOTA_CONFLICTS = 6;
+const QUOTA_CONFLICT_MS = 50;
 
 interface Pools {
   /** The credentials object last seen; the same object means the same material. */
@@ -144,6 +151,10 @@ export class Transport {
           this.#options.credentials.invalidate();
         } else if (isStaleConnection(error, request) && attempt === 0) {
           // The server closed an idle connection just as a repeatable request went out on it.
+        } else if (isQuotaConflict(error, request) && attempt < MAX_QUOTA_CONFLICTS) {
+          // Admission refuses before anything is written. Waits differ, so that those who met do not meet again.
+          const waitMs = QUOTA_CONFLICT_MS * 2 ** attempt * (0.5 + Math.random());
+          await sleep(this.#clock, waitMs, request.signal);
         } else if (error.retryAfterMs !== undefined && attempt < MAX_RETRY_AFTER) {
           await sleep(this.#clock, Math.min(error.retryAfterMs, MAX_RETRY_AFTER_MS), request.signal);
         } else {
@@ -282,4 +293,10 @@ function isStaleConnection(error: KubeError, request: HttpRequest): boolean {
   return (
     repeatable && (error.code === "UND_ERR_SOCKET" || error.code === "ECONNRESET" || error.code === "EPIPE")
   );
+}
+
+/** A conflict that is not about the request's own object, but about the quota that counts it. */
+function isQuotaConflict(error: KubeError, { path }: HttpRequest): boolean {
+  const quotas = "resourcequotas";
+  return isConflict(error) && error.body?.details?.kind === quotas && !path.includes(`/${quotas}`);
 }
