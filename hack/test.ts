@@ -81,7 +81,7 @@ const stages: Readonly<Record<string, Stage>> = {
   contract: { about: "the API against its own OpenAPI document", run: contract },
   e2e: {
     about: "end to end on the running stack",
-    run: () => vitest("e2e", ["e2e", "e2e-operators", "e2e-alone"]),
+    run: () => vitest("e2e", ["e2e", "e2e-punctual", "e2e-operators", "e2e-alone"]),
   },
 };
 
