@@ -10,8 +10,10 @@ const NAME = "slipway-backups";
 
 /** Undefined where the namespace's own guards are enough: the store is in the outside world. */
 export function storePolicy(namespace: string, { s3 }: BackupSettings): DesiredObject | undefined {
-  const { cidrs = [], port = 443 } = s3?.networkPolicy ?? {};
-  if (cidrs.length === 0) {
+  const { cidrs = [], port = 443, earlier = [] } = s3?.networkPolicy ?? {};
+  // One policy for all Jobs of the namespace: one may read from an earlier store while another writes to today's.
+  const stores = [{ cidrs, port }, ...earlier].filter((store) => store.cidrs.length > 0);
+  if (stores.length === 0) {
     return undefined;
   }
   const { [labels.backup]: _, ...own } = workLabels("", namespace);
@@ -22,7 +24,10 @@ export function storePolicy(namespace: string, { s3 }: BackupSettings): DesiredO
     spec: {
       podSelector: { matchExpressions: [{ key: labels.backup, operator: "Exists" }] },
       policyTypes: ["Egress"],
-      egress: [{ to: cidrs.map((cidr) => ({ ipBlock: { cidr } })), ports: [{ port, protocol: "TCP" }] }],
+      egress: stores.map((store) => ({
+        to: store.cidrs.map((cidr) => ({ ipBlock: { cidr } })),
+        ports: [{ port: store.port, protocol: "TCP" }],
+      })),
     },
   };
 }

@@ -211,6 +211,23 @@ test("pods of backups are let out to a store that tenants are denied, and nowher
   });
 });
 
+test("pods of backups are let out to stores of earlier backups, too, each at its own port", () => {
+  const moved = (networkPolicy: string) =>
+    storePolicy(
+      "slipway-org-acme",
+      parseBackupSettings(
+        `image: o\nstore: s3\ns3: { endpoint: https://s3.example.com, bucket: backups, networkPolicy: ${networkPolicy} }`,
+      ),
+    )?.spec;
+  const earlier = "earlier: [{ cidrs: [10.1.1.1/32], port: 9000 }]";
+  const old = { to: [{ ipBlock: { cidr: "10.1.1.1/32" } }], ports: [{ port: 9000, protocol: "TCP" }] };
+  const now = { to: [{ ipBlock: { cidr: "10.2.2.0/24" } }], ports: [{ port: 443, protocol: "TCP" }] };
+  expect(moved(`{ cidrs: [10.2.2.0/24], ${earlier} }`)).toMatchObject({ egress: [now, old] });
+  // The store of today is in the outside world.
+  expect(moved(`{ ${earlier} }`)).toMatchObject({ egress: [old] });
+  expect(() => moved("{ earlier: [{ cidrs: [], port: 9000 }] }")).toThrow(/cidrs/);
+});
+
 test("every database fits into the parts that there are URLs of", () => {
   for (const gb of [1, 10, 250, 4_000]) expect(partBytesOf(gb) * 1_000).toBeGreaterThan(gb * 2 ** 30);
   expect(partBytesOf(1)).toBe(16 * 2 ** 20);

@@ -6,6 +6,8 @@ import { z } from "zod";
 
 const quantity = z.string().regex(/^[1-9][0-9]*(Mi|Gi|Ti)$/, "must be a size such as 20Gi");
 
+const port = z.int().min(1).max(65_535);
+
 const volume = z.strictObject({
   size: quantity.default("20Gi").describe("Of the volume of each organization."),
   storageClass: z.string().max(253).default("").describe("The cluster's default when empty."),
@@ -30,7 +32,11 @@ const s3 = z.strictObject({
   networkPolicy: z
     .strictObject({
       cidrs: z.array(z.string()).default([]).describe("Denied to tenants, but not to pods of backups."),
-      port: z.int().min(1).max(65_535).default(443),
+      port: port.default(443),
+      earlier: z
+        .array(z.strictObject({ cidrs: z.array(z.string()).min(1), port: port.default(443) }))
+        .default([])
+        .describe("The same of stores that hold earlier backups."),
     })
     .prefault({}),
 });
