@@ -116,6 +116,7 @@ export const projectReasons = {
   VolumePending: "VolumePending",
   VolumeResizing: "VolumeResizing",
   VolumeNotExpandable: "VolumeNotExpandable",
+  VolumeQuotaExceeded: "VolumeQuotaExceeded",
   DatabaseAvailable: "DatabaseAvailable",
   Bootstrapping: "Bootstrapping",
   FailingOver: "FailingOver",

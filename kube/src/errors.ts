@@ -57,6 +57,11 @@ export const isGone = byStatus(410);
 /** 429. */
 export const isTooManyRequests = byStatus(429);
 
+/** A ResourceQuota refused a write, and not the lack of a right. */
+export function isQuotaExceeded(error: unknown): error is KubeError {
+  return isForbidden(error) && error.message.includes("exceeded quota");
+}
+
 /** A creation was refused because its namespace is being deleted. */
 export function isNamespaceTerminating(error: unknown): error is KubeError {
   return (

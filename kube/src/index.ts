@@ -29,6 +29,7 @@ export {
   isNamespaceTerminating,
   isNetworkError,
   isNotFound,
+  isQuotaExceeded,
   isTooManyRequests,
   isTransient,
   KubeError,

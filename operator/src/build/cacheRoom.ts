@@ -1,12 +1,8 @@
 /** Room for a new cache where the quota of builds is full: nobody's caches keep another organization from building. */
 
 import { labels } from "@slipway/crds";
-import { isForbidden, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { CACHE_LABEL } from "./names.ts";
-
-/** Whether a quota refused an object, and not the lack of a right. */
-export const isOverQuota = (error: unknown): boolean =>
-  isForbidden(error) && /exceeded quota/.test((error as Error).message);
 
 /** The cache that gives way: of the organization that has most, its oldest that no build uses now. Pure. */
 export function cacheToRemove(

@@ -4,6 +4,7 @@ import { containers } from "@slipway/builder/contract";
 import { type Build, fieldManagers, type Project } from "@slipway/crds";
 import {
   isAlreadyExists,
+  isQuotaExceeded,
   type KubeClient,
   type KubernetesObject,
   type Resource,
@@ -12,7 +13,7 @@ import {
 } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
 import { WaitingError } from "../runtime/index.ts";
-import { isOverQuota, makeRoom } from "./cacheRoom.ts";
+import { makeRoom } from "./cacheRoom.ts";
 import { buildLabel, cacheName } from "./names.ts";
 import { buildsPolicy, cacheClaim } from "./namespace.ts";
 import { buildPod } from "./pod.ts";
@@ -155,7 +156,7 @@ export class BuildCluster {
     try {
       live = await this.#ensure(resources.persistentVolumeClaims, claim, signal);
     } catch (error) {
-      if (!isOverQuota(error)) throw error;
+      if (!isQuotaExceeded(error)) throw error;
       const { client, stores, settings } = this.#options;
       const isUsed = (cache: string) => stores.pods.byIndex(BY_CACHE, cache).length > 0;
       if (!(await makeRoom(client, settings().namespace, isUsed, signal))) throw error;

@@ -18,6 +18,7 @@ import type { KindDependencies, Look, ProjectContext, ProjectKind, Remaining } f
 import { ownerOf } from "../project/owner.ts";
 import { soonest } from "../project/soonest.ts";
 import { reportGrowth } from "../project/summarize.ts";
+import type { GrowthObstacle } from "../project/workload/growth.ts";
 import { acceptDatabase } from "./accept.ts";
 import { outsideAddress } from "./address.ts";
 import type { Members } from "./common/members.ts";
@@ -57,7 +58,7 @@ interface Derived {
   database: Database;
   credentials: DatabaseCredentials;
   certificate: Certificate;
-  notExpandable: boolean;
+  obstacle?: GrowthObstacle;
 }
 
 export class DatabaseKind implements ProjectKind<DatabasePlan> {
@@ -114,8 +115,8 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     await applier.applyAndPrune(ownerOf(project), this.#engine.desired(database), { log, signal });
     const growth = await growVolumes(database, live, client, signal);
     reportGrowth(project, growth, context);
-    const { notExpandable } = growth;
-    return () => this.#look(project, { database, credentials, certificate, notExpandable }, context);
+    const { obstacle } = growth;
+    return () => this.#look(project, { database, credentials, certificate, obstacle }, context);
   }
 
   async hold(project: Project, context: ProjectContext): Promise<number | undefined> {
@@ -166,7 +167,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
   async #look(project: Project, derived: Derived, context: ProjectContext): Promise<Look> {
     const { clock, platform, stores } = this.#deps;
     const { conditions, status } = context;
-    const { database, credentials, notExpandable } = derived;
+    const { database, credentials, obstacle } = derived;
     const live = readDatabase(project, stores);
     const tended = database.paused ? undefined : await this.#tendAndFill(project, derived, live, context);
     const planInMs = this.#changePlan(project, { database, live, tended }, context);
@@ -178,7 +179,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
         engine: this.#engine,
         live,
         tended,
-        volumes: readVolumes(database, live, notExpandable),
+        volumes: readVolumes(database, live, obstacle),
         full: live.pods.filter(({ metadata }) => this.#deps.fullVolumes.has(metadata.uid ?? "")),
         address: database.outside && outsideAddress(live.outside, platform),
         credentials,

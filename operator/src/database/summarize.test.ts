@@ -15,7 +15,7 @@ const tended: Tended = {
   credentialsHash: "0".repeat(32),
 };
 const serving = liveOf([podOf(0, { role: "primary" })]);
-const volumes = { bound: true, capacityGb: 10, resizing: false, notExpandable: false };
+const volumes = { bound: true, capacityGb: 10, resizing: false };
 
 /** Summarizes as the reconciler does, on top of an earlier status. */
 function after(
@@ -161,9 +161,11 @@ describe("a database", () => {
     const growing = after({ volumes: { ...volumes, resizing: true } });
     expect(growing.told.StorageReady).toBe("VolumeResizing");
     expect(growing.status.database?.storage).toEqual({ capacity: 10, resizing: true });
-    const stuck = after({ volumes: { ...volumes, resizing: true, notExpandable: true } });
-    expect(stuck.told.Ready).toBe("VolumeNotExpandable");
-    expect(stuck.status.phase).toBe("failing");
+    for (const obstacle of ["VolumeNotExpandable", "VolumeQuotaExceeded"] as const) {
+      const stuck = after({ volumes: { ...volumes, resizing: true, obstacle } });
+      expect(stuck.told.Ready).toBe(obstacle);
+      expect(stuck.status.phase).toBe("failing");
+    }
   });
 
   test("that is paused is stopped once its last instance is gone, and resumes", () => {

@@ -10,6 +10,7 @@ import type {
 import { credentialKeys } from "@slipway/crds";
 import { podProblem } from "../project/http/rollout.ts";
 import { type Finding, setLimits } from "../project/summarize.ts";
+import { growthMessages } from "../project/workload/growth.ts";
 import type { ConditionSet } from "../runtime/index.ts";
 import { ADDRESS_PENDING, type Address } from "./address.ts";
 import { CONTAINER } from "./common/pod.ts";
@@ -131,11 +132,8 @@ function setStorage(volumes: Volumes | undefined, full: readonly LivePod[], cond
     ? { reason: "VolumePending", message: "The volumes are not bound yet." }
     : !volumes.resizing
       ? fullness(full)
-      : volumes.notExpandable
-        ? {
-            reason: "VolumeNotExpandable",
-            message: "This cluster's storage cannot grow; the volumes keep their size.",
-          }
+      : volumes.obstacle
+        ? { reason: volumes.obstacle, message: growthMessages[volumes.obstacle] }
         : { reason: "VolumeResizing", message: "The volumes are growing." };
   conditions.set(
     missing ? { type, status: "False", ...missing } : { type, status: "True", reason: "VolumeBound" },

@@ -33,9 +33,7 @@ describe("volumes grow", () => {
   test("to what the project asks for, and never shrink", async () => {
     const { client, done } = recording();
     const claims = [claim(0, "10Gi"), claim(1, "20480Mi"), claim(2, "50Gi")];
-    expect(await growVolumes(database, liveOf([], { claims }), client, signal)).toEqual({
-      notExpandable: false,
-    });
+    expect(await growVolumes(database, liveOf([], { claims }), client, signal)).toEqual({});
     expect(done).toEqual(["data-shop-0 to 20Gi"]);
   });
 
@@ -43,7 +41,10 @@ describe("volumes grow", () => {
     const refusal = new KubeError({ status: 403, reason: "Forbidden", message: "no" });
     const { client } = recording([], refusal);
     const live = liveOf([], { claims: [claim(0, "10Gi")] });
-    expect(await growVolumes(database, live, client, signal)).toEqual({ notExpandable: true, refusal: "no" });
+    expect(await growVolumes(database, live, client, signal)).toEqual({
+      obstacle: "VolumeNotExpandable",
+      refusal: "no",
+    });
   });
 
   test("also where another one cannot", async () => {
@@ -55,18 +56,20 @@ describe("volumes grow", () => {
       },
     } as unknown as KubeClient;
     const live = liveOf([], { claims: [claim(0, "10Gi"), claim(1, "10Gi")] });
-    expect((await growVolumes(database, live, client, signal)).notExpandable).toBe(true);
+    expect((await growVolumes(database, live, client, signal)).obstacle).toBe("VolumeNotExpandable");
     expect(done).toEqual(["data-shop-1"]);
   });
 
   test("and are told by what they are, not by what was asked for", () => {
     const live = liveOf([], { claims: [claim(0, "20Gi", "10Gi")] });
-    expect(readVolumes(database, live, false)).toEqual({
+    expect(readVolumes(database, live, undefined)).toEqual({
       bound: true,
       capacityGb: 10,
       resizing: true,
-      notExpandable: false,
     });
-    expect(readVolumes(database, liveOf([]), false)).toMatchObject({ bound: false, capacityGb: undefined });
+    expect(readVolumes(database, liveOf([]), undefined)).toMatchObject({
+      bound: false,
+      capacityGb: undefined,
+    });
   });
 });

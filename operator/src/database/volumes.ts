@@ -1,7 +1,7 @@
 /** Volumes of databases: they grow, and never shrink. */
 
 import type { KubeClient } from "@slipway/kube";
-import { type Growth, growClaims } from "../project/workload/growth.ts";
+import { type Growth, type GrowthObstacle, growClaims } from "../project/workload/growth.ts";
 import { parseQuantity } from "../runtime/index.ts";
 import { ordinalOf } from "./common/pods.ts";
 import type { Database } from "./database.ts";
@@ -17,8 +17,8 @@ export interface Volumes {
   capacityGb?: number;
   /** One is smaller than asked for. */
   resizing: boolean;
-  /** The storage class does not let them grow. */
-  notExpandable: boolean;
+  /** Why they do not grow. */
+  obstacle?: GrowthObstacle;
 }
 
 /** Asks for larger volumes where they are smaller than the project wants. */
@@ -28,14 +28,14 @@ export async function growVolumes(
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<Growth> {
-  return storage ? growClaims(claims, storage.capacityGb, client, signal) : { notExpandable: false };
+  return storage ? growClaims(claims, storage.capacityGb, client, signal) : {};
 }
 
 /** How the volumes of the wanted instances stand. Pure. */
 export function readVolumes(
   { storage, instances }: Database,
   { claims }: LiveDatabase,
-  notExpandable: boolean,
+  obstacle: GrowthObstacle | undefined,
 ): Volumes | undefined {
   if (!storage) {
     return undefined;
@@ -48,6 +48,6 @@ export function readVolumes(
     bound,
     capacityGb: bound ? Number(least) : undefined,
     resizing: bound && least < BigInt(storage.capacityGb),
-    notExpandable,
+    ...(obstacle ? { obstacle } : {}),
   };
 }

@@ -76,6 +76,7 @@ const BROKEN: ReadonlySet<string> = new Set([
   "ChildConflict",
   "InternalError",
   "VolumeNotExpandable",
+  "VolumeQuotaExceeded",
 ]);
 
 /** Reasons of a state that does not move because of a fault: of the application, its image, or a database's instances. */

@@ -4,7 +4,7 @@ import type { Deployment, Project, ProjectReason, ProjectStatus } from "@slipway
 import type { ConditionSet } from "../runtime/condition-set.ts";
 import type { Rollout } from "./http/rollout.ts";
 import { phaseOf } from "./phase.ts";
-import type { Growth } from "./workload/growth.ts";
+import { type Growth, type GrowthObstacle, growthMessages } from "./workload/growth.ts";
 
 /** Reason and message of a condition that is not as it should be. */
 export interface Finding {
@@ -20,7 +20,7 @@ export interface Findings {
   /** The public route, and what is still missing on it; absent for a private project. */
   route?: { host?: string; missing?: Finding };
   /** The volume; absent without persistent storage. */
-  volume?: { bound: boolean; notExpandable?: boolean };
+  volume?: { bound: boolean; obstacle?: GrowthObstacle };
   /** What one instance gets, as quantities. */
   limits?: { cpu: string; memory: string };
 }
@@ -206,13 +206,12 @@ function setRoute(conditions: ConditionSet, route: Findings["route"]): void {
 /** Records that a volume cannot grow, once for each time that it begins to be so. */
 export function reportGrowth(
   project: Project,
-  { notExpandable, refusal }: Growth,
+  { obstacle, refusal }: Growth,
   { event }: { event(type: "Warning", reason: string, note: string): void },
 ): void {
-  const reason = "VolumeNotExpandable";
-  const known = project.status?.conditions?.some((condition) => condition.reason === reason);
-  if (notExpandable && !known) {
-    event("Warning", reason, `A volume cannot grow, and keeps its size: ${refusal ?? "it was refused"}`);
+  const known = project.status?.conditions?.some((condition) => condition.reason === obstacle);
+  if (obstacle && !known) {
+    event("Warning", obstacle, `A volume cannot grow, and keeps its size: ${refusal ?? "it was refused"}`);
   }
 }
 
@@ -221,10 +220,10 @@ export function setVolume(conditions: ConditionSet, volume: Findings["volume"]):
   const type = "StorageReady";
   if (!volume) {
     conditions.remove(type);
-  } else if (volume.bound && volume.notExpandable) {
+  } else if (volume.bound && volume.obstacle) {
     // It is there, and serves with the size that it has.
-    const message = "This cluster's storage cannot grow; the volume keeps its size.";
-    conditions.set({ type, status: "True", reason: "VolumeNotExpandable", message });
+    const { obstacle: reason } = volume;
+    conditions.set({ type, status: "True", reason, message: growthMessages[reason] });
   } else if (volume.bound) {
     conditions.set({ type, status: "True", reason: "VolumeBound" });
   } else {

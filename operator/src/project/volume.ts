@@ -21,7 +21,7 @@ export async function growVolume(
   const claim = claimOf(stores, project);
   const { storage } = project.spec;
   if (!claim || !storage?.persistent) {
-    return { notExpandable: false };
+    return {};
   }
   const growth = await growClaims([claim], storage.capacity, client, context.signal);
   reportGrowth(project, growth, context);

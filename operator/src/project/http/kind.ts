@@ -18,6 +18,7 @@ import { soonest } from "../soonest.ts";
 import { childOf, isVolumeBound, type Pod } from "../stores.ts";
 import { summarize, summarizePause } from "../summarize.ts";
 import { claimOf, growVolume } from "../volume.ts";
+import type { GrowthObstacle } from "../workload/growth.ts";
 import { withLiveClaim } from "../workload/pvc.ts";
 import { acceptHttp } from "./accept.ts";
 import type { HttpApp } from "./app.ts";
@@ -92,8 +93,8 @@ export class HttpKind implements ProjectKind<HttpPlan> {
     const isScaled = running.applied.autoscaling !== undefined && running.applied.replicas > 0;
     const onlyAsRead = ({ kind }: KubernetesObject) => isScaled && kind === resources.deployments.kind;
     await applier.applyAndPrune(ownerOf(project), objects, { log, signal, onlyAsRead });
-    const { notExpandable } = await growVolume(project, this.#deps, context);
-    return () => this.#look(project, { accepted, running, claimed, routesBefore, notExpandable }, context);
+    const { obstacle } = await growVolume(project, this.#deps, context);
+    return () => this.#look(project, { accepted, running, claimed, routesBefore, obstacle }, context);
   }
 
   async hold(project: Project, context: ProjectContext): Promise<number | undefined> {
@@ -131,13 +132,13 @@ export class HttpKind implements ProjectKind<HttpPlan> {
       running,
       claimed,
       routesBefore,
-      notExpandable,
+      obstacle,
     }: {
       accepted: Accepted<HttpPlan>;
       running: Running;
       claimed: Claimed;
       routesBefore: RouteVersions;
-      notExpandable: boolean;
+      obstacle?: GrowthObstacle;
     },
     context: ProjectContext,
   ): Promise<Look> {
@@ -148,7 +149,7 @@ export class HttpKind implements ProjectKind<HttpPlan> {
     const { host, wanted, refused } = claimed;
     const route = wanted === undefined ? undefined : { host, missing: refused ?? routes.missing };
     const volume = project.spec.storage?.persistent
-      ? { bound: isVolumeBound(this.#deps.stores, project), notExpandable }
+      ? { bound: isVolumeBound(this.#deps.stores, project), obstacle }
       : undefined;
     const { limits } = accepted.plan.resources;
     summarize(project, { ...look, volume, limits, route }, conditions, status);

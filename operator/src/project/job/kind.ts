@@ -59,11 +59,11 @@ export class JobKind implements ProjectKind<JobPlan> {
     deployments.begin(project, hash, status);
     const objects = withLiveClaim(desired(app), claimOf(this.#deps.stores, project));
     await applier.applyAndPrune(ownerOf(project), objects, { log, signal });
-    const { notExpandable } = await growVolume(project, this.#deps, context);
+    const { obstacle } = await growVolume(project, this.#deps, context);
     return async () => {
       // Nothing tells of a CronJob once more that is as asked.
       this.#follow(project, status);
-      const volume = app.volume && { bound: isVolumeBound(this.#deps.stores, project), notExpandable };
+      const volume = app.volume && { bound: isVolumeBound(this.#deps.stores, project), obstacle };
       const { limits } = accepted.plan.resources;
       summarizeJob(project, { inPlace: this.#runs(project) === hash, volume, limits }, conditions, status);
       return {};

@@ -1,7 +1,14 @@
 /** Volume claims that grow, apart from what is applied: the cluster may refuse it. */
 
-import { fieldManagers } from "@slipway/crds";
-import { isForbidden, isInvalid, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+import { fieldManagers, type ProjectReason } from "@slipway/crds";
+import {
+  isForbidden,
+  isInvalid,
+  isQuotaExceeded,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+} from "@slipway/kube";
 import { parseQuantity } from "../../runtime/index.ts";
 
 /** The parts of a claim that are read here. */
@@ -10,10 +17,19 @@ export interface VolumeClaim extends KubernetesObject {
   status?: { phase?: string };
 }
 
+/** Why a bound claim keeps its size: its class cannot expand it, or a quota leaves no room. */
+export type GrowthObstacle = Extract<ProjectReason, "VolumeNotExpandable" | "VolumeQuotaExceeded">;
+
+/** For people, by obstacle. */
+export const growthMessages: Readonly<Record<GrowthObstacle, string>> = {
+  VolumeNotExpandable: "This cluster's storage cannot grow; the volumes keep their size.",
+  VolumeQuotaExceeded: "A quota leaves no room for larger volumes; they keep their size.",
+};
+
 /** What came of asking for larger volumes. */
 export interface Growth {
-  /** A bound claim cannot be made larger. */
-  notExpandable: boolean;
+  /** Of the last bound claim that cannot be made larger. */
+  obstacle?: GrowthObstacle;
   /** Why, in the apiserver's words. */
   refusal?: string;
 }
@@ -29,7 +45,7 @@ export async function growClaims(
   signal: AbortSignal,
 ): Promise<Growth> {
   const storage = `${capacityGb}Gi`;
-  let growth: Growth = { notExpandable: false };
+  let growth: Growth = {};
   for (const { metadata, spec, status } of claims) {
     if (!isSmaller(spec?.resources?.requests?.storage, storage) || metadata?.deletionTimestamp) {
       continue;
@@ -45,7 +61,8 @@ export async function growClaims(
         throw error;
       }
       if (status?.phase === "Bound") {
-        growth = { notExpandable: true, refusal: (error as Error).message };
+        const obstacle = isQuotaExceeded(error) ? "VolumeQuotaExceeded" : "VolumeNotExpandable";
+        growth = { obstacle, refusal: error.message };
       }
     }
   }

@@ -44,10 +44,8 @@ test("a class that cannot grow a volume is reported once, with the apiserver's w
   const client = { patch: () => Promise.reject(refusal) } as never;
   const signal = AbortSignal.timeout(5_000);
   const growth = await growClaims([live], 20, client, signal);
-  expect(growth).toEqual({ notExpandable: true, refusal: "only dynamically provisioned" });
-  expect(await growClaims([{ ...live, status: { phase: "Pending" } }], 20, client, signal)).toEqual({
-    notExpandable: false,
-  });
+  expect(growth).toEqual({ obstacle: "VolumeNotExpandable", refusal: "only dynamically provisioned" });
+  expect(await growClaims([{ ...live, status: { phase: "Pending" } }], 20, client, signal)).toEqual({});
   const events: string[] = [];
   const context = { event: (_: string, reason: string, note: string) => events.push(`${reason}: ${note}`) };
   const project = { metadata: { name: "shop" }, spec: {}, status: {} } as never;
