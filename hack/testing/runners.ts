@@ -1,9 +1,10 @@
 /** How the parts of the test suite are run and counted. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { createWriteStream, existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ensurePackages } from "../cluster/packages.ts";
+import { spawnIdle } from "../lib/idle.ts";
 import { root } from "../lib/paths.ts";
 import { add, type Counts, closingLine, goCounts, junitCounts, none, vitestCounts } from "./counts.ts";
 import { failedGoOutput, failedTests, tail } from "./last-words.ts";
@@ -30,25 +31,6 @@ interface Outcome {
 /** What commands wrote, by their names. */
 const outputs = new Map<string, string>();
 
-/**
- * Before a command that takes the processors only when nobody else wants them. Linux gives every session an equal share of them,
- * and `nice` counts within a session only: the session is made nice too, https://man7.org/linux/man-pages/man7/sched.7.html.
- */
-const idle = ["sh", "-c", 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 "$@"', "idle"];
-
-/** Ends a process in a session of its own with this one: it gets no signal of the terminal. */
-function endWithUs(child: ChildProcess): void {
-  const end = (signal: NodeJS.Signals): void => {
-    child.kill(signal);
-    process.kill(process.pid, signal);
-  };
-  const signals: NodeJS.Signals[] = ["SIGHUP", "SIGINT", "SIGTERM"];
-  for (const signal of signals) process.once(signal, end);
-  child.once("close", () => {
-    for (const signal of signals) process.off(signal, end);
-  });
-}
-
 /** Runs a command in the repository's root; its output goes to the terminal and to `.slipway/logs/test/<name>.log`. */
 export function run(
   name: string,
@@ -57,14 +39,9 @@ export function run(
   options: { cwd?: string; quiet?: boolean; idle?: boolean } = {},
 ): Promise<Outcome> {
   const log = createWriteStream(join(logs, `${name}.log`));
-  const [program = "", ...rest] = options.idle === true ? [...idle, command, ...args] : [command, ...args];
-  const child = spawn(program, rest, {
-    cwd: options.cwd ?? root,
-    stdio: ["ignore", "pipe", "pipe"],
-    env: process.env,
-    detached: options.idle === true,
-  });
-  if (options.idle === true) endWithUs(child);
+  const cwd = options.cwd ?? root;
+  const child = options.idle === true ? spawnIdle(command, args, { cwd }) : spawn(command, args, { cwd });
+  child.stdin.end();
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (chunk: Buffer) => {

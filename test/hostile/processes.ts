@@ -1,7 +1,8 @@
 /** Attackers as processes of the lowest priority. */
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { spawnIdle } from "../../hack/lib/idle.ts";
 import type { Answers, Attack, Target } from "./attack.ts";
 
 /** An attack that is prepared and waits. */
@@ -20,9 +21,7 @@ const CLEAN_MS = 120_000;
 /** Starts a process for the attack and waits until it has prepared. @throws with what it wrote when it ended early */
 export async function startAttacker(attack: Attack, target: Target): Promise<Attacker> {
   const program = join(import.meta.dirname, "attacker.ts");
-  const child = spawn("nice", ["-n", "19", process.execPath, program, attack.name], {
-    stdio: ["pipe", "pipe", "pipe"],
-  });
+  const child = spawnIdle(process.execPath, [program, attack.name]);
   let errors = "";
   child.stderr.on("data", (chunk: Buffer) => {
     errors = `${errors}${chunk.toString("utf8")}`.slice(-2_000);

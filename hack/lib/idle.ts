@@ -1,0 +1,27 @@
+/** Commands that take the processors only when nobody else wants them. */
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+
+/**
+ * Linux gives every session an equal share of the processors, and `nice` counts within its session only: a session of its own is
+ * made nice, too. https://man7.org/linux/man-pages/man7/sched.7.html, "The autogroup feature".
+ */
+const NICE = ["-c", 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 "$@"', "idle"];
+
+/** Starts a command at the lowest priority; it gets the signals that end this process. */
+export function spawnIdle(
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string } = {},
+): ChildProcessWithoutNullStreams {
+  const child = spawn("sh", [...NICE, command, ...args], { ...options, detached: true });
+  const end = (signal: NodeJS.Signals): void => {
+    child.kill(signal);
+    process.kill(process.pid, signal);
+  };
+  const signals: NodeJS.Signals[] = ["SIGHUP", "SIGINT", "SIGTERM"];
+  for (const signal of signals) process.once(signal, end);
+  child.once("close", () => {
+    for (const signal of signals) process.off(signal, end);
+  });
+  return child;
+}
