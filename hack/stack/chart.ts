@@ -87,7 +87,13 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
       verifySchedule: "",
     },
     ...(input.collector ? { analytics: analyticsValues(input.collector) } : {}),
-    apiServer: { ingress: apiIngress, ...(networks ? { trustedProxies: [networks.pods] } : {}) },
+    operator: { resources: share("200m") },
+    ledger: { embedded: { resources: share("100m") } },
+    apiServer: {
+      resources: share("100m"),
+      ingress: apiIngress,
+      ...(networks ? { trustedProxies: [networks.pods] } : {}),
+    },
     ...(networks
       ? {
           networkPolicy: {
@@ -100,6 +106,9 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
       : {}),
   };
 }
+
+/** What the platform's pods get of processors that tenants' pods use up: a share by what all of them request. */
+const share = (cpu: string) => ({ requests: { cpu } });
 
 /** `address:port` in its parts. */
 function addressOf(host: string): { address: string; port: number } {

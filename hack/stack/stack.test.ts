@@ -138,7 +138,9 @@ test("values name the API's entry point only where the ingress is ours, and addr
     rateLimitScale: 2,
     rolloutDeadlineSeconds: 90,
     ingress: { probeUrl: "http://traefik.slipway-ingress", allowList: "traefik" },
+    operator: { resources: { requests: { cpu: "200m" } } },
     apiServer: {
+      resources: { requests: { cpu: "100m" } },
       ingress: { enabled: true, annotations: { "traefik.ingress.kubernetes.io/router.entrypoints": "api" } },
       trustedProxies: ["10.244.0.0/22"],
     },
