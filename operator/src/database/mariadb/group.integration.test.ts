@@ -74,18 +74,22 @@ async function tend(): Promise<Tended> {
   return tended;
 }
 
-/** Tends the group until nothing is missing; what it says then. */
-async function settled(): Promise<Tended> {
-  const end = Date.now() + 170_000;
+/** Tends the group until what it says is as expected. @throws with that, and the servers' last words, when that takes too long */
+async function tendUntil(isExpected: (tended: Tended) => boolean, within: number): Promise<Tended> {
+  const end = Date.now() + within;
   for (;;) {
     const tended = await tend();
-    if (!tended.missing && tended.credentialsHash !== undefined) return tended;
+    if (isExpected(tended)) return tended;
     if (Date.now() > end) {
       const outputs = all.map((ordinal) => `--- ${ordinal}\n${group.output(ordinal).slice(-3_000)}`);
       throw new Error(`${JSON.stringify(tended)}\n${outputs.join("\n")}`);
     }
   }
 }
+
+/** Tends the group until nothing is missing; what it says then. */
+const settled = (): Promise<Tended> =>
+  tendUntil((tended) => !tended.missing && tended.credentialsHash !== undefined, 170_000);
 
 /** Rows of a table, as a member has them that has applied what the others had. */
 async function rowsOf(ordinal: number, table: string): Promise<number> {
@@ -300,7 +304,7 @@ describe("a group", () => {
       const [first] = group.pods;
       const annotated = { ...first?.metadata.annotations };
       if (first) first.metadata.annotations = { ...annotated, [annotations.settingsHash]: "before" };
-      while (!group.pods.slice(1).some((pod) => hasRole(pod, "primary"))) await tend();
+      await tendUntil(() => group.pods.slice(1).some((pod) => hasRole(pod, "primary")), 60_000);
       if (first) first.metadata.annotations = annotated;
       const next = group.pods.findIndex((pod) => hasRole(pod, "primary"));
       await expect
