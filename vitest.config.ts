@@ -17,8 +17,13 @@ const punctual = e2eFiles(
   "administration",
   "analytics",
   "analytics-otlp",
+  "api-surface",
+  "builder-image",
+  "databases-access",
+  "first-application",
   "isolation",
   "jobs-kubectl",
+  "kubectl",
   "limits",
   "settings",
 );
@@ -112,7 +117,7 @@ export default defineConfig({
           exclude: ["**/node_modules/**"],
           testTimeout: 180_000,
           hookTimeout: 180_000,
-          maxWorkers: 2,
+          maxWorkers: 3,
           // As in the project before.
           maxConcurrency: 20,
           sequence: { groupOrder: 4 },

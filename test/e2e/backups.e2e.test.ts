@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { apiClient, deleteProjects, uniqueName } from "./support/api.ts";
 import { backUp, backupFiles, deleteBackup, readBackup, restore, verify } from "./support/backups.ts";
 import { createDatabase, databaseProject, untilReady } from "./support/databases.ts";
@@ -8,6 +8,9 @@ import { connectPostgresql } from "./support/postgresql.ts";
 import { connectValkey, valkeyProject } from "./support/valkey.ts";
 
 /** A database's backup, from its making to its deletion; it outlives the database that it is of. */
+
+// Three databases are made one after the other, on a machine that may do much else.
+vi.setConfig({ testTimeout: 400_000 });
 
 const FUNCTION = "#!lua name=greetings\nserver.register_function('greet', function() return 'hello' end)";
 
