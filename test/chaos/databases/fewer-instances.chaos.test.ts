@@ -1,19 +1,16 @@
 import { afterAll, expect, test, vi } from "vitest";
-import type { WriteSession } from "../../e2e/support/acknowledged.ts";
 import { apiClient, deleteProjects } from "../../e2e/support/api.ts";
 import { cluster } from "../../e2e/support/cluster.ts";
 import {
   createDatabase,
   type DatabaseProject,
-  databaseProject,
   patchDatabase,
   podsOfDatabase,
   readDatabase,
   untilReady,
 } from "../../e2e/support/databases.ts";
 import { eventually } from "../../e2e/support/eventually.ts";
-import * as postgresql from "../../e2e/support/postgresql.ts";
-import * as valkey from "../../e2e/support/valkey.ts";
+import { type Engine, postgresqlEngine, valkeyEngine } from "../support/engines.ts";
 
 /**
  * The primary is not the first instance; the database is paused, asks for one instance, and is resumed: every acknowledged row
@@ -30,41 +27,26 @@ const call = apiClient();
 const made: string[] = [];
 afterAll(() => deleteProjects(call, made));
 
-interface Engine {
+interface Case {
+  engine: Engine;
   name: string;
-  create(): Promise<DatabaseProject>;
-  /** Opens a session, with the table there. */
-  open(project: DatabaseProject): Promise<{ session: WriteSession; ids(): Promise<Set<number>> }>;
   /** Has another instance than the primary take over. */
   move(project: DatabaseProject): Promise<unknown>;
   /** What of the spec asks for one instance. */
   fewer: readonly object[];
 }
 
-const engines: Engine[] = [
+const cases: Case[] = [
   {
-    name: "PostgreSQL",
-    create: () =>
-      createDatabase(
-        call,
-        databaseProject("db-basic", { type_project: "postgresql", version: "17", instances: 3 }),
-      ),
-    open: async (project) => {
-      const client = await postgresql.connectPostgresql(project);
-      await postgresql.createRows(client);
-      return { session: postgresql.rowsOver(client, "outside"), ids: () => postgresql.readRows(client) };
-    },
+    engine: postgresqlEngine,
+    name: postgresqlEngine.name,
     // The primary's pod is replaced last, and hands over before that.
     move: (project) => patchDatabase(project, [{ op: "replace", path: "/spec/plan", value: "db-premium" }]),
     fewer: [{ op: "replace", path: "/spec/instances", value: 1 }],
   },
   {
-    name: "Valkey",
-    create: () => createDatabase(call, valkey.valkeyProject("db-premium_plus", "key_value")),
-    open: async (project) => {
-      const client = await valkey.connectValkey(project);
-      return { session: valkey.rowsOver(client, "outside"), ids: () => valkey.readRows(client) };
-    },
+    engine: valkeyEngine,
+    name: valkeyEngine.name,
     move: ({ id, namespace }) =>
       cluster.core.deleteNamespacedPod({ namespace, name: `${id}-0`, gracePeriodSeconds: 0 }),
     fewer: [{ op: "replace", path: "/spec/plan", value: "db-basic" }],
@@ -78,7 +60,7 @@ const primaryOf = async (project: DatabaseProject): Promise<string> => {
 };
 
 /** Makes another instance the primary. A pod that is lost may be back before another could take over: it is then lost again. */
-async function moveFromFirst(project: DatabaseProject, move: Engine["move"]): Promise<void> {
+async function moveFromFirst(project: DatabaseProject, move: Case["move"]): Promise<void> {
   const first = `${project.id}-0`;
   for (let attempt = 1; attempt <= MOVES && (await primaryOf(project)) === first; attempt += 1) {
     await move(project);
@@ -90,48 +72,43 @@ async function moveFromFirst(project: DatabaseProject, move: Engine["move"]): Pr
   expect(await primaryOf(project)).not.toBe(first);
 }
 
-test.concurrent.for(engines)(
-  "$name of three, paused and resumed as one",
-  async ({ create, open, move, fewer }) => {
-    const project = await create();
-    made.push(project.id);
-    await untilReady(project, 360_000);
-    await moveFromFirst(project, move);
-    const before = await eventually(() => open(project));
-    for (let id = 1; id <= ROWS; id += 1) await before.session.insert(id);
-    await before.session.close();
+test.concurrent.for(cases)("$name of three, paused and resumed as one", async ({ engine, move, fewer }) => {
+  const project = await createDatabase(call, engine.body());
+  made.push(project.id);
+  await untilReady(project, 360_000);
+  await moveFromFirst(project, move);
+  const session = await eventually(() => engine.open(project));
+  for (let id = 1; id <= ROWS; id += 1) await session.insert(id);
+  await session.close();
 
-    await patchDatabase(project, [{ op: "add", path: "/spec/paused", value: true }]);
-    await eventually(async () => expect(await podsOfDatabase(project)).toEqual([]), { within: 180_000 });
-    await patchDatabase(project, fewer);
-    await patchDatabase(project, [{ op: "replace", path: "/spec/paused", value: false }]);
+  await patchDatabase(project, [{ op: "add", path: "/spec/paused", value: true }]);
+  await eventually(async () => expect(await podsOfDatabase(project)).toEqual([]), { within: 180_000 });
+  await patchDatabase(project, fewer);
+  await patchDatabase(project, [{ op: "replace", path: "/spec/paused", value: false }]);
 
-    const claimsOf = async () => {
-      const { items } = await cluster.core.listNamespacedPersistentVolumeClaim({
-        namespace: project.namespace,
-        labelSelector: `slipway.dev/project=${project.id}`,
-      });
-      return items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
-    };
-    // Until it is one instance, and the volumes of the others are marked.
-    await eventually(
-      async () => {
-        const claims = await claimsOf();
-        const marked = claims.filter(({ metadata }) => metadata?.annotations?.[UNUSED] !== undefined);
-        expect(marked.map(({ metadata }) => metadata?.name).toSorted()).toEqual([
-          `data-${project.id}-1`,
-          `data-${project.id}-2`,
-        ]);
-      },
-      { within: 420_000 },
-    );
-    // The one that stays is replaced for its plan: for a moment there is none.
-    await eventually(async () => expect(await podsOfDatabase(project)).toHaveLength(1));
-    await untilReady(project, 360_000);
-    expect(await claimsOf()).toHaveLength(3);
-    const after = await eventually(() => open(project));
-    const kept = await after.ids();
-    await after.session.close();
-    expect(Array.from({ length: ROWS }, (_, index) => index + 1).filter((id) => !kept.has(id))).toEqual([]);
-  },
-);
+  const claimsOf = async () => {
+    const { items } = await cluster.core.listNamespacedPersistentVolumeClaim({
+      namespace: project.namespace,
+      labelSelector: `slipway.dev/project=${project.id}`,
+    });
+    return items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+  };
+  // Until it is one instance, and the volumes of the others are marked.
+  await eventually(
+    async () => {
+      const claims = await claimsOf();
+      const marked = claims.filter(({ metadata }) => metadata?.annotations?.[UNUSED] !== undefined);
+      expect(marked.map(({ metadata }) => metadata?.name).toSorted()).toEqual([
+        `data-${project.id}-1`,
+        `data-${project.id}-2`,
+      ]);
+    },
+    { within: 420_000 },
+  );
+  // The one that stays is replaced for its plan: for a moment there is none.
+  await eventually(async () => expect(await podsOfDatabase(project)).toHaveLength(1));
+  await untilReady(project, 360_000);
+  expect(await claimsOf()).toHaveLength(3);
+  const kept = await eventually(() => engine.rows(project));
+  expect(Array.from({ length: ROWS }, (_, index) => index + 1).filter((id) => !kept.has(id))).toEqual([]);
+});

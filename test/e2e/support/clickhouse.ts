@@ -1,4 +1,5 @@
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
+import type { WriteSession } from "./acknowledged.ts";
 import type { Connection } from "./databases.ts";
 import { databaseAuthority } from "./databases.ts";
 
@@ -52,3 +53,24 @@ export const readRows = (client: ClickHouseClient): Promise<string> =>
     client,
     "SELECT concat(toString(count()), ' ', toString(sum(id))) FROM rows WHERE text = concat('row ', toString(id))",
   );
+
+export const createIds = (client: ClickHouseClient): Promise<unknown> =>
+  client.command({
+    query: "CREATE TABLE IF NOT EXISTS ids (id UInt64, by String) ENGINE = MergeTree ORDER BY id",
+  });
+
+/** Ids of all rows that `idsOver` wrote. */
+export async function readIds(client: ClickHouseClient): Promise<Set<number>> {
+  return new Set((await answerOf(client, "SELECT id FROM ids")).split("\n").map(Number));
+}
+
+/** Writes rows one at a time. The engine does not count its primaries. */
+export function idsOver(client: ClickHouseClient, by: string): WriteSession {
+  return {
+    async insert(id) {
+      await client.insert({ table: "ids", values: [{ id, by }], format: "JSONEachRow" });
+      return { by, term: 0 };
+    },
+    close: () => client.close(),
+  };
+}
