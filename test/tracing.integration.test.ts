@@ -16,6 +16,7 @@ import { applyCrds } from "../hack/testing/crds.ts";
 import { projectResource } from "../hack/testing/job-platform.ts";
 import { startNode, writeTokenKey } from "../hack/testing/node.ts";
 import { OperatorProcess } from "../hack/testing/operator-process.ts";
+import { countQuotas } from "../hack/testing/quotas.ts";
 
 /** Both processes as they run in pods, a real apiserver, a real ledger, and a receiver of traces. */
 
@@ -29,6 +30,7 @@ let apiserver: TestApiserver;
 let postgres: TestPostgres;
 let receiver: TraceReceiver;
 let client: KubeClient;
+let stopCounting: () => Promise<void>;
 let operator: OperatorProcess;
 let key: string;
 let api: string;
@@ -61,6 +63,7 @@ beforeAll(async () => {
   await ledger.destroy();
   await client.create(resources.namespaces, { metadata: { name: "slipway-system" } });
   await applyCrds(client);
+  stopCounting = countQuotas(client);
   writeTokenKey(join(dir, "token.pem"));
   writeFileSync(
     SPY,
@@ -82,6 +85,7 @@ registerHooks({
 
 afterAll(async () => {
   await operator?.stop();
+  await stopCounting?.();
   await client?.close();
   await receiver?.stop();
   await postgres?.stop();

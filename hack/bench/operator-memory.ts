@@ -14,6 +14,7 @@ import { freePorts } from "../lib/ports.ts";
 import { waitFor } from "../lib/wait.ts";
 import { applyCrds } from "../testing/crds.ts";
 import { startNode } from "../testing/node.ts";
+import { countQuotas } from "../testing/quotas.ts";
 import { createProjects, ORGANIZATION, prepareLedger, residentMiB } from "./setup.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slipway-bench-"));
@@ -26,6 +27,7 @@ async function bench(): Promise<void> {
   const kube = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
   cleanups.push(() => kube.close());
   await applyCrds(kube);
+  cleanups.push(countQuotas(kube));
   await prepareLedger(postgres.url);
   await kube.create(resources.namespaces, { metadata: { name: "slipway-system" } });
 

@@ -41,6 +41,7 @@ import { freePorts } from "../../hack/lib/ports.ts";
 import { GiveUp, waitFor } from "../../hack/lib/wait.ts";
 import { applyCrds } from "../../hack/testing/crds.ts";
 import { startNode, writeTokenKey } from "../../hack/testing/node.ts";
+import { countQuotas } from "../../hack/testing/quotas.ts";
 
 const ORGANIZATION = "contract";
 
@@ -82,6 +83,7 @@ export async function startPlatform(log: string): Promise<Platform> {
     undo.push(() => kube.close());
     await applyCrds(kube);
     await kube.create(resources.namespaces, { metadata: { name: SYSTEM_NAMESPACE } });
+    undo.push(countQuotas(kube));
     // The operator waits for the class of the ingress, which it asks whether access lists are enforced.
     const ingressClass = { metadata: { name: "traefik" }, spec: { controller: "k8s.io/ingress-nginx" } };
     await kube.create<KubernetesObject>(resources.ingressClasses, ingressClass);

@@ -20,8 +20,16 @@ import {
   type ReconcileContext,
   watchMapped,
 } from "../runtime/index.ts";
-import { ADMIN_ROLE, API_SERVER_ROLE, desiredGuards, type GuardSettings, OPERATOR_ROLE } from "./guards.ts";
+import {
+  ADMIN_ROLE,
+  API_SERVER_ROLE,
+  desiredGuards,
+  type GuardSettings,
+  guardNames,
+  OPERATOR_ROLE,
+} from "./guards.ts";
 import { desiredNamespace, GUARDED_ANNOTATION } from "./namespace.ts";
+import { isCounted, type Quota } from "./quota.ts";
 import { OrganizationSource } from "./source.ts";
 
 /** What guards a namespace beside the bindings: written once those are in effect. */
@@ -139,6 +147,7 @@ export function addOrganizationController(
 
 class OrganizationReconciler {
   readonly #namespaces: Store;
+  readonly #quotas: Store<Quota> | undefined;
   readonly #source: OrganizationSource;
   readonly #settings: OrganizationOptions;
   readonly #applier: Applier;
@@ -151,6 +160,7 @@ class OrganizationReconciler {
     settings: OrganizationOptions,
   ) {
     this.#namespaces = namespaces;
+    this.#quotas = kinds.find(({ resource }) => resource === resources.resourceQuotas)?.store;
     this.#source = source;
     this.#settings = settings;
     this.#applier = new Applier({ client, metrics, kinds, fieldManager: fieldManagers.organization });
@@ -175,6 +185,12 @@ class OrganizationReconciler {
       );
     await apply(guarded);
     if (!guarded) {
+      const quota = this.#quotas?.get(namespace, guardNames.quota);
+      // Its count is watched.
+      if (!quota || !isCounted(quota)) {
+        log.info({ organization: id }, "the quota of a namespace is not counted yet");
+        return;
+      }
       await apply(true);
       log.info({ organization: id }, "namespace is guarded");
     }

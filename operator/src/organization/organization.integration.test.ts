@@ -51,6 +51,38 @@ describe("organizations", () => {
     expect(await cluster.client.listAll(resources.limitRanges, inside)).toHaveLength(1);
   });
 
+  test("none is called guarded while its quota is not counted, and one that is stays so", async () => {
+    const uncounted = await startCluster("traefik", { countsQuotas: false });
+    const other = await startOperator(uncounted, { listOrganizations: async () => ["beta"] });
+    try {
+      const quota = { namespace: "slipway-org-beta", name: guardNames.quota };
+      const { spec } = await eventually(() =>
+        uncounted.client.getOrUndefined<KubernetesObject & { spec: { hard: object } }>(
+          resources.resourceQuotas,
+          quota,
+        ),
+      );
+      const isGuarded = async () => {
+        const found = await uncounted.client.get(resources.namespaces, { name: quota.namespace });
+        return found.metadata?.annotations?.[GUARDED_ANNOTATION] !== undefined;
+      };
+      const count = (status: object) =>
+        uncounted.client.patch(resources.resourceQuotas, quota, { status }, { subresource: "status" });
+      // As of a kind that the quota controller does not know yet.
+      await count({ hard: spec.hard, used: { pods: "0" } });
+      await settled(uncounted);
+      expect(await isGuarded()).toBe(false);
+      await count({ used: Object.fromEntries(Object.keys(spec.hard).map((what) => [what, "0"])) });
+      await eventually(isGuarded);
+      await uncounted.client.patch(resources.resourceQuotas, quota, { spec: { hard: { pods: "1" } } });
+      await settled(uncounted);
+      expect(await isGuarded()).toBe(true);
+    } finally {
+      await other.stop();
+      await uncounted.stop();
+    }
+  });
+
   test("guards that are deleted or edited come back", async () => {
     const deny = { namespace: "slipway-org-alpha", name: guardNames.defaultDeny };
     const quota = { namespace: "slipway-org-alpha", name: guardNames.quota };

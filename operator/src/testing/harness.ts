@@ -18,6 +18,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { binaryFile, ensureBinary } from "../../../hack/cluster/binaries.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
+import { countQuotas } from "../../../hack/testing/quotas.ts";
 import type { BillingLedger } from "../billing/billing.ts";
 import type { DatabaseImages } from "../database/settings.ts";
 import type { ReservationLedger } from "../domainclaim/reservations.ts";
@@ -47,8 +48,12 @@ export interface TestCluster {
 /**
  * Starts the apiserver and installs the custom resources; takes about 10 s.
  * @param ingress whether Traefik's definitions are there too, as a cluster with the default settings has them
+ * @param countsQuotas whether limits of quotas are taken over: without it no namespace is called guarded
  */
-export async function startCluster(ingress: "traefik" | "none" = "traefik"): Promise<TestCluster> {
+export async function startCluster(
+  ingress: "traefik" | "none" = "traefik",
+  { countsQuotas = true } = {},
+): Promise<TestCluster> {
   const api = await startApiserver();
   const client = KubeClient.fromConfig(loadKubeConfig({ file: api.kubeconfig }), { userAgent: "test" });
   const folder = new URL("crds/generated/", repository);
@@ -58,6 +63,7 @@ export async function startCluster(ingress: "traefik" | "none" = "traefik"): Pro
   if (ingress === "traefik") {
     await installMiddlewares(client);
   }
+  const stopCounting = countsQuotas ? countQuotas(client) : undefined;
   return {
     api,
     client,
@@ -69,6 +75,7 @@ export async function startCluster(ingress: "traefik" | "none" = "traefik"): Pro
         .filter(({ userAgent }) => userAgent === "slipway.dev/operator")
         .map(({ verb, requestURI }) => `${verb} ${requestURI}`),
     stop: async () => {
+      await stopCounting?.();
       await client.close();
       await api.stop();
     },

@@ -45,7 +45,7 @@ async function waitUntilGuarded(context: AdminContext, id: string): Promise<void
   while (performance.now() < deadline) {
     try {
       if (isGuarded(await readNamespace(context.kube(), id))) return;
-      reason = "the operator has not guarded it";
+      reason = "the operator has not guarded it, or its quota has not been counted";
     } catch (error) {
       reason = (error as Error).message;
     }

@@ -1,0 +1,44 @@
+/** Quotas beside a bare apiserver. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+
+const EVERY_MS = 300;
+
+interface Quota extends KubernetesObject {
+  spec?: { hard?: Record<string, string> };
+  status?: { hard?: Record<string, string>; used?: Record<string, string> };
+}
+
+/**
+ * Takes the limits of every quota over, as kube-controller-manager does, which does not run beside a bare apiserver. What is used is
+ * counted from zero by the apiserver itself, and nothing is ever counted down. @returns what ends it
+ */
+export function countQuotas(client: KubeClient): () => Promise<void> {
+  const stop = new AbortController();
+  const counting = (async () => {
+    while (!stop.signal.aborted) {
+      // An apiserver that a test stops is asked again.
+      await countOnce(client).catch(() => undefined);
+      await sleep(EVERY_MS, undefined, { signal: stop.signal }).catch(() => undefined);
+    }
+  })();
+  return async () => {
+    stop.abort();
+    await counting;
+  };
+}
+
+async function countOnce(client: KubeClient): Promise<void> {
+  for (const { metadata, spec, status } of await client.listAll<Quota>(resources.resourceQuotas)) {
+    const hard = spec?.hard ?? {};
+    if (Object.entries(hard).every(([what, most]) => status?.hard?.[what] === most)) continue;
+    const used = { ...Object.fromEntries(Object.keys(hard).map((what) => [what, "0"])), ...status?.used };
+    const quota = { namespace: metadata?.namespace, name: metadata?.name ?? "" };
+    await client.patch(
+      resources.resourceQuotas,
+      quota,
+      { status: { hard, used } },
+      { subresource: "status" },
+    );
+  }
+}
