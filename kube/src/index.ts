@@ -18,6 +18,7 @@ export {
   withType,
 } from "./client.ts";
 export { type Clock, type Random, sleep, systemClock, type Timer } from "./clock.ts";
+export { ConcurrencyLimiter, type ConcurrencyLimits, type Release } from "./concurrency-limiter.ts";
 export { type LoadKubeConfigOptions, loadKubeConfig } from "./config.ts";
 export type { CredentialSource, Credentials } from "./credentials.ts";
 export {

@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import { BlockList, isIP, isIPv6, type Socket } from "node:net";
+import { ConcurrencyLimiter } from "@slipway/kube";
 import type { FastifyInstance } from "fastify";
-import { ConcurrencyLimiter } from "../concurrency-limiter.ts";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup } from "./address.ts";
 import type { LoadShedder } from "./load-shedder.ts";

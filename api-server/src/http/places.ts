@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { ConcurrencyLimiter, type Release } from "../concurrency-limiter.ts";
+import { ConcurrencyLimiter, type Release } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup } from "./address.ts";
 import { onceOver } from "./once-over.ts";

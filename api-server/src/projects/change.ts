@@ -10,8 +10,15 @@ import {
   snakeCase,
   transitionIssues,
 } from "@slipway/crds";
-import { isConflict, isForbidden, isInvalid, isNotFound, type KubeClient, KubeError } from "@slipway/kube";
-import { ConcurrencyLimiter } from "../concurrency-limiter.ts";
+import {
+  ConcurrencyLimiter,
+  isConflict,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+  type KubeClient,
+  KubeError,
+} from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { fieldName } from "../http/validate.ts";

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ConcurrencyLimiter } from "@slipway/kube";
 import {
   freeIdempotencyKey,
   type IdempotencyRecord,
@@ -9,7 +10,6 @@ import {
   renewIdempotencyKey,
   reserveIdempotencyKey,
 } from "@slipway/ledger";
-import { ConcurrencyLimiter } from "../../concurrency-limiter.ts";
 import { failures } from "../../errors/catalog.ts";
 import { askLedger } from "../../ledger-call.ts";
 

@@ -1,7 +1,6 @@
 import type { Readable } from "node:stream";
-import type { KubeClient } from "@slipway/kube";
+import { ConcurrencyLimiter, type KubeClient } from "@slipway/kube";
 import type { Logger } from "pino";
-import { ConcurrencyLimiter } from "../../concurrency-limiter.ts";
 import { failures } from "../../errors/catalog.ts";
 import type { EventStreams, StreamCaller } from "../../http/event-streams.ts";
 import type { ApiProject } from "../api-project.ts";

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type KubeClient, KubeError } from "@slipway/kube";
+import { type ConcurrencyLimiter, type KubeClient, KubeError } from "@slipway/kube";
 import type { Logger } from "pino";
-import type { ConcurrencyLimiter } from "../../concurrency-limiter.ts";
 import { eventText } from "../../http/event-streams.ts";
 import type { ApiProject } from "../api-project.ts";
 import type { Projects } from "../store.ts";
