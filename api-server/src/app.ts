@@ -67,6 +67,7 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
   }) as unknown as FastifyInstance;
 
   app.decorateRequest("principal", undefined);
+  app.decorateRequest("hookOrganizationId", undefined);
   app.decorateRequest("project", undefined);
   app.decorateRequest("writtenProjectId", undefined);
   app.decorateRequest("auditId", undefined);

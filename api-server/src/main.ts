@@ -22,6 +22,7 @@ import { onDelivery } from "./builds/triggered.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
 import { parseDatabaseVersions } from "./databases/versions.ts";
 import { failures } from "./errors/catalog.ts";
+import { ConnectionStore } from "./git/connection-owners.ts";
 import { DeliveryWorker } from "./git/delivery-worker.ts";
 import { gitServers } from "./git/servers.ts";
 import { EventStreams } from "./http/event-streams.ts";
@@ -104,6 +105,7 @@ async function main(config: Config): Promise<void> {
     writes,
   });
   const jobRuns = new JobRunStore({ client: kube, logger, writes });
+  const connections = new ConnectionStore({ client: kube, logger });
   const audit = new LedgerAuditLog(ledger, logger, metrics.audit);
   metrics.watchProjects(() => projects.size);
   metrics.watchJobRuns(() => jobRuns.size);
@@ -132,6 +134,7 @@ async function main(config: Config): Promise<void> {
     jobRuns,
     backups: () => backups?.current,
     git,
+    connections,
     builds: {
       store: ledgerBuilds(ledger),
       isOffered: () => buildSettings !== undefined,
@@ -167,6 +170,7 @@ async function main(config: Config): Promise<void> {
   void buildSettings?.run(stop.signal);
   projects.start();
   jobRuns.start();
+  connections.start();
   const deliveries = new DeliveryWorker(
     services.builds.store.deliveries,
     async (delivery, event) => {
@@ -186,6 +190,7 @@ async function main(config: Config): Promise<void> {
       ["serving", () => !draining],
       ["projects", () => projects.hasSynced],
       ["job-runs", () => jobRuns.hasSynced],
+      ["git-connections", () => connections.hasSynced],
     ]),
   });
   await app.listen({ port: config.port, host: config.listenAddress });
@@ -208,6 +213,7 @@ async function main(config: Config): Promise<void> {
       () => shared.close(),
       () => projects.stop(),
       () => jobRuns.stop(),
+      () => connections.stop(),
       () => stop.abort(),
       () => analytics.close(),
       () => git.close(),

@@ -18,7 +18,7 @@ export const clusterRules: PolicyRule[] = [
   },
   { apiGroups: ["slipway.dev"], resources: ["projects", "jobruns"], verbs: ["get", "list", "watch"] },
   // A delivery of a hook names the connection alone, not its organization.
-  { apiGroups: ["slipway.dev"], resources: ["gitconnections"], verbs: ["list"] },
+  { apiGroups: ["slipway.dev"], resources: ["gitconnections"], verbs: ["list", "watch"] },
 ];
 
 /**

@@ -9,6 +9,7 @@ import type { AuditLog } from "./audit-log.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
 import type { BackupDefaults } from "./backups/settings.ts";
 import type { BuildPlatform } from "./builds/platform.ts";
+import type { ConnectionOwners } from "./git/connection-owners.ts";
 import type { GitServers } from "./git/servers.ts";
 import type { JobRuns } from "./job-runs/store.ts";
 import type { ApiMetrics } from "./metrics.ts";
@@ -37,6 +38,8 @@ export interface Services {
   backups: () => BackupDefaults | undefined;
   /** Git servers of tenants. */
   git: GitServers;
+  /** Whose Git connections are. */
+  connections: ConnectionOwners;
   /** Builds from Git, and where they are kept. */
   builds: BuildPlatform;
   /** What applications can be built for. */

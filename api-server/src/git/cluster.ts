@@ -55,26 +55,21 @@ export async function findConnection(
   organizationId: string,
   id: string,
 ): Promise<GitConnection> {
-  const ref = { namespace: organizationNamespace(organizationId), name: id };
-  const found = GIT_CONNECTION_ID.test(id)
-    ? await answered(kube.getOrUndefined<GitConnection>(gitConnectionResource, ref))
-    : undefined;
-  if (found === undefined || found.metadata.deletionTimestamp !== undefined) {
-    throw failures.gitConnectionNotFound(id);
-  }
+  const found = await connectionIfAny(kube, organizationId, id);
+  if (found === undefined) throw failures.gitConnectionNotFound(id);
   return found;
 }
 
-/** The connection with an id, whosever it is; undefined when there is none. @throws Failure 503 */
-export async function connectionOfAnybody(kube: KubeClient, id: string): Promise<GitConnection | undefined> {
+/** The organization's connection; undefined when it has none with this id, or deletes it. @throws Failure 503 */
+export async function connectionIfAny(
+  kube: KubeClient,
+  organizationId: string,
+  id: string,
+): Promise<GitConnection | undefined> {
   if (!GIT_CONNECTION_ID.test(id)) return undefined;
-  const fieldSelector = `metadata.name=${id}`;
-  const found = await answered(kube.listAll<GitConnection>(gitConnectionResource, { fieldSelector }));
-  // Whoever writes resources may give two organizations the same name: then nobody is meant.
-  const [only, ...others] = found.filter(
-    ({ metadata }) => metadata.name === id && metadata.deletionTimestamp === undefined,
-  );
-  return others.length > 0 ? undefined : only;
+  const ref = { namespace: organizationNamespace(organizationId), name: id };
+  const found = await answered(kube.getOrUndefined<GitConnection>(gitConnectionResource, ref));
+  return found?.metadata.deletionTimestamp === undefined ? found : undefined;
 }
 
 /** @throws Failure 503 */

@@ -1,4 +1,4 @@
-import { type GitConnection, organizationOfNamespace } from "@slipway/crds";
+import type { GitConnection } from "@slipway/crds";
 import {
   type Delivery,
   DeliveryError,
@@ -21,8 +21,8 @@ export interface DeliveryName {
 
 /** What deliveries are taken with: the cluster, and the queue from which they are worked off. */
 export interface DeliveryPorts {
-  /** The connection with this id, whosever it is. */
-  findConnection(id: string): Promise<GitConnection | undefined>;
+  /** The organization's connection with this id, as it is now. */
+  findConnection(organizationId: string, id: string): Promise<GitConnection | undefined>;
   /** The secret that its deliveries are signed with. */
   hookSecret(connection: GitConnection): Promise<string>;
   /**
@@ -46,20 +46,19 @@ export type DeliveryOutcome =
 
 /**
  * Takes one delivery. Nothing of the body is read before its signature was found right.
+ * @param organizationId whose connection it is
  * @param body as it came, before any parsing
  * @throws what the ports throw: then it is not kept, and the sender may send it again
  */
 export async function takeDelivery(
-  connectionId: string,
+  { organizationId, connectionId }: Omit<DeliveryName, "deliveryId">,
   headers: Headers,
   body: Buffer,
   ports: DeliveryPorts,
 ): Promise<DeliveryOutcome> {
-  const connection = await ports.findConnection(connectionId);
+  const connection = await ports.findConnection(organizationId, connectionId);
   if (connection === undefined || connection.spec.revokedAt !== undefined) return { kind: "unsigned" };
   if (!isSigned(await ports.hookSecret(connection), body, headers)) return { kind: "unsigned" };
-  const organizationId = organizationOfNamespace(connection.metadata.namespace ?? "");
-  if (organizationId === undefined) return { kind: "unsigned" };
 
   const read = parsed(headers, body);
   if ("reason" in read) return { kind: "invalid", reason: read.reason };

@@ -1,5 +1,5 @@
-import type { FastifyRequest } from "fastify";
 import { ConcurrencyLimiter, type Release } from "@slipway/kube";
+import type { FastifyRequest } from "fastify";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup } from "./address.ts";
 import type { Hook } from "./guard.ts";
@@ -19,7 +19,9 @@ export interface BodyBudgets {
   large: ConcurrencyLimiter;
   /** The same for bodies as most are: an organization's own slow uploads do not refuse them. */
   small: ConcurrencyLimiter;
-  /** Of everybody else, by address: deliveries of hooks. */
+  /** Of deliveries of hooks, by the organization whose connection they name: a Git server's address is that of many. */
+  hooks: ConcurrencyLimiter;
+  /** Of everybody else, by address. */
   anonymous: ConcurrencyLimiter;
 }
 
@@ -28,6 +30,7 @@ export function bodyBudgets(): BodyBudgets {
   return {
     large: new ConcurrencyLimiter({ ...bounds, total: 64 * MIB, perKey: 12 * MIB }),
     small: new ConcurrencyLimiter({ ...bounds, total: 16 * MIB, perKey: 2 * MIB }),
+    hooks: new ConcurrencyLimiter({ ...bounds, total: 16 * MIB, perKey: 4 * MIB }),
     anonymous: new ConcurrencyLimiter({ ...bounds, total: 16 * MIB, perKey: 4 * MIB }),
   };
 }
@@ -59,14 +62,22 @@ export function awaitRoom(budgets: BodyBudgets, limit: number): Hook {
       });
       done();
     };
-    const organizationId = request.principal?.organizationId;
-    const ofCaller = bytes > SMALL_BYTES ? budgets.large : budgets.small;
-    const budget = organizationId === undefined ? budgets.anonymous : ofCaller;
-    const key = organizationId ?? addressGroup(request.ip);
+    const [budget, key] = budgetOf(budgets, request, bytes);
     const now = budget.tryAcquire(key, bytes);
     if (now) take(now);
     else budget.acquire(key, bytes).then(take, done);
   };
+}
+
+/** Which budget a body takes, and whose share of it. */
+function budgetOf(
+  budgets: BodyBudgets,
+  { principal, hookOrganizationId, ip }: FastifyRequest,
+  bytes: number,
+): [ConcurrencyLimiter, string] {
+  if (principal) return [bytes > SMALL_BYTES ? budgets.large : budgets.small, principal.organizationId];
+  if (hookOrganizationId !== undefined) return [budgets.hooks, hookOrganizationId];
+  return [budgets.anonymous, addressGroup(ip)];
 }
 
 /** The room of a request's body. */

@@ -3,7 +3,7 @@ import type { Principal } from "../auth/principal.ts";
 import { failures } from "../errors/catalog.ts";
 import type { Operation } from "../fastify.ts";
 import type { Permission } from "../policy/permissions.ts";
-import type { Access, Policy } from "../policy/table.ts";
+import type { Access, Policy, RateLimit } from "../policy/table.ts";
 import { rateLimitHeader, rateLimitPolicyHeader, scaledLimit } from "../rate-limit/limiter.ts";
 import type { Services } from "../services.ts";
 import { addressGroup } from "./address.ts";
@@ -24,12 +24,11 @@ export function guard(operation: Operation, policy: Policy, services: Services):
   const policyHeader = rateLimitPolicyHeader(limit, windowSeconds);
 
   const looksAtRuns = access.kind === "project" && access.looksAtRuns === true;
-  const needsCredential = access.kind !== "public" && access.kind !== "signature";
+  const needsCredential = !["public", "signature", "connection"].includes(access.kind);
   const looksAtProjects = needsCredential && access.kind !== "create";
 
   const countCall = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
-    const credential = per === "ip" ? undefined : request.principal?.credentialId;
-    const who = credential ?? addressGroup(request.ip);
+    const who = counted(per, request);
     const organizationId = looksAtProjects ? request.principal?.organizationId : undefined;
     const bucket = `${operation.operationId} ${who}`;
     const decision = services.rateLimiter.take(bucket, limit, windowSeconds, organizationId);
@@ -44,7 +43,10 @@ export function guard(operation: Operation, policy: Policy, services: Services):
   };
 
   const admit = (request: FastifyRequest): void | Promise<void> => {
-    const { principal } = request;
+    const { principal, hookOrganizationId } = request;
+    // As for a wrong signature: nobody learns from the answer which connections there are.
+    if (access.kind === "connection" && hookOrganizationId === undefined)
+      throw failures.gitDeliveryUnsigned();
     if (principal === undefined) return;
     requirePermission(principal, access, request);
     if (access.kind === "project") return findProject(request, principal, access, services);
@@ -56,6 +58,10 @@ export function guard(operation: Operation, policy: Policy, services: Services):
   };
 
   const run = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
+    if (access.kind === "connection") {
+      const { connectionId } = request.params as { connectionId: string };
+      request.hookOrganizationId = services.connections.organizationOf(connectionId);
+    }
     if (!needsCredential) return proceed(request, reply);
     const principal = services.authenticator.authenticate(request.headers, addressOf(request));
     if (!(principal instanceof Promise)) {
@@ -80,6 +86,13 @@ export function guard(operation: Operation, policy: Policy, services: Services):
     if (pending === undefined) done();
     else pending.then(() => done(), done);
   };
+}
+
+/** Whose calls a call is counted among. */
+function counted(per: RateLimit["per"], { principal, hookOrganizationId, ip }: FastifyRequest): string {
+  if (per === "credential" && principal?.credentialId !== undefined) return principal.credentialId;
+  const address = addressGroup(ip);
+  return hookOrganizationId === undefined ? address : `${hookOrganizationId} ${address}`;
 }
 
 /**

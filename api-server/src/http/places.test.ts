@@ -9,7 +9,13 @@ afterEach(() => void vi.useRealTimers());
 const SERVED = { status: 200, body: {} };
 
 /** One call of an organization; `taken` is its client's reading of the answer. */
-function call(organizationId: string) {
+const call = (organizationId: string) => callOf({ principal: { organizationId }, params: {} });
+
+/** A delivery to a connection of an organization. */
+const delivery = (hookOrganizationId: string, connectionId: string) =>
+  callOf({ hookOrganizationId, params: { connectionId } });
+
+function callOf(caller: object) {
   const raw = new EventEmitter();
   const socket = Object.assign(new EventEmitter(), {
     destroyed: false,
@@ -18,7 +24,7 @@ function call(organizationId: string) {
       socket.emit("close");
     },
   });
-  const request = { principal: { organizationId }, params: {}, ip: "127.0.0.1", raw: { socket } };
+  const request = { ...caller, ip: "127.0.0.1", raw: { socket } };
   return {
     request: request as unknown as FastifyRequest,
     reply: { raw } as unknown as FastifyReply,
@@ -55,6 +61,17 @@ it("are not all one organization's: another's call begins without a wait", async
     void places.run(request, reply, () => new Promise(() => {})).catch(() => undefined);
   }
   const others = call("umbrella");
+  expect(await places.run(others.request, others.reply, () => SERVED)).toBe(SERVED);
+  await vi.advanceTimersByTimeAsync(10_000);
+});
+
+it("are not all one organization's however many connections it has: another's delivery begins without a wait", async () => {
+  const places = new Places(8);
+  for (let time = 0; time < 40; time += 1) {
+    const { request, reply } = delivery("acme", `g${time}`);
+    void places.run(request, reply, () => new Promise(() => {})).catch(() => undefined);
+  }
+  const others = delivery("umbrella", "gother");
   expect(await places.run(others.request, others.reply, () => SERVED)).toBe(SERVED);
   await vi.advanceTimersByTimeAsync(10_000);
 });

@@ -1,5 +1,5 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
 import { ConcurrencyLimiter, type Release } from "@slipway/kube";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup } from "./address.ts";
 import { onceOver } from "./once-over.ts";
@@ -89,8 +89,7 @@ export class Places {
   }
 }
 
-/** Whose share a call takes: of the organization, or of the connection whose hook it is, or of the address. */
-function sharerOf({ principal, params, ip }: FastifyRequest): string {
-  const { connectionId } = (params ?? {}) as { connectionId?: string };
-  return principal?.organizationId ?? connectionId ?? addressGroup(ip);
+/** Whose share a call takes: of the organization that sends it or whose hook it is, or of the address. */
+function sharerOf({ principal, hookOrganizationId, ip }: FastifyRequest): string {
+  return principal?.organizationId ?? hookOrganizationId ?? addressGroup(ip);
 }

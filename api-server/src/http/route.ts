@@ -59,7 +59,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   refusals?: readonly number[];
   /** Bytes of the largest body. */
   bodyLimit?: number;
-  /** How many of its calls are worked at in one process, a quarter of them of one organization; others wait briefly, then are refused with 503. */
+  /** How many of its calls are worked at in one process, three quarters of them of one organization; others wait briefly, then are refused with 503. */
   atOnce?: number;
   /**
    * Set on an audited route whose handler itself calls `beginCallAudit` before its first write, because only then it

@@ -5,6 +5,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { putConnection } from "../testing/git.ts";
 import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
 
 /** Clients that announce a body, send all of it but its last byte, and then nothing. */
@@ -89,6 +90,7 @@ it.each<[string, string, () => Record<string, string>, number]>([
   ],
   ["with a key that may not", "/v1/project", () => harness.key("acme", "project.read on project:*"), 403],
   ["to another method", "/v1/project/plans", () => ({}), 405],
+  ["to the hook of a connection that nobody has", `/v1/git/hooks/g${"a".repeat(19)}`, () => ({}), 401],
 ])("%s are refused, and nothing of theirs is kept", async (_who, path, headersOf, status) => {
   expect(await stallMany(path, { stalled: 0, most: 16 }, headersOf)).toEqual([status]);
 });
@@ -106,7 +108,12 @@ it("with a good key keep the share of their organization and no more, and others
   expect(await many).toEqual([503]);
 });
 
-it("unsigned, as deliveries of hooks, keep the share of their address", async () => {
-  const path = `/v1/git/hooks/g${"a".repeat(19)}`;
+it("unsigned, as deliveries of hooks, keep the share of the organization that they name", async () => {
+  await putConnection(harness.kube, "acme", "gstalled");
+  await eventually(
+    "the connection",
+    () => harness.services.connections.organizationOf("gstalled") === "acme",
+  );
+  const path = "/v1/git/hooks/gstalled";
   expect(await stallMany(path, { stalled: 4, most: 16 }, () => ({}))).toEqual([503]);
 });

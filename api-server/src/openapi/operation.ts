@@ -37,7 +37,7 @@ function content(route: AnyRoute): Json {
 
 /** By which credentials: an owner is a user, which no key is. */
 function securityOf({ kind }: Access): Json[] {
-  if (kind === "public" || kind === "signature") return [];
+  if (kind === "public" || kind === "signature" || kind === "connection") return [];
   return kind === "owner" ? [{ bearer: [] }] : [{ apiKey: [] }, { bearer: [] }];
 }
 
@@ -47,6 +47,7 @@ function scopeText(access: Access): string {
     case "public":
       return "none";
     case "signature":
+    case "connection":
       return "signature of the delivery";
     case "credential":
       return "any credential of the organization";
@@ -64,7 +65,13 @@ function scopeText(access: Access): string {
 const accessText = (access: Access): string =>
   access.kind === "public" ? "Needs no credential." : `Needs: \`${scopeText(access)}\`.`;
 
+const COUNTED_PER = {
+  credential: "credential",
+  ip: "source address",
+  organization: "source address and organization",
+} as const;
+
 function limitText({ rateLimit: { limit, windowSeconds, per } }: Policy): string {
   const window = windowSeconds === 60 ? "minute" : `${windowSeconds / 60} minutes`;
-  return `At most ${limit} calls per ${window}, counted per ${per === "ip" ? "source address" : "credential"}.`;
+  return `At most ${limit} calls per ${window}, counted per ${COUNTED_PER[per]}.`;
 }

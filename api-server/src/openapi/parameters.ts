@@ -75,7 +75,7 @@ function queryParameters(route: AnyRoute): Json[] {
 function headerParameters(route: AnyRoute, { access }: Policy): Json[] {
   const headers = route.headers ? toOpenApi(route.headers, "input") : {};
   const own = objectParameters(headers, "header", (headers.required ?? []) as string[]);
-  return access.kind === "public" || access.kind === "signature" ? own : [organization, ...own];
+  return ["public", "signature", "connection"].includes(access.kind) ? own : [organization, ...own];
 }
 
 const organization: Json = {

@@ -97,7 +97,8 @@ export function responsesOf(route: AnyRoute, policy: Policy): Json {
 function refusals(route: AnyRoute, { access }: Policy): number[] {
   // Parameters that an operation does not have are refused by all of them.
   const implied = new Set<number>([400, 429, ...(route.refusals ?? [])]);
-  if (access.kind === "signature") for (const status of [401, 503]) implied.add(status);
+  if (access.kind === "signature" || access.kind === "connection")
+    for (const status of [401, 503]) implied.add(status);
   else if (access.kind !== "public") for (const status of [401, 403, 503]) implied.add(status);
   if (access.kind === "project") implied.add(404);
   if (route.method !== "GET") for (const status of [413, 415]) implied.add(status);

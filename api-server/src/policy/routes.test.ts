@@ -1,7 +1,9 @@
 import { organizationNamespace, type Project } from "@slipway/crds";
+import { eventually } from "@slipway/kube/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AnyRoute } from "../http/route.ts";
 import { routes } from "../routes/index.ts";
+import { putConnection } from "../testing/git.ts";
 import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
 import { PERMISSIONS } from "./permissions.ts";
 import { type Access, type Policy, policyOf } from "./table.ts";
@@ -11,6 +13,7 @@ import { type Access, type Policy, policyOf } from "./table.ts";
 const ORGANIZATION = "rules";
 const PROJECT = "prules";
 const JOB = "pjob";
+const CONNECTION = "grules";
 interface Request {
   /** The project's id in the path. */
   id?: string;
@@ -35,7 +38,7 @@ const having = <K extends Access["kind"]>(...kinds: K[]) =>
 const takesBody = ({ route: { method, body, documentedBody } }: Case) =>
   method !== "GET" && (body ?? documentedBody) !== undefined;
 /** Of clients. What servers send has forms of their own, and tests beside the routes. */
-const ofClients = ({ policy }: Case) => policy.access.kind !== "signature";
+const ofClients = ({ policy }: Case) => !["signature", "connection"].includes(policy.access.kind);
 
 /** What a job has, and what it has not of the harness's example. */
 const jobOnly: Partial<Project["spec"]> = {
@@ -372,6 +375,8 @@ describe("rate limits", () => {
     // Every limit becomes one call a window.
     tight = await startFakeHarness({ rateLimitScale: 1e-9 });
     await tight.project(ORGANIZATION, PROJECT);
+    await putConnection(tight.kube, ORGANIZATION, CONNECTION);
+    await eventually("the connection", () => tight.services.connections.organizationOf(CONNECTION));
   });
   afterAll(() => tight.close());
 
@@ -385,7 +390,7 @@ describe("rate limits", () => {
       const call = () =>
         tight.app.inject({
           method: route.method,
-          url: `${route.path.replace(":id", PROJECT)}?surprise=1`,
+          url: `${route.path.replace(":id", PROJECT).replace(":connectionId", CONNECTION)}?surprise=1`,
           headers,
         });
       const first = await call();

@@ -6,6 +6,8 @@ export type Access =
   | { kind: "public" }
   /** No credential of the API: the handler judges a signature, or a password that is good for nothing else. */
   | { kind: "signature" }
+  /** The same, of the Git connection of the path: what is sent counts as its organization's before it is read. */
+  | { kind: "connection" }
   /** Any valid credential of an organization. */
   | { kind: "credential" }
   /** A session of the organization's owner; an API key cannot replace it. */
@@ -26,8 +28,8 @@ export type Access =
 export interface RateLimit {
   limit: number;
   windowSeconds: number;
-  /** Counted per credential, or per source address. */
-  per: "credential" | "ip";
+  /** Counted per credential, or per source address, or per source address and organization where one address sends for many. */
+  per: "credential" | "ip" | "organization";
 }
 
 export interface Policy {
@@ -88,7 +90,7 @@ const byAddress = (permission: Permission, limit: number, { audited = false } = 
   audited,
 });
 
-/** What servers of others call: one address stands for many projects. */
+/** What nodes call: one address stands for many projects. */
 const bySignature = (limit: number): Policy => ({
   access: { kind: "signature" },
   rateLimit: perMinute(limit, "ip"),
@@ -191,7 +193,12 @@ export const policies = {
   resolveGitRepository: onGit,
   listGitRepositories: onGit,
   listGitBranches: onGit,
-  receiveGitHook: bySignature(600),
+  // One address of a Git server stands for many organizations.
+  receiveGitHook: {
+    access: { kind: "connection" },
+    rateLimit: perMinute(600, "organization"),
+    audited: false,
+  },
   readRegistryToken: bySignature(1_200),
   createRegistryToken: bySignature(1_200),
   readProjectSource: onProject("project.source.update", { audited: false }),

@@ -33,6 +33,7 @@ import { ownTokenVerifier, signUserToken, type UserTokenVerifier } from "../auth
 import type { BuildPlatform } from "../builds/platform.ts";
 import { ledgerBuilds } from "../builds/store.ts";
 import { onDelivery } from "../builds/triggered.ts";
+import { ConnectionStore } from "../git/connection-owners.ts";
 import { DeliveryWorker } from "../git/delivery-worker.ts";
 import { type GitServers, gitServers } from "../git/servers.ts";
 import { EventStreams } from "../http/event-streams.ts";
@@ -152,6 +153,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     writes: options.shared?.writes,
   });
   const jobRuns = new JobRunStore({ client: kube, logger, writes: options.shared?.writes });
+  const connections = new ConnectionStore({ client: kube, logger });
   const tokenKey = generateKeyPairSync("ed25519");
   const keys = new Map<string, { organizationId: string; sha256: Buffer; grants: Grant[] }>();
   const members: Member[] = [];
@@ -191,6 +193,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     jobRuns,
     backups: () => ({ schedule: "30 2 * * *", retentionDays: 7 }),
     git,
+    connections,
     builds: {
       store: ledgerBuilds(ledger),
       isOffered: () => true,
@@ -221,8 +224,11 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
   await app.ready();
   projects.start();
   jobRuns.start();
+  connections.start();
   if (options.ledger || options.builds?.store) deliveries.start();
-  await eventually("the stores to have synced", () => projects.hasSynced && jobRuns.hasSynced);
+  await eventually("the stores to have synced", () =>
+    [projects, jobRuns, connections].every(({ hasSynced }) => hasSynced),
+  );
 
   const put: Harness["put"] = (organizationId, id, change = {}) =>
     admin.create<Project>(projectResource, {
@@ -282,6 +288,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
       await deliveries.stop();
       await projects.stop();
       await jobRuns.stop();
+      await connections.stop();
       await git.close();
       await kube.close();
       if (!options.ledger) await ledger.destroy();

@@ -18,6 +18,10 @@ beforeAll(async () => {
   harness = await startFakeHarness({ git, builds: { store } });
   await harness.namespace(ORGANIZATION);
   await putConnection(harness.kube, ORGANIZATION, "ghook");
+  await eventually(
+    "it to be known",
+    () => harness.services.connections.organizationOf("ghook") === ORGANIZATION,
+  );
   const source = (change: object) => ({
     image: undefined,
     build: {},

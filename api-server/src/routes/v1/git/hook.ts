@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { failures } from "../../../errors/catalog.ts";
-import { connectionOfAnybody, readCredential } from "../../../git/cluster.ts";
+import { connectionIfAny, readCredential } from "../../../git/cluster.ts";
 import { DELIVERY_LIMIT, type DeliveryOutcome, takeDelivery } from "../../../git/delivery.ts";
 import { defineRoute } from "../../../http/route.ts";
 import { success } from "../project/schemas.ts";
@@ -38,9 +38,11 @@ export const receiveGitHook = defineRoute({
   handler: async ({ params, body, request }, services) => {
     const { connectionId } = params as { connectionId: string };
     const { kube, builds } = services;
+    // The guard refuses a connection that nobody has.
+    const organizationId = request.hookOrganizationId as string;
     const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
-    const outcome = await takeDelivery(connectionId, request.headers, bytes, {
-      findConnection: (id) => connectionOfAnybody(kube, id),
+    const outcome = await takeDelivery({ organizationId, connectionId }, request.headers, bytes, {
+      findConnection: (organization, id) => connectionIfAny(kube, organization, id),
       hookSecret: async (connection) => (await readCredential(kube, connection)).hookSecret,
       queue: (delivery, event) => builds.store.deliveries.queue(delivery, event),
     });
