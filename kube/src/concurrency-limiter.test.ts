@@ -33,6 +33,14 @@ describe("work of one key", () => {
     expect(limiter.inUse).toBe(0);
   });
 
+  it("begins immediately where there is a place", async () => {
+    const limiter = new ConcurrencyLimiter({ perKey: 1 });
+    const seen: string[] = [];
+    const one = limiter.run("a", () => void seen.push("a"));
+    expect(seen).toEqual(["a"]);
+    await one;
+  });
+
   it("runs in the order of arrival, past a failure", async () => {
     const limiter = new ConcurrencyLimiter({ perKey: 1, refuse });
     const seen: string[] = [];

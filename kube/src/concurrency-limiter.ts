@@ -8,8 +8,8 @@ export interface ConcurrencyLimits {
   waitingPerKey?: number;
   /** Milliseconds that a call waits at most; without end when left out. */
   waitMs?: number;
-  /** What a call is refused with that does not get its turn. */
-  refuse: () => Error;
+  /** What a call is refused with that does not get its turn; to be given where anything bounds who waits. */
+  refuse?: () => Error;
 }
 
 /** Gives back what was acquired; a second call does nothing. */
@@ -39,6 +39,7 @@ export class ConcurrencyLimiter {
       waiting: unbounded,
       waitingPerKey: unbounded,
       waitMs: unbounded,
+      refuse: () => new RangeError("too much is under way"),
       ...limits,
     };
   }
@@ -75,11 +76,11 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * Runs work in its turn; work that is refused never runs.
+   * Runs work in its turn: immediately, where there is a place. Work that is refused never runs.
    * @throws what `refuse` makes, or what the work throws
    */
   async run<T>(key: string, work: () => T | Promise<T>): Promise<T> {
-    const release = await this.acquire(key);
+    const release = this.tryAcquire(key) ?? (await this.acquire(key));
     try {
       return await work();
     } finally {

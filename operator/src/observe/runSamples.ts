@@ -1,11 +1,10 @@
 /** Samples the containers of running runs: asks each node that has some, and no other, again and again. */
 
-import type { Clock, Timer } from "@slipway/kube";
+import { type Clock, ConcurrencyLimiter, type Timer } from "@slipway/kube";
 import type { RunSamples, RunToFollow } from "../jobrun/ports.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { untilAborted } from "../runtime/until-aborted.ts";
 import type { Reading } from "./kubeletSummary.ts";
-import { Lanes } from "./lanes.ts";
 import type { KubeletAddress } from "./nodes.ts";
 import { collecting, finished, type Series, seriesOf, withReading } from "./sampleSeries.ts";
 
@@ -32,9 +31,12 @@ const SHORTEST_MS = 1_000;
 const LONGEST_MS = 30_000;
 /** How long what is known of a node without runs is kept, in milliseconds. */
 const IDLE_MS = 600_000;
-/** Requests under way: to kubelets that answer, and to those that did not. */
-const ANSWERING = 16;
-const SILENT = 4;
+/**
+ * Requests under way: to kubelets that answer, and to those that did not. Shared by node, not by organization: a node is
+ * asked once for all runs on it, whosever they are, so that an organization's runs add no request where another has one.
+ */
+const ANSWERING = { total: 16, perKey: 1 };
+const SILENT = { total: 4, perKey: 1 };
 
 interface Followed {
   readonly podUid: string;
@@ -59,8 +61,8 @@ export class KubeletSamples implements RunSamples {
   readonly #options: KubeletSamplesOptions;
   readonly #nodes = new Map<string, Polled>();
   readonly #nodeOf = new Map<string, string>();
-  readonly #answering = new Lanes(ANSWERING);
-  readonly #silent = new Lanes(SILENT);
+  readonly #answering = new ConcurrencyLimiter(ANSWERING);
+  readonly #silent = new ConcurrencyLimiter(SILENT);
   readonly #stop = new AbortController();
 
   constructor(options: KubeletSamplesOptions) {
@@ -150,9 +152,9 @@ export class KubeletSamples implements RunSamples {
   async #ask(name: string, node: Polled): Promise<void> {
     const { clock, kubelets, log, addressOf, onRead } = this.#options;
     node.asking = true;
-    const lanes = node.failures > 0 ? this.#silent : this.#answering;
+    const limiter = node.failures > 0 ? this.#silent : this.#answering;
     try {
-      await lanes.run(async () => {
+      await limiter.run(name, async () => {
         if (node.runs.size === 0 || this.#stop.signal.aborted) return;
         node.askedAt = clock.monotonic();
         const address = addressOf(name);

@@ -15,6 +15,7 @@ function roundsOf(
   const rounds = new Rounds<number, number>({
     targets: () => targets,
     keyOf: String,
+    organizationOf: (target) => String(target % 20),
     sample,
     onSample: (target) => samples.push(target),
     onFailure: (target, error) => failures.push([target, (error as Error).name]),
@@ -67,6 +68,45 @@ test("no more than 32 are sampled at once", async () => {
   });
   await rounds.round(new AbortController().signal);
   expect([samples.length, most]).toEqual([200, 32]);
+});
+
+/** Targets below 100 are acme's, the others umbrella's. */
+const organizationOf = (target: number) => (target < 100 ? "acme" : "umbrella");
+
+test("forty of one organization that hang delay nobody else's", async () => {
+  const clock = new FakeClock();
+  const { rounds, samples } = roundsOf(
+    [...range(40), 100, 101],
+    (target) => (target < 100 ? never() : Promise.resolve(target)),
+    { clock, organizationOf },
+  );
+  const stop = new AbortController();
+  const round = rounds.round(stop.signal);
+  await clock.advance(1);
+  expect(samples).toEqual([100, 101]);
+  stop.abort();
+  await round;
+});
+
+test("nine of one organization that did not answer delay nobody else's that answers again", async () => {
+  const clock = new FakeClock();
+  let isBack = false;
+  const { rounds, samples, failures } = roundsOf(
+    [...range(9), 100],
+    (target) => (target === 100 && isBack ? Promise.resolve(target) : never()),
+    { clock, organizationOf },
+  );
+  const stop = new AbortController();
+  const first = rounds.round(stop.signal);
+  await clock.advance(10_000);
+  await first;
+  expect(failures).toHaveLength(10);
+  isBack = true;
+  const second = rounds.round(stop.signal);
+  await clock.advance(1);
+  expect(samples).toEqual([100]);
+  stop.abort();
+  await second;
 });
 
 test("rounds begin a period apart, and who still hangs is not sampled twice at a time", async () => {

@@ -1,13 +1,14 @@
 /** Samples many instances again and again, so that one that hangs delays no other. */
 
-import { type Clock, sleep } from "@slipway/kube";
-import { Lanes } from "../lanes.ts";
+import { type Clock, ConcurrencyLimiter, sleep } from "@slipway/kube";
 
 export interface RoundsOptions<Target, Sample> {
   /** Whom to sample now. */
   targets(): Iterable<Target>;
   /** Names a target; it is sampled once at a time. */
   keyOf(target: Target): string;
+  /** Whose share of what is sampled at once a target takes. */
+  organizationOf(target: Target): string;
   /** Has to give up when the signal aborts; it is not waited for any longer. */
   sample(target: Target, signal: AbortSignal): Promise<Sample>;
   onSample(target: Target, sample: Sample): void;
@@ -18,9 +19,12 @@ export interface RoundsOptions<Target, Sample> {
   limitMs: number;
 }
 
-/** Samples under way: of instances that answered the last time, or are new; and of those that did not. */
-const ANSWERING = 32;
-const SILENT = 8;
+/**
+ * Samples under way, and those of one organization: of instances that answered the last time, or are new; and of those that
+ * did not, which would keep the others waiting for as long as a sample may take.
+ */
+const ANSWERING = { total: 32, perKey: 8 };
+const SILENT = { total: 8, perKey: 2 };
 
 export class TookTooLong extends Error {
   override readonly name = "TookTooLong";
@@ -28,8 +32,8 @@ export class TookTooLong extends Error {
 
 export class Rounds<Target, Sample> {
   readonly #options: RoundsOptions<Target, Sample>;
-  readonly #answering = new Lanes(ANSWERING);
-  readonly #silentLanes = new Lanes(SILENT);
+  readonly #answeringLimiter = new ConcurrencyLimiter(ANSWERING);
+  readonly #silentLimiter = new ConcurrencyLimiter(SILENT);
   readonly #underWay = new Map<string, Promise<void>>();
   #silent = new Set<string>();
 
@@ -50,15 +54,17 @@ export class Rounds<Target, Sample> {
 
   /** Samples everyone who is not being sampled, and ends with the last of them. Never rejects. */
   async round(signal: AbortSignal): Promise<void> {
-    const { keyOf, targets } = this.#options;
+    const { keyOf, organizationOf, targets } = this.#options;
     const known = new Set<string>();
     const begun: Promise<void>[] = [];
     for (const target of targets()) {
       const key = keyOf(target);
       known.add(key);
       if (this.#underWay.has(key)) continue;
-      const lanes = this.#silent.has(key) ? this.#silentLanes : this.#answering;
-      const work = lanes.run(() => this.#one(key, target, signal)).finally(() => this.#underWay.delete(key));
+      const limiter = this.#silent.has(key) ? this.#silentLimiter : this.#answeringLimiter;
+      const work = limiter
+        .run(organizationOf(target), () => this.#one(key, target, signal))
+        .finally(() => this.#underWay.delete(key));
       this.#underWay.set(key, work);
       begun.push(work);
     }

@@ -45,6 +45,7 @@ export class DatabaseSampler {
     const rounds = new Rounds<Target, MetricSampleRow & { raw: RawSample }>({
       targets: () => this.#targets(),
       keyOf,
+      organizationOf: ({ organizationId }) => organizationId,
       sample: (target, stop) => this.#sample(target, stop),
       onSample: (target, row) => this.#keep(target, row),
       onFailure: (target, error) => this.#failed(target, error),

@@ -156,6 +156,22 @@ test("a route that was just written is asked about anew, and an answer of before
   expect(routes.check(OWNER, HOST)).toBeUndefined();
 });
 
+test("hosts of one organization that are not answered leave others' to be asked about", async () => {
+  const clock = new FakeClock();
+  const asked: string[] = [];
+  const probe = (host: string) => {
+    asked.push(host);
+    return new Promise<ProbeResult>(() => undefined);
+  };
+  const routes = new RouteCheck(probe, clock);
+  const ask = (namespace: string, name: string) =>
+    routes.check({ metadata: { namespace, name, uid: name } }, `${name}.example`);
+  for (let index = 0; index < 40; index += 1) ask("slipway-org-alpha", `alpha${index}`);
+  ask("slipway-org-beta", "beta");
+  await clock.advance(0);
+  expect([asked.length, asked.at(-1)]).toEqual([9, "beta.example"]);
+});
+
 test("an ingress that nobody reaches is asked ever less often", async () => {
   const { routes, clock } = setUp(...Array<ProbeResult>(12).fill("unreachable"));
   const pauses: (number | undefined)[] = [];

@@ -3,10 +3,9 @@
  * waits for an answer: it is remembered, and whoever asked is woken.
  */
 
-import type { Clock, ObjectRef } from "@slipway/kube";
+import { type Clock, ConcurrencyLimiter, type ObjectRef } from "@slipway/kube";
 import type { Finding } from "../summarize.ts";
 import type { IngressProbe, ProbeResult } from "./ingressProbe.ts";
-import { ProbePool, type ProbePoolOptions } from "./probePool.ts";
 import { DOUBT_MS, pauseMs } from "./probeTimes.ts";
 
 /** How long an ingress may go on leading from a host whose route was taken away, in milliseconds; see `isGone`. */
@@ -15,6 +14,9 @@ const GONE_MS = 5_000;
 const ABANDONED_MS = 10_000;
 /** An answer wakes the project. How long it sleeps without one, in milliseconds. */
 const UNANSWERED_MS = 5_000;
+
+/** Probes at once, apart from the controller's workers: of all, and of one namespace, which is an organization's. */
+const PROBES = { total: 32, perKey: 8 };
 
 /** What is still missing on a route, and when to look again by ourselves. */
 export interface MissingRoute extends Finding {
@@ -57,16 +59,15 @@ interface Question {
 export class RouteCheck {
   readonly #probe: IngressProbe | undefined;
   readonly #clock: Clock;
-  readonly #pool: ProbePool;
+  readonly #probes = new ConcurrencyLimiter(PROBES);
   /** By the project's uid, then by topic and host. */
   readonly #questions = new Map<string, Map<string, Question>>();
   #onAnswer: (owner: ObjectRef) => void = () => {};
 
   /** @param probe without one, a route that is written counts as in place */
-  constructor(probe: IngressProbe | undefined, clock: Clock, pool?: ProbePoolOptions) {
+  constructor(probe: IngressProbe | undefined, clock: Clock) {
     this.#probe = probe;
     this.#clock = clock;
-    this.#pool = new ProbePool(pool);
   }
 
   /** Registers who is told whose question was answered. Returns the unsubscription. */
@@ -173,7 +174,8 @@ export class RouteCheck {
     question.dueAt = undefined;
     const { namespace, name, uid = "" } = metadata;
     const isWanted = () => this.#questions.get(uid)?.get(`${topic} ${host}`) === question;
-    this.#pool.add(namespace ?? "", async () => {
+    // Never rejects.
+    void this.#probes.run(namespace ?? "", async () => {
       const result = isWanted() ? await this.#ask(host) : undefined;
       if (result !== undefined && isWanted()) {
         this.#take(question, topic, result);
