@@ -10,6 +10,8 @@ export type Proof = "proved" | "missing" | "wrong" | "another" | "failed";
 
 /** Where to look, and what must stand there. */
 export interface Challenge {
+  /** Whose it is. */
+  organizationId: string;
   name: string;
   value: string;
 }
@@ -19,8 +21,12 @@ export interface Challenge {
  * says of it could be somebody else's, whose record is public.
  */
 export function challengeOf({ spec: { hostname, projectRef } }: DomainClaim): Challenge {
-  const organization = organizationOfNamespace(projectRef.namespace) ?? "";
-  return { name: challengeName(hostname), value: challengeValue(organization, hostname) };
+  const organizationId = organizationOfNamespace(projectRef.namespace) ?? "";
+  return {
+    organizationId,
+    name: challengeName(hostname),
+    value: challengeValue(organizationId, hostname),
+  };
 }
 
 /** A challenge's value, whosever it is. */

@@ -5,12 +5,15 @@ import { exampleClaim } from "../testing/claims.ts";
 import { challengeOf, type TxtAnswer } from "./ownership.ts";
 import { OwnershipChecks } from "./ownershipChecks.ts";
 
-const challengeFor = (hostname: string) => challengeOf(exampleClaim(hostname));
+const challengeFor = (hostname: string, namespace = "slipway-org-alpha") =>
+  challengeOf(
+    exampleClaim(hostname, { spec: { projectRef: { namespace, name: "p1", uid: "project-uid" } } }),
+  );
 const HOST = "shop.example.com";
 
 function setup(
   answer: (name: string) => Promise<TxtAnswer> = async () => ({ records: [] }),
-  concurrency = 16,
+  limits?: { total: number; perKey: number },
 ) {
   const clock = new FakeClock();
   const asked: string[] = [];
@@ -18,7 +21,7 @@ function setup(
   const checks = new OwnershipChecks({
     clock,
     random: () => 0,
-    concurrency,
+    ...(limits ? { limits } : {}),
     lookup: (name) => {
       asked.push(name);
       return answer(name);
@@ -144,11 +147,22 @@ describe("OwnershipChecks", () => {
     expect(check().proof).toBe("failed");
   });
 
+  test("of one organization whose name servers do not answer delay nobody else's", async () => {
+    const { clock, asked, checks } = setup(() => new Promise(() => undefined));
+    for (let index = 0; index < 40; index += 1) {
+      const host = `alpha${index}.example`;
+      checks.check(host, "1", challengeFor(host));
+    }
+    checks.check("beta.example", "1", challengeFor("beta.example", "slipway-org-beta"));
+    await clock.advance(0);
+    expect([asked.length, asked.at(-1)]).toEqual([5, "_slipway-challenge.beta.example"]);
+  });
+
   test("has a bounded number under way, and loses none that waits", async () => {
     const answers: (() => void)[] = [];
     const { clock, asked, check, checks, ended } = setup(
       () => new Promise((resolve) => answers.push(() => resolve({ records: [] }))),
-      2,
+      { total: 2, perKey: 2 },
     );
     const hosts = ["a.example", "b.example", "c.example", "d.example"];
     for (const host of hosts) check(host);

@@ -1,6 +1,13 @@
 /** When each claim's ownership is looked up: apart from the controller's workers, which never wait for a name server. */
 
-import { type BackoffOptions, backoffDelay, type Clock, type Random } from "@slipway/kube";
+import {
+  type BackoffOptions,
+  backoffDelay,
+  type Clock,
+  ConcurrencyLimiter,
+  type ConcurrencyLimits,
+  type Random,
+} from "@slipway/kube";
 import { type Challenge, judge, type Proof } from "./ownership.ts";
 import type { TxtLookup } from "./txtLookup.ts";
 
@@ -10,8 +17,8 @@ export interface OwnershipChecksOptions {
   random: Random;
   /** Pauses between two look-ups of a hostname: 15 s growing to 5 min, unless given; up to a quarter is added by chance. */
   retry?: BackoffOptions;
-  /** Look-ups at once: 16 unless given. */
-  concurrency?: number;
+  /** Look-ups at once, and those of one organization, which chooses its name servers: 16 and 4 unless given. */
+  limits?: Pick<ConcurrencyLimits, "total" | "perKey">;
   /** Ids of the organizations that want a hostname, and may prove it in the claim's place; none unless given. */
   contenders?: (hostname: string) => readonly string[];
   /** Whether what is proved is looked up again; not unless given. */
@@ -37,16 +44,16 @@ interface Entry {
   dueAt?: number;
 }
 
-/** Runs the look-ups of many claims, a bounded number at once, each on its own schedule. */
+/** Runs the look-ups of many claims, a bounded number at once that organizations share, each on its own schedule. */
 export class OwnershipChecks {
   readonly #options: OwnershipChecksOptions;
   readonly #entries = new Map<string, Entry>();
-  readonly #waiting: { hostname: string; entry: Entry }[] = [];
-  #running = 0;
+  readonly #limiter: ConcurrencyLimiter;
   #onEnd: (hostname: string) => void = () => {};
 
   constructor(options: OwnershipChecksOptions) {
     this.#options = options;
+    this.#limiter = new ConcurrencyLimiter(options.limits ?? { total: 16, perKey: 4 });
   }
 
   /** Registers who is told of every look-up that has ended. Returns the unsubscription. */
@@ -73,8 +80,7 @@ export class OwnershipChecks {
       return { proof, againInMs: dueAt - now };
     }
     entry.dueAt = undefined;
-    this.#waiting.push({ hostname, entry });
-    this.#startNext();
+    void this.#run(hostname, entry);
     return { proof };
   }
 
@@ -89,21 +95,17 @@ export class OwnershipChecks {
     return repeats ? random() * (retry?.baseMs ?? 0) : 0;
   }
 
-  #startNext(): void {
-    const { concurrency = 16 } = this.#options;
-    while (this.#running < concurrency) {
-      const next = this.#waiting.shift();
-      if (!next) {
-        return;
-      }
-      if (this.#entries.get(next.hostname) === next.entry) {
-        this.#running += 1;
-        void this.#run(next.hostname, next.entry);
-      }
-    }
+  /** Never rejects. One that is forgotten while it waits is not looked up. */
+  async #run(hostname: string, entry: Entry): Promise<void> {
+    const isLookedUp = await this.#limiter.run(entry.challenge.organizationId, async () => {
+      if (this.#entries.get(hostname) !== entry) return false;
+      await this.#lookUp(hostname, entry);
+      return true;
+    });
+    if (isLookedUp) this.#onEnd(hostname);
   }
 
-  async #run(hostname: string, entry: Entry): Promise<void> {
+  async #lookUp(hostname: string, entry: Entry): Promise<void> {
     const { lookup, clock, random, retry = { baseMs: 15_000, maxMs: 300_000 } } = this.#options;
     const others = () => this.#options.contenders?.(hostname) ?? [];
     try {
@@ -113,8 +115,5 @@ export class OwnershipChecks {
     }
     entry.dueAt = clock.monotonic() + backoffDelay(entry.ended, retry) * (1 + random() / 4);
     entry.ended += 1;
-    this.#running -= 1;
-    this.#startNext();
-    this.#onEnd(hostname);
   }
 }
