@@ -4,8 +4,8 @@ import { silentLogger } from "../runtime/index.ts";
 import { LogCapturer } from "./capturer.ts";
 import type { RunLogs, RunToCapture } from "./ports.ts";
 
-const run = (runId = "r"): RunToCapture => ({
-  organizationId: "o",
+const run = (runId = "r", organizationId = "o"): RunToCapture => ({
+  organizationId,
   namespace: "n",
   projectId: "p",
   runId,
@@ -18,7 +18,12 @@ const noFollow: RunLogs["follow"] = () => Promise.reject(new Error("it cannot be
 function capturing(capture: RunLogs["capture"], follow = noFollow) {
   const clock = new FakeClock();
   const woken: string[] = [];
-  const capturer = new LogCapturer({ logs: { capture, follow }, clock, log: silentLogger, concurrency: 2 });
+  const capturer = new LogCapturer({
+    logs: { capture, follow },
+    clock,
+    log: silentLogger,
+    limits: { total: 2, perKey: 2 },
+  });
   capturer.onCaptured((key) => woken.push(key));
   return { clock, capturer, woken };
 }
@@ -72,6 +77,20 @@ describe("a log", () => {
     for (const name of ["hangs1", "hangs2", "good"]) capturer.capture("n/p", name, run(name), false);
     await clock.advance(16_000);
     expect(capturer.capture("n/p", "good", run("good"), false)).toBe("stored");
+  });
+
+  test("of another organization is read at once beside forty that hang", async () => {
+    const clock = new FakeClock();
+    const capture: RunLogs["capture"] = ({ organizationId }) =>
+      organizationId === "good" ? Promise.resolve("stored") : new Promise(() => undefined);
+    const capturer = new LogCapturer({ logs: { capture, follow: noFollow }, clock, log: silentLogger });
+    for (let index = 0; index < 40; index += 1) {
+      capturer.capture("n/p", `u${index}`, run(`hangs${index}`, "o"), false);
+    }
+    const good = () => capturer.capture("n/p", "good", run("good", "good"), false);
+    good();
+    await clock.advance(0);
+    expect(good()).toBe("stored");
   });
 });
 

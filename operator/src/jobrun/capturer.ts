@@ -1,6 +1,6 @@
 /** Has the logs of ended runs kept, a few at a time and not for ever. */
 
-import { type Clock, sleep } from "@slipway/kube";
+import { type Clock, ConcurrencyLimiter, type ConcurrencyLimits, sleep } from "@slipway/kube";
 import type { Logger } from "../runtime/index.ts";
 import { LogFollower } from "./follower.ts";
 import type { RunLogs, RunToCapture } from "./ports.ts";
@@ -9,8 +9,8 @@ export interface CapturerOptions {
   logs: RunLogs;
   clock: Clock;
   log: Logger;
-  /** Logs read at once: 8 unless given. */
-  concurrency?: number;
+  /** Logs read at once, and those of one organization: 12 and 4 unless given. */
+  limits?: Pick<ConcurrencyLimits, "total" | "perKey">;
 }
 
 /** A log that cannot be had for so long is given up. */
@@ -34,16 +34,16 @@ interface Entry {
 
 /** Captures logs in the background; whoever asks gets the result once it is there. */
 export class LogCapturer {
-  readonly #options: Required<CapturerOptions>;
+  readonly #options: Omit<CapturerOptions, "limits">;
   readonly #entries = new Map<string, Entry>();
-  readonly #waiting: Entry[] = [];
+  readonly #limiter: ConcurrencyLimiter;
   readonly #listeners = new Set<(key: string) => void>();
   readonly #stop = new AbortController();
   readonly #follower: LogFollower;
-  #working = 0;
 
   constructor(options: CapturerOptions) {
-    this.#options = { concurrency: 8, ...options };
+    this.#options = options;
+    this.#limiter = new ConcurrencyLimiter(options.limits ?? { total: 12, perKey: 4 });
     this.#follower = new LogFollower(options);
   }
 
@@ -79,8 +79,7 @@ export class LogCapturer {
     if (!entry) {
       entry = { key, uid, run, since: now };
       this.#entries.set(uid, entry);
-      this.#waiting.push(entry);
-      this.#work();
+      this.#begin(entry);
     }
     if (charged) entry.chargedSince ??= now;
     return entry.result;
@@ -98,25 +97,17 @@ export class LogCapturer {
   stop(): void {
     this.#stop.abort();
     this.#follower.stop();
-    this.#waiting.length = 0;
   }
 
-  #work(): void {
+  /** Tries it in its organization's turn. */
+  #begin(entry: Entry): void {
     if (this.#stop.signal.aborted) return;
-    while (this.#working < this.#options.concurrency) {
-      const entry = this.#waiting.shift();
-      if (!entry) return;
-      this.#working += 1;
-      void this.#try(entry).finally(() => {
-        this.#working -= 1;
-        this.#work();
-      });
-    }
+    void this.#limiter.run(entry.run.organizationId, () => this.#try(entry));
   }
 
   /** Never rejects. */
   async #try(entry: Entry): Promise<void> {
-    if (entry.result) return;
+    if (entry.result || this.#stop.signal.aborted) return;
     const { clock } = this.#options;
     try {
       this.#finish(entry, await this.#limited((signal) => this.#keep(entry, signal)));
@@ -124,10 +115,7 @@ export class LogCapturer {
       if (this.#isOverdue(entry)) {
         this.#finish(entry, await this.#giveUp(entry, error));
       } else {
-        void sleep(clock, PAUSE_MS, this.#stop.signal).then(() => {
-          this.#waiting.push(entry);
-          this.#work();
-        });
+        void sleep(clock, PAUSE_MS, this.#stop.signal).then(() => this.#begin(entry));
       }
     }
   }
