@@ -4,7 +4,14 @@ import { openStore } from "@slipway/analytics";
 import { defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
 import { findPlan, parseCatalog } from "@slipway/crds";
 import { mountedGithubApp } from "@slipway/git";
-import { createKubeMetrics, KubeClient, loadKubeConfig, MountedFile, startOpsServer } from "@slipway/kube";
+import {
+  createKubeMetrics,
+  KubeClient,
+  loadKubeConfig,
+  MountedFile,
+  registerFiles,
+  startOpsServer,
+} from "@slipway/kube";
 import { openTracing, traceRequests } from "@slipway/kube/tracing";
 import { connectLedger } from "@slipway/ledger";
 import { Analytics } from "./analytics/analytics.ts";
@@ -107,6 +114,7 @@ async function main(config: Config): Promise<void> {
   const jobRuns = new JobRunStore({ client: kube, logger, writes });
   const connections = new ConnectionStore({ client: kube, logger });
   const audit = new LedgerAuditLog(ledger, logger, metrics.audit);
+  registerFiles(metrics.registry, [catalog, databaseImages, backups, buildSettings]);
   metrics.watchProjects(() => projects.size);
   metrics.watchJobRuns(() => jobRuns.size);
   metrics.watchLedger(() => ledgerAnswers(ledger, LEDGER_LOOK_MS));

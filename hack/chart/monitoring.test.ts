@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Backup, type Build, type JobRun, missedReasons, type Project } from "@slipway/crds";
-import { createKubeMetrics, Store } from "@slipway/kube";
+import { createKubeMetrics, registerFiles, Store } from "@slipway/kube";
 import type { Registry } from "prom-client";
 import { beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -56,6 +56,7 @@ const manager = new Manager({
 function apiRegistry(): Registry {
   const metrics = new ApiMetrics({ processMetrics: true });
   createKubeMetrics(metrics.registry);
+  registerFiles(metrics.registry, []);
   metrics.watchProjects(() => 0);
   metrics.watchJobRuns(() => 0);
   metrics.watchValkey(() => true);

@@ -37,7 +37,7 @@ export {
 } from "./errors.ts";
 export type { ExecResult } from "./exec.ts";
 export { byControllerUid, byLabel, byNamespace, type Indexer } from "./index-table.ts";
-export { createKubeMetrics, type KubeMetrics } from "./metrics.ts";
+export { createKubeMetrics, type KubeMetrics, registerFiles } from "./metrics.ts";
 export { MountedFile } from "./mounted-file.ts";
 export { NamespaceReflectors, namesOf, type WatchedNamespaces } from "./namespace-reflectors.ts";
 export { isUnbound, onceBound } from "./once-bound.ts";

@@ -2,7 +2,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { registerFiles } from "./metrics.ts";
 import { MountedFile } from "./mounted-file.ts";
 
 let folder: string;
@@ -41,6 +43,7 @@ test("a file that becomes wrong or goes away changes nothing; a wrong one is com
   await file.reload();
   await file.reload();
   expect(file.current).toBe(before);
+  expect(file.isCurrent).toBe(false);
   expect(log.error).toHaveBeenCalledTimes(1);
   await rm(path);
   await file.reload();
@@ -48,6 +51,13 @@ test("a file that becomes wrong or goes away changes nothing; a wrong one is com
   await writeFile(path, '{"n":4}');
   await file.reload();
   expect(file.current.n).toBe(4);
+  expect(file.isCurrent).toBe(true);
+  await rm(path);
+  await file.reload();
+  expect(file.isCurrent).toBe(false);
+  await writeFile(path, '{"n":4}');
+  await file.reload();
+  expect(file.isCurrent).toBe(true);
 });
 
 test("a listener that fails keeps no other from the change, and is not reported as a wrong file", async () => {
@@ -81,7 +91,7 @@ test("a file that is being written is used once it is whole", async () => {
 
 test("there is no start without a good version, and the error names the file", async () => {
   await writeFile(path, "{broken");
-  await expect(MountedFile.open(path, parse, log)).rejects.toThrow(/numbers\.json is wrong/);
+  await expect(MountedFile.open(path, parse, log, 0)).rejects.toThrow(/numbers\.json is wrong/);
   await rm(path);
   await expect(MountedFile.open(path, parse, log)).rejects.toThrow(/numbers\.json/);
 });
@@ -99,4 +109,25 @@ test("it is followed until the signal aborts", async () => {
   await running;
   clearInterval(alive);
   expect(file.current.n).toBe(5);
+});
+
+test("a file that is half written when a process starts is waited for, and one that stays wrong is named", async () => {
+  await writeFile(path, '{"n":');
+  const opening = MountedFile.open(path, parse, log);
+  await sleep(300);
+  await writeFile(path, '{"n":7}');
+  expect((await opening).current.n).toBe(7);
+  await writeFile(path, "{broken");
+  await expect(MountedFile.open(path, parse, log, 300)).rejects.toThrow(`${path} is wrong`);
+});
+
+test("what a process reports of its files follows them", async () => {
+  const file = await MountedFile.open(path, parse, log);
+  const registry = new Registry();
+  registerFiles(registry, [file, undefined]);
+  const metric = () => registry.getSingleMetricAsString("slipway_config_last_reload_successful");
+  expect(await metric()).toContain('{file="numbers.json"} 1');
+  await writeFile(path, "{broken");
+  await file.reload();
+  expect(await metric()).toContain('{file="numbers.json"} 0');
 });

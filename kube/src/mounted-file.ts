@@ -9,6 +9,9 @@ const POLL_MS = 5_000;
 /** A change is read again after so many milliseconds: one that is being written may be a good, shorter one so far. */
 const WRITTEN_MS = 200;
 
+/** How long a file that is wrong at the start may be one that is still being written, in milliseconds. */
+const START_MS = 5_000;
+
 /** Where it tells what happened; a pino logger is one. */
 interface Log {
   info(fields: object, message: string): void;
@@ -23,6 +26,9 @@ export class MountedFile<T> {
   readonly #listeners = new Set<() => void>();
   #text: string;
   #current: T;
+  /** Whether the text of the last reload is what `current` was made of. */
+  #isGood = true;
+  #isReadable = true;
 
   private constructor(path: string, parse: (text: string) => T, log: Log, text: string) {
     this.#path = path;
@@ -32,9 +38,35 @@ export class MountedFile<T> {
     this.#current = this.#parsed(text);
   }
 
-  /** @throws Error that names the file and what reading or `parse` said: there is no good version to start with */
-  static async open<T>(path: string, parse: (text: string) => T, log: Log): Promise<MountedFile<T>> {
-    return new MountedFile(path, parse, log, await readFile(path, "utf8"));
+  /**
+   * @param startMs for how long a file that is wrong is read again
+   * @throws Error that names the file and what reading or `parse` said: there is no good version to start with
+   */
+  static async open<T>(
+    path: string,
+    parse: (text: string) => T,
+    log: Log,
+    startMs = START_MS,
+  ): Promise<MountedFile<T>> {
+    const end = performance.now() + startMs;
+    for (;;) {
+      const text = await readFile(path, "utf8");
+      try {
+        return new MountedFile(path, parse, log, text);
+      } catch (error) {
+        if (performance.now() >= end) throw error;
+      }
+      await sleep(WRITTEN_MS);
+    }
+  }
+
+  get path(): string {
+    return this.#path;
+  }
+
+  /** Whether `current` is what the file said when it was last read: false while a bad version, or none, is there. */
+  get isCurrent(): boolean {
+    return this.#isGood && this.#isReadable;
   }
 
   get current(): T {
@@ -58,11 +90,15 @@ export class MountedFile<T> {
   /** Reads the file once more. */
   async reload(): Promise<void> {
     try {
+      this.#isReadable = false;
       const text = await readFile(this.#path, "utf8");
+      this.#isReadable = true;
       if (text === this.#text || !(await this.#isWritten(text))) return;
       // A wrong text is complained about once, not every few seconds.
       this.#text = text;
+      this.#isGood = false;
       this.#current = this.#parsed(text);
+      this.#isGood = true;
     } catch (error) {
       this.#log.error({ err: error, file: this.#path }, "file cannot be used, keeping the last good version");
       return;

@@ -2,7 +2,7 @@
 
 import { hostname } from "node:os";
 import { parseCatalog } from "@slipway/crds";
-import { loadKubeConfig, MountedFile } from "@slipway/kube";
+import { loadKubeConfig, MountedFile, registerFiles } from "@slipway/kube";
 import { openTracing } from "@slipway/kube/tracing";
 import {
   connectLedger,
@@ -56,23 +56,27 @@ async function main(config: Config): Promise<void> {
   }
   const identity = config.podName ?? `${hostname()}-${process.pid}`;
   const tracing = await openTracing(config.tracing, { service: "slipway-operator", instance: identity, log });
+  const catalog = await MountedFile.open(config.catalogFile, parseCatalog, log);
+  const databaseImages =
+    config.databases.imagesFile === undefined
+      ? undefined
+      : await MountedFile.open(config.databases.imagesFile, parseDatabaseImages, log);
+  const backups =
+    config.backupsFile === undefined
+      ? undefined
+      : await MountedFile.open(config.backupsFile, parseBackupSettings, log);
+  const buildFiles = config.builds && (await openBuildFiles(config.builds, log));
   const manager = createOperator({
     config,
     log,
     tracing,
     cluster: loadKubeConfig(),
     identity,
-    catalog: await MountedFile.open(config.catalogFile, parseCatalog, log),
-    databaseImages:
-      config.databases.imagesFile === undefined
-        ? undefined
-        : await MountedFile.open(config.databases.imagesFile, parseDatabaseImages, log),
-    backups:
-      config.backupsFile === undefined
-        ? undefined
-        : await MountedFile.open(config.backupsFile, parseBackupSettings, log),
-    builds: config.builds && {
-      ...(await openBuildFiles(config.builds, log)),
+    catalog,
+    databaseImages,
+    backups,
+    builds: buildFiles && {
+      ...buildFiles,
       ...ledgerBuilds(ledger),
       record: (row) => recordBuild(ledger, row),
       storeLog: ({ organizationId, projectId, buildId }, lines) =>
@@ -103,6 +107,7 @@ async function main(config: Config): Promise<void> {
   });
   addClusterCheck(manager, config);
   collectDefaultMetrics({ register: manager.registry });
+  registerFiles(manager.registry, [catalog, databaseImages, backups, buildFiles?.settings]);
   try {
     log.info({ port: config.metricsPort }, "operator starts");
     await manager.run(stop.signal);
