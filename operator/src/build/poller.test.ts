@@ -60,13 +60,13 @@ const open = (async () => {
   return { provider: { commit, tags: async () => tags, releases: async () => releases }, repository: "7" };
 }) as unknown as OpenProvider;
 
-const newPoller = () =>
+const newPoller = (opened = open) =>
   new BuildPoller({
     client,
     clock,
     projects,
     builds,
-    open,
+    open: opened,
     log: pino({ level: "silent" }),
     ledger: {
       known: async (_project, triggers) => triggers.flatMap((one) => ledger.get(keyOfSeen(one)) ?? []),
@@ -121,6 +121,36 @@ test("a push is built once, and what was there before is not", async () => {
   poller = newPoller();
   await look();
   expect(await look()).toHaveLength(1);
+});
+
+test("forty projects of one organization whose Git server does not answer delay nobody else's", async () => {
+  const [example] = projects.list() as [Project];
+  const inOrganization = (organization: string, index: number): Project => {
+    const of = {
+      namespace: `slipway-org-${organization}`,
+      name: `p${index}`,
+      uid: `${organization}-${index}`,
+    };
+    return { ...example, metadata: { ...example.metadata, ...of } };
+  };
+  const all = Array.from({ length: 40 }, (_, index) => inOrganization("alpha", index));
+  projects.replace([...all, inOrganization("beta", 0)], String(++version));
+  const opened: string[] = [];
+  const stop = new AbortController();
+  const onStop = new Promise<never>((_resolve, reject) => {
+    stop.signal.addEventListener("abort", () => reject(stop.signal.reason));
+  });
+  const running = newPoller((organizationsNamespace, ...more) => {
+    opened.push(organizationsNamespace ?? "");
+    return organizationsNamespace === namespace ? onStop : open(organizationsNamespace, ...more);
+  }).run(stop.signal);
+  for (let seconds = 0; seconds < 300; seconds += 1) await clock.advance(1_000);
+  const ofBeta = opened.filter((one) => one === "slipway-org-beta");
+  // Each minute, from some second of the first on; and few of the other's at once.
+  expect(ofBeta.length).toBeGreaterThanOrEqual(4);
+  expect(opened.length - ofBeta.length).toBe(2);
+  stop.abort();
+  await running;
 });
 
 test("what a delivery was first with is not built again, unless its build never came", async () => {

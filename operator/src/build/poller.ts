@@ -2,7 +2,7 @@
 
 import { type Build, newBuildId, organizationOfNamespace, type Project } from "@slipway/crds";
 import { triggerMode } from "@slipway/git";
-import { type Clock, type KubeClient, type Store, sleep } from "@slipway/kube";
+import { type Clock, ConcurrencyLimiter, type KubeClient, type Store, sleep } from "@slipway/kube";
 import type { BuildTrigger, KnownBuildTrigger } from "@slipway/ledger";
 import type { Logger } from "../runtime/index.ts";
 import { askForBuild } from "./ask.ts";
@@ -32,8 +32,8 @@ export interface PollerOptions {
   ledger: TriggerLedger;
 }
 
-/** Looks at once. */
-const AT_ONCE = 4;
+/** Polls at once, and those of one organization, which chooses its Git servers. */
+const POLLS = { total: 8, perKey: 2 };
 const TICK_MS = 2_000;
 /** For so long whoever claimed a trigger may be late with its build; a build that is missing later was forgotten on purpose. */
 const MENDED_MS = 3_600_000;
@@ -42,29 +42,35 @@ export class BuildPoller {
   readonly #options: PollerOptions;
   /** By the project's uid. */
   readonly #state = new Map<string, { nextAt: number; failures: number }>();
+  readonly #limiter = new ConcurrencyLimiter(POLLS);
+  /** Polls that wait or run, by the project's uid. */
+  readonly #underWay = new Map<string, Promise<void>>();
 
   constructor(options: PollerOptions) {
     this.#options = options;
   }
 
+  /** Ends when the signal aborts, and with it what is under way. A round does not wait for the one before. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     while (!signal.aborted) {
-      await this.round(signal);
+      void this.round(signal);
       await sleep(clock, TICK_MS, signal).catch(() => undefined);
     }
+    await Promise.all(this.#underWay.values());
   }
 
-  /** Looks at all projects that are due, a few at once. */
+  /** Polls all projects that are due, a few at once that organizations share, and ends with the last of them. Never rejects. */
   async round(signal: AbortSignal): Promise<void> {
-    const due = this.#due();
-    await Promise.all(
-      Array.from({ length: AT_ONCE }, async () => {
-        for (let project = due.shift(); project && !signal.aborted; project = due.shift()) {
-          await this.#lookAt(project, signal);
-        }
-      }),
-    );
+    const begun = this.#due().map((project) => {
+      const { namespace = "", uid = "" } = project.metadata;
+      const poll = this.#limiter
+        .run(namespace, () => this.#pollNow(project, signal))
+        .finally(() => this.#underWay.delete(uid));
+      this.#underWay.set(uid, poll);
+      return poll;
+    });
+    await Promise.all(begun);
   }
 
   #due(): Project[] {
@@ -75,11 +81,19 @@ export class BuildPoller {
     const uids = new Set(polled.map(({ metadata }) => metadata.uid));
     for (const uid of this.#state.keys()) if (!uids.has(uid)) this.#state.delete(uid);
     return polled.filter(({ metadata: { uid = "" } }) => {
+      if (this.#underWay.has(uid)) return false;
       const state = this.#state.get(uid);
       // After a start, and for a new project: soon, but not all at once.
       if (!state) this.#state.set(uid, { nextAt: now + offsetOf(uid, POLL_MS / 4), failures: 0 });
       return state !== undefined && state.nextAt <= now;
     });
+  }
+
+  /** It may have been changed or deleted while its poll waited. */
+  async #pollNow({ metadata: { namespace, name, uid } }: Project, signal: AbortSignal): Promise<void> {
+    const project = this.#options.projects.get(namespace, name);
+    if (signal.aborted || !project || project.metadata.uid !== uid || !isPolled(project)) return;
+    await this.#lookAt(project, signal);
   }
 
   async #lookAt(project: Project, signal: AbortSignal): Promise<void> {
