@@ -44,7 +44,7 @@ export class LogCapturer {
   constructor(options: CapturerOptions) {
     this.#options = options;
     this.#limiter = new ConcurrencyLimiter(options.limits ?? { total: 12, perKey: 4 });
-    this.#follower = new LogFollower(options);
+    this.#follower = new LogFollower({ logs: options.logs, clock: options.clock, log: options.log });
   }
 
   /** Registers who is told that a log of a key's run was kept or given up. Returns how to stop it. */

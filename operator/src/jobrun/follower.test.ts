@@ -20,7 +20,7 @@ interface Stream {
 }
 
 /** Streams open and end when a test says so, and when they are aborted. */
-function following(most?: number) {
+function following(limits?: { total: number; perKey: number }) {
   const clock = new FakeClock();
   const streams: Stream[] = [];
   const stored: number[] = [];
@@ -42,12 +42,12 @@ function following(most?: number) {
     logs: { follow },
     clock,
     log: silentLogger,
-    ...(most === undefined ? {} : { most }),
+    ...(limits ? { limits } : {}),
   });
   /** Whether whoever stops the run may go on. */
-  const begin = (uid: string) => {
+  const begin = (uid: string, organizationId = "o") => {
     const begun = { goesOn: false };
-    void follower.follow(uid, run).then(() => {
+    void follower.follow(uid, { ...run, organizationId }).then(() => {
       begun.goesOn = true;
     });
     return begun;
@@ -90,8 +90,17 @@ describe("whoever stops a run", () => {
     expect(next.goesOn).toBe(true);
   });
 
+  test("has its log read beside sixty of another organization", async () => {
+    const { clock, streams, begin } = following();
+    for (let index = 0; index < 60; index += 1) begin(`u${index}`);
+    expect(streams).toHaveLength(20);
+    begin("other", "other");
+    await clock.advance(0);
+    expect(streams).toHaveLength(21);
+  });
+
   test("does not wait for a log that is being followed already, nor for one beyond the limit", async () => {
-    const { clock, streams, begin } = following(2);
+    const { clock, streams, begin } = following({ total: 2, perKey: 2 });
     begin("u1");
     begin("u2");
     for (const { open } of streams) open();

@@ -3,7 +3,7 @@
  * its log about a second after its end, before that end is known here.
  */
 
-import { type Clock, sleep } from "@slipway/kube";
+import { type Clock, ConcurrencyLimiter, type ConcurrencyLimits, type Release, sleep } from "@slipway/kube";
 import type { Logger } from "../runtime/index.ts";
 import type { FollowedLog, RunLogs, RunToCapture } from "./ports.ts";
 
@@ -11,8 +11,11 @@ export interface LogFollowerOptions {
   logs: Pick<RunLogs, "follow">;
   clock: Clock;
   log: Logger;
-  /** Logs read at once: 50 unless given. A run beyond that has its log read once it has ended, if its node still has it. */
-  most?: number;
+  /**
+   * Logs read at once, and those of one organization: 50 and 20 unless given. A run beyond that has its log read once it has
+   * ended, if its node still has it.
+   */
+  limits?: Pick<ConcurrencyLimits, "total" | "perKey">;
 }
 
 /** Whoever stops a run waits for its log to be open for so long, and no longer. */
@@ -37,15 +40,16 @@ interface Entry {
 }
 
 export class LogFollower {
-  readonly #options: Required<LogFollowerOptions>;
+  readonly #options: Omit<LogFollowerOptions, "limits">;
+  readonly #limiter: ConcurrencyLimiter;
   /** By uid of the JobRun, in the order in which they were begun. */
   readonly #entries = new Map<string, Entry>();
-  #reading = 0;
   #opening = 0;
   #stopped = false;
 
   constructor(options: LogFollowerOptions) {
-    this.#options = { most: 50, ...options };
+    this.#options = options;
+    this.#limiter = new ConcurrencyLimiter(options.limits ?? { total: 50, perKey: 20 });
   }
 
   /**
@@ -53,18 +57,19 @@ export class LogFollower {
    * @returns once the log is open, or cannot be opened, or that takes too long
    */
   async follow(uid: string, run: RunToCapture): Promise<void> {
-    const { clock, most } = this.#options;
+    const { clock } = this.#options;
     const known = this.#entries.get(uid);
     const now = clock.monotonic();
-    if (this.#stopped || this.#reading >= most) return;
-    if (known && (known.reading || now - known.since < AGAIN_MS)) return;
+    if (this.#stopped || (known && (known.reading || now - known.since < AGAIN_MS))) return;
+    const release = this.#limiter.tryAcquire(run.organizationId);
+    if (!release) return;
     this.#makeRoom();
     const entry: Entry = { abort: new AbortController(), since: now, reading: true, log: known?.log };
     // Deleted first, so that it is the youngest.
     this.#entries.delete(uid);
     this.#entries.set(uid, entry);
     const awaited = this.#opening < MOST_AWAITED;
-    const opened = this.#open(entry, run);
+    const opened = this.#open(entry, run, release);
     if (!awaited) return;
     const waited = new AbortController();
     await Promise.race([opened, sleep(clock, OPEN_MS, waited.signal)]);
@@ -102,13 +107,12 @@ export class LogFollower {
   }
 
   /** Never rejects. */
-  async #open(entry: Entry, run: RunToCapture): Promise<void> {
+  async #open(entry: Entry, run: RunToCapture, release: Release): Promise<void> {
     const { logs, log } = this.#options;
-    this.#reading += 1;
     this.#opening += 1;
     const over = () => {
       entry.reading = false;
-      this.#reading -= 1;
+      release();
     };
     try {
       const followed = await logs.follow(run, entry.abort.signal);
