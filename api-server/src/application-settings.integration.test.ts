@@ -528,6 +528,7 @@ const row = (app: Application, id: string, createdAt: Date) => ({
   id,
   organization_id: app.organizationId,
   project_id: app.id,
+  project_uid: null,
   created_at: createdAt,
   finished_at: null,
   status: "in_progress" as const,

@@ -1,6 +1,6 @@
-import { sql } from "kysely";
+import { type ExpressionBuilder, sql } from "kysely";
 import type { Ledger } from "./connect.ts";
-import type { Deployment, DeploymentStatus } from "./schema.ts";
+import type { Deployment, DeploymentStatus, LedgerSchema } from "./schema.ts";
 
 const OPEN_TO_SUCCESS: readonly DeploymentStatus[] = ["in_progress", "failed"];
 
@@ -16,6 +16,7 @@ export async function recordDeployment(ledger: Ledger, row: Deployment): Promise
       conflict
         .columns(["organization_id", "project_id", "id"])
         .doUpdateSet({
+          project_uid: row.project_uid,
           finished_at: row.finished_at,
           status: row.status,
           updated_image: row.updated_image,
@@ -29,9 +30,14 @@ export async function recordDeployment(ledger: Ledger, row: Deployment): Promise
     .execute();
 }
 
-export interface DeploymentQuery {
+/** One project: not another of the same name, which was deleted before. */
+export interface DeployedProject {
   organizationId: string;
   projectId: string;
+  projectUid: string;
+}
+
+export interface DeploymentQuery extends DeployedProject {
   /** First moment that counts. */
   from: Date;
   /** First moment that no longer counts. */
@@ -42,13 +48,22 @@ export interface DeploymentQuery {
   offset?: number;
 }
 
+/** Rows of earlier versions do not say whose they are: they count as those of whoever has the name. */
+const ofProject =
+  ({ organizationId, projectId, projectUid }: DeployedProject) =>
+  (eb: ExpressionBuilder<LedgerSchema, "deployments">) =>
+    eb.and([
+      eb("organization_id", "=", organizationId),
+      eb("project_id", "=", projectId),
+      eb.or([eb("project_uid", "is", null), eb("project_uid", "=", projectUid)]),
+    ]);
+
 /** A project's deployments that were created in the window, newest first. */
 export async function listDeployments(ledger: Ledger, query: DeploymentQuery): Promise<Deployment[]> {
   return ledger
     .selectFrom("deployments")
     .selectAll()
-    .where("organization_id", "=", query.organizationId)
-    .where("project_id", "=", query.projectId)
+    .where(ofProject(query))
     .where("created_at", ">=", query.from)
     .where("created_at", "<", query.to)
     .orderBy("created_at", "desc")
@@ -63,8 +78,7 @@ export async function countDeployments(ledger: Ledger, query: DeploymentQuery): 
   const { count } = await ledger
     .selectFrom("deployments")
     .select(sql<number>`count(*)::int`.as("count"))
-    .where("organization_id", "=", query.organizationId)
-    .where("project_id", "=", query.projectId)
+    .where(ofProject(query))
     .where("created_at", ">=", query.from)
     .where("created_at", "<", query.to)
     .executeTakeFirstOrThrow();
@@ -74,13 +88,12 @@ export async function countDeployments(ledger: Ledger, query: DeploymentQuery): 
 /** One deployment of a project, however old; undefined when there never was one of this id. */
 export async function findDeployment(
   ledger: Ledger,
-  query: { organizationId: string; projectId: string; id: string },
+  query: DeployedProject & { id: string },
 ): Promise<Deployment | undefined> {
   return ledger
     .selectFrom("deployments")
     .selectAll()
-    .where("organization_id", "=", query.organizationId)
-    .where("project_id", "=", query.projectId)
+    .where(ofProject(query))
     .where("id", "=", query.id)
     .executeTakeFirst();
 }

@@ -5,6 +5,7 @@ import {
   type AuditKey,
   beginAudits,
   connectLedger,
+  countDeployments,
   type Deployment,
   findApiKey,
   findDeployment,
@@ -67,6 +68,7 @@ describe("migrations", () => {
       "0012-nothing-ahead",
       "0013-domain-reservations",
       "0014-git-delivery-queue",
+      "0015-deployments-of-a-project",
     ]);
     expect(await migrateToLatest(ledger)).toEqual([]);
     await Promise.all(others.map((other) => other.destroy()));
@@ -177,6 +179,7 @@ describe("queries", () => {
       id,
       organization_id: "acme",
       project_id: "p1",
+      project_uid: "u1",
       created_at: new Date(Date.UTC(2026, 0, 1, 0, minute)),
       finished_at: null,
       status: "in_progress",
@@ -197,6 +200,7 @@ describe("queries", () => {
       listDeployments(ledger, {
         organizationId: "acme",
         projectId: "p1",
+        projectUid: "u1",
         from: new Date(Date.UTC(2026, 0, 1, 0, from)),
         to: new Date(Date.UTC(2026, 0, 1, 0, to)),
       });
@@ -214,6 +218,35 @@ describe("queries", () => {
     expect((await list(2, 3))[0]?.message).toBeNull();
   });
 
+  it("keep the deployments of a project apart from those of an earlier one of its name", async () => {
+    const named = (id: string, project_uid: string | null): Deployment => ({
+      id,
+      organization_id: "acme",
+      project_id: "again",
+      project_uid,
+      created_at: new Date(Date.UTC(2026, 0, 1)),
+      finished_at: null,
+      status: "in_progress",
+      updated_image: true,
+      image: "registry.example/app:1",
+      digest: null,
+      settings_hash: "h1",
+      message: null,
+    });
+    const rows = [named("deleted", "u1"), named("own", "u2"), named("of-an-earlier-version", null)];
+    for (const row of rows) await recordDeployment(ledger, row);
+    const project = { organizationId: "acme", projectId: "again", projectUid: "u2" };
+    const window = { ...project, from: new Date(Date.UTC(2026, 0, 1)), to: new Date(Date.UTC(2026, 0, 2)) };
+    const listed = await listDeployments(ledger, window);
+    expect(listed.map(({ id }) => id)).toEqual(["own", "of-an-earlier-version"]);
+    expect(await countDeployments(ledger, window)).toBe(2);
+    expect(await findDeployment(ledger, { ...project, id: "deleted" })).toBeUndefined();
+    expect(await findDeployment(ledger, { ...project, id: "own" })).toMatchObject({ project_uid: "u2" });
+    // Whose a row of an earlier version is, is known once this one writes it.
+    await recordDeployment(ledger, { ...named("of-an-earlier-version", "u2"), status: "failed" });
+    expect(await countDeployments(ledger, { ...window, projectUid: "u3" })).toBe(0);
+  });
+
   it("name the deployments that have been open for long, and end one of them once", async () => {
     const began = (
       minutesAgo: number,
@@ -222,7 +255,14 @@ describe("queries", () => {
       project_id: "open",
       created_at: new Date(Date.now() - minutesAgo * 60_000),
     });
-    const rest = { updated_image: false, image: "", digest: null, settings_hash: "h", message: null };
+    const rest = {
+      project_uid: "u1",
+      updated_image: false,
+      image: "",
+      digest: null,
+      settings_hash: "h",
+      message: null,
+    };
     for (const [id, minutesAgo] of [
       ["young", 1],
       ["old", 3],
@@ -241,7 +281,12 @@ describe("queries", () => {
     expect(await supersedeDeployment(ledger, key)).toBe(true);
     expect(await supersedeDeployment(ledger, key)).toBe(false);
     expect(await open()).toEqual(["older"]);
-    const found = await findDeployment(ledger, { organizationId: "acme", projectId: "open", id: "old" });
+    const found = await findDeployment(ledger, {
+      organizationId: "acme",
+      projectId: "open",
+      projectUid: "u1",
+      id: "old",
+    });
     expect(found).toMatchObject({ status: "superseded", finished_at: expect.any(Date) });
   });
 

@@ -98,6 +98,8 @@ interface DeploymentTable {
   id: string;
   organization_id: string;
   project_id: string;
+  /** Of the custom resource: a name may be given again. Null of rows of earlier versions. */
+  project_uid: string | null;
   created_at: Date;
   finished_at: Date | null;
   status: DeploymentStatus;

@@ -45,6 +45,12 @@ export class ApiProject {
     return this.resource.metadata.name;
   }
 
+  /** Which one it is: its name may be given again after it was deleted. */
+  get identity(): { organizationId: string; projectId: string; projectUid: string } {
+    const { organizationId, id: projectId } = this;
+    return { organizationId, projectId, projectUid: this.resource.metadata.uid ?? "" };
+  }
+
   /** Its entry in the list. */
   get item(): ProjectItem {
     this.#item ??= projectItem(this.resource);

@@ -67,12 +67,8 @@ const findIn = ({ status }: Project, id: string): Deployment | undefined =>
   status?.deployments?.find((deployment) => deployment.id === id);
 
 /** The ledger knows every deployment, the project the newest alone. */
-async function refuseUnlisted(
-  { organizationId, id: projectId }: ApiProject,
-  id: string,
-  { ledger }: Services,
-): Promise<never> {
-  const known = await askLedger(() => findDeployment(ledger, { organizationId, projectId, id }));
+async function refuseUnlisted(project: ApiProject, id: string, { ledger }: Services): Promise<never> {
+  const known = await askLedger(() => findDeployment(ledger, { ...project.identity, id }));
   throw known ? failures.deploymentNotAvailable(id) : failures.deploymentNotFound(id);
 }
 

@@ -13,6 +13,7 @@ import * as revokedUserTokens from "./0011-revoked-user-tokens.ts";
 import * as nothingAhead from "./0012-nothing-ahead.ts";
 import * as domainReservations from "./0013-domain-reservations.ts";
 import * as gitDeliveryQueue from "./0014-git-delivery-queue.ts";
+import * as deploymentsOfAProject from "./0015-deployments-of-a-project.ts";
 
 /** Every migration by name, in order. A migration that has been released is never edited; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -30,4 +31,5 @@ export const migrations: Record<string, Migration> = {
   "0012-nothing-ahead": nothingAhead,
   "0013-domain-reservations": domainReservations,
   "0014-git-delivery-queue": gitDeliveryQueue,
+  "0015-deployments-of-a-project": deploymentsOfAProject,
 };

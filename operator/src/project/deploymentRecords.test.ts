@@ -53,6 +53,7 @@ describe("DeploymentRecords", () => {
       id: "d1",
       organization_id: "alpha",
       project_id: "shop",
+      project_uid: "uid",
       created_at: new Date("2026-01-01T00:00:00Z"),
       finished_at: new Date("2026-01-01T00:01:30Z"),
       status: "failed",

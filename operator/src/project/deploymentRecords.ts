@@ -89,6 +89,7 @@ function rowOf({ metadata }: Project, deployment: Deployment): DeploymentRow {
     id,
     organization_id: organizationOfNamespace(metadata.namespace ?? "") ?? "",
     project_id: metadata.name,
+    project_uid: metadata.uid ?? null,
     created_at: new Date(startedAt),
     finished_at: finishedAt === undefined ? null : new Date(finishedAt),
     status,

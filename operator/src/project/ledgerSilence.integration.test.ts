@@ -62,11 +62,12 @@ afterAll(async () => {
 });
 
 const ref = (name: string) => ({ namespace: ALPHA, name });
-const create = (name: string) =>
-  cluster.client.create<Project>(
-    projectResource,
-    exampleProject(ref(name), { plan: "basic", exposure: "private" }),
-  );
+const uids = new Map<string, string>();
+const create = async (name: string) => {
+  const project = exampleProject(ref(name), { plan: "basic", exposure: "private" });
+  const { metadata } = await cluster.client.create<Project>(projectResource, project);
+  uids.set(name, metadata.uid ?? "");
+};
 const patch = (name: string, spec: object) => cluster.client.patch(projectResource, ref(name), { spec });
 const condition = (name: string, expected: string) =>
   eventually(async () => (await conditionsOf(cluster.client, ref(name))).includes(expected), 25_000);
@@ -76,7 +77,12 @@ const isSeen = async (name: string) => {
 };
 const history = async (projectId: string) => {
   const window = { from: new Date(0), to: new Date(Date.now() + 60_000) };
-  const rows = await listDeployments(direct, { organizationId: "alpha", projectId, ...window });
+  const rows = await listDeployments(direct, {
+    organizationId: "alpha",
+    projectId,
+    projectUid: uids.get(projectId) ?? "",
+    ...window,
+  });
   return rows.map(({ status, finished_at }) => `${status} ${finished_at === null ? "open" : "ended"}`);
 };
 

@@ -41,8 +41,12 @@ export const deployments = defineRoute({
     },
   },
   handler: async ({ project, query: { page, limit } }, { ledger, now }) => {
-    const { organizationId, id: projectId } = project as ApiProject;
-    const asked = { organizationId, projectId, ...monthOf(now()), limit, offset: (page - 1) * limit };
+    const asked = {
+      ...(project as ApiProject).identity,
+      ...monthOf(now()),
+      limit,
+      offset: (page - 1) * limit,
+    };
     const rows = await askLedger(() => listDeployments(ledger, asked));
     // A first page that is not full is all there is.
     const isAll = page === 1 && rows.length < limit;
