@@ -131,3 +131,11 @@ test("what a process reports of its files follows them", async () => {
   await file.reload();
   expect(await metric()).toContain('{file="numbers.json"} 0');
 });
+
+test("a good file is reported as current while it is read again", async () => {
+  const file = await MountedFile.open(path, parse, log);
+  const reloading = file.reload();
+  expect(file.isCurrent).toBe(true);
+  await reloading;
+  expect(file.isCurrent).toBe(true);
+});

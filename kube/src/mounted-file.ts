@@ -90,9 +90,7 @@ export class MountedFile<T> {
   /** Reads the file once more. */
   async reload(): Promise<void> {
     try {
-      this.#isReadable = false;
-      const text = await readFile(this.#path, "utf8");
-      this.#isReadable = true;
+      const text = await this.#read();
       if (text === this.#text || !(await this.#isWritten(text))) return;
       // A wrong text is complained about once, not every few seconds.
       this.#text = text;
@@ -105,6 +103,18 @@ export class MountedFile<T> {
     }
     this.#log.info({ file: this.#path }, "file reloaded");
     for (const listener of this.#listeners) this.#notify(listener);
+  }
+
+  /** Only a read that failed says that there is no file: metrics are asked for while one goes on. */
+  async #read(): Promise<string> {
+    try {
+      const text = await readFile(this.#path, "utf8");
+      this.#isReadable = true;
+      return text;
+    } catch (error) {
+      this.#isReadable = false;
+      throw error;
+    }
   }
 
   /** Whether the file still says the same; otherwise the next reload reads it. */
