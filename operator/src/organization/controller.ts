@@ -26,6 +26,7 @@ import {
   desiredGuards,
   type GuardSettings,
   guardNames,
+  hardLimits,
   OPERATOR_ROLE,
 } from "./guards.ts";
 import { desiredNamespace, GUARDED_ANNOTATION } from "./namespace.ts";
@@ -174,7 +175,8 @@ class OrganizationReconciler {
       return;
     }
     const owner = { label: { key: labels.organization, value: id }, namespace };
-    const guards = desiredGuards(id, namespace, { ...this.#settings, limits: this.#settings.limits() });
+    const settings = { ...this.#settings, limits: this.#settings.limits() };
+    const guards = desiredGuards(id, namespace, settings);
     const guarded = present?.metadata?.annotations?.[GUARDED_ANNOTATION] !== undefined;
     // A tenant cannot make such a namespace, so one that lost its marks was ours.
     const context = { log, signal, adopt: true };
@@ -187,7 +189,7 @@ class OrganizationReconciler {
     if (!guarded) {
       const quota = this.#quotas?.get(namespace, guardNames.quota);
       // Its count is watched.
-      if (!quota || !isCounted(quota)) {
+      if (!quota || !isCounted(hardLimits(settings), quota)) {
         log.info({ organization: id }, "the quota of a namespace is not counted yet");
         return;
       }

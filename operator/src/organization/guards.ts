@@ -102,7 +102,7 @@ export function desiredGuards(
     }),
     ...acmeSolverSpecs(settings).map((spec) => policy(guardNames.acmeSolver, spec)),
     object("v1", "LimitRange", guardNames.limits, { limits: [CONTAINER_LIMITS] }),
-    object("v1", "ResourceQuota", guardNames.quota, { hard: quota(settings) }),
+    object("v1", "ResourceQuota", guardNames.quota, { hard: hardLimits(settings) }),
   ];
 }
 
@@ -145,7 +145,7 @@ const CONTAINER_LIMITS = {
  * 1000 jobs that run every minute. Pods that have ended do not count. JobRuns are not counted at all: a run that was let
  * go must not be without one. Node ports and load balancers bypass the ingress: there are none but those of databases.
  */
-function quota({ databasesOutside = "None", limits }: GuardSettings) {
+export function hardLimits({ databasesOutside = "None", limits }: GuardSettings): Record<string, string> {
   return {
     ...QUOTA,
     // The ceilings that /v1 has, too: here they are counted for kubectl, and of two at once one is refused.

@@ -3,7 +3,7 @@
 import type { DesiredObject } from "../desired.ts";
 import { guardLabels } from "./guards.ts";
 
-/** Set once every guard is in place; the API creates nothing in a namespace without it. */
+/** Set once every guard is in place and the quota is counted; the API creates nothing in a namespace without it. */
 export const GUARDED_ANNOTATION = "slipway.dev/guarded";
 
 /**
