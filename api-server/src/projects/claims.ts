@@ -126,15 +126,37 @@ function wantedClaim(project: Project, one: WantedHostname, ahead?: Ahead): Doma
 /** Most organizations that a claim names as wanting its hostname. */
 const WISHES = 8;
 
-/** Records on another organization's claim of a custom domain who wants it; best effort, for the next attempt does it again. */
+/**
+ * Records on another organization's claim of a custom domain who wants it, beside those who ask meanwhile; best effort, for the next
+ * attempt does it again.
+ */
 async function noteWish(kube: KubeClient, held: DomainClaim, { spec }: DomainClaim): Promise<void> {
-  const { kind, organization } = spec;
-  const before = held.metadata.annotations?.[annotations.wantedBy]?.split(",") ?? [];
-  if (kind !== "custom" || organization === held.spec.organization || before.includes(organization)) return;
+  const { name } = held.metadata;
+  let claim: DomainClaim | undefined = held;
+  for (let attempt = 0; claim !== undefined && attempt < ATTEMPTS; attempt += 1) {
+    const patch = wishPatch(claim, spec);
+    if (patch === undefined) return;
+    try {
+      await kube.patch(domainClaimResource, { name }, patch, WRITE);
+      return;
+    } catch (error) {
+      if (!isConflict(error)) return;
+    }
+    claim = await readClaim(kube, name).catch(() => undefined);
+  }
+}
+
+/** Undefined where nothing is to be recorded. Pure. */
+function wishPatch(
+  { metadata, spec }: DomainClaim,
+  { kind, organization }: DomainClaim["spec"],
+): object | undefined {
+  const before = metadata.annotations?.[annotations.wantedBy]?.split(",") ?? [];
+  if (kind !== "custom" || organization === spec.organization || before.includes(organization))
+    return undefined;
+  const { uid, resourceVersion } = metadata;
   const value = [organization, ...before].slice(0, WISHES).join(",");
-  const { name, uid } = held.metadata;
-  const patch = { metadata: { uid, annotations: { [annotations.wantedBy]: value } } };
-  await kube.patch(domainClaimResource, { name }, patch, WRITE).catch(() => undefined);
+  return { metadata: { uid, resourceVersion, annotations: { [annotations.wantedBy]: value } } };
 }
 
 /** The record by which the organization of a claim would prove a custom domain. */
