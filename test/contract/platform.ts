@@ -33,6 +33,7 @@ import { isGuarded } from "../../api-server/src/organizations/namespace.ts";
 import { EVERY_GRANT } from "../../api-server/src/policy/permissions.ts";
 import { projectResource } from "../../api-server/src/projects/kinds.ts";
 import { databaseSpec } from "../../api-server/src/testing/databases.ts";
+import { HOOK_SECRET, putConnection } from "../../api-server/src/testing/git.ts";
 import { exampleSpec } from "../../api-server/src/testing/harness.ts";
 import { runRow } from "../../api-server/src/testing/job-runs.ts";
 import { startApiserver } from "../../hack/cluster/apiserver.ts";
@@ -55,6 +56,8 @@ export interface Platform {
   ownerToken: string;
   /** A run of `pscheduled` that has ended, of the current billing cycle. */
   runId: string;
+  /** What deliveries to the connection `gcontract` are signed with. */
+  hookSecret: string;
   /** Whether both processes still run; the reason when one does not. */
   problem: () => string | undefined;
   stop: () => Promise<void>;
@@ -144,9 +147,10 @@ export async function startPlatform(log: string): Promise<Platform> {
       return ready?.status === 200 && isGuarded(namespace);
     });
     await createProjects(kube);
+    await putConnection(kube, ORGANIZATION, "gcontract");
     const runId = await recordRun(postgres.url);
     await recordBuilds(postgres.url, kube);
-    return { url, apiKey, ownerToken, runId, problem, stop };
+    return { url, apiKey, ownerToken, runId, hookSecret: HOOK_SECRET, problem, stop };
   } catch (error) {
     await stop();
     throw error;

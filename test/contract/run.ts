@@ -39,6 +39,11 @@ try {
       SLIPWAY_API_KEY: platform.apiKey,
       SLIPWAY_OWNER_TOKEN: platform.ownerToken,
       SLIPWAY_RUN_ID: platform.runId,
+      SLIPWAY_HOOK_SECRET: platform.hookSecret,
+      SCHEMATHESIS_HOOKS: "sign_deliveries",
+      PYTHONPATH: import.meta.dirname,
+      // Nothing compiled is left beside the sources.
+      PYTHONDONTWRITEBYTECODE: "1",
     },
     stdio: ["ignore", "inherit", "inherit"],
     timeout: LIMIT_MS,

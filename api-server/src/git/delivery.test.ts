@@ -108,6 +108,8 @@ describe("a delivery", () => {
     ["a form", `payload=${"{}"}`, { "content-type": "application/x-www-form-urlencoded" }],
     ["no type", "{}", { "content-type": undefined }],
     ["broken JSON", "{", {}],
+    ["a list, of a kind that starts nothing", "[]", { "x-gitea-event": "issues" }],
+    ["null, of a kind that starts nothing", "null", { "x-gitea-event": "issues" }],
     ["keys that stand twice", '{"ref":1,"ref":2}', {}],
     ["endless lists", "[".repeat(100_000), {}],
     ["no repository", '{"ref":"refs/heads/main"}', {}],

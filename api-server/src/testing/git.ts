@@ -90,6 +90,9 @@ function provider(git: FakeGit, { token }: GitAccount): GitProvider {
   };
 }
 
+/** What deliveries to `putConnection`'s connections are signed with. */
+export const HOOK_SECRET = "hook-secret";
+
 /** Puts an active connection and its Secret into the cluster. */
 export async function putConnection(
   kube: KubeClient,
@@ -101,7 +104,7 @@ export async function putConnection(
   const name = `${id}-credential-000000000000`;
   await kube.create(resources.secrets, {
     metadata: { name, namespace },
-    data: { username: base64("slipway"), token: base64("right"), hookSecret: base64("hook-secret") },
+    data: { username: base64("slipway"), token: base64("right"), hookSecret: base64(HOOK_SECRET) },
   } as never);
   const connection = await kube.create<GitConnection>(gitConnectionResource, {
     apiVersion: "slipway.dev/v1alpha1",

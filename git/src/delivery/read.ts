@@ -58,6 +58,10 @@ export function readDelivery(headers: Headers, body: unknown): Delivery {
   if (id === undefined || !/^[A-Za-z0-9-]{8,64}$/.test(id)) {
     throw new DeliveryError("no header names the delivery");
   }
+  // Also of a kind that starts nothing.
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw new DeliveryError("the body is no JSON object");
+  }
   return { id, event: readEvent(kind, body) };
 }
 
