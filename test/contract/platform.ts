@@ -147,7 +147,9 @@ export async function startPlatform(log: string): Promise<Platform> {
       return ready?.status === 200 && isGuarded(namespace);
     });
     await createProjects(kube);
-    await putConnection(kube, ORGANIZATION, "gcontract");
+    // Of another organization: calls of this one would change it.
+    await kube.create(resources.namespaces, { metadata: { name: organizationNamespace("deliveries") } });
+    await putConnection(kube, "deliveries", "gcontract");
     const runId = await recordRun(postgres.url);
     await recordBuilds(postgres.url, kube);
     return { url, apiKey, ownerToken, runId, hookSecret: HOOK_SECRET, problem, stop };

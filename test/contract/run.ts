@@ -13,7 +13,7 @@ import { startPlatform } from "./platform.ts";
 import { ensureSchemathesis } from "./schemathesis.ts";
 
 /** Milliseconds after which it has failed. */
-const LIMIT_MS = 4 * 60_000;
+const LIMIT_MS = 8 * 60_000;
 
 const { values, positionals } = parseArgs({
   options: { report: { type: "string" } },
