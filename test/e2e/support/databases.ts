@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
 import { expect } from "vitest";
 import { type apiClient, retried, uniqueName } from "./api.ts";
@@ -164,6 +165,22 @@ export function untilReady(place: Place, within = 360_000): Promise<DatabaseObje
     },
     { within, every: 300 },
   );
+}
+
+/** Until when a refused connection may be kube-proxy's, which follows a pod's readiness some moments later. */
+const REACHED_MS = 15_000;
+
+/** Connects to a database that has become ready. @throws whatever `connect` throws, a refused connection after 15 s */
+export async function reached<T>(connect: () => Promise<T>): Promise<T> {
+  const end = performance.now() + REACHED_MS;
+  for (;;) {
+    try {
+      return await connect();
+    } catch (error) {
+      if ((error as { code?: string }).code !== "ECONNREFUSED" || performance.now() > end) throw error;
+      await sleep(300);
+    }
+  }
 }
 
 /** Deletes one pod, waits until another one has its name, and until the database is whole again. */
