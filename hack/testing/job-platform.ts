@@ -13,10 +13,6 @@ import { applyCrds } from "./crds.ts";
 export const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
 export const jobRunResource = customResource(GROUP, VERSION, plurals.JobRun, "JobRun");
 
-interface ResourceQuota extends KubernetesObject {
-  readonly status?: { readonly used?: Readonly<Record<string, string>> };
-}
-
 /** Everything that an operator needs to run jobs: a cluster with pods, and a ledger with organizations. No operator runs yet. */
 export interface JobPlatform {
   cluster: TestCluster;
@@ -26,7 +22,7 @@ export interface JobPlatform {
   ledger: Ledger;
   /** Namespaces of the organizations `chaos0` on; the operator makes them. */
   namespaces: string[];
-  /** Waits until the operator has made the organizations' namespaces and their guards, and Projects are counted there. */
+  /** Waits until the operator has made the organizations' namespaces and their guards, and their quotas are counted. */
   guarded(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -69,11 +65,6 @@ export async function startJobPlatform(
         await waitFor(`${name} to be guarded`, 150_000, async () => {
           const found = await client.getOrUndefined<KubernetesObject>(resources.namespaces, { name });
           return found?.metadata?.annotations?.[annotations.guarded] !== undefined;
-        });
-        await waitFor(`the Projects of ${name} to be counted`, 90_000, async () => {
-          const quotas = await client.listAll<ResourceQuota>(resources.resourceQuotas, { namespace: name });
-          const used = quotas.map(({ status }) => status?.used ?? {});
-          return used.some((counts) => `count/${plurals.Project}.${GROUP}` in counts);
         });
       }
     };

@@ -1,13 +1,9 @@
 /** Quotas beside a bare apiserver. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+import { type KubeClient, resources } from "@slipway/kube";
+import { isCounted, type Quota } from "../../operator/src/organization/quota.ts";
 
 const EVERY_MS = 300;
-
-interface Quota extends KubernetesObject {
-  spec?: { hard?: Record<string, string> };
-  status?: { hard?: Record<string, string>; used?: Record<string, string> };
-}
 
 /**
  * Takes the limits of every quota over, as kube-controller-manager does, which does not run beside a bare apiserver. What is used is
@@ -29,16 +25,12 @@ export function countQuotas(client: KubeClient): () => Promise<void> {
 }
 
 async function countOnce(client: KubeClient): Promise<void> {
-  for (const { metadata, spec, status } of await client.listAll<Quota>(resources.resourceQuotas)) {
+  for (const quota of await client.listAll<Quota>(resources.resourceQuotas)) {
+    const { metadata, spec, status } = quota;
     const hard = spec?.hard ?? {};
-    if (Object.entries(hard).every(([what, most]) => status?.hard?.[what] === most)) continue;
+    if (isCounted(hard, quota)) continue;
     const used = { ...Object.fromEntries(Object.keys(hard).map((what) => [what, "0"])), ...status?.used };
-    const quota = { namespace: metadata?.namespace, name: metadata?.name ?? "" };
-    await client.patch(
-      resources.resourceQuotas,
-      quota,
-      { status: { hard, used } },
-      { subresource: "status" },
-    );
+    const ref = { namespace: metadata?.namespace, name: metadata?.name ?? "" };
+    await client.patch(resources.resourceQuotas, ref, { status: { hard, used } }, { subresource: "status" });
   }
 }

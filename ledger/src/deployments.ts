@@ -48,7 +48,7 @@ export interface DeploymentQuery extends DeployedProject {
   offset?: number;
 }
 
-/** Rows of earlier versions do not say whose they are: they count as those of whoever has the name. */
+/** Rows of earlier versions have no uid of their project: they count for the project that has the name now. */
 const ofProject =
   ({ organizationId, projectId, projectUid }: DeployedProject) =>
   (eb: ExpressionBuilder<LedgerSchema, "deployments">) =>

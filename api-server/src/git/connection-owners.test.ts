@@ -46,6 +46,6 @@ it("a name that two organizations have, or that is outside of every one, is nobo
   expect(["g1", "g2"].map((id) => store.organizationOf(id))).toEqual([undefined, undefined]);
 });
 
-it("before all are read nobody is told that there is no such connection", () => {
+it("while not all are read none is refused as unknown", () => {
   expect(() => store.organizationOf("g1")).toThrow(expect.objectContaining({ status: 503 }));
 });

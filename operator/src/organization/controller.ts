@@ -188,7 +188,7 @@ class OrganizationReconciler {
     await apply(guarded);
     if (!guarded) {
       const quota = this.#quotas?.get(namespace, guardNames.quota);
-      // Its count is watched.
+      // A change of its status reconciles the organization again.
       if (!quota || !isCounted(hardLimits(settings), quota)) {
         log.info({ organization: id }, "the quota of a namespace is not counted yet");
         return;

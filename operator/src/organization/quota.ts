@@ -5,6 +5,7 @@ import { equalQuantities } from "../runtime/index.ts";
 
 /** The parts of a ResourceQuota that are read here. */
 export interface Quota extends KubernetesObject {
+  spec?: { hard?: Record<string, string> };
   status?: { hard?: Record<string, string>; used?: Record<string, string> };
 }
 

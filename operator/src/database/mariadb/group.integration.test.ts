@@ -74,8 +74,8 @@ async function tend(): Promise<Tended> {
   return tended;
 }
 
-/** Tends the group until what it says is as expected. @throws with that, and the servers' last words, when that takes too long */
-async function tendUntil(isExpected: (tended: Tended) => boolean, within: number): Promise<Tended> {
+/** Reconciles the group until its findings are as expected. @throws with them, and the end of the servers' output, after `within` ms */
+async function reconciledUntil(isExpected: (tended: Tended) => boolean, within: number): Promise<Tended> {
   const end = Date.now() + within;
   for (;;) {
     const tended = await tend();
@@ -89,7 +89,7 @@ async function tendUntil(isExpected: (tended: Tended) => boolean, within: number
 
 /** Tends the group until nothing is missing; what it says then. */
 const settled = (): Promise<Tended> =>
-  tendUntil((tended) => !tended.missing && tended.credentialsHash !== undefined, 170_000);
+  reconciledUntil((tended) => !tended.missing && tended.credentialsHash !== undefined, 170_000);
 
 /** Rows of a table, as a member has them that has applied what the others had. */
 async function rowsOf(ordinal: number, table: string): Promise<number> {
@@ -304,7 +304,7 @@ describe("a group", () => {
       const [first] = group.pods;
       const annotated = { ...first?.metadata.annotations };
       if (first) first.metadata.annotations = { ...annotated, [annotations.settingsHash]: "before" };
-      await tendUntil(() => group.pods.slice(1).some((pod) => hasRole(pod, "primary")), 60_000);
+      await reconciledUntil(() => group.pods.slice(1).some((pod) => hasRole(pod, "primary")), 60_000);
       if (first) first.metadata.annotations = annotated;
       const next = group.pods.findIndex((pod) => hasRole(pod, "primary"));
       await expect

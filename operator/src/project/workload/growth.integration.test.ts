@@ -49,7 +49,7 @@ async function claimed(name: string, storageClassName: string): Promise<VolumeCl
   );
 }
 
-test("a class that cannot expand volumes and a quota without room are told apart", async () => {
+test("a class that cannot expand volumes and a quota without room are different obstacles", async () => {
   const { client } = cluster;
   const claims = [await claimed("fixed", "fixed"), await claimed("grows", "expandable")];
   expect(await growClaims(claims, 2, client, signal)).toMatchObject({ obstacle: "VolumeNotExpandable" });
