@@ -36,9 +36,30 @@ const stages: Readonly<Record<string, Stage>> = {
     run: () => single("verify", "hack/verify.sh", []),
   },
   unit: { about: "unit tests", run: () => vitest("unit") },
+  binaries: {
+    about: "programs of the embedded cluster and of tests are built",
+    // Here and not in a test's hook, whose time is limited.
+    run: () => single("binaries", process.execPath, ["hack/cluster/build.ts"]),
+  },
+  go: { about: "Go tests of the embedded cluster's parts", run: go },
+  "integration+chaos": {
+    about: "the next two at once, with the same workers",
+    // Before there is a stack, which takes a sixth of two processors for itself.
+    run: () => withPostgres("integration+chaos", ["integration", "chaos"]),
+  },
+  integration: {
+    about: "against a real kube-apiserver, PostgreSQL and Helm",
+    isPart: true,
+    run: () => withPostgres("integration"),
+  },
+  chaos: {
+    about: "scheduled jobs while the operator, the cluster and the ledger fail",
+    isPart: true,
+    run: () => withPostgres("chaos"),
+  },
   simulate: {
     about: "scheduled jobs in simulated time: 25,000 occurrences, with --long 1,000,000",
-    beside: "e2e",
+    beside: "e2e-alone",
     run: (isBeside) =>
       single(
         "simulate",
@@ -58,30 +79,18 @@ const stages: Readonly<Record<string, Stage>> = {
       return single("up", "hack/up.sh", []);
     },
   },
-  binaries: {
-    about: "programs that only tests need are built",
-    // Here and not in a test's hook, whose time is limited.
-    run: () => single("binaries", process.execPath, ["hack/cluster/build.ts", "kwok", "versitygw", "kind"]),
+  contract: {
+    about: "the API against its own OpenAPI document",
+    beside: "e2e-alone",
+    run: contract,
   },
-  go: { about: "Go tests of the embedded cluster's parts", run: go },
-  "integration+chaos": {
-    about: "the next two at once, with the same workers",
-    run: () => withPostgres("integration+chaos", ["integration", "chaos"]),
-  },
-  integration: {
-    about: "against a real kube-apiserver, PostgreSQL and Helm",
-    isPart: true,
-    run: () => withPostgres("integration"),
-  },
-  chaos: {
-    about: "scheduled jobs while the operator, the cluster and the ledger fail",
-    isPart: true,
-    run: () => withPostgres("chaos"),
-  },
-  contract: { about: "the API against its own OpenAPI document", run: contract },
   e2e: {
     about: "end to end on the running stack",
-    run: () => vitest("e2e", ["e2e", "e2e-punctual", "e2e-operators", "e2e-alone"]),
+    run: () => vitest("e2e", ["e2e", "e2e-punctual"]),
+  },
+  "e2e-alone": {
+    about: "the same, where parts of the platform are replaced, stopped or killed",
+    run: () => vitest("e2e-alone", ["e2e-operators", "e2e-alone"]),
   },
 };
 

@@ -129,12 +129,18 @@ export async function go(): Promise<Counts> {
   return counts;
 }
 
-/** The API against its own OpenAPI document: one test an operation, and one for calls that follow one another. */
-export async function contract(): Promise<Counts> {
+/**
+ * The API against its own OpenAPI document: one test an operation, and one for calls that follow one another. Beside another
+ * stage as {@link single}.
+ */
+export async function contract(isBeside = false): Promise<Counts> {
   const report = join(logs, "contract.xml");
   await rm(report, { force: true });
   await ensurePackages(testPackages, join(logs, "packages.log"));
-  const { code } = await run("contract", process.execPath, ["test/contract/run.ts", "--report", report]);
+  const args = ["test/contract/run.ts", "--report", report];
+  const options = { quiet: isBeside, idle: isBeside };
+  const { code, output } = await run("contract", process.execPath, args, options);
+  if (isBeside) console.log(`\n== contract\n${output}`);
   if (!existsSync(report)) return { ...none, failed: 1 };
   const counts = junitCounts(await readFile(report, "utf8"));
   return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;

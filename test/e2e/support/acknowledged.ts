@@ -62,7 +62,7 @@ export class Writer {
   readonly #done: Promise<void>;
 
   /** @param every milliseconds between rows; a connection that cannot be had is tried again after as long */
-  constructor(open: () => Promise<WriteSession>, every = 20) {
+  constructor(open: () => Promise<WriteSession>, every = 50) {
     this.#done = this.#run(open, every);
   }
 

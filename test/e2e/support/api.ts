@@ -102,14 +102,11 @@ export async function readProject(call: Call, id: string): Promise<Project> {
 
 /** Waits until the project has the status, and gives the project. */
 export function untilStatus(call: Call, id: string, status: string): Promise<Project> {
-  return eventually(
-    async () => {
-      const project = await readProject(call, id);
-      expect(project.status).toBe(status);
-      return project;
-    },
-    { every: 200 },
-  );
+  return eventually(async () => {
+    const project = await readProject(call, id);
+    expect(project.status).toBe(status);
+    return project;
+  });
 }
 
 /** A legal body of `POST /v1/project` for the sample application, on a plan that asks for least of a node. */

@@ -72,7 +72,7 @@ export const untilEnded = (call: Call, project: string, build: string, within = 
       expect(["success", "failed", "superseded"]).toContain(read.status);
       return read;
     },
-    { every: 200, within },
+    { within },
   );
 
 /** The whole log of a build, read in pieces as a client does. */

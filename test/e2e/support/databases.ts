@@ -126,15 +126,12 @@ export const patchDatabase = (place: Place, patch: readonly object[]): Promise<u
 
 /** The database's pods that are not leaving, by name. */
 export async function podsOfDatabase({ id, namespace }: Place): Promise<V1Pod[]> {
-  const pods = await Promise.all(
-    [0, 1, 2, 3, 4].map((ordinal) =>
-      cluster.core.readNamespacedPod({ namespace, name: `${id}-${ordinal}` }).catch((error: unknown) => {
-        if ((error as { code?: number }).code === 404) return undefined;
-        throw error;
-      }),
-    ),
-  );
-  return pods.filter((pod) => pod !== undefined && pod.metadata?.deletionTimestamp === undefined) as V1Pod[];
+  const labelSelector = `slipway.dev/project=${id}`;
+  const { items } = await cluster.core.listNamespacedPod({ namespace, labelSelector });
+  const instance = new RegExp(`^${id}-\\d+$`);
+  return items
+    .filter(({ metadata }) => instance.test(metadata?.name ?? "") && !metadata?.deletionTimestamp)
+    .sort((a, b) => (a.metadata?.name ?? "").localeCompare(b.metadata?.name ?? ""));
 }
 
 /** Waits until the status tells that all instances that are asked for are ready, and settled. */
@@ -144,26 +141,27 @@ export function untilReady(place: Place, within = 360_000): Promise<DatabaseObje
       const project = await readDatabase(place);
       const conditions = project.status?.conditions ?? [];
       const told = (type: string) => conditions.find((one) => one.type === type)?.status;
-      const ready = {
-        phase: project.status?.phase,
-        generation: project.status?.observedGeneration,
-        ready: told("Ready"),
-        progressing: told("Progressing"),
-        instances: project.status?.readyInstances,
-        pods: (await podsOfDatabase(place)).length,
-      };
       const instances = project.spec.instances ?? project.status?.desiredInstances ?? 1;
-      expect(ready, JSON.stringify(conditions.filter(({ message }) => message))).toEqual({
+      expect(
+        {
+          phase: project.status?.phase,
+          generation: project.status?.observedGeneration,
+          ready: told("Ready"),
+          progressing: told("Progressing"),
+          instances: project.status?.readyInstances,
+        },
+        JSON.stringify(conditions.filter(({ message }) => message)),
+      ).toEqual({
         phase: "running",
         generation: project.metadata.generation,
         ready: "True",
         progressing: "False",
         instances,
-        pods: instances,
       });
+      expect(await podsOfDatabase(place)).toHaveLength(instances);
       return project;
     },
-    { within, every: 300 },
+    { within },
   );
 }
 

@@ -192,16 +192,13 @@ export const tenThousandths = (amount: number | undefined): number =>
 export async function deleteJobs(jobs: readonly Job[]): Promise<void> {
   await Promise.all(
     jobs.map((job) =>
-      eventually(
-        async () => {
-          const { status, body } = await job.delete();
-          if (status === 200 || (status === 409 && body.code !== "JOB_RUNS_PENDING")) return;
-          const running = await job.list("?limit=50&status=running");
-          await Promise.all(running.runs.map(({ id }) => job.cancel(id)));
-          throw new Error(`DELETE ${job.id} answered ${status} ${body.code}`);
-        },
-        { every: 1_000 },
-      ),
+      eventually(async () => {
+        const { status, body } = await job.delete();
+        if (status === 200 || (status === 409 && body.code !== "JOB_RUNS_PENDING")) return;
+        const running = await job.list("?limit=50&status=running");
+        await Promise.all(running.runs.map(({ id }) => job.cancel(id)));
+        throw new Error(`DELETE ${job.id} answered ${status} ${body.code}`);
+      }),
     ),
   );
 }
