@@ -24,6 +24,35 @@ export async function claimBuildTrigger(
   buildId: string,
 ): Promise<string | null> {
   await note(ledger, [trigger], buildId);
+  return claimedBy(ledger, trigger);
+}
+
+/** For how long a delivery may have been on its way when a poll noted what it tells of, in minutes. */
+const DELIVERY_MINUTES = 10;
+
+/**
+ * Claims a trigger that a hook's delivery tells of. What is delivered has just come to be: a poll that noted it shortly before, as
+ * having been there when a project's publication began, was only faster than the delivery.
+ *
+ * @returns as {@link claimBuildTrigger}; null when it was noted longer than ten minutes ago
+ */
+export async function claimDeliveredTrigger(
+  ledger: Ledger,
+  trigger: BuildTrigger,
+  buildId: string,
+): Promise<string | null> {
+  const { organizationId, projectUid, trigger: kind, ref, commitSha } = trigger;
+  await sql`
+    insert into build_triggers (organization_id, project_uid, trigger, ref, commit_sha, build_id)
+    values (${organizationId}, ${projectUid}, ${kind}, ${ref}, ${commitSha}, ${buildId})
+    on conflict (organization_id, project_uid, trigger, ref, commit_sha)
+    do update set build_id = excluded.build_id
+    where build_triggers.build_id is null
+      and build_triggers.seen_at > now() - make_interval(mins => ${DELIVERY_MINUTES})`.execute(ledger);
+  return claimedBy(ledger, trigger);
+}
+
+async function claimedBy(ledger: Ledger, trigger: BuildTrigger): Promise<string | null> {
   const { build_id } = await ledger
     .selectFrom("build_triggers")
     .select("build_id")

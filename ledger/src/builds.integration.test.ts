@@ -5,6 +5,7 @@ import {
   type BuildRow,
   type BuildTrigger,
   claimBuildTrigger,
+  claimDeliveredTrigger,
   connectLedger,
   findBuild,
   findBuildTriggers,
@@ -202,6 +203,20 @@ describe("triggers of builds", () => {
     await noteBuildTriggers(ledger, [trigger, { ...trigger, ref: "v2" }]);
     expect(await claimBuildTrigger(ledger, trigger, "b1")).toBeNull();
     expect(await claimBuildTrigger(ledger, { ...trigger, ref: "v3" }, "b1")).toBe("b1");
+  });
+
+  it("that a poll noted while their delivery was on its way start the delivery's build, and one alone", async () => {
+    const delivered = { ...trigger, ref: "v2" };
+    await noteBuildTriggers(ledger, [trigger, delivered]);
+    await sql`update build_triggers set seen_at = now() - interval '11 minutes' where ref = 'v1'`.execute(
+      ledger,
+    );
+    const claims = await Promise.all(["b1", "b2"].map((id) => claimDeliveredTrigger(ledger, delivered, id)));
+    expect(new Set(claims).size).toBe(1);
+    expect(["b1", "b2"]).toContain(claims[0]);
+    expect(await claimBuildTrigger(ledger, delivered, "b3")).toBe(claims[0]);
+    expect(await claimDeliveredTrigger(ledger, trigger, "b4")).toBeNull();
+    expect(await claimDeliveredTrigger(ledger, { ...trigger, ref: "v3" }, "b5")).toBe("b5");
   });
 
   it("tell whether and for which build they are known", async () => {

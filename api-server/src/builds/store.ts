@@ -6,7 +6,7 @@ import {
   type BuildProject,
   type BuildRow,
   type BuildTrigger,
-  claimBuildTrigger,
+  claimDeliveredTrigger,
   findBuild,
   type Ledger,
   listBuilds,
@@ -38,7 +38,7 @@ export function ledgerBuilds(ledger: Ledger): BuildStore {
     find: (build) => askLedger(() => findBuild(ledger, build)),
     list: (query) => askLedger(() => listBuilds(ledger, query)),
     readLog: (build, page) => askLedger(() => readBuildLog(ledger, build, page)),
-    claim: (trigger, buildId) => askLedger(() => claimBuildTrigger(ledger, trigger, buildId)),
+    claim: (trigger, buildId) => askLedger(() => claimDeliveredTrigger(ledger, trigger, buildId)),
     note: (triggers) => askLedger(() => noteBuildTriggers(ledger, triggers)),
     deliveries: ledgerDeliveries(ledger),
   };
