@@ -10,7 +10,7 @@ const EVERY = { least: 250, most: 2_000 };
  */
 export async function eventually<T>(
   attempt: () => Promise<T>,
-  { within = 120_000, every }: { within?: number; every?: number } = {},
+  { within = 240_000, every }: { within?: number; every?: number } = {},
 ): Promise<T> {
   const start = performance.now();
   for (;;) {
