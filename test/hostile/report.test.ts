@@ -26,6 +26,7 @@ const server = (change: Partial<Process> = {}): Process => ({
 const rowOf = (change: Partial<Row> = {}): Row => ({
   attack: "invented-keys",
   seen: everyKind(seen(150)),
+  stall: 12,
   before: [server()],
   after: [server()],
   answers: { "401": 5 },
@@ -39,6 +40,7 @@ const resultsOf = (row: Row): Results => ({
   commit: "abc1234",
   rateLimitScale: 100,
   quiet,
+  quietStall: 3,
   rows: [row],
   outcome: { missedRuns: [], dueRuns: 2, acknowledgedRows: 300, lostRows: 0 },
 });
@@ -101,7 +103,7 @@ test("the table shows each attack beside the quiet platform", () => {
   const text = markdown(resultsOf(rowOf({ seen: everyKind(seen(250)) })));
   expect(text).toContain("Commit abc1234, rate limits x 100.");
   expect(text).toContain("| invented-keys | 0 of 100, 125 / 250 (2.5) |");
-  expect(text).toContain("slipway-api-server-1/api-server 200 MiB (39 %)");
+  expect(text).toContain("| 12 | none | slipway-api-server-1/api-server 200 MiB (39 %)");
   expect(text).toContain("- invented-keys: p99 of app is 250 ms, quiet 100 ms");
 });
 
