@@ -61,6 +61,28 @@ test("a log record tells of a request by the semantic conventions", () => {
   });
 });
 
+test("a request's moment is its millisecond, though a number cannot hold its nanoseconds", () => {
+  const { "http.server.request.duration": _, ...fields } = request;
+  const moments = Array.from({ length: 1_000 }, (_, index) => Date.UTC(2026, 10, 24, 13, 17, 6) + index);
+  const atOf = (line: ReturnType<typeof read>) => (typeof line === "object" ? line.event.at : line);
+  expect(
+    moments.map((moment) =>
+      atOf(
+        read(
+          { ...fields, "http.server.request.duration": 0 },
+          { record: { timeUnixNano: nanoseconds(moment) } },
+        ),
+      ),
+    ),
+  ).toEqual(moments);
+  expect(
+    moments.map((moment) => {
+      const times = { startTimeUnixNano: nanoseconds(moment), endTimeUnixNano: nanoseconds(moment + 40) };
+      return atOf(read(fields, { signal: "traces", record: { ...times, kind: 2 } }));
+    }),
+  ).toEqual(moments);
+});
+
 test("a server's span tells its times itself, and other spans are no requests", () => {
   const { "http.server.request.duration": _, ...fields } = request;
   const record = {

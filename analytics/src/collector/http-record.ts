@@ -62,7 +62,7 @@ export function readHttpRecord(
     target: targetOf(fields, own, shared),
     peer: addressOf(peer || text(first(NAMES.client))) ?? UNKNOWN_ADDRESS,
     event: requestEvent({
-      at: Math.floor(end - latencyMs),
+      at: Math.floor(Math.round((end - latencyMs) * 1e3) / 1e3),
       status: Math.round(status),
       method,
       path: text(first(NAMES.path)),
@@ -101,8 +101,11 @@ function numberOf(value: unknown): number | undefined {
   return typeof number === "number" && Number.isFinite(number) ? number : undefined;
 }
 
-/** Of nanoseconds since the epoch, which are more digits than a number has; 0 says that nobody knows. */
+/**
+ * Of nanoseconds since the epoch, to the microsecond: a number holds those of this century to 256 only, and cut off instead of rounded
+ * every eighth millisecond would be the one before. 0 says that nobody knows.
+ */
 function millisecondsOf(nanoseconds: unknown): number | undefined {
   const number = numberOf(nanoseconds);
-  return number !== undefined && number > 0 ? number / 1e6 : undefined;
+  return number !== undefined && number > 0 ? Math.round(number / 1e3) / 1e3 : undefined;
 }
