@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { aptPackages } from "../images/index.ts";
 import { logDir } from "../lib/paths.ts";
 import { type BinaryName, binaries, ensureBinary } from "./binaries.ts";
+import { buildsPackages } from "./builds/index.ts";
 import { clusterPackages, ensurePackages } from "./packages.ts";
 
 // node hack/cluster/build.ts [NAME...]: builds what of it is missing, and prints the paths. Without a name all there are, with the
@@ -10,7 +11,9 @@ import { clusterPackages, ensurePackages } from "./packages.ts";
 const names = process.argv.slice(2);
 if (names.length === 0) {
   await mkdir(logDir, { recursive: true });
-  await ensurePackages([...new Set([...clusterPackages, ...aptPackages])], join(logDir, "packages.log"));
+  // Before the first program: Gitea needs a C compiler.
+  const packages = [...clusterPackages, ...aptPackages, ...buildsPackages];
+  await ensurePackages(packages, join(logDir, "packages.log"));
 }
 for (const name of names.length > 0 ? names : Object.keys(binaries)) {
   if (!(name in binaries)) {

@@ -66,7 +66,7 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   await writeFileAtomic(join(runDir, "owner"), root, 0o644);
 
   const install = async () => {
-    const added = await ensurePackages([...new Set([...clusterPackages, ...aptPackages])], log);
+    const added = await ensurePackages([...clusterPackages, ...aptPackages], log);
     say(added.length ? `installed ${added.join(" ")}` : "all there");
   };
   await step("Debian packages", install, log);

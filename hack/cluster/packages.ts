@@ -37,7 +37,7 @@ export function missingFrom(report: string, wanted: string[]): string[] {
 }
 
 /**
- * Installs what of these Debian packages is missing.
+ * Installs what of these Debian packages is missing; one that is named twice is installed once.
  * @returns the names of those it installed
  * @throws UserError where there is no apt
  */
@@ -47,7 +47,8 @@ export async function ensurePackages(wanted: string[], log: string): Promise<str
   }
   // dpkg-query ends with 1 when it knows nothing of a name; its report is right all the same.
   const script = `dpkg-query -W -f '\${Package} \${db:Status-Status}\\n' "$@" 2>/dev/null || true`;
-  const missing = missingFrom(await run("sh", ["-c", script, "packages", ...wanted]), wanted);
+  const names = [...new Set(wanted)];
+  const missing = missingFrom(await run("sh", ["-c", script, "packages", ...names]), names);
   if (missing.length === 0) return [];
   const env = { DEBIAN_FRONTEND: "noninteractive" };
   const install = ["install", "-y", "-q", "--no-install-recommends", ...missing];

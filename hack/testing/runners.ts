@@ -31,23 +31,27 @@ interface Outcome {
 /** What commands wrote, by their names. */
 const outputs = new Map<string, string>();
 
-/** Runs a command in the repository's root; its output goes to the terminal and to `.slipway/logs/test/<name>.log`. */
+/**
+ * Runs a command in the repository's root; its output goes to the terminal and to `.slipway/logs/test/<name>.log`. Beside another
+ * stage it takes the processors only when nobody else wants them, and is printed at its end.
+ */
 export function run(
   name: string,
   command: string,
   args: readonly string[],
-  options: { cwd?: string; quiet?: boolean; idle?: boolean } = {},
+  options: { cwd?: string; quiet?: boolean; isBeside?: boolean } = {},
 ): Promise<Outcome> {
   const log = createWriteStream(join(logs, `${name}.log`));
   const cwd = options.cwd ?? root;
-  const child = options.idle === true ? spawnIdle(command, args, { cwd }) : spawn(command, args, { cwd });
+  const isBeside = options.isBeside === true;
+  const child = isBeside ? spawnIdle(command, args, { cwd }) : spawn(command, args, { cwd });
   child.stdin.end();
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (chunk: Buffer) => {
       chunks.push(chunk);
       log.write(chunk);
-      if (options.quiet !== true) process.stdout.write(chunk);
+      if (options.quiet !== true && !isBeside) process.stdout.write(chunk);
     });
   }
   return new Promise((resolve) => {
@@ -55,6 +59,7 @@ export function run(
       log.end();
       const output = Buffer.concat(chunks).toString("utf8");
       outputs.set(name, output);
+      if (isBeside) console.log(`\n== ${name}\n${output}`);
       resolve({ code, output });
     };
     child.once("error", (error) => {
@@ -65,18 +70,14 @@ export function run(
   });
 }
 
-/**
- * A command that is one test as a whole. Beside another stage it takes the processors only when nobody else wants them,
- * and is shown at its end.
- */
+/** A command that is one test as a whole. */
 export async function single(
   name: string,
   command: string,
   args: readonly string[],
   isBeside = false,
 ): Promise<Counts> {
-  const { code, output } = await run(name, command, args, { quiet: isBeside, idle: isBeside });
-  if (isBeside) console.log(`\n== ${name}\n${output}`);
+  const { code } = await run(name, command, args, { isBeside });
   return code === 0 ? { ...none, passed: 1 } : { ...none, failed: 1 };
 }
 
@@ -129,18 +130,13 @@ export async function go(): Promise<Counts> {
   return counts;
 }
 
-/**
- * The API against its own OpenAPI document: one test an operation, and one for calls that follow one another. Beside another
- * stage as {@link single}.
- */
+/** The API against its own OpenAPI document: one test an operation, and one for calls that follow one another. */
 export async function contract(isBeside = false): Promise<Counts> {
   const report = join(logs, "contract.xml");
   await rm(report, { force: true });
   await ensurePackages(testPackages, join(logs, "packages.log"));
   const args = ["test/contract/run.ts", "--report", report];
-  const options = { quiet: isBeside, idle: isBeside };
-  const { code, output } = await run("contract", process.execPath, args, options);
-  if (isBeside) console.log(`\n== contract\n${output}`);
+  const { code } = await run("contract", process.execPath, args, { isBeside });
   if (!existsSync(report)) return { ...none, failed: 1 };
   const counts = junitCounts(await readFile(report, "utf8"));
   return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
