@@ -27,12 +27,12 @@ export async function claimBuildTrigger(
   return claimedBy(ledger, trigger);
 }
 
-/** For how long a delivery may have been on its way when a poll noted what it tells of, in minutes. */
+/** How long after a poll noted a trigger its hook's delivery may still claim it, in minutes. */
 const DELIVERY_MINUTES = 10;
 
 /**
- * Claims a trigger that a hook's delivery tells of. What is delivered has just come to be: a poll that noted it shortly before, as
- * having been there when a project's publication began, was only faster than the delivery.
+ * Claims a trigger that a hook's delivery reports. What is delivered is new: a poll that noted it shortly before, as present when
+ * the project's publication began, only arrived earlier than the delivery.
  *
  * @returns as {@link claimBuildTrigger}; null when it was noted longer than ten minutes ago
  */

@@ -26,7 +26,7 @@ const server = (change: Partial<Process> = {}): Process => ({
 const rowOf = (change: Partial<Row> = {}): Row => ({
   attack: "invented-keys",
   seen: everyKind(seen(150)),
-  stall: 12,
+  loopDelay: 12,
   before: [server()],
   after: [server()],
   answers: { "401": 5 },
@@ -40,7 +40,7 @@ const resultsOf = (row: Row): Results => ({
   commit: "abc1234",
   rateLimitScale: 100,
   quiet,
-  quietStall: 3,
+  quietLoopDelay: 3,
   rows: [row],
   outcome: { missedRuns: [], dueRuns: 2, acknowledgedRows: 300, lostRows: 0 },
 });

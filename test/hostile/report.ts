@@ -10,10 +10,10 @@ export interface Row {
   readonly attack: string;
   readonly seen: Readonly<Record<Kind, Seen>>;
   /**
-   * Milliseconds that the measuring process itself was held up at most. No request was sent and no answer read meanwhile: latencies
-   * up to it are the machine's, not the platform's.
+   * Highest delay of the measuring process's own event loop, in milliseconds. It sent no request and read no answer meanwhile:
+   * latencies up to it need not be the platform's.
    */
-  readonly stall: number;
+  readonly loopDelay: number;
   /** Seconds that the victim's build took meanwhile, or why it failed; absent where none was asked for. */
   readonly build?: number | string;
   readonly before: readonly Process[];
@@ -32,7 +32,7 @@ export interface Results {
   readonly commit: string;
   readonly rateLimitScale: number;
   readonly quiet: Readonly<Record<Kind, Seen>>;
-  readonly quietStall: number;
+  readonly quietLoopDelay: number;
   readonly rows: readonly Row[];
   readonly outcome: Outcome;
 }
@@ -103,20 +103,27 @@ const ratio = (value: number, quiet: number): string => (value / quiet).toFixed(
 
 /** The report as Markdown. */
 export function markdown(results: Results): string {
-  const { quiet, quietStall, rows, outcome } = results;
+  const { quiet, quietLoopDelay, rows, outcome } = results;
   const header = ["attack", ...kinds.map((kind) => `${kind}: failed, p50 / p99 ms (p99 to quiet)`)];
   header.push(
-    "the measuring process held up, ms",
+    "event loop delay of the measuring process, ms",
     "restarts",
     "highest memory of its limit",
     "answers to the attacker",
   );
   const lines = [
-    ["none", ...kinds.map((kind) => seenCell(quiet[kind], undefined)), String(round(quietStall)), "", "", ""],
+    [
+      "none",
+      ...kinds.map((kind) => seenCell(quiet[kind], undefined)),
+      String(round(quietLoopDelay)),
+      "",
+      "",
+      "",
+    ],
     ...rows.map((row) => [
       row.attack,
       ...kinds.map((kind) => seenCell(row.seen[kind], quiet[kind])),
-      String(round(row.stall)),
+      String(round(row.loopDelay)),
       restarted(row).join(", ") || "none",
       memoryCell(row.after),
       answersCell(row.answers),

@@ -26,8 +26,8 @@ export interface RunOptions {
 /** The victim's 99th percentile may be so many times the quiet one: beside one attack, and beside all on 2 processors. */
 const SLOWDOWN = { one: 2, all: 3 };
 
-/** How often it is noted whether this process was held up. */
-const STALL_RESOLUTION_MS = 10;
+/** How often the delay of this process's event loop is sampled. */
+const DELAY_RESOLUTION_MS = 10;
 
 /** Attacks one after the other, then all at once, and removes all that was made. */
 export async function run(options: RunOptions): Promise<Results> {
@@ -66,7 +66,7 @@ export async function run(options: RunOptions): Promise<Results> {
     log("counting rows and runs");
     const outcome = await victim.finish();
     const { commit, rateLimitScale } = options;
-    return { commit, rateLimitScale, quiet: quiet.seen, quietStall: quiet.stall, rows, outcome };
+    return { commit, rateLimitScale, quiet: quiet.seen, quietLoopDelay: quiet.loopDelay, rows, outcome };
   } finally {
     await observer.stop();
     await victim.remove();
@@ -83,7 +83,7 @@ export async function run(options: RunOptions): Promise<Results> {
     const {
       value: answers,
       seen,
-      stall,
+      loopDelay,
     } = await windowOf(victim, async () => {
       const answered = await Promise.all(attackers.map((one) => one.run()));
       await sleep(options.restSeconds * 1_000);
@@ -94,13 +94,13 @@ export async function run(options: RunOptions): Promise<Results> {
     const after = await observer.take();
     const expected = attackers.flatMap(({ attack }) => attack.expected);
     const ends = attackers.flatMap(({ attack }) => attack.ends ?? []);
-    return { attack: name, seen, stall, build, before, after, answers, expected, ends, slowdown };
+    return { attack: name, seen, loopDelay, build, before, after, answers, expected, ends, slowdown };
   }
 }
 
 /** What the victim saw while something was done; requests that were due then have all ended. */
 async function windowOf<T>(victim: Victim, work: () => Promise<T>) {
-  const delays = monitorEventLoopDelay({ resolution: STALL_RESOLUTION_MS });
+  const delays = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
   delays.enable();
   const from = performance.now();
   const value = await work();
@@ -110,7 +110,7 @@ async function windowOf<T>(victim: Victim, work: () => Promise<T>) {
   const seen = Object.fromEntries(
     kinds.map((kind) => [kind, summarize(victim.load.samples, kind, window)]),
   ) as Record<Kind, Seen>;
-  return { value, seen, stall: Math.max(0, delays.max / 1e6 - STALL_RESOLUTION_MS) };
+  return { value, seen, loopDelay: Math.max(0, delays.max / 1e6 - DELAY_RESOLUTION_MS) };
 }
 
 /** Waits until no request of a window can be pending: each ends or fails within 10 s. */

@@ -23,7 +23,7 @@ export interface BuildStore {
   find(build: BuildProject & { id: string }): Promise<Build | undefined>;
   list(query: BuildListQuery): Promise<{ total: number; builds: Build[] }>;
   readLog(build: BuildKey, page: { cursor: number; limit: number }): Promise<BuildLogChunk[]>;
-  /** The id of the build that a trigger is of; null of one that was noted as having been there. */
+  /** The id of the build that a trigger is of; null of one that was noted as present, more than ten minutes ago. */
   claim(trigger: BuildTrigger, buildId: string): Promise<string | null>;
   /** Notes triggers that shall set nothing off. */
   note(triggers: readonly BuildTrigger[]): Promise<void>;

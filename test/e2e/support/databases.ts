@@ -140,14 +140,14 @@ export function untilReady(place: Place, within = 360_000): Promise<DatabaseObje
     async () => {
       const project = await readDatabase(place);
       const conditions = project.status?.conditions ?? [];
-      const told = (type: string) => conditions.find((one) => one.type === type)?.status;
+      const statusOf = (type: string) => conditions.find((one) => one.type === type)?.status;
       const instances = project.spec.instances ?? project.status?.desiredInstances ?? 1;
       expect(
         {
           phase: project.status?.phase,
           generation: project.status?.observedGeneration,
-          ready: told("Ready"),
-          progressing: told("Progressing"),
+          ready: statusOf("Ready"),
+          progressing: statusOf("Progressing"),
           instances: project.status?.readyInstances,
         },
         JSON.stringify(conditions.filter(({ message }) => message)),

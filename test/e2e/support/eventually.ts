@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Milliseconds between attempts where nothing is asked for: a twentieth of what was waited already, between these. */
+/** Milliseconds between attempts by default: a twentieth of the time waited so far, within these bounds. */
 const EVERY = { least: 250, most: 2_000 };
 
 /**
  * Calls `attempt` until it returns without throwing, and gives its value; the last error is the one thrown.
- * Whoever waits for a moment that passes names how often it is attempted; the longer others wait, the less often they ask, since
- * their questions cost what they wait for its processors. Times in milliseconds.
+ * The longer it waits, the less often it attempts: polls take processors from what is waited for. A caller that must observe a
+ * state that passes sets `every`. Times in milliseconds.
  */
 export async function eventually<T>(
   attempt: () => Promise<T>,
