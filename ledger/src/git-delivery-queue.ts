@@ -54,7 +54,8 @@ export function queueGitDelivery(
 
 /**
  * Takes deliveries that are due, for so long: who is killed meanwhile leaves them to another. The organization of which fewest
- * are worked at goes first, in the order of arrival.
+ * are worked at goes first, in the order of arrival. Of one connection one at a time is worked at: of two tags that come at once the
+ * one that came last would otherwise be built first, and the other one in its place.
  * @param bounds how many at most, and how many of one organization are worked at by all replicas together
  */
 export function holdGitDeliveries(
@@ -67,11 +68,18 @@ export function holdGitDeliveries(
     const { rows } = await sql<HeldDelivery>`
       with held as (
         select organization_id, count(*) as n from git_delivery_queue where held_until > now() group by 1
+      ), first as (
+        select distinct on (organization_id, connection_id) sequence, organization_id, connection_id
+        from git_delivery_queue where due_at <= now() order by organization_id, connection_id, sequence
       ), due as (
         select sequence, coalesce(n, 0)
           + row_number() over (partition by organization_id order by sequence) as place
-        from git_delivery_queue left join held using (organization_id)
-        where due_at <= now() and (held_until is null or held_until <= now())
+        from first left join held using (organization_id)
+        where not exists (
+          select from git_delivery_queue busy
+          where busy.organization_id = first.organization_id and busy.connection_id = first.connection_id
+            and busy.held_until > now()
+        )
       ), chosen as (
         select queue.sequence from git_delivery_queue queue join due using (sequence)
         where place <= ${perOrganization}

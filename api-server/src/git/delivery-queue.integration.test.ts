@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { GitEvent } from "@slipway/git";
 import { eventually } from "@slipway/kube/testing";
 import { connectLedger, type Ledger, migrateToLatest } from "@slipway/ledger";
@@ -59,7 +60,7 @@ function work(
 it("sixteen of one organization delay nobody else's, and few of it are worked at at once", async () => {
   const { promise: stalled, resolve } = Promise.withResolvers<void>();
   const { seen, stop } = work((organization) => (organization === "acme" ? stalled : Promise.resolve()));
-  for (let time = 0; time < 16; time += 1) expect(await queue("acme", `d${time}`)).toBe("queued");
+  for (let time = 0; time < 16; time += 1) expect(await queue("acme", `d${time}`, `g${time}`)).toBe("queued");
   await eventually("the share of it", () => seen.length === 4);
   const askedAt = performance.now();
   expect(await queue("umbrella", "one")).toBe("queued");
@@ -72,6 +73,23 @@ it("sixteen of one organization delay nobody else's, and few of it are worked at
   // Each once, by two replicas.
   expect(seen.length).toBe(17);
   expect(new Set(seen).size).toBe(17);
+});
+
+it("those of one connection are worked off one after the other, by two replicas, in the order of their arrival", async () => {
+  const { promise: stalled, resolve } = Promise.withResolvers<void>();
+  const { seen, stop } = work((_organization, delivery) =>
+    delivery === "first" ? stalled : Promise.resolve(),
+  );
+  for (const delivery of ["first", "second", "third"]) await queue("acme", delivery);
+  await queue("acme", "other", "g-other");
+  await eventually("the other connection's", () => seen.includes("acme other"));
+  // Longer than the replicas wait until they ask again.
+  await sleep(300);
+  expect(seen.toSorted()).toEqual(["acme first", "acme other"]);
+  resolve();
+  await eventually("the rest", async () => (await rows("git_delivery_queue")) === 0);
+  await stop();
+  expect(seen.filter((one) => one !== "acme other")).toEqual(["acme first", "acme second", "acme third"]);
 });
 
 it("one is taken once, also when it was worked off, and is tried a bounded number of times", async () => {

@@ -70,7 +70,10 @@ export class DeliveryWorker {
         this.#logger.warn({ err: error }, "the queue of Git deliveries cannot be read");
         return 0;
       });
-      if (taken === 0) await sleep(pollMs, undefined, { signal }).catch(() => undefined);
+      if (taken > 0) continue;
+      const pause = sleep(pollMs, undefined, { signal }).catch(() => undefined);
+      // The next of a connection may be taken as soon as the one before has ended.
+      await Promise.race([pause, ...this.#underWay]);
     }
   }
 
