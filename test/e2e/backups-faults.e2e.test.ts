@@ -10,13 +10,7 @@ import {
   untilBackup,
 } from "./support/backups.ts";
 import { cluster } from "./support/cluster.ts";
-import {
-  createDatabase,
-  type DatabaseProject,
-  databaseProject,
-  reached,
-  untilReady,
-} from "./support/databases.ts";
+import { createDatabase, type DatabaseProject, databaseProject, untilReady } from "./support/databases.ts";
 import { eventually } from "./support/eventually.ts";
 import { replaceLeader } from "./support/operator.ts";
 import { connectPostgresql, untilBlocked } from "./support/postgresql.ts";
@@ -36,7 +30,7 @@ beforeAll(async () => {
     databaseProject("db-basic", { type_project: "postgresql", version: "17" }),
   );
   await untilReady(project);
-  client = await reached(() => connectPostgresql(project));
+  client = await connectPostgresql(project);
   await client.query("CREATE TABLE kept (id int PRIMARY KEY, said text NOT NULL)");
   await client.query(`INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(1, ${ROWS}) i`);
 }, 400_000);

@@ -1,7 +1,7 @@
 import { afterAll, expect, test, vi } from "vitest";
 import { apiClient, deleteProjects, uniqueName } from "./support/api.ts";
 import { backUp, backupFiles, deleteBackup, readBackup, restore, verify } from "./support/backups.ts";
-import { createDatabase, databaseProject, reached, untilReady } from "./support/databases.ts";
+import { createDatabase, databaseProject, untilReady } from "./support/databases.ts";
 import { eventually } from "./support/eventually.ts";
 import { connectMariadb } from "./support/mariadb.ts";
 import { connectPostgresql } from "./support/postgresql.ts";
@@ -23,7 +23,7 @@ test("a Valkey service is restored with all its keys, their expiry and its funct
   const source = await createDatabase(call, valkeyProject("db-basic", "key_value"));
   made.push(source.id);
   await untilReady(source);
-  const client = await reached(() => connectValkey(source));
+  const client = await connectValkey(source);
   const lines = Array.from({ length: 5_000 }, (_, index) => [`key:${index}`, `value ${index}`]).flat();
   await client.mset(lines);
   await client.set(Buffer.from([10, 0, 255]), "a name that is no text");
@@ -41,7 +41,7 @@ test("a Valkey service is restored with all its keys, their expiry and its funct
 
   const restored = await restore(call, source.id, backup.id, uniqueName("restored"));
   made.push(restored.id);
-  const again = await reached(() => connectValkey(restored));
+  const again = await connectValkey(restored);
   expect(await again.dbsize()).toBe(5_003);
   expect(await again.get("key:4999")).toBe("value 4999");
   expect(await again.get(Buffer.from([10, 0, 255]))).toBe("a name that is no text");
@@ -61,7 +61,7 @@ test("a PostgreSQL database is restored from its backup after it was deleted", a
   );
   made.push(source.id);
   await untilReady(source);
-  const client = await reached(() => connectPostgresql(source));
+  const client = await connectPostgresql(source);
   await client.query("CREATE TABLE kept (id int PRIMARY KEY, said text NOT NULL)");
   await client.query("INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(1, 20000) i");
   await client.query('CREATE TABLE "another one" (at timestamptz DEFAULT now())');
@@ -84,7 +84,7 @@ test("a PostgreSQL database is restored from its backup after it was deleted", a
   await deleteProjects(call, [source.id]);
   const restored = await restore(call, source.id, backup.id, uniqueName("restored"));
   made.push(restored.id);
-  const again = await reached(() => connectPostgresql(restored));
+  const again = await connectPostgresql(restored);
   expect((await again.query(SUM)).rows).toEqual(before);
   // It is the new user's own.
   await again.query("INSERT INTO kept VALUES (0, 'new')");
@@ -108,7 +108,7 @@ for (const version of long ? ["10", "11"] : []) {
     );
     made.push(source.id);
     await untilReady(source);
-    const client = await reached(() => connectMariadb(source));
+    const client = await connectMariadb(source);
     await client.query(
       "CREATE TABLE kept (id INT PRIMARY KEY, said VARCHAR(64) NOT NULL, raw VARBINARY(16))",
     );
@@ -126,7 +126,7 @@ for (const version of long ? ["10", "11"] : []) {
     expect(await verify(call, source.id, backup.id)).toMatchObject({ verification: { status: "succeeded" } });
     const restored = await restore(call, source.id, backup.id, uniqueName("restored"));
     made.push(restored.id);
-    const again = await reached(() => connectMariadb(restored));
+    const again = await connectMariadb(restored);
     expect(await again.query(SUM)).toEqual(before);
     expect(await again.query("SELECT COUNT(*) AS n FROM few")).toMatchObject([{ n: 10 }]);
     await again.end();

@@ -9,7 +9,6 @@ import {
   deletePod,
   patchDatabase,
   podsOfDatabase,
-  reached,
   readDatabase,
   untilReady,
 } from "./support/databases.ts";
@@ -58,7 +57,7 @@ test.concurrent("three instances lose no row while every pod is deleted in turn"
   const project = await create({ instances: 3 });
   await asking(project, createRows);
   const writer = new Writer(async () => {
-    const client = await reached(() => connectPostgresql(project));
+    const client = await connectPostgresql(project);
     return rowsOver(client, "outside");
   });
   try {

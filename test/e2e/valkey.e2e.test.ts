@@ -7,7 +7,6 @@ import {
   type DatabaseProject,
   deletePod,
   podsOfDatabase,
-  reached,
   untilReady,
 } from "./support/databases.ts";
 import { eventually } from "./support/eventually.ts";
@@ -88,7 +87,7 @@ test.concurrent("a new password leaves open sessions alone, a pause keeps the ro
   timeout,
 }, async () => {
   const project = await create("db-basic", "key_value");
-  const open = await reached(() => connectValkey(project));
+  const open = await connectValkey(project);
   await rowsOver(open, "outside").insert(0);
 
   const renewed = await call("POST", `/v1/project/${project.id}/database/credentials/renew`);

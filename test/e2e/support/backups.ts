@@ -102,7 +102,9 @@ export async function restore(
   }>("POST", `/v1/project/${place.id}/database/credentials/renew`);
   expect(renewed.status).toBe(200);
   const { connection } = renewed.body.data as { connection: Connection };
-  return { ...place, connection };
+  const restored = { ...place, connection };
+  await untilReady(restored);
+  return restored;
 }
 
 /** Has a backup tried, and waits for what is found. */

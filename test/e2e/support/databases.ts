@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { connect } from "node:net";
 import type { V1Pod } from "@kubernetes/client-node";
 import { expect } from "vitest";
 import { type apiClient, retried, uniqueName } from "./api.ts";
@@ -134,9 +134,12 @@ export async function podsOfDatabase({ id, namespace }: Place): Promise<V1Pod[]>
     .sort((a, b) => (a.metadata?.name ?? "").localeCompare(b.metadata?.name ?? ""));
 }
 
-/** Waits until the status tells that all instances that are asked for are ready, and settled. */
-export function untilReady(place: Place, within = 360_000): Promise<DatabaseObject> {
-  return eventually(
+/** Waits until the status reports all instances ready and settled, and, where `place` has a connection, its port is open. */
+export async function untilReady(
+  place: Place & Partial<Pick<DatabaseProject, "connection">>,
+  within = 360_000,
+): Promise<DatabaseObject> {
+  const ready = await eventually(
     async () => {
       const project = await readDatabase(place);
       const conditions = project.status?.conditions ?? [];
@@ -163,26 +166,38 @@ export function untilReady(place: Place, within = 360_000): Promise<DatabaseObje
     },
     { within },
   );
+  if (place.connection) await untilOpen(place.connection);
+  return ready;
 }
 
 /** Until when a refused connection may be kube-proxy's, which follows a pod's readiness some moments later. */
-const REACHED_MS = 15_000;
+const OPEN_MS = 15_000;
 
-/** Connects to a database that has become ready. @throws whatever `connect` throws, a refused connection after 15 s */
-export async function reached<T>(connect: () => Promise<T>): Promise<T> {
-  const end = performance.now() + REACHED_MS;
-  for (;;) {
-    try {
-      return await connect();
-    } catch (error) {
-      if ((error as { code?: string }).code !== "ECONNREFUSED" || performance.now() > end) throw error;
-      await sleep(300);
-    }
-  }
+/** Waits until a database's port takes connections. @throws the refusal, after 15 s */
+async function untilOpen({ host, port }: Connection): Promise<void> {
+  const start = performance.now();
+  await eventually(() => attemptConnection(host, port), { within: OPEN_MS, every: 250 });
+  const waited = performance.now() - start;
+  if (waited > 250) console.log(`port ${port} refused connections for ${Math.round(waited)} ms after Ready`);
+}
+
+/** @throws ECONNREFUSED; whatever else becomes of a connection is its test's to assert */
+function attemptConnection(host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, timeout: 2_000 });
+    const end = (error?: NodeJS.ErrnoException) => {
+      socket.destroy();
+      if (error?.code === "ECONNREFUSED") reject(error);
+      else resolve();
+    };
+    socket.once("connect", () => end());
+    socket.once("timeout", () => end());
+    socket.once("error", end);
+  });
 }
 
 /** Deletes one pod, waits until another one has its name, and until the database is whole again. */
-export async function deletePod(place: Place, name: string): Promise<void> {
+export async function deletePod(place: Parameters<typeof untilReady>[0], name: string): Promise<void> {
   const uid = (await cluster.core.readNamespacedPod({ namespace: place.namespace, name })).metadata?.uid;
   await cluster.core.deleteNamespacedPod({ namespace: place.namespace, name });
   await eventually(async () => {
