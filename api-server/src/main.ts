@@ -31,6 +31,7 @@ import { parseDatabaseVersions } from "./databases/versions.ts";
 import { failures } from "./errors/catalog.ts";
 import { ConnectionStore } from "./git/connection-owners.ts";
 import { DeliveryWorker } from "./git/delivery-worker.ts";
+import { RepositoryIds } from "./git/repository-ids.ts";
 import { gitServers } from "./git/servers.ts";
 import { EventStreams } from "./http/event-streams.ts";
 import { LoadShedder } from "./http/load-shedder.ts";
@@ -142,6 +143,7 @@ async function main(config: Config): Promise<void> {
     jobRuns,
     backups: () => backups?.current,
     git,
+    repositoryIds: new RepositoryIds(tokenKey),
     connections,
     builds: {
       store: ledgerBuilds(ledger),

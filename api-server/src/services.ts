@@ -10,6 +10,7 @@ import type { Authenticator } from "./auth/authenticator.ts";
 import type { BackupDefaults } from "./backups/settings.ts";
 import type { BuildPlatform } from "./builds/platform.ts";
 import type { ConnectionOwners } from "./git/connection-owners.ts";
+import type { RepositoryIds } from "./git/repository-ids.ts";
 import type { GitServers } from "./git/servers.ts";
 import type { JobRuns } from "./job-runs/store.ts";
 import type { ApiMetrics } from "./metrics.ts";
@@ -38,6 +39,8 @@ export interface Services {
   backups: () => BackupDefaults | undefined;
   /** Git servers of tenants. */
   git: GitServers;
+  /** Ids of repositories as clients see them. */
+  repositoryIds: RepositoryIds;
   /** Whose Git connections are. */
   connections: ConnectionOwners;
   /** Builds from Git, and where they are kept. */

@@ -85,9 +85,10 @@ function ofField(error: unknown, { prefix, repository }: { prefix: string; repos
  */
 export async function attachSource(
   project: ApiProject,
-  { source, build }: { source: Source; build: Settings },
+  { source: sent, build }: { source: Source; build: Settings },
   services: Services,
 ): Promise<ApiProject> {
+  const source = services.repositoryIds.kept(sent, project.resource.spec.source);
   checkRuntime(build, services, "build.");
   const place = { prefix: "source.", repository: "repository_id" };
   const { opened, head } = await checkSource({ source }, project.organizationId, services, place);

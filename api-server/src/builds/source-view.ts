@@ -1,6 +1,7 @@
 import type { GitConnection, Project } from "@slipway/crds";
 import { sourceRevision, toSnake } from "@slipway/crds";
 import { Failure } from "../errors/failure.ts";
+import type { RepositoryIds } from "../git/repository-ids.ts";
 import { connectionView } from "../git/view.ts";
 import type { Services } from "../services.ts";
 import { versionDeployView } from "./settings.ts";
@@ -10,6 +11,7 @@ import { openSource, type SourceServices } from "./source.ts";
 
 /** What is known of the source beside the project. */
 export interface SourceContext {
+  repositoryIds: RepositoryIds;
   connection?: GitConnection;
   /** `owner/name`; a server that does not answer cannot tell. */
   repositoryPath?: string;
@@ -18,17 +20,17 @@ export interface SourceContext {
 /** Pure. */
 export function sourceView(
   { metadata, spec }: Pick<Project, "metadata" | "spec">,
-  { connection, repositoryPath }: SourceContext = {},
+  { repositoryIds, connection, repositoryPath }: SourceContext,
 ) {
   const { source, build } = spec;
   const source_revision = sourceRevision({ metadata, spec });
   if (source === undefined) return { source: null, build: null, source_revision, capabilities: null };
-  const { connectionId, repositoryId, branch, autoDeploy, versionDeploy } = source;
+  const { connectionId, branch, autoDeploy, versionDeploy } = source;
   const view = connection && connectionView(connection);
   return {
     source: {
       connection_id: connectionId,
-      repository_id: repositoryId,
+      repository_id: repositoryIds.shown(source),
       branch,
       auto_deploy: autoDeploy,
       version_deploy: versionDeployView(versionDeploy),
@@ -55,10 +57,10 @@ const NO_SETTINGS = {
 export async function sourceContext(
   { spec }: Pick<Project, "spec">,
   organizationId: string,
-  services: SourceServices & Pick<Services, "logger">,
+  services: SourceServices & Pick<Services, "logger" | "repositoryIds">,
 ): Promise<SourceContext> {
-  if (spec.source === undefined) return {};
-  const context: SourceContext = {};
+  const context: SourceContext = { repositoryIds: services.repositoryIds };
+  if (spec.source === undefined) return context;
   try {
     const opened = await openSource(spec.source, organizationId, services);
     context.connection = opened.connection;

@@ -1,5 +1,6 @@
 import type { GitConnection } from "@slipway/crds";
-import { type Capabilities, type Repository, sealRepositoryId } from "@slipway/git";
+import type { Capabilities, Repository } from "@slipway/git";
+import type { RepositoryIds } from "./repository-ids.ts";
 
 const NOTHING: Capabilities = {
   repositoryDiscovery: false,
@@ -34,10 +35,10 @@ function updatedAt({ metadata, status, spec }: GitConnection): string | undefine
 }
 
 /** A repository as clients see it. */
-export function repositoryView(connectionId: string, repository: Repository) {
+export function repositoryView(connectionId: string, repository: Repository, ids: RepositoryIds) {
   const { id, path, defaultBranch, webUrl } = repository;
   return {
-    id: sealRepositoryId(connectionId, id),
+    id: ids.seal(connectionId, id),
     path,
     default_branch: defaultBranch,
     private: repository.private,

@@ -10,7 +10,7 @@ import { backupResource } from "../projects/kinds.ts";
 import { routes } from "../routes/index.ts";
 import { databaseSpec } from "../testing/databases.ts";
 import { fakeGit, putConnection } from "../testing/git.ts";
-import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+import { type FakeHarness, repositoryIds, startFakeHarness } from "../testing/harness.ts";
 import { creationExamples } from "./examples/creation.ts";
 import { examples } from "./examples/index.ts";
 import { failureExamples } from "./failure-examples.ts";
@@ -201,7 +201,7 @@ describe("what the routes answer", () => {
         .replace(":id", isOfDatabase ? "pdatabase" : path.includes("/source") ? "psource" : "pdoc")
         .replace(":backupId", "pdatabase-b1")
         .replace(":connectionId", "gdoc")
-        .replace(":repositoryId", sealRepositoryId("gdoc", "17"));
+        .replace(":repositoryId", repositoryIds.seal("gdoc", "17"));
       const answer = await harness.app.inject({ url, headers });
       const media = operation(operationId).responses[answer.statusCode]?.content?.["application/json"];
       expect(`${operationId}: ${answer.statusCode}`).toBe(`${operationId}: 200`);

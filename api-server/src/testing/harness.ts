@@ -35,6 +35,7 @@ import { ledgerBuilds } from "../builds/store.ts";
 import { onDelivery } from "../builds/triggered.ts";
 import { ConnectionStore } from "../git/connection-owners.ts";
 import { DeliveryWorker } from "../git/delivery-worker.ts";
+import { RepositoryIds } from "../git/repository-ids.ts";
 import { type GitServers, gitServers } from "../git/servers.ts";
 import { EventStreams } from "../http/event-streams.ts";
 import { JobRunStore } from "../job-runs/store.ts";
@@ -88,6 +89,11 @@ export interface Harness {
 export interface FakeHarness extends Harness {
   apiserver: FakeApiserver;
 }
+
+/** Of all replicas of a test. */
+const tokenKey = generateKeyPairSync("ed25519");
+/** Ids of repositories as every harness gives them out. */
+export const repositoryIds = new RepositoryIds(tokenKey);
 
 export interface HarnessOptions {
   /** Without one, every query of the ledger fails, as when it is away. */
@@ -154,7 +160,6 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
   });
   const jobRuns = new JobRunStore({ client: kube, logger, writes: options.shared?.writes });
   const connections = new ConnectionStore({ client: kube, logger });
-  const tokenKey = generateKeyPairSync("ed25519");
   const keys = new Map<string, { organizationId: string; sha256: Buffer; grants: Grant[] }>();
   const members: Member[] = [];
   const source: CredentialSource = {
@@ -193,6 +198,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     jobRuns,
     backups: () => ({ schedule: "30 2 * * *", retentionDays: 7 }),
     git,
+    repositoryIds,
     connections,
     builds: {
       store: ledgerBuilds(ledger),

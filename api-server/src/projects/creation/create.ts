@@ -94,11 +94,12 @@ export type Attempt =
  * be one. Refusals: 409 without a free slot or domain, 503 when the organization's namespace cannot take it.
  */
 export async function createProject(
-  request: CreateProjectRequest,
+  sent: CreateProjectRequest,
   identity: { organizationId: string; projectId: string; leftover?: boolean },
   services: Services,
 ): Promise<Attempt> {
   const { organizationId, projectId, leftover = false } = identity;
+  const request = { ...sent, spec: withKeptSource(sent.spec, services) };
   const plan = planCreation(
     request,
     { organizationId, projectId },
@@ -135,6 +136,10 @@ export async function createProject(
   if (first) await settleFirstBuild(project, first, services);
   const credentials = credentialsIn(trace.secrets, projectId);
   return { project: await services.projects.observe(project), ...(credentials ? { credentials } : {}) };
+}
+
+function withKeptSource(spec: ProjectSpec, { repositoryIds }: Pick<Services, "repositoryIds">): ProjectSpec {
+  return spec.source === undefined ? spec : { ...spec, source: repositoryIds.kept(spec.source) };
 }
 
 /** What a creation counts for against the organization's ceilings. */

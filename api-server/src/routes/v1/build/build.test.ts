@@ -2,10 +2,10 @@ import { type Build, firstBuildId, organizationNamespace, type Project } from "@
 import { sealRepositoryId } from "@slipway/git";
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { buildResource, gitConnectionResource } from "../../../projects/kinds.ts";
+import { buildResource, gitConnectionResource, projectResource } from "../../../projects/kinds.ts";
 import { type MemoryBuilds, memoryBuilds } from "../../../testing/builds.ts";
 import { FAKE_SHA, type FakeGit, fakeGit, putConnection } from "../../../testing/git.ts";
-import { exampleBody, type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
+import { exampleBody, type FakeHarness, repositoryIds, startFakeHarness } from "../../../testing/harness.ts";
 
 import { githubOf } from "../github/routes.ts";
 
@@ -279,7 +279,7 @@ describe("a log as events", () => {
 describe("a source", () => {
   const sent = {
     connection_id: "gone",
-    repository_id: source.repositoryId,
+    repository_id: repositoryIds.shown(source),
     branch: "main",
     auto_deploy: false,
   };
@@ -359,6 +359,21 @@ describe("a source", () => {
     expect(told(await put({ connection_id: "gnone" }))).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
   });
 
+  it("may be sent back with the id of its own spec, and with none that was not given out", async () => {
+    const { metadata } = await project();
+    const put = (repository_id: string) =>
+      call("PUT", `/${metadata.name}/source`, { source: { ...sent, repository_id }, build: {} });
+    for (const id of [source.repositoryId, sent.repository_id]) {
+      expect((await put(id)).json().data).toMatchObject({ source: { repository_id: sent.repository_id } });
+      const { spec } = await harness.kube.get<Project>(projectResource, {
+        namespace: NAMESPACE,
+        name: metadata.name,
+      });
+      expect(spec.source?.repositoryId).toBe(source.repositoryId);
+    }
+    expect((await put(sealRepositoryId("gone", "18"))).statusCode).toBe(400);
+  });
+
   it("that published something leaves its image behind", async () => {
     const { metadata } = await project();
     const ref = { namespace: NAMESPACE, name: metadata.name };
@@ -366,7 +381,6 @@ describe("a source", () => {
       reference: `registry.local/${ORGANIZATION}/${metadata.name}`,
       digest: `sha256:${"1".repeat(64)}`,
     };
-    const { projectResource } = await import("../../../projects/kinds.ts");
     const status = { build: { imageBuild: "b1", publishedBuild: "b1", image } };
     await harness.kube.patch(projectResource, ref, { status }, { subresource: "status" });
     const answer = await call("DELETE", `/${metadata.name}/source`);
@@ -403,7 +417,7 @@ describe("a creation from a repository", () => {
     const from = (change: object) => ({
       source: {
         connection_id: "gone",
-        repository_id: source.repositoryId,
+        repository_id: repositoryIds.shown(source),
         branch: "main",
         auto_deploy: false,
         ...change,
@@ -412,6 +426,9 @@ describe("a creation from a repository", () => {
     });
     expect(told(await create(from({ connection_id: "gnone" })))).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
     expect(told(await create(from({ branch: "nope" })))).toEqual([400, "GIT_REF_NOT_FOUND"]);
+    // As a spec keeps it, made without the key: it was not given out.
+    const made = await create(from({ repository_id: source.repositoryId }));
+    expect(told(made)).toEqual([400, "GIT_REPOSITORY_NOT_FOUND"]);
     expect((await create({ source: from({}).source })).statusCode).toBe(400);
     expect((await create({ ...from({}), build: { runtime: "cobol" } })).statusCode).toBe(400);
   });

@@ -1,4 +1,3 @@
-import { openRepositoryId } from "@slipway/git";
 import { z } from "zod";
 import { askServer } from "../../../git/connect.ts";
 import { defineRoute } from "../../../http/route.ts";
@@ -24,7 +23,7 @@ export const listGitBranches = defineRoute({
     const connection = await connectionOf(call, services);
     const { repositoryId } = call.request.params as { repositoryId: string };
     const branches = await askServer(connection, services, async (server) =>
-      server.branches(openRepositoryId(connection.metadata.name, repositoryId)),
+      server.branches(services.repositoryIds.open(connection.metadata.name, repositoryId)),
     );
     const data = branches.map(({ name, commitSha }) => ({ name, commit_sha: commitSha }));
     return { status: 200, body: { status: "success", data } };

@@ -2,7 +2,7 @@ import { GitError, sealRepositoryId } from "@slipway/git";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { gitConnectionResource } from "../../../projects/kinds.ts";
 import { FAKE_SHA, type FakeGit, fakeGit, putConnection } from "../../../testing/git.ts";
-import { type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
+import { type FakeHarness, repositoryIds, startFakeHarness } from "../../../testing/harness.ts";
 
 /** What the operations make of a server's answers. The real server and the real cluster are in git.integration.test.ts. */
 
@@ -113,7 +113,7 @@ describe("a connection that there is", () => {
   it("finds, lists and shows repositories under ids of its own", async () => {
     const found = (await resolve()).json().data;
     expect(found).toEqual({
-      id: sealRepositoryId("gread", "17"),
+      id: repositoryIds.seal("gread", "17"),
       path: "acme/shop",
       default_branch: "main",
       private: true,
@@ -127,10 +127,11 @@ describe("a connection that there is", () => {
     expect(branches.json().data).toEqual([{ name: "main", commit_sha: FAKE_SHA }]);
   });
 
-  it("does not know an id that another gave out", async () => {
-    const foreign = sealRepositoryId("gforeign", "17");
-    const answer = await call("GET", `/connections/gread/repositories/${foreign}/branches`);
-    expect(told(answer)).toEqual([404, "GIT_REPOSITORY_NOT_FOUND"]);
+  it("does not know an id that another gave out, or that is made without the key", async () => {
+    for (const id of [repositoryIds.seal("gforeign", "17"), sealRepositoryId("gread", "17")]) {
+      const answer = await call("GET", `/connections/gread/repositories/${id}/branches`);
+      expect(told(answer)).toEqual([404, "GIT_REPOSITORY_NOT_FOUND"]);
+    }
     expect(told(await resolve("acme/none"))).toEqual([404, "GIT_REPOSITORY_NOT_FOUND"]);
   });
 

@@ -38,7 +38,9 @@ export const listGitRepositories = defineRoute({
     }
     const page = await askServer(connection, services, (server) => server.repositories(call.query.cursor));
     const data = {
-      repositories: page.items.map((one) => repositoryView(connection.metadata.name, one)),
+      repositories: page.items.map((one) =>
+        repositoryView(connection.metadata.name, one, services.repositoryIds),
+      ),
       next_cursor: page.nextCursor ?? null,
     };
     return { status: 200, body: { status: "success", data } };

@@ -19,7 +19,7 @@ export const resolveGitRepository = defineRoute({
   handler: async (call, services) => {
     const connection = await connectionOf(call, services);
     const repository = await askServer(connection, services, (server) => server.resolve(call.body.path));
-    const data = repositoryView(connection.metadata.name, repository);
+    const data = repositoryView(connection.metadata.name, repository, services.repositoryIds);
     return { status: 200, body: { status: "success", data } };
   },
 });

@@ -1,0 +1,70 @@
+import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import type { ProjectSpec } from "@slipway/crds";
+import { GitError, openRepositoryId, sealRepositoryId } from "@slipway/git";
+import type { TokenKey } from "../auth/token-key.ts";
+
+type Source = NonNullable<ProjectSpec["source"]>;
+type Place = Pick<Source, "connectionId" | "repositoryId">;
+
+/** Opens for no connection. */
+const UNKNOWN = "";
+
+/**
+ * Ids of repositories as `/v1` gives them out: sealed with a key, so that a client has only those of repositories that its
+ * connection was asked about, and cannot count through a server's. Specs keep ids without the key, which operators open.
+ */
+export class RepositoryIds {
+  readonly #key: Uint8Array;
+
+  /** The key is derived from the one that signs tokens: with another one, clients look their ids up again. */
+  constructor({ privateKey }: Pick<TokenKey, "privateKey">) {
+    const secret = privateKey.export({ type: "pkcs8", format: "der" });
+    this.#key = new Uint8Array(hkdfSync("sha256", secret, "", "slipway repository ids", 32));
+  }
+
+  /** What stands for the Git server's repository within the connection. */
+  seal(connectionId: string, id: string): string {
+    return `r${Buffer.from(id).toString("base64url")}-${this.#mac(connectionId, id).toString("hex")}`;
+  }
+
+  /** The Git server's own id. @throws GitError RepositoryNotFound when it was not given out for the connection */
+  open(connectionId: string, sealed: string): string {
+    const [, encoded = "", mac = ""] = /^r([A-Za-z0-9_-]{1,64})-([0-9a-f]{32})$/.exec(sealed) ?? [];
+    const id = Buffer.from(encoded, "base64url").toString();
+    const isOurs = mac !== "" && timingSafeEqual(Buffer.from(mac, "hex"), this.#mac(connectionId, id));
+    if (!isOurs) throw new GitError("RepositoryNotFound", "the connection has no such repository");
+    return id;
+  }
+
+  /** A spec's id as clients see it; one that opens nothing as it is. */
+  shown({ connectionId, repositoryId }: Place): string {
+    return orElse(repositoryId, () => this.seal(connectionId, openRepositoryId(connectionId, repositoryId)));
+  }
+
+  /**
+   * A source that a client sent as its spec keeps it. The id in the project's own spec may be sent back as kubectl shows it; any
+   * other that was not given out opens nothing from here on.
+   */
+  kept<Sent extends Place>(sent: Sent, own?: Place): Sent {
+    const { connectionId, repositoryId } = sent;
+    if (own?.connectionId === connectionId && own.repositoryId === repositoryId) return sent;
+    const open = () => sealRepositoryId(connectionId, this.open(connectionId, repositoryId));
+    return { ...sent, repositoryId: orElse(UNKNOWN, open) };
+  }
+
+  #mac(connectionId: string, id: string): Buffer {
+    const mac = createHmac("sha256", this.#key)
+      .update(JSON.stringify([connectionId, id]))
+      .digest();
+    return mac.subarray(0, 16);
+  }
+}
+
+function orElse(fallback: string, open: () => string): string {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof GitError) return fallback;
+    throw error;
+  }
+}
