@@ -4,6 +4,7 @@ import type { ApiserverAccess } from "./apiserver-access.ts";
 /** Data and errors of the one forwarded port, as `k8s.io/kubelet/pkg/cri/streaming/portforward` numbers them. */
 const DATA = 0;
 const PROTOCOL = "v4.channel.k8s.io";
+const LINE_FEED = 10;
 
 export interface PodPort {
   namespace: string;
@@ -17,9 +18,10 @@ export class NotReached extends Error {
 }
 
 /**
- * Sends a request to a port of a pod, through the apiserver, and returns all that the pod answers until it ends the
- * connection. No process is started in the pod, and no port is opened on this machine.
- * @throws NotReached when nothing listens there or the apiserver refuses; Error when the connection ends without an answer
+ * Sends a request to a port of a pod, through the apiserver, and returns the line that the pod answers. The kubelet reports
+ * the end of a pod's connection a second late, so the line's end counts. No process is started in the pod, and no port is
+ * opened on this machine.
+ * @throws NotReached when nothing listens there or the apiserver refuses; Error when the connection ends within the line
  */
 export function requestPod(
   { server, headers, tls }: ApiserverAccess,
@@ -35,9 +37,12 @@ export function requestPod(
     let refusal = "";
     /** The first message of either channel is the port's number. */
     const begun = new Set<number>();
-    const fail = (error: Error) => {
+    const end = () => {
       clearTimeout(timer);
       socket.terminate();
+    };
+    const fail = (error: Error) => {
+      end();
       reject(error);
     };
     const timer = setTimeout(() => fail(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
@@ -49,14 +54,18 @@ export function requestPod(
     socket.on("message", (data) => {
       const [channel = 0, ...rest] = bytes(data);
       if (!begun.has(channel)) begun.add(channel);
-      else if (channel === DATA) chunks.push(Buffer.from(rest));
-      else refusal += Buffer.from(rest).toString("utf8");
+      else if (channel === DATA) {
+        chunks.push(Buffer.from(rest));
+        if (rest.at(-1) !== LINE_FEED) return;
+        end();
+        resolve(Buffer.concat(chunks).toString("utf8"));
+      } else refusal += Buffer.from(rest).toString("utf8");
       // The kubelet keeps the connection after what it could not reach.
       if (refusal !== "" && chunks.length === 0) fail(new NotReached(refusal));
     });
     socket.on("close", () => {
       clearTimeout(timer);
-      if (chunks.length > 0) resolve(Buffer.concat(chunks).toString("utf8"));
+      if (chunks.length > 0) reject(new Error("the connection ended within the answer"));
       else if (refusal !== "" || begun.size === 0) reject(new NotReached(refusal || "the connection ended"));
       else reject(new Error("the connection ended without an answer"));
     });
