@@ -48,6 +48,7 @@ import { ProjectStore } from "./projects/store.ts";
 import { scaledLimit } from "./rate-limit/limiter.ts";
 import { openShared } from "./rate-limit/open.ts";
 import type { Services } from "./services.ts";
+import { SharedReads } from "./shared-reads.ts";
 import { shutdownInOrder } from "./shutdown.ts";
 import { ledgerSnapshots } from "./snapshots/port.ts";
 
@@ -160,6 +161,7 @@ async function main(config: Config): Promise<void> {
     analytics,
     logs: new LogFollower({ kube, projects, logger, streams }),
     kube,
+    environments: new SharedReads(),
     tracing,
     ledger,
     usage: ledgerUsage(ledger, catalog),

@@ -1,5 +1,5 @@
 import type { PublicRuntime } from "@slipway/builder";
-import type { Catalog } from "@slipway/crds";
+import type { Catalog, EnvironmentVariable } from "@slipway/crds";
 import type { KubeClient } from "@slipway/kube";
 import type { Tracing } from "@slipway/kube/tracing";
 import type { Ledger } from "@slipway/ledger";
@@ -19,6 +19,7 @@ import type { CarriesOut } from "./projects/carried-out.ts";
 import type { LogFollower } from "./projects/logs/follower.ts";
 import type { Projects } from "./projects/store.ts";
 import type { RateLimiter } from "./rate-limit/limiter.ts";
+import type { SharedReads } from "./shared-reads.ts";
 import type { Snapshots } from "./snapshots/port.ts";
 
 /** What the routes work with; made in `main.ts`, or by a test. */
@@ -54,6 +55,8 @@ export interface Services {
   /** Logs of applications as they are written. */
   logs: LogFollower;
   kube: KubeClient;
+  /** Reads of projects' environment variables, by namespace and name. */
+  environments: SharedReads<EnvironmentVariable[]>;
   /** Traces of requests; undefined where there are none. */
   tracing?: Tracing;
   ledger: Ledger;

@@ -51,6 +51,7 @@ import type { WriteNotes } from "../projects/write-notes.ts";
 import type { RateLimiter } from "../rate-limit/limiter.ts";
 import { MemoryRateLimiter } from "../rate-limit/memory.ts";
 import type { Services } from "../services.ts";
+import { SharedReads } from "../shared-reads.ts";
 import { ledgerSnapshots, type Snapshots } from "../snapshots/port.ts";
 
 export const ZONE = "apps.localhost";
@@ -212,6 +213,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     runtimes: () => publicRuntimes(defaultRuntimeCatalog(), options.baseImages ?? {}),
     logs: new LogFollower({ kube, projects, logger, streams, limits: { lookMs: 20 } }),
     kube,
+    environments: new SharedReads(),
     tracing: options.tracing,
     ledger,
     usage: options.ledger ? ledgerUsage(ledger, { current: catalog }) : endlessUsage,

@@ -2,7 +2,6 @@ import { annotations, type EnvironmentVariable, type Project } from "@slipway/cr
 import { type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/kube";
 import { mapConcurrently } from "../../concurrent.ts";
 import { failures } from "../../errors/catalog.ts";
-import type { ApiProject } from "../api-project.ts";
 import { byName } from "../creation/env-secrets.ts";
 import { projectResource } from "../kinds.ts";
 
@@ -26,7 +25,7 @@ const LOOKS = 3;
  */
 export async function readEnvironment(
   kube: KubeClient,
-  { resource: { metadata } }: ApiProject,
+  { metadata }: Pick<Project, "metadata">,
 ): Promise<EnvironmentVariable[]> {
   const ref = { namespace: metadata.namespace, name: metadata.name };
   try {

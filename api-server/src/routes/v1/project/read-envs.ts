@@ -23,9 +23,11 @@ export const readEnvs = defineRoute({
   refusals: [400, 409],
   // Each reads megabytes of Secrets.
   atOnce: 8,
-  handler: async ({ project }, { kube }) => {
+  handler: async ({ project }, { kube, environments }) => {
     requireTypeWith(project as ApiProject, "envsFrom");
-    const data = await readEnvironment(kube, project as ApiProject);
+    const { resource } = project as ApiProject;
+    const { namespace, name } = resource.metadata;
+    const data = await environments.read(`${namespace}/${name}`, () => readEnvironment(kube, resource));
     return { status: 200, headers: { "cache-control": "no-store" }, body: { status: "success", data } };
   },
 });

@@ -1,0 +1,62 @@
+import { expect, it } from "vitest";
+import { SharedReads } from "./shared-reads.ts";
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Reads of a value that somebody writes, each ended by the test. */
+function source() {
+  const reads = new SharedReads<number>();
+  const open: (() => void)[] = [];
+  const written = { value: 0 };
+  const read = (key = "a") =>
+    reads.read(key, async () => {
+      const { value } = written;
+      await new Promise<void>((resolve) => open.push(resolve));
+      return value;
+    });
+  const end = async () => {
+    open.shift()?.();
+    await turn();
+  };
+  return { open, written, read, end };
+}
+
+it("those who ask while one is under way share the next, and see what was written before they asked", async () => {
+  const { open, written, read, end } = source();
+  const first = read();
+  written.value = 1;
+  const others = [read(), read(), read()];
+  await turn();
+  expect(open).toHaveLength(1);
+  await end();
+  expect(await first).toBe(0);
+  expect(open).toHaveLength(1);
+  written.value = 2;
+  const last = read();
+  await end();
+  expect(await Promise.all(others)).toEqual([1, 1, 1]);
+  await end();
+  expect(await last).toBe(2);
+  expect(open).toHaveLength(0);
+});
+
+it("those of another key are read beside them", async () => {
+  const { open, read, end } = source();
+  const both = [read("a"), read("b")];
+  await turn();
+  expect(open).toHaveLength(2);
+  await end();
+  await end();
+  expect(await Promise.all(both)).toEqual([0, 0]);
+});
+
+it("one that fails fails for those who share it, and the next is read again", async () => {
+  const reads = new SharedReads<string>();
+  const { promise, reject } = Promise.withResolvers<string>();
+  const first = reads.read("a", () => promise);
+  const next = [0, 1].map(() => reads.read("a", async () => "read"));
+  reject(new Error("broken"));
+  await expect(first).rejects.toThrow("broken");
+  expect(await Promise.all(next)).toEqual(["read", "read"]);
+  expect(await reads.read("a", async () => "again")).toBe("again");
+});

@@ -1,0 +1,31 @@
+/**
+ * Reads that callers who want the same share, so that many at once cost what two do. Each caller has a read that began after it
+ * asked: what was written before, it sees.
+ */
+export class SharedReads<Value> {
+  readonly #running = new Map<string, Promise<Value>>();
+  readonly #next = new Map<string, Promise<Value>>();
+
+  /** The value that `read` gives for the key, or an equal call's. @throws what that read throws */
+  read(key: string, read: () => Promise<Value>): Promise<Value> {
+    const running = this.#running.get(key);
+    if (running === undefined) return this.#begin(key, read);
+    const waiting = this.#next.get(key);
+    if (waiting !== undefined) return waiting;
+    const begin = () => {
+      this.#next.delete(key);
+      return this.#begin(key, read);
+    };
+    const next = running.then(begin, begin);
+    this.#next.set(key, next);
+    return next;
+  }
+
+  #begin(key: string, read: () => Promise<Value>): Promise<Value> {
+    const running = read().finally(() => {
+      if (this.#running.get(key) === running) this.#running.delete(key);
+    });
+    this.#running.set(key, running);
+    return running;
+  }
+}
