@@ -5,8 +5,9 @@ import { run as execute } from "../../hack/lib/exec.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { cluster } from "../e2e/support/cluster.ts";
 import { attackNamed, attacks } from "./attacks/index.ts";
+import { measuredFirst } from "./priority.ts";
 import { allFaults, allSlowness, markdown } from "./report.ts";
-import { run } from "./run.ts";
+import { type RunOptions, run } from "./run.ts";
 
 /** The API's multiplier of rate limits, as its Deployment has it. */
 async function rateLimitScale(): Promise<number> {
@@ -28,7 +29,7 @@ export async function measureStack(
 ): Promise<{ faults: string[]; slow: string[] }> {
   const isLong = process.env.SLIPWAY_TEST_LONG === "1";
   const chosen = names?.map(attackNamed) ?? attacks.filter(({ isShort }) => isLong || isShort === true);
-  const results = await run({
+  const options: RunOptions = {
     commit: (await execute("git", ["-C", root, "rev-parse", "--short", "HEAD"])).trim(),
     rateLimitScale: await rateLimitScale(),
     attacks: chosen,
@@ -36,7 +37,8 @@ export async function measureStack(
     restSeconds: 2,
     builds: !builds ? "never" : isLong ? "each" : "all",
     log: (line) => console.log(`hostile: ${line}`),
-  });
+  };
+  const results = await measuredFirst(() => run(options));
   const folder = join(root, ".slipway", "hostile");
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "report.md"), markdown(results));
