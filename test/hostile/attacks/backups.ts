@@ -1,4 +1,4 @@
-import { createDatabase, databaseProject, untilReady } from "../../e2e/support/databases.ts";
+import { databaseProject, untilReady } from "../../e2e/support/databases.ts";
 import type { Attack } from "../attack.ts";
 import { calls } from "../calls.ts";
 import { projectsOf } from "../projects.ts";
@@ -10,12 +10,9 @@ export const backups: Attack = {
   expected: ["202", "402", "403", "409", "429", "503"],
   async prepare({ url, organizations: [, organization] }) {
     const projects = projectsOf(organization);
-    const database = await createDatabase(
-      projects.call,
+    const database = await projects.createDatabase(
       databaseProject("db-basic", { type_project: "postgresql", version: "17" }),
-      organization.organization_id,
     );
-    projects.add(database.id);
     await untilReady(database);
     await projects.call("PUT", `/v1/project/${database.id}/backups/policy`, { schedule: "* * * * *" });
     return {

@@ -1,6 +1,7 @@
 import { buildsRegistryHost } from "../../../hack/cluster/addresses.ts";
 import { uniqueName } from "../../e2e/support/api.ts";
 import { createGitProject, untilEnded } from "../../e2e/support/builds.ts";
+import { eventually } from "../../e2e/support/eventually.ts";
 import { connectRepository, createRepository } from "../../e2e/support/git.ts";
 import { type Attack, Tally } from "../attack.ts";
 import { projectsOf } from "../projects.ts";
@@ -23,14 +24,16 @@ export const buildDisk: Attack = {
       Dockerfile: DOCKERFILE.replace("scratch-base", `${buildsRegistryHost}/base/debian:13`),
     });
     const owner = { organization: organization.organization_id, token: organization.owner_token };
-    const source = await connectRepository(repository, owner);
+    const source = await eventually(() => connectRepository(repository, owner));
     return {
       async run() {
         const tally = new Tally();
-        const made = await createGitProject(projects.call, uniqueName("build-disk"), source, {
-          source: { auto_deploy: false },
-          build: { runtime: "dockerfile", version: undefined, start_command: undefined },
-        });
+        const made = await eventually(() =>
+          createGitProject(projects.call, uniqueName("build-disk"), source, {
+            source: { auto_deploy: false },
+            build: { runtime: "dockerfile", version: undefined, start_command: undefined },
+          }),
+        );
         projects.add(made.project_id);
         const { status, error_code } = await untilEnded(projects.call, made.project_id, made.build_id);
         tally.add(`${status} ${error_code ?? ""}`);

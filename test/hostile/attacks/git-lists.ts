@@ -1,4 +1,5 @@
 import { uniqueName } from "../../e2e/support/api.ts";
+import { eventually } from "../../e2e/support/eventually.ts";
 import { connectRepository, createRepository, type Repository } from "../../e2e/support/git.ts";
 import type { Organization } from "../../e2e/support/organization.ts";
 import type { Attack } from "../attack.ts";
@@ -13,7 +14,8 @@ const branchName = (index: number): string => `${hostile[index % hostile.length]
 export async function connectedRepository(name: string, { organization_id, owner_token }: Organization) {
   const repository = await createRepository(uniqueName(name), { "about.txt": name });
   const owner = { organization: organization_id, token: owner_token };
-  const { connectionId, repositoryId } = await connectRepository(repository, owner);
+  // An attack before may have used up the rate limit.
+  const { connectionId, repositoryId } = await eventually(() => connectRepository(repository, owner));
   const headers = { authorization: `Bearer ${owner_token}`, "x-organization-id": organization_id };
   const connection = `/v1/git/connections/${connectionId}`;
   return {

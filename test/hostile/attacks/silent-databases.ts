@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { httpProject, untilStatus } from "../../e2e/support/api.ts";
 import {
-  createDatabase,
   type DatabaseProject,
   databaseProject,
   podsOfDatabase,
@@ -35,8 +34,7 @@ export const silentDatabases: Attack = {
     // One after the other: nine pods that start at once are an attack of their own.
     for (let group = 0; group < GROUPS; group += 1) {
       const body = databaseProject("db-premium", { type_project: "mariadb", version: "11", instances: 3 });
-      const made = await createDatabase(projects.call, body, organization.organization_id);
-      projects.add(made.id);
+      const made = await projects.createDatabase(body);
       databases.push(made);
       await untilReady(made, 360_000);
     }
