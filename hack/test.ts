@@ -11,6 +11,7 @@ import { add, type Counts, closingLine, none } from "./testing/counts.ts";
 import {
   contract,
   go,
+  hostile,
   lastWords,
   logs,
   longestFiles,
@@ -92,6 +93,10 @@ const stages: Readonly<Record<string, Stage>> = {
     about: "the same, where parts of the platform are replaced, stopped or killed",
     run: () => vitest("e2e-alone", ["e2e-operators", "e2e-alone"]),
   },
+  hostile: {
+    about: "hostile tenants one after another and all at once, with the API's own rate limits",
+    run: () => hostile(isStackKept),
+  },
 };
 
 function usage(): string {
@@ -132,6 +137,7 @@ process.env.NODE_COMPILE_CACHE ??= join(root, ".slipway", "compile-cache");
 
 await mkdir(logs, { recursive: true });
 const ranBefore = existsSync(join(root, ".slipway", "stack.env"));
+const isStackKept = !chosen.includes("up") || ranBefore || values.keep;
 let total = none;
 const rows: string[] = [];
 const failed: string[] = [];
@@ -163,7 +169,7 @@ for (const name of chosen) {
     break;
   }
 }
-if (chosen.includes("up") && !ranBefore && !values.keep) {
+if (!isStackKept) {
   await run("down", "hack/down.sh", ["--purge"]);
 }
 

@@ -142,6 +142,22 @@ export async function contract(isBeside = false): Promise<Counts> {
   return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
 }
 
+/**
+ * Attacks on the stack, which has the API's own rate limits meanwhile: what those refuse would be let in otherwise. Latencies are
+ * printed and fail nothing: no test is timed.
+ * @param isStackKept whether others use the stack afterwards, whose limits are then as they were
+ */
+export async function hostile(isStackKept: boolean): Promise<Counts> {
+  const scale = process.env.SLIPWAY_RATE_LIMIT_SCALE;
+  process.env.SLIPWAY_RATE_LIMIT_SCALE = "1";
+  const { code } = await run("hostile-up", "hack/up.sh", [], { quiet: true });
+  if (code !== 0) return { ...none, failed: 1 };
+  const counts = await single("hostile", process.execPath, ["test/hostile/main.ts", "--no-latency"]);
+  process.env.SLIPWAY_RATE_LIMIT_SCALE = scale ?? "100";
+  if (isStackKept) await run("hostile-up", "hack/up.sh", [], { quiet: true });
+  return counts;
+}
+
 /** Vitest's projects that need PostgreSQL. */
 export async function withPostgres(name: string, projects?: readonly string[]): Promise<Counts> {
   const installed = await ensurePackages(testPackages, join(logs, "packages.log"));
