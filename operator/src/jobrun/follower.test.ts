@@ -83,11 +83,19 @@ describe("whoever stops a run", () => {
 
   test("does not wait when nodes are silent to many", async () => {
     const { clock, begin } = following();
-    const first = Array.from({ length: 8 }, (_, index) => begin(`u${index}`));
-    const next = begin("next");
+    const first = Array.from({ length: 8 }, (_, index) => begin(`u${index}`, index < 4 ? "o" : "p"));
+    const next = begin("next", "q");
     await clock.advance(0);
     expect(first.map(({ goesOn }) => goesOn)).not.toContain(true);
     expect(next.goesOn).toBe(true);
+  });
+
+  test("waits although nodes are silent to many runs of another organization", async () => {
+    const { clock, begin } = following();
+    for (let index = 0; index < 8; index += 1) begin(`u${index}`);
+    const other = begin("other", "other");
+    await clock.advance(0);
+    expect(other.goesOn).toBe(false);
   });
 
   test("has its log read beside sixty of another organization", async () => {
@@ -182,5 +190,19 @@ describe("a followed log", () => {
     expect(await follower.store("u0", never)).toBe("unavailable");
     expect(await follower.store("u1", never)).toBe("stored");
     expect(await follower.store("u500", never)).toBe("stored");
+  });
+
+  test("is kept although another organization has many that are younger", async () => {
+    const { clock, follower, streams, begin } = following();
+    const uids = ["mine", ...Array.from({ length: 600 }, (_, index) => `u${index}`)];
+    for (const [index, uid] of uids.entries()) {
+      begin(uid, uid === "mine" ? "mine" : "o");
+      streams[index]?.open();
+      streams[index]?.end();
+      await clock.advance(0);
+    }
+    expect(await follower.store("mine", never)).toBe("stored");
+    expect(await follower.store("u0", never)).toBe("unavailable");
+    expect(await follower.store("u599", never)).toBe("stored");
   });
 });

@@ -20,8 +20,8 @@ export interface LogFollowerOptions {
 
 /** Whoever stops a run waits for its log to be open for so long, and no longer. */
 const OPEN_MS = 1_000;
-/** While so many are being opened, nodes are silent: nobody waits for one more. */
-const MOST_AWAITED = 8;
+/** While so many are awaited, of one organization or of all, nodes are silent: nobody waits for one more. */
+const AWAITED = { total: 8, perKey: 4 };
 /** One that broke off is opened again after so long. */
 const AGAIN_MS = 5_000;
 /** What a log writes last comes within so long of its container's end: nodes look once a second whether it has ended. */
@@ -30,6 +30,7 @@ const LAST_WORDS_MS = 5_000;
 const MOST_KEPT = 500;
 
 interface Entry {
+  readonly organizationId: string;
   readonly abort: AbortController;
   /** Monotonic time at which it was begun. */
   readonly since: number;
@@ -42,9 +43,9 @@ interface Entry {
 export class LogFollower {
   readonly #options: Omit<LogFollowerOptions, "limits">;
   readonly #limiter: ConcurrencyLimiter;
+  readonly #awaited = new ConcurrencyLimiter(AWAITED);
   /** By uid of the JobRun, in the order in which they were begun. */
   readonly #entries = new Map<string, Entry>();
-  #opening = 0;
   #stopped = false;
 
   constructor(options: LogFollowerOptions) {
@@ -64,13 +65,16 @@ export class LogFollower {
     const release = this.#limiter.tryAcquire(run.organizationId);
     if (!release) return;
     this.#makeRoom();
-    const entry: Entry = { abort: new AbortController(), since: now, reading: true, log: known?.log };
+    const { organizationId } = run;
+    const abort = new AbortController();
+    const entry: Entry = { organizationId, abort, since: now, reading: true, log: known?.log };
     // Deleted first, so that it is the youngest.
     this.#entries.delete(uid);
     this.#entries.set(uid, entry);
-    const awaited = this.#opening < MOST_AWAITED;
     const opened = this.#open(entry, run, release);
-    if (!awaited) return;
+    const place = this.#awaited.tryAcquire(organizationId);
+    if (!place) return;
+    void opened.then(place);
     const waited = new AbortController();
     await Promise.race([opened, sleep(clock, OPEN_MS, waited.signal)]);
     waited.abort();
@@ -109,7 +113,6 @@ export class LogFollower {
   /** Never rejects. */
   async #open(entry: Entry, run: RunToCapture, release: Release): Promise<void> {
     const { logs, log } = this.#options;
-    this.#opening += 1;
     const over = () => {
       entry.reading = false;
       release();
@@ -123,18 +126,19 @@ export class LogFollower {
       if (!entry.abort.signal.aborted) {
         log.info({ err: error, run: run.runId }, "the log of a run could not be followed");
       }
-    } finally {
-      this.#opening -= 1;
     }
   }
 
-  /** The eldest whose reading is over goes; there is one, for most of them cannot be read at once. */
+  /**
+   * Of the organization with most logs whose reading is over the eldest is dropped; there is one, for most of them cannot be read
+   * at once.
+   */
   #makeRoom(): void {
     if (this.#entries.size < MOST_KEPT) return;
-    for (const [uid, { reading }] of this.#entries) {
-      if (reading) continue;
-      this.#entries.delete(uid);
-      return;
-    }
+    const ended = [...this.#entries].filter(([, { reading }]) => !reading);
+    const byOrganization = Object.values(Object.groupBy(ended, ([, { organizationId }]) => organizationId));
+    const [most] = byOrganization.sort((a = [], b = []) => b.length - a.length);
+    const [eldest] = most ?? [];
+    if (eldest) this.#entries.delete(eldest[0]);
   }
 }
