@@ -1,6 +1,6 @@
 /** Which members commands are run in: none on a node that is not ready, and few at once of those that did not answer before. */
 
-import type { Clock, KubeClient, Store } from "@slipway/kube";
+import { type Clock, ConcurrencyLimiter, type KubeClient, type Store } from "@slipway/kube";
 import type { Node } from "../../observe/nodes.ts";
 import { WaitingError } from "../../runtime/index.ts";
 import type { LiveDatabase, LivePod, TendClient } from "../engine.ts";
@@ -10,8 +10,7 @@ import { processOf } from "./pods.ts";
 const SILENCE_MS = 3_000;
 
 /** Commands under way in members that did not answer the last one: of all organizations, and of one. */
-const SILENT_AT_ONCE = 4;
-const SILENT_OF_ONE = 2;
+const SILENT_AT_ONCE = { total: 4, perKey: 2 };
 
 /** What is known of a member's silence is forgotten after so many milliseconds: its pod may be gone. */
 const FORGOTTEN_MS = 600_000;
@@ -22,7 +21,7 @@ export class Members {
   /** When each process did not answer, in milliseconds. */
   readonly #silent = new Map<string, number>();
   /** Commands under way in silent members, by namespace. */
-  readonly #trials = new Map<string, number>();
+  readonly #trials = new ConcurrencyLimiter(SILENT_AT_ONCE);
 
   constructor(nodes: Pick<Store<Node>, "get">, clock: Pick<Clock, "monotonic">) {
     this.#nodes = nodes;
@@ -57,19 +56,12 @@ export class Members {
     if (!this.#silent.has(process)) {
       return this.#observe(process, command);
     }
-    const { namespace = "" } = pod.metadata;
-    const own = this.#trials.get(namespace) ?? 0;
-    const all = [...this.#trials.values()].reduce((sum, count) => sum + count, 0);
-    if (own >= SILENT_OF_ONE || all >= SILENT_AT_ONCE) {
-      throw unanswered("It did not answer, and will be asked again.");
-    }
-    this.#trials.set(namespace, own + 1);
+    const release = this.#trials.tryAcquire(pod.metadata.namespace ?? "");
+    if (!release) throw unanswered("It did not answer, and will be asked again.");
     try {
       return await this.#observe(process, command);
     } finally {
-      const left = (this.#trials.get(namespace) ?? 1) - 1;
-      if (left > 0) this.#trials.set(namespace, left);
-      else this.#trials.delete(namespace);
+      release();
     }
   }
 
