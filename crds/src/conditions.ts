@@ -150,6 +150,11 @@ export const projectReasons = {
   ReconcileFailed: "ReconcileFailed",
 } as const;
 export type ProjectReason = keyof typeof projectReasons;
+/** What conditions of a Project may say. */
+export interface ProjectConditionCatalog {
+  type: ProjectCondition;
+  reason: ProjectReason;
+}
 
 /** Condition types of a DomainClaim. */
 export const domainClaimConditions = {
@@ -184,6 +189,11 @@ export const domainClaimReasons = {
   ProofMissing: "ProofMissing",
 } as const;
 export type DomainClaimReason = keyof typeof domainClaimReasons;
+/** What conditions of a DomainClaim may say. */
+export interface DomainClaimConditionCatalog {
+  type: DomainClaimCondition;
+  reason: DomainClaimReason;
+}
 
 /** Condition types of a JobRun. */
 export const jobRunConditions = {
@@ -228,6 +238,11 @@ export const jobRunReasons = {
   ChargeRefused: "ChargeRefused",
 } as const;
 export type JobRunReason = keyof typeof jobRunReasons;
+/** What conditions of a JobRun may say. */
+export interface JobRunConditionCatalog {
+  type: JobRunCondition;
+  reason: JobRunReason;
+}
 
 /** Why an occurrence of a schedule was missed: counted one by one in a project's status and metrics. */
 export const missedReasons = [
@@ -260,7 +275,13 @@ export type BuildCondition = keyof typeof buildConditions;
 /** Reasons of a Build's conditions. */
 export const buildReasons = {
   Pending: "Pending",
+  // Ready, until it has ended
+  Queued: "Queued",
+  Waiting: "Waiting",
   Building: "Building",
+  KeepingLog: "KeepingLog",
+  Publishing: "Publishing",
+  // Ended, or Succeeded before it is published
   Pushed: "Pushed",
   Failed: "Failed",
   Superseded: "Superseded",
@@ -269,6 +290,11 @@ export const buildReasons = {
   PublishTimeout: "PublishTimeout",
 } as const;
 export type BuildReason = keyof typeof buildReasons;
+/** What conditions of a Build may say. */
+export interface BuildConditionCatalog {
+  type: BuildCondition;
+  reason: BuildReason;
+}
 
 /** Condition types of a Backup. */
 export const backupConditions = {
@@ -305,6 +331,11 @@ export const backupReasons = {
   DeletingData: "DeletingData",
 } as const;
 export type BackupReason = keyof typeof backupReasons;
+/** What conditions of a Backup may say. */
+export interface BackupConditionCatalog {
+  type: BackupCondition;
+  reason: BackupReason;
+}
 
 /** Condition types of a GitConnection. */
 export const gitConnectionConditions = {
@@ -323,3 +354,8 @@ export const gitConnectionReasons = {
   HooksRemain: "HooksRemain",
 } as const;
 export type GitConnectionReason = keyof typeof gitConnectionReasons;
+/** What conditions of a GitConnection may say. */
+export interface GitConnectionConditionCatalog {
+  type: GitConnectionCondition;
+  reason: GitConnectionReason;
+}

@@ -2,6 +2,7 @@
 
 import {
   type Backup,
+  type BackupConditionCatalog,
   type BackupReason,
   type BackupStatus,
   backupReasons,
@@ -20,7 +21,7 @@ import type { BackupSettings } from "./settings.ts";
 import type { BackupStore } from "./store.ts";
 import type { BackupWork, EngineWork } from "./work.ts";
 
-export type BackupContext = ObjectContext<Backup>;
+export type BackupContext = ObjectContext<Backup, BackupConditionCatalog>;
 
 export interface MakeDependencies {
   clock: Clock;

@@ -1,6 +1,6 @@
 /** Brings one backup from its request to its end, step by step. */
 
-import { type Backup, fieldManagers, finalizers, labels } from "@slipway/crds";
+import { type Backup, type BackupConditionCatalog, fieldManagers, finalizers, labels } from "@slipway/crds";
 import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
 import { backupResource } from "../resources.ts";
 import {
@@ -32,7 +32,7 @@ export function backupReconciler(deps: BackupDependencies): Reconciler {
   const maker = new BackupMaker(deps);
   const keeper = new BackupKeeper(deps);
   const options = { client, resource: backupResource, store, fieldManager: fieldManagers.backup };
-  const reconcile = objectReconciler<Backup>({
+  const reconcile = objectReconciler<Backup, BackupConditionCatalog>({
     ...options,
     clock,
     recorder,

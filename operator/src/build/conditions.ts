@@ -1,13 +1,13 @@
 /** What a Build's conditions say, from where it is. Pure. */
 
-import type { BuildCondition, BuildReason, BuildStatus } from "@slipway/crds";
+import type { BuildCondition, BuildConditionCatalog, BuildReason, BuildStatus } from "@slipway/crds";
 import type { ConditionSet } from "../runtime/index.ts";
 
 type Finding = { status: "True" | "False" | "Unknown"; reason: BuildReason; message?: string };
 
 /** Sets `Succeeded` and `Published`; both are final once the build has ended. */
 export function setBuildConditions(
-  conditions: Pick<ConditionSet, "set">,
+  conditions: Pick<ConditionSet<BuildConditionCatalog>, "set">,
   status: Pick<BuildStatus, "phase" | "image" | "errorCode" | "errorMessage">,
 ): void {
   const set = (type: BuildCondition, finding: Finding) => conditions.set({ type, ...finding });

@@ -1,6 +1,12 @@
 /** Brings one build from its request to its end, step by step. */
 
-import { type Build, fieldManagers, finalizers, type Project } from "@slipway/crds";
+import {
+  type Build,
+  type BuildConditionCatalog,
+  fieldManagers,
+  finalizers,
+  type Project,
+} from "@slipway/crds";
 import type { Clock, KubeClient } from "@slipway/kube";
 import type { BuildRow } from "@slipway/ledger";
 import { buildResource, projectResource } from "../resources.ts";
@@ -44,7 +50,9 @@ export interface BuildDependencies {
   metrics: BuildMetrics;
 }
 
-type Context = ObjectContext<Build>;
+const ENDED = { success: "Published", failed: "Failed", superseded: "Superseded" } as const;
+
+type Context = ObjectContext<Build, BuildConditionCatalog>;
 
 /** A pod that is being stopped is looked at again after so long; its end is also told. */
 const CLEARING_MS = 2_000;
@@ -60,7 +68,7 @@ export function buildReconciler(deps: BuildDependencies): Reconciler {
     store: stores.builds,
     fieldManager: fieldManagers.build,
   };
-  const reconcile = objectReconciler<Build>({
+  const reconcile = objectReconciler<Build, BuildConditionCatalog>({
     ...options,
     clock,
     recorder,
@@ -217,7 +225,7 @@ class BuildWorker {
         // Its pods go once this is told: until then they alone know why.
         await this.#ends.end(build, project, status, decision, signal, attempt);
         const isGood = decision.phase === "success";
-        const reason = { success: "Published", failed: "Failed", superseded: "Superseded" }[decision.phase];
+        const reason = ENDED[decision.phase];
         const message = decision.failure?.message;
         conditions.set({ type: "Ready", status: isGood ? "True" : "False", reason, message });
         return { requeueAfterMs: LOOK_MS };

@@ -1,4 +1,4 @@
-import type { Project, ProjectStatus } from "@slipway/crds";
+import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
 import { projectStatus } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { setPhase } from "../project/summarize.ts";
@@ -25,7 +25,10 @@ function after(
   const project = exampleDatabase(spec);
   project.status = before;
   const status = structuredClone(before);
-  const conditions = new ConditionSet(status.conditions ?? [], { now: NOW, generation: 1 });
+  const conditions = new ConditionSet<ProjectConditionCatalog>(status.conditions ?? [], {
+    now: NOW,
+    generation: 1,
+  });
   conditions.set({ type: "Accepted", status: "True", reason: "Accepted" });
   const all: DatabaseFindings = {
     database: databaseOf({ project }),

@@ -5,6 +5,8 @@ import type {
   DatabasePlan,
   DatabaseStatus,
   Project,
+  ProjectCondition,
+  ProjectConditionCatalog,
   ProjectStatus,
 } from "@slipway/crds";
 import { credentialKeys } from "@slipway/crds";
@@ -41,7 +43,7 @@ export interface DatabaseFindings {
 export function summarizeDatabase(
   project: Project,
   found: DatabaseFindings,
-  conditions: ConditionSet,
+  conditions: ConditionSet<ProjectConditionCatalog>,
   status: ProjectStatus,
 ): void {
   const { database, live, tended, volumes, full, address } = found;
@@ -59,7 +61,11 @@ export function summarizeDatabase(
 }
 
 /** What is seen of a paused database whose spec cannot be carried out. */
-export function summarizeStop({ pods }: LiveDatabase, conditions: ConditionSet, status: ProjectStatus): void {
+export function summarizeStop(
+  { pods }: LiveDatabase,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  status: ProjectStatus,
+): void {
   const stopped = pods.length === 0;
   setPaused("WorkloadAvailable", conditions);
   conditions.set(stopped ? { ...PAUSED, type: "Progressing" } : { ...PAUSING, type: "Progressing" });
@@ -71,7 +77,7 @@ export function summarizeStop({ pods }: LiveDatabase, conditions: ConditionSet, 
 const PAUSED = { status: "False", reason: "Paused", message: "The project is paused." } as const;
 const PAUSING = { status: "True", reason: "Pausing", message: "Instances are being stopped." } as const;
 
-function setPaused(type: string, conditions: ConditionSet): void {
+function setPaused(type: ProjectCondition, conditions: ConditionSet<ProjectConditionCatalog>): void {
   conditions.set({ type, ...PAUSED });
 }
 
@@ -84,7 +90,7 @@ function setInstances({ paused, instances }: Database, { pods }: LiveDatabase, s
 function setWorkload(
   { paused, instances }: Database,
   { pods }: LiveDatabase,
-  conditions: ConditionSet,
+  conditions: ConditionSet<ProjectConditionCatalog>,
 ): void {
   const type = "WorkloadAvailable";
   const ready = pods.filter(isReady).length;
@@ -111,7 +117,11 @@ function firstProblem(pods: LiveDatabase["pods"]): Finding | undefined {
     .find((problem) => problem !== undefined);
 }
 
-function setDatabase({ paused }: Database, tended: Tended | undefined, conditions: ConditionSet): void {
+function setDatabase(
+  { paused }: Database,
+  tended: Tended | undefined,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+): void {
   const type = "DatabaseReady";
   if (paused || !tended) {
     setPaused(type, conditions);
@@ -122,7 +132,11 @@ function setDatabase({ paused }: Database, tended: Tended | undefined, condition
   }
 }
 
-function setStorage(volumes: Volumes | undefined, full: readonly LivePod[], conditions: ConditionSet): void {
+function setStorage(
+  volumes: Volumes | undefined,
+  full: readonly LivePod[],
+  conditions: ConditionSet<ProjectConditionCatalog>,
+): void {
   const type = "StorageReady";
   if (!volumes) {
     conditions.remove(type);
@@ -148,7 +162,11 @@ function fullness(full: readonly LivePod[]): Finding | undefined {
   return { reason: "DiskFull", message: `No room is left on the volume of ${names}: ask for more storage.` };
 }
 
-function setAddress({ outside }: Database, address: Address | undefined, conditions: ConditionSet): void {
+function setAddress(
+  { outside }: Database,
+  address: Address | undefined,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+): void {
   const type = "AddressReady";
   if (!outside) {
     conditions.remove(type);
@@ -161,7 +179,7 @@ function setAddress({ outside }: Database, address: Address | undefined, conditi
 
 function setProgress(
   { database, live, tended, full }: DatabaseFindings,
-  conditions: ConditionSet,
+  conditions: ConditionSet<ProjectConditionCatalog>,
   { phase }: ProjectStatus,
 ): void {
   const type = "Progressing";
@@ -196,7 +214,7 @@ function unequal({ instances }: Database, { pods }: LiveDatabase): Finding | und
 }
 
 /** `Ready` repeats the first thing that stands in its way; a volume that is full is why the rest fails. */
-function setReady({ paused }: Database, conditions: ConditionSet): void {
+function setReady({ paused }: Database, conditions: ConditionSet<ProjectConditionCatalog>): void {
   const order = ["DatabaseReady", "WorkloadAvailable", "StorageReady", "AddressReady"] as const;
   const unmet = order.map((type) => conditions.get(type));
   const obstacle = [...unmet.filter((condition) => condition?.reason === "DiskFull"), ...unmet].find(

@@ -3,6 +3,7 @@
 import {
   annotations,
   type DomainClaim,
+  type DomainClaimConditionCatalog,
   type DomainClaimReason,
   fieldManagers,
   PROOF_MISSING_MS,
@@ -53,7 +54,7 @@ export interface DomainClaimDependencies {
 export function addDomainClaimController(manager: Manager, deps: DomainClaimDependencies): Controller {
   const { client, clock, recorder } = manager;
   const { claims, projects, ownership, proofs, reservations } = deps;
-  const tell = objectReconciler<DomainClaim>({
+  const tell = objectReconciler<DomainClaim, DomainClaimConditionCatalog>({
     client,
     clock,
     recorder,
@@ -86,7 +87,10 @@ export function addDomainClaimController(manager: Manager, deps: DomainClaimDepe
   });
 }
 
-type ClaimContext = Pick<ObjectContext<DomainClaim>, "conditions" | "status" | "clock">;
+type ClaimContext = Pick<
+  ObjectContext<DomainClaim, DomainClaimConditionCatalog>,
+  "conditions" | "status" | "clock"
+>;
 
 async function tellClaim(
   claim: DomainClaim,

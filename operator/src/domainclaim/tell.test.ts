@@ -1,4 +1,4 @@
-import type { DomainClaimStatus, Project, ProjectStatus } from "@slipway/crds";
+import type { DomainClaimConditionCatalog, DomainClaimStatus, Project, ProjectStatus } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { ConditionSet } from "../runtime/index.ts";
 import { exampleClaim } from "../testing/claims.ts";
@@ -17,7 +17,7 @@ const entry = (status: "pending" | "active", sslStatus: "disabled" | "pending_is
 
 /** The conditions of a claim after its project has told where the route stands. */
 function said(of: Project | undefined, verified = true): string[] {
-  const conditions = new ConditionSet([], { now: new Date(now) });
+  const conditions = new ConditionSet<DomainClaimConditionCatalog>([], { now: new Date(now) });
   if (verified) tellVerified("txt", now, {}, conditions);
   else tellUnproved("missing", conditions);
   tellRoute(exampleClaim(HOST), of, conditions);
@@ -59,7 +59,7 @@ test.each<[string, string[], Project | undefined, boolean?]>([
 test("a default domain is routed when its project says so of that very domain", () => {
   const claim = exampleClaim(`shop.${ZONE}`, { spec: { kind: "subdomain" } });
   const routed = (domain: string, status: "True" | "False") => {
-    const conditions = new ConditionSet([], { now: new Date(now) });
+    const conditions = new ConditionSet<DomainClaimConditionCatalog>([], { now: new Date(now) });
     const ready = {
       type: "DomainReady",
       status,
@@ -77,7 +77,7 @@ test("a default domain is routed when its project says so of that very domain", 
 
 test("what was proved keeps its moment, and is in no hurry any more", () => {
   const status: DomainClaimStatus = { verifiedAt: "2025-01-01T00:00:00Z", expiresAt: now };
-  tellVerified("txt", now, status, new ConditionSet([], { now: new Date(now) }));
+  tellVerified("txt", now, status, new ConditionSet<DomainClaimConditionCatalog>([], { now: new Date(now) }));
   expect(status).toEqual({ verifiedAt: "2025-01-01T00:00:00Z", verifiedBy: "txt", expiresAt: undefined });
 });
 

@@ -3,6 +3,7 @@
 import {
   customDomainRecords,
   type DomainClaim,
+  type DomainClaimConditionCatalog,
   type DomainClaimReason,
   type DomainClaimStatus,
   defaultDomain,
@@ -32,6 +33,8 @@ const UNPROVED: Readonly<Record<Exclude<Proof, "proved"> | "unknown", Unproved>>
   failed: { reason: "LookupFailed", message: "The name servers gave no answer about the TXT record." },
 };
 
+const PROVED = { zone: "PlatformZone", txt: "OwnershipProved", operator: "VouchedByOperator" } as const;
+
 /** Whether ownership needs no proof, since the platform owns the zone. */
 export function isPlatforms({ spec: { hostname, kind } }: DomainClaim, zone: string): boolean {
   return kind !== "custom" && isInZone(hostname, zone);
@@ -42,9 +45,9 @@ export function tellVerified(
   by: NonNullable<DomainClaimStatus["verifiedBy"]>,
   now: string,
   status: DomainClaimStatus,
-  conditions: ConditionSet,
+  conditions: ConditionSet<DomainClaimConditionCatalog>,
 ): void {
-  const reason = { zone: "PlatformZone", txt: "OwnershipProved", operator: "VouchedByOperator" }[by];
+  const reason = PROVED[by];
   conditions.set({ type: "Verified", status: "True", reason });
   status.verifiedBy = by;
   status.expiresAt = undefined;
@@ -54,7 +57,10 @@ export function tellVerified(
 }
 
 /** Reports that the record which proved ownership has been missing for long; the domain stays the project's. */
-export function reportMissingProof(since: string, conditions: ConditionSet): void {
+export function reportMissingProof(
+  since: string,
+  conditions: ConditionSet<DomainClaimConditionCatalog>,
+): void {
   conditions.set({
     type: "Verified",
     status: "True",
@@ -66,7 +72,7 @@ export function reportMissingProof(since: string, conditions: ConditionSet): voi
 /** Says that ownership is not proved yet, or, once it has expired, that nobody asks any more. */
 export function tellUnproved(
   found: Exclude<Proof, "proved"> | "unknown" | "expired",
-  conditions: ConditionSet,
+  conditions: ConditionSet<DomainClaimConditionCatalog>,
 ): void {
   const said: Unproved =
     found === "expired"
@@ -89,7 +95,7 @@ export function recordsOf({ spec }: DomainClaim, project: Project | undefined, z
 export function tellRoute(
   { spec: { hostname } }: DomainClaim,
   project: Project | undefined,
-  conditions: ConditionSet,
+  conditions: ConditionSet<DomainClaimConditionCatalog>,
 ): void {
   const custom = project?.status?.customDomains?.find((domain) => domain.hostname === hostname);
   const isDefault = project?.status?.domain === hostname;
@@ -103,7 +109,7 @@ export function tellRoute(
     conditions.set({ type: "Routed", status: "False", reason: "RoutePending", message });
   }
   tellCertificate(custom?.sslStatus, conditions);
-  const obstacle = ["Verified", "Routed", "CertificateReady"]
+  const obstacle = (["Verified", "Routed", "CertificateReady"] as const)
     .map((type) => conditions.get(type))
     .find((condition) => condition?.status === "False");
   conditions.set(
@@ -114,7 +120,10 @@ export function tellRoute(
 }
 
 /** A platform that issues no certificates says nothing of them. */
-function tellCertificate(sslStatus: string | undefined, conditions: ConditionSet): void {
+function tellCertificate(
+  sslStatus: string | undefined,
+  conditions: ConditionSet<DomainClaimConditionCatalog>,
+): void {
   const type = "CertificateReady";
   if (sslStatus === undefined || sslStatus === "disabled") {
     conditions.remove(type);

@@ -1,6 +1,6 @@
 /** A run's status as it should be at each step of its life. Pure. */
 
-import type { JobRun, JobRunReason, JobRunStatus } from "@slipway/crds";
+import type { JobRun, JobRunConditionCatalog, JobRunReason, JobRunStatus } from "@slipway/crds";
 import { ConditionSet } from "../runtime/index.ts";
 import { cancelEffectiveAt } from "./cancellation.ts";
 import type { RunPod } from "./cluster.ts";
@@ -138,7 +138,7 @@ export function chargeRefused(run: JobRun, rule: string, now: Date): JobRunStatu
 }
 
 /** The first reason to stop stays: a run that was stopped at its limit is not failed. */
-function setStopping(conditions: ConditionSet, run: JobRun, seen: Observation): void {
+function setStopping(conditions: ConditionSet<JobRunConditionCatalog>, run: JobRun, seen: Observation): void {
   if (conditions.get("Cancelling")?.reason === "DeadlineExceeded") return;
   const asked = run.spec.cancelRequestedAt !== undefined;
   if (seen.overLimit) {
@@ -149,11 +149,14 @@ function setStopping(conditions: ConditionSet, run: JobRun, seen: Observation): 
   }
 }
 
-function conditionsOf({ metadata, status }: JobRun, now: Date): ConditionSet {
-  return new ConditionSet(status?.conditions ?? [], { now, generation: metadata.generation });
+function conditionsOf({ metadata, status }: JobRun, now: Date): ConditionSet<JobRunConditionCatalog> {
+  return new ConditionSet<JobRunConditionCatalog>(status?.conditions ?? [], {
+    now,
+    generation: metadata.generation,
+  });
 }
 
-function common({ metadata }: JobRun, conditions: ConditionSet): JobRunStatus {
+function common({ metadata }: JobRun, conditions: ConditionSet<JobRunConditionCatalog>): JobRunStatus {
   return { observedGeneration: metadata.generation, conditions: conditions.list() };
 }
 

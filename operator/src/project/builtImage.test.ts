@@ -1,4 +1,4 @@
-import type { Project } from "@slipway/crds";
+import type { Project, ProjectConditionCatalog } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { ConditionSet } from "../runtime/condition-set.ts";
 import { TerminalError, WaitingError } from "../runtime/index.ts";
@@ -26,7 +26,7 @@ function project(status: Project["status"] = {}, rolledBack?: string): Project {
 }
 
 const conditionOf = (of: Project) => {
-  const conditions = new ConditionSet([], { now: new Date(at) });
+  const conditions = new ConditionSet<ProjectConditionCatalog>([], { now: new Date(at) });
   setBuildCondition(of, conditions);
   return conditions.get("BuildSucceeded");
 };

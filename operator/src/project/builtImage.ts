@@ -1,6 +1,12 @@
 /** What a project that is built from Git runs: the image that a build gave it. Pure. */
 
-import { annotations, BUILDS_PULL_SECRET, type Project, type ProjectReason } from "@slipway/crds";
+import {
+  annotations,
+  BUILDS_PULL_SECRET,
+  type Project,
+  type ProjectConditionCatalog,
+  type ProjectReason,
+} from "@slipway/crds";
 import type { ConditionSet } from "../runtime/condition-set.ts";
 import { TerminalError, WaitingError } from "../runtime/index.ts";
 
@@ -61,7 +67,7 @@ const PENDING: { reason: ProjectReason; message: string } = {
 };
 
 /** Tells of a project's builds: one that failed is no fault of what serves, so no other condition speaks of it. */
-export function setBuildCondition(project: Project, conditions: ConditionSet): void {
+export function setBuildCondition(project: Project, conditions: ConditionSet<ProjectConditionCatalog>): void {
   const type = "BuildSucceeded";
   const failure = failureOf(project);
   if (!isBuilt(project)) {

@@ -1,4 +1,10 @@
-import { type Condition, customDomainRecords, type Project, projectStatus } from "@slipway/crds";
+import {
+  type Condition,
+  customDomainRecords,
+  type Project,
+  type ProjectConditionCatalog,
+  projectStatus,
+} from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { ConditionSet } from "../runtime/index.ts";
 import { exampleClaim } from "../testing/claims.ts";
@@ -101,7 +107,7 @@ describe("what is told", () => {
   function tell(hosts: CustomHost[], issues: boolean, route?: CustomRoute) {
     const routes = new Map(route ? [[HOST, route]] : []);
     const found = { hosts, routes, organization: "alpha", target: "p1.apps.example.net", issues };
-    const conditions = new ConditionSet([], { now });
+    const conditions = new ConditionSet<ProjectConditionCatalog>([], { now });
     tellCustomDomains(found, conditions);
     const condition = conditions.get("CustomDomainsReady");
     const customDomains = customDomainStatuses(found);

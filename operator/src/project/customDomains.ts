@@ -7,6 +7,7 @@ import {
   isInZone,
   isReservedHostname,
   type Project,
+  type ProjectConditionCatalog,
 } from "@slipway/crds";
 import { type ConditionSet, findCondition, timestamp } from "../runtime/index.ts";
 import type { Finding } from "./summarize.ts";
@@ -166,7 +167,7 @@ export function customDomainStatuses(found: CustomDomainsFound): CustomDomainSta
 /** `CustomDomainsReady` repeats the first obstacle; it is absent without custom domains. */
 export function tellCustomDomains(
   { hosts, routes, issues }: CustomDomainsFound,
-  conditions: ConditionSet,
+  conditions: ConditionSet<ProjectConditionCatalog>,
 ): void {
   const type = "CustomDomainsReady";
   if (hosts.length === 0) {

@@ -1,6 +1,6 @@
 /** The hostnames of a project: claimed, routed, given back, in an order in which no name leads to two projects. */
 
-import type { Project, ProjectStatus } from "@slipway/crds";
+import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
 import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { type ConditionSet, controllerOf } from "../runtime/index.ts";
 import { customDomainStatuses, tellCustomDomains } from "./customDomains.ts";
@@ -93,7 +93,7 @@ export class ProjectDomains {
     claimed: Claimed,
     routes: Routes,
     release: Release,
-    { conditions, status }: { conditions: ConditionSet; status: ProjectStatus },
+    { conditions, status }: { conditions: ConditionSet<ProjectConditionCatalog>; status: ProjectStatus },
   ): void {
     const { host, wanted = "", customs: hosts, organization } = claimed;
     const issues = this.#deps.platform.ingress.certificateIssuer !== undefined;

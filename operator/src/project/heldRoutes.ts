@@ -3,7 +3,7 @@
  * spec does not admit, nor from a hostname that it has given up. A project without a route gets none.
  */
 
-import { organizationOfNamespace, type Project } from "@slipway/crds";
+import { organizationOfNamespace, type Project, type ProjectConditionCatalog } from "@slipway/crds";
 import { type KubeClient, resources } from "@slipway/kube";
 import { middlewareResource } from "../resources.ts";
 import { type Applier, type ObjectContext, outcomeOfError } from "../runtime/index.ts";
@@ -29,7 +29,7 @@ export interface HeldRoutesDependencies {
   domains: ProjectDomains;
 }
 
-type Context = ObjectContext<Project>;
+type Context = ObjectContext<Project, ProjectConditionCatalog>;
 
 /** Pause before routes are tried again that could not be kept. */
 const RETRY_MS = 5_000;

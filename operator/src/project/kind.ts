@@ -1,6 +1,6 @@
 /** What the types of projects do each in their own way, within one reconcile that is the same for all. */
 
-import type { Catalog, Project, ProjectPlan } from "@slipway/crds";
+import type { Catalog, Project, ProjectConditionCatalog, ProjectPlan } from "@slipway/crds";
 import type { Clock, KubeClient } from "@slipway/kube";
 import type { Applier, ObjectContext, TerminalError } from "../runtime/index.ts";
 import type { Accepted } from "./accept.ts";
@@ -8,7 +8,7 @@ import type { DeploymentSteps } from "./deploymentSteps.ts";
 import type { ProjectStores } from "./stores.ts";
 import type { Finding } from "./summarize.ts";
 
-export type ProjectContext = ObjectContext<Project>;
+export type ProjectContext = ObjectContext<Project, ProjectConditionCatalog>;
 
 /** What every type works with. */
 export interface KindDependencies {

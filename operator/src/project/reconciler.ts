@@ -1,6 +1,12 @@
 /** Brings one project to its desired state, step by step. */
 
-import { type Catalog, fieldManagers, finalizers, type Project } from "@slipway/crds";
+import {
+  type Catalog,
+  fieldManagers,
+  finalizers,
+  type Project,
+  type ProjectConditionCatalog,
+} from "@slipway/crds";
 import type { Clock, KubeClient, ObjectRef } from "@slipway/kube";
 import { type DatabaseDependencies, databaseKinds } from "../database/kind.ts";
 import { engines } from "../database/registry.ts";
@@ -69,7 +75,7 @@ export function projectReconciler(deps: ProjectDependencies): Reconciler {
   const { client, clock, recorder, stores } = deps;
   const store = stores.projects;
   const steps = new ProjectSteps(deps);
-  const reconcile = objectReconciler<Project>({
+  const reconcile = objectReconciler<Project, ProjectConditionCatalog>({
     client,
     clock,
     recorder,

@@ -1,4 +1,4 @@
-import type { HttpPlan, Project } from "@slipway/crds";
+import type { HttpPlan, Project, ProjectConditionCatalog } from "@slipway/crds";
 import type { SlotAnswer } from "@slipway/ledger";
 import { describe, expect, test } from "vitest";
 import { ConditionSet, silentLogger, WaitingError } from "../runtime/index.ts";
@@ -82,7 +82,7 @@ describe("a project", () => {
 });
 
 describe("LimitExceeded", () => {
-  const conditions = () => new ConditionSet([], { now: new Date(), generation: 1 });
+  const conditions = () => new ConditionSet<ProjectConditionCatalog>([], { now: new Date(), generation: 1 });
   test.each(["FreeLimitReached", "PlanCapacityReached"])("is there for %s", (reason) => {
     const set = conditions();
     setLimitExceeded(set, { reason, message: "no slot" });

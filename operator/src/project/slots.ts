@@ -1,6 +1,12 @@
 /** The step in which an active project takes its slot: what counts against the organization's limits and the plan's capacity. */
 
-import { organizationOfNamespace, type Project, type ProjectPlan, type ProjectReason } from "@slipway/crds";
+import {
+  organizationOfNamespace,
+  type Project,
+  type ProjectConditionCatalog,
+  type ProjectPlan,
+  type ProjectReason,
+} from "@slipway/crds";
 import { type SlotAnswer, slotRequest } from "@slipway/ledger";
 import type { ConditionSet } from "../runtime/condition-set.ts";
 import { WaitingError } from "../runtime/index.ts";
@@ -9,7 +15,7 @@ import { LedgerAway, type SlotKeeper } from "./slotKeeper.ts";
 const RETRY_MS = 30_000;
 
 /** Reasons of `Accepted` that say that the project has no slot; `LimitExceeded` repeats them. */
-const REFUSALS: ReadonlySet<string> = new Set<ProjectReason>(["FreeLimitReached", "PlanCapacityReached"]);
+const REFUSALS = ["FreeLimitReached", "PlanCapacityReached"] as const;
 
 /**
  * Holds the slot of an accepted project; a paused one gives it back. Asks the ledger only when what is held is not
@@ -57,11 +63,12 @@ export function wasAccepted({ metadata, status }: Project): boolean {
 
 /** `LimitExceeded` is there as long as the reconcile ended for want of a slot. */
 export function setLimitExceeded(
-  conditions: ConditionSet,
+  conditions: ConditionSet<ProjectConditionCatalog>,
   { reason, message }: { reason: string; message: string },
 ): void {
   const type = "LimitExceeded";
-  if (REFUSALS.has(reason)) conditions.set({ type, status: "True", reason, message });
+  const refusal = REFUSALS.find((one) => one === reason);
+  if (refusal) conditions.set({ type, status: "True", reason: refusal, message });
   else conditions.remove(type);
 }
 

@@ -1,4 +1,4 @@
-import type { Project, ProjectStatus } from "@slipway/crds";
+import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
 import { projectStatus } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { ConditionSet } from "../runtime/index.ts";
@@ -39,7 +39,7 @@ function project(spec: Partial<Project["spec"]> = {}): Project {
 function after(found: Findings, before: ProjectStatus = {}, of: Project = project()) {
   const status = structuredClone(before);
   const context = { now: new Date("2026-01-01T00:00:00Z"), generation: of.metadata.generation };
-  const conditions = new ConditionSet(status.conditions ?? [], context);
+  const conditions = new ConditionSet<ProjectConditionCatalog>(status.conditions ?? [], context);
   conditions.set({ type: "Accepted", status: "True", reason: "Accepted" });
   summarize(of, found, conditions, status);
   setPhase(of, conditions, status);

@@ -1,6 +1,12 @@
 /** The only place where what a reconcile of a project has found becomes conditions and status. Pure but for its arguments. */
 
-import type { Deployment, Project, ProjectReason, ProjectStatus } from "@slipway/crds";
+import type {
+  Deployment,
+  Project,
+  ProjectConditionCatalog,
+  ProjectReason,
+  ProjectStatus,
+} from "@slipway/crds";
 import type { ConditionSet } from "../runtime/condition-set.ts";
 import type { Rollout } from "./http/rollout.ts";
 import { phaseOf } from "./phase.ts";
@@ -29,7 +35,7 @@ export interface Findings {
 export function summarize(
   project: Project,
   found: Findings,
-  conditions: ConditionSet,
+  conditions: ConditionSet<ProjectConditionCatalog>,
   status: ProjectStatus,
 ): void {
   const paused = project.spec.paused === true;
@@ -71,7 +77,11 @@ export function setImage({ spec: { image } }: Project, status: ProjectStatus, di
 }
 
 /** What is seen of a paused project whose spec cannot be carried out: whether its instances have ended nevertheless. */
-export function summarizePause(rollout: Rollout, conditions: ConditionSet, status: ProjectStatus): void {
+export function summarizePause(
+  rollout: Rollout,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  status: ProjectStatus,
+): void {
   setWorkload(conditions, rollout, true);
   setProgress(conditions, rollout, true, status);
   status.desiredInstances = rollout.wanted;
@@ -82,7 +92,7 @@ export function summarizePause(rollout: Rollout, conditions: ConditionSet, statu
 /** Sets what is known of the public route: its condition, and the domain that leads to the project. */
 export function summarizeRoute(
   route: Findings["route"],
-  conditions: ConditionSet,
+  conditions: ConditionSet<ProjectConditionCatalog>,
   status: ProjectStatus,
 ): void {
   setRoute(conditions, route);
@@ -113,7 +123,11 @@ export function setDeployments(status: ProjectStatus, deployments: readonly Depl
 }
 
 /** Derives the phase from conditions that are final. `status` still holds the phase and the image of before. */
-export function setPhase(project: Project, conditions: ConditionSet, status: ProjectStatus): void {
+export function setPhase(
+  project: Project,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  status: ProjectStatus,
+): void {
   status.phase = phaseOf({
     paused: project.spec.paused === true || project.spec.job?.closedAt !== undefined,
     served: status.image !== undefined || status.database?.bootstrappedAt !== undefined,
@@ -122,7 +136,10 @@ export function setPhase(project: Project, conditions: ConditionSet, status: Pro
   });
 }
 
-function setRolloutFailed(conditions: ConditionSet, failure: string | undefined): void {
+function setRolloutFailed(
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  failure: string | undefined,
+): void {
   const type = "RolloutFailed";
   if (failure !== undefined) {
     conditions.set({ type, status: "True", reason: "DeadlineExceeded", message: failure });
@@ -131,7 +148,11 @@ function setRolloutFailed(conditions: ConditionSet, failure: string | undefined)
   }
 }
 
-function setWorkload(conditions: ConditionSet, { serving, wanted, problem }: Rollout, paused: boolean): void {
+function setWorkload(
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  { serving, wanted, problem }: Rollout,
+  paused: boolean,
+): void {
   const type = "WorkloadAvailable";
   if (paused) {
     conditions.set({ type, status: "False", reason: "Paused", message: "The project is paused." });
@@ -154,7 +175,7 @@ function setWorkload(conditions: ConditionSet, { serving, wanted, problem }: Rol
 }
 
 function setProgress(
-  conditions: ConditionSet,
+  conditions: ConditionSet<ProjectConditionCatalog>,
   rollout: Rollout,
   paused: boolean,
   status: ProjectStatus,
@@ -191,7 +212,7 @@ function underWay({ problem, pulling }: Rollout, { phase, image, deployments }: 
     : { reason: "Scaling", message: "Instances are being started or stopped." };
 }
 
-function setRoute(conditions: ConditionSet, route: Findings["route"]): void {
+function setRoute(conditions: ConditionSet<ProjectConditionCatalog>, route: Findings["route"]): void {
   const type = "DomainReady";
   if (!route) {
     conditions.remove(type);
@@ -216,7 +237,10 @@ export function reportGrowth(
 }
 
 /** Sets whether the volume is there; without persistent storage there is nothing to tell. */
-export function setVolume(conditions: ConditionSet, volume: Findings["volume"]): void {
+export function setVolume(
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  volume: Findings["volume"],
+): void {
   const type = "StorageReady";
   if (!volume) {
     conditions.remove(type);
@@ -233,16 +257,18 @@ export function setVolume(conditions: ConditionSet, volume: Findings["volume"]):
 }
 
 /** `Ready` repeats the first thing that stands in its way. */
-function setReady(conditions: ConditionSet, paused: boolean): void {
-  const obstacle = [
+function setReady(conditions: ConditionSet<ProjectConditionCatalog>, paused: boolean): void {
+  const unavailable = ["WorkloadAvailable", "False"] as const;
+  const order = [
     ["RolloutFailed", "True"],
-    ...(paused ? [["WorkloadAvailable", "False"]] : []),
+    ...(paused ? [unavailable] : []),
     ["Progressing", "True"],
-    ["WorkloadAvailable", "False"],
+    unavailable,
     ["StorageReady", "False"],
     ["DomainReady", "False"],
-  ]
-    .map(([type = "", bad]) => ({ condition: conditions.get(type), bad }))
+  ] as const;
+  const obstacle = order
+    .map(([type, bad]) => ({ condition: conditions.get(type), bad }))
     .find(({ condition, bad }) => condition?.status === bad)?.condition;
   conditions.set(
     obstacle

@@ -1,4 +1,4 @@
-import { labels } from "@slipway/crds";
+import { labels, type ProjectConditionCatalog } from "@slipway/crds";
 import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/kube";
 import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -55,7 +55,7 @@ const secret = (name: string, data: Record<string, string>): KubernetesObject =>
   }) as KubernetesObject;
 
 const ensure = (of = project, isUsed?: (name: string) => Promise<boolean>) => {
-  const conditions = new ConditionSet([], { now: clock.now() });
+  const conditions = new ConditionSet<ProjectConditionCatalog>([], { now: clock.now() });
   const login = async (credentials: AwsCredentials) => {
     asked.push(credentials);
     if (failing) throw failing;

@@ -1,6 +1,6 @@
 /** Keeps the Secret with which a project's nodes pull from Amazon's registry: made before the first pull, renewed before it ends. */
 
-import { fieldManagers, labels, MANAGED_BY, type Project } from "@slipway/crds";
+import { fieldManagers, labels, MANAGED_BY, type Project, type ProjectConditionCatalog } from "@slipway/crds";
 import { type Clock, type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
 import { type ConditionSet, controllerReference, RetryableError, WaitingError } from "../runtime/index.ts";
@@ -38,7 +38,7 @@ export function registrySecretName(project: Project): string {
  */
 export async function ensureRegistryLogin(
   project: Project,
-  conditions: ConditionSet,
+  conditions: ConditionSet<ProjectConditionCatalog>,
   deps: RegistryDependencies,
   signal: AbortSignal,
 ): Promise<number | undefined> {

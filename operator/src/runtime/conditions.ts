@@ -1,11 +1,16 @@
 import type { Condition } from "@slipway/kube";
 
-/** What a condition should say. */
-export interface ConditionUpdate {
+/** What conditions of a kind may say: their types, and their reasons. CamelCase, each from a fixed set. */
+export interface ConditionCatalog {
   type: string;
-  status: Condition["status"];
-  /** CamelCase, from a fixed set. */
   reason: string;
+}
+
+/** What a condition should say. */
+export interface ConditionUpdate<Catalog extends ConditionCatalog = ConditionCatalog> {
+  type: Catalog["type"];
+  status: Condition["status"];
+  reason: Catalog["reason"];
   /** For people. Holds nothing that changes by itself (times, counters, names of pods): each change is a write. */
   message?: string;
 }

@@ -9,6 +9,7 @@ export {
 export { ClockGuard, type ClockReference } from "./clock-guard.ts";
 export { ConditionSet } from "./condition-set.ts";
 export {
+  type ConditionCatalog,
   type ConditionUpdate,
   findCondition,
   isConditionTrue,

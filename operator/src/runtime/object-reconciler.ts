@@ -7,6 +7,7 @@ import {
   type Store,
 } from "@slipway/kube";
 import { ConditionSet } from "./condition-set.ts";
+import type { ConditionCatalog } from "./conditions.ts";
 import type { ReconcileContext, Reconciler } from "./controller.ts";
 import type { EventRecorder } from "./events.ts";
 import { equalJson } from "./json.ts";
@@ -14,16 +15,20 @@ import { type Outcome, outcomeOfError, outcomeOfResult, type Result } from "./ou
 import { type ObjectStatus, type StatusObject, writeStatus } from "./status.ts";
 
 /** What a reconciler of one kind is given for one object. */
-export interface ObjectContext<T extends StatusObject> extends ReconcileContext {
+export interface ObjectContext<T extends StatusObject, Catalog extends ConditionCatalog = ConditionCatalog>
+  extends ReconcileContext {
   /** Set here; written once, at the end. */
-  readonly conditions: ConditionSet;
+  readonly conditions: ConditionSet<Catalog>;
   /** A copy of the object's status to change; conditions and observedGeneration are filled in at the end. */
   readonly status: NonNullable<T["status"]>;
   /** Records an event about the object; those of condition changes of `Ready` come by themselves. */
   event(type: "Normal" | "Warning", reason: string, note: string): void;
 }
 
-export interface ObjectReconcilerOptions<T extends StatusObject> {
+export interface ObjectReconcilerOptions<
+  T extends StatusObject,
+  Catalog extends ConditionCatalog = ConditionCatalog,
+> {
   client: KubeClient;
   resource: Resource;
   store: Store<T>;
@@ -31,11 +36,16 @@ export interface ObjectReconcilerOptions<T extends StatusObject> {
   clock: Clock;
   fieldManager: string;
   /** The work itself. Throw to end early; what was set in conditions and status until then is written. */
-  reconcile(object: T, context: ObjectContext<T>): Promise<Result | undefined>;
+  reconcile(object: T, context: ObjectContext<T, Catalog>): Promise<Result | undefined>;
   /** Called when the object is not in the store (any more). */
   gone?(ref: ObjectRef, context: ReconcileContext): Promise<void>;
   /** The last word on the status, from conditions and outcome: derive phase and the like here. */
-  summarize?(object: T, status: NonNullable<T["status"]>, conditions: ConditionSet, outcome: Outcome): void;
+  summarize?(
+    object: T,
+    status: NonNullable<T["status"]>,
+    conditions: ConditionSet<Catalog>,
+    outcome: Outcome,
+  ): void;
 }
 
 /**
@@ -43,7 +53,9 @@ export interface ObjectReconcilerOptions<T extends StatusObject> {
  * changed. An error becomes `Ready=False` with the error's reason and message (and the condition that the error names);
  * a change of `Ready` becomes an event with the same reason.
  */
-export function objectReconciler<T extends StatusObject>(options: ObjectReconcilerOptions<T>): Reconciler {
+export function objectReconciler<T extends StatusObject, Catalog extends ConditionCatalog = ConditionCatalog>(
+  options: ObjectReconcilerOptions<T, Catalog>,
+): Reconciler {
   return async (ref, base) => {
     const object = options.store.get(ref.namespace, ref.name);
     if (!object) {

@@ -1,6 +1,12 @@
 /** How the rollout of an HTTP project's deployment goes, and when it is given up. */
 
-import type { Deployment, Project, ProjectReason, ProjectStatus } from "@slipway/crds";
+import type {
+  Deployment,
+  Project,
+  ProjectConditionCatalog,
+  ProjectReason,
+  ProjectStatus,
+} from "@slipway/crds";
 import type { Clock } from "@slipway/kube";
 import type { ConditionSet } from "../../runtime/index.ts";
 import { type DeploymentProgress, remainingMs } from "../deployments.ts";
@@ -59,7 +65,7 @@ export class RolloutSteps {
     project: Project,
     { reported: app, isReturned }: Pick<Running, "reported" | "isReturned">,
     status: ProjectStatus,
-    conditions: ConditionSet,
+    conditions: ConditionSet<ProjectConditionCatalog>,
   ): Look {
     const version = { settingsHash: settingsHash(app), image: app.image };
     const rollout = this.#options.read(project, version);
@@ -104,7 +110,7 @@ export class RolloutSteps {
    * Instances that come back or are added are no deployment, and Kubernetes has no deadline for them. An application that
    * fails says so itself.
    */
-  #stalledInMs({ problem }: Rollout, conditions: ConditionSet): number | undefined {
+  #stalledInMs({ problem }: Rollout, conditions: ConditionSet<ProjectConditionCatalog>): number | undefined {
     const progressing = conditions.get("Progressing");
     if (progressing?.status !== "True" || (problem && !WAITS.has(problem.reason))) {
       return undefined;

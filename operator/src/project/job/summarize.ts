@@ -1,6 +1,6 @@
 /** The only place where what a reconcile of a scheduled job has found becomes conditions and status. Pure but for its arguments. */
 
-import type { Project, ProjectStatus } from "@slipway/crds";
+import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
 import type { ConditionSet } from "../../runtime/index.ts";
 import { type Finding, setImage, setLimits, setVolume } from "../summarize.ts";
 
@@ -18,7 +18,7 @@ export interface JobFindings {
 export function summarizeJob(
   project: Project,
   { inPlace, volume, limits }: JobFindings,
-  conditions: ConditionSet,
+  conditions: ConditionSet<ProjectConditionCatalog>,
   status: ProjectStatus,
 ): void {
   const rest = restOf(project);
@@ -26,9 +26,9 @@ export function summarizeJob(
   setVolume(conditions, volume);
   const active = conditions.get("ScheduleActive");
   conditions.set(
-    active?.status === "True"
-      ? { type: "Ready", status: "True", reason: "Ready" }
-      : { type: "Ready", status: "False", reason: active?.reason ?? "", message: active?.message },
+    active?.status === "False"
+      ? { type: "Ready", status: "False", reason: active.reason, message: active.message }
+      : { type: "Ready", status: "True", reason: "Ready" },
   );
   setLimits(project, limits, status);
   if (conditions.isTrue("Ready")) {
@@ -37,7 +37,7 @@ export function summarizeJob(
 }
 
 /** What is seen of a job that is deleted or whose spec cannot be carried out: whether its schedule rests nevertheless. */
-export function summarizeRest(project: Project, conditions: ConditionSet): void {
+export function summarizeRest(project: Project, conditions: ConditionSet<ProjectConditionCatalog>): void {
   const rest = restOf(project);
   if (rest) {
     setSchedule(conditions, rest, false);
@@ -52,8 +52,12 @@ function restOf({ metadata, spec }: Project): Finding | undefined {
   return spec.paused ? { reason: "Paused", message: "The project is paused." } : undefined;
 }
 
-function setSchedule(conditions: ConditionSet, rest: Finding | undefined, inPlace: boolean): void {
-  const [type, progress] = ["ScheduleActive", "Progressing"];
+function setSchedule(
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  rest: Finding | undefined,
+  inPlace: boolean,
+): void {
+  const [type, progress] = ["ScheduleActive", "Progressing"] as const;
   if (rest) {
     // A run under way goes on to its end, and is nothing that the schedule waits for.
     conditions.set({ type, status: "False", ...rest });
