@@ -18,6 +18,26 @@ export type Condition = z.output<typeof condition>;
 /** A `conditions` field: one entry per type. */
 export const conditions = mapOf(z.array(condition).max(24), "type").describe("Observations, one per type.");
 
+/** Reasons that a condition of any kind may have, of what befalls every reconcile. */
+export const commonReasons = {
+  /** The organization's namespace is being deleted. */
+  NamespaceTerminating: "NamespaceTerminating",
+  /** The apiserver refuses what is written; the message says why. */
+  ApiRefused: "ApiRefused",
+  TimedOut: "TimedOut",
+  /** A defect: the operator's log has the details. */
+  InternalError: "InternalError",
+  /** The node's clock is too far from the apiserver's. */
+  ClockSkew: "ClockSkew",
+  /** Somebody changed what is written at the same moment; it is tried again. */
+  Conflict: "Conflict",
+  /** A child's name is taken by an object that is not ours. */
+  ChildConflict: "ChildConflict",
+  /** A former child is being deleted. */
+  ChildTerminating: "ChildTerminating",
+} as const;
+export type CommonReason = keyof typeof commonReasons;
+
 /**
  * Condition types of a Project. "Positive" ones are good when True and always present from the first reconcile on;
  * "negative" ones are bad when True and absent while there is nothing to tell.
@@ -110,7 +130,6 @@ export const projectReasons = {
   DomainUnverified: "DomainUnverified",
   DomainExpired: "DomainExpired",
   CertificatePending: "CertificatePending",
-  Private: "Private",
   // Storage, databases, builds, jobs, plan changes
   VolumeBound: "VolumeBound",
   VolumePending: "VolumePending",
@@ -144,10 +163,6 @@ export const projectReasons = {
   ReleasingDomain: "ReleasingDomain",
   DeletingChildren: "DeletingChildren",
   JobRunsPending: "JobRunsPending",
-  // A child's name is taken by an object that is not ours
-  ChildConflict: "ChildConflict",
-  // Anything that should not happen
-  ReconcileFailed: "ReconcileFailed",
 } as const;
 export type ProjectReason = keyof typeof projectReasons;
 /** What conditions of a Project may say. */
@@ -182,7 +197,6 @@ export const domainClaimReasons = {
   RoutePending: "RoutePending",
   CertificateIssued: "CertificateIssued",
   CertificatePending: "CertificatePending",
-  CertificatesDisabled: "CertificatesDisabled",
   ProjectGone: "ProjectGone",
   Expired: "Expired",
   ProvedByAnother: "ProvedByAnother",
@@ -233,7 +247,6 @@ export const jobRunReasons = {
   NothingToCharge: "NothingToCharge",
   CancelRequested: "CancelRequested",
   NodeUnreachable: "NodeUnreachable",
-  Vanished: "Vanished",
   ChargeDiffers: "ChargeDiffers",
   ChargeRefused: "ChargeRefused",
 } as const;
@@ -278,6 +291,7 @@ export const buildReasons = {
   // Ready, until it has ended
   Queued: "Queued",
   Waiting: "Waiting",
+  ClearingAway: "ClearingAway",
   Building: "Building",
   KeepingLog: "KeepingLog",
   Publishing: "Publishing",
@@ -319,6 +333,9 @@ export const backupReasons = {
   BackupsDisabled: "BackupsDisabled",
   DumpFailed: "DumpFailed",
   StoreFailed: "StoreFailed",
+  // The store, for a moment
+  StoreUnavailable: "StoreUnavailable",
+  StoreRefused: "StoreRefused",
   DeadlineExceeded: "DeadlineExceeded",
   // Verified
   Verifying: "Verifying",

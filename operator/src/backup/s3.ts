@@ -3,7 +3,7 @@
 import { getCACertificates } from "node:tls";
 import { AwsClient } from "aws4fetch";
 import { Agent, fetch, type Response } from "undici";
-import { RetryableError } from "../runtime/index.ts";
+import { RetryableError } from "../reconcile-errors.ts";
 import type { BackupSettings } from "./settings.ts";
 
 export interface S3Credentials {

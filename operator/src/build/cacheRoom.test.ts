@@ -2,7 +2,7 @@ import { labels } from "@slipway/crds";
 import { KubeClient, KubeError, type KubernetesObject, type Resource, resources, Store } from "@slipway/kube";
 import { FakeApiserver } from "@slipway/kube/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { WaitingError } from "../runtime/index.ts";
+import { WaitingError } from "../reconcile-errors.ts";
 import { exampleProject } from "../testing/projects.ts";
 import { cacheToRemove } from "./cacheRoom.ts";
 import { BuildCluster, BY_BUILD, BY_CACHE } from "./cluster.ts";

@@ -11,8 +11,8 @@ import {
   resources,
   type Store,
 } from "@slipway/kube";
+import { WaitingError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
-import { WaitingError } from "../runtime/index.ts";
 import { makeRoom } from "./cacheRoom.ts";
 import { buildLabel, cacheName } from "./names.ts";
 import { buildsPolicy, cacheClaim } from "./namespace.ts";

@@ -18,8 +18,9 @@ import {
   type Store,
 } from "@slipway/kube";
 import { childLabels } from "../project/workload/app.ts";
+import { RetryableError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
-import { controllerOf, controllerReference, RetryableError } from "../runtime/index.ts";
+import { controllerOf, controllerReference } from "../runtime/index.ts";
 
 export interface CredentialDependencies {
   client: KubeClient;

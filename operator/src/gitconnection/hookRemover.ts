@@ -5,8 +5,8 @@ import { GitError, type GitProvider } from "@slipway/git";
 import { isConflict, isForbidden, isNotFound, type KubeClient, resources, type Store } from "@slipway/kube";
 import { type SecretValues, secretTexts } from "../build/cluster.ts";
 import type { OpenConnection } from "../build/sources.ts";
+import { RetryableError } from "../reconcile-errors.ts";
 import { gitConnectionResource, projectResource } from "../resources.ts";
-import { RetryableError } from "../runtime/index.ts";
 import { type Hook, isEnding, unwantedHooks } from "./hooks.ts";
 
 export interface HookRemoverOptions {
@@ -95,7 +95,7 @@ export class HookRemover {
       if (!isConflict(error)) throw error;
       const now = await client.getOrUndefined<GitConnection>(gitConnectionResource, ref, { signal });
       if (now && !isEnding(now)) await this.#makeAgain(now, removed, provider, signal);
-      throw new RetryableError("Changed", "the connection was changed meanwhile", { cause: error });
+      throw new RetryableError("Conflict", "the connection was changed meanwhile", { cause: error });
     }
   }
 

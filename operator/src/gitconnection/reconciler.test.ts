@@ -160,7 +160,7 @@ describe("hooks", () => {
       const status = { hooks: ["1", "2"].map((repositoryId) => ({ repositoryId, url })) };
       await client.patch(gitConnectionResource, ref, { metadata: { labels: { touched: "yes" } }, status });
     };
-    expect(await reconcile()).toBe("Changed");
+    expect(await reconcile()).toBe("Conflict");
     expect([...hooked].toSorted()).toEqual(["1", "2"]);
   });
 });

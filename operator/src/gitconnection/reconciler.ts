@@ -2,14 +2,9 @@
 
 import { fieldManagers, finalizers, type GitConnection } from "@slipway/crds";
 import type { Clock } from "@slipway/kube";
+import { RetryableError } from "../reconcile-errors.ts";
 import { gitConnectionResource } from "../resources.ts";
-import {
-  ensureFinalizer,
-  hasFinalizer,
-  type Reconciler,
-  RetryableError,
-  removeFinalizer,
-} from "../runtime/index.ts";
+import { ensureFinalizer, hasFinalizer, type Reconciler, removeFinalizer } from "../runtime/index.ts";
 import { HookRemover, type HookRemoverOptions } from "./hookRemover.ts";
 
 export interface GitConnectionDependencies extends HookRemoverOptions {

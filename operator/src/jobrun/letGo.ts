@@ -5,8 +5,8 @@
 
 import type { JobRun, Project } from "@slipway/crds";
 import { refOf } from "@slipway/kube";
+import { WaitingError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
-import { WaitingError } from "../runtime/index.ts";
 import { windowEnd } from "./admission.ts";
 import type { Job } from "./cluster.ts";
 import type { JobRunDependencies } from "./dependencies.ts";

@@ -2,7 +2,7 @@
 
 import { type JobRun, organizationOfNamespace, type Project } from "@slipway/crds";
 import { refOf } from "@slipway/kube";
-import { RetryableError } from "../runtime/index.ts";
+import { RetryableError } from "../reconcile-errors.ts";
 import { isReady, type Job, type RunNode, type RunPod, readySince } from "./cluster.ts";
 import { type ContainerFacts, readContainer } from "./container.ts";
 import type { JobRunDependencies } from "./dependencies.ts";

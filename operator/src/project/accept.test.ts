@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type Project, catalog as schema } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { TerminalError, WaitingError } from "../runtime/index.ts";
+import { TerminalError, WaitingError } from "../reconcile-errors.ts";
 import { exampleJob, exampleProject } from "../testing/projects.ts";
 import { organizationOf, refuseForeignBuild } from "./accept.ts";
 import { acceptHttp } from "./http/accept.ts";

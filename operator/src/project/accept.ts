@@ -12,7 +12,7 @@ import {
   type ProjectReason,
 } from "@slipway/crds";
 import type { KubernetesObject } from "@slipway/kube";
-import { TerminalError, WaitingError } from "../runtime/index.ts";
+import { TerminalError, WaitingError } from "../reconcile-errors.ts";
 import { isBuilt } from "./builtImage.ts";
 
 /** What an accepted project is built from. */

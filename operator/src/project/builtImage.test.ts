@@ -1,7 +1,7 @@
 import type { Project, ProjectConditionCatalog } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
+import { TerminalError, WaitingError } from "../reconcile-errors.ts";
 import { ConditionSet } from "../runtime/condition-set.ts";
-import { TerminalError, WaitingError } from "../runtime/index.ts";
 import { exampleProject } from "../testing/projects.ts";
 import { refuseUnbuilt } from "./accept.ts";
 import { builtImage, requireBuilt, rollbackOf, setBuildCondition, withBuiltImage } from "./builtImage.ts";

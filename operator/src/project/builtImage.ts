@@ -7,8 +7,8 @@ import {
   type ProjectConditionCatalog,
   type ProjectReason,
 } from "@slipway/crds";
+import { TerminalError, WaitingError } from "../reconcile-errors.ts";
 import type { ConditionSet } from "../runtime/condition-set.ts";
-import { TerminalError, WaitingError } from "../runtime/index.ts";
 
 /** Whether a project is built from Git. */
 export const isBuilt = ({ spec }: Pick<Project, "spec">): boolean =>

@@ -9,8 +9,8 @@ import {
   registryKeySet,
 } from "@slipway/crds";
 import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+import { RetryableError } from "../reconcile-errors.ts";
 import { RENEW_AT } from "../registry/login.ts";
-import { RetryableError } from "../runtime/index.ts";
 
 export interface BuiltPullOptions {
   client: KubeClient;

@@ -6,8 +6,9 @@
 import { type Deployment, organizationOfNamespace, type Project } from "@slipway/crds";
 import { type ObjectRef, refKey, type Store } from "@slipway/kube";
 import type { Deployment as DeploymentRow } from "@slipway/ledger";
+import { RetryableError } from "../reconcile-errors.ts";
 import { inTime } from "../runtime/in-time.ts";
-import { type Controller, type Manager, RetryableError, watchObjects } from "../runtime/index.ts";
+import { type Controller, type Manager, watchObjects } from "../runtime/index.ts";
 import { stageOf } from "./deployments.ts";
 
 /** Writes one row; writing it again changes nothing. */

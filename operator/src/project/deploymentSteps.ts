@@ -2,7 +2,7 @@
 
 import type { Deployment, Project, ProjectStatus } from "@slipway/crds";
 import type { Clock } from "@slipway/kube";
-import { WaitingError } from "../runtime/index.ts";
+import { WaitingError } from "../reconcile-errors.ts";
 import type { DeploymentRecords } from "./deploymentRecords.ts";
 import {
   advanceDeployment,

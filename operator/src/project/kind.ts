@@ -2,7 +2,8 @@
 
 import type { Catalog, Project, ProjectConditionCatalog, ProjectPlan } from "@slipway/crds";
 import type { Clock, KubeClient } from "@slipway/kube";
-import type { Applier, ObjectContext, TerminalError } from "../runtime/index.ts";
+import type { TerminalError } from "../reconcile-errors.ts";
+import type { Applier, ObjectContext } from "../runtime/index.ts";
 import type { Accepted } from "./accept.ts";
 import type { DeploymentSteps } from "./deploymentSteps.ts";
 import type { ProjectStores } from "./stores.ts";

@@ -10,6 +10,7 @@ import {
 import type { Clock, KubeClient, ObjectRef } from "@slipway/kube";
 import { type DatabaseDependencies, databaseKinds } from "../database/kind.ts";
 import { engines } from "../database/registry.ts";
+import { WaitingError } from "../reconcile-errors.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
@@ -24,7 +25,6 @@ import {
   type RuntimeMetrics,
   removeFinalizer,
   retriedIn,
-  WaitingError,
 } from "../runtime/index.ts";
 import { type Accepted, organizationOf, refuseForeignBuild, refuseUnbuilt } from "./accept.ts";
 import { pullsBuilt, requireBuilt, setBuildCondition, withBuiltImage } from "./builtImage.ts";

@@ -1,7 +1,8 @@
 import type { HttpPlan, Project, ProjectConditionCatalog } from "@slipway/crds";
 import type { SlotAnswer } from "@slipway/ledger";
 import { describe, expect, test } from "vitest";
-import { ConditionSet, silentLogger, WaitingError } from "../runtime/index.ts";
+import { WaitingError } from "../reconcile-errors.ts";
+import { ConditionSet, silentLogger } from "../runtime/index.ts";
 import { endlessSlots } from "../testing/harness.ts";
 import { exampleProject } from "../testing/projects.ts";
 import { SlotKeeper, type SlotLedger } from "./slotKeeper.ts";

@@ -8,8 +8,8 @@ import {
   type ProjectReason,
 } from "@slipway/crds";
 import { type SlotAnswer, slotRequest } from "@slipway/ledger";
+import { WaitingError } from "../reconcile-errors.ts";
 import type { ConditionSet } from "../runtime/condition-set.ts";
-import { WaitingError } from "../runtime/index.ts";
 import { LedgerAway, type SlotKeeper } from "./slotKeeper.ts";
 
 const RETRY_MS = 30_000;

@@ -2,8 +2,9 @@
 
 import { fieldManagers, labels, MANAGED_BY, type Project, type ProjectConditionCatalog } from "@slipway/crds";
 import { type Clock, type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
+import { RetryableError, WaitingError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
-import { type ConditionSet, controllerReference, RetryableError, WaitingError } from "../runtime/index.ts";
+import { type ConditionSet, controllerReference } from "../runtime/index.ts";
 import { controllerOf } from "../runtime/owner.ts";
 import { type AwsCredentials, type RegistryLogin, RegistryLoginError, type RegistryToken } from "./ecr.ts";
 

@@ -2,7 +2,7 @@
 
 import { type Clock, ConcurrencyLimiter, type KubeClient, type Store } from "@slipway/kube";
 import type { Node } from "../../observe/nodes.ts";
-import { WaitingError } from "../../runtime/index.ts";
+import { WaitingError } from "../../reconcile-errors.ts";
 import type { LiveDatabase, LivePod, TendClient } from "../engine.ts";
 import { processOf } from "./pods.ts";
 

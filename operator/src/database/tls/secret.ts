@@ -4,8 +4,9 @@ import { databaseNames, fieldManagers, type Project } from "@slipway/crds";
 import { type Clock, type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
 import { CERTIFICATE } from "../../project/secrets.ts";
 import { type ChildOwner, childLabels } from "../../project/workload/app.ts";
+import { RetryableError } from "../../reconcile-errors.ts";
 import { projectResource } from "../../resources.ts";
-import { controllerOf, controllerReference, hashJson, RetryableError } from "../../runtime/index.ts";
+import { controllerOf, controllerReference, hashJson } from "../../runtime/index.ts";
 import type { Authority } from "./authority.ts";
 import { certify, SERVER_DAYS, serialOf } from "./certificates.ts";
 

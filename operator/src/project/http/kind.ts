@@ -2,7 +2,7 @@
 
 import { type HttpPlan, labels, type Project } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
-import { TerminalError } from "../../runtime/index.ts";
+import { TerminalError } from "../../reconcile-errors.ts";
 import type { Accepted } from "../accept.ts";
 import { type DeletionStep, LOOK_AGAIN_MS, runDeletionStep } from "../deletion.ts";
 import { type Claimed, routedHosts } from "../domainClaims.ts";
