@@ -39,6 +39,12 @@ describe.each(kinds.map((kind) => [kind.kind, kind] as const))("the page of %s",
     );
   });
 
+  it("shows how to wait for one, as the end-to-end tests do", () => {
+    const [, type = ""] =
+      new RegExp(`^    kubectl wait .*--for=condition=(\\w+) ${kind.singular}/\\S+$`, "m").exec(page) ?? [];
+    expect(Object.keys(conditionsOf[kind.kind])).toContain(type);
+  });
+
   it("shows the example that is tested", () => {
     const [, shown = ""] = /```yaml\n([\s\S]*?)```/.exec(page) ?? [];
     const [, file = ""] = /\[(examples\/[a-z-]+\.yaml)\]/.exec(page) ?? [];

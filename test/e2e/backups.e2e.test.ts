@@ -2,6 +2,7 @@ import { afterAll, expect, test, vi } from "vitest";
 import { apiClient, deleteProjects, uniqueName } from "./support/api.ts";
 import { backUp, backupFiles, deleteBackup, readBackup, restore, verify } from "./support/backups.ts";
 import { createDatabase, databaseProject, untilReady } from "./support/databases.ts";
+import { waitAsDocumented } from "./support/documented.ts";
 import { eventually } from "./support/eventually.ts";
 import { connectMariadb } from "./support/mariadb.ts";
 import { connectPostgresql } from "./support/postgresql.ts";
@@ -34,6 +35,7 @@ test("a Valkey service is restored with all its keys, their expiry and its funct
   await client.set("apart", "in another database");
 
   const backup = await backUp(call, source.id);
+  await waitAsDocumented("backup", backup.id);
   expect(backup.contents).toEqual({ tables: null, rows: null, keys: 5_004 });
   client.disconnect();
   const tried = await verify(call, source.id, backup.id);

@@ -1,7 +1,8 @@
 /** From a push to a running version, by the stack's own Git server. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { apiClient, deleteProjects, uniqueName, untilStatus } from "./support/api.ts";
+import { apiClient, deleteProjects, uniqueName } from "./support/api.ts";
 import { type Build, createGitProject, listBuilds, readLog, untilBuilt } from "./support/builds.ts";
+import { waitAsDocumented } from "./support/documented.ts";
 import { eventually } from "./support/eventually.ts";
 import { connectRepository, createRepository, type Files, type Repository } from "./support/git.ts";
 import { throughIngress } from "./support/ingress.ts";
@@ -69,8 +70,11 @@ test("a push is built and served, the next one without a failed request", { time
     build_id: first,
   } = await createGitProject(call, uniqueName("shop"), source);
   made.push(id);
+  await waitAsDocumented("gitconnection", source.connectionId);
+  await waitAsDocumented("build", first);
   expect((await untilBuilt(call, id, first)).triggered_by).toBe("creation");
-  await untilStatus(call, id, "running");
+  await waitAsDocumented("project", id);
+  await waitAsDocumented("domainclaim", domain);
   await serves(domain, "v1");
   const log = await readLog(call, id, first);
   const sequences = log.map(({ sequence }) => sequence);

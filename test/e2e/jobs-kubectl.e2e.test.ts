@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { apiClient, uniqueName } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
+import { waitAsDocumented } from "./support/documented.ts";
 import { eventually } from "./support/eventually.ts";
 import { Job } from "./support/jobs.ts";
 import { namespaceOf, stack } from "./support/stack.ts";
@@ -77,6 +78,7 @@ test("the documented job and a run of it by hand work by kubectl alone, and dele
 
   const run = await documentedRun(name, "now");
   await cluster.objects.create(run);
+  await waitAsDocumented("jobrun", run.metadata?.name ?? "");
   await eventually(async () => expect(await condition(run, "Charged")).toMatchObject({ status: "True" }));
   expect((await read<JobRunObject>(run)).status).toMatchObject({ phase: "succeeded", billedMinutes: 1 });
   const job = new Job(apiClient(), name);
