@@ -70,11 +70,6 @@ export const buildStatus = z
     finishedAt: timestamp("When it ended.").optional(),
     errorCode: text(1, 64, "Machine-readable reason of a failure.").optional(),
     errorMessage: text(0, 1024, "Reason of a failure for people; it never holds a secret.").optional(),
-    logSequence: z
-      .int()
-      .min(0)
-      .meta({ description: "Last log line that stands in the ledger.", format: "int64" })
-      .optional(),
   })
   .describe("What became of the build.");
 export type BuildStatus = z.output<typeof buildStatus>;

@@ -3,12 +3,16 @@ import { join } from "node:path";
 import * as crds from "@slipway/crds";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
+import { crdOf } from "../../crds/src/generate/crd.ts";
 
-/** What the compiler does not hold of conditions: it knows that every type and reason that is set is catalogued. */
+/**
+ * What the compiler does not hold: it knows that every condition, reason and status field that is set is in its catalog or schema, and not
+ * whether anybody sets it.
+ */
 
 const root = join(import.meta.dirname, "../..");
 
-/** Every string and property name of the operator's and the API server's own files, tests apart. */
+/** Every string and name of a property in the operator's and the API server's own files, tests apart. */
 const used = new Set(
   globSync("{operator,api-server}/src/**/*.ts", { cwd: root })
     .filter((file) => !/\.test\.ts$|\/(testing|testdata|simulator|histories)\//.test(file))
@@ -20,9 +24,12 @@ function wordsOf(text: string): string[] {
   const visit = (node: ts.Node): void => {
     if (ts.isStringLiteralLike(node)) words.push(node.text);
     if (ts.isPropertyAccessExpression(node)) words.push(node.name.text);
+    if (ts.isPropertyAssignment(node) || ts.isShorthandPropertyAssignment(node))
+      words.push(node.name.getText(source));
     ts.forEachChild(node, visit);
   };
-  visit(ts.createSourceFile("file.ts", text, ts.ScriptTarget.Latest));
+  const source = ts.createSourceFile("file.ts", text, ts.ScriptTarget.Latest);
+  visit(source);
   return words;
 }
 
@@ -42,3 +49,23 @@ describe("every name is set somewhere", () => {
     );
   });
 });
+
+interface Schema {
+  properties?: Record<string, Schema>;
+  items?: Schema;
+}
+
+const fieldsOf = ({ properties = {}, items }: Schema): string[] => [
+  ...Object.entries(properties).flatMap(([name, schema]) => [name, ...fieldsOf(schema)]),
+  ...(items ? fieldsOf(items) : []),
+];
+
+it.each(crds.kinds.map((kind) => [kind.kind, kind] as const))(
+  "every field of the status of a %s is set somewhere",
+  (_, kind) => {
+    const { status } = crdOf(kind).spec.versions[0]?.schema.openAPIV3Schema.properties ?? {};
+    const fields = new Set(fieldsOf(status ?? {}));
+    expect(fields.size).toBeGreaterThan(2);
+    expect([...fields].filter((field) => !used.has(field))).toEqual([]);
+  },
+);
