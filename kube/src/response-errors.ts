@@ -1,11 +1,17 @@
 import type { Dispatcher } from "undici";
 import { KubeError } from "./errors.ts";
-import type { HttpRequest } from "./transport.ts";
 import type { StatusBody } from "./types.ts";
+
+/** What an error names of a request. */
+interface SentRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly signal?: AbortSignal;
+}
 
 /** The error that an answer with a status ≥ 400 means. Reads the body. */
 export async function statusError(
-  request: HttpRequest,
+  request: SentRequest,
   response: Dispatcher.ResponseData,
 ): Promise<KubeError> {
   const text = await response.body.text().catch(() => "");
@@ -29,7 +35,7 @@ export async function statusError(
 }
 
 /** Turns whatever undici throws into a KubeError; an abort by the caller stays what it is. */
-export function networkError(request: HttpRequest, error: unknown): Error {
+export function networkError(request: SentRequest, error: unknown): Error {
   if (request.signal?.aborted) {
     const reason: unknown = request.signal.reason;
     return reason instanceof Error ? reason : new DOMException("aborted", "AbortError");

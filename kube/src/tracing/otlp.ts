@@ -15,8 +15,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import type { TracingOptions } from "./open.ts";
-import type { TracingSettings } from "./settings.ts";
+import type { TracingOptions, TracingSettings } from "./settings.ts";
 import { formatTraceparent, parseTraceparent } from "./traceparent.ts";
 import type { Span, SpanSource, SpanStart } from "./tracing.ts";
 

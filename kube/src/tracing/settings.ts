@@ -27,3 +27,15 @@ export function tracingSettings(variables: {
   const { SLIPWAY_OTLP_TRACES_URL: url, SLIPWAY_OTLP_TRACES_RATIO: ratio } = variables;
   return url === undefined ? undefined : { url, ratio };
 }
+
+/** Who reports spans, and where it logs what the exporter meets. */
+export interface TracingOptions {
+  /** `service.name` of every span. */
+  service: string;
+  /** `service.instance.id`: the pod. */
+  instance: string;
+  log: {
+    info(fields: object, message: string): void;
+    warn(fields: object, message: string): void;
+  };
+}
