@@ -1,6 +1,4 @@
-import { parse } from "yaml";
 import { z } from "zod";
-import { catalogProblems } from "./catalogProblems.ts";
 import { decimal, planId } from "./fields.ts";
 
 /**
@@ -205,34 +203,23 @@ export const organizationLimits = z.strictObject({
 });
 export type OrganizationLimits = z.output<typeof organizationLimits>;
 
-/** The whole file. */
-export const catalog = z
-  .strictObject({
-    currency: z.literal("brl"),
-    jobsEnabled: z
-      .boolean()
-      .default(true)
-      .describe("False makes the job catalog answer SCHEDULED_JOBS_UNAVAILABLE."),
-    databasesEnabled: z.boolean().default(true).describe("False makes both database catalogs answer 503."),
-    httpPlans: z.array(httpPlan).min(1),
-    jobPlans: z.array(jobPlan),
-    storagePlans: z.array(storagePlan).min(1),
-    databasePlans: z.array(databasePlan),
-    engines: z.array(engine),
-    templates: z.array(template).max(200).default([]),
-    organizationLimits: organizationLimits.prefault({}),
-  })
-  .superRefine((all, context) => {
-    for (const { path, message } of catalogProblems(all)) context.addIssue({ code: "custom", path, message });
-  });
-export type Catalog = z.output<typeof catalog>;
-
-/** The catalog that a YAML text is. @throws Error that lists every broken rule */
-export function parseCatalog(text: string): Catalog {
-  const result = catalog.safeParse(parse(text));
-  if (!result.success) throw new Error(`no valid plan catalog:\n${z.prettifyError(result.error)}`);
-  return result.data;
-}
+/** The whole file, without the rules that span its sections. */
+export const catalogFields = z.strictObject({
+  currency: z.literal("brl"),
+  jobsEnabled: z
+    .boolean()
+    .default(true)
+    .describe("False makes the job catalog answer SCHEDULED_JOBS_UNAVAILABLE."),
+  databasesEnabled: z.boolean().default(true).describe("False makes both database catalogs answer 503."),
+  httpPlans: z.array(httpPlan).min(1),
+  jobPlans: z.array(jobPlan),
+  storagePlans: z.array(storagePlan).min(1),
+  databasePlans: z.array(databasePlan),
+  engines: z.array(engine),
+  templates: z.array(template).max(200).default([]),
+  organizationLimits: organizationLimits.prefault({}),
+});
+export type Catalog = z.output<typeof catalogFields>;
 
 /** Any plan that a project can be on. */
 export type ProjectPlan = HttpPlan | JobPlan | DatabasePlan;

@@ -21,6 +21,7 @@ export { type Kind, kinds, type PrinterColumn, resourceSchema } from "./kinds.ts
 export * from "./metadata.ts";
 export * from "./names.ts";
 export { isEverybody, isOpenAccess } from "./networkAccess.ts";
+export * from "./parse-catalog.ts";
 export * from "./project/index.ts";
 export {
   BUILDS_PULL_SECRET,

@@ -5,7 +5,8 @@ import type { ProjectStatus } from "./status.ts";
 export { type DatabaseStatus, databaseStatus } from "./databaseStatus.ts";
 export * from "./parts.ts";
 export { isFreePlan, planPrefix, projectRules, projectTransitions } from "./rules.ts";
-export { type ProjectSpec, projectSpec, projectSpecFields } from "./spec.ts";
+export { type ProjectSpec, projectSpec } from "./spec.ts";
+export { projectSpecFields } from "./spec-fields.ts";
 export {
   type CustomDomainStatus,
   DEPLOYMENTS_KEPT,

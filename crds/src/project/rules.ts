@@ -1,5 +1,5 @@
 import type { Rule, TransitionRule } from "../rule.ts";
-import type { ProjectSpecFields } from "./spec.ts";
+import type { ProjectSpecFields } from "./spec-fields.ts";
 import { type ProjectType, typedFields, typesRequiring, typesWith, versionsOfType } from "./types.ts";
 
 type SpecRule = Rule<ProjectSpecFields>;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { projectSpecFields } from "../project/spec.ts";
+import { projectSpecFields } from "../project/spec-fields.ts";
 import { fieldsOfType, type ProjectType, projectTypes, type TypedField } from "../project/types.ts";
 import { environment } from "./environment.ts";
 import { snakeCase, snakeObject } from "./snake.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
-import { projectSpecFields } from "../project/spec.ts";
+import { projectSpecFields } from "../project/spec-fields.ts";
 import { camelCase, type Snake, snakeCase, snakeSchema, toCamel, toOpenApi, toSnake } from "./snake.ts";
 
 /** Every key that stands anywhere in a schema. */

@@ -1,0 +1,78 @@
+import { z } from "zod";
+import {
+  description,
+  exposure,
+  hostname,
+  integer,
+  paymentMode,
+  planId,
+  profile,
+  projectName,
+  subdomain,
+  text,
+  timestamp,
+} from "../fields.ts";
+import { mapOf, setOf } from "../rule.ts";
+import {
+  autoscaling,
+  build,
+  databaseSettings,
+  github,
+  healthcheck,
+  image,
+  job,
+  networkAccess,
+  secretRef,
+  source,
+  storage,
+} from "./parts.ts";
+import { projectTypes } from "./types.ts";
+
+/** The fields of a Project's spec without the rules that span them; `/v1` bodies pick from it. */
+export const projectSpecFields = z
+  .strictObject({
+    type: z
+      .enum(projectTypes)
+      .describe("What the project is. It decides which fields it has, and cannot be changed."),
+    name: projectName,
+    description: description.optional(),
+    plan: planId,
+    paymentMode,
+    paused: z
+      .boolean()
+      .describe(
+        "Stops the project without deleting it: no instance runs, a job's schedule rests, data is kept.",
+      )
+      .optional(),
+    restartedAt: timestamp(
+      "Set to a new moment to deploy the same settings anew, for example when a tag leads to a new image.",
+    ).optional(),
+    planRequestedAt: timestamp(
+      "Of a clickhouse project: set to a new moment to ask for its plan again, after a change to it has failed.",
+    ).optional(),
+    exposure: exposure.optional(),
+    subdomain: subdomain.optional(),
+    customDomains: setOf(z.array(hostname("A domain of the user's own that leads to the project.")).max(20))
+      .describe("Domains of the user's own that lead to the project, once their ownership is proved.")
+      .optional(),
+    image: image.optional(),
+    source: source.optional(),
+    build: build.optional(),
+    github: github.optional(),
+    port: integer(1, 65535, "Port that the application listens on; the platform sets PORT to it.").optional(),
+    instances: integer(1, 100, "How many instances run; with autoscaling, the least.").optional(),
+    storage: storage.optional(),
+    envsFrom: mapOf(z.array(secretRef).max(50), "name")
+      .describe("Secrets whose keys become environment variables; a later one wins.")
+      .optional(),
+    networkAccess: networkAccess.optional(),
+    healthcheck: healthcheck.optional(),
+    autoscaling: autoscaling.optional(),
+    version: text(1, 32, "Version of the database engine.").optional(),
+    profile: profile.optional(),
+    database: databaseSettings.optional(),
+    job: job.optional(),
+  })
+  .describe("What the project should be.");
+
+export type ProjectSpecFields = z.output<typeof projectSpecFields>;
