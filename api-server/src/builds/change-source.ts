@@ -6,10 +6,11 @@ import type { ApiProject } from "../projects/api-project.ts";
 import { type ChangeOptions, changeProject } from "../projects/change.ts";
 import type { Services } from "../services.ts";
 import type { KnownRequest } from "./object.ts";
+import type { OpenedSource } from "./opened-source.ts";
 import { requireBuilds } from "./platform.ts";
 import { runtimeErrors } from "./runtimes.ts";
 import { modeOf, sourceOf } from "./settings.ts";
-import { type OpenedSource, openProjectSource } from "./source.ts";
+import { openProjectSource } from "./source.ts";
 import { startBuildOrFail } from "./start.ts";
 import { notePresent } from "./triggered.ts";
 

@@ -1,8 +1,8 @@
 import type { Project } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import type { KnownRequest } from "./object.ts";
+import type { OpenedSource } from "./opened-source.ts";
 import { modeOf, sourceOf } from "./settings.ts";
-import type { OpenedSource } from "./source.ts";
 import { latestRelease, latestTag } from "./version.ts";
 
 /** Which commit a deploy is of. */

@@ -3,7 +3,7 @@ import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { listConnections } from "../git/cluster.ts";
 import { askServer } from "../git/connect.ts";
-import type { OpenedSource, SourceServices } from "./source.ts";
+import type { OpenedSource, SourceServices } from "./opened-source.ts";
 
 /** Sources of the legacy kind: they name their repository, and any account of the organization that sees it gives access. */
 

@@ -1,26 +1,14 @@
-import type { GitConnection, Project, ProjectSpec } from "@slipway/crds";
-import { GitError, type GitProvider, openRepositoryId } from "@slipway/git";
+import type { Project, ProjectSpec } from "@slipway/crds";
+import { GitError, openRepositoryId } from "@slipway/git";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { findConnection } from "../git/cluster.ts";
 import { askServer } from "../git/connect.ts";
 import { isRevoked } from "../git/view.ts";
-import type { Services } from "../services.ts";
 import { openGithub } from "./github.ts";
+import type { OpenedSource, SourceServices } from "./opened-source.ts";
 
-export type SourceServices = Pick<Services, "kube" | "git" | "now">;
 type Source = NonNullable<ProjectSpec["source"]>;
-
-/** Where a project's source is asked about. */
-export interface OpenedSource {
-  connection: GitConnection;
-  /** The server's own id. */
-  repositoryId: string;
-  /** `owner/name`, of the legacy kind. */
-  path?: string;
-  /** Asks the server. @throws Failure 404, 409, 503 */
-  ask<T>(question: (server: GitProvider, repositoryId: string) => Promise<T>): Promise<T>;
-}
 
 /**
  * Opens a source.

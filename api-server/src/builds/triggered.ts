@@ -6,8 +6,9 @@ import { findConnection } from "../git/cluster.ts";
 import type { Services } from "../services.ts";
 import { repositoryPath } from "./github.ts";
 import type { KnownRequest } from "./object.ts";
+import type { OpenedSource } from "./opened-source.ts";
 import { modeOf, sourceOf, triggerSettings } from "./settings.ts";
-import { type OpenedSource, openProjectSource } from "./source.ts";
+import { openProjectSource } from "./source.ts";
 import { type StartServices, startBuildOrFail } from "./start.ts";
 
 /** Builds that what happens at a Git server starts. */

@@ -155,7 +155,7 @@ export const routes: readonly AnyRoute[] = [
   cancelJobRun,
   jobRunLogs,
   jobRunMetrics,
-  readOpenApi,
+  readOpenApi(() => routes),
   docs,
   docsFile,
   readConsole,

@@ -1,0 +1,16 @@
+import type { GitConnection } from "@slipway/crds";
+import type { GitProvider } from "@slipway/git";
+import type { Services } from "../services.ts";
+
+export type SourceServices = Pick<Services, "kube" | "git" | "now">;
+
+/** Where a project's source is asked about. */
+export interface OpenedSource {
+  connection: GitConnection;
+  /** The server's own id. */
+  repositoryId: string;
+  /** `owner/name`, of the legacy kind. */
+  path?: string;
+  /** Asks the server. @throws Failure 404, 409, 503 */
+  ask<T>(question: (server: GitProvider, repositoryId: string) => Promise<T>): Promise<T>;
+}
