@@ -18,20 +18,9 @@ import { buildLabel, cacheName } from "./names.ts";
 import { buildsPolicy, cacheClaim } from "./namespace.ts";
 import { buildPod } from "./pod.ts";
 import { type BuildPod, hasEnded } from "./podState.ts";
-import { containerSecret, secretFiles } from "./secrets.ts";
+import { containerSecret, type SecretValues, secretFiles, secretTexts } from "./secrets.ts";
 import type { BuildSettings } from "./settings.ts";
 import type { OpenedSource } from "./sources.ts";
-
-/** The part of a Secret that is read. */
-export interface SecretValues extends KubernetesObject {
-  data?: Record<string, string>;
-}
-
-/** A Secret's values as text. */
-export function secretTexts(secret: SecretValues | undefined): Partial<Record<string, string>> {
-  const entries = Object.entries(secret?.data ?? {});
-  return Object.fromEntries(entries.map(([name, value]) => [name, Buffer.from(value, "base64").toString()]));
-}
 
 /** Indexes of the pods' store. */
 export const BY_BUILD = "build";

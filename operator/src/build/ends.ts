@@ -5,10 +5,10 @@ import { buildResource } from "../resources.ts";
 import type { Result } from "../runtime/index.ts";
 import { patchProject } from "./cluster.ts";
 import type { Decision } from "./decide.ts";
+import type { BuildDependencies } from "./dependencies.ts";
 import { finalLine } from "./logLines.ts";
 import { organizationOfBuild } from "./names.ts";
 import { requestedAt } from "./order.ts";
-import type { BuildDependencies } from "./reconciler.ts";
 import { buildRow } from "./record.ts";
 
 type End = Extract<Decision, { do: "end" }>;

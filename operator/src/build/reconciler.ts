@@ -7,11 +7,8 @@ import {
   finalizers,
   type Project,
 } from "@slipway/crds";
-import type { Clock, KubeClient } from "@slipway/kube";
-import type { BuildRow } from "@slipway/ledger";
 import { buildResource, projectResource } from "../resources.ts";
 import {
-  type EventRecorder,
   ensureFinalizer,
   type ObjectContext,
   objectReconciler,
@@ -19,36 +16,20 @@ import {
   type Result,
   removeFinalizer,
 } from "../runtime/index.ts";
-import { type BuildCluster, type BuildStores, patchProject } from "./cluster.ts";
+import { patchProject } from "./cluster.ts";
 import { setBuildConditions } from "./conditions.ts";
 import { type Decision, decide, type Observed } from "./decide.ts";
+import type { BuildDependencies } from "./dependencies.ts";
 import { BuildEnds, projectOf } from "./ends.ts";
-import type { LogFollower, LogSource, StoreBuildLog } from "./logFollower.ts";
-import type { BuildMetrics } from "./metrics.ts";
+import type { LogSource } from "./logFollower.ts";
 import { buildLabel, organizationOfBuild, podName, TRY } from "./names.ts";
 import { hasNewer, isEnded, isItsTurn } from "./order.ts";
 import { type BuildPod, podState, startedContainers } from "./podState.ts";
 import { buildRow, tellsMore } from "./record.ts";
 import { projectView } from "./rollout.ts";
-import type { BuildSettings } from "./settings.ts";
-import { type OpenSource, SourceUnavailable } from "./sources.ts";
+import { SourceUnavailable } from "./sources.ts";
 import { Starts } from "./starts.ts";
 import { imageRepository } from "./tasks.ts";
-
-export interface BuildDependencies {
-  client: KubeClient;
-  clock: Clock;
-  recorder: EventRecorder;
-  stores: BuildStores;
-  settings: () => BuildSettings;
-  cluster: BuildCluster;
-  openSource: OpenSource;
-  /** Writes a build into the ledger; throws when it cannot. */
-  record: (row: BuildRow) => Promise<unknown>;
-  storeLog: StoreBuildLog;
-  follower: LogFollower;
-  metrics: BuildMetrics;
-}
 
 const ENDED = { success: "Published", failed: "Failed", superseded: "Superseded" } as const;
 

@@ -127,3 +127,14 @@ function dockerConfig({ build, settings, registryKey, now }: SecretInput, access
   const token = mintRegistryToken(registryKey, `build/${build.metadata.name}`, access, lifetime, now);
   return JSON.stringify({ auths: { [settings.registry.host]: { registrytoken: token } } });
 }
+
+/** The part of a Secret that is read. */
+export interface SecretValues extends KubernetesObject {
+  data?: Record<string, string>;
+}
+
+/** A Secret's values as text. */
+export function secretTexts(secret: SecretValues | undefined): Partial<Record<string, string>> {
+  const entries = Object.entries(secret?.data ?? {});
+  return Object.fromEntries(entries.map(([name, value]) => [name, Buffer.from(value, "base64").toString()]));
+}

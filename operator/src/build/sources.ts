@@ -21,7 +21,7 @@ import {
 } from "@slipway/git";
 import { type KubeClient, resources } from "@slipway/kube";
 import { gitConnectionResource } from "../resources.ts";
-import { type SecretValues, secretTexts } from "./cluster.ts";
+import { type SecretValues, secretTexts } from "./secrets.ts";
 import type { SourceAddress } from "./tasks.ts";
 
 export interface OpenedSource {

@@ -3,7 +3,7 @@
 import { fieldManagers, type GitConnection, type Project } from "@slipway/crds";
 import { GitError, type GitProvider } from "@slipway/git";
 import { isConflict, isForbidden, isNotFound, type KubeClient, resources, type Store } from "@slipway/kube";
-import { type SecretValues, secretTexts } from "../build/cluster.ts";
+import { type SecretValues, secretTexts } from "../build/secrets.ts";
 import type { OpenConnection } from "../build/sources.ts";
 import { RetryableError } from "../reconcile-errors.ts";
 import { gitConnectionResource, projectResource } from "../resources.ts";

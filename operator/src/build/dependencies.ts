@@ -1,0 +1,24 @@
+import type { Clock, KubeClient } from "@slipway/kube";
+import type { BuildRow } from "@slipway/ledger";
+import type { EventRecorder } from "../runtime/index.ts";
+import type { BuildCluster, BuildStores } from "./cluster.ts";
+import type { LogFollower, StoreBuildLog } from "./logFollower.ts";
+import type { BuildMetrics } from "./metrics.ts";
+import type { BuildSettings } from "./settings.ts";
+import type { OpenSource } from "./sources.ts";
+
+/** What the reconciling of builds works with. */
+export interface BuildDependencies {
+  client: KubeClient;
+  clock: Clock;
+  recorder: EventRecorder;
+  stores: BuildStores;
+  settings: () => BuildSettings;
+  cluster: BuildCluster;
+  openSource: OpenSource;
+  /** Writes a build into the ledger; throws when it cannot. */
+  record: (row: BuildRow) => Promise<unknown>;
+  storeLog: StoreBuildLog;
+  follower: LogFollower;
+  metrics: BuildMetrics;
+}
