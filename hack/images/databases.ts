@@ -101,3 +101,6 @@ export function databaseImageValues(
   }
   return values;
 }
+
+/** `databases.images` of the chart: by engine and version. */
+export type DatabaseValues = ReturnType<typeof databaseImageValues>;

@@ -2,10 +2,10 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { builderSeccompProfile } from "../cluster/builds/seccomp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import type { DatabaseValues } from "../images/databases.ts";
 import { run } from "../lib/exec.ts";
 import { writeFileAtomic } from "../lib/files.ts";
 import { confDir, root } from "../lib/paths.ts";
-import type { DatabaseValues } from "./databases.ts";
 
 /** Release name and namespace of Slipway wherever these scripts install it. */
 export const release = "slipway";

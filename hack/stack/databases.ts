@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import { parse } from "yaml";
 import type { Cluster } from "../cluster/cluster.ts";
-import { type DatabaseImageSource, databaseImageValues } from "../images/databases.ts";
+import { type DatabaseImageSource, type DatabaseValues, databaseImageValues } from "../images/databases.ts";
 import { writeFileAtomic } from "../lib/files.ts";
 import { stateDir } from "../lib/paths.ts";
 import { say, seconds } from "../lib/steps.ts";
@@ -10,9 +10,6 @@ import { waitFor } from "../lib/wait.ts";
 import { systemNamespace } from "./chart.ts";
 import { chosenImages, type DatabaseChoice, imageKey } from "./database-choice.ts";
 import { deliver } from "./images.ts";
-
-/** `databases.images` of the chart: by engine and version. */
-export type DatabaseValues = ReturnType<typeof databaseImageValues>;
 
 /** File of the authority that signs the databases' certificates. */
 const authorityFile = join(stateDir, "database-ca.crt");

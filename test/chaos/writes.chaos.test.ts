@@ -2,8 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { NOT_NOW, projectResource } from "../../hack/testing/job-platform.ts";
 import { moments } from "./support/apiserver-proxy.ts";
-import { ageCharged, cancelRunning, runNow, setClosed, silence } from "./support/drive.ts";
+import { ageCharged, cancelRunning, runNow, silence } from "./support/drive.ts";
 import { expectNothingWrong } from "./support/report.ts";
+import { setClosed } from "./support/schedule.ts";
 import { long, type Stage, startStage } from "./support/stage.ts";
 import { runWrites } from "./support/writes.ts";
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type JobRun, jobRunName } from "@slipway/crds";
 import { isConflict, isNotFound, refOf, resources } from "@slipway/kube";
 import { waitFor } from "../../../hack/lib/wait.ts";
-import { jobRunResource, projectResource } from "../../../hack/testing/job-platform.ts";
+import { jobRunResource } from "../../../hack/testing/job-platform.ts";
 import type { Stage } from "./stage.ts";
 
 /** Asks for a run by hand, as `kubectl create` does. @returns its name */
@@ -59,16 +59,6 @@ export async function ageCharged({ platform, namespace }: Stage, project: string
     const status = { chargedAt: new Date(charged - 600_000).toISOString() };
     await quietly(platform.client.patch(jobRunResource, refOf(run), { status }, { subresource: "status" }));
   }
-}
-
-/** Closes a project's schedule, as its deletion does first, or opens it again. */
-export async function setClosed(
-  { platform, namespace }: Pick<Stage, "platform" | "namespace">,
-  project: string,
-  closed: boolean,
-): Promise<void> {
-  const job = { closedAt: closed ? new Date().toISOString() : null };
-  await platform.client.patch(projectResource, { namespace, name: project }, { spec: { job } });
 }
 
 /** Tells of a node that its kubelet is silent, and after a while that it is well again. */

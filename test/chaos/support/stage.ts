@@ -12,9 +12,9 @@ import {
 import { OperatorProcess } from "../../../hack/testing/operator-process.ts";
 import { ApiserverProxy } from "./apiserver-proxy.ts";
 import { type Expectations, unsettled, type Violation, violations } from "./checks.ts";
-import { setClosed } from "./drive.ts";
 import { LedgerProxy } from "./ledger-proxy.ts";
 import type { ToldViolation } from "./report.ts";
+import { setClosed } from "./schedule.ts";
 import { Witness } from "./witness.ts";
 
 /** Whether the long forms were asked for. */
