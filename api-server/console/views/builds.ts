@@ -8,7 +8,7 @@ import { link, withQuery } from "../lib/route.ts";
 import type { Build, BuildLine } from "../lib/shapes.ts";
 import { empty, failed } from "../lib/states.ts";
 import { refreshed } from "../lib/view.ts";
-import type { ProjectContext } from "./project.ts";
+import type { ProjectContext } from "./project-context.ts";
 
 const EVERY_MS = 5_000;
 const PER_PAGE = 10;

@@ -5,7 +5,7 @@ import { logPane } from "../lib/log-pane.ts";
 import { choice } from "../lib/parts.ts";
 import { withQuery } from "../lib/route.ts";
 import { failed } from "../lib/states.ts";
-import type { ProjectContext } from "./project.ts";
+import type { ProjectContext } from "./project-context.ts";
 
 interface Instances {
   instances: string[];

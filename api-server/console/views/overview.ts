@@ -5,7 +5,7 @@ import { badge, card, facts, fullMoment, moment, table, text } from "../lib/part
 import type { Deployment, Project } from "../lib/shapes.ts";
 import { empty } from "../lib/states.ts";
 import { refreshed } from "../lib/view.ts";
-import type { ProjectContext } from "./project.ts";
+import type { ProjectContext } from "./project-context.ts";
 
 const EVERY_MS = 10_000;
 

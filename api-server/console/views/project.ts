@@ -2,27 +2,17 @@ import { projectPath } from "../lib/api.ts";
 import { h, replace } from "../lib/dom.ts";
 import { badge, text } from "../lib/parts.ts";
 import { isPassing, poll } from "../lib/poll.ts";
-import { link, type Route, type Tab } from "../lib/route.ts";
+import { link, type Tab } from "../lib/route.ts";
 import type { Project } from "../lib/shapes.ts";
 import { failed, loading } from "../lib/states.ts";
 import type { Context } from "../lib/view.ts";
 import { build, builds } from "./builds.ts";
 import { logs } from "./logs.ts";
 import { overview } from "./overview.ts";
+import type { ProjectContext, ProjectRoute } from "./project-context.ts";
 import { run, runs } from "./runs.ts";
 import { traffic } from "./traffic.ts";
 import { usage } from "./usage.ts";
-
-export type ProjectRoute = Extract<Route, { view: "project" }>;
-
-/** What a part of a project's page is given. */
-export interface ProjectContext extends Context {
-  route: ProjectRoute;
-  /** As it was when the part was opened. */
-  project: Project;
-  /** Calls back with the project as it changes, until the part is left. */
-  onChange: (changed: (project: Project) => void) => void;
-}
 
 const NAMES: Readonly<Record<Tab, string>> = {
   overview: "Overview",

@@ -5,7 +5,7 @@ import { choice, fullMoment, pages, table, text } from "../lib/parts.ts";
 import { withQuery } from "../lib/route.ts";
 import { empty } from "../lib/states.ts";
 import { refreshed } from "../lib/view.ts";
-import type { ProjectContext } from "./project.ts";
+import type { ProjectContext } from "./project-context.ts";
 
 /** What every list of network analytics but that of events tells of its items. */
 interface Counted {

@@ -7,7 +7,7 @@ import { plot } from "../lib/plot.ts";
 import { withQuery } from "../lib/route.ts";
 import { empty } from "../lib/states.ts";
 import { refreshed } from "../lib/view.ts";
-import type { ProjectContext } from "./project.ts";
+import type { ProjectContext } from "./project-context.ts";
 import { breakdown } from "./traffic-tables.ts";
 
 /** What `metrics/network/summary` answers. */

@@ -7,7 +7,7 @@ import { withQuery } from "../lib/route.ts";
 import { addSample, type Sample, sampleOf } from "../lib/samples.ts";
 import { empty } from "../lib/states.ts";
 import { refreshed } from "../lib/view.ts";
-import type { ProjectContext } from "./project.ts";
+import type { ProjectContext } from "./project-context.ts";
 
 const EVERY_MS = 5_000;
 /** By project and instance; kept while the page is open, since the API tells the newest alone. */
