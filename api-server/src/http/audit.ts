@@ -3,7 +3,7 @@ import type { FastifyRequest } from "fastify";
 import { toFailure } from "../errors/handler.ts";
 import { askLedger } from "../ledger-call.ts";
 import type { Services } from "../services.ts";
-import type { Answer } from "./route.ts";
+import type { Answer } from "./answer.ts";
 
 /**
  * Writes the audit row of a call, once, before it changes anything.

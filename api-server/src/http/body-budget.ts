@@ -2,7 +2,7 @@ import { ConcurrencyLimiter, type Release } from "@slipway/kube";
 import type { FastifyRequest } from "fastify";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup } from "./address.ts";
-import type { Hook } from "./guard.ts";
+import type { Hook } from "./hook.ts";
 import { onceOver } from "./once-over.ts";
 
 const MIB = 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { Services } from "../services.ts";
+import type { ApiMetrics } from "../metrics.ts";
 
 /** Milliseconds that a read waits for the memory to catch up with a write; then it answers what it has. */
 const LIMIT_MS = 2_000;
@@ -18,7 +18,7 @@ export interface Memory {
 export function seeNewestWrite(
   newestWrite: string | undefined,
   memory: Memory,
-  { metrics }: Pick<Services, "metrics">,
+  { metrics }: { metrics: Pick<ApiMetrics, "waitedForWrite"> },
 ): void | Promise<void> {
   if (newestWrite === undefined || memory.hasSeen(newestWrite)) return;
   return memory.waitUntilSeen(newestWrite, LIMIT_MS).then((seen) => metrics.waitedForWrite(seen));

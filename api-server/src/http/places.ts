@@ -2,8 +2,8 @@ import { ConcurrencyLimiter, type Release } from "@slipway/kube";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup } from "./address.ts";
+import type { Answer } from "./answer.ts";
 import { onceOver } from "./once-over.ts";
-import type { Answer } from "./route.ts";
 
 /** Of the places of a route one organization may have this part while nobody else needs them: the rest are free for another. */
 const SHARE = 3 / 4;

@@ -1,10 +1,10 @@
-import type { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Principal } from "../auth/principal.ts";
 import type { OperationId } from "../policy/table.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
+import type { Answer } from "./answer.ts";
 
 /** What a handler gets: who calls, about what, with which checked input. */
 export interface Call<Params, Query, Body> {
@@ -19,13 +19,6 @@ export interface Call<Params, Query, Body> {
   /** Rejects once the caller may no longer call the operation: for answers that go on. */
   recheck: () => Promise<void>;
 }
-
-/** What a handler answers. `json` is serialised already, `body` is not; `content` and `stream` say their type in `headers`. */
-export type Answer =
-  | { status: number; body: Record<string, unknown>; headers?: Record<string, string> }
-  | { status: number; json: string; headers?: Record<string, string> }
-  | { status: number; content: string | Buffer; headers: Record<string, string> }
-  | { status: number; stream: Readable; headers: Record<string, string> };
 
 /**
  * One operation: its schemas, its documentation and its handler. Who may call it and how often stands in the policy

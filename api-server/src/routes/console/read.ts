@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
-import { type Answer, defineRoute } from "../../http/route.ts";
+import type { Answer } from "../../http/answer.ts";
+import { defineRoute } from "../../http/route.ts";
 import { consoleFiles } from "./files.ts";
 
 /**
