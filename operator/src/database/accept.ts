@@ -9,9 +9,9 @@ import {
   type Project,
 } from "@slipway/crds";
 import { refuse } from "../project/accept.ts";
-import { instancesOf } from "./database.ts";
 import type { Engine } from "./engine.ts";
 import { type DatabaseImages, imageOf } from "./settings.ts";
+import { instancesOf } from "./to-database.ts";
 
 /**
  * @param id of the plan that it is to be carried out on

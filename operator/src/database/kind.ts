@@ -23,7 +23,7 @@ import { acceptDatabase } from "./accept.ts";
 import { outsideAddress } from "./address.ts";
 import type { Members } from "./common/members.ts";
 import { Credentials } from "./credentials.ts";
-import { type Database, toDatabase } from "./database.ts";
+import type { Database } from "./database.ts";
 import { deletionSteps } from "./deletion.ts";
 import type { Engine, LiveDatabase, TendContext, Tended } from "./engine.ts";
 import { readBeforeStart, readDatabase } from "./live.ts";
@@ -33,6 +33,7 @@ import type { DatabasePlatform } from "./settings.ts";
 import { summarizeDatabase, summarizeStop } from "./summarize.ts";
 import type { Authority } from "./tls/authority.ts";
 import { type Certificate, certificateNames, ensureCertificate } from "./tls/secret.ts";
+import { toDatabase } from "./to-database.ts";
 import { growVolumes, readVolumes } from "./volumes.ts";
 
 export interface DatabaseDependencies extends KindDependencies {

@@ -10,9 +10,10 @@ import {
   parseCatalog,
   projectSpec,
 } from "@slipway/crds";
-import { type Database, toDatabase } from "./database.ts";
+import type { Database } from "./database.ts";
 import type { LiveDatabase, LivePod, LiveStatefulSet } from "./engine.ts";
 import type { DatabaseImage, DatabasePlatform, OutsideType } from "./settings.ts";
+import { toDatabase } from "./to-database.ts";
 
 const file = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);
 

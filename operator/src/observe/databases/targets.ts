@@ -13,7 +13,7 @@ import {
 } from "@slipway/crds";
 import type { Store } from "@slipway/kube";
 import type { MetricInstance } from "@slipway/ledger";
-import { instancesOf } from "../../database/database.ts";
+import { instancesOf } from "../../database/to-database.ts";
 import type { DatabasePod } from "./pods.ts";
 import type { ValkeyExpected } from "./valkey.ts";
 
