@@ -2,20 +2,8 @@ import { timingSafeEqual } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type AccessChange, parseAccess } from "./accessStatement.ts";
-import { sha256 } from "./config.ts";
+import { sha256, type User } from "./config.ts";
 import { failure } from "./errors.ts";
-
-/** Who may connect. The engine here has no accounts: what is told apart is who reads, who writes and who manages users. */
-export interface User {
-  name: string;
-  /** Hexadecimal SHA-256 of password and salt. */
-  sha256: string;
-  salt?: string;
-  /** May change nothing. */
-  readOnly: boolean;
-  /** May create and change users. */
-  manages: boolean;
-}
 
 /** The users of the configuration, who cannot be changed, and those made by SQL, who are kept in a file. */
 export class Access {

@@ -1,6 +1,17 @@
 import { createHash } from "node:crypto";
 import { parse } from "yaml";
-import type { User } from "./access.ts";
+
+/** Who may connect. The engine here has no accounts: what is told apart is who reads, who writes and who manages users. */
+export interface User {
+  name: string;
+  /** Hexadecimal SHA-256 of password and salt. */
+  sha256: string;
+  salt?: string;
+  /** May change nothing. */
+  readOnly: boolean;
+  /** May create and change users. */
+  manages: boolean;
+}
 
 /** What of ClickHouse's configuration matters here. */
 export interface Config {

@@ -1,5 +1,5 @@
-import type { User } from "./access.ts";
 import type { Body } from "./body.ts";
+import type { User } from "./config.ts";
 import type { Connections, Lease } from "./connections.ts";
 import { failure, failureOf } from "./errors.ts";
 import type { Connection, Native } from "./native.ts";
