@@ -17,7 +17,7 @@ const JSON_TYPE = "application/json; charset=utf-8";
 
 /**
  * Puts one operation into the application.
- * @throws Error for a route without a line in the policy table
+ * @throws Error for a route without a line in the policy table, or of a project that its line does not find
  */
 export function registerRoute(
   app: FastifyInstance,
@@ -28,6 +28,8 @@ export function registerRoute(
   const policy = policyOf(route.operationId);
   if (!policy) throw new Error(`route ${route.method} ${route.path} has no policy: ${route.operationId}`);
   const { access } = policy;
+  if (route.isOfProject && !(access.kind === "project" && access.missing === "refuse"))
+    throw new Error(`route ${route.method} ${route.path} is of a project, and its policy does not find one`);
   const operation: Operation = {
     operationId: route.operationId,
     observation: services.metrics.operation(route.operationId),

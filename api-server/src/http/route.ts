@@ -59,6 +59,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    * knows what the call is about. For every other one the audit row is written before the handler runs.
    */
   beginsAudit?: true;
+  /** Its path names a project, which its policy has looked up before the handler runs. Set by `defineProjectRoute`. */
+  isOfProject?: true;
   handler: (call: Call<Params, Query, Body>, services: Services) => Answer | Promise<Answer>;
 }
 
@@ -72,3 +74,29 @@ export function defineRoute<Params, Query, Body>(
 ): Route<Params, Query, Body> {
   return route;
 }
+
+/** A call about a project. */
+export interface ProjectCall<Params, Query, Body> extends Call<Params, Query, Body> {
+  project: ApiProject;
+}
+
+/** The same for an operation with project access, whose handler is given the project. */
+export function defineProjectRoute<Params, Query, Body>({
+  handler,
+  ...route
+}: Omit<Route<Params, Query, Body>, "handler"> & {
+  handler: (call: ProjectCall<Params, Query, Body>, services: Services) => Answer | Promise<Answer>;
+}): Route<Params, Query, Body> {
+  return {
+    ...route,
+    isOfProject: true,
+    handler: (call, services) => {
+      if (!isOfProject(call)) throw new Error(`${route.operationId} was called without its project`);
+      return handler(call, services);
+    },
+  };
+}
+
+const isOfProject = <Params, Query, Body>(
+  call: Call<Params, Query, Body>,
+): call is ProjectCall<Params, Query, Body> => call.project !== undefined;

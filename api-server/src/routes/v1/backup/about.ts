@@ -21,9 +21,9 @@ export function requireBackups({ backups }: Pick<Services, "backups">): BackupDe
 }
 
 /** The database of the path, which must be there. @throws Failure 400 */
-export function databaseOf({ project }: Pick<AboutBackups, "project">): ApiProject {
-  requireType(project as ApiProject, backedUpTypes);
-  return project as ApiProject;
+export function databaseOf({ project }: { project: ApiProject }): ApiProject {
+  requireType(project, backedUpTypes);
+  return project;
 }
 
 /** The project of the path, which may be gone: backups outlive it. */
@@ -35,7 +35,7 @@ export function ownerOf({ principal, request }: AboutBackups): Owner {
 /** Its backups. @throws Failure 404 for a project that is not there and has left none */
 export async function backupsOf(call: AboutBackups, { kube }: Pick<Services, "kube">): Promise<Backup[]> {
   const owner = ownerOf(call);
-  if (call.project) databaseOf(call);
+  if (call.project) requireType(call.project, backedUpTypes);
   else if (!PROJECT_ID.test(owner.projectId)) throw failures.projectNotFound();
   const found = await listBackups(kube, owner);
   if (!call.project && found.length === 0) throw failures.projectNotFound();
@@ -46,7 +46,7 @@ export async function backupsOf(call: AboutBackups, { kube }: Pick<Services, "ku
 export async function backupOf(call: AboutBackups, { kube }: Pick<Services, "kube">): Promise<Backup> {
   const { backupId } = call.request.params as { backupId: string };
   const owner = ownerOf(call);
-  if (call.project) databaseOf(call);
+  if (call.project) requireType(call.project, backedUpTypes);
   else if (!PROJECT_ID.test(owner.projectId)) throw failures.projectNotFound();
   return findBackup(kube, owner, backupId).catch((error: unknown) => {
     // Who may not know that there was a project does not hear of its backups.

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { policyView } from "../../../backups/policy.ts";
 import { requestBackup } from "../../../backups/request.ts";
 import { backupView } from "../../../backups/view.ts";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { success } from "../project/schemas.ts";
 import { databaseOf, requireBackups } from "./about.ts";
 import { backupSchema } from "./schemas.ts";
@@ -18,7 +18,7 @@ const body = z
   })
   .nullish();
 
-export const createBackupRoute = defineRoute({
+export const createBackupRoute = defineProjectRoute({
   operationId: "createBackup",
   method: "POST",
   path: "/v1/project/:id/backups",

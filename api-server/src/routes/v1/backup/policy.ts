@@ -8,7 +8,7 @@ import {
 } from "@slipway/crds";
 import { z } from "zod";
 import { policyView } from "../../../backups/policy.ts";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { validate } from "../../../http/validate.ts";
 import { changeProject } from "../../../projects/change.ts";
 import { success } from "../project/schemas.ts";
@@ -17,7 +17,7 @@ import { policySchema } from "./schemas.ts";
 
 const path = "/v1/project/:id/backups/policy";
 
-export const readBackupPolicy = defineRoute({
+export const readBackupPolicy = defineProjectRoute({
   operationId: "readBackupPolicy",
   method: "GET",
   path,
@@ -33,7 +33,7 @@ export const readBackupPolicy = defineRoute({
 
 const body = snakeSchema(backupPolicy);
 
-export const updateBackupPolicy = defineRoute({
+export const updateBackupPolicy = defineProjectRoute({
   operationId: "updateBackupPolicy",
   method: "PUT",
   path,

@@ -6,10 +6,9 @@ import { sourceOf } from "../../../builds/settings.ts";
 import { openProjectSource } from "../../../builds/source.ts";
 import { startBuildOrFail } from "../../../builds/start.ts";
 import { failures } from "../../../errors/catalog.ts";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { refuseBlocked } from "../../../organizations/blocked.ts";
 import type { OperationId } from "../../../policy/table.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { applicationTypes, requireType } from "../../../projects/require-type.ts";
 import { AT_ONCE } from "../git/about.ts";
 import { success } from "../project/schemas.ts";
@@ -24,7 +23,7 @@ interface Family {
 }
 
 const deployRoute = ({ operationId, path, body, isGithub }: Family) =>
-  defineRoute({
+  defineProjectRoute({
     operationId,
     method: "POST",
     path,
@@ -42,8 +41,7 @@ const deployRoute = ({ operationId, path, body, isGithub }: Family) =>
     },
     refusals: [402, 409],
     atOnce: AT_ONCE,
-    handler: async ({ project, body: sent }, services) => {
-      const of = project as ApiProject;
+    handler: async ({ project: of, body: sent }, services) => {
       requireType(of, applicationTypes);
       const { github } = of.resource.spec;
       if ((isGithub ? github : sourceOf(of.resource.spec)) === undefined) throw failures.gitSourceRequired();

@@ -3,7 +3,7 @@ import { buildLogEvents } from "../../../builds/log-streams.ts";
 import { buildView, logView } from "../../../builds/view.ts";
 import { failures } from "../../../errors/catalog.ts";
 import { eventAnswer } from "../../../http/event-streams.ts";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import type { OperationId } from "../../../policy/table.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
 import { applicationTypes, requireType } from "../../../projects/require-type.ts";
@@ -29,7 +29,7 @@ async function findBuild(project: ApiProject, params: unknown, { builds }: Of) {
 }
 
 export const listRoute = (operationId: OperationId, path: `/${string}`) =>
-  defineRoute({
+  defineProjectRoute({
     operationId,
     method: "GET",
     path,
@@ -44,10 +44,10 @@ export const listRoute = (operationId: OperationId, path: `/${string}`) =>
       },
     },
     handler: async ({ project, query }, services) => {
-      requireType(project as ApiProject, applicationTypes);
+      requireType(project, applicationTypes);
       const { page, limit, branch, status } = query;
       const { total, builds } = await services.builds.store.list({
-        ...ledgerName(project as ApiProject),
+        ...ledgerName(project),
         ...(branch === undefined ? {} : { branch }),
         ...(status === undefined ? {} : { status }),
         // Far behind the last one, and still a number that every database takes.
@@ -60,7 +60,7 @@ export const listRoute = (operationId: OperationId, path: `/${string}`) =>
   });
 
 export const readRoute = (operationId: OperationId, path: `/${string}`) =>
-  defineRoute({
+  defineProjectRoute({
     operationId,
     method: "GET",
     path,
@@ -68,13 +68,13 @@ export const readRoute = (operationId: OperationId, path: `/${string}`) =>
     tags: ["Builds"],
     responses: { 200: { description: "The build.", schema: success({ data: buildSchema }) } },
     handler: async ({ project, params }, services) => {
-      const data = buildView(await findBuild(project as ApiProject, params, services));
+      const data = buildView(await findBuild(project, params, services));
       return { status: 200, body: { status: "success", data } };
     },
   });
 
 export const logRoute = (operationId: OperationId, path: `/${string}`) =>
-  defineRoute({
+  defineProjectRoute({
     operationId,
     method: "GET",
     path,
@@ -85,8 +85,7 @@ export const logRoute = (operationId: OperationId, path: `/${string}`) =>
     tags: ["Builds"],
     query: logQuery,
     responses: { 200: { description: "Lines of the log.", schema: success({ data: logSchema }) } },
-    handler: async ({ project, params, query, request, recheck }, services) => {
-      const of = project as ApiProject;
+    handler: async ({ project: of, params, query, request, recheck }, services) => {
       const build = await findBuild(of, params, services);
       const { store, streams } = services.builds;
       const key = { ...ledgerName(of), id: build.id };

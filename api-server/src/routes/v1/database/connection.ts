@@ -1,12 +1,11 @@
 import { databaseTypes } from "@slipway/crds";
 import { connectionOf, databaseView, managedServiceView } from "../../../databases/connection.ts";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { success } from "../project/schemas.ts";
 import { readConnection } from "./schemas.ts";
 
-export const databaseConnection = defineRoute({
+export const databaseConnection = defineProjectRoute({
   operationId: "readDatabaseConnection",
   method: "GET",
   path: "/v1/project/:id/database/connection",
@@ -17,8 +16,7 @@ export const databaseConnection = defineRoute({
   responses: {
     200: { description: "The connection.", schema: success({ data: readConnection }) },
   },
-  handler: ({ project: asked }) => {
-    const project = asked as ApiProject;
+  handler: ({ project }) => {
     requireType(project, databaseTypes);
     const { spec, status } = project.resource;
     const connection = connectionOf(project.resource);

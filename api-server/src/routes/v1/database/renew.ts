@@ -2,13 +2,12 @@ import { databaseTypes } from "@slipway/crds";
 import { z } from "zod";
 import { databaseView, managedServiceView } from "../../../databases/connection.ts";
 import { IN_FORCE_LIMIT_MS, renewCredentials } from "../../../databases/renewal.ts";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { success } from "../project/schemas.ts";
 import { renewedConnection } from "./schemas.ts";
 
-export const renewDatabaseCredentials = defineRoute({
+export const renewDatabaseCredentials = defineProjectRoute({
   operationId: "renewDatabaseCredentials",
   method: "POST",
   path: "/v1/project/:id/database/credentials/renew",
@@ -26,8 +25,8 @@ export const renewDatabaseCredentials = defineRoute({
   },
   refusals: [409],
   handler: async ({ project: asked }, services) => {
-    requireType(asked as ApiProject, databaseTypes);
-    const { project, connection } = await renewCredentials(asked as ApiProject, services);
+    requireType(asked, databaseTypes);
+    const { project, connection } = await renewCredentials(asked, services);
     const isValkey = project.resource.spec.type === "valkey";
     const data = {
       ...databaseView(project, connection),

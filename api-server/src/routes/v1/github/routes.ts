@@ -11,9 +11,8 @@ import { startBuildOrFail } from "../../../builds/start.ts";
 import { notePresent } from "../../../builds/triggered.ts";
 import { failures } from "../../../errors/catalog.ts";
 import { atLeastOneField } from "../../../http/at-least-one-field.ts";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { refuseBlocked } from "../../../organizations/blocked.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { startedSchema } from "../build/schemas.ts";
 import { AT_ONCE } from "../git/about.ts";
 import { success } from "../project/schemas.ts";
@@ -46,7 +45,7 @@ export function githubOf(spec: ProjectSpec, read: Pick<Project, "spec">): Github
   return spec.github;
 }
 
-export const updateGithubCommands = defineRoute({
+export const updateGithubCommands = defineProjectRoute({
   operationId: "updateGithubCommands",
   method: "PATCH",
   path: "/v1/project/:id/github/commands",
@@ -60,8 +59,7 @@ export const updateGithubCommands = defineRoute({
   },
   refusals: [402, 409],
   atOnce: AT_ONCE,
-  handler: async ({ project, body }, services) => {
-    const of = project as ApiProject;
+  handler: async ({ project: of, body }, services) => {
     githubOf(of.resource.spec, of.resource);
     // Before anything is changed: settings that no build can use help nobody.
     const opened = await requireConnected(
@@ -108,7 +106,7 @@ const deploySettings = atLeastOneField(
   }),
 );
 
-export const updateGithubDeploySettings = defineRoute({
+export const updateGithubDeploySettings = defineProjectRoute({
   operationId: "updateGithubDeploySettings",
   method: "PATCH",
   path: "/v1/project/:id/github/deploy-settings",
@@ -133,8 +131,7 @@ export const updateGithubDeploySettings = defineRoute({
   },
   refusals: [409],
   atOnce: AT_ONCE,
-  handler: async ({ project, body }, services) => {
-    const of = project as ApiProject;
+  handler: async ({ project: of, body }, services) => {
     const withSent = (github: Github): Github => {
       const { versionDeploy: _before, ...rest } = github;
       return { ...rest, ...mergeDeploySettings(github, body) };

@@ -1,13 +1,12 @@
 import { z } from "zod";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { cancelRun } from "../../../job-runs/cancel.ts";
 import { runSummary } from "../../../job-runs/view.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { success } from "../project/schemas.ts";
 import { runSummarySchema } from "./schemas.ts";
 
-export const cancelJobRun = defineRoute({
+export const cancelJobRun = defineProjectRoute({
   operationId: "cancelJobRun",
   method: "POST",
   path: "/v1/project/:id/job-runs/:runId/cancel",
@@ -24,9 +23,9 @@ export const cancelJobRun = defineRoute({
   },
   refusals: [409],
   handler: async ({ project, params }, services) => {
-    requireType(project as ApiProject, ["job"]);
+    requireType(project, ["job"]);
     const { runId } = params as { runId: string };
-    const run = await cancelRun(project as ApiProject, runId, services);
+    const run = await cancelRun(project, runId, services);
     const message = run.status === "cancelled" ? "run cancelled" : "the run had ended";
     return { status: 200, body: { status: "success", message, data: { run: runSummary(run) } } };
   },

@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { sumRuns } from "../../../job-runs/list.ts";
 import { CURRENCY } from "../../../job-runs/view.ts";
 import { jsonDecimal } from "../../../json-decimal.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { success } from "../project/schemas.ts";
 import { cycleShape, cycleView } from "./schemas.ts";
@@ -16,7 +15,7 @@ const totals = z.object({
   billed_runs: z.int().min(0).meta({ description: "The same as executed_runs.", deprecated: true }),
 });
 
-export const costSummary = defineRoute({
+export const costSummary = defineProjectRoute({
   operationId: "readJobCostSummary",
   method: "GET",
   path: "/v1/project/:id/job-runs/cost-summary",
@@ -30,11 +29,8 @@ export const costSummary = defineRoute({
     },
   },
   handler: async ({ project }, services) => {
-    requireType(project as ApiProject, ["job"]);
-    const { totalAmount, executedRuns, billedMinutes, cycle } = await sumRuns(
-      project as ApiProject,
-      services,
-    );
+    requireType(project, ["job"]);
+    const { totalAmount, executedRuns, billedMinutes, cycle } = await sumRuns(project, services);
     const total = {
       currency: CURRENCY,
       total_amount: jsonDecimal(totalAmount),

@@ -1,15 +1,14 @@
 import { jobRunPhases } from "@slipway/crds";
 import { z } from "zod";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { wholeNumber } from "../../../http/whole-number.ts";
 import { listRuns } from "../../../job-runs/list.ts";
 import { runItem } from "../../../job-runs/view.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { success } from "../project/schemas.ts";
 import { cycleShape, cycleView, runPagination, runSchema } from "./schemas.ts";
 
-export const listJobRuns = defineRoute({
+export const listJobRuns = defineProjectRoute({
   operationId: "listJobRuns",
   method: "GET",
   path: "/v1/project/:id/job-runs",
@@ -31,8 +30,8 @@ export const listJobRuns = defineRoute({
     },
   },
   handler: async ({ project, query }, services) => {
-    requireType(project as ApiProject, ["job"]);
-    const { runs, total, cycle } = await listRuns(query, project as ApiProject, services);
+    requireType(project, ["job"]);
+    const { runs, total, cycle } = await listRuns(query, project, services);
     const { page, limit } = query;
     const pagination = { page, limit, total, total_pages: Math.ceil(total / limit) };
     const data = { runs: runs.map(runItem), pagination, ...cycleView(cycle) };

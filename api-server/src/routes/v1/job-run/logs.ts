@@ -1,15 +1,14 @@
 import { MAX_LOG_BYTES } from "@slipway/ledger";
 import { z } from "zod";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { findInCycle } from "../../../job-runs/find.ts";
 import { readRunLog } from "../../../job-runs/log.ts";
 import { runSummary } from "../../../job-runs/view.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { success } from "../project/schemas.ts";
 import { runSummarySchema } from "./schemas.ts";
 
-export const jobRunLogs = defineRoute({
+export const jobRunLogs = defineProjectRoute({
   operationId: "readJobRunLogs",
   method: "GET",
   path: "/v1/project/:id/job-runs/:runId/logs",
@@ -25,10 +24,10 @@ export const jobRunLogs = defineRoute({
   // Each may read megabytes from a node.
   atOnce: 8,
   handler: async ({ project, params }, services) => {
-    requireType(project as ApiProject, ["job"]);
+    requireType(project, ["job"]);
     const { runId } = params as { runId: string };
-    const found = await findInCycle(project as ApiProject, runId, services);
-    const logs = await readRunLog(project as ApiProject, found, services);
+    const found = await findInCycle(project, runId, services);
+    const logs = await readRunLog(project, found, services);
     return {
       status: 200,
       headers: { "cache-control": "no-store" },

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { findInCycle } from "../../../job-runs/find.ts";
 import { runMetrics } from "../../../job-runs/metrics.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { success } from "../project/schemas.ts";
 
@@ -18,7 +17,7 @@ const metricsSchema = z.object({
   sampled_at: z.string().describe("When the last sample was taken, while collecting.").optional(),
 });
 
-export const jobRunMetrics = defineRoute({
+export const jobRunMetrics = defineProjectRoute({
   operationId: "readJobRunMetrics",
   method: "GET",
   path: "/v1/project/:id/job-runs/:runId/metrics",
@@ -28,9 +27,9 @@ export const jobRunMetrics = defineRoute({
   tags: ["Job runs"],
   responses: { 200: { description: "What was measured.", schema: success({ data: metricsSchema }) } },
   handler: async ({ project, params }, services) => {
-    requireType(project as ApiProject, ["job"]);
+    requireType(project, ["job"]);
     const { runId } = params as { runId: string };
-    const found = await findInCycle(project as ApiProject, runId, services);
+    const found = await findInCycle(project, runId, services);
     return { status: 200, body: { status: "success", data: runMetrics(found) } };
   },
 });

@@ -1,16 +1,15 @@
 import { z } from "zod";
 import { failures } from "../../../errors/catalog.ts";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { newManualRunId } from "../../../ids.ts";
 import { startRun } from "../../../job-runs/start.ts";
 import { startRunByKey } from "../../../job-runs/start-by-key.ts";
 import { refuseBlocked } from "../../../organizations/blocked.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { idempotencyKeyErrors, isIdempotencyKey } from "../../../projects/creation/body.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { idempotencyKeyHeader, success } from "../project/schemas.ts";
 
-export const startJobRun = defineRoute({
+export const startJobRun = defineProjectRoute({
   operationId: "startJobRun",
   method: "POST",
   path: "/v1/project/:id/job-runs",
@@ -30,8 +29,7 @@ export const startJobRun = defineRoute({
     },
   },
   refusals: [402, 409],
-  handler: async ({ project, request }, services) => {
-    const job = project as ApiProject;
+  handler: async ({ project: job, request }, services) => {
     requireType(job, ["job"]);
     const key = request.headers["idempotency-key"];
     const errors = idempotencyKeyErrors(key);

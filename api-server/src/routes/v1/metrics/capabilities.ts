@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { capabilitiesOf } from "../../../snapshots/capabilities.ts";
 import { success } from "../project/schemas.ts";
 
@@ -11,7 +10,7 @@ const capabilities = z.object({
   history: z.null().describe("Only the newest snapshot is kept, no series."),
 });
 
-export const metricsCapabilities = defineRoute({
+export const metricsCapabilities = defineProjectRoute({
   operationId: "readMetricsCapabilities",
   method: "GET",
   path: "/v1/project/:id/metrics/capabilities",
@@ -21,7 +20,7 @@ export const metricsCapabilities = defineRoute({
   tags: ["Metrics"],
   responses: { 200: { description: "What there is.", schema: success({ data: capabilities }) } },
   handler: ({ project }, { catalog }) => {
-    const data = capabilitiesOf((project as ApiProject).resource, catalog.current);
+    const data = capabilitiesOf(project.resource, catalog.current);
     return { status: 200, body: { status: "success", data } };
   },
 });

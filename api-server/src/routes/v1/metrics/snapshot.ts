@@ -3,8 +3,7 @@ import { z } from "zod";
 import { applicationMetrics } from "../../../analytics/application.ts";
 import { planInForce } from "../../../databases/plan-in-force.ts";
 import { failures } from "../../../errors/catalog.ts";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { capabilitiesOf } from "../../../snapshots/capabilities.ts";
 import { snapshotInstance } from "../../../snapshots/instance.ts";
@@ -78,7 +77,7 @@ const snapshots = z.union([
   valkeySnapshot,
 ]);
 
-export const projectMetrics = defineRoute({
+export const projectMetrics = defineProjectRoute({
   operationId: "readProjectMetrics",
   method: "GET",
   path: "/v1/project/:id/metrics",
@@ -99,9 +98,8 @@ export const projectMetrics = defineRoute({
   }),
   refusals: [402, 503],
   responses: { 200: { description: "The metrics.", schema: success({ data: snapshots }) } },
-  handler: async ({ project: asked, query }, services) => {
+  handler: async ({ project, query }, services) => {
     const { catalog, snapshots: store, now } = services;
-    const project = asked as ApiProject;
     const { resource, organizationId, id: projectId } = project;
     if (resource.spec.type === "http") {
       const data = await applicationMetrics(project, query.instance, services);

@@ -11,9 +11,8 @@ import {
 import type { z } from "zod";
 import { hasMetrics } from "../../../analytics/access.ts";
 import { failures } from "../../../errors/catalog.ts";
-import { type Call, defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute, type ProjectCall } from "../../../http/route.ts";
 import type { OperationId } from "../../../policy/table.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import type { Services } from "../../../services.ts";
 import { success } from "../project/schemas.ts";
@@ -44,8 +43,7 @@ const PARAMETERS =
  * What a call asks about.
  * @throws Failure 400 for a project that is none of HTTP, or a window that cannot be told of; 402 for a plan without metrics
  */
-function asked({ project: found, query }: Call<unknown, NetworkQuery, unknown>, { catalog, now }: Services) {
-  const project = found as ApiProject;
+function asked({ project, query }: ProjectCall<unknown, NetworkQuery, unknown>, { catalog, now }: Services) {
   requireType(project, ["http"]);
   const window = askedWindow(query, now());
   if (!hasMetrics(project.resource, catalog.current))
@@ -53,7 +51,7 @@ function asked({ project: found, query }: Call<unknown, NetworkQuery, unknown>, 
   return { project, window, filter: filterOf(query) };
 }
 
-export const networkSummary = defineRoute({
+export const networkSummary = defineProjectRoute({
   ...common,
   operationId: "readNetworkSummary",
   path: "/v1/project/:id/metrics/network/summary",
@@ -84,7 +82,7 @@ interface List<Item> {
 }
 
 function list<Item>({ operationId, name, summary, description, item, read, view }: List<Item>) {
-  return defineRoute({
+  return defineProjectRoute({
     ...common,
     operationId,
     path: `/v1/project/:id/metrics/network/${name}`,

@@ -1,14 +1,13 @@
 import { type Project, patchCustomDomainsBody } from "@slipway/crds";
 import { z } from "zod";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { changeProject } from "../../../projects/change.ts";
 import { waitUntilReleased } from "../../../projects/domains/release.ts";
 import { withCustomDomains } from "../../../projects/domains/spec.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { customDomainSetupSchema, success } from "./schemas.ts";
 
-export const updateCustomDomains = defineRoute({
+export const updateCustomDomains = defineProjectRoute({
   operationId: "updateProjectCustomDomains",
   method: "PATCH",
   path: "/v1/project/:id/custom-domains",
@@ -29,8 +28,7 @@ export const updateCustomDomains = defineRoute({
     },
   },
   refusals: [409, 503],
-  handler: async ({ project: given, body }, services) => {
-    const project = given as ApiProject;
+  handler: async ({ project, body }, services) => {
     requireType(project, ["http"]);
     const { organizationId, id: name } = project;
     const reserve = (amount: number) =>

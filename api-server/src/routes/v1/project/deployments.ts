@@ -1,9 +1,8 @@
 import { countDeployments, type Deployment, listDeployments } from "@slipway/ledger";
 import { z } from "zod";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { wholeNumber } from "../../../http/whole-number.ts";
 import { askLedger } from "../../../ledger-call.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { pagination, success } from "./schemas.ts";
 
 const deploymentSchema = z.object({
@@ -19,7 +18,7 @@ const deploymentSchema = z.object({
 
 const MOST = 1_000;
 
-export const deployments = defineRoute({
+export const deployments = defineProjectRoute({
   operationId: "listProjectDeployments",
   method: "GET",
   path: "/v1/project/:id/historic/deployments",
@@ -42,7 +41,7 @@ export const deployments = defineRoute({
   },
   handler: async ({ project, query: { page, limit } }, { ledger, now }) => {
     const asked = {
-      ...(project as ApiProject).identity,
+      ...project.identity,
       ...monthOf(now()),
       limit,
       offset: (page - 1) * limit,

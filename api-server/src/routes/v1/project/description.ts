@@ -1,10 +1,9 @@
 import { patchDescriptionBody } from "@slipway/crds";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { changeProject } from "../../../projects/change.ts";
 import { messageOnly } from "./schemas.ts";
 
-export const updateDescription = defineRoute({
+export const updateDescription = defineProjectRoute({
   operationId: "updateProjectDescription",
   method: "PATCH",
   path: "/v1/project/:id/description",
@@ -15,7 +14,7 @@ export const updateDescription = defineRoute({
   responses: { 200: { description: "Changed.", schema: messageOnly } },
   refusals: [409, 503],
   handler: async ({ project, body: { description } }, services) => {
-    await changeProject(project as ApiProject, services, (spec) => ({ ...spec, description }));
+    await changeProject(project, services, (spec) => ({ ...spec, description }));
     return { status: 200, body: { status: "success", message: "description updated" } };
   },
 });

@@ -1,13 +1,12 @@
 import { patchDomainBody } from "@slipway/crds";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { changeProject } from "../../../projects/change.ts";
 import { waitUntilReleased } from "../../../projects/domains/release.ts";
 import { withSubdomain } from "../../../projects/domains/spec.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { messageOnly } from "./schemas.ts";
 
-export const updateDomain = defineRoute({
+export const updateDomain = defineProjectRoute({
   operationId: "updateProjectDomain",
   method: "PATCH",
   path: "/v1/project/:id/domain",
@@ -19,8 +18,7 @@ export const updateDomain = defineRoute({
   body: patchDomainBody,
   responses: { 200: { description: "Changed.", schema: messageOnly } },
   refusals: [409, 503],
-  handler: async ({ project: given, body }, services) => {
-    const project = given as ApiProject;
+  handler: async ({ project, body }, services) => {
     requireType(project, ["http"]);
     const change = await changeProject(
       project,

@@ -1,14 +1,13 @@
 import { patchExposureBody } from "@slipway/crds";
 import { z } from "zod";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { changeProject } from "../../../projects/change.ts";
 import { waitUntilExposed, waitUntilReleased } from "../../../projects/domains/release.ts";
 import { withExposure } from "../../../projects/domains/spec.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { success } from "./schemas.ts";
 
-export const updateExposure = defineRoute({
+export const updateExposure = defineProjectRoute({
   operationId: "updateProjectExposure",
   method: "PATCH",
   path: "/v1/project/:id/exposure",
@@ -30,8 +29,7 @@ export const updateExposure = defineRoute({
     },
   },
   refusals: [409, 503],
-  handler: async ({ project: given, body: { exposure } }, services) => {
-    const project = given as ApiProject;
+  handler: async ({ project, body: { exposure } }, services) => {
     requireType(project, ["http"]);
     const change = await changeProject(project, services, (spec, live) => withExposure(spec, exposure, live));
     await waitUntilReleased(change.project, services);

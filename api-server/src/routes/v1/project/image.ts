@@ -1,12 +1,11 @@
 import { patchImageBody } from "@slipway/crds";
 import { refuseForeignImage } from "../../../builds/foreign-image.ts";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { changeProject } from "../../../projects/change.ts";
 import { requireCredentialsFor, requireImage, withImage } from "../../../projects/image-change.ts";
 import { messageOnly } from "./schemas.ts";
 
-export const updateImage = defineRoute({
+export const updateImage = defineProjectRoute({
   operationId: "updateProjectImage",
   method: "PATCH",
   path: "/v1/project/:id/image",
@@ -19,10 +18,10 @@ export const updateImage = defineRoute({
   responses: { 200: { description: "A new deployment starts in the background.", schema: messageOnly } },
   refusals: [409],
   handler: async ({ project, body }, services) => {
-    requireImage(project as ApiProject);
-    refuseForeignImage(body.image, "image", (project as ApiProject).organizationId, services);
+    requireImage(project);
+    refuseForeignImage(body.image, "image", project.organizationId, services);
     const now = services.now().toISOString();
-    await changeProject(project as ApiProject, services, (spec) => withImage(spec, body.image, now), {
+    await changeProject(project, services, (spec) => withImage(spec, body.image, now), {
       fields: { "image.url": "image" },
       prepare: (wanted, live, kube) => requireCredentialsFor(kube, wanted, live),
     });

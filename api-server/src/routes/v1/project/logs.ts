@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { eventAnswer } from "../../../http/event-streams.ts";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { lastRunLines } from "../../../job-runs/log.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { MAX_BYTES, MAX_LINES, readLog } from "../../../projects/logs/read.ts";
 import { success } from "./schemas.ts";
 
-export const logs = defineRoute({
+export const logs = defineProjectRoute({
   operationId: "readProjectLogs",
   method: "GET",
   path: "/v1/project/:id/logs",
@@ -39,8 +38,7 @@ export const logs = defineRoute({
   refusals: [400],
   // Each reads megabytes from the nodes.
   atOnce: 8,
-  handler: async ({ project: asked, query, request, recheck }, services) => {
-    const project = asked as ApiProject;
+  handler: async ({ project, query, request, recheck }, services) => {
     if (query.follow === "true" && request.method === "GET") {
       const last = /^[0-9]{1,19}$/.exec(String(request.headers["last-event-id"] ?? ""))?.[0];
       const after = last === undefined ? undefined : BigInt(last);

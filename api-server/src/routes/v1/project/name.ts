@@ -1,11 +1,10 @@
 import { patchNameBody } from "@slipway/crds";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { changeProject } from "../../../projects/change.ts";
 import { waitForFirstDomain } from "../../../projects/domains/first.ts";
 import { messageOnly } from "./schemas.ts";
 
-export const updateName = defineRoute({
+export const updateName = defineProjectRoute({
   operationId: "updateProjectName",
   method: "PATCH",
   path: "/v1/project/:id/name",
@@ -15,8 +14,7 @@ export const updateName = defineRoute({
   body: patchNameBody,
   responses: { 200: { description: "Changed.", schema: messageOnly } },
   refusals: [409, 503],
-  handler: async ({ project: given, body: { name } }, services) => {
-    const project = given as ApiProject;
+  handler: async ({ project, body: { name } }, services) => {
     await waitForFirstDomain(project, services);
     await changeProject(project, services, (spec) => ({ ...spec, name }));
     return { status: 200, body: { status: "success", message: "name updated" } };

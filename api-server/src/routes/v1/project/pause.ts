@@ -1,9 +1,8 @@
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { pauseProject, statusOnceSeen } from "../../../projects/lifecycle.ts";
 import { lifecycleSchema } from "./schemas.ts";
 
-export const pause = defineRoute({
+export const pause = defineProjectRoute({
   operationId: "pauseProject",
   method: "POST",
   path: "/v1/project/:id/pause",
@@ -15,7 +14,7 @@ export const pause = defineRoute({
   },
   refusals: [409],
   handler: async ({ project }, services) => {
-    const paused = await pauseProject(project as ApiProject, services);
+    const paused = await pauseProject(project, services);
     const data = { project_id: paused.id, status: await statusOnceSeen(paused, services, "stopped") };
     return { status: 200, body: { status: "success", message: "project paused", data } };
   },

@@ -2,9 +2,8 @@ import { patchPlanBody } from "@slipway/crds";
 import { z } from "zod";
 import { planChangeOf, planInForce } from "../../../databases/plan-in-force.ts";
 import { failures } from "../../../errors/catalog.ts";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { refuseBlocked } from "../../../organizations/blocked.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { changeWithSlot } from "../../../projects/change-with-slot.ts";
 import { PLAN_FIELDS, parsePlanBody, withPlan, withRequestedPlan } from "../../../projects/plan-change.ts";
 import { planChangeSchema, success } from "./schemas.ts";
@@ -15,7 +14,7 @@ const data = z.object({
   plan_change: planChangeSchema.optional(),
 });
 
-export const updatePlan = defineRoute({
+export const updatePlan = defineProjectRoute({
   operationId: "updateProjectPlan",
   method: "PATCH",
   path: "/v1/project/:id/plan",
@@ -37,7 +36,7 @@ export const updatePlan = defineRoute({
   },
   refusals: [402, 409],
   handler: async ({ project: asked, body }, services) => {
-    const { resource, organizationId } = asked as ApiProject;
+    const { resource, organizationId } = asked;
     const { type } = resource.spec;
     const wanted = parsePlanBody(body, type);
     const catalog = services.catalog.current;
@@ -48,7 +47,7 @@ export const updatePlan = defineRoute({
     }
     const isAnalytics = type === "clickhouse";
     const { project } = await changeWithSlot(
-      asked as ApiProject,
+      asked,
       services,
       (spec, live) =>
         isAnalytics

@@ -1,11 +1,10 @@
 import { z } from "zod";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { readEnvironment } from "../../../projects/envs/read.ts";
 import { requireTypeWith } from "../../../projects/require-type.ts";
 import { success } from "./schemas.ts";
 
-export const readEnvs = defineRoute({
+export const readEnvs = defineProjectRoute({
   operationId: "readProjectEnvs",
   method: "GET",
   path: "/v1/project/:id/envs",
@@ -24,8 +23,8 @@ export const readEnvs = defineRoute({
   // Each reads megabytes of Secrets.
   atOnce: 8,
   handler: async ({ project }, { kube, environments }) => {
-    requireTypeWith(project as ApiProject, "envsFrom");
-    const { resource } = project as ApiProject;
+    requireTypeWith(project, "envsFrom");
+    const { resource } = project;
     const { namespace, name } = resource.metadata;
     const data = await environments.read(`${namespace}/${name}`, () => readEnvironment(kube, resource));
     return { status: 200, headers: { "cache-control": "no-store" }, body: { status: "success", data } };

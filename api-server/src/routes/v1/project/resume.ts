@@ -1,9 +1,8 @@
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { resumeProject, statusOnceSeen } from "../../../projects/lifecycle.ts";
 import { lifecycleSchema } from "./schemas.ts";
 
-export const resume = defineRoute({
+export const resume = defineProjectRoute({
   operationId: "resumeProject",
   method: "POST",
   path: "/v1/project/:id/resume",
@@ -15,7 +14,7 @@ export const resume = defineRoute({
   },
   refusals: [402, 409],
   handler: async ({ project }, services) => {
-    const resumed = await resumeProject(project as ApiProject, services);
+    const resumed = await resumeProject(project, services);
     const data = { project_id: resumed.id, status: await statusOnceSeen(resumed, services) };
     return { status: 200, body: { status: "success", message: "project resumed", data } };
   },

@@ -1,12 +1,11 @@
 import { rollbackBody } from "@slipway/crds";
 import { z } from "zod";
 import type { Principal } from "../../../auth/principal.ts";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { rollBack } from "../../../projects/rollback.ts";
 import { success } from "./schemas.ts";
 
-export const rollback = defineRoute({
+export const rollback = defineProjectRoute({
   operationId: "rollbackProject",
   method: "POST",
   path: "/v1/project/:id/rollback",
@@ -31,9 +30,9 @@ export const rollback = defineRoute({
   },
   refusals: [402, 409],
   handler: async ({ principal, project, body }, services) => {
-    const { id } = project as ApiProject;
+    const { id } = project;
     const { grants } = principal as Principal;
-    await rollBack(project as ApiProject, body.deployment_id, grants, services);
+    await rollBack(project, body.deployment_id, grants, services);
     const data = { project_id: id, deployment_id: body.deployment_id };
     return { status: 200, body: { status: "success", message: "a new deployment starts", data } };
   },

@@ -1,13 +1,12 @@
 import { normalizeCron, patchScheduleBody } from "@slipway/crds";
 import { z } from "zod";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { validate } from "../../../http/validate.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
 import { changeProject } from "../../../projects/change.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import { success } from "./schemas.ts";
 
-export const updateSchedule = defineRoute({
+export const updateSchedule = defineProjectRoute({
   operationId: "updateProjectSchedule",
   method: "PATCH",
   path: "/v1/project/:id/schedule",
@@ -27,10 +26,10 @@ export const updateSchedule = defineRoute({
   },
   refusals: [409],
   handler: async ({ project, body }, services) => {
-    requireType(project as ApiProject, ["job"]);
+    requireType(project, ["job"]);
     const { cron } = validate(patchScheduleBody, forgiving(body), "body");
     await changeProject(
-      project as ApiProject,
+      project,
       services,
       ({ job: { closedAt: _, ...job } = { cron }, ...spec }) => ({ ...spec, job: { ...job, cron } }),
       { fields: { "job.cron": "cron" } },

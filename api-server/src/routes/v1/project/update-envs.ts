@@ -1,11 +1,10 @@
 import { patchEnvsBody } from "@slipway/crds";
-import { defineRoute } from "../../../http/route.ts";
-import type { ApiProject } from "../../../projects/api-project.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import { replaceEnvironment } from "../../../projects/envs/replace.ts";
 import { requireTypeWith } from "../../../projects/require-type.ts";
 import { ENVIRONMENT_BODY_LIMIT, messageOnly } from "./schemas.ts";
 
-export const updateEnvs = defineRoute({
+export const updateEnvs = defineProjectRoute({
   operationId: "updateProjectEnvs",
   method: "PATCH",
   path: "/v1/project/:id/envs",
@@ -20,8 +19,8 @@ export const updateEnvs = defineRoute({
   refusals: [409],
   bodyLimit: ENVIRONMENT_BODY_LIMIT,
   handler: async ({ project, body }, services) => {
-    requireTypeWith(project as ApiProject, "envsFrom");
-    await replaceEnvironment(project as ApiProject, body.envs, services);
+    requireTypeWith(project, "envsFrom");
+    await replaceEnvironment(project, body.envs, services);
     return { status: 200, body: { status: "success", message: "environment variables updated" } };
   },
 });

@@ -13,7 +13,7 @@ import { attachSource, changeSource, checkRuntime, withoutSource } from "../../.
 import { openProjectSource } from "../../../builds/source.ts";
 import { sourceContext, sourceView } from "../../../builds/source-view.ts";
 import { failures } from "../../../errors/catalog.ts";
-import { defineRoute } from "../../../http/route.ts";
+import { defineProjectRoute } from "../../../http/route.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
 import { requireType } from "../../../projects/require-type.ts";
 import type { Services } from "../../../services.ts";
@@ -29,7 +29,7 @@ async function projection(project: ApiProject, services: Services) {
   return { status: 200, body: { status: "success", data: sourceView(project.resource, context) } };
 }
 
-export const readSource = defineRoute({
+export const readSource = defineProjectRoute({
   operationId: "readProjectSource",
   method: "GET",
   path: PATH,
@@ -38,12 +38,12 @@ export const readSource = defineRoute({
   responses,
   atOnce: AT_ONCE,
   handler: ({ project }, services) => {
-    requireType(project as ApiProject, ["http"]);
-    return projection(project as ApiProject, services);
+    requireType(project, ["http"]);
+    return projection(project, services);
   },
 });
 
-export const updateSource = defineRoute({
+export const updateSource = defineProjectRoute({
   operationId: "updateProjectSource",
   method: "PUT",
   path: PATH,
@@ -58,10 +58,10 @@ export const updateSource = defineRoute({
   refusals: [409],
   atOnce: AT_ONCE,
   handler: async ({ project, body }, services) => {
-    requireType(project as ApiProject, ["http"]);
+    requireType(project, ["http"]);
     const build = withSettings({}, body.build as Record<string, unknown>);
     const changed = await attachSource(
-      project as ApiProject,
+      project,
       { source: toSource(body.source), build: build as NonNullable<ProjectSpec["build"]> },
       services,
     );
@@ -69,7 +69,7 @@ export const updateSource = defineRoute({
   },
 });
 
-export const removeSource = defineRoute({
+export const removeSource = defineProjectRoute({
   operationId: "deleteProjectSource",
   method: "DELETE",
   path: PATH,
@@ -81,12 +81,12 @@ export const removeSource = defineRoute({
   responses,
   refusals: [409],
   handler: async ({ project }, services) => {
-    requireType(project as ApiProject, ["http"]);
-    return projection(await changeSource(project as ApiProject, services, withoutSource), services);
+    requireType(project, ["http"]);
+    return projection(await changeSource(project, services, withoutSource), services);
   },
 });
 
-export const updateBuildSettings = defineRoute({
+export const updateBuildSettings = defineProjectRoute({
   operationId: "updateBuildSettings",
   method: "PATCH",
   path: "/v1/project/:id/build-settings",
@@ -100,9 +100,9 @@ export const updateBuildSettings = defineRoute({
   refusals: [409],
   atOnce: AT_ONCE,
   handler: async ({ project, body }, services) => {
-    requireType(project as ApiProject, ["http"]);
+    requireType(project, ["http"]);
     const changed = await changeSource(
-      project as ApiProject,
+      project,
       services,
       (spec) => {
         if (spec.source === undefined) throw failures.gitSourceRequired();
@@ -116,7 +116,7 @@ export const updateBuildSettings = defineRoute({
   },
 });
 
-export const listSourceBranches = defineRoute({
+export const listSourceBranches = defineProjectRoute({
   operationId: "listSourceBranches",
   method: "GET",
   path: "/v1/project/:id/source/branches",
@@ -132,7 +132,7 @@ export const listSourceBranches = defineRoute({
   refusals: [409],
   atOnce: AT_ONCE,
   handler: async ({ project }, services) => {
-    const { resource, organizationId } = project as ApiProject;
+    const { resource, organizationId } = project;
     const opened = await openProjectSource(resource, organizationId, services);
     const branches = await opened.ask((server, id) => server.branches(id));
     const data = branches.map(({ name, commitSha }) => ({ name, commit_sha: commitSha }));
