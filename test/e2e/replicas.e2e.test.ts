@@ -110,12 +110,16 @@ interface Stop {
   readonly mayBeLost: (request: FailedRequest, stops: readonly Stopped[]) => boolean;
 }
 
+/** How long the ingress may take, on a busy machine, to observe that its open connections to a process are closed. */
+const OBSERVED_MS = 100;
+
 /**
  * Whether a process held the request when it died: how many those are depends on how busy the machine is. Until the kernel has
- * taken a killed process apart, its sockets take requests that nobody will answer.
+ * taken a killed process apart, its sockets take requests that nobody will answer; and a request that the ingress has written to a
+ * connection that it does not know to be closed is not sent to another process.
  */
 const wasHeld = ({ sentAt, endedAt }: FailedRequest, stops: readonly Stopped[]): boolean =>
-  stops.some(({ from, gone }) => sentAt <= gone && from <= endedAt);
+  stops.some(({ from, gone }) => sentAt <= gone + OBSERVED_MS && from <= endedAt);
 
 /** Kills a pod's API server; resolves once the process is gone. */
 async function killApiServer(pod: string): Promise<void> {
@@ -173,7 +177,8 @@ describe("two API servers and two operators", () => {
         `${RATE}/s for ${SECONDS} s: ${report.failed.length} lost, reads p50 ${report.reads.p50} ms, p99 ${report.reads.p99} ms, max ${report.reads.max} ms`,
         JSON.stringify(report.statuses),
       );
-      expect(report.failed.filter((request) => !mayBeLost(request, stopped))).toEqual([]);
+      const lost = report.failed.filter((request) => !mayBeLost(request, stopped));
+      expect(lost, `stopped: ${JSON.stringify(stopped)}`).toEqual([]);
 
       // And everything goes on: a leader leads, and the projects are as they were left.
       await eventually(leader);
