@@ -150,8 +150,11 @@ export async function contract(isBeside = false): Promise<Counts> {
 export async function hostile(isStackKept: boolean): Promise<Counts> {
   const scale = process.env.SLIPWAY_RATE_LIMIT_SCALE;
   process.env.SLIPWAY_RATE_LIMIT_SCALE = "1";
-  const { code } = await run("hostile-up", "hack/up.sh", [], { quiet: true });
-  if (code !== 0) return { ...none, failed: 1 };
+  const { code, output } = await run("hostile-up", "hack/up.sh", [], { quiet: true });
+  if (code !== 0) {
+    console.log(output);
+    return { ...none, failed: 1 };
+  }
   const counts = await single("hostile", process.execPath, ["test/hostile/main.ts", "--no-latency"]);
   process.env.SLIPWAY_RATE_LIMIT_SCALE = scale ?? "100";
   if (isStackKept) await run("hostile-up", "hack/up.sh", [], { quiet: true });
