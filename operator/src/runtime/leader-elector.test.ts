@@ -1,4 +1,4 @@
-import { KubeClient } from "@slipway/kube";
+import { KubeClient, resources } from "@slipway/kube";
 import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LeaderElector } from "./leader-elector.ts";
@@ -91,6 +91,27 @@ describe("LeaderElector", () => {
     expect(one.isLeader).toBe(false);
     const two = candidate("two");
     expect(await two.acquire(abort.signal)).toBe(true);
+  });
+
+  it("releases a lease whose last renewal was written and not answered", async () => {
+    const one = candidate("one");
+    await one.acquire(abort.signal);
+    // As after a renewal that the orderly stop broke off: the Lease is newer than the holder knows.
+    await client.patch(resources.leases, { namespace: "a", name: "lock" }, { spec: { renewTime: null } });
+    await one.release();
+    expect(spec().holderIdentity).toBe("");
+  });
+
+  it("leaves a lease alone that another has taken meanwhile", async () => {
+    const one = candidate("one");
+    await one.acquire(abort.signal);
+    await client.patch(
+      resources.leases,
+      { namespace: "a", name: "lock" },
+      { spec: { holderIdentity: "two" } },
+    );
+    await one.release();
+    expect(spec().holderIdentity).toBe("two");
   });
 
   it("does not care what the wall clock says", async () => {

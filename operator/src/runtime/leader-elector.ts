@@ -108,9 +108,18 @@ export class LeaderElector {
   /** Gives the Lease up, so that another need not wait for its end. Call it once nothing acts any more. */
   async release(): Promise<void> {
     if (this.#renewedAt === undefined || !this.#observed) return;
-    const { client, clock, log } = this.#options;
     this.#renewedAt = undefined;
-    const { lease } = this.#observed;
+    try {
+      await this.#giveUp(this.#observed.lease);
+    } catch (error) {
+      this.#options.log.warn({ err: error }, "could not release the lease; it will run out");
+    }
+  }
+
+  /** The last renewal may have been broken off when it was written already: then the Lease is newer than it was seen to be. */
+  async #giveUp(lease: Lease): Promise<void> {
+    const { client, clock, identity } = this.#options;
+    const call = { timeoutMs: 5_000 };
     const spec: LeaseSpec = {
       ...lease.spec,
       holderIdentity: "",
@@ -118,9 +127,13 @@ export class LeaderElector {
       renewTime: microTime(clock.now()),
     };
     try {
-      await client.replace(resources.leases, { ...lease, spec }, { timeoutMs: 5_000 });
+      await client.replace(resources.leases, { ...lease, spec }, call);
     } catch (error) {
-      log.warn({ err: error }, "could not release the lease; it will run out");
+      if (!isConflict(error)) throw error;
+      await this.#look(call);
+      const now = this.#observed?.lease;
+      const isNewer = now?.metadata?.resourceVersion !== lease.metadata?.resourceVersion;
+      if (now && isNewer && now.spec?.holderIdentity === identity) await this.#giveUp(now);
     }
   }
 
@@ -159,7 +172,7 @@ export class LeaderElector {
   }
 
   /** After a conflict: who is it now? */
-  async #look(call: { signal: AbortSignal; timeoutMs: number }): Promise<void> {
+  async #look(call: { signal?: AbortSignal; timeoutMs: number }): Promise<void> {
     const { client, namespace, name } = this.#options;
     const lease = await client
       .getOrUndefined<Lease>(resources.leases, { namespace, name }, call)
