@@ -23,7 +23,12 @@ export { canonicalInstanceUrl, INSTANCE_URL_MAX_LENGTH } from "./net/instance-ur
 export { allowedGitHosts } from "./net/settings.ts";
 export * from "./provider.ts";
 export { type GitAccount, GitProviders, type GitProvidersOptions } from "./providers.ts";
-export { openRepositoryId, sealRepositoryId } from "./repository-id.ts";
+export {
+  openRepositoryId,
+  type RepositoryIdForm,
+  repositoryIdForm,
+  sealRepositoryId,
+} from "./repository-id.ts";
 export { type Headers, isSigned, signBody } from "./signature.ts";
 export { isTagPattern, matchesTag, TAG_PATTERN_MAX_LENGTH } from "./tag-pattern.ts";
 export {

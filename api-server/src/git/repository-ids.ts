@@ -1,6 +1,12 @@
-import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { createHmac, hkdfSync } from "node:crypto";
 import type { ProjectSpec } from "@slipway/crds";
-import { GitError, openRepositoryId, sealRepositoryId } from "@slipway/git";
+import {
+  GitError,
+  openRepositoryId,
+  type RepositoryIdForm,
+  repositoryIdForm,
+  sealRepositoryId,
+} from "@slipway/git";
 import type { TokenKey } from "../auth/token-key.ts";
 
 type Source = NonNullable<ProjectSpec["source"]>;
@@ -14,26 +20,17 @@ const UNKNOWN = "";
  * connection was asked about, and cannot count through a server's. Specs keep ids without the key, which operators open.
  */
 export class RepositoryIds {
-  readonly #key: Uint8Array;
+  /** What stands for the Git server's repository within the connection. */
+  readonly seal: RepositoryIdForm["seal"];
+  /** The Git server's own id. @throws GitError RepositoryNotFound when it was not given out for the connection */
+  readonly open: RepositoryIdForm["open"];
 
-  /** The key is derived from the one that signs tokens: with another one, clients look their ids up again. */
+  /** The key is derived from the one that signs tokens: with another one, clients list their repositories again. */
   constructor({ privateKey }: Pick<TokenKey, "privateKey">) {
     const secret = privateKey.export({ type: "pkcs8", format: "der" });
-    this.#key = new Uint8Array(hkdfSync("sha256", secret, "", "slipway repository ids", 32));
-  }
-
-  /** What stands for the Git server's repository within the connection. */
-  seal(connectionId: string, id: string): string {
-    return `r${Buffer.from(id).toString("base64url")}-${this.#mac(connectionId, id).toString("hex")}`;
-  }
-
-  /** The Git server's own id. @throws GitError RepositoryNotFound when it was not given out for the connection */
-  open(connectionId: string, sealed: string): string {
-    const [, encoded = "", mac = ""] = /^r([A-Za-z0-9_-]{1,64})-([0-9a-f]{32})$/.exec(sealed) ?? [];
-    const id = Buffer.from(encoded, "base64url").toString();
-    const isOurs = mac !== "" && timingSafeEqual(Buffer.from(mac, "hex"), this.#mac(connectionId, id));
-    if (!isOurs) throw new GitError("RepositoryNotFound", "the connection has no such repository");
-    return id;
+    const key = new Uint8Array(hkdfSync("sha256", secret, "", "slipway repository ids", 32));
+    const digest = (text: string) => createHmac("sha256", key).update(text).digest("hex").slice(0, 32);
+    ({ seal: this.seal, open: this.open } = repositoryIdForm(digest));
   }
 
   /** A spec's id as clients see it; one that opens nothing as it is. */
@@ -50,13 +47,6 @@ export class RepositoryIds {
     if (own?.connectionId === connectionId && own.repositoryId === repositoryId) return sent;
     const open = () => sealRepositoryId(connectionId, this.open(connectionId, repositoryId));
     return { ...sent, repositoryId: orElse(UNKNOWN, open) };
-  }
-
-  #mac(connectionId: string, id: string): Buffer {
-    const mac = createHmac("sha256", this.#key)
-      .update(JSON.stringify([connectionId, id]))
-      .digest();
-    return mac.subarray(0, 16);
   }
 }
 

@@ -91,12 +91,12 @@ export function defineProjectRoute<Params, Query, Body>({
     ...route,
     isOfProject: true,
     handler: (call, services) => {
-      if (!isOfProject(call)) throw new Error(`${route.operationId} was called without its project`);
+      if (!hasProject(call)) throw new Error(`${route.operationId} was called without its project`);
       return handler(call, services);
     },
   };
 }
 
-const isOfProject = <Params, Query, Body>(
+const hasProject = <Params, Query, Body>(
   call: Call<Params, Query, Body>,
 ): call is ProjectCall<Params, Query, Body> => call.project !== undefined;
