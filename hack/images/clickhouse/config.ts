@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { parse } from "yaml";
 
-/** Who may connect. The engine here has no accounts: what is told apart is who reads, who writes and who manages users. */
+/** Who may connect. The engine here has no accounts of its own: this says who reads, who writes and who manages users. */
 export interface User {
   name: string;
   /** Hexadecimal SHA-256 of password and salt. */

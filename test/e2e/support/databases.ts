@@ -108,6 +108,8 @@ export interface DatabaseObject {
 }
 
 type Place = Pick<DatabaseProject, "id" | "namespace">;
+/** Where the address is known, too. */
+type Reachable = Place & Partial<Pick<DatabaseProject, "connection">>;
 
 const objectOf = ({ id, namespace }: Place) => ({
   group: "slipway.dev",
@@ -135,10 +137,7 @@ export async function podsOfDatabase({ id, namespace }: Place): Promise<V1Pod[]>
 }
 
 /** Waits until the status reports all instances ready and settled, and, where `place` has a connection, its port is open. */
-export async function untilReady(
-  place: Place & Partial<Pick<DatabaseProject, "connection">>,
-  within = 360_000,
-): Promise<DatabaseObject> {
+export async function untilReady(place: Reachable, within = 360_000): Promise<DatabaseObject> {
   const ready = await eventually(
     async () => {
       const project = await readDatabase(place);
@@ -197,7 +196,7 @@ function attemptConnection(host: string, port: number): Promise<void> {
 }
 
 /** Deletes one pod, waits until another one has its name, and until the database is whole again. */
-export async function deletePod(place: Parameters<typeof untilReady>[0], name: string): Promise<void> {
+export async function deletePod(place: Reachable, name: string): Promise<void> {
   const uid = (await cluster.core.readNamespacedPod({ namespace: place.namespace, name })).metadata?.uid;
   await cluster.core.deleteNamespacedPod({ namespace: place.namespace, name });
   await eventually(async () => {
