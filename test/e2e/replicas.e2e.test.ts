@@ -14,7 +14,7 @@ import { eventually } from "./support/eventually.ts";
 import { type FailedRequest, type MixedRequest, mixedLoad } from "./support/load.ts";
 import { killOperator, leader, systemNamespace } from "./support/operator.ts";
 import { admin } from "./support/organization.ts";
-import { processOf } from "./support/process.ts";
+import { connectionsTo, hasOpen, processOf } from "./support/process.ts";
 import { stack } from "./support/stack.ts";
 
 // The load of the specification for 60 s with --long; a fifth of it for 20 s otherwise.
@@ -110,22 +110,28 @@ interface Stop {
   readonly mayBeLost: (request: FailedRequest, stops: readonly Stopped[]) => boolean;
 }
 
-/** How long the ingress may take, on a busy machine, to observe that its open connections to a process are closed. */
-const OBSERVED_MS = 100;
-
 /**
  * Whether a process held the request when it died: how many those are depends on how busy the machine is. Until the kernel has
- * taken a killed process apart, its sockets take requests that nobody will answer; and a request that the ingress has written to a
- * connection that it does not know to be closed is not sent to another process.
+ * taken a killed process apart, its sockets take requests that nobody will answer; and until the ingress has observed that its
+ * connections to the process are closed, it writes requests to them, which it then does not send to another.
  */
 const wasHeld = ({ sentAt, endedAt }: FailedRequest, stops: readonly Stopped[]): boolean =>
-  stops.some(({ from, gone }) => sentAt <= gone + OBSERVED_MS && from <= endedAt);
+  stops.some(({ from, gone }) => sentAt <= gone && from <= endedAt);
 
-/** Kills a pod's API server; resolves once the process is gone. */
+async function ingressProcess(): Promise<number> {
+  const { items } = await cluster.core.listNamespacedPod({ namespace: "slipway-ingress" });
+  return processOf(items[0]?.metadata?.name ?? "", "/traefik");
+}
+
+/** Kills a pod's API server; resolves once the process is gone, and the ingress has closed its connections to it. */
 async function killApiServer(pod: string): Promise<void> {
-  const id = await processOf(pod, "api-server/src/main.ts");
+  const { status } = await cluster.core.readNamespacedPod({ name: pod, namespace: systemNamespace });
+  const [id, ingress] = await Promise.all([processOf(pod, "api-server/src/main.ts"), ingressProcess()]);
+  const before = await connectionsTo(ingress, status?.podIP ?? "");
+  expect(before.size).toBeGreaterThan(0);
   process.kill(id, "SIGKILL");
-  while (existsSync(`/proc/${id}`)) await sleep(1);
+  const connections = new Set([...before, ...(await connectionsTo(ingress, status?.podIP ?? ""))]);
+  while (existsSync(`/proc/${id}`) || (await hasOpen(ingress, connections))) await sleep(1);
 }
 
 const stops: readonly Stop[] = [

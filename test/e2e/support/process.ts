@@ -86,3 +86,30 @@ function signalled(id: number, signal: NodeJS.Signals): boolean {
 /** Kills a process of a pod with SIGKILL. */
 export const killProcess = (pod: string, words: string): Promise<void> =>
   signalProcess(pod, words, "SIGKILL");
+
+/** IPv4 as `/proc/net/tcp` writes it, and as the end of what `/proc/net/tcp6` writes. */
+const hexOf = (address: string): string =>
+  address
+    .split(".")
+    .toReversed()
+    .map((byte) => Number(byte).toString(16).padStart(2, "0"))
+    .join("")
+    .toUpperCase();
+
+/** Inodes of the connections in a process's network namespace that lead to an IPv4 address. */
+export async function connectionsTo(id: number, address: string): Promise<Set<string>> {
+  const tables = await Promise.all(
+    ["tcp", "tcp6"].map((table) => readFile(`/proc/${id}/net/${table}`, "utf8")),
+  );
+  const rows = tables.flatMap((table) => table.trim().split("\n").slice(1));
+  const fields = rows.map((row) => row.trim().split(/\s+/));
+  const own = fields.filter(([, , remote = ""]) => remote.split(":")[0]?.endsWith(hexOf(address)));
+  return new Set(own.map((row) => row[9] ?? ""));
+}
+
+/** Whether a process has a socket of these inodes open, also one whose other end is gone. */
+export async function hasOpen(id: number, inodes: ReadonlySet<string>): Promise<boolean> {
+  const files = await readdir(`/proc/${id}/fd`);
+  const targets = await Promise.all(files.map((file) => readlink(`/proc/${id}/fd/${file}`).catch(() => "")));
+  return targets.some((target) => inodes.has(/^socket:\[(\d+)\]$/.exec(target)?.[1] ?? ""));
+}
