@@ -1,16 +1,18 @@
 /** What reconcilers throw, with a reason that the catalog of conditions has. */
 
-import type {
-  BackupConditionCatalog,
-  BuildConditionCatalog,
-  CommonReason,
-  DomainClaimConditionCatalog,
-  GitConnectionConditionCatalog,
-  JobRunConditionCatalog,
-  ProjectConditionCatalog,
+import {
+  type BackupConditionCatalog,
+  type BuildConditionCatalog,
+  type CommonReason,
+  commonReasons,
+  type DomainClaimConditionCatalog,
+  type GitConnectionConditionCatalog,
+  type JobRunConditionCatalog,
+  type ProjectConditionCatalog,
 } from "@slipway/crds";
 import {
   RetryableError as Retryable,
+  type RuntimeReason,
   TerminalError as Terminal,
   WaitingError as Waiting,
 } from "./runtime/index.ts";
@@ -22,6 +24,9 @@ type OfKind =
   | GitConnectionConditionCatalog
   | JobRunConditionCatalog
   | ProjectConditionCatalog;
+
+// The catalog has what the runtime itself says. An apiserver that does not answer is no observation of the object.
+void (commonReasons satisfies Record<Exclude<RuntimeReason, "ApiUnavailable">, string>);
 
 interface Catalog {
   type: OfKind["type"];

@@ -14,6 +14,7 @@ import { APPLIED_BY, APPLIED_HASH, isOwnChild, type Owner, prepare } from "./des
 import { RetryableError, WaitingError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
+import type { RuntimeCatalog } from "./reasons.ts";
 import { findMissing } from "./subset.ts";
 
 /** A kind of child and the store that its reflector keeps. The store needs the index that `Owner.label.key` names. */
@@ -128,7 +129,7 @@ export class Applier {
     }
     result.pruned = await this.#prune(owner, wanted, context, pass);
     if (terminating.length > 0) {
-      throw new WaitingError(
+      throw new WaitingError<RuntimeCatalog>(
         "ChildTerminating",
         `waiting until the former ${terminating.join(", ")} is gone`,
         {
@@ -177,7 +178,7 @@ export class Applier {
       (await client.getOrUndefined(resource, ref, { signal: context.signal }));
     if (live) {
       if (!isOwnChild(live, owner, fieldManager) && !isHealable(live, owner, context.adopt)) {
-        throw new RetryableError(
+        throw new RetryableError<RuntimeCatalog>(
           "ChildConflict",
           `a ${resource.kind} of the same name belongs to somebody else`,
         );

@@ -4,6 +4,7 @@ import { type Clock, sleep } from "@slipway/kube";
 import { Gauge, type Registry } from "prom-client";
 import { WaitingError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
+import type { RuntimeCatalog } from "./reasons.ts";
 
 /** Another clock. */
 export interface ClockReference {
@@ -108,7 +109,8 @@ export class ClockGuard {
       now: () => {
         // Read first: a clock that is set in between is noticed.
         const now = clock.now();
-        if (!this.trusted) throw new WaitingError("ClockSkew", this.describe(), { requeueAfterMs: 5_000 });
+        if (!this.trusted)
+          throw new WaitingError<RuntimeCatalog>("ClockSkew", this.describe(), { requeueAfterMs: 5_000 });
         return now;
       },
     };

@@ -31,6 +31,7 @@ export { type ObjectContext, type ObjectReconcilerOptions, objectReconciler } fr
 export { type Outcome, outcomeOfError, type Result } from "./outcome.ts";
 export { controllerOf, controllerReference } from "./owner.ts";
 export { equalQuantities, parseQuantity } from "./quantity.ts";
+export type { RuntimeReason } from "./reasons.ts";
 export { retriedIn } from "./retried-in.ts";
 export {
   customSource,

@@ -1,5 +1,6 @@
 import { isConflict, isNamespaceTerminating, isTransient, KubeError } from "@slipway/kube";
 import { isReconcileError, TerminalError, WaitingError } from "./errors.ts";
+import type { RuntimeReason } from "./reasons.ts";
 
 /** What one reconcile came to: the label of metrics, and the source of condition, event and requeue. */
 export interface Outcome {
@@ -40,6 +41,11 @@ export function outcomeOfResult(result: Result | undefined): Outcome {
 /** The outcome of a reconcile that threw. */
 export function outcomeOfError(error: unknown): Outcome {
   if (isReconcileError(error)) return ofReconcileError(error);
+  return ofOtherError(error);
+}
+
+/** What the runtime itself says of an error that no reconciler has named. */
+function ofOtherError(error: unknown): Outcome & { reason: RuntimeReason } {
   const quiet = { condition: undefined, visible: false, eventType: "Warning", requeue: BACKOFF } as const;
   if (isConflict(error)) {
     return { ...quiet, kind: "retryable", reason: "Conflict", message: "the object changed meanwhile" };
