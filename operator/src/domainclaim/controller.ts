@@ -54,7 +54,7 @@ export interface DomainClaimDependencies {
 export function addDomainClaimController(manager: Manager, deps: DomainClaimDependencies): Controller {
   const { client, clock, recorder } = manager;
   const { claims, projects, ownership, proofs, reservations } = deps;
-  const tell = objectReconciler<DomainClaim, DomainClaimConditionCatalog>({
+  const reportClaim = objectReconciler<DomainClaim, DomainClaimConditionCatalog>({
     client,
     clock,
     recorder,
@@ -72,7 +72,7 @@ export function addDomainClaimController(manager: Manager, deps: DomainClaimDepe
         proofs.forget(ref.name);
         reservations.drop(ref.name);
       }
-      return leaving ? undefined : tell(ref, context);
+      return leaving ? undefined : reportClaim(ref, context);
     },
     sources: [
       watchObjects(claims),
