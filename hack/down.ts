@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { deleteKind } from "./cluster/kind.ts";
-import { ownerOfMachine } from "./cluster/preflight.ts";
+import { ownerOfMachine } from "./cluster/ownership.ts";
 import { knownDaemons } from "./cluster/processes.ts";
 import { purgeState, stopEmbedded } from "./cluster/teardown.ts";
 import { root, stateDir } from "./lib/paths.ts";
@@ -24,16 +24,16 @@ async function main(): Promise<void> {
     return;
   }
   const owner = ownerOfMachine();
-  if (owner !== undefined && owner !== root && existsSync(join(owner, "hack/down.sh"))) {
+  if (owner?.alive && owner.root !== root && existsSync(join(owner.root, "hack/down.sh"))) {
     throw new UserError(
-      `this machine's embedded cluster belongs to ${owner}: ${owner}/hack/down.sh takes it down`,
+      `this machine's embedded cluster belongs to ${owner.root}: ${owner.root}/hack/down.sh takes it down`,
     );
   }
   await deleteKind();
   if (process.platform === "linux" && (owner !== undefined || knownDaemons().length > 0)) {
     if (process.getuid?.() !== 0)
       throw new UserError("the embedded cluster runs as root: run hack/down.sh as root");
-    await stopEmbedded(join(owner ?? root, ".slipway"));
+    await stopEmbedded(join(owner?.root ?? root, ".slipway"));
   } else {
     say("no embedded cluster runs");
   }

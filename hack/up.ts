@@ -6,6 +6,7 @@ import { useContext } from "./cluster/context.ts";
 import { ensureEmbedded } from "./cluster/embedded.ts";
 import { ensureKind } from "./cluster/kind.ts";
 import { checkMachine } from "./cluster/preflight.ts";
+import { takeDownAbandoned } from "./cluster/teardown.ts";
 import { logDir } from "./lib/paths.ts";
 import { say, seconds, step } from "./lib/steps.ts";
 import { buildsOfChart, deliverBuildImages, writeBuildSecrets } from "./stack/builds.ts";
@@ -27,6 +28,7 @@ async function ensureCluster(options: UpOptions): Promise<Cluster> {
     return useContext(options.context ?? "", options.registry ?? "", options.registryCa);
   }
   if (choice.cluster === "kind") return ensureKind(options);
+  await takeDownAbandoned();
   await checkMachine(options.apiPort, options.ingressPort, options.builds);
   return ensureEmbedded(options);
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { aptPackages, buildImage, importImage, type Registry } from "../images/index.ts";
 import { sampleJob } from "../images/samples.ts";
 import { writeFileAtomic } from "../lib/files.ts";
-import { adminKubeconfig, confDir, logDir, root, runDir, stateDir } from "../lib/paths.ts";
+import { adminKubeconfig, confDir, logDir, runDir, stateDir } from "../lib/paths.ts";
 import { say, step } from "../lib/steps.ts";
 import { waitFor } from "../lib/wait.ts";
 import { addonImage, addonNames } from "./addon-images.ts";
@@ -26,6 +26,7 @@ import {
 import { renderContainerd, writeConfigs } from "./configs.ts";
 import { type Kubectl, kubectlFor } from "./kubectl.ts";
 import { ensureNetwork } from "./network.ts";
+import { claimMachine } from "./ownership.ts";
 import { clusterPackages, ensurePackages } from "./packages.ts";
 import { ensurePki } from "./pki.ts";
 import { type Daemon, ensureDaemon } from "./processes.ts";
@@ -62,8 +63,8 @@ const log = join(logDir, "up.log");
 export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster> {
   for (const dir of [stateDir, logDir, confDir]) await mkdir(dir, { recursive: true, mode: 0o755 });
   await mkdir(runDir, { recursive: true, mode: 0o755 });
-  // The first checkout that brings one up owns the machine's cluster until `hack/down.sh`.
-  await writeFileAtomic(join(runDir, "owner"), root, 0o644);
+  // The first checkout that brings one up owns the machine's cluster until `hack/down.sh`, or until none of its processes runs any more.
+  await claimMachine();
 
   const install = async () => {
     const added = await ensurePackages([...clusterPackages, ...aptPackages], log);

@@ -1,14 +1,13 @@
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { join } from "node:path";
 import { run } from "../lib/exec.ts";
-import { root, runDir } from "../lib/paths.ts";
+import { root } from "../lib/paths.ts";
 import { UserError } from "../lib/steps.ts";
 import { ports } from "./addresses.ts";
 import { missingBinaries } from "./binaries.ts";
 import { buildsBinaries } from "./builds/index.ts";
 import { neededBinaries } from "./embedded.ts";
+import { ownerOfMachine } from "./ownership.ts";
 import { isRunning } from "./processes.ts";
 
 /** Unix sockets below the kubelet's folder may have 107 bytes in all. */
@@ -26,9 +25,9 @@ export function goIsRecent(report: string): boolean {
  */
 export async function checkMachine(apiPort: number, ingressPort: number, builds: boolean): Promise<void> {
   const owner = ownerOfMachine();
-  if (owner !== undefined && owner !== root) {
+  if (owner !== undefined && owner.root !== root) {
     throw new UserError(
-      `this machine's embedded cluster belongs to ${owner}; take it down first with its hack/down.sh`,
+      `this machine's embedded cluster belongs to ${owner.root}; take it down first with its hack/down.sh`,
     );
   }
   if (root.length > longestRoot) {
@@ -62,12 +61,6 @@ export async function checkMachine(apiPort: number, ingressPort: number, builds:
     if (isRunning(daemon)) continue;
     for (const port of list) await checkPort(port, "127.0.0.1", `the cluster's ${daemon} needs it`);
   }
-}
-
-/** The checkout whose embedded cluster this machine has; undefined for none. */
-export function ownerOfMachine(): string | undefined {
-  const file = join(runDir, "owner");
-  return existsSync(file) ? readFileSync(file, "utf8") : undefined;
 }
 
 async function checkPort(port: number, host: string, advice: string): Promise<void> {

@@ -56,7 +56,8 @@ export function parseStartTime(stat: string): string | undefined {
   return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
 }
 
-function startTime(pid: number): string | undefined {
+/** When a process started, in clock ticks after boot; undefined when it does not run. */
+export function startTime(pid: number): string | undefined {
   try {
     return parseStartTime(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
@@ -74,9 +75,9 @@ function running(name: string, dirs: DaemonDirs): PidFile | undefined {
 }
 
 /** Names of the daemons that have a pid file, running or not. */
-export function knownDaemons(): string[] {
+export function knownDaemons(folder = runDir): string[] {
   try {
-    return readdirSync(runDir)
+    return readdirSync(folder)
       .filter((file) => file.endsWith(".pid"))
       .map((file) => file.slice(0, -4));
   } catch {

@@ -3,11 +3,12 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run, succeeds } from "../lib/exec.ts";
-import { runDir } from "../lib/paths.ts";
+import { root, runDir } from "../lib/paths.ts";
 import { say, step, UserError } from "../lib/steps.ts";
 import { binaryPath } from "./binaries.ts";
 import { paths } from "./components.ts";
 import { removeNetwork } from "./network.ts";
+import { ownerOfMachine } from "./ownership.ts";
 import { isRunning, knownDaemons, stopDaemon } from "./processes.ts";
 
 /** Mount points of /proc/self/mounts below a folder, the deepest first. Octal escapes are undone. */
@@ -51,6 +52,17 @@ export async function stopEmbedded(stateDir: string): Promise<void> {
   });
   await step("network", removeNetwork);
   await clearRunDir();
+}
+
+/**
+ * Takes down the cluster of another checkout of which no process runs any more: a restart of the machine, or a run that
+ * was killed, left its mounts, network and files. A cluster that runs is left alone.
+ */
+export async function takeDownAbandoned(): Promise<void> {
+  const owner = ownerOfMachine();
+  if (owner === undefined || owner.root === root || owner.alive) return;
+  say(`none of its processes runs any more: what ${owner.root} left is taken down; its data stays`);
+  await stopEmbedded(join(owner.root, ".slipway"));
 }
 
 /** Removes sockets, pid files and the like. buildah's folder stays: a build of images may be under way. */
