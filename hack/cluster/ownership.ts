@@ -9,7 +9,7 @@ export interface Owner {
   root: string;
   /**
    * Whether any of its processes runs: a daemon, or the `hack/up.sh` that starts them. Without one, the cluster is what
-   * a restart of the machine or a killed run left behind, and whoever needs the machine takes it down.
+   * a restart of the machine or a killed run left behind, and the next `hack/up.sh` of any checkout takes it down.
    */
   alive: boolean;
 }
