@@ -5,6 +5,7 @@ import {
   CoordinationV1Api,
   CoreV1Api,
   CustomObjectsApi,
+  DiscoveryV1Api,
   Exec,
   KubeConfig,
   KubernetesObjectApi,
@@ -24,6 +25,7 @@ export const cluster = {
   networking: config.makeApiClient(NetworkingV1Api),
   coordination: config.makeApiClient(CoordinationV1Api),
   custom: config.makeApiClient(CustomObjectsApi),
+  discovery: config.makeApiClient(DiscoveryV1Api),
   objects: KubernetesObjectApi.makeApiClient(config),
 };
 

@@ -3,6 +3,7 @@ import { expect } from "vitest";
 import type { apiClient } from "./api.ts";
 import { cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
+import { describeInstances } from "./ingress.ts";
 import { stack } from "./stack.ts";
 
 type Call = ReturnType<typeof apiClient>;
@@ -30,7 +31,11 @@ export async function send(domain: string, known: Known): Promise<Answered> {
     body: known.method === "POST" ? known.body : undefined,
   });
   const content = await answer.body.bytes();
-  expect(answer.statusCode, known.path).toBe(known.status);
+  if (answer.statusCode !== known.status) {
+    const body = Buffer.from(content).toString("utf8").slice(0, 200);
+    const found = `${answer.statusCode} "${body}" in place of ${known.status}`;
+    throw new Error(`${known.path}: ${found}\n${await describeInstances(domain)}`);
+  }
   return { ...known, bytesSent: content.length };
 }
 
