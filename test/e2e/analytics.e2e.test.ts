@@ -11,6 +11,7 @@ import {
   untilStatus,
 } from "./support/api.ts";
 import { eventually } from "./support/eventually.ts";
+import { untilServing } from "./support/ingress.ts";
 import {
   type Answered,
   type Item,
@@ -40,6 +41,9 @@ let exact: { id: string; domain: string };
 let attacked: { id: string; domain: string };
 beforeAll(async () => {
   [exact, attacked] = await Promise.all([project("exact"), project("hostile")]);
+  // Every request is counted: those of this wait end before the first test's `from`, its margin included.
+  await Promise.all([exact, attacked].map(({ domain }) => untilServing(domain)));
+  await sleep(1_100);
 });
 afterAll(() => deleteProjects(call, ids));
 

@@ -1,11 +1,29 @@
 import { request } from "undici";
+import { expect } from "vitest";
 import { cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
 import { stack } from "./stack.ts";
 
 /** A request through the ingress to the application that owns `domain`. */
 export async function throughIngress(domain: string, path = "/"): Promise<{ status: number; text: string }> {
   const response = await request(`${stack.ingressUrl}${path}`, { headers: { host: domain } });
   return { status: response.statusCode, text: await response.body.text() };
+}
+
+/** How long an application that is running may answer 503 all the same, as after the machine stood still, in milliseconds. */
+const SERVING_MS = 15_000;
+
+/**
+ * Waits until an application that is running answers otherwise than 503. Its instance may have lost its readiness since, as
+ * when the machine stood still for longer than a probe waits: what the cluster says then is printed.
+ */
+export async function untilServing(domain: string): Promise<void> {
+  const began = performance.now();
+  const unavailable = async () => (await throughIngress(domain)).status === 503;
+  if (!(await unavailable())) return;
+  console.log(`${domain} is running and answers 503\n${await describeInstances(domain)}`);
+  await eventually(async () => expect(await unavailable()).toBe(false), { within: SERVING_MS, every: 100 });
+  console.log(`${domain} answers after ${Math.round(performance.now() - began)} ms`);
 }
 
 /** What the cluster says of the application that owns `domain`, for a failure's message: its pods, endpoints and events. */
