@@ -17,6 +17,9 @@ const fields = z
     triggeredBy: z
       .enum(["manual", "creation", "push", "tag", "release", "settings"])
       .describe("What asked for the build."),
+    requestedAt: timestamp(
+      "When it was requested, to the millisecond: of two builds one is the newer. It counts when it is within two seconds of the creation.",
+    ).optional(),
     branch: text(1, 255, "Branch that is built.").optional(),
     tag: text(1, 255, "Tag that is built, of a publication by tag or release.").optional(),
     commitSha: commitSha.optional(),

@@ -1,5 +1,5 @@
 import type { Build, BuildSpec } from "./build.ts";
-import { API_VERSION, annotations, labels, MANAGED_BY, organizationOfNamespace } from "./names.ts";
+import { API_VERSION, labels, MANAGED_BY, organizationOfNamespace } from "./names.ts";
 import type { Project } from "./project/index.ts";
 import { sourceRevision } from "./sourceRevision.ts";
 
@@ -22,8 +22,6 @@ export function buildObject(project: Project, id: string, request: BuildRequest,
         [labels.organization]: organizationOfNamespace(namespace ?? "") ?? "",
         [labels.project]: name,
       },
-      // Closer than a whole second, so that of two builds one is the newer.
-      annotations: { [annotations.updatedAt]: now.toISOString() },
       ownerReferences: [
         { apiVersion: API_VERSION, kind: "Project", name, uid, controller: true, blockOwnerDeletion: true },
       ],
@@ -31,6 +29,7 @@ export function buildObject(project: Project, id: string, request: BuildRequest,
     spec: {
       projectRef: { name },
       triggeredBy,
+      requestedAt: now.toISOString(),
       ...(branch === undefined ? {} : { branch }),
       ...(tag === undefined ? {} : { tag }),
       ...(commitSha === undefined ? {} : { commitSha }),

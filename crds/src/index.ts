@@ -14,6 +14,7 @@ export * from "./decimal.ts";
 export * from "./domainclaim.ts";
 export * as fields from "./fields.ts";
 export { isForeignBuild } from "./foreign-image.ts";
+export { formerStatePatch, hasFormerState, withFormerState } from "./former-annotations.ts";
 export * from "./gitconnection.ts";
 export * from "./jobrun.ts";
 export * from "./jobrunState.ts";
@@ -44,5 +45,5 @@ export {
   withRules,
 } from "./rule.ts";
 export * from "./snapshot.ts";
-export { revisionNote, sourceNoted, sourceRevision } from "./sourceRevision.ts";
+export { nextSourceRevision, recordedSource, sourceRevision } from "./sourceRevision.ts";
 export * from "./v1/index.ts";

@@ -52,18 +52,6 @@ export const annotations = {
   wantedBy: `${GROUP}/wanted-by`,
   /** On a new Project whose hostnames the API is claiming: the operator leaves it alone until it is taken off, or 30 s. */
   claiming: `${GROUP}/claiming`,
-  /** On a Project: when `/v1` last changed its spec; an RFC 3339 moment. `managedFields` does not tell of what was only removed. */
-  updatedAt: `${GROUP}/updated-at`,
-  /**
-   * On a Project that is built from Git: `<RFC 3339 moment> <digest>` of its last rollback. The image of that digest runs until a
-   * build that was asked for after that moment has one.
-   */
-  rolledBack: `${GROUP}/rolled-back`,
-  /**
-   * On a Project: `<revision>:<hash of source, build and github>`, written with every change of them through `/v1`, and by the
-   * operator after every other one; see `sourceRevision`.
-   */
-  sourceRevision: `${GROUP}/source-revision`,
   /** On a Secret with environment variables: where each stood in the list that `/v1` was sent, in the order of the names. */
   envOrder: `${GROUP}/env-order`,
   /** On env Secrets: bytes of all names and values, so that nobody need read them to know. */
@@ -104,6 +92,16 @@ export const annotations = {
   backupScheduledAt: `${GROUP}/backup-scheduled-at`,
   /** On a database's Project: the last occurrence of its schedule of restore tests that was dealt with. */
   backupVerifyScheduledAt: `${GROUP}/backup-verify-scheduled-at`,
+} as const;
+
+/** Annotations in which earlier versions kept what is in fields of the spec now. The operator converts them; nothing writes them. */
+export const formerAnnotations = {
+  /** On a Project: `spec.updatedAt`. On a Build: `spec.requestedAt`. */
+  updatedAt: `${GROUP}/updated-at`,
+  /** On a Project: `<spec.rollback.at> <spec.rollback.digest>`. */
+  rolledBack: `${GROUP}/rolled-back`,
+  /** On a Project: `<spec.sourceRevision.number>:<spec.sourceRevision.hash>`. */
+  sourceRevision: `${GROUP}/source-revision`,
 } as const;
 
 /** One field manager per writer. */

@@ -1,9 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { annotations } from "./names.ts";
 import type { Project, ProjectSpec } from "./project/index.ts";
-import { revisionNote, sourceRevision } from "./sourceRevision.ts";
+import { nextSourceRevision, recordedSource, sourceRevision } from "./sourceRevision.ts";
 
-const SOURCE_REVISION = annotations.sourceRevision;
 const exampleSpec: ProjectSpec = {
   type: "http",
   name: "shop-one",
@@ -13,11 +11,12 @@ const exampleSpec: ProjectSpec = {
 };
 
 const source = { connectionId: "g1", repositoryId: "r1", branch: "main", autoDeploy: false };
-const project = (spec: Partial<Project["spec"]>, noted?: Record<string, string>) => ({
-  metadata: { name: "p1", ...(noted ? { annotations: noted } : {}) },
+const project = (spec: Partial<ProjectSpec>): Pick<Project, "metadata" | "spec"> => ({
+  metadata: { name: "p1" },
   spec: { ...exampleSpec, ...spec },
 });
 const fromGit = (change: object = {}) => ({ image: undefined, source: { ...source, ...change }, build: {} });
+const recorded = nextSourceRevision(project(fromGit()).spec, project({}));
 
 describe("the revision of a source", () => {
   it("is 0 without one and 1 for the first", () => {
@@ -27,29 +26,34 @@ describe("the revision of a source", () => {
 
   it("grows with each change, and with no other", () => {
     const first = project(fromGit());
-    const second = project(
-      fromGit({ branch: "next" }),
-      revisionNote(project(fromGit({ branch: "next" })).spec, first),
-    );
+    const next = fromGit({ branch: "next" });
+    const second = project({ ...next, sourceRevision: nextSourceRevision(project(next).spec, first) });
     expect(sourceRevision(second)).toBe(2);
-    const same = revisionNote({ ...second.spec, name: "other-name" }, second);
-    expect(same).toEqual({ [SOURCE_REVISION]: second.metadata.annotations?.[SOURCE_REVISION] });
-    const removed = project({}, revisionNote(exampleSpec, second));
-    expect(sourceRevision(removed)).toBe(3);
+    expect(nextSourceRevision({ ...second.spec, name: "other-name" }, second)).toEqual(
+      second.spec.sourceRevision,
+    );
+    expect(sourceRevision(project({ sourceRevision: nextSourceRevision(exampleSpec, second) }))).toBe(3);
   });
 
   it("counts what others have changed as one change", () => {
-    const noted = revisionNote(project(fromGit()).spec, project({}));
-    expect(sourceRevision(project(fromGit(), noted))).toBe(1);
-    expect(sourceRevision(project(fromGit({ branch: "next" }), noted))).toBe(2);
+    expect(sourceRevision(project({ ...fromGit(), sourceRevision: recorded }))).toBe(1);
+    expect(sourceRevision(project({ ...fromGit({ branch: "next" }), sourceRevision: recorded }))).toBe(2);
   });
 
-  it("does not depend on the order of members, nor on a note that is none", () => {
+  it("does not depend on the order of members", () => {
     const { branch, ...rest } = source;
-    const noted = revisionNote(project(fromGit()).spec, project({}));
-    expect(sourceRevision(project({ image: undefined, source: { branch, ...rest }, build: {} }, noted))).toBe(
-      1,
-    );
-    expect(sourceRevision(project(fromGit(), { [SOURCE_REVISION]: "many" }))).toBe(1);
+    const reordered = { image: undefined, source: { branch, ...rest }, build: {} };
+    expect(sourceRevision(project({ ...reordered, sourceRevision: recorded }))).toBe(1);
+  });
+
+  it("is read from the annotation of an earlier version until the operator has converted it", () => {
+    const former = (value: string, spec: Partial<ProjectSpec>) => ({
+      ...project(spec),
+      metadata: { name: "p1", annotations: { "slipway.dev/source-revision": value } },
+    });
+    expect(sourceRevision(former(`4:${recorded.hash}`, fromGit()))).toBe(4);
+    expect(recordedSource(former(`4:${recorded.hash}`, fromGit()))).toBe("now");
+    expect(sourceRevision(former(`4:${recorded.hash}`, fromGit({ branch: "next" })))).toBe(5);
+    expect(sourceRevision(former("many", fromGit()))).toBe(1);
   });
 });

@@ -1,4 +1,11 @@
-import { BUILDS_PULL_SECRET, newBuildId, type Project, type ProjectSpec, revisionNote } from "@slipway/crds";
+import {
+  BUILDS_PULL_SECRET,
+  newBuildId,
+  nextSourceRevision,
+  type Project,
+  type ProjectSpec,
+  recordedSource,
+} from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { ensureHook } from "../git/hooks.ts";
@@ -26,11 +33,13 @@ export async function changeSource(
   change: (spec: ProjectSpec, live: Project) => ProjectSpec,
   options: ChangeOptions = {},
 ): Promise<ApiProject> {
-  const { project: changed } = await changeProject(project, services, change, {
-    ...options,
-    annotations: (wanted, live) => revisionNote(wanted.spec, live),
-  });
-  return changed;
+  const counted = (spec: ProjectSpec, live: Project): ProjectSpec => {
+    const wanted = change(spec, live);
+    return recordedSource({ ...live, spec: wanted }) === "now"
+      ? wanted
+      : { ...wanted, sourceRevision: nextSourceRevision(wanted, live) };
+  };
+  return (await changeProject(project, services, counted, options)).project;
 }
 
 /** @throws Failure 400 that names every setting that the runtime catalog refuses */

@@ -1,10 +1,4 @@
-import {
-  annotations,
-  type Build,
-  type BuildRequest,
-  organizationOfNamespace,
-  type Project,
-} from "@slipway/crds";
+import { type Build, type BuildRequest, organizationOfNamespace, type Project } from "@slipway/crds";
 import type { BuildRow } from "@slipway/ledger";
 
 /** What a build is asked for with; its commit was looked up. */
@@ -31,7 +25,7 @@ export function pendingRow({ metadata, spec }: Build, project: Project, commitMe
     digest: null,
     error_code: null,
     error_message: null,
-    created_at: new Date(metadata.annotations?.[annotations.updatedAt] ?? metadata.creationTimestamp ?? 0),
+    created_at: new Date(spec.requestedAt ?? metadata.creationTimestamp ?? 0),
     started_at: null,
     finished_at: null,
   };

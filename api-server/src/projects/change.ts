@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  annotations,
   type DomainClaim,
   fieldManagers,
   type Project,
@@ -45,8 +44,6 @@ export interface ChangeOptions {
    * with the change's own time.
    */
   prepare?: (wanted: Project, live: Project, kube: KubeClient) => Promise<void>;
-  /** Annotations that are written with the spec. Pure. */
-  annotations?: (wanted: Project, live: Project) => Record<string, string>;
 }
 
 export interface Change {
@@ -129,7 +126,7 @@ async function changeLive(
   live: Project,
   services: ChangeServices,
   change: (spec: ProjectSpec, live: Project) => ProjectSpec,
-  { fields = {}, prepare, annotations: noted }: ChangeOptions,
+  { fields = {}, prepare }: ChangeOptions,
   tries: Tries,
 ): Promise<Change> {
   if (live.metadata.deletionTimestamp !== undefined) throw failures.projectAlreadyDeleted();
@@ -142,7 +139,7 @@ async function changeLive(
   if (errors.length > 0) throw failures.validation(errors);
   await prepare?.(wanted, live, services.kube);
   tries.made.push(...(await claimNew(live, wanted, services)));
-  const written = await write(live, spec, noted?.(wanted, live) ?? {}, services);
+  const written = await write(live, spec, services);
   return { project: await services.projects.observe(written), before: live, changed: true };
 }
 
@@ -170,15 +167,9 @@ async function undo({ made, live }: Tries, error: unknown, services: ChangeServi
   await giveBack(services.kube, unwanted);
 }
 
-function write(
-  live: Project,
-  spec: unknown,
-  noted: Record<string, string>,
-  { kube, now }: ChangeServices,
-): Promise<Project> {
+function write(live: Project, spec: object, { kube, now }: ChangeServices): Promise<Project> {
   const { namespace, name, uid, resourceVersion } = live.metadata;
-  const changedAt = { ...noted, [annotations.updatedAt]: now().toISOString() };
-  const patch = { metadata: { uid, resourceVersion, annotations: changedAt }, spec };
+  const patch = { metadata: { uid, resourceVersion }, spec: { ...spec, updatedAt: now().toISOString() } };
   return kube.patch<Project>(projectResource, { namespace, name }, patch, {
     fieldManager: fieldManagers.api,
   });

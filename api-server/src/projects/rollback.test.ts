@@ -12,7 +12,7 @@ import { KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { FakeApiserver } from "@slipway/kube/testing";
 import { describe, expect, it } from "vitest";
 import { exampleSpec } from "../testing/harness.ts";
-import { keepSecrets, permissionsOf, rollbackNote, withDeployment } from "./rollback.ts";
+import { builtRollback, keepSecrets, permissionsOf, withDeployment } from "./rollback.ts";
 
 const catalog = parseCatalog(
   readFileSync(new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url), "utf8"),
@@ -174,25 +174,26 @@ describe("a rollback of what is built from Git", () => {
       build: { imageBuildAt: "2026-03-01T11:00:00.000Z", image: { reference: repository, digest: other } },
     },
   };
-  const noted = (one: Deployment, of = built, at = NOW) => rollbackNote(of, one, new Date(at));
+  const rollbackTo = (one: Deployment, of = built, at = NOW) => builtRollback(of, one, new Date(at));
 
-  it("leaves the spec without an image and names the digest beside it", () => {
+  it("leaves the spec without an image, and is to the digest", () => {
     const one = deployment(ofBuilds(), digest);
     const spec = back(one, built.spec);
     expect(spec).not.toHaveProperty("image");
     expect(spec).toMatchObject({ source, plan: "basic", restartedAt: NOW });
-    expect(noted(one)).toEqual({ "slipway.dev/rolled-back": `${NOW} ${digest}` });
-    expect(noted(deployment(ofBuilds(`${repository}@${other}`), digest))).toEqual(noted(one));
+    expect(rollbackTo(one)).toEqual({ at: NOW, digest });
+    expect(rollbackTo(deployment(ofBuilds(`${repository}@${other}`), digest))).toEqual(rollbackTo(one));
   });
 
   it("is never before the build that it overtakes", () => {
-    expect(noted(deployment(ofBuilds(), digest), built, "2026-03-01T10:59:00Z")).toEqual({
-      "slipway.dev/rolled-back": `2026-03-01T11:00:00.000Z ${digest}`,
+    expect(rollbackTo(deployment(ofBuilds(), digest), built, "2026-03-01T10:59:00Z")).toEqual({
+      at: "2026-03-01T11:00:00.000Z",
+      digest,
     });
   });
 
   it("is nothing to a project from an image", () => {
-    expect(noted(deployment({}, digest), { spec: now })).toEqual({});
+    expect(rollbackTo(deployment({}, digest), { spec: now })).toBeUndefined();
   });
 
   it.each([
@@ -201,7 +202,7 @@ describe("a rollback of what is built from Git", () => {
     ["no digest", deployment(ofBuilds()), built],
     ["no build since", deployment(ofBuilds(), digest), { spec: built.spec }],
   ])("answers 409 with %s", (_name, one, of) => {
-    expect(() => noted(one, of)).toThrow(
+    expect(() => rollbackTo(one, of)).toThrow(
       expect.objectContaining({ status: 409, code: "DEPLOYMENT_NOT_AVAILABLE" }),
     );
   });

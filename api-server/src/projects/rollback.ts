@@ -9,6 +9,7 @@ import {
   MANAGED_BY,
   type Project,
   type ProjectSpec,
+  type Rollback,
 } from "@slipway/crds";
 import { isNotFound, type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/kube";
 import { findDeployment } from "@slipway/ledger";
@@ -48,14 +49,14 @@ export async function rollBack(
   };
   const change = (spec: ProjectSpec, live: Project): ProjectSpec => {
     const deployment = deploymentOf(live);
-    rollbackNote(live, deployment, now());
-    const wanted = withDeployment(spec, deployment, now().toISOString(), catalog.current);
+    const rollback = builtRollback(live, deployment, now());
+    const settings = withDeployment(spec, deployment, now().toISOString(), catalog.current);
+    const wanted = rollback === undefined ? settings : { ...settings, rollback };
     const lacking = permissionsOf(spec, wanted).filter((one) => !grants.onProject(one, project.id));
     if (lacking.length > 0) throw failures.projectPermissions(lacking, project.id);
     return wanted;
   };
   await changeWithSlot(project, services, change, {
-    annotations: (_wanted, live) => rollbackNote(live, deploymentOf(live), now()),
     prepare: async (wanted, live, kube) => {
       if (wanted.spec.plan !== live.spec.plan) await refuseBlocked(services, project.organizationId);
       await keepSecrets(kube, wanted, deploymentId, now());
@@ -75,15 +76,15 @@ async function refuseUnlisted(project: ApiProject, id: string, { ledger }: Servi
 const isBuilt = ({ source, github }: ProjectSpec): boolean => source !== undefined || github !== undefined;
 
 /**
- * What tells the operator which of a project's built images to run; nothing for a project from an image. Pure.
+ * Which of a project's built images is to run, as `spec.rollback`; undefined for a project from an image. Pure.
  * @throws Failure 409 for a deployment whose image no build of this project has made
  */
-export function rollbackNote(
+export function builtRollback(
   { spec, status }: Pick<Project, "spec" | "status">,
   { id, settings, image: { digest = "" } }: Deployment,
   now: Date,
-): Record<string, string> {
-  if (!isBuilt(spec)) return {};
+): Rollback | undefined {
+  if (!isBuilt(spec)) return undefined;
   const { image, imageBuildAt } = status?.build ?? {};
   const isOwn =
     settings.image?.pullSecretRef?.name === BUILDS_PULL_SECRET &&
@@ -92,7 +93,7 @@ export function rollbackNote(
   if (!isOwn || !DIGEST.test(digest)) throw failures.deploymentNotAvailable(id);
   // Never before the build that it overtakes, whatever this machine's clock says.
   const at = Math.max(now.getTime(), Date.parse(imageBuildAt ?? "") || 0);
-  return { [annotations.rolledBack]: `${new Date(at).toISOString()} ${digest}` };
+  return { at: new Date(at).toISOString(), digest };
 }
 
 const repositoryOf = (reference: string): string => reference.replace(/@sha256:[a-f0-9]{64}$/, "");

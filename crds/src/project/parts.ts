@@ -268,3 +268,24 @@ export const job = z
     ).optional(),
   })
   .describe("When a scheduled job runs, and what.");
+
+export const rollback = z
+  .strictObject({
+    at: timestamp("When it was requested. A build that is requested later replaces the image."),
+    digest: imageDigest.describe("Digest of the image to run, which a build of this project has published."),
+  })
+  .describe("Of a project that is built from Git: its last rollback. It has no effect on others.");
+export type Rollback = z.output<typeof rollback>;
+
+export const sourceRevision = z
+  .strictObject({
+    number: z
+      .int()
+      .min(0)
+      .meta({ description: "How often the source was changed; 1 for the first one.", format: "int64" }),
+    hash: matching(/^[0-9a-f]{16}$/, "must be 16 hexadecimal characters", 16, "Hash of that source."),
+  })
+  .describe(
+    "Revision of source, build and github, which the platform writes: /v1 with each change of them, the operator after any other.",
+  );
+export type SourceRevision = z.output<typeof sourceRevision>;

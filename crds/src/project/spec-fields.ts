@@ -22,8 +22,10 @@ import {
   image,
   job,
   networkAccess,
+  rollback,
   secretRef,
   source,
+  sourceRevision,
   storage,
 } from "./parts.ts";
 import { projectTypes } from "./types.ts";
@@ -72,6 +74,11 @@ export const projectSpecFields = z
     profile: profile.optional(),
     database: databaseSettings.optional(),
     job: job.optional(),
+    rollback: rollback.optional(),
+    sourceRevision: sourceRevision.optional(),
+    updatedAt: timestamp(
+      "When /v1 last changed the spec, which writes it: managedFields do not record when a field was only removed.",
+    ).optional(),
   })
   .describe("What the project should be.");
 

@@ -1,5 +1,5 @@
 import { containerSteps, containers } from "@slipway/builder/contract";
-import { annotations, type Build } from "@slipway/crds";
+import type { Build } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildResource, projectResource } from "../resources.ts";
@@ -159,22 +159,21 @@ describe("sources of kubectl", () => {
     (await stack.cluster.client.listAll<Build>(buildResource, { namespace: ORGANIZATION })).filter(
       ({ spec }) => spec.projectRef.name === project,
     );
-  const revision = async (name: string) =>
-    (await stack.project(name)).metadata.annotations?.[annotations.sourceRevision]?.split(":")[0];
+  const revision = async (name: string) => (await stack.project(name)).spec.sourceRevision?.number;
   const change = async (name: string, given: object) =>
     stack.cluster.client.patch(projectResource, ref(name), { spec: { source: given } });
 
   test("get their first build by themselves, and another with each change where pushes are published", async () => {
     await stack.restart({ builds: { hasBuilds: ledgerBuilds(stack.ledger).hasBuilds } });
     await stack.makeProject("pgit");
-    await eventually(async () => (await revision("pgit")) === "1");
+    await eventually(async () => (await revision("pgit")) === 1);
     const [first, ...others] = await builds("pgit");
     expect(others).toEqual([]);
     expect(first?.spec).toMatchObject({ triggeredBy: "creation", branch: "main", sourceRevision: 1 });
     const lastBuild = async () => (await stack.project("pgit")).status?.build?.lastBuild;
     await eventually(async () => (await lastBuild()) === first?.metadata.name);
     await change("pgit", { branch: "next" });
-    await eventually(async () => (await revision("pgit")) === "2");
+    await eventually(async () => (await revision("pgit")) === 2);
     const second = (await builds("pgit")).find(({ spec }) => spec.triggeredBy === "settings");
     expect(second?.spec).toMatchObject({ branch: "next", sourceRevision: 2, source: { branch: "next" } });
     await eventually(async () => (await lastBuild()) === second?.metadata.name);
@@ -183,12 +182,12 @@ describe("sources of kubectl", () => {
 
   test("are only counted where a build is for somebody to ask for", async () => {
     await stack.makeProject("pmanual", { autoDeploy: false });
-    await eventually(async () => (await revision("pmanual")) === "1");
+    await eventually(async () => (await revision("pmanual")) === 1);
     await change("pmanual", { branch: "next" });
-    await eventually(async () => (await revision("pmanual")) === "2");
+    await eventually(async () => (await revision("pmanual")) === 2);
     expect(await builds("pmanual")).toHaveLength(1);
     // One that had a build before anybody looked.
     expect((await builds("pshop")).map(({ metadata }) => metadata.name)).toEqual(["bone"]);
-    await eventually(async () => (await revision("pshop")) === "1");
+    await eventually(async () => (await revision("pshop")) === 1);
   });
 });

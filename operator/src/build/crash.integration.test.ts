@@ -1,5 +1,5 @@
 import { containerSteps, containers } from "@slipway/builder/contract";
-import { annotations, type Build, type Project } from "@slipway/crds";
+import type { Build, Project } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { recordBuild, recordBuildLog } from "@slipway/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -98,9 +98,7 @@ test("a source's first build is published once, with each line of its log once, 
   const end = mortals();
   await stack.makeProject("pmortal");
   const name = await carryOut("pmortal");
-  await eventually(
-    async () => (await stack.project("pmortal")).metadata.annotations?.[annotations.sourceRevision],
-  );
+  await eventually(async () => (await stack.project("pmortal")).spec.sourceRevision);
   await end();
 
   const builds = await stack.cluster.client.listAll<Build>(buildResource, { namespace: ORGANIZATION });
@@ -135,7 +133,7 @@ test("a source's first build is published once, with each line of its log once, 
   // One died after each of these, among others.
   for (const write of [
     /^POST .*\/builds\/<build>$/,
-    /^PATCH .*\/projects\/pmortal .*source-revision/,
+    /^PATCH .*\/projects\/pmortal .*"number":1/,
     /^PATCH .*\/builds\/<build> .*"slipway.dev\/build"/,
     /^record <build> pending/,
     /^PATCH .*\/projects\/pmortal\/status .*lastBuild/,

@@ -146,8 +146,8 @@ test("what a project runs, was given, went back to or lists is in use", () => {
     metadata: {
       ...project.metadata,
       labels: { [labels.project]: "p" },
-      annotations: { "slipway.dev/rolled-back": `2026-01-01T00:00:00Z ${digest("d")}` },
     },
+    spec: { ...project.spec, rollback: { at: "2026-01-01T00:00:00Z", digest: digest("d") } },
     status: {
       image: { reference: "r", digest: digest("a") },
       build: { image: { reference: "r", digest: digest("b") } },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hasNewer, isItsTurn, isNewer, REQUESTED_AT, requestedAt } from "./order.ts";
+import { hasNewer, isItsTurn, isNewer, requestedAt } from "./order.ts";
 import { exampleBuild } from "./testing.ts";
 
 const of = (
@@ -18,14 +18,18 @@ test("of two builds one is newer, also within a second", () => {
   const [a, b] = [exampleBuild("ba", 1), exampleBuild("bb", 1)];
   expect(isNewer(b, a)).toBe(true);
   expect(isNewer(a, b)).toBe(false);
-  a.metadata.annotations = { [REQUESTED_AT]: "2026-01-01T00:00:01.900Z" };
-  b.metadata.annotations = { [REQUESTED_AT]: "2026-01-01T00:00:01.100Z" };
+  a.spec.requestedAt = "2026-01-01T00:00:01.900Z";
+  b.spec.requestedAt = "2026-01-01T00:00:01.100Z";
   expect(isNewer(a, b)).toBe(true);
+  // As an earlier version has recorded it.
+  const formerly = exampleBuild("bb", 1);
+  formerly.metadata.annotations = { "slipway.dev/updated-at": "2026-01-01T00:00:01.950Z" };
+  expect(isNewer(formerly, a)).toBe(true);
 });
 
-test("an annotation only tells the part of the second: nobody becomes the newest of all by it", () => {
+test("what is recorded only decides the part of the second: no build becomes the newest of all by it", () => {
   const build = exampleBuild("ba", 1);
-  build.metadata.annotations = { [REQUESTED_AT]: "2030-01-01T00:00:00Z" };
+  build.spec.requestedAt = "2030-01-01T00:00:00Z";
   expect(requestedAt(build)).toBe("2026-01-01T00:00:01.000Z");
 });
 

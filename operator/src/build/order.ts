@@ -1,19 +1,16 @@
 /** Which build came before which, and which may begin. Pure. */
 
-import { annotations, type Build } from "@slipway/crds";
-
-/** On a Build: when it was asked for, closer than Kubernetes tells; an RFC 3339 moment. */
-export const REQUESTED_AT = annotations.updatedAt;
+import { type Build, formerAnnotations } from "@slipway/crds";
 
 export const isEnded = ({ status }: Build): boolean =>
   status?.phase === "success" || status?.phase === "failed" || status?.phase === "superseded";
 
 /** When a build was asked for, as RFC 3339: comparable as text. */
-export function requestedAt({ metadata }: Build): string {
+export function requestedAt({ metadata, spec }: Build): string {
   const created = new Date(metadata.creationTimestamp ?? 0).getTime();
-  const told = Date.parse(metadata.annotations?.[REQUESTED_AT] ?? "");
-  // Anybody may write an annotation: it only tells which part of the second it was.
-  return new Date(Math.abs(told - created) < 2_000 ? told : created).toISOString();
+  const requested = Date.parse(spec.requestedAt ?? metadata.annotations?.[formerAnnotations.updatedAt] ?? "");
+  // The creator's clock may be wrong: it only decides which part of the second it was.
+  return new Date(Math.abs(requested - created) < 2_000 ? requested : created).toISOString();
 }
 
 /** Whether a build was asked for after another; one of any two always was. */

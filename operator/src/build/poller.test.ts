@@ -1,4 +1,4 @@
-import { annotations, type Build, type Project, revisionNote } from "@slipway/crds";
+import { type Build, nextSourceRevision, type Project } from "@slipway/crds";
 import { GitError } from "@slipway/git";
 import { KubeClient, Store } from "@slipway/kube";
 import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
@@ -37,14 +37,9 @@ function use(given: Partial<NonNullable<Project["spec"]["source"]>>, revision = 
   const project = exampleProject({ namespace, name: "pshop" });
   const { image: _image, ...rest } = project.spec;
   const spec = { ...rest, source: { ...source, ...given }, build: {} };
-  const note = revisionNote(spec, { metadata: project.metadata, spec })[annotations.sourceRevision] ?? "";
-  const metadata = {
-    ...project.metadata,
-    uid: "uid-1",
-    resourceVersion: String(++version),
-    annotations: { [annotations.sourceRevision]: note.replace(/^[0-9]+/, String(revision)) },
-  };
-  projects.replace([{ ...project, metadata, spec }], String(version));
+  const sourceRevision = { ...nextSourceRevision(spec, { ...project, spec }), number: revision };
+  const metadata = { ...project.metadata, uid: "uid-1", resourceVersion: String(++version) };
+  projects.replace([{ ...project, metadata, spec: { ...spec, sourceRevision } }], String(version));
 }
 const byTag = (tagPattern: string) => ({
   autoDeploy: false,

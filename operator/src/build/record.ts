@@ -7,14 +7,15 @@ import { requestedAt } from "./order.ts";
 
 /** @param logTruncated whether the log was cut, where that is known */
 export function buildRow(
-  { metadata, spec }: Build,
+  build: Build,
   project: Project,
   status: NonNullable<Build["status"]>,
   logTruncated?: boolean,
 ): BuildRow {
+  const { metadata, spec } = build;
   const moment = (text: string | undefined) => (text === undefined ? null : new Date(text));
   return {
-    organization_id: organizationOfBuild({ metadata } as Build),
+    organization_id: organizationOfBuild(build),
     project_id: project.metadata.name,
     project_uid: project.metadata.uid ?? "",
     id: metadata.name,
@@ -28,7 +29,7 @@ export function buildRow(
     error_code: status.errorCode ?? null,
     error_message: status.errorMessage ?? null,
     ...(logTruncated ? { log_truncated: true } : {}),
-    created_at: new Date(requestedAt({ metadata } as Build)),
+    created_at: new Date(requestedAt(build)),
     started_at: moment(status.startedAt),
     finished_at: moment(status.finishedAt),
   };

@@ -53,7 +53,7 @@ test("the newest deployment of the digest is what became of it", () => {
 test("a rollback that was asked for later overtakes a build, although its image was handed over", () => {
   const rolledBack = (moment: string) => {
     const given = project(deployed("in_progress"));
-    given.metadata.annotations = { "slipway.dev/rolled-back": `${moment} sha256:${"c".repeat(64)}` };
+    given.spec.rollback = { at: moment, digest: `sha256:${"c".repeat(64)}` };
     return projectView(build, given);
   };
   expect(rolledBack("2026-01-01T00:00:06Z")).toMatchObject({ isHandedOver: false, isOvertaken: true });

@@ -1,4 +1,4 @@
-import { annotations, firstBuildId, labels, type Project, revisionNote } from "@slipway/crds";
+import { firstBuildId, labels, nextSourceRevision, type Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { exampleProject } from "../testing/projects.ts";
 import { asksLedger, CREATION_MS, decideSource } from "./sourceChange.ts";
@@ -26,14 +26,13 @@ function project({ source: more, age = 300, ofApi = false, noted, status }: Give
   const old = noted === "before" ? { ...spec, source: { ...spec.source, branch: "old" } } : spec;
   return {
     ...rest,
-    spec,
+    spec: { ...spec, ...(noted ? { sourceRevision: nextSourceRevision(old, { metadata, spec: old }) } : {}) },
     status,
     metadata: {
       ...metadata,
       uid: "uid-1",
       creationTimestamp: new Date(now.getTime() - age * 1_000).toISOString(),
       ...(ofApi ? { labels: { [labels.project]: "pshop" } } : {}),
-      ...(noted ? { annotations: revisionNote(old, { metadata, spec: old }) } : {}),
     },
   };
 }
@@ -75,7 +74,7 @@ describe("a source", () => {
       do: "note",
       build: { asked: { triggeredBy: "settings", branch: "main" } },
     });
-    changed.metadata.annotations = { [annotations.sourceRevision]: "7:0123456789abcdef" };
+    changed.spec.sourceRevision = { number: 7, hash: "0123456789abcdef" };
     expect(decideSource(changed, true, now)).not.toEqual(decision);
     expect(decideSource(project({ noted: "before", source: { autoDeploy: false } }), true, now)).toEqual({
       do: "note",
@@ -96,10 +95,12 @@ describe("a source", () => {
   });
 
   test("that is gone is noted, for the next one", () => {
-    const { source: _source, build: _build, ...spec } = project().spec;
-    const gone = { ...project({ noted: "now" }), spec };
-    expect(decideSource(gone, true, now)).toEqual({ do: "note" });
-    const never = { ...project(), spec };
+    const without = (of: Project): Project => {
+      const { source: _source, build: _build, ...spec } = of.spec;
+      return { ...of, spec };
+    };
+    expect(decideSource(without(project({ noted: "now" })), true, now)).toEqual({ do: "note" });
+    const never = without(project());
     expect(decideSource(never, true, now)).toEqual({ do: "nothing" });
   });
 

@@ -1,7 +1,7 @@
 /** What is to be done about a project's source that nobody but the operator looks after. Pure. */
 
 import type { BuildRequest } from "@slipway/crds";
-import { buildIdOf, firstBuildId, labels, type Project, sourceNoted, sourceRevision } from "@slipway/crds";
+import { buildIdOf, firstBuildId, labels, type Project, recordedSource, sourceRevision } from "@slipway/crds";
 import { triggerMode } from "@slipway/git";
 
 /** For so long `/v1` may be about to ask for the first build of a project that it has created. */
@@ -18,7 +18,7 @@ export function asksLedger(project: Project): boolean {
   const { spec, status } = project;
   if (spec.source === undefined && spec.github === undefined) return false;
   if (status?.build?.lastBuild !== undefined || status?.build?.imageBuild !== undefined) return false;
-  return sourceNoted(project) !== "now" || isUntouched(project);
+  return recordedSource(project) !== "now" || isUntouched(project);
 }
 
 /** A project that was put back as it was once exported has its notes, and nothing to run. */
@@ -34,21 +34,21 @@ const isUntouched = ({ status }: Project): boolean =>
 export function decideSource(project: Project, hasBuild: boolean, now: Date): SourceDecision {
   const { metadata, spec } = project;
   const { name, uid = "" } = metadata;
-  const noted = sourceNoted(project);
+  const recorded = recordedSource(project);
   const source = spec.source ?? spec.github;
   if (metadata.deletionTimestamp !== undefined) return { do: "nothing" };
-  if (source === undefined) return { do: noted === "before" ? "note" : "nothing" };
-  if (noted === "now" && !(isUntouched(project) && !hasBuild)) return { do: "nothing" };
+  if (source === undefined) return { do: recorded === "before" ? "note" : "nothing" };
+  if (recorded === "now" && !(isUntouched(project) && !hasBuild)) return { do: "nothing" };
   if (!hasBuild) {
     // As it stands on those that `/v1` has created.
     const isOfApi = metadata.labels?.[labels.project] === name;
     const left = Date.parse(metadata.creationTimestamp ?? "") + CREATION_MS - now.getTime();
     if (isOfApi && left > 0) return { do: "wait", afterMs: left };
     // Whoever creates a project anew under its old name may not find a build of the one before.
-    const id = isOfApi && noted === "never" ? firstBuildId(name) : buildIdOf("first build of", name, uid);
+    const id = isOfApi && recorded === "never" ? firstBuildId(name) : buildIdOf("first build of", name, uid);
     return { do: "note", build: { id, asked: { triggeredBy: "creation", branch: source.branch } } };
   }
-  if (noted === "before" && triggerMode(source) === "push") {
+  if (recorded === "before" && triggerMode(source) === "push") {
     const id = buildIdOf("settings of", name, uid, String(sourceRevision(project)));
     return { do: "note", build: { id, asked: { triggeredBy: "settings", branch: source.branch } } };
   }

@@ -3,10 +3,10 @@
 import {
   type Build,
   fieldManagers,
+  nextSourceRevision,
   organizationOfNamespace,
   type Project,
-  revisionNote,
-  sourceNoted,
+  recordedSource,
 } from "@slipway/crds";
 import type { Clock, KubeClient, Store } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
@@ -23,7 +23,7 @@ export interface SourceFollowerOptions {
   hasBuilds: (project: Project, organizationId: string) => Promise<boolean>;
 }
 
-/** Reconciles Projects. A build is asked for before the note that says so, and has a name of its own: once, whatever crashes. */
+/** Reconciles Projects. A build is requested before the revision is recorded, and has a name of its own: once, whatever crashes. */
 export function sourceFollower(options: SourceFollowerOptions): Reconciler {
   const { client, clock, projects, builds, hasBuilds } = options;
   return async ({ namespace, name }, { log, signal }) => {
@@ -42,9 +42,10 @@ export function sourceFollower(options: SourceFollowerOptions): Reconciler {
       const isNew = await askForBuild(options, [project, id, asked], signal);
       if (isNew) log.info({ build: id, trigger: asked.triggeredBy }, "a source has started a build");
     }
-    if (sourceNoted(project) === "now") return undefined;
+    if (recordedSource(project) === "now") return undefined;
     const { resourceVersion } = project.metadata;
-    const patch = { metadata: { resourceVersion, annotations: revisionNote(project.spec, project) } };
+    const spec = { sourceRevision: nextSourceRevision(project.spec, project) };
+    const patch = { metadata: { resourceVersion }, spec };
     const written = { fieldManager: fieldManagers.build, signal };
     projects.observe(await client.patch<Project>(projectResource, { namespace, name }, patch, written));
     return undefined;

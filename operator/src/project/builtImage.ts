@@ -1,11 +1,12 @@
 /** What a project that is built from Git runs: the image that a build gave it. Pure. */
 
 import {
-  annotations,
   BUILDS_PULL_SECRET,
   type Project,
   type ProjectConditionCatalog,
   type ProjectReason,
+  type Rollback,
+  withFormerState,
 } from "@slipway/crds";
 import { TerminalError, WaitingError } from "../reconcile-errors.ts";
 import type { ConditionSet } from "../runtime/condition-set.ts";
@@ -18,14 +19,10 @@ export const isBuilt = ({ spec }: Pick<Project, "spec">): boolean =>
 export const pullsBuilt = ({ spec }: Pick<Project, "spec">): boolean =>
   spec.image?.pullSecretRef?.name === BUILDS_PULL_SECRET;
 
-/** The last rollback of a project that is built; undefined when there is none, or when it says nothing that can be read. */
-export function rollbackOf({
-  metadata,
-}: Pick<Project, "metadata">): { at: string; digest: string } | undefined {
-  const noted = metadata.annotations?.[annotations.rolledBack] ?? "";
-  const [, moment = "", digest = ""] = /^(\S{1,40}) (sha256:[a-f0-9]{64})$/.exec(noted) ?? [];
-  const at = Date.parse(moment);
-  return Number.isNaN(at) ? undefined : { at: new Date(at).toISOString(), digest };
+/** The last rollback of a project that is built, its moment with milliseconds, so that moments compare as text. */
+export function rollbackOf(project: Pick<Project, "metadata" | "spec">): Rollback | undefined {
+  const { rollback } = withFormerState(project);
+  return rollback && { ...rollback, at: new Date(rollback.at).toISOString() };
 }
 
 /** The image that a build or a rollback, whichever came last, has left to run. */

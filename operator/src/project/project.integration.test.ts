@@ -109,6 +109,31 @@ describe("a public project", () => {
     });
   });
 
+  test("that an earlier version has written keeps its state in fields instead, and its Deployment as it is", async () => {
+    const before = await cluster.client.get(resources.deployments, ref("first"));
+    const [at, digest] = ["2026-01-01T00:00:01.250Z", `sha256:${"a".repeat(64)}`];
+    const annotations = {
+      "slipway.dev/rolled-back": `${at} ${digest}`,
+      "slipway.dev/source-revision": "7:0123456789abcdef",
+      "slipway.dev/updated-at": at,
+      "example.com/note": "kept",
+    };
+    await cluster.client.patch(projectResource, ref("first"), { metadata: { annotations } });
+    const converted = await eventually(async () => {
+      const project = await get("first");
+      const { status, metadata } = project;
+      return project.spec.rollback && status?.observedGeneration === metadata.generation && project;
+    });
+    expect(converted.spec).toMatchObject({
+      rollback: { at, digest },
+      sourceRevision: { number: 7, hash: "0123456789abcdef" },
+      updatedAt: at,
+    });
+    expect(Object.keys(converted.metadata.annotations ?? {})).toEqual(["example.com/note"]);
+    const after = await cluster.client.get(resources.deployments, ref("first"));
+    expect(after.metadata?.resourceVersion).toBe(before.metadata?.resourceVersion);
+  });
+
   test.each(CHILDREN)("gets its %s back when it is deleted", async (_, resource) => {
     const before = await cluster.client.get(resource, ref("first"));
     await cluster.client.delete(resource, ref("first"));

@@ -32,6 +32,7 @@ import type { BuiltPull } from "./builtPull.ts";
 import { leftToApiMs } from "./claiming.ts";
 import type { DeploymentRecords } from "./deploymentRecords.ts";
 import { DeploymentSteps } from "./deploymentSteps.ts";
+import { convertFormerState } from "./former-state.ts";
 import { HttpKind } from "./http/kind.ts";
 import type { RouteCheck } from "./http/routeCheck.ts";
 import type { HttpPlatform } from "./http/view.ts";
@@ -99,7 +100,11 @@ export function projectReconciler(deps: ProjectDependencies): Reconciler {
     }
     if (project) {
       const options = { client, resource: projectResource, store, fieldManager: fieldManagers.project };
-      await ensureFinalizer(project, finalizers.project, { ...options, signal: context.signal });
+      const current = await ensureFinalizer(project, finalizers.project, {
+        ...options,
+        signal: context.signal,
+      });
+      await convertFormerState(current, { client, store, signal: context.signal });
     }
     return reconcile(ref, context);
   };

@@ -118,6 +118,7 @@ async function bodyOf(asked: IncomingMessage): Promise<Buffer> {
 
 interface Written {
   metadata?: { name?: string; annotations?: object; finalizers?: object };
+  spec?: { sourceRevision?: object };
   status?: object;
 }
 
@@ -126,8 +127,8 @@ export function writeKey(method: string, url: string, body: Buffer): WriteKey | 
   const path = url.replace(/\?.*$/, "");
   if (method === "GET" || path.includes("/events")) return undefined;
   if (method === "DELETE") return `DELETE ${path}`;
-  const { metadata, status }: Written = JSON.parse(body.toString("utf8") || "{}") as Written;
+  const { metadata, spec, status }: Written = JSON.parse(body.toString("utf8") || "{}") as Written;
   if (method === "POST") return `POST ${path}/${metadata?.name ?? ""}`;
-  const told = JSON.stringify([status, metadata?.annotations, metadata?.finalizers]);
+  const told = JSON.stringify([status, metadata?.annotations, metadata?.finalizers, spec?.sourceRevision]);
   return `${method} ${path} ${told.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "…")}`;
 }

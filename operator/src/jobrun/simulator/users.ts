@@ -140,8 +140,7 @@ export class Users {
     for (let time = 0; time < 20; time += 1) {
       this.#timeline.after(this.#chance.between(0, 60_000), () => {
         if (this.#project(ref)) {
-          const stamp = { "slipway.dev/updated-at": this.#now() };
-          this.#api.patch(projectResource, ref, { metadata: { annotations: stamp } });
+          this.#api.patch(projectResource, ref, { spec: { updatedAt: this.#now() } });
         }
       });
     }
