@@ -176,6 +176,8 @@ export class BuildStack {
       spec: {
         projectRef: { name: project },
         triggeredBy: "push",
+        // Without it the whole second of the creation counts, in which an earlier build may have been requested.
+        requestedAt: new Date().toISOString(),
         branch: "main",
         source,
         build: { runtime: "node" },
