@@ -1,4 +1,4 @@
-import { annotations, organizationNamespace, type Project } from "@slipway/crds";
+import { organizationNamespace, type Project } from "@slipway/crds";
 import { KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { FakeApiserver } from "@slipway/kube/testing";
 import {
@@ -69,13 +69,9 @@ async function organization(ready = true) {
       .set({ completed_at: null as unknown as Date })
       .where("organization_id", "=", id)
       .execute();
-  const annotate = (name: string, value: string | null) =>
-    kube.patch(
-      projectResource,
-      { namespace, name },
-      { metadata: { annotations: { [annotations.claiming]: value } } },
-    );
-  return { id, namespace, create, makeReady, projects, secrets, record, slots, forget, annotate };
+  const setPending = (name: string, creationPending: true | null) =>
+    kube.patch(projectResource, { namespace, name }, { spec: { creationPending } });
+  return { id, namespace, create, makeReady, projects, secrets, record, slots, forget, setPending };
 }
 
 const basic = (config: Record<string, unknown> = {}, change: object = {}) =>
@@ -160,14 +156,14 @@ describe("what a crash left unfinished", () => {
     const org = await organization();
     const id = idOf(await org.create(basic({ subdomain })));
     await org.forget();
-    await org.annotate(id, "true");
+    await org.setPending(id, true);
     return { ...org, projectId: id, body: basic({ subdomain }) };
   };
 
   it("is finished by the next try under the same id", async () => {
     const org = await half("to-be-finished");
     expect(idOf(await org.create(org.body, 1))).toBe(org.projectId);
-    expect((await org.projects())[0]?.metadata.annotations?.[annotations.claiming]).toBeUndefined();
+    expect((await org.projects())[0]?.spec.creationPending).toBeUndefined();
   });
 
   it("is taken back with its slot before its key is free, when its domain is another's now", async () => {

@@ -5,7 +5,10 @@ import type { Resource } from "./metadata.ts";
 import { API_VERSION, labels, MANAGED_BY, ORGANIZATION_ID } from "./names.ts";
 import type { Project } from "./project/index.ts";
 import { dnsRecords } from "./project/status.ts";
-import { immutable, withRules } from "./rule.ts";
+import { immutableMembers, withRules } from "./rule.ts";
+
+/** Most organizations that a claim names as wanting its hostname. */
+export const MAX_CONTENDERS = 8;
 
 const fields = z
   .strictObject({
@@ -28,11 +31,35 @@ const fields = z
       .describe(
         "default: made from the project's name. subdomain: chosen in the platform's zone. custom: the user's own domain.",
       ),
+    reservedFor: z
+      .strictObject({
+        generation: z.int().min(1).meta({
+          description: "Generation of the project that will ask for the hostname.",
+          format: "int64",
+        }),
+        at: timestamp("When it was reserved for that generation."),
+      })
+      .describe(
+        "Set by /v1 ahead of the spec: the claim is kept until the project has that generation, or for a minute.",
+      )
+      .optional(),
+    contenders: z
+      .array(matching(ORGANIZATION_ID, "must be an organization id", 40, "Organization.").min(1))
+      .max(MAX_CONTENDERS)
+      .meta({ "x-kubernetes-list-type": "atomic" })
+      .describe(
+        "Organizations that /v1 refused the hostname, the newest first. One of them that proves it has it from a claim without a proof.",
+      )
+      .optional(),
   })
-  .describe("A claim cannot be changed: it is deleted and made again.");
+  .describe("Hostname, organization, project and kind cannot be changed: a claim is deleted and made again.");
 export type DomainClaimSpec = z.output<typeof fields>;
 
-export const domainClaimSpec = withRules(fields, [], [immutable("a claim")]);
+export const domainClaimSpec = withRules(
+  fields,
+  [],
+  [immutableMembers("a claim", ["hostname", "organization", "projectRef", "kind"])],
+);
 
 export const domainClaimStatus = z
   .strictObject({

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { formerStatePatch, withFormerState } from "./former-annotations.ts";
+import type { DomainClaimSpec } from "./domainclaim.ts";
+import { contendersOf, formerStatePatch, withFormerState } from "./former-annotations.ts";
 import type { ProjectSpec } from "./project/index.ts";
 
 const digest = `sha256:${"a".repeat(64)}`;
@@ -55,5 +56,16 @@ describe("state that earlier versions kept in annotations", () => {
     const converted = project(undefined, state);
     expect(withFormerState(converted)).toBe(converted.spec);
     expect(formerStatePatch(converted)).toBeUndefined();
+  });
+});
+
+describe("contenders for a hostname", () => {
+  const claim = { hostname: "shop.example.com", organization: "a", kind: "custom" } as DomainClaimSpec;
+  const metadata = { name: "shop.example.com", annotations: { "slipway.dev/wanted-by": "b,c" } };
+
+  it("are read from the annotation of an earlier version until the field is written", () => {
+    expect(contendersOf({ metadata, spec: claim })).toEqual(["b", "c"]);
+    expect(contendersOf({ metadata, spec: { ...claim, contenders: ["d"] } })).toEqual(["d"]);
+    expect(contendersOf({ metadata: { name: "shop.example.com" }, spec: claim })).toEqual([]);
   });
 });

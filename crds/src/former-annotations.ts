@@ -1,8 +1,9 @@
-import { formerAnnotations } from "./names.ts";
+import type { DomainClaim } from "./domainclaim.ts";
+import { FORMER_CONTENDERS, formerAnnotations } from "./names.ts";
 import type { Project, ProjectSpec } from "./project/index.ts";
 import { projectSpecFields } from "./project/spec-fields.ts";
 
-/** State of Projects that earlier versions kept in annotations, as fields. Pure. */
+/** State that earlier versions kept in annotations, as fields. Pure. */
 
 const { rollback, sourceRevision, updatedAt } = projectSpecFields.shape;
 
@@ -43,4 +44,9 @@ export function formerStatePatch(project: Pick<Project, "metadata" | "spec">): o
   const { rollback, sourceRevision, updatedAt } = withFormerState(project);
   const annotations = Object.fromEntries(Object.values(formerAnnotations).map((name) => [name, null]));
   return { metadata: { uid, resourceVersion, annotations }, spec: { rollback, sourceRevision, updatedAt } };
+}
+
+/** Organizations that were refused a claim's hostname, the newest first. */
+export function contendersOf({ metadata, spec }: Pick<DomainClaim, "metadata" | "spec">): readonly string[] {
+  return spec.contenders ?? metadata.annotations?.[FORMER_CONTENDERS]?.split(",") ?? [];
 }

@@ -14,7 +14,7 @@ export * from "./decimal.ts";
 export * from "./domainclaim.ts";
 export * as fields from "./fields.ts";
 export { isForeignBuild } from "./foreign-image.ts";
-export { formerStatePatch, hasFormerState, withFormerState } from "./former-annotations.ts";
+export { contendersOf, formerStatePatch, hasFormerState, withFormerState } from "./former-annotations.ts";
 export * from "./gitconnection.ts";
 export * from "./jobrun.ts";
 export * from "./jobrunState.ts";

@@ -38,20 +38,6 @@ export const annotations = {
   guarded: `${GROUP}/guarded`,
   /** On a DomainClaim: the platform's operator vouches for the hostname, whose TXT record cannot be looked up. */
   verifiedByOperator: `${GROUP}/verified-by-operator`,
-  /**
-   * On a DomainClaim that was made ahead of the spec that asks for it: the generation that will. Until the project has
-   * it, the claim is not released.
-   */
-  claimedForGeneration: `${GROUP}/claimed-for-generation`,
-  /** Beside it, since the claim may have been there before: when it was claimed for that generation; an RFC 3339 moment. */
-  claimedAt: `${GROUP}/claimed-at`,
-  /**
-   * On a DomainClaim: ids of organizations that were refused the hostname over `/v1`, comma-separated, the newest first. One of
-   * them that proves it has it from a claim without a proof.
-   */
-  wantedBy: `${GROUP}/wanted-by`,
-  /** On a new Project whose hostnames the API is claiming: the operator leaves it alone until it is taken off, or 30 s. */
-  claiming: `${GROUP}/claiming`,
   /** On a Secret with environment variables: where each stood in the list that `/v1` was sent, in the order of the names. */
   envOrder: `${GROUP}/env-order`,
   /** On env Secrets: bytes of all names and values, so that nobody need read them to know. */
@@ -103,6 +89,9 @@ export const formerAnnotations = {
   /** On a Project: `<spec.sourceRevision.number>:<spec.sourceRevision.hash>`. */
   sourceRevision: `${GROUP}/source-revision`,
 } as const;
+
+/** On a DomainClaim of an earlier version: `spec.contenders`, comma-separated. */
+export const FORMER_CONTENDERS = `${GROUP}/wanted-by`;
 
 /** One field manager per writer. */
 export const fieldManagers = {

@@ -33,6 +33,20 @@ export function immutable<T>(what: string): TransitionRule<T> {
   };
 }
 
+/** The same of required members alone; others may change. */
+export function immutableMembers<T extends object>(
+  what: string,
+  members: readonly (keyof T & string)[],
+): TransitionRule<T> {
+  return {
+    cel: members.map((member) => `self.${member} == oldSelf.${member}`).join(" && "),
+    check: (self, old) =>
+      members.every((member) => JSON.stringify(self[member]) === JSON.stringify(old[member])),
+    message: `${what} cannot be changed`,
+    fields: [],
+  };
+}
+
 /** One entry of `x-kubernetes-validations`. */
 export interface CelValidation {
   readonly rule: string;

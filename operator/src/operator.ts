@@ -1,7 +1,7 @@
 /** Puts the operator together: one manager and its controllers. It starts with `manager.run`. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
-import { annotations, type Catalog, organizationOfNamespace } from "@slipway/crds";
+import { type Catalog, contendersOf, organizationOfNamespace } from "@slipway/crds";
 import { type BackoffOptions, type KubeClient, type MountedFile, sleep } from "@slipway/kube";
 import type { Tracing } from "@slipway/kube/tracing";
 import { createBackups } from "./backup/controller.ts";
@@ -249,7 +249,7 @@ export function createOperator(options: OperatorOptions): Manager {
     lookup: createTxtLookup({ servers: config.dnsServers }),
     clock: manager.clock,
     random: manager.random,
-    contenders: (hostname: string) => contendersOf(hostname, stores),
+    contenders: (hostname: string) => wantingOf(hostname, stores),
   };
   addDomainClaimController(manager, {
     claims: stores.claims,
@@ -326,12 +326,12 @@ const OWN_CLAIM_ALONE: ReservationLedger = {
 };
 
 /** Organizations that want a hostname, by a project's spec or since they were refused it over `/v1`. */
-function contendersOf(hostname: string, { projects, claims }: ProjectStores): string[] {
+function wantingOf(hostname: string, { projects, claims }: ProjectStores): string[] {
   const wanting = projects.byIndex(BY_WANTED_HOST, hostname);
-  const asked = claims.get(undefined, hostname)?.metadata.annotations?.[annotations.wantedBy]?.split(",");
+  const claim = claims.get(undefined, hostname);
   return [
     ...wanting.flatMap(({ metadata }) => organizationOfNamespace(metadata.namespace ?? "") ?? []),
-    ...(asked ?? []),
+    ...(claim ? contendersOf(claim) : []),
   ];
 }
 

@@ -1,10 +1,4 @@
-import {
-  annotations,
-  type DomainClaim,
-  defaultDomain,
-  organizationNamespace,
-  type Project,
-} from "@slipway/crds";
+import { type DomainClaim, defaultDomain, organizationNamespace, type Project } from "@slipway/crds";
 import { KubeError } from "@slipway/kube";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { failures } from "../errors/catalog.ts";
@@ -173,10 +167,7 @@ describe("a new hostname", () => {
     await toSubdomain("one");
     const claim = await harness.kube.get<DomainClaim>(domainClaimResource, { name: `one.${ZONE}` });
     expect(claim.spec).toMatchObject({ kind: "subdomain", projectRef: { name: project.id } });
-    expect(claim.metadata.annotations).toEqual({
-      [annotations.claimedForGeneration]: "2",
-      [annotations.claimedAt]: expect.stringMatching(/^\d{4}-.*Z$/),
-    });
+    expect(claim.spec.reservedFor).toEqual({ generation: 2, at: expect.stringMatching(/^\d{4}-.*Z$/) });
     expect((await live(project)).metadata.generation).toBe(2);
   });
 
@@ -207,9 +198,9 @@ describe("a new hostname", () => {
     const name = `back.${ZONE}`;
     await claimHostnames(harness.kube, project.resource, [{ hostname: name, kind: "subdomain" }]);
     await toSubdomain("back");
-    const { metadata } = (await readClaim(harness.kube, name)) as DomainClaim;
-    expect(metadata.annotations?.[annotations.claimedForGeneration]).toBe("2");
-    const age = Date.now() - Date.parse(metadata.annotations?.[annotations.claimedAt] ?? "");
+    const { reservedFor } = ((await readClaim(harness.kube, name)) as DomainClaim).spec;
+    expect(reservedFor?.generation).toBe(2);
+    const age = Date.now() - Date.parse(reservedFor?.at ?? "");
     expect(Math.abs(age)).toBeLessThan(10_000);
   });
 

@@ -1,4 +1,4 @@
-import { annotations, organizationNamespace, type Project } from "@slipway/crds";
+import { organizationNamespace, type Project } from "@slipway/crds";
 import { KubeClient } from "@slipway/kube";
 import { FakeApiserver } from "@slipway/kube/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -32,6 +32,5 @@ test("all organizations that ask for another's domain at once are named on its c
   const others = ["acme", "wayne", "stark", "umbrella"];
   const refusals = await Promise.allSettled(others.map(claim));
   expect(refusals.map(({ status }) => status)).toEqual(others.map(() => "rejected"));
-  const wanted = (await readClaim(kube, hostname))?.metadata.annotations?.[annotations.wantedBy] ?? "";
-  expect(wanted.split(",").toSorted()).toEqual(others.toSorted());
+  expect((await readClaim(kube, hostname))?.spec.contenders?.toSorted()).toEqual(others.toSorted());
 });

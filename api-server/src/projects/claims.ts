@@ -1,12 +1,13 @@
 import {
-  annotations,
   challengeName,
   challengeValue,
+  contendersOf,
   type DomainClaim,
   type DomainClaimSpec,
   defaultDomain,
   domainClaim,
   fieldManagers,
+  MAX_CONTENDERS,
   organizationOfNamespace,
   type Project,
 } from "@slipway/crds";
@@ -15,6 +16,8 @@ import { failures } from "../errors/catalog.ts";
 import { domainClaimResource } from "./kinds.ts";
 
 /** Taking and giving back hostnames. A DomainClaim is named after its hostname, so creating it is atomic. */
+
+type Reservation = DomainClaimSpec["reservedFor"];
 
 const WRITE = { fieldManager: fieldManagers.api };
 /** How often a claim is looked at again that changes between two requests. */
@@ -100,31 +103,28 @@ async function deleteAsMade(kube: KubeClient, made: DomainClaim): Promise<void> 
     }
     // The operator may only have told of its state.
     const now = await readClaim(kube, name);
-    if (now === undefined || now.metadata.uid !== uid || !isSameAhead(now.metadata, made.metadata)) return;
+    if (
+      now === undefined ||
+      now.metadata.uid !== uid ||
+      !isSameReservation(now.spec.reservedFor, made.spec.reservedFor)
+    )
+      return;
     resourceVersion = now.metadata.resourceVersion;
   }
 }
 
-function isSameAhead(one: DomainClaim["metadata"], other: DomainClaim["metadata"]): boolean {
-  return [annotations.claimedForGeneration, annotations.claimedAt].every(
-    (key) => one.annotations?.[key] === other.annotations?.[key],
-  );
+function isSameReservation(one: Reservation, other: Reservation): boolean {
+  return one?.generation === other?.generation && one?.at === other?.at;
 }
 
 function wantedClaim(project: Project, one: WantedHostname, ahead?: Ahead): DomainClaim {
   const organization = organizationOfNamespace(project.metadata.namespace ?? "") ?? "";
   const claim = domainClaim(project, { ...one, organization });
   if (ahead !== undefined) {
-    claim.metadata.annotations = {
-      [annotations.claimedForGeneration]: String(ahead.generation),
-      [annotations.claimedAt]: ahead.at.toISOString(),
-    };
+    claim.spec.reservedFor = { generation: ahead.generation, at: ahead.at.toISOString() };
   }
   return claim;
 }
-
-/** Most organizations that a claim names as wanting its hostname. */
-const WISHES = 8;
 
 /**
  * Records on another organization's claim of a custom domain who wants it, beside those who ask meanwhile; best effort, for the next
@@ -147,16 +147,13 @@ async function noteWish(kube: KubeClient, held: DomainClaim, { spec }: DomainCla
 }
 
 /** Undefined where nothing is to be recorded. Pure. */
-function wishPatch(
-  { metadata, spec }: DomainClaim,
-  { kind, organization }: DomainClaim["spec"],
-): object | undefined {
-  const before = metadata.annotations?.[annotations.wantedBy]?.split(",") ?? [];
-  if (kind !== "custom" || organization === spec.organization || before.includes(organization))
+function wishPatch(held: DomainClaim, { kind, organization }: DomainClaimSpec): object | undefined {
+  const before = contendersOf(held);
+  if (kind !== "custom" || organization === held.spec.organization || before.includes(organization))
     return undefined;
-  const { uid, resourceVersion } = metadata;
-  const value = [organization, ...before].slice(0, WISHES).join(",");
-  return { metadata: { uid, resourceVersion, annotations: { [annotations.wantedBy]: value } } };
+  const { uid, resourceVersion } = held.metadata;
+  const contenders = [organization, ...before].slice(0, MAX_CONTENDERS);
+  return { metadata: { uid, resourceVersion }, spec: { contenders } };
 }
 
 /** The record by which the organization of a claim would prove a custom domain. */
@@ -188,9 +185,10 @@ async function claimHostname(kube: KubeClient, wanted: DomainClaim): Promise<Dom
 
 /** Says of a claim that the project has already, perhaps on its way out, that it is wanted. */
 async function keep(kube: KubeClient, held: DomainClaim, wanted: DomainClaim): Promise<boolean> {
-  if (wanted.metadata.annotations === undefined) return true;
+  const { reservedFor } = wanted.spec;
+  if (reservedFor === undefined) return true;
   const { name, uid, resourceVersion } = held.metadata;
-  const patch = { metadata: { uid, resourceVersion, annotations: wanted.metadata.annotations } };
+  const patch = { metadata: { uid, resourceVersion }, spec: { reservedFor } };
   try {
     await kube.patch(domainClaimResource, { name }, patch, WRITE);
     return true;

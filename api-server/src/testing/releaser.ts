@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { annotations, type DomainClaim, type Project } from "@slipway/crds";
+import type { DomainClaim, Project } from "@slipway/crds";
 import { isConflict, isNotFound, type KubeClient } from "@slipway/kube";
 import { holds, hostnamesOf } from "../projects/claims.ts";
 import { domainClaimResource, projectResource } from "../projects/kinds.ts";
@@ -38,7 +38,7 @@ async function releaseOnce(kube: KubeClient): Promise<void> {
 
 function isWanted(claim: DomainClaim, project: Project): boolean {
   if (!holds(project, claim)) return false;
-  const ahead = Number(claim.metadata.annotations?.[annotations.claimedForGeneration] ?? 0);
+  const ahead = claim.spec.reservedFor?.generation ?? 0;
   return (
     ahead > (project.metadata.generation ?? 0) ||
     hostnamesOf(project, ZONE).some(({ hostname }) => hostname === claim.spec.hostname)

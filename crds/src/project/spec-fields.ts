@@ -74,6 +74,12 @@ export const projectSpecFields = z
     profile: profile.optional(),
     database: databaseSettings.optional(),
     job: job.optional(),
+    creationPending: z
+      .boolean()
+      .describe(
+        "Set by /v1 while it creates what belongs to the project: until it is removed, or for 30 seconds, the operator does nothing.",
+      )
+      .optional(),
     rollback: rollback.optional(),
     sourceRevision: sourceRevision.optional(),
     updatedAt: timestamp(

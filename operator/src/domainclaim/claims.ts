@@ -1,7 +1,6 @@
 /** Taking and giving back hostnames. A DomainClaim is named after its hostname, so creating it is atomic. */
 
 import {
-  annotations,
   type DomainClaim,
   type DomainClaimSpec,
   domainClaim,
@@ -78,15 +77,11 @@ export async function claimHostname(
  * it may go. Pure.
  */
 export function keptAheadMs(claim: DomainClaim, project: Project, now: Date): number {
-  const { creationTimestamp = "", annotations: given = {} } = claim.metadata;
-  const generation = Number(given[annotations.claimedForGeneration]);
-  if (!((project.metadata.generation ?? 0) < generation)) {
+  const { reservedFor } = claim.spec;
+  if (reservedFor === undefined || (project.metadata.generation ?? 0) >= reservedFor.generation) {
     return 0;
   }
-  // A claim that the project had already was kept, not made, for that generation.
-  const keptAt = Date.parse(given[annotations.claimedAt] ?? "");
-  const since = Number.isNaN(keptAt) ? Date.parse(creationTimestamp) : keptAt;
-  return Math.max(0, AHEAD_MS - (now.getTime() - since));
+  return Math.max(0, AHEAD_MS - (now.getTime() - Date.parse(reservedFor.at)));
 }
 
 /**

@@ -1,6 +1,6 @@
 /** New projects whose hostnames the API claims. Pure. */
 
-import { annotations, type Project } from "@slipway/crds";
+import type { Project } from "@slipway/crds";
 
 /** How long the API is left alone with a new project, in milliseconds: it may have died. */
 const CLAIMING_MS = 30_000;
@@ -9,9 +9,9 @@ const CLAIMING_MS = 30_000;
  * For how many more milliseconds a new project is left to the API, which claims its hostnames and takes it back when one is
  * taken. Otherwise two creations that want the same ones could each get some, and neither all.
  */
-export function leftToApiMs({ metadata }: Project, now: Date): number {
-  const { annotations: given, creationTimestamp = "", deletionTimestamp } = metadata;
-  if (given?.[annotations.claiming] === undefined || deletionTimestamp !== undefined) {
+export function leftToApiMs({ metadata, spec }: Project, now: Date): number {
+  const { creationTimestamp = "", deletionTimestamp } = metadata;
+  if (!spec.creationPending || deletionTimestamp !== undefined) {
     return 0;
   }
   return Math.max(0, Date.parse(creationTimestamp) + CLAIMING_MS - now.getTime()) || 0;

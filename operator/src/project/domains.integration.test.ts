@@ -348,7 +348,7 @@ describe("a second organization", () => {
     });
     await cluster.client.create(domainClaimResource, {
       ...posing,
-      metadata: { ...posing.metadata, annotations: { "slipway.dev/claimed-for-generation": "9999" } },
+      spec: { ...posing.spec, reservedFor: { generation: 9_999, at: new Date().toISOString() } },
     });
     await claimSays("posing.example.com", "Verified=False/TxtRecordMissing");
     await cluster.client.delete(domainClaimResource, { name: "posing.example.com" });
@@ -489,11 +489,8 @@ describe("the default domain", () => {
     const generation = project.metadata.generation ?? 0;
     const ahead = (hostname: string, forGeneration: number) => {
       const claim = domainClaim(project, { hostname, organization: "alpha", kind: "subdomain" });
-      const annotations = { "slipway.dev/claimed-for-generation": String(forGeneration) };
-      return cluster.client.create(domainClaimResource, {
-        ...claim,
-        metadata: { ...claim.metadata, annotations },
-      });
+      const reservedFor = { generation: forGeneration, at: new Date().toISOString() };
+      return cluster.client.create(domainClaimResource, { ...claim, spec: { ...claim.spec, reservedFor } });
     };
     await ahead("soon.apps.test", generation + 1);
     await ahead("late.apps.test", generation);

@@ -1,5 +1,4 @@
 import {
-  annotations,
   type CreateProjectRequest,
   type DatabaseCredentials,
   type EngineName,
@@ -55,7 +54,7 @@ export function planCreation(
   const hostnames = hostnamesOf(project, zone);
   // A hostname made from the id is nobody else's wish; but while Secrets have no owner, the creation is not over either.
   const contested = hostnames.some(({ kind }) => kind !== "default");
-  if (contested || secrets.length > 0) project.metadata.annotations = { [annotations.claiming]: "true" };
+  if (contested || secrets.length > 0) project.spec.creationPending = true;
   return {
     organizationId,
     namespace: organizationNamespace(organizationId),

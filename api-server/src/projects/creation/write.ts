@@ -1,4 +1,4 @@
-import { annotations, fieldManagers, type Project } from "@slipway/crds";
+import { fieldManagers, type Project } from "@slipway/crds";
 import {
   isAlreadyExists,
   type KubeClient,
@@ -32,8 +32,8 @@ export interface Trace {
 }
 
 /** Whether nothing is left to write: the API's part is over, and the operator's has begun. */
-export const isCreated = ({ metadata }: Project): boolean =>
-  metadata.deletionTimestamp === undefined && metadata.annotations?.[annotations.claiming] === undefined;
+export const isCreated = ({ metadata, spec }: Project): boolean =>
+  metadata.deletionTimestamp === undefined && !spec.creationPending;
 
 /** Whether an object is on its way out. */
 export const isGoing = ({ metadata }: KubernetesObject): boolean => metadata?.deletionTimestamp !== undefined;
@@ -79,8 +79,8 @@ async function createOrKeep<T extends KubernetesObject>(
 
 /** From here on the operator brings it up. */
 function giveToOperator(kube: KubeClient, project: Project): Promise<Project> | Project {
-  const { namespace, name, uid, annotations: given } = project.metadata;
-  if (given?.[annotations.claiming] === undefined) return project;
-  const patch = { metadata: { uid, annotations: { [annotations.claiming]: null } } };
+  if (!project.spec.creationPending) return project;
+  const { namespace, name, uid } = project.metadata;
+  const patch = { metadata: { uid }, spec: { creationPending: null } };
   return kube.patch<Project>(projectResource, { namespace, name }, patch, WRITE);
 }

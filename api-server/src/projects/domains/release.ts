@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { annotations, type DomainClaim, labels, type Project } from "@slipway/crds";
+import { type DomainClaim, labels, type Project } from "@slipway/crds";
 import type { KubeClient } from "@slipway/kube";
 import { failures } from "../../errors/catalog.ts";
 import type { Services } from "../../services.ts";
@@ -65,6 +65,6 @@ export async function claimsOf(kube: KubeClient, project: Project): Promise<Doma
 }
 
 /** Whether a claim was made for a spec that is yet to be written. */
-function isAhead({ metadata }: DomainClaim, generation = 0): boolean {
-  return Number(metadata.annotations?.[annotations.claimedForGeneration] ?? 0) > generation;
+function isAhead({ spec }: DomainClaim, generation = 0): boolean {
+  return (spec.reservedFor?.generation ?? 0) > generation;
 }
