@@ -45,6 +45,7 @@ import { SlotKeeper, type SlotLedger } from "./project/slotKeeper.ts";
 import { runSlotReaper } from "./project/slotReaper.ts";
 import { BY_WANTED_HOST, createProjectStores, type ProjectStores } from "./project/stores.ts";
 import { runUsageKeeper, type UsageLedger } from "./project/usageKeeper.ts";
+import { projectKinds } from "./project-kinds.ts";
 import { withBackoff } from "./registry/backoff.ts";
 import { ecrLogin, type RegistryLogin } from "./registry/ecr.ts";
 import { type ClockReference, type Logger, Manager, type ManagerOptions } from "./runtime/index.ts";
@@ -164,11 +165,9 @@ export function createOperator(options: OperatorOptions): Manager {
   });
   const fullVolumes = new FullVolumes();
   const deploymentRecords = new DeploymentRecords(options.recordDeployment);
-  const projects = addProjectControllers(
-    manager,
-    {
-      stores,
-      catalog: () => catalog.current,
+  const routeCheck = new RouteCheck(probe, manager.clock);
+  const kinds = projectKinds({
+    applications: {
       platform: {
         domainZone: config.domainZone,
         reservedHostnames: config.reservedHostnames,
@@ -176,24 +175,34 @@ export function createOperator(options: OperatorOptions): Manager {
         rolloutDeadlineSeconds: config.rolloutDeadlineSeconds,
         pods: config.tenantPods,
       },
-      jobs: { ...config.jobs, pods: config.tenantPods },
-      databases: {
-        platform: {
-          ...config.databases,
-          apiserver: () => {
-            const { apiserver: given } = config.databases;
-            return given ? [given] : apiserverPeers(clusterStores);
-          },
-          systemNamespace: config.namespace,
-          images: () => databaseImages?.current ?? {},
-        },
-        authority,
-        restorer: backups.restorer,
-        fullVolumes,
-        members: new Members(observe.nodes, manager.clock),
-      },
+      routeCheck,
+    },
+    jobs: {
+      platform: { ...config.jobs, pods: config.tenantPods },
       closeMetering: options.closeMetering ?? ((project, signal) => meter.close(project, signal)),
-      routeCheck: new RouteCheck(probe, manager.clock),
+    },
+    databases: {
+      platform: {
+        ...config.databases,
+        apiserver: () => {
+          const { apiserver: given } = config.databases;
+          return given ? [given] : apiserverPeers(clusterStores);
+        },
+        systemNamespace: config.namespace,
+        images: () => databaseImages?.current ?? {},
+      },
+      authority,
+      restorer: backups.restorer,
+      fullVolumes,
+      members: new Members(observe.nodes, manager.clock),
+    },
+  });
+  const projects = addProjectControllers(
+    manager,
+    {
+      stores,
+      catalog: () => catalog.current,
+      kinds,
       registryLogin: withBackoff(options.registryLogin ?? ecrLogin(), manager.clock),
       builtPull: options.builds && builtPullOf(manager, options.builds),
       slots,
@@ -207,6 +216,7 @@ export function createOperator(options: OperatorOptions): Manager {
       ];
       return () => stops.forEach((stop) => void stop?.());
     },
+    (listener) => routeCheck.onAnswer(listener),
   );
   addJobRunController(manager, {
     stores: { projects: stores.projects, nodes: observe.nodes },

@@ -10,11 +10,17 @@ import {
   isDatabaseType,
   type Project,
 } from "@slipway/crds";
-import { type KubernetesObject, type ObjectRef, resources } from "@slipway/kube";
+import { type KubernetesObject, resources } from "@slipway/kube";
 import type { Restorer } from "../backup/restore.ts";
 import type { Accepted } from "../project/accept.ts";
 import { LOOK_AGAIN_MS, runDeletionStep } from "../project/deletion.ts";
-import type { KindDependencies, Look, ProjectContext, ProjectKind, Remaining } from "../project/kind.ts";
+import type {
+  KindDependencies,
+  Observation,
+  ProjectContext,
+  ProjectKind,
+  Remaining,
+} from "../project/kind.ts";
 import { ownerOf } from "../project/owner.ts";
 import { soonest } from "../project/soonest.ts";
 import { reportGrowth } from "../project/summarize.ts";
@@ -44,8 +50,6 @@ export interface DatabaseDependencies extends KindDependencies {
   fullVolumes: { has(podUid: string): boolean };
   /** Which members commands are run in. */
   members: Members;
-  /** Has a project reconciled soon. */
-  wake: (project: ObjectRef) => void;
 }
 
 /** Until what was just decided is carried out, in milliseconds. */
@@ -54,15 +58,15 @@ const AT_ONCE_MS = 100;
 /** A certificate is looked at once a day at least, so that it is renewed in time. */
 const DAILY_MS = 86_400_000;
 
-/** What one reconcile has derived, for the look that follows. */
-interface Derived {
+/** What one reconcile has applied. */
+interface Applied {
   database: Database;
   credentials: DatabaseCredentials;
   certificate: Certificate;
   obstacle?: GrowthObstacle;
 }
 
-export class DatabaseKind implements ProjectKind<DatabasePlan> {
+export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
   readonly #engine: Engine;
   readonly #deps: DatabaseDependencies;
   readonly #credentials: Credentials;
@@ -73,14 +77,14 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     this.#credentials = new Credentials({ client: deps.client, secrets: deps.stores.secrets });
   }
 
-  async begin(project: Project, { signal }: ProjectContext): Promise<void> {
+  async observeRollout(project: Project, { signal }: ProjectContext): Promise<void> {
     if (project.spec.paused) {
       await this.#stop(project, signal);
     }
   }
 
   /** Where a plan that is asked for cannot be had, and another one is in force, that one stays. */
-  accept(project: Project): DatabasePlan {
+  validate(project: Project): DatabasePlan {
     const { catalog, platform } = this.#deps;
     const on = (plan: string) =>
       acceptDatabase(project, { catalog: catalog(), images: platform.images(), engine: this.#engine }, plan);
@@ -97,11 +101,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     }
   }
 
-  async build(
-    project: Project,
-    accepted: Accepted<DatabasePlan>,
-    context: ProjectContext,
-  ): Promise<() => Promise<Look>> {
+  async apply(project: Project, accepted: Accepted<DatabasePlan>, context: ProjectContext): Promise<Applied> {
     const { applier, client } = this.#deps;
     const { log, signal } = context;
     const live = await readBeforeStart(project, this.#deps, signal);
@@ -117,10 +117,10 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     const growth = await growVolumes(database, live, client, signal);
     reportGrowth(project, growth, context);
     const { obstacle } = growth;
-    return () => this.#look(project, { database, credentials, certificate, obstacle }, context);
+    return { database, credentials, certificate, obstacle };
   }
 
-  async hold(project: Project, context: ProjectContext): Promise<number | undefined> {
+  async holdRejectedSpec(project: Project, context: ProjectContext): Promise<number | undefined> {
     const { conditions, status } = context;
     if (project.spec.paused) {
       summarizeStop(readDatabase(project, this.#deps.stores), conditions, status);
@@ -128,7 +128,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     return status.planChange?.status === "in_progress" ? this.#changePlan(project, {}, context) : undefined;
   }
 
-  async remove(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
+  async finalize(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
     for (const step of deletionSteps) {
       const waiting = await runDeletionStep(step, project, this.#deps.client, signal);
       if (waiting) {
@@ -165,12 +165,12 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
     return ensureCertificate(project, database, names, deps, signal);
   }
 
-  async #look(project: Project, derived: Derived, context: ProjectContext): Promise<Look> {
+  async observe(project: Project, applied: Applied, context: ProjectContext): Promise<Observation> {
     const { clock, platform, stores } = this.#deps;
     const { conditions, status } = context;
-    const { database, credentials, obstacle } = derived;
+    const { database, credentials, obstacle } = applied;
     const live = readDatabase(project, stores);
-    const tended = database.paused ? undefined : await this.#tendAndFill(project, derived, live, context);
+    const tended = database.paused ? undefined : await this.#tendAndFill(project, applied, live, context);
     const planInMs = this.#changePlan(project, { database, live, tended }, context);
     const inForce = this.#deps.catalog().databasePlans.find(({ plan }) => plan === status.plan);
     summarizeDatabase(
@@ -190,7 +190,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
       conditions,
       status,
     );
-    return { againInMs: soonest(tended?.againInMs, planInMs, DAILY_MS) };
+    return { requeueAfterMs: soonest(tended?.againInMs, planInMs, DAILY_MS) };
   }
 
   /**
@@ -226,17 +226,17 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
   /** A database that begins with a backup is not ready before that is loaded. */
   async #tendAndFill(
     project: Project,
-    derived: Derived,
+    applied: Applied,
     live: LiveDatabase,
     context: ProjectContext,
   ): Promise<Tended> {
     const { status, signal } = context;
-    const tended = await this.#tend(project, derived, live, context);
+    const tended = await this.#tend(project, applied, live, context);
     if (tended.primary === undefined || tended.credentialsHash === undefined) {
       return tended;
     }
     status.database ??= {};
-    const { database } = derived;
+    const { database } = applied;
     const filling = await this.#deps.restorer.restore(project, database, status.database, signal);
     return filling
       ? { ...tended, missing: filling.missing, againInMs: soonest(tended.againInMs, filling.againInMs) }
@@ -245,7 +245,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan> {
 
   async #tend(
     project: Project,
-    { database, credentials, certificate }: Derived,
+    { database, credentials, certificate }: Applied,
     live: LiveDatabase,
     { status, log, signal, event }: ProjectContext,
   ): Promise<Tended> {

@@ -23,7 +23,6 @@ import {
   watchObjects,
 } from "../runtime/index.ts";
 import { leftToApiMs } from "./claiming.ts";
-import type { RouteCheck } from "./http/routeCheck.ts";
 import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
 import type { SlotKeeper } from "./slotKeeper.ts";
 import { slotRef } from "./slotReaper.ts";
@@ -87,11 +86,13 @@ export type ProjectQueue = Pick<Controller, "enqueue">;
  * Adds the controllers of projects to a manager: `database` reconciles databases, `project` all others. Each has a queue and
  * workers of its own, so that databases whose members do not answer keep no other project waiting.
  * @param onCatalogChange registers a listener for catalog changes; returns how to stop it
+ * @param onRouteAnswer the same for projects about whose routes the ingress has answered
  */
 export function addProjectControllers(
   manager: Manager,
   deps: Omit<ProjectDependencies, "client" | "clock" | "recorder" | "metrics" | "wake">,
   onCatalogChange: (listener: () => void) => () => void,
+  onRouteAnswer: (listener: (project: ObjectRef) => void) => () => void,
 ): ProjectQueue {
   const { client, clock, recorder, metrics } = manager;
   const { projects } = deps.stores;
@@ -115,7 +116,10 @@ export function addProjectControllers(
   };
   const others = add(
     "project",
-    [freedSlots(deps.slots, queue), answers(deps.routeCheck)],
+    [
+      freedSlots(deps.slots, queue),
+      customSource((enqueue) => onRouteAnswer((project) => enqueue(refKey(project)))),
+    ],
     (project) => !isDatabase(project),
   );
   return queue;
@@ -155,11 +159,6 @@ function wakeable(): { wake: (project: ObjectRef) => void; source: Source } {
 /** Projects that may find a slot now. */
 function freedSlots(slots: SlotKeeper, queue: ProjectQueue): Source {
   return customSource(() => slots.onWake((identity) => queue.enqueue(slotRef(identity))));
-}
-
-/** Projects about whose routes the ingress has said something. */
-function answers(routeCheck: RouteCheck): Source {
-  return customSource((enqueue) => routeCheck.onAnswer((owner) => enqueue(refKey(owner))));
 }
 
 /** A run's pod is the business of whoever let the run go, and comes and goes by the minute. */

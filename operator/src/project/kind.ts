@@ -1,7 +1,7 @@
 /** What the types of projects do each in their own way, within one reconcile that is the same for all. */
 
 import type { Catalog, Project, ProjectConditionCatalog, ProjectPlan } from "@slipway/crds";
-import type { Clock, KubeClient } from "@slipway/kube";
+import type { Clock, KubeClient, ObjectRef } from "@slipway/kube";
 import type { TerminalError } from "../reconcile-errors.ts";
 import type { Applier, ObjectContext } from "../runtime/index.ts";
 import type { Accepted } from "./accept.ts";
@@ -19,12 +19,14 @@ export interface KindDependencies {
   catalog: () => Catalog;
   applier: Applier;
   deployments: DeploymentSteps;
+  /** Has a project reconciled soon. */
+  wake: (project: ObjectRef) => void;
 }
 
-/** How an accepted project stands, once its objects are applied. */
-export interface Look {
-  /** Milliseconds until it is to be looked at again, whatever happens. */
-  againInMs?: number;
+/** How an accepted project is, once its objects are applied. */
+export interface Observation {
+  /** Milliseconds until it is to be observed again, whatever happens. */
+  requeueAfterMs?: number;
   /** What of the spec can never be had, though the rest of it is carried out. */
   refused?: TerminalError;
 }
@@ -34,26 +36,31 @@ export interface Remaining extends Finding {
   retryAfterMs: number;
 }
 
-/** One type of project. Its methods are called in this order, `remove` apart. */
-export interface ProjectKind<P extends ProjectPlan = ProjectPlan> {
-  /** First of all, whatever the spec is like: how the newest deployment goes, and what must end at once. */
-  begin(project: Project, context: ProjectContext): Promise<void>;
-  /** The project's plan. @throws TerminalError or WaitingError when it cannot be carried out */
-  accept(project: Project): P;
+/**
+ * One type of project. A reconcile calls `observeRollout`, `validate`, `apply` and `observe` in this order, `holdRejectedSpec` in place
+ * of the last two when one of the first three throws why the spec is rejected, and `finalize` alone of a project that is deleted.
+ * P is its plan; A is what `apply` has derived, for `observe`.
+ */
+export interface ProjectKind<P extends ProjectPlan = ProjectPlan, A = unknown> {
+  /** Whatever the spec is like: records how the newest deployment goes, and stops what has to stop immediately. */
+  observeRollout(project: Project, context: ProjectContext): Promise<void>;
+  /** The project's plan. @throws TerminalError or WaitingError when the spec is rejected */
+  validate(project: Project): P;
+  /** Applies the objects of an accepted project. @throws why the spec is rejected */
+  apply(project: Project, accepted: Accepted<P>, context: ProjectContext): Promise<A>;
+  /** Reads what has become of the applied objects, and writes it into conditions and status. */
+  observe(project: Project, applied: A, context: ProjectContext): Promise<Observation>;
   /**
-   * Brings the objects of an accepted project to what its spec asks for.
-   * @returns what then looks at them, and writes what it sees into conditions and status
-   * @throws why the spec cannot be carried out
+   * Keeps what a rejected spec must not change.
+   * @returns milliseconds until it is to be called again; undefined when nothing is left to do
    */
-  build(project: Project, accepted: Accepted<P>, context: ProjectContext): Promise<() => Promise<Look>>;
+  holdRejectedSpec(project: Project, context: ProjectContext): Promise<number | undefined>;
   /**
-   * What must hold of a spec that cannot be carried out.
-   * @returns milliseconds until it is to be called again; undefined when all is as it stays
-   */
-  hold(project: Project, context: ProjectContext): Promise<number | undefined>;
-  /**
-   * Takes the objects of a deleted project away, and whatever else is held for it.
+   * Deletes the objects of a deleted project, and releases what else it has.
    * @returns what is waited for; undefined when nothing is left
    */
-  remove(project: Project, context: ProjectContext): Promise<Remaining | undefined>;
+  finalize(project: Project, context: ProjectContext): Promise<Remaining | undefined>;
 }
+
+/** By type, those that this operator reconciles. */
+export type ProjectKinds = Partial<Record<Project["spec"]["type"], ProjectKind>>;

@@ -1,4 +1,4 @@
-/** Brings one project to its desired state, step by step. */
+/** Reconciles one project, step by step. */
 
 import {
   type Catalog,
@@ -8,8 +8,6 @@ import {
   type ProjectConditionCatalog,
 } from "@slipway/crds";
 import type { Clock, KubeClient, ObjectRef } from "@slipway/kube";
-import { type DatabaseDependencies, databaseKinds } from "../database/kind.ts";
-import { engines } from "../database/registry.ts";
 import { WaitingError } from "../reconcile-errors.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
@@ -33,14 +31,8 @@ import { leftToApiMs } from "./claiming.ts";
 import type { DeploymentRecords } from "./deploymentRecords.ts";
 import { DeploymentSteps } from "./deploymentSteps.ts";
 import { convertFormerState } from "./former-state.ts";
-import { HttpKind } from "./http/kind.ts";
-import type { RouteCheck } from "./http/routeCheck.ts";
-import type { HttpPlatform } from "./http/view.ts";
-import type { JobPlatform } from "./job/app.ts";
-import type { CloseMetering } from "./job/deletion.ts";
-import { JobKind } from "./job/kind.ts";
 import { secretsOfRuns } from "./job/secrets.ts";
-import type { KindDependencies, ProjectContext, ProjectKind } from "./kind.ts";
+import type { KindDependencies, ProjectContext, ProjectKind, ProjectKinds } from "./kind.ts";
 import { collectGarbage } from "./secretGarbage.ts";
 import { adoptSecrets, findMissingSecret } from "./secrets.ts";
 import type { SlotKeeper } from "./slotKeeper.ts";
@@ -57,13 +49,10 @@ export interface ProjectDependencies {
   metrics: RuntimeMetrics;
   stores: ProjectStores;
   catalog: () => Catalog;
-  platform: HttpPlatform;
-  jobs: JobPlatform;
-  databases: Omit<DatabaseDependencies, keyof KindDependencies | "wake">;
-  closeMetering: CloseMetering;
+  /** The types of projects that are reconciled. */
+  kinds: (shared: KindDependencies) => ProjectKinds;
   /** Has a project reconciled soon. */
   wake: (project: ObjectRef) => void;
-  routeCheck: RouteCheck;
   registryLogin: RegistryLogin;
   /** Keeps what nodes pull built images with; undefined where nothing is built. */
   builtPull?: Pick<BuiltPull, "ensure" | "host">;
@@ -84,7 +73,9 @@ export function projectReconciler(deps: ProjectDependencies): Reconciler {
     resource: projectResource,
     fieldManager: fieldManagers.project,
     reconcile: (project, context) =>
-      project.metadata.deletionTimestamp ? steps.remove(project, context) : steps.bring(project, context),
+      project.metadata.deletionTimestamp
+        ? steps.finalize(project, context)
+        : steps.reconcile(project, context),
     summarize: (project, status, conditions, outcome) => {
       setLimitExceeded(conditions, outcome);
       setPhase(project, conditions, status);
@@ -110,7 +101,7 @@ export function projectReconciler(deps: ProjectDependencies): Reconciler {
   };
 }
 
-/** The types of projects that are carried out here. */
+/** Finds the kind of a project; its type may be one that nothing here reconciles. */
 function kindsOf(deps: ProjectDependencies, deployments: DeploymentSteps) {
   const applier = new Applier({
     client: deps.client,
@@ -118,13 +109,8 @@ function kindsOf(deps: ProjectDependencies, deployments: DeploymentSteps) {
     kinds: deps.stores.children,
     metrics: deps.metrics,
   });
-  const { client, clock, stores, catalog, closeMetering, platform, routeCheck } = deps;
-  const shared = { client, clock, stores, catalog, applier, deployments };
-  const kinds: Partial<Record<Project["spec"]["type"], ProjectKind>> = {
-    http: new HttpKind({ ...shared, platform, routeCheck }),
-    job: new JobKind({ ...shared, platform: deps.jobs, closeMetering }),
-    ...databaseKinds(engines(), { ...shared, ...deps.databases, wake: deps.wake }),
-  };
+  const { client, clock, stores, catalog, wake } = deps;
+  const kinds = deps.kinds({ client, clock, stores, catalog, applier, deployments, wake });
   const unsupported = unsupportedKind(client);
   return ({ spec }: Project): ProjectKind => kinds[spec.type] ?? unsupported;
 }
@@ -141,45 +127,50 @@ class ProjectSteps {
   }
 
   /** Creates and keeps everything a project needs. */
-  async bring(asked: Project, context: ProjectContext): Promise<Result | undefined> {
+  async reconcile(asked: Project, context: ProjectContext): Promise<Result | undefined> {
     const project = withBuiltImage(asked);
     const kind = this.#kindOf(project);
     setBuildCondition(project, context.conditions);
-    await kind.begin(project, context);
-    const { look, renewInMs } = await this.#build(kind, project, context).catch((error: unknown) =>
-      this.#hold(kind, project, error, context),
+    await kind.observeRollout(project, context);
+    const { applied, renewInMs } = await this.#apply(kind, project, context).catch((error: unknown) =>
+      this.#holdRejectedSpec(kind, project, error, context),
     );
     const garbageInMs = await this.#collectGarbage(project, context);
-    const { againInMs, refused } = await look();
-    const requeueAfterMs = soonest(againInMs, renewInMs, garbageInMs);
-    if (refused) {
-      throw retriedIn(refused, requeueAfterMs);
+    const observation = await kind.observe(project, applied, context);
+    const requeueAfterMs = soonest(observation.requeueAfterMs, renewInMs, garbageInMs);
+    if (observation.refused) {
+      throw retriedIn(observation.refused, requeueAfterMs);
     }
     return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
   }
 
   /** From the spec to the objects of the project, each step a gate for those that follow. */
-  async #build(kind: ProjectKind, project: Project, context: ProjectContext) {
-    const { accepted, pullInMs } = await this.#accept(kind, project, context);
+  async #apply(kind: ProjectKind, project: Project, context: ProjectContext) {
+    const { accepted, pullInMs } = await this.#validate(kind, project, context);
     const renewInMs = soonest(await this.#logIn(project, context), pullInMs);
-    const look = await kind.build(project, accepted, context);
-    return { look, renewInMs };
+    const applied = await kind.apply(project, accepted, context);
+    return { applied, renewInMs };
   }
 
-  /** What must hold of a spec that cannot be carried out; throws why, or what brings it back sooner. */
-  async #hold(kind: ProjectKind, project: Project, error: unknown, context: ProjectContext): Promise<never> {
+  /** Keeps what a rejected spec must not change; throws why it is rejected, with when to reconcile again. */
+  async #holdRejectedSpec(
+    kind: ProjectKind,
+    project: Project,
+    error: unknown,
+    context: ProjectContext,
+  ): Promise<never> {
     if (!outcomeOfError(error).visible) {
       throw error;
     }
-    throw retriedIn(error, await kind.hold(project, context));
+    throw retriedIn(error, await kind.holdRejectedSpec(project, context));
   }
 
-  /** Takes everything of a project away; the finalizer falls last. */
-  async remove(project: Project, context: ProjectContext): Promise<Result | undefined> {
+  /** Deletes everything of a project, and its finalizer last. */
+  async finalize(project: Project, context: ProjectContext): Promise<Result | undefined> {
     const { client, stores, slots, deploymentRecords } = this.#deps;
     const { conditions, signal } = context;
     this.#deployments.end(project, context.status);
-    const remaining = await this.#kindOf(project).remove(project, context);
+    const remaining = await this.#kindOf(project).finalize(project, context);
     if (remaining) {
       const { reason, message, retryAfterMs } = remaining;
       conditions.set({ type: "Terminating", status: "True", reason, message });
@@ -200,7 +191,7 @@ class ProjectSteps {
     return undefined;
   }
 
-  async #accept(
+  async #validate(
     kind: ProjectKind,
     project: Project,
     { conditions, signal }: ProjectContext,
@@ -210,7 +201,7 @@ class ProjectSteps {
     const organizationId = organizationOf(project, stores.namespaces.get(undefined, namespace));
     refuseUnbuilt(project, builtPull !== undefined);
     refuseForeignBuild(project, organizationId, builtPull?.host);
-    const plan = kind.accept(project);
+    const plan = kind.validate(project);
     const pullInMs = pullsBuilt(project)
       ? await builtPull?.ensure({ namespace, organizationId }, signal)
       : undefined;

@@ -16,13 +16,14 @@ const SECRETS = {
 
 export function unsupportedKind(client: KubeClient): ProjectKind {
   return {
-    begin: async () => {},
-    accept: ({ spec }: Project) => {
+    observeRollout: async () => {},
+    validate: ({ spec }: Project) => {
       throw refuse("TypeNotSupported", `Projects of type ${spec.type} are not supported yet.`);
     },
-    build: async () => async () => ({}),
-    hold: async () => undefined,
-    remove: async (project: Project, { signal }: ProjectContext) => {
+    apply: async () => undefined,
+    observe: async () => ({}),
+    holdRejectedSpec: async () => undefined,
+    finalize: async (project: Project, { signal }: ProjectContext) => {
       const waiting = await runDeletionStep(SECRETS, project, client, signal);
       return waiting && { ...waiting, retryAfterMs: LOOK_AGAIN_MS };
     },

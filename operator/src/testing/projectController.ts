@@ -12,6 +12,7 @@ import { RouteCheck } from "../project/http/routeCheck.ts";
 import type { CloseMetering } from "../project/job/deletion.ts";
 import { SlotKeeper } from "../project/slotKeeper.ts";
 import { createProjectStores } from "../project/stores.ts";
+import { projectKinds } from "../project-kinds.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { Manager, silentLogger } from "../runtime/index.ts";
 import { endlessSlots, type TestCluster, type TestOperator } from "./harness.ts";
@@ -38,11 +39,8 @@ export async function startProjectController(
   });
   const stores = createProjectStores(manager, createNamespaceStore(manager), "apps.test", "traefik");
   const deploymentRecords = new DeploymentRecords(async () => {});
-  const projects = addProjectControllers(
-    manager,
-    {
-      stores,
-      catalog: () => catalog,
+  const kinds = projectKinds({
+    applications: {
       platform: {
         domainZone: "apps.test",
         reservedHostnames: [],
@@ -54,27 +52,34 @@ export async function startProjectController(
           allowList: "traefik",
         },
       },
-      jobs: { runLimitSeconds: 3_600, startDeadlineSeconds: 600 },
-      databases: {
-        platform: {
-          outside: { type: "None" },
-          planChangeMs: 600_000,
-          volumeGraceMs: 86_400_000,
-          apiserver: () => [],
-          systemNamespace: "slipway-system",
-          images: () => ({}),
-        },
-        authority: new Authority({
-          client: manager.client,
-          clock: manager.clock,
-          namespace: "slipway-system",
-        }),
-        restorer: { restore: async () => undefined },
-        fullVolumes: new Set(),
-        members: new Members({ get: () => undefined }, manager.clock),
-      },
-      closeMetering,
       routeCheck: new RouteCheck(undefined, manager.clock),
+    },
+    jobs: { platform: { runLimitSeconds: 3_600, startDeadlineSeconds: 600 }, closeMetering },
+    databases: {
+      platform: {
+        outside: { type: "None" },
+        planChangeMs: 600_000,
+        volumeGraceMs: 86_400_000,
+        apiserver: () => [],
+        systemNamespace: "slipway-system",
+        images: () => ({}),
+      },
+      authority: new Authority({
+        client: manager.client,
+        clock: manager.clock,
+        namespace: "slipway-system",
+      }),
+      restorer: { restore: async () => undefined },
+      fullVolumes: new Set(),
+      members: new Members({ get: () => undefined }, manager.clock),
+    },
+  });
+  const projects = addProjectControllers(
+    manager,
+    {
+      stores,
+      catalog: () => catalog,
+      kinds,
       registryLogin,
       slots: new SlotKeeper(endlessSlots(), silentLogger, () => manager.clock.monotonic()),
       deploymentRecords,
@@ -83,6 +88,7 @@ export async function startProjectController(
       listener = added;
       return () => {};
     },
+    () => () => {},
   );
   addDeploymentRecords(manager, deploymentRecords, { store: stores.projects, projects });
   const stop = new AbortController();

@@ -10,7 +10,7 @@ import type { RouteVersions } from "../domainRoutes.ts";
 import { ProjectDomains } from "../domains.ts";
 import { exposureAtStart } from "../exposure.ts";
 import { HeldRoutes } from "../heldRoutes.ts";
-import type { KindDependencies, Look, ProjectContext, ProjectKind, Remaining } from "../kind.ts";
+import type { KindDependencies, Observation, ProjectContext, ProjectKind, Remaining } from "../kind.ts";
 import { ownerOf } from "../owner.ts";
 import { type LiveDeployment, readInstances, stopInstances } from "../pause.ts";
 import { hasBegunToPull } from "../pulls.ts";
@@ -36,7 +36,16 @@ export interface HttpDependencies extends KindDependencies {
   routeCheck: RouteCheck;
 }
 
-export class HttpKind implements ProjectKind<HttpPlan> {
+/** What one reconcile has applied, and the routes as they were before. */
+interface Applied {
+  accepted: Accepted<HttpPlan>;
+  running: Running;
+  claimed: Claimed;
+  routesBefore: RouteVersions;
+  obstacle?: GrowthObstacle;
+}
+
+export class HttpKind implements ProjectKind<HttpPlan, Applied> {
   readonly #deps: HttpDependencies;
   readonly #domains: ProjectDomains;
   readonly #held: HeldRoutes;
@@ -55,23 +64,19 @@ export class HttpKind implements ProjectKind<HttpPlan> {
     });
   }
 
-  async begin(project: Project, { status, signal }: ProjectContext): Promise<void> {
+  async observeRollout(project: Project, { status, signal }: ProjectContext): Promise<void> {
     this.#deps.deployments.follow(project, status, (newest) => this.#rollouts.progress(project, newest));
     status.exposure = exposureAtStart(project);
     await this.#domains.close(project, signal);
     await stopInstances(project, this.#deps, signal);
   }
 
-  accept(project: Project): HttpPlan {
+  validate(project: Project): HttpPlan {
     const { catalog, platform } = this.#deps;
     return acceptHttp(project, catalog(), platform.ingress);
   }
 
-  async build(
-    project: Project,
-    accepted: Accepted<HttpPlan>,
-    context: ProjectContext,
-  ): Promise<() => Promise<Look>> {
+  async apply(project: Project, accepted: Accepted<HttpPlan>, context: ProjectContext): Promise<Applied> {
     const { applier, deployments } = this.#deps;
     const { log, signal, status } = context;
     const claimed = await this.#domains.claim(project, accepted.organizationId, signal);
@@ -94,10 +99,10 @@ export class HttpKind implements ProjectKind<HttpPlan> {
     const onlyAsRead = ({ kind }: KubernetesObject) => isScaled && kind === resources.deployments.kind;
     await applier.applyAndPrune(ownerOf(project), objects, { log, signal, onlyAsRead });
     const { obstacle } = await growVolume(project, this.#deps, context);
-    return () => this.#look(project, { accepted, running, claimed, routesBefore, obstacle }, context);
+    return { accepted, running, claimed, routesBefore, obstacle };
   }
 
-  async hold(project: Project, context: ProjectContext): Promise<number | undefined> {
+  async holdRejectedSpec(project: Project, context: ProjectContext): Promise<number | undefined> {
     const rollout = readInstances(this.#deployment(project), this.#pods(project));
     if (project.spec.paused) {
       summarizePause(rollout, context.conditions, context.status);
@@ -105,7 +110,7 @@ export class HttpKind implements ProjectKind<HttpPlan> {
     return this.#held.keep(project, rollout, context);
   }
 
-  async remove(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
+  async finalize(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
     await this.#recreate.clear(project, signal);
     const run = async (step: DeletionStep) => {
       const waiting = await runDeletionStep(step, project, this.#deps.client, signal);
@@ -125,23 +130,8 @@ export class HttpKind implements ProjectKind<HttpPlan> {
     return left > 0 ? { reason: "ReleasingDomain", message, retryAfterMs } : undefined;
   }
 
-  async #look(
-    project: Project,
-    {
-      accepted,
-      running,
-      claimed,
-      routesBefore,
-      obstacle,
-    }: {
-      accepted: Accepted<HttpPlan>;
-      running: Running;
-      claimed: Claimed;
-      routesBefore: RouteVersions;
-      obstacle?: GrowthObstacle;
-    },
-    context: ProjectContext,
-  ): Promise<Look> {
+  async observe(project: Project, applied: Applied, context: ProjectContext): Promise<Observation> {
+    const { accepted, running, claimed, routesBefore, obstacle } = applied;
     const { conditions, status, signal } = context;
     const look = this.#rollouts.look(project, running, status, conditions);
     const routes = this.#domains.check(project, claimed, look.rollout, routesBefore);
@@ -155,7 +145,7 @@ export class HttpKind implements ProjectKind<HttpPlan> {
     summarize(project, { ...look, volume, limits, route }, conditions, status);
     this.#domains.tell(project, claimed, routes, release, context);
     return {
-      againInMs: soonest(routes.retryAfterMs, release.retryAfterMs, look.againInMs),
+      requeueAfterMs: soonest(routes.retryAfterMs, release.retryAfterMs, look.againInMs),
       refused: refused && new TerminalError(refused.reason, refused.message, { condition: "DomainReady" }),
     };
   }

@@ -4,13 +4,14 @@ import { annotations, fieldManagers, type JobPlan, type Project } from "@slipway
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { controllerOf } from "../../runtime/index.ts";
 import type { Accepted } from "../accept.ts";
-import type { KindDependencies, Look, ProjectContext, ProjectKind, Remaining } from "../kind.ts";
+import type { KindDependencies, Observation, ProjectContext, ProjectKind, Remaining } from "../kind.ts";
 import { ownerOf } from "../owner.ts";
 import { childOf, isVolumeBound } from "../stores.ts";
 import { claimOf, growVolume } from "../volume.ts";
+import type { GrowthObstacle } from "../workload/growth.ts";
 import { withLiveClaim } from "../workload/pvc.ts";
 import { acceptJob } from "./accept.ts";
-import { isResting, type JobPlatform, toJobApp } from "./app.ts";
+import { isResting, type JobApp, type JobPlatform, toJobApp } from "./app.ts";
 import { settingsHash } from "./cronJob.ts";
 import { type CloseMetering, removeJob } from "./deletion.ts";
 import { desired } from "./desired.ts";
@@ -29,30 +30,35 @@ interface LiveCronJob extends KubernetesObject {
   };
 }
 
-export class JobKind implements ProjectKind<JobPlan> {
+/** What one reconcile has applied. */
+interface Applied {
+  app: JobApp;
+  /** Of all that the next run will be made from. */
+  hash: string;
+  limits: JobPlan["resources"]["limits"];
+  obstacle?: GrowthObstacle;
+}
+
+export class JobKind implements ProjectKind<JobPlan, Applied> {
   readonly #deps: JobDependencies;
 
   constructor(deps: JobDependencies) {
     this.#deps = deps;
   }
 
-  async begin(project: Project, { status, signal }: ProjectContext): Promise<void> {
+  async observeRollout(project: Project, { status, signal }: ProjectContext): Promise<void> {
     this.#follow(project, status);
     if (isResting(project)) {
       await this.#suspend(project, signal);
     }
   }
 
-  accept(project: Project): JobPlan {
+  validate(project: Project): JobPlan {
     return acceptJob(project, this.#deps.catalog());
   }
 
-  async build(
-    project: Project,
-    accepted: Accepted<JobPlan>,
-    context: ProjectContext,
-  ): Promise<() => Promise<Look>> {
-    const { conditions, log, signal, status } = context;
+  async apply(project: Project, accepted: Accepted<JobPlan>, context: ProjectContext): Promise<Applied> {
+    const { log, signal, status } = context;
     const { applier, catalog, deployments, platform } = this.#deps;
     const app = toJobApp(project, accepted, { catalog: catalog(), platform });
     const hash = settingsHash(app);
@@ -60,21 +66,26 @@ export class JobKind implements ProjectKind<JobPlan> {
     const objects = withLiveClaim(desired(app), claimOf(this.#deps.stores, project));
     await applier.applyAndPrune(ownerOf(project), objects, { log, signal });
     const { obstacle } = await growVolume(project, this.#deps, context);
-    return async () => {
-      // Nothing tells of a CronJob once more that is as asked.
-      this.#follow(project, status);
-      const volume = app.volume && { bound: isVolumeBound(this.#deps.stores, project), obstacle };
-      const { limits } = accepted.plan.resources;
-      summarizeJob(project, { inPlace: this.#runs(project) === hash, volume, limits }, conditions, status);
-      return {};
-    };
+    return { app, hash, limits: accepted.plan.resources.limits, obstacle };
   }
 
-  async hold(project: Project, { conditions }: ProjectContext): Promise<undefined> {
+  async observe(
+    project: Project,
+    { app, hash, limits, obstacle }: Applied,
+    { conditions, status }: ProjectContext,
+  ): Promise<Observation> {
+    // No event follows for a CronJob that was as wanted.
+    this.#follow(project, status);
+    const volume = app.volume && { bound: isVolumeBound(this.#deps.stores, project), obstacle };
+    summarizeJob(project, { inPlace: this.#runs(project) === hash, volume, limits }, conditions, status);
+    return {};
+  }
+
+  async holdRejectedSpec(project: Project, { conditions }: ProjectContext): Promise<undefined> {
     summarizeRest(project, conditions);
   }
 
-  async remove(project: Project, { conditions, signal }: ProjectContext): Promise<Remaining | undefined> {
+  async finalize(project: Project, { conditions, signal }: ProjectContext): Promise<Remaining | undefined> {
     await this.#suspend(project, signal);
     summarizeRest(project, conditions);
     return removeJob(project, this.#deps, signal);
