@@ -10,7 +10,7 @@ import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { ensureHook } from "../git/hooks.ts";
 import type { ApiProject } from "../projects/api-project.ts";
-import { type ChangeOptions, changeProject } from "../projects/change.ts";
+import { type ChangeOptions, type ChangeServices, changeProject } from "../projects/change.ts";
 import type { Services } from "../services.ts";
 import type { KnownRequest } from "./object.ts";
 import type { OpenedSource } from "./opened-source.ts";
@@ -18,7 +18,7 @@ import { requireBuilds } from "./platform.ts";
 import { runtimeErrors } from "./runtimes.ts";
 import { modeOf, sourceOf } from "./settings.ts";
 import { openProjectSource } from "./source.ts";
-import { startBuildOrFail } from "./start.ts";
+import { type StartServices, startBuildOrFail } from "./start.ts";
 import { notePresent } from "./triggered.ts";
 
 /** Changes of a project's source. */
@@ -29,7 +29,7 @@ type Settings = NonNullable<ProjectSpec["build"]>;
 /** Changes the spec and counts the revision. @throws Failure as `changeProject` */
 export async function changeSource(
   project: ApiProject,
-  services: Services,
+  services: ChangeServices,
   change: (spec: ProjectSpec, live: Project) => ProjectSpec,
   options: ChangeOptions = {},
 ): Promise<ApiProject> {
@@ -96,7 +96,7 @@ function ofField(error: unknown, { prefix, repository }: { prefix: string; repos
 export async function attachSource(
   project: ApiProject,
   { source: sent, build }: { source: Source; build: Settings },
-  services: Services,
+  services: ChangeServices & StartServices & Pick<Services, "builds" | "git" | "repositoryIds" | "runtimes">,
 ): Promise<ApiProject> {
   const source = services.repositoryIds.kept(sent, project.resource.spec.source);
   checkRuntime(build, services, "build.");

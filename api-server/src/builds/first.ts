@@ -38,7 +38,7 @@ export async function startFirstBuild(
 export async function settleFirstBuild(
   project: Project,
   first: FirstBuild,
-  services: Services,
+  services: Pick<Services, "builds" | "git" | "kube" | "logger">,
 ): Promise<void> {
   const build = { buildId: firstBuildId(project.metadata.name), request: requestOf(first) };
   try {

@@ -39,7 +39,7 @@ export interface Renewed {
  */
 export async function renewCredentials(
   project: ApiProject,
-  services: Services,
+  services: Pick<Services, "kube" | "projects">,
   limitMs: number = IN_FORCE_LIMIT_MS,
 ): Promise<Renewed> {
   if (project.resource.metadata.deletionTimestamp !== undefined) throw failures.projectAlreadyDeleted();

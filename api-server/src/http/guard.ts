@@ -16,7 +16,14 @@ import type { Hook } from "./hook.ts";
  * A caller who looks at projects sees what was last written in the organization, through whichever replica.
  * Without a promise where the answers are in memory: this is the path of every read.
  */
-export function guard(operation: Operation, policy: Policy, services: Services): Hook {
+export function guard(
+  operation: Operation,
+  policy: Policy,
+  services: Pick<
+    Services,
+    "authenticator" | "connections" | "jobRuns" | "metrics" | "projects" | "rateLimitScale" | "rateLimiter"
+  >,
+): Hook {
   const { access } = policy;
   const { windowSeconds, per } = policy.rateLimit;
   const limit = scaledLimit(policy.rateLimit, services.rateLimitScale);
@@ -159,7 +166,7 @@ function findProject(
   request: FastifyRequest,
   principal: Principal,
   access: Extract<Access, { kind: "project" }>,
-  services: Services,
+  services: Pick<Services, "projects">,
 ): void | Promise<void> {
   const settle = (project: typeof request.project): void => {
     if (project === undefined && access.missing === "refuse") throw failures.projectNotFound();

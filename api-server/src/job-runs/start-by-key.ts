@@ -21,7 +21,7 @@ const FRESH_MS = 5 * 60_000;
 export async function startRunByKey(
   project: ApiProject,
   key: string,
-  services: Services,
+  services: Pick<Services, "catalog" | "jobRuns" | "kube" | "ledger" | "now" | "projects">,
 ): Promise<StartedRun> {
   const { ledger, now } = services;
   // No key of a creation has a colon: a key of one operation is none of another's, nor of another project's.
@@ -58,7 +58,7 @@ const isRefusal = ({ status, code }: Failure): boolean => status < 500 || code =
 async function madeBefore(
   project: ApiProject,
   id: string,
-  services: Services,
+  services: Pick<Services, "jobRuns" | "ledger" | "now">,
 ): Promise<StartedRun | "expired" | undefined> {
   if (await services.jobRuns.find(project, id)) return undefined;
   const row = await findRow(project, id, services);
@@ -67,7 +67,11 @@ async function madeBefore(
   return now.getTime() - scheduledAtOf(id, now).getTime() < FRESH_MS ? undefined : "expired";
 }
 
-async function startedBefore(project: ApiProject, id: string, services: Services): Promise<StartedRun> {
+async function startedBefore(
+  project: ApiProject,
+  id: string,
+  services: Pick<Services, "jobRuns" | "ledger">,
+): Promise<StartedRun> {
   const run = await services.jobRuns.find(project, id);
   if (run) return { id, scheduledAt: new Date(run.spec.scheduledAt) };
   const row = await findRow(project, id, services);

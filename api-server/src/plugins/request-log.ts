@@ -9,7 +9,10 @@ const CLIENT_GONE = 499;
  * After each answer: metrics always, an audit line and a log line for writes, a debug line for reads.
  * A request's headers and bodies are never logged.
  */
-export function installRequestLog(app: FastifyInstance, services: Services): void {
+export function installRequestLog(
+  app: FastifyInstance,
+  services: Pick<Services, "audit" | "logger" | "metrics">,
+): void {
   const unknownRoute = services.metrics.operation("none");
   app.addHook("onResponse", (request, reply, done) => {
     const { operation, principal } = request;

@@ -2,7 +2,7 @@ import type { Project, ProjectSpec } from "@slipway/crds";
 import { Failure } from "../errors/failure.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
-import { type Change, type ChangeOptions, changeProject } from "./change.ts";
+import { type Change, type ChangeOptions, type ChangeServices, changeProject } from "./change.ts";
 import { projectResource } from "./kinds.ts";
 import { type KnownSlot, restoreProjectSlot, takeProjectSlot } from "./slots.ts";
 
@@ -15,7 +15,7 @@ import { type KnownSlot, restoreProjectSlot, takeProjectSlot } from "./slots.ts"
  */
 export async function changeWithSlot(
   project: ApiProject,
-  services: Services,
+  services: ChangeServices & Pick<Services, "catalog" | "ledger">,
   change: (spec: ProjectSpec, live: Project) => ProjectSpec,
   options: ChangeOptions = {},
 ): Promise<Change> {
@@ -42,7 +42,7 @@ async function restore(
   { resource }: ApiProject,
   identity: { organizationId: string; projectId: string },
   taken: KnownSlot,
-  services: Services,
+  services: Pick<Services, "catalog" | "kube" | "ledger">,
 ): Promise<void> {
   if (taken === undefined) return;
   const { namespace, name } = resource.metadata;

@@ -6,6 +6,7 @@ import { closeJob, isClosed, refusePending } from "../job-runs/before-deletion.t
 import { askLedger } from "../ledger-call.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
+import type { ChangeServices } from "./change.ts";
 import { domainClaimResource, projectResource } from "./kinds.ts";
 import { knownSlot, releaseProjectSlot } from "./slots.ts";
 
@@ -22,7 +23,7 @@ const ATTEMPTS = 10;
  */
 export async function deleteProject(
   project: ApiProject,
-  services: Services,
+  services: ChangeServices & Pick<Services, "jobRuns" | "ledger" | "usage">,
 ): Promise<"deleted" | "deleting"> {
   const { organizationId, id } = project;
   const { spec, metadata } = project.resource;
@@ -57,7 +58,11 @@ const hasDomain = ({ spec }: Project): boolean => spec.type === "http" && spec.e
 const inBackground = ({ spec }: Project): boolean => spec.type === "valkey";
 
 /** A project that is not there: never was, or is deleted; then nothing of it may hold a domain. @throws Failure 404, 409, 503 */
-export async function refuseMissing(organizationId: string, id: string, services: Services): Promise<never> {
+export async function refuseMissing(
+  organizationId: string,
+  id: string,
+  services: Pick<Services, "kube" | "ledger">,
+): Promise<never> {
   const deletedBefore = await askLedger(() => hasTombstone(services.ledger, organizationId, id));
   if (!deletedBefore) throw failures.projectNotFound();
   await releaseClaims({ organizationId, id }, services);
@@ -65,7 +70,10 @@ export async function refuseMissing(organizationId: string, id: string, services
 }
 
 /** @returns the project whose end is to be waited for */
-async function beginDeletion({ resource }: ApiProject, { kube, now }: Services): Promise<Project> {
+async function beginDeletion(
+  { resource }: ApiProject,
+  { kube, now }: Pick<Services, "kube" | "now">,
+): Promise<Project> {
   const { namespace, name, uid } = resource.metadata;
   const ref = { namespace, name };
   try {
@@ -101,7 +109,7 @@ async function beginDeletion({ resource }: ApiProject, { kube, now }: Services):
  */
 async function releaseClaims(
   { organizationId, id, resource }: Pick<ApiProject, "organizationId" | "id"> & Partial<ApiProject>,
-  { kube }: Services,
+  { kube }: Pick<Services, "kube">,
 ): Promise<void> {
   const namespace = organizationNamespace(organizationId);
   const uid = resource?.metadata.uid;

@@ -3,7 +3,7 @@ import type { ProjectPhase, ProjectSpec } from "@slipway/crds";
 import { refuseBlocked } from "../organizations/blocked.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
-import { changeProject } from "./change.ts";
+import { type ChangeServices, changeProject } from "./change.ts";
 import { changeWithSlot } from "./change-with-slot.ts";
 import { type KnownSlot, knownSlot, releaseProjectSlot } from "./slots.ts";
 import { phaseOf } from "./view.ts";
@@ -16,7 +16,10 @@ const SEEN_EVERY_MS = 50;
  * Stops a project; one that is stopped stays so. Its slot is free then, unless another call has resumed it meanwhile.
  * @throws Failure
  */
-export async function pauseProject(project: ApiProject, services: Services): Promise<ApiProject> {
+export async function pauseProject(
+  project: ApiProject,
+  services: ChangeServices & Pick<Services, "ledger" | "logger">,
+): Promise<ApiProject> {
   const identity = { organizationId: project.organizationId, projectId: project.id };
   const pause = (spec: ProjectSpec): ProjectSpec => ({ ...spec, paused: true });
   let known: KnownSlot;
@@ -39,7 +42,10 @@ export async function pauseProject(project: ApiProject, services: Services): Pro
 }
 
 /** Starts a paused project again; one that runs goes on. @throws Failure 402, 409 without a free slot */
-export async function resumeProject(project: ApiProject, services: Services): Promise<ApiProject> {
+export async function resumeProject(
+  project: ApiProject,
+  services: ChangeServices & Pick<Services, "catalog" | "ledger">,
+): Promise<ApiProject> {
   const resume = ({ paused: _, ...spec }: ProjectSpec): ProjectSpec => spec;
   const change = await changeWithSlot(project, services, resume, {
     prepare: () => refuseBlocked(services, project.organizationId),

@@ -21,6 +21,7 @@ import { refuseBlocked } from "../organizations/blocked.ts";
 import type { Permission } from "../policy/permissions.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
+import type { ChangeServices } from "./change.ts";
 import { changeWithSlot } from "./change-with-slot.ts";
 import { checkPlan } from "./plan-change.ts";
 
@@ -38,7 +39,7 @@ export async function rollBack(
   project: ApiProject,
   deploymentId: string,
   grants: Principal["grants"],
-  services: Services,
+  services: ChangeServices & Pick<Services, "catalog" | "ledger">,
 ): Promise<void> {
   if (!findIn(project.resource, deploymentId)) await refuseUnlisted(project, deploymentId, services);
   const { catalog, now } = services;
@@ -68,7 +69,11 @@ const findIn = ({ status }: Project, id: string): Deployment | undefined =>
   status?.deployments?.find((deployment) => deployment.id === id);
 
 /** The ledger knows every deployment, the project the newest alone. */
-async function refuseUnlisted(project: ApiProject, id: string, { ledger }: Services): Promise<never> {
+async function refuseUnlisted(
+  project: ApiProject,
+  id: string,
+  { ledger }: Pick<Services, "ledger">,
+): Promise<never> {
   const known = await askLedger(() => findDeployment(ledger, { ...project.identity, id }));
   throw known ? failures.deploymentNotAvailable(id) : failures.deploymentNotFound(id);
 }

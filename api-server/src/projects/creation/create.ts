@@ -30,6 +30,7 @@ import { quotaFailure } from "../../organizations/limits.ts";
 import { isGuarded, readNamespace } from "../../organizations/namespace.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
+import type { ChangeServices } from "../change.ts";
 import { readClaim } from "../claims.ts";
 import { refuseReservedSubdomain } from "../domains/reserved.ts";
 import { type KnownSlot, type ProjectIdentity, releaseProjectSlot, takeProjectSlot } from "../slots.ts";
@@ -51,7 +52,7 @@ const LIMIT_MS = 20_000;
 export async function admitCreation(
   { spec }: CreateProjectRequest,
   organizationId: string,
-  { catalog, ledger, ...platform }: Services,
+  { catalog, ledger, ...platform }: Pick<Services, "catalog" | "domainZone" | "ledger" | "reservedHostnames">,
 ): Promise<void> {
   const lacking = spec.type === "http" && capabilityFailure(spec, requireHttpPlan(spec, catalog.current));
   if (lacking) throw lacking;
@@ -72,6 +73,13 @@ function requirePlatform(
     throw failures.projectTypeUnavailable(spec.type, spec.version, spec.instances);
   if (spec.database?.restoreFrom !== undefined && !backups()) throw failures.backupsUnavailable();
 }
+
+/** What a creation works with. */
+export type CreationServices = ChangeServices &
+  Pick<
+    Services,
+    "backups" | "builds" | "carriesOut" | "catalog" | "git" | "ledger" | "logger" | "repositoryIds" | "usage"
+  >;
 
 /** What a creation has made. */
 export interface Created {
@@ -96,7 +104,7 @@ export type Attempt =
 export async function createProject(
   sent: CreateProjectRequest,
   identity: { organizationId: string; projectId: string; leftover?: boolean },
-  services: Services,
+  services: CreationServices,
 ): Promise<Attempt> {
   const { organizationId, projectId, leftover = false } = identity;
   const request = { ...sent, spec: withKeptSource(sent.spec, services) };
@@ -167,7 +175,7 @@ const nothingToUndo = async (): Promise<boolean> => true;
 export function failedAttempt(
   error: unknown,
   identity: ProjectIdentity,
-  services: Services,
+  services: Pick<Services, "domainZone" | "kube" | "ledger" | "logger">,
   trace?: Trace,
 ): Extract<Attempt, { failure: unknown }> {
   if (isUnbound(error)) {
@@ -211,7 +219,7 @@ function toFailure(error: unknown): unknown {
 async function releaseUnlessCreated(
   { organizationId, project }: CreationPlan,
   slot: KnownSlot,
-  services: Services,
+  services: Pick<Services, "kube" | "ledger">,
 ): Promise<void> {
   const identity = { organizationId, projectId: project.metadata.name };
   const stays = await readLive(services.kube, identity).then(
@@ -224,7 +232,7 @@ async function releaseUnlessCreated(
 /** A look ahead: the claims themselves, after the project, are what decides. */
 async function refuseTakenDomains(
   { hostnames, project, namespace }: CreationPlan,
-  { kube }: Services,
+  { kube }: Pick<Services, "kube">,
 ): Promise<void> {
   const claims = await Promise.all(hostnames.map(({ hostname }) => readClaim(kube, hostname))).catch(
     (error: unknown) => {
@@ -238,7 +246,10 @@ async function refuseTakenDomains(
   if (foreign) throw failures.domainUnavailable(foreign.spec.hostname);
 }
 
-async function requireRuntime({ organizationId }: CreationPlan, { kube }: Services): Promise<void> {
+async function requireRuntime(
+  { organizationId }: CreationPlan,
+  { kube }: Pick<Services, "kube">,
+): Promise<void> {
   const namespace = await readNamespace(kube, organizationId).catch((error: unknown) => {
     throw failures.clusterUnavailable(error);
   });

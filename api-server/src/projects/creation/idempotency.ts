@@ -14,6 +14,7 @@ import { newProjectId } from "../../ids.ts";
 import { askLedger } from "../../ledger-call.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
+import type { ChangeServices } from "../change.ts";
 import { type Attempt, type Created, failedAttempt } from "./create.ts";
 import { inTurn, type Turn } from "./key-turn.ts";
 import { readLive } from "./undo.ts";
@@ -59,7 +60,7 @@ export interface Steps {
  */
 export async function onceByKey(
   { organizationId, key, body }: KeyedRequest,
-  services: Services,
+  services: ChangeServices & Pick<Services, "ledger" | "logger">,
   { admit, create }: Steps,
 ): Promise<Created> {
   const { ledger } = services;
@@ -102,7 +103,7 @@ export async function onceByKey(
 async function findFinished(
   { organizationId }: KeyName,
   { projectId }: Turn,
-  { kube, projects }: Services,
+  { kube, projects }: Pick<Services, "kube" | "projects">,
 ): Promise<Created | undefined> {
   const live = await readLive(kube, { organizationId, projectId }).catch((error: unknown) => {
     throw failures.clusterUnavailable(error);
@@ -136,7 +137,10 @@ async function takeBack({ undo }: Extract<Attempt, { failure: unknown }>, turn: 
   if (undone) await turn.free();
 }
 
-async function findCreated(record: IdempotencyRecord, { projects }: Services): Promise<ApiProject> {
+async function findCreated(
+  record: IdempotencyRecord,
+  { projects }: Pick<Services, "projects">,
+): Promise<ApiProject> {
   const project = await projects.find(record.organization_id, record.project_id);
   if (!project || isGoing(project.resource)) throw failures.projectAlreadyDeleted();
   return project;

@@ -30,7 +30,7 @@ export function readLive(
  */
 export async function undoCreation(
   identity: ProjectIdentity,
-  services: Services,
+  services: Pick<Services, "domainZone" | "kube" | "ledger">,
   trace: Trace = { secrets: [] },
 ): Promise<boolean> {
   const { kube } = services;
@@ -48,7 +48,10 @@ export async function undoCreation(
   return true;
 }
 
-async function claimsOf(project: Project, { kube, domainZone }: Services): Promise<DomainClaim[]> {
+async function claimsOf(
+  project: Project,
+  { kube, domainZone }: Pick<Services, "domainZone" | "kube">,
+): Promise<DomainClaim[]> {
   const claims = await Promise.all(
     hostnamesOf(project, domainZone).map(({ hostname }) => readClaim(kube, hostname)),
   );

@@ -43,7 +43,10 @@ const PARAMETERS =
  * What a call asks about.
  * @throws Failure 400 for a project that is none of HTTP, or a window that cannot be told of; 402 for a plan without metrics
  */
-function asked({ project, query }: ProjectCall<unknown, NetworkQuery, unknown>, { catalog, now }: Services) {
+function asked(
+  { project, query }: ProjectCall<unknown, NetworkQuery, unknown>,
+  { catalog, now }: Pick<Services, "catalog" | "now">,
+) {
   requireType(project, ["http"]);
   const window = askedWindow(query, now());
   if (!hasMetrics(project.resource, catalog.current))

@@ -125,7 +125,7 @@ function firstBuildOf(projectId: string, body: unknown): { build_id?: string } {
 }
 
 /** `data` of the answer to a creation. */
-export async function createdData(created: Created, services: Services) {
+export async function createdData(created: Created, services: Pick<Services, "projects">) {
   const { id, domain, resource } = created.project;
   const { type } = resource.spec;
   if (isDatabaseType(type)) return databaseData(created, services);
@@ -134,7 +134,10 @@ export async function createdData(created: Created, services: Services) {
 }
 
 /** With the password for whoever has made it, and without for whoever repeats the request. */
-async function databaseData({ project: created, credentials }: Created, services: Services) {
+async function databaseData(
+  { project: created, credentials }: Created,
+  services: Pick<Services, "projects">,
+) {
   const project = await awaitAddress(created, services);
   const { id, resource } = project;
   const connection = credentials ? secretConnectionOf(resource, credentials) : connectionOf(resource);

@@ -24,7 +24,10 @@ import { projectionAnswer } from "./schemas.ts";
 const PATH = "/v1/project/:id/source";
 const responses = { 200: { description: "The source as it is now.", schema: projectionAnswer } };
 
-async function projection(project: ApiProject, services: Services) {
+async function projection(
+  project: ApiProject,
+  services: Pick<Services, "git" | "kube" | "logger" | "now" | "repositoryIds">,
+) {
   const context = await sourceContext(project.resource, project.organizationId, services);
   return { status: 200, body: { status: "success", data: sourceView(project.resource, context) } };
 }
