@@ -66,7 +66,7 @@ const stages: Readonly<Record<string, Stage>> = {
         "simulate",
         process.execPath,
         [
-          "operator/src/jobrun/simulator/main.ts",
+          "test/simulator/main.ts",
           ...(process.env.SLIPWAY_TEST_LONG === "1" ? ["--long"] : ["--occurrences", "25000"]),
         ],
         isBeside,

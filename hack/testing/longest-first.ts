@@ -11,7 +11,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "api-server/src/admin/admin.integration.test.ts": 60,
   "hack/chart/chart.integration.test.ts": 195,
   "hack/cluster/test-cluster.integration.test.ts": 85,
-  "operator/src/jobrun/simulator/simulation.test.ts": 75,
+  "test/simulator/simulation.test.ts": 75,
   "operator/src/project/domains.integration.test.ts": 90,
   "operator/src/project/project.integration.test.ts": 55,
   "operator/src/runtime/runtime.integration.test.ts": 70,

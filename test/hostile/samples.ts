@@ -1,6 +1,6 @@
 /** What the victim saw, request by request, and what that comes to. Pure, but for the clock of `openLoop`. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { spreadOf } from "../../hack/bench/job-audit.ts";
+import { spreadOf } from "../bench/job-audit.ts";
 
 /** Kinds of what the victim does. */
 export const kinds = ["app", "read", "write", "row"] as const;

@@ -3,6 +3,9 @@
 import { annotations, type JobRun, jobRunName, labels, type Project } from "@slipway/crds";
 import { type KubernetesObject, type ObjectRef, resources, Store } from "@slipway/kube";
 import { Registry } from "prom-client";
+import { Apiserver, type NewObject } from "../../../../test/simulator/apiserver.ts";
+import type { Stored } from "../../../../test/simulator/objects.ts";
+import { Timeline } from "../../../../test/simulator/timeline.ts";
 import { jobRunResource, projectResource } from "../../resources.ts";
 import { type EventInput, silentLogger } from "../../runtime/index.ts";
 import { LogCapturer } from "../capturer.ts";
@@ -19,9 +22,6 @@ import type { JobRunDependencies } from "../dependencies.ts";
 import { createJobRunMetrics } from "../metrics.ts";
 import type { ChargedRun, RecordedRun, RunLogs } from "../ports.ts";
 import { jobRunReconciler } from "../reconciler.ts";
-import { Apiserver, type NewObject } from "../simulator/apiserver.ts";
-import type { Stored } from "../simulator/objects.ts";
-import { Timeline } from "../simulator/timeline.ts";
 import { indexers } from "../stores.ts";
 
 const NAMESPACE = "slipway-org-test";

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { insertEvents, migrate, openStore, type Store, summary, type Window } from "@slipway/analytics";
-import { startClickHouse, type TestClickHouse } from "../testing/clickhouse.ts";
+import { startClickHouse, type TestClickHouse } from "../../hack/testing/clickhouse.ts";
 import { batchesOf, organizationName, projectName, type Traffic } from "./access-events.ts";
 import { type EngineRun, wholeTable } from "./analytics-engine.ts";
 
 /**
- * `node hack/bench/analytics.ts`: access events into the embedded store, then what the API asks of it, beside the same SQL sent
+ * `node test/bench/analytics.ts`: access events into the embedded store, then what the API asks of it, beside the same SQL sent
  * straight to the engine, all in one run. Ends with code 1 when a goal is missed.
  */
 const { values } = parseArgs({

@@ -2,8 +2,8 @@
 
 import { annotations, finalizers, jobRunName } from "@slipway/crds";
 import { resources } from "@slipway/kube";
-import { jobRunResource, projectResource } from "../../resources.ts";
-import type { ChargedRun } from "../ports.ts";
+import type { ChargedRun } from "../../operator/src/jobrun/ports.ts";
+import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import type { Apiserver, Change } from "./apiserver.ts";
 import { units } from "./billing.ts";
 import type { ModelCatalog } from "./catalog.ts";

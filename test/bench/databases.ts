@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs, parseEnv } from "node:util";
 import { labels, organizationNamespace } from "@slipway/crds";
-import { run } from "../lib/exec.ts";
-import { root } from "../lib/paths.ts";
-import { waitFor } from "../lib/wait.ts";
+import { run } from "../../hack/lib/exec.ts";
+import { root } from "../../hack/lib/paths.ts";
+import { waitFor } from "../../hack/lib/wait.ts";
 
 /**
- * `node hack/bench/databases.ts`: on the stack of `hack/up.sh`, creates one database of every engine through `/v1`, each with as
+ * `node test/bench/databases.ts`: on the stack of `hack/up.sh`, creates one database of every engine through `/v1`, each with as
  * many instances as it takes here, all at once or (`--in-turn`) one after the other; tells the time from the request to `running`
  * with all instances, and the memory of their pods a minute later as metrics.k8s.io has it. Deletes them.
  */

@@ -2,7 +2,7 @@
 
 import type { KubernetesObject } from "@slipway/kube";
 import { expect, test, vi } from "vitest";
-import type { RunCluster } from "../cluster.ts";
+import type { RunCluster } from "../../operator/src/jobrun/cluster.ts";
 import { calm, stormy } from "./profiles.ts";
 import { simulate } from "./simulation.ts";
 

@@ -10,7 +10,7 @@ import {
   type StoreOptions,
   type Timer,
 } from "@slipway/kube";
-import type { RunCluster } from "../cluster.ts";
+import type { RunCluster } from "../../operator/src/jobrun/cluster.ts";
 import { type Apiserver, type Change, type NewObject, refusal } from "./apiserver.ts";
 import { freeze } from "./merge.ts";
 import type { Stored } from "./objects.ts";

@@ -3,8 +3,23 @@
 import { type JobRun, labels, type Project } from "@slipway/crds";
 import { resources } from "@slipway/kube";
 import { Registry } from "prom-client";
-import { slimNode } from "../../observe/nodes.ts";
-import { jobRunResource, projectResource } from "../../resources.ts";
+import { LogCapturer } from "../../operator/src/jobrun/capturer.ts";
+import { Charger } from "../../operator/src/jobrun/charger.ts";
+import {
+  type Job,
+  type RunNode,
+  type RunPod,
+  slimJob,
+  slimRunPod,
+} from "../../operator/src/jobrun/cluster.ts";
+import { jobRunSources } from "../../operator/src/jobrun/controller.ts";
+import { createJobRunMetrics } from "../../operator/src/jobrun/metrics.ts";
+import type { RunLogs, RunSamples } from "../../operator/src/jobrun/ports.ts";
+import { jobRunReconciler } from "../../operator/src/jobrun/reconciler.ts";
+import type { JobRunSettings } from "../../operator/src/jobrun/settings.ts";
+import { indexers, type JobRunStores } from "../../operator/src/jobrun/stores.ts";
+import { slimNode } from "../../operator/src/observe/nodes.ts";
+import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import {
   Controller,
   createRuntimeMetrics,
@@ -12,16 +27,7 @@ import {
   type Logger,
   type Source,
   silentLogger,
-} from "../../runtime/index.ts";
-import { LogCapturer } from "../capturer.ts";
-import { Charger } from "../charger.ts";
-import { type Job, type RunNode, type RunPod, slimJob, slimRunPod } from "../cluster.ts";
-import { jobRunSources } from "../controller.ts";
-import { createJobRunMetrics } from "../metrics.ts";
-import type { RunLogs, RunSamples } from "../ports.ts";
-import { jobRunReconciler } from "../reconciler.ts";
-import type { JobRunSettings } from "../settings.ts";
-import { indexers, type JobRunStores } from "../stores.ts";
+} from "../../operator/src/runtime/index.ts";
 import type { ModelCatalog } from "./catalog.ts";
 import type { Judge } from "./judge.ts";
 import type { ModelLedger } from "./ledger.ts";

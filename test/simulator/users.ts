@@ -2,7 +2,7 @@
 
 import { finalizers, jobRunName, labels, MANAGED_BY } from "@slipway/crds";
 import { KubeError, type ObjectRef } from "@slipway/kube";
-import { jobRunResource, projectResource } from "../../resources.ts";
+import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import type { Apiserver } from "./apiserver.ts";
 import { PLANS } from "./catalog.ts";
 import { controllerOf, type StoredJobRun, type StoredProject } from "./objects.ts";

@@ -1,5 +1,5 @@
 /**
- * `node hack/bench/builds.ts [--rounds 5]`: on the stack of `hack/up.sh`, builds the Git server's sample repository as a new project does,
+ * `node test/bench/builds.ts [--rounds 5]`: on the stack of `hack/up.sh`, builds the Git server's sample repository as a new project does,
  * then again without a change, and tells where the time of each build goes: until the first container runs, in the steps of its
  * pod, and until the version serves. BuildKit's own time in the same build is what a plain `buildctl build` takes; all
  * else is the platform's.
@@ -8,8 +8,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs, parseEnv } from "node:util";
-import { root } from "../lib/paths.ts";
-import { waitFor } from "../lib/wait.ts";
+import { root } from "../../hack/lib/paths.ts";
+import { waitFor } from "../../hack/lib/wait.ts";
 
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "5" } } });
 const stack = parseEnv(readFileSync(join(root, ".slipway/stack.env"), "utf8"));

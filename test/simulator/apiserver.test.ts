@@ -1,6 +1,6 @@
 import { isAlreadyExists, isConflict, isNotFound, resources } from "@slipway/kube";
 import { beforeEach, expect, test } from "vitest";
-import { jobRunResource } from "../../resources.ts";
+import { jobRunResource } from "../../operator/src/resources.ts";
 import { Apiserver, type Change } from "./apiserver.ts";
 import type { Stored, StoredPod } from "./objects.ts";
 import { Timeline } from "./timeline.ts";

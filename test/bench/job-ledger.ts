@@ -16,7 +16,7 @@ import { sql } from "kysely";
 /**
  * How fast the ledger takes runs, with every commit on the disk, beside single-row inserts into a table without any of
  * what the ledger adds; and how fast it lists a project with a run in every minute of a month.
- * `node hack/bench/job-ledger.ts [seconds]`
+ * `node test/bench/job-ledger.ts [seconds]`
  */
 
 /** What the design asks for. */

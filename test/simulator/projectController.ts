@@ -5,7 +5,7 @@
 
 import { annotations, finalizers, labels, MANAGED_BY } from "@slipway/crds";
 import { type ObjectRef, parseKey, refKey, resources } from "@slipway/kube";
-import { jobRunResource, projectResource } from "../../resources.ts";
+import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import { Agenda } from "./agenda.ts";
 import type { Apiserver } from "./apiserver.ts";
 import {

@@ -10,10 +10,10 @@ import { loadavg } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { controllerLimits } from "../cluster/test-cluster.ts";
-import { root } from "../lib/paths.ts";
-import { EVERY_MINUTE, NOT_NOW, startJobPlatform } from "../testing/job-platform.ts";
-import { OperatorProcess } from "../testing/operator-process.ts";
+import { controllerLimits } from "../../hack/cluster/test-cluster.ts";
+import { root } from "../../hack/lib/paths.ts";
+import { EVERY_MINUTE, NOT_NOW, startJobPlatform } from "../../hack/testing/job-platform.ts";
+import { OperatorProcess } from "../../hack/testing/operator-process.ts";
 import { readJobWrites, spreadOf } from "./job-audit.ts";
 import { cronAt, JobLoad } from "./job-load.ts";
 import { ProcessorLog, type Processors } from "./job-processors.ts";
@@ -239,7 +239,7 @@ const lag = (charged: readonly { finished: Date; recorded: Date }[]): Charged =>
 
 /** How fast the ledger takes runs; prints its own results. */
 async function ledgerBench(seconds: string): Promise<boolean> {
-  const child = spawn(process.execPath, [join(root, "hack/bench/job-ledger.ts"), seconds], {
+  const child = spawn(process.execPath, [join(root, "test/bench/job-ledger.ts"), seconds], {
     stdio: "inherit",
   });
   const [code] = (await once(child, "exit")) as [number | null];

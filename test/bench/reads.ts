@@ -5,12 +5,12 @@ import { parseArgs } from "node:util";
 import { organizationNamespace } from "@slipway/crds";
 import { KubeClient, loadKubeConfig } from "@slipway/kube";
 import { startPostgres } from "@slipway/ledger/testing";
-import { startApiserver } from "../cluster/apiserver.ts";
-import { root } from "../lib/paths.ts";
-import { freePorts } from "../lib/ports.ts";
-import { waitFor } from "../lib/wait.ts";
-import { startNode, writeTokenKey } from "../testing/node.ts";
-import { startValkey } from "../testing/valkey.ts";
+import { startApiserver } from "../../hack/cluster/apiserver.ts";
+import { root } from "../../hack/lib/paths.ts";
+import { freePorts } from "../../hack/lib/ports.ts";
+import { waitFor } from "../../hack/lib/wait.ts";
+import { startNode, writeTokenKey } from "../../hack/testing/node.ts";
+import { startValkey } from "../../hack/testing/valkey.ts";
 import { type Measurement, type Target, takeTurns } from "./load.ts";
 import { report } from "./report.ts";
 import {
@@ -23,7 +23,7 @@ import {
 } from "./setup.ts";
 
 /**
- * `node hack/bench/reads.ts`: GET /v1/project/:id with authentication, beside a bare Fastify that answers the same
+ * `node test/bench/reads.ts`: GET /v1/project/:id with authentication, beside a bare Fastify that answers the same
  * JSON and beside kube-apiserver's GET of the same object, in turns within one run, each server in its own process.
  * Ends with code 1 when a goal of the design is missed.
  */
@@ -88,7 +88,7 @@ async function bench(): Promise<boolean> {
   const answer = await (await fetch(slipway.url, { headers: slipway.headers })).text();
   const answerFile = join(directory, "answer.json");
   writeFileSync(answerFile, answer);
-  const bareServer = startNode("hack/bench/bare-server.ts", [answerFile, String(barePort)]);
+  const bareServer = startNode("test/bench/bare-server.ts", [answerFile, String(barePort)]);
   cleanups.push(() => bareServer.kill("SIGKILL"));
   const bare: Target = {
     name: "bare Fastify",

@@ -1,7 +1,7 @@
 /** The controller-manager's garbage collectors: dependents of what is gone, and pods that no node will ever end. */
 
 import { type Resource, resources } from "@slipway/kube";
-import { jobRunResource } from "../../resources.ts";
+import { jobRunResource } from "../../operator/src/resources.ts";
 import type { Apiserver } from "./apiserver.ts";
 import type { ControllerManager } from "./controllerManager.ts";
 import { isTerminal } from "./jobController.ts";

@@ -1,9 +1,9 @@
 import type { Project } from "@slipway/crds";
 import { type KubernetesObject, Reflector, refOf, resources, Store } from "@slipway/kube";
 import { sql } from "kysely";
-import { scriptArgs } from "../cluster/kwok-config.ts";
-import { waitFor } from "../lib/wait.ts";
-import { type JobPlatform, jobProject, NOT_NOW, projectResource } from "../testing/job-platform.ts";
+import { scriptArgs } from "../../hack/cluster/kwok-config.ts";
+import { waitFor } from "../../hack/lib/wait.ts";
+import { type JobPlatform, jobProject, NOT_NOW, projectResource } from "../../hack/testing/job-platform.ts";
 
 interface CronJob extends KubernetesObject {
   spec?: { schedule?: string };

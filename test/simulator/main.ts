@@ -1,5 +1,5 @@
 /**
- * Drives the jobrun reconciler through simulated time: `node operator/src/jobrun/simulator/main.ts [--occurrences N] [--seed N]
+ * Drives the jobrun reconciler through simulated time: `node test/simulator/main.ts [--occurrences N] [--seed N]
  * [--shards N] [--projects N] [--calm] [--long]`. The occurrences are divided among shards with seeds of their own, that run in
  * threads. Prints a summary line, and exits 1 with the trace of each violation and what repeats it.
  */
