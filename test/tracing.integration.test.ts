@@ -12,11 +12,11 @@ import { generateApiKey } from "../api-server/src/auth/api-key.ts";
 import { startApiserver, type TestApiserver } from "../hack/cluster/apiserver.ts";
 import { root } from "../hack/lib/paths.ts";
 import { freePorts } from "../hack/lib/ports.ts";
-import { applyCrds } from "../hack/testing/crds.ts";
-import { projectResource } from "../hack/testing/job-platform.ts";
-import { startNode, writeTokenKey } from "../hack/testing/node.ts";
-import { OperatorProcess } from "../hack/testing/operator-process.ts";
-import { countQuotas } from "../hack/testing/quotas.ts";
+import { applyCrds } from "./kit/clusters/crds.ts";
+import { countQuotas } from "./kit/clusters/quotas.ts";
+import { projectResource } from "./kit/processes/job-platform.ts";
+import { startNode, writeTokenKey } from "./kit/processes/node.ts";
+import { OperatorProcess } from "./kit/processes/operator-process.ts";
 
 /** Both processes as they run in pods, a real apiserver, a real ledger, and a receiver of traces. */
 

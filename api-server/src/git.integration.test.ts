@@ -1,7 +1,7 @@
 import { type Build, organizationNamespace } from "@slipway/crds";
 import { resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startGitea, type TestGitea } from "../../hack/testing/gitea.ts";
+import { startGitea, type TestGitea } from "../../test/kit/servers/gitea.ts";
 import { findConnection } from "./git/cluster.ts";
 import { ensureHook } from "./git/hooks.ts";
 import { gitServers } from "./git/servers.ts";

@@ -2,7 +2,7 @@ import { type AccessEvent, insertEvents, migrate, openStore, type Store } from "
 import { labels, organizationNamespace } from "@slipway/crds";
 import { customResource, type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startClickHouse, type TestClickHouse } from "../../hack/testing/clickhouse.ts";
+import { startClickHouse, type TestClickHouse } from "../../test/kit/servers/clickhouse.ts";
 import { Analytics } from "./analytics/analytics.ts";
 import { routes } from "./routes/index.ts";
 import { databaseSpec } from "./testing/databases.ts";

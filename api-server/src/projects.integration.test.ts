@@ -10,7 +10,7 @@ import {
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
-import { applyCrds } from "../../hack/testing/crds.ts";
+import { applyCrds } from "../../test/kit/clusters/crds.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";
 import { exampleBody, type Harness, startHarness, ZONE } from "./testing/harness.ts";
 import { bindInOrganization, createRoles, restrictedClient } from "./testing/roles.ts";

@@ -4,7 +4,7 @@ import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from 
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
-import { applyCrds } from "../../hack/testing/crds.ts";
+import { applyCrds } from "../../test/kit/clusters/crds.ts";
 import type { ApiProject } from "./projects/api-project.ts";
 import { changeProject } from "./projects/change.ts";
 import { readClaim } from "./projects/claims.ts";

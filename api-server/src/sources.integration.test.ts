@@ -1,6 +1,6 @@
 import { type Build, firstBuildId, organizationNamespace } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startGitea, type TestGitea } from "../../hack/testing/gitea.ts";
+import { startGitea, type TestGitea } from "../../test/kit/servers/gitea.ts";
 import { gitServers } from "./git/servers.ts";
 import { buildResource } from "./projects/kinds.ts";
 import { exampleBody } from "./testing/harness.ts";

@@ -7,7 +7,7 @@ import { ensurePackages } from "../cluster/packages.ts";
 import { spawnIdle } from "../lib/idle.ts";
 import { root } from "../lib/paths.ts";
 import { add, type Counts, closingLine, goCounts, junitCounts, none, vitestCounts } from "./counts.ts";
-import { failedGoOutput, failedTests, tail } from "./last-words.ts";
+import { failedGoOutput, failedTests, tail } from "./failures.ts";
 import { fileTimes, longest } from "./longest.ts";
 
 /** Where each part leaves its output and its report. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { readRows, type Store } from "@slipway/analytics";
-import type { TestClickHouse } from "../../hack/testing/clickhouse.ts";
+import type { TestClickHouse } from "../kit/servers/clickhouse.ts";
 
 /** Milliseconds of the same SQL in both ways. */
 export interface EngineRun {

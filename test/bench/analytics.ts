@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { insertEvents, migrate, openStore, type Store, summary, type Window } from "@slipway/analytics";
-import { startClickHouse, type TestClickHouse } from "../../hack/testing/clickhouse.ts";
+import { startClickHouse, type TestClickHouse } from "../kit/servers/clickhouse.ts";
 import { batchesOf, organizationName, projectName, type Traffic } from "./access-events.ts";
 import { type EngineRun, wholeTable } from "./analytics-engine.ts";
 

@@ -3,7 +3,7 @@ import { type KubernetesObject, Reflector, refOf, resources, Store } from "@slip
 import { sql } from "kysely";
 import { scriptArgs } from "../../hack/cluster/kwok-config.ts";
 import { waitFor } from "../../hack/lib/wait.ts";
-import { type JobPlatform, jobProject, NOT_NOW, projectResource } from "../../hack/testing/job-platform.ts";
+import { type JobPlatform, jobProject, NOT_NOW, projectResource } from "../kit/processes/job-platform.ts";
 
 interface CronJob extends KubernetesObject {
   spec?: { schedule?: string };

@@ -12,9 +12,9 @@ import { startApiserver } from "../../hack/cluster/apiserver.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { freePorts } from "../../hack/lib/ports.ts";
 import { waitFor } from "../../hack/lib/wait.ts";
-import { applyCrds } from "../../hack/testing/crds.ts";
-import { startNode } from "../../hack/testing/node.ts";
-import { countQuotas } from "../../hack/testing/quotas.ts";
+import { applyCrds } from "../kit/clusters/crds.ts";
+import { countQuotas } from "../kit/clusters/quotas.ts";
+import { startNode } from "../kit/processes/node.ts";
 import { createProjects, ORGANIZATION, prepareLedger, residentMiB } from "./setup.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slipway-bench-"));

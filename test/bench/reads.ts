@@ -9,8 +9,8 @@ import { startApiserver } from "../../hack/cluster/apiserver.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { freePorts } from "../../hack/lib/ports.ts";
 import { waitFor } from "../../hack/lib/wait.ts";
-import { startNode, writeTokenKey } from "../../hack/testing/node.ts";
-import { startValkey } from "../../hack/testing/valkey.ts";
+import { startNode, writeTokenKey } from "../kit/processes/node.ts";
+import { startValkey } from "../kit/servers/valkey.ts";
 import { type Measurement, type Target, takeTurns } from "./load.ts";
 import { report } from "./report.ts";
 import {

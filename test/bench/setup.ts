@@ -12,7 +12,7 @@ import {
 import { customResource, type KubeClient, resources } from "@slipway/kube";
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
 import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
-import { applyCrds } from "../../hack/testing/crds.ts";
+import { applyCrds } from "../kit/clusters/crds.ts";
 
 const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
 

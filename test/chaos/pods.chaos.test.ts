@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Script } from "../../hack/cluster/kwok-config.ts";
 import { run as command } from "../../hack/lib/exec.ts";
 import { waitFor } from "../../hack/lib/wait.ts";
-import { jobRunResource, NOT_NOW } from "../../hack/testing/job-platform.ts";
+import { jobRunResource, NOT_NOW } from "../kit/processes/job-platform.ts";
 import { runNow } from "./support/drive.ts";
 import { expectNothingWrong } from "./support/report.ts";
 import { type Stage, startStage } from "./support/stage.ts";

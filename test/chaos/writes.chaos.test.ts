@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { NOT_NOW, projectResource } from "../../hack/testing/job-platform.ts";
+import { NOT_NOW, projectResource } from "../kit/processes/job-platform.ts";
 import { moments } from "./support/apiserver-proxy.ts";
 import { ageCharged, cancelRunning, runNow, silence } from "./support/drive.ts";
 import { expectNothingWrong } from "./support/report.ts";

@@ -1,7 +1,7 @@
 import type { V1NetworkPolicy } from "@kubernetes/client-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { addresses } from "../../hack/cluster/addresses.ts";
-import { startS3, type TestS3 } from "../../hack/testing/s3.ts";
+import { startS3, type TestS3 } from "../kit/servers/s3.ts";
 import { apiClient, deleteProjects, uniqueName } from "./support/api.ts";
 import {
   askForBackup,

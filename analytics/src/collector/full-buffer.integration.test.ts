@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { startClickHouse, type TestClickHouse } from "../../../hack/testing/clickhouse.ts";
+import { startClickHouse, type TestClickHouse } from "../../../test/kit/servers/clickhouse.ts";
 import { rowsOf } from "../store/rows.ts";
 import { rollups } from "../store/schema.ts";
 import { openStore, type Store } from "../store/store.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startClickHouse, type TestClickHouse } from "../../../hack/testing/clickhouse.ts";
+import { startClickHouse, type TestClickHouse } from "../../../test/kit/servers/clickhouse.ts";
 import { insertEvents } from "./insert.ts";
 import { migrate } from "./migrate.ts";
 import { rowsOf } from "./rows.ts";

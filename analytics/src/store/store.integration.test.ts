@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../hack/lib/wait.ts";
-import { startClickHouse, type TestClickHouse } from "../../../hack/testing/clickhouse.ts";
+import { startClickHouse, type TestClickHouse } from "../../../test/kit/servers/clickhouse.ts";
 import type { AccessEvent, EventBatch } from "../event.ts";
 import { OTHER } from "./bounds.ts";
 import { insertEvents } from "./insert.ts";

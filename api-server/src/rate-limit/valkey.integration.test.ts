@@ -1,7 +1,7 @@
 import { createClient } from "@redis/client";
 import { eventually, TcpProxy } from "@slipway/kube/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { startValkey, type TestValkey } from "../../../hack/testing/valkey.ts";
+import { startValkey, type TestValkey } from "../../../test/kit/servers/valkey.ts";
 import { createLogger } from "../logger.ts";
 import type { Decision } from "./limiter.ts";
 import { ValkeyRateLimiter, type ValkeyRateLimiterOptions } from "./valkey.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { startGitea, type TestGitea } from "../../../hack/testing/gitea.ts";
+import { startGitea, type TestGitea } from "../../../test/kit/servers/gitea.ts";
 import { Repository } from "../../testing/repository.ts";
 import { StepError } from "../failures/stepError.ts";
 import { Redactor } from "../log/redact.ts";

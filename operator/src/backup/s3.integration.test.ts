@@ -11,7 +11,7 @@ import type { Backup } from "@slipway/crds";
 import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/kube";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { freePorts } from "../../../hack/lib/ports.ts";
-import { startS3, type TestS3 } from "../../../hack/testing/s3.ts";
+import { startS3, type TestS3 } from "../../../test/kit/servers/s3.ts";
 import { etagsHash } from "./agent/protocol.ts";
 import { partsSink, readUrl, readUrls } from "./agent/urls.ts";
 import { S3, type S3Credentials } from "./s3.ts";

@@ -18,7 +18,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { binaryFile, ensureBinary } from "../../../hack/cluster/binaries.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
-import { countQuotas } from "../../../hack/testing/quotas.ts";
+import { countQuotas } from "../../../test/kit/clusters/quotas.ts";
 import type { BillingLedger } from "../billing/billing.ts";
 import type { DatabaseImages } from "../database/settings.ts";
 import type { ReservationLedger } from "../domainclaim/reservations.ts";

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type JobRun, jobRunName } from "@slipway/crds";
 import { isConflict, isNotFound, refOf, resources } from "@slipway/kube";
 import { waitFor } from "../../../hack/lib/wait.ts";
-import { jobRunResource } from "../../../hack/testing/job-platform.ts";
+import { jobRunResource } from "../../kit/processes/job-platform.ts";
 import type { Stage } from "./stage.ts";
 
 /** Asks for a run by hand, as `kubectl create` does. @returns its name */

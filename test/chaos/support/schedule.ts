@@ -1,4 +1,4 @@
-import { type JobPlatform, projectResource } from "../../../hack/testing/job-platform.ts";
+import { type JobPlatform, projectResource } from "../../kit/processes/job-platform.ts";
 
 /** Closes a project's schedule, as its deletion does first, or opens it again. */
 export async function setClosed(

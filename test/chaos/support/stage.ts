@@ -8,8 +8,8 @@ import {
   projectResource,
   startJobPlatform,
   writePlainKubeconfig,
-} from "../../../hack/testing/job-platform.ts";
-import { OperatorProcess } from "../../../hack/testing/operator-process.ts";
+} from "../../kit/processes/job-platform.ts";
+import { OperatorProcess } from "../../kit/processes/operator-process.ts";
 import { ApiserverProxy } from "./apiserver-proxy.ts";
 import { type Expectations, unsettled, type Violation, violations } from "./checks.ts";
 import { LedgerProxy } from "./ledger-proxy.ts";

@@ -9,7 +9,7 @@ import {
 } from "@slipway/kube";
 import type { Ledger } from "@slipway/ledger";
 import { sql } from "kysely";
-import { jobRunResource, projectResource } from "../../../hack/testing/job-platform.ts";
+import { jobRunResource, projectResource } from "../../kit/processes/job-platform.ts";
 import type {
   JobRecord,
   JobRunRecord,

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { GROUP, plurals, VERSION } from "@slipway/crds";
 import { customResource, type KubeClient, resources } from "@slipway/kube";
 import { parse } from "yaml";
-import { root } from "../lib/paths.ts";
-import { waitFor } from "../lib/wait.ts";
+import { root } from "../../../hack/lib/paths.ts";
+import { waitFor } from "../../../hack/lib/wait.ts";
 
 /** Applies the generated custom resource definitions to a test's apiserver, and waits until it serves them. */
 export async function applyCrds(kube: KubeClient): Promise<void> {

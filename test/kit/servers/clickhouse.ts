@@ -1,8 +1,8 @@
 import { chown, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { buildImage } from "../images/build.ts";
-import { clickhouse, clickhouseUser } from "../images/clickhouse.ts";
-import { freePorts } from "../lib/ports.ts";
+import { buildImage } from "../../../hack/images/build.ts";
+import { clickhouse, clickhouseUser } from "../../../hack/images/clickhouse.ts";
+import { freePorts } from "../../../hack/lib/ports.ts";
 import { type InsideServer, startInside } from "./inside-server.ts";
 
 /** What it acknowledged outlives a crash. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "../lib/paths.ts";
+import { root } from "../../../hack/lib/paths.ts";
 
 /**
  * Starts a program of this repository with the same Node, and ends it with this process.

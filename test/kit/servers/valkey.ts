@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { images } from "../images/index.ts";
-import { freePorts } from "../lib/ports.ts";
+import { images } from "../../../hack/images/index.ts";
+import { freePorts } from "../../../hack/lib/ports.ts";
 import { type InsideServer, startInside } from "./inside-server.ts";
 
 /** It keeps no data: started again it is empty. */

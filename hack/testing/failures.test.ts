@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { failedGoOutput, failedTests, tail } from "./last-words.ts";
+import { failedGoOutput, failedTests, tail } from "./failures.ts";
 
 test("the end of an output is told in few lines of bounded length", () => {
   const lines = Array.from({ length: 100 }, (_, index) => `line ${index}`);

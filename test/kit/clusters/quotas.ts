@@ -1,7 +1,7 @@
 /** Quotas beside a bare apiserver. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type KubeClient, resources } from "@slipway/kube";
-import { isCounted, type Quota } from "../../operator/src/organization/quota.ts";
+import { isCounted, type Quota } from "../../../operator/src/organization/quota.ts";
 
 const EVERY_MS = 300;
 

@@ -5,10 +5,14 @@ import { customResource, KubeClient, type KubernetesObject, loadKubeConfig, reso
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { stringify } from "yaml";
-import { type Script, scriptArgs } from "../cluster/kwok-config.ts";
-import { startTestCluster, type TestCluster, type TestClusterOptions } from "../cluster/test-cluster.ts";
-import { waitFor } from "../lib/wait.ts";
-import { applyCrds } from "./crds.ts";
+import { type Script, scriptArgs } from "../../../hack/cluster/kwok-config.ts";
+import {
+  startTestCluster,
+  type TestCluster,
+  type TestClusterOptions,
+} from "../../../hack/cluster/test-cluster.ts";
+import { waitFor } from "../../../hack/lib/wait.ts";
+import { applyCrds } from "../clusters/crds.ts";
 
 export const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
 export const jobRunResource = customResource(GROUP, VERSION, plurals.JobRun, "JobRun");

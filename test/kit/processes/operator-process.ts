@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "../lib/paths.ts";
+import { root } from "../../../hack/lib/paths.ts";
 import { startNode } from "./node.ts";
 
 export interface OperatorProcessOptions {

@@ -2,13 +2,17 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ensureBinary } from "../cluster/binaries.ts";
-import { ensureGitAccount, ensureSampleRepository, type GitAccount } from "../cluster/builds/git-account.ts";
-import { callGit, type GitAnswer } from "../cluster/builds/git-api.ts";
-import { type GitServer, gitea, gitUrl, prepareGitServer } from "../cluster/builds/git-server.ts";
-import { ensureAuthority, ensureCertificate } from "../cluster/certificates.ts";
-import { ensureDaemon, stopDaemon } from "../cluster/processes.ts";
-import { freePorts } from "../lib/ports.ts";
+import { ensureBinary } from "../../../hack/cluster/binaries.ts";
+import {
+  ensureGitAccount,
+  ensureSampleRepository,
+  type GitAccount,
+} from "../../../hack/cluster/builds/git-account.ts";
+import { callGit, type GitAnswer } from "../../../hack/cluster/builds/git-api.ts";
+import { type GitServer, gitea, gitUrl, prepareGitServer } from "../../../hack/cluster/builds/git-server.ts";
+import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certificates.ts";
+import { ensureDaemon, stopDaemon } from "../../../hack/cluster/processes.ts";
+import { freePorts } from "../../../hack/lib/ports.ts";
 
 /** A real Git server of a test's own, on loopback, with one private repository `slipway/sample-node`. */
 export interface TestGitea extends GitAccount {

@@ -1,9 +1,9 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { BuiltImage } from "../images/build.ts";
-import { type InsideOptions, type InsideProcess, inside } from "../images/inside.ts";
-import { waitFor } from "../lib/wait.ts";
+import type { BuiltImage } from "../../../hack/images/build.ts";
+import { type InsideOptions, type InsideProcess, inside } from "../../../hack/images/inside.ts";
+import { waitFor } from "../../../hack/lib/wait.ts";
 
 /** A real server that a test may crash. */
 export interface InsideServer {

@@ -3,12 +3,12 @@ import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { end, start } from "../cluster/apiserver.ts";
-import { ensureBinary } from "../cluster/binaries.ts";
-import { ensureAuthority, ensureCertificate } from "../cluster/certificates.ts";
-import type { Argv } from "../cluster/control-plane.ts";
-import { freePorts } from "../lib/ports.ts";
-import { GiveUp, waitFor } from "../lib/wait.ts";
+import { end, start } from "../../../hack/cluster/apiserver.ts";
+import { ensureBinary } from "../../../hack/cluster/binaries.ts";
+import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certificates.ts";
+import type { Argv } from "../../../hack/cluster/control-plane.ts";
+import { freePorts } from "../../../hack/lib/ports.ts";
+import { GiveUp, waitFor } from "../../../hack/lib/wait.ts";
 
 /** A store with one bucket. */
 export interface TestS3 {
