@@ -1,11 +1,11 @@
 import { fastify } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type FakeHarness, startFakeHarness } from "../../test/kit/api-server/harness.ts";
 import { bodyBudgets } from "./http/body-budget.ts";
 import { registerRoute } from "./http/register.ts";
 import type { AnyRoute } from "./http/route.ts";
 import { policies } from "./policy/table.ts";
 import { routes } from "./routes/index.ts";
-import { type FakeHarness, startFakeHarness } from "./testing/harness.ts";
 
 let harness: FakeHarness;
 beforeAll(async () => {

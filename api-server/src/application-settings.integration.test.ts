@@ -8,9 +8,9 @@ import {
   setPlanCapacity,
 } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { exampleBody } from "../../test/kit/api-server/harness.ts";
+import { type RealHarness, startRealHarness } from "../../test/kit/api-server/real-harness.ts";
 import { projectResource } from "./projects/kinds.ts";
-import { exampleBody } from "./testing/harness.ts";
-import { type RealHarness, startRealHarness } from "./testing/real-harness.ts";
 
 /** The settings of an application over a real apiserver and a real PostgreSQL; tests play the operator. */
 

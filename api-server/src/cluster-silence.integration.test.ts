@@ -3,7 +3,7 @@ import { FakeApiserver, TcpProxy } from "@slipway/kube/testing";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { exampleBody, type Harness, startHarness } from "./testing/harness.ts";
+import { exampleBody, type Harness, startHarness } from "../../test/kit/api-server/harness.ts";
 
 /** A network between the API server and the apiserver that drops everything and says nothing of it. */
 

@@ -14,11 +14,11 @@ import {
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { findIdempotencyRecord, listSlots, recordMetricSamples } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { databaseBody, HOST, PORT, startDatabaseOperator } from "../../test/kit/api-server/databases.ts";
+import { type RealHarness, startRealHarness } from "../../test/kit/api-server/real-harness.ts";
 import { decodeCredentials, readCredentialsSecret } from "./databases/credentials.ts";
 import { projectResource } from "./projects/kinds.ts";
 import { createProjectData } from "./routes/v1/project/create.ts";
-import { databaseBody, HOST, PORT, startDatabaseOperator } from "./testing/databases.ts";
-import { type RealHarness, startRealHarness } from "./testing/real-harness.ts";
 
 /** Databases over a real apiserver and a real PostgreSQL; the test plays the operator's part. */
 

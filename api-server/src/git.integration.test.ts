@@ -1,12 +1,12 @@
 import { type Build, organizationNamespace } from "@slipway/crds";
 import { resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type RealHarness, startRealHarness } from "../../test/kit/api-server/real-harness.ts";
 import { startGitea, type TestGitea } from "../../test/kit/servers/gitea.ts";
 import { findConnection } from "./git/cluster.ts";
 import { ensureHook } from "./git/hooks.ts";
 import { gitServers } from "./git/servers.ts";
 import { buildResource } from "./projects/kinds.ts";
-import { type RealHarness, startRealHarness } from "./testing/real-harness.ts";
 
 /** Git connections over a real kube-apiserver with the API server's own roles, to a real Gitea. */
 

@@ -2,12 +2,12 @@ import { type Build, firstBuildId, organizationNamespace } from "@slipway/crds";
 import { signBody } from "@slipway/git";
 import { type GithubServer, startGithub } from "@slipway/git/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { exampleBody, exampleJobBody } from "../../test/kit/api-server/harness.ts";
+import { type RealHarness, startRealHarness } from "../../test/kit/api-server/real-harness.ts";
 import { findConnection, readCredential } from "./git/cluster.ts";
 import { connectGithub } from "./git/connect-github.ts";
 import { gitServers } from "./git/servers.ts";
 import { buildResource } from "./projects/kinds.ts";
-import { exampleBody, exampleJobBody } from "./testing/harness.ts";
-import { type RealHarness, startRealHarness } from "./testing/real-harness.ts";
 
 /** Projects of the legacy kind over a real kube-apiserver and ledger, against what GitHub documents. */
 

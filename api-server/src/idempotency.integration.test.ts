@@ -14,9 +14,9 @@ import {
 } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { exampleBody, type Harness, startHarness, ZONE } from "../../test/kit/api-server/harness.ts";
 import { bodyHash } from "./projects/creation/idempotency.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";
-import { exampleBody, type Harness, startHarness, ZONE } from "./testing/harness.ts";
 
 /** What a repeat under one Idempotency-Key meets: crashes, refusals and other replicas. Two replicas, one ledger. */
 

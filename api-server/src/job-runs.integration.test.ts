@@ -8,14 +8,14 @@ import {
   storeJobRunLog,
 } from "@slipway/ledger";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { condition, type OperatorActor, runResource, runRow } from "../../test/kit/api-server/job-runs.ts";
+import { createJob, type Job, told } from "../../test/kit/api-server/jobs.ts";
+import { type RealHarness, startRealHarness } from "../../test/kit/api-server/real-harness.ts";
 import { closeJob } from "./job-runs/before-deletion.ts";
 import { cancelRun } from "./job-runs/cancel.ts";
 import { startRun } from "./job-runs/start.ts";
 import type { ApiProject } from "./projects/api-project.ts";
 import { bodyHash } from "./projects/creation/idempotency.ts";
-import { condition, type OperatorActor, runResource, runRow } from "./testing/job-runs.ts";
-import { createJob, type Job, told } from "./testing/jobs.ts";
-import { type RealHarness, startRealHarness } from "./testing/real-harness.ts";
 
 /** Runs of jobs over a real apiserver and a real PostgreSQL. Tests play the operator, and set the clock. */
 

@@ -2,12 +2,12 @@ import { jobRunName, organizationNamespace, type Project } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { listSlots, setOrganizationBlocked, setPlanCapacity, storeJobRunLog } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { exampleBody, exampleJobBody } from "../../test/kit/api-server/harness.ts";
+import { condition, runResource } from "../../test/kit/api-server/job-runs.ts";
+import { type Answer, createJob, type Job, postProject, told } from "../../test/kit/api-server/jobs.ts";
+import { type RealHarness, startRealHarness } from "../../test/kit/api-server/real-harness.ts";
 import { closeJob } from "./job-runs/before-deletion.ts";
 import { projectResource } from "./projects/kinds.ts";
-import { exampleBody, exampleJobBody } from "./testing/harness.ts";
-import { condition, runResource } from "./testing/job-runs.ts";
-import { type Answer, createJob, type Job, postProject, told } from "./testing/jobs.ts";
-import { type RealHarness, startRealHarness } from "./testing/real-harness.ts";
 
 /** Jobs over a real apiserver and a real PostgreSQL: how they are made, changed and deleted. Tests play the operator. */
 

@@ -14,13 +14,13 @@ import {
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { exampleBody, type Harness, startHarness } from "../../test/kit/api-server/harness.ts";
 import { LedgerAuditLog } from "./audit-log.ts";
 import { generateApiKey } from "./auth/api-key.ts";
 import { Authenticator, ledgerCredentials } from "./auth/authenticator.ts";
 import { ownTokenVerifier } from "./auth/user-token.ts";
 import { failures } from "./errors/catalog.ts";
 import { projectResource } from "./projects/kinds.ts";
-import { exampleBody, type Harness, startHarness } from "./testing/harness.ts";
 
 /** What clients see while the ledger is away, and afterwards: with real credentials and the real audit log. */
 

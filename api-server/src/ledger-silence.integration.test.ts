@@ -4,8 +4,8 @@ import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from 
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { exampleBody, type Harness, startHarness } from "../../test/kit/api-server/harness.ts";
 import { LedgerAuditLog } from "./audit-log.ts";
-import { exampleBody, type Harness, startHarness } from "./testing/harness.ts";
 
 /** A network between the API server and the ledger that drops everything and says nothing of it. */
 

@@ -21,12 +21,12 @@ import {
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePorts } from "../../hack/lib/ports.ts";
+import { exampleSpec } from "../../test/kit/api-server/harness.ts";
+import { AUDIENCE, startIssuer } from "../../test/kit/api-server/issuer.ts";
+import { fakeKubeconfig } from "../../test/kit/api-server/kubeconfig.ts";
 import { generateApiKey } from "./auth/api-key.ts";
 import { oidcUserId } from "./auth/oidc.ts";
 import { projectResource } from "./projects/kinds.ts";
-import { exampleSpec } from "./testing/harness.ts";
-import { AUDIENCE, startIssuer } from "./testing/issuer.ts";
-import { fakeKubeconfig } from "./testing/kubeconfig.ts";
 
 /** The process as it runs in a pod: its start, its ports, its end. */
 

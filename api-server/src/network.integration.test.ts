@@ -2,11 +2,11 @@ import { type AccessEvent, insertEvents, migrate, openStore, type Store } from "
 import { labels, organizationNamespace } from "@slipway/crds";
 import { customResource, type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databaseSpec } from "../../test/kit/api-server/databases.ts";
+import { type FakeHarness, jobSpec, startFakeHarness } from "../../test/kit/api-server/harness.ts";
 import { startClickHouse, type TestClickHouse } from "../../test/kit/servers/clickhouse.ts";
 import { Analytics } from "./analytics/analytics.ts";
 import { routes } from "./routes/index.ts";
-import { databaseSpec } from "./testing/databases.ts";
-import { type FakeHarness, jobSpec, startFakeHarness } from "./testing/harness.ts";
 
 /** The API over a real store, whose events are known. */
 

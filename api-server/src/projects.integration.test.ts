@@ -10,10 +10,10 @@ import {
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
+import { exampleBody, type Harness, startHarness, ZONE } from "../../test/kit/api-server/harness.ts";
+import { bindInOrganization, createRoles, restrictedClient } from "../../test/kit/api-server/roles.ts";
 import { applyCrds } from "../../test/kit/clusters/crds.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";
-import { exampleBody, type Harness, startHarness, ZONE } from "./testing/harness.ts";
-import { bindInOrganization, createRoles, restrictedClient } from "./testing/roles.ts";
 
 /**
  * The routes that write, over a real kube-apiserver with the real CRDs and a real PostgreSQL. No operator runs. The API

@@ -2,15 +2,15 @@ import { organizationNamespace } from "@slipway/crds";
 import { KubeClient, KubeError, resources } from "@slipway/kube";
 import { insertOrganization, setOrganizationBlocked } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { databaseSpec } from "../../test/kit/api-server/databases.ts";
+import { exampleBody, ZONE } from "../../test/kit/api-server/harness.ts";
+import { type RealHarness, startRealHarness } from "../../test/kit/api-server/real-harness.ts";
+import { bindInOrganization } from "../../test/kit/api-server/roles.ts";
 import { type CarriesOut, carriesOut } from "./projects/carried-out.ts";
 import { readClaim } from "./projects/claims.ts";
 import { RELEASE_LIMIT_MS } from "./projects/deletion.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";
 import { routes } from "./routes/index.ts";
-import { databaseSpec } from "./testing/databases.ts";
-import { exampleBody, ZONE } from "./testing/harness.ts";
-import { type RealHarness, startRealHarness } from "./testing/real-harness.ts";
-import { bindInOrganization } from "./testing/roles.ts";
 
 /** What creation and deletion refuse, and in which order, over a real apiserver and a real PostgreSQL. */
 

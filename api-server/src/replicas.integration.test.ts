@@ -6,6 +6,7 @@ import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
+import { exampleBody, type Harness, startHarness, ZONE } from "../../test/kit/api-server/harness.ts";
 import { applyCrds } from "../../test/kit/clusters/crds.ts";
 import { startValkey, type TestValkey } from "../../test/kit/servers/valkey.ts";
 import { buildApp } from "./app.ts";
@@ -15,7 +16,6 @@ import { projectResource } from "./projects/kinds.ts";
 import { ProjectStore } from "./projects/store.ts";
 import { MemoryRateLimiter } from "./rate-limit/memory.ts";
 import { ValkeyRateLimiter } from "./rate-limit/valkey.ts";
-import { exampleBody, type Harness, startHarness, ZONE } from "./testing/harness.ts";
 
 /**
  * Two replicas over a real kube-apiserver, PostgreSQL and Valkey. The second one hears of the cluster through a proxy

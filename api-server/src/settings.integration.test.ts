@@ -4,14 +4,14 @@ import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from 
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
+import { exampleBody, type Harness, startHarness, ZONE } from "../../test/kit/api-server/harness.ts";
+import { startReleaser } from "../../test/kit/api-server/releaser.ts";
+import { bindInOrganization, createRoles, restrictedClient } from "../../test/kit/api-server/roles.ts";
 import { applyCrds } from "../../test/kit/clusters/crds.ts";
 import type { ApiProject } from "./projects/api-project.ts";
 import { changeProject } from "./projects/change.ts";
 import { readClaim } from "./projects/claims.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";
-import { exampleBody, type Harness, startHarness, ZONE } from "./testing/harness.ts";
-import { startReleaser } from "./testing/releaser.ts";
-import { bindInOrganization, createRoles, restrictedClient } from "./testing/roles.ts";
 
 /**
  * Changes, custom domains and deletions through two replicas, over a real kube-apiserver with the real CRDs and a real

@@ -1,10 +1,10 @@
 import { type Build, firstBuildId, organizationNamespace } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { exampleBody } from "../../test/kit/api-server/harness.ts";
+import { type RealHarness, startRealHarness } from "../../test/kit/api-server/real-harness.ts";
 import { startGitea, type TestGitea } from "../../test/kit/servers/gitea.ts";
 import { gitServers } from "./git/servers.ts";
 import { buildResource } from "./projects/kinds.ts";
-import { exampleBody } from "./testing/harness.ts";
-import { type RealHarness, startRealHarness } from "./testing/real-harness.ts";
 
 /** Projects from Git over a real kube-apiserver with the API server's own roles, a real ledger and a real Gitea. */
 

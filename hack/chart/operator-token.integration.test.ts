@@ -16,8 +16,8 @@ import {
   startOperator,
   type TestCluster,
   type TestOperator,
-} from "../../operator/src/testing/harness.ts";
-import { exampleProject } from "../../operator/src/testing/projects.ts";
+} from "../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../test/kit/operator/projects.ts";
 import { run } from "../lib/exec.ts";
 import { chartDir, renderChart } from "./render.ts";
 

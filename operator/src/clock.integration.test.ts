@@ -4,10 +4,16 @@ import { connectLedger, type Ledger, ledgerTime, migrateToLatest, recordJobRuns 
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  eventually,
+  exists,
+  startCluster,
+  startOperator,
+  type TestCluster,
+} from "../../test/kit/operator/harness.ts";
+import { exampleJob } from "../../test/kit/operator/projects.ts";
 import { ledgerBilling } from "./billing/billing.ts";
 import { projectResource } from "./resources.ts";
-import { eventually, exists, startCluster, startOperator, type TestCluster } from "./testing/harness.ts";
-import { exampleJob } from "./testing/projects.ts";
 
 /** Two whole operators with an election, a real kube-apiserver and a real PostgreSQL. */
 

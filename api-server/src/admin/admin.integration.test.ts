@@ -10,12 +10,12 @@ import { eventually, FakeApiserver } from "@slipway/kube/testing";
 import { connectLedger, findMember, type Ledger, listOrganizations, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
+import { fakeKubeconfig } from "../../../test/kit/api-server/kubeconfig.ts";
 import { Authenticator, ledgerCredentials } from "../auth/authenticator.ts";
 import { readTokenKey } from "../auth/token-key.ts";
 import { ownTokenVerifier } from "../auth/user-token.ts";
 import { domainClaimResource } from "../projects/kinds.ts";
-import { exampleSpec } from "../testing/harness.ts";
-import { fakeKubeconfig } from "../testing/kubeconfig.ts";
 import { openAdminContext } from "./context.ts";
 import { runAdminCommand } from "./program.ts";
 

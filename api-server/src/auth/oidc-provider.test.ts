@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair } from "jose";
 import Provider from "oidc-provider";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { oidcUserId, oidcVerifier } from "./oidc.ts";
 
 /** The whole way with an issuer that somebody else wrote: discovery, keys, token, organization, answer. */

@@ -1,7 +1,7 @@
 import { createHmac, createPublicKey } from "node:crypto";
 import { UnsecuredJWT } from "jose";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { AUDIENCE, startIssuer, type TestIssuer } from "../testing/issuer.ts";
+import { AUDIENCE, startIssuer, type TestIssuer } from "../../../test/kit/api-server/issuer.ts";
 import { oidcUserId, oidcVerifier } from "./oidc.ts";
 import type { UserTokenVerifier } from "./user-token.ts";
 

@@ -1,6 +1,6 @@
 import type { Project } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import { databaseSpec, databaseStatus, HOST, PORT } from "../testing/databases.ts";
+import { databaseSpec, databaseStatus, HOST, PORT } from "../../../test/kit/api-server/databases.ts";
 import { addressOf, connectionOf, connectionString, secretConnectionOf } from "./connection.ts";
 
 const NAMESPACE = "slipway-org-acme";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { type ProjectSpec, parseCatalog } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import { databaseSpec } from "../testing/databases.ts";
+import { databaseSpec } from "../../../test/kit/api-server/databases.ts";
 import { offerErrors } from "./offer.ts";
 
 const file = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);

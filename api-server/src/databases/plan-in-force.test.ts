@@ -1,6 +1,6 @@
 import type { Project, ProjectStatus } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import { databaseSpec } from "../testing/databases.ts";
+import { databaseSpec } from "../../../test/kit/api-server/databases.ts";
 import { planChangeOf, planInForce } from "./plan-in-force.ts";
 
 const FIRST = "2026-01-01T00:00:00.000Z";

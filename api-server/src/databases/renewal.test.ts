@@ -8,11 +8,11 @@ import {
 import { resources } from "@slipway/kube";
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databaseSpec, databaseStatus } from "../../../test/kit/api-server/databases.ts";
+import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import type { Failure } from "../errors/failure.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { projectResource } from "../projects/kinds.ts";
-import { databaseSpec, databaseStatus } from "../testing/databases.ts";
-import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
 import { decodeCredentials, encodeCredentials, readCredentialsSecret } from "./credentials.ts";
 import { renewCredentials } from "./renewal.ts";
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { exampleBody, type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+import { exampleBody, type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 
 /** Bodies over real sockets: an organization has its share of the memory for them, and none keeps it longer than it must. */
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { eventually } from "@slipway/kube/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type HarnessOptions, startFakeHarness } from "../testing/harness.ts";
+import { type HarnessOptions, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { CLIENT_LIMITS } from "./client-limits.ts";
 
 const busy = { statusCode: 503, code: "SERVER_BUSY", retryAfter: "2" };

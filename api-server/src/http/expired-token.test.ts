@@ -1,6 +1,6 @@
 import { eventually } from "@slipway/kube/testing";
 import { expect, it } from "vitest";
-import { startFakeHarness } from "../testing/harness.ts";
+import { startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 
 const LIFETIME_MS = 2_000;
 

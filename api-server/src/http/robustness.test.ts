@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 
 /** What no HTTP library would send, over real sockets: each gets a 4xx in the envelope, and the server lives. */
 

@@ -5,8 +5,8 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { putConnection } from "../testing/git.ts";
-import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+import { putConnection } from "../../../test/kit/api-server/git.ts";
+import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 
 /** Clients that announce a body, send all of it but its last byte, and then nothing. */
 

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { organizationNamespace } from "@slipway/crds";
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 
 /** Clients that ask for large answers, again and again on one connection, and read nothing. */
 

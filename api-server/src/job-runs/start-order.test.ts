@@ -1,6 +1,6 @@
 import type { ProjectSpec } from "@slipway/crds";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
+import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { startRun } from "./start.ts";
 
 let harness: FakeHarness;

@@ -1,10 +1,10 @@
 import type { JobRun } from "@slipway/crds";
 import { eventually } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type FakeHarness, jobSpec, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
+import { OperatorActor, runResource } from "../../../test/kit/api-server/job-runs.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { jobRunResource } from "../projects/kinds.ts";
-import { type FakeHarness, jobSpec, startFakeHarness } from "../testing/harness.ts";
-import { OperatorActor, runResource } from "../testing/job-runs.ts";
 import { JobRunStore } from "./store.ts";
 
 /** Runs in memory over a fake apiserver. */

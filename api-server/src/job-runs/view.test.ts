@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { runResource, runRow } from "../testing/job-runs.ts";
+import { runResource, runRow } from "../../../test/kit/api-server/job-runs.ts";
 import { runMetrics } from "./metrics.ts";
 import { runOfResource, runOfRow } from "./run.ts";
 import { runItem, runSummary } from "./view.ts";

@@ -3,14 +3,14 @@ import { type Backup, labels, organizationNamespace, parseCreateProject } from "
 import { sealRepositoryId } from "@slipway/git";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databaseSpec } from "../../../test/kit/api-server/databases.ts";
+import { fakeGit, putConnection } from "../../../test/kit/api-server/git.ts";
+import { type FakeHarness, repositoryIds, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { failures } from "../errors/catalog.ts";
 import { checkCreation } from "../projects/creation/body.ts";
 import { withTemplate } from "../projects/creation/template.ts";
 import { backupResource } from "../projects/kinds.ts";
 import { routes } from "../routes/index.ts";
-import { databaseSpec } from "../testing/databases.ts";
-import { fakeGit, putConnection } from "../testing/git.ts";
-import { type FakeHarness, repositoryIds, startFakeHarness } from "../testing/harness.ts";
 import { creationExamples } from "./examples/creation.ts";
 import { examples } from "./examples/index.ts";
 import { failureExamples } from "./failure-examples.ts";

@@ -11,8 +11,8 @@ import {
 } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { exampleBody, type Harness, startHarness } from "../testing/harness.ts";
-import { startReleaser } from "../testing/releaser.ts";
+import { exampleBody, type Harness, startHarness } from "../../../test/kit/api-server/harness.ts";
+import { startReleaser } from "../../../test/kit/api-server/releaser.ts";
 
 /** Two replicas of the API server over one ledger and one cluster. */
 

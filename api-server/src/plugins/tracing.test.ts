@@ -3,8 +3,8 @@ import { KubeClient, resources } from "@slipway/kube";
 import { eventually, startTraceReceiver, type TraceReceiver } from "@slipway/kube/testing";
 import { openTracing, parseTraceparent, type Tracing } from "@slipway/kube/tracing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { projectResource } from "../projects/kinds.ts";
-import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
 import { traceWrites } from "./tracing.ts";
 
 const log = { info: () => {}, warn: () => {} };

@@ -1,10 +1,10 @@
 import { organizationNamespace, type Project } from "@slipway/crds";
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { putConnection } from "../../../test/kit/api-server/git.ts";
+import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import type { AnyRoute } from "../http/route.ts";
 import { routes } from "../routes/index.ts";
-import { putConnection } from "../testing/git.ts";
-import { type FakeHarness, startFakeHarness } from "../testing/harness.ts";
 import { PERMISSIONS } from "./permissions.ts";
 import { type Access, type Policy, policyOf } from "./table.ts";
 

@@ -1,8 +1,8 @@
 import { type DomainClaim, defaultDomain, organizationNamespace, type Project } from "@slipway/crds";
 import { KubeError } from "@slipway/kube";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type FakeHarness, startFakeHarness, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { failures } from "../errors/catalog.ts";
-import { type FakeHarness, startFakeHarness, ZONE } from "../testing/harness.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeProject, specErrors } from "./change.ts";
 import { claimHostnames, giveBack, hostnamesOf, readClaim } from "./claims.ts";

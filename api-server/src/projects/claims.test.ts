@@ -2,7 +2,7 @@ import { organizationNamespace, type Project } from "@slipway/crds";
 import { KubeClient } from "@slipway/kube";
 import { FakeApiserver } from "@slipway/kube/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { exampleSpec } from "../testing/harness.ts";
+import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
 import { claimHostnames, readClaim } from "./claims.ts";
 
 let apiserver: FakeApiserver;

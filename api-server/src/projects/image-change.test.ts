@@ -2,7 +2,7 @@ import type { Project, ProjectSpec } from "@slipway/crds";
 import { KubeClient } from "@slipway/kube";
 import { FakeApiserver } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { exampleSpec } from "../testing/harness.ts";
+import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
 import { requireCredentialsFor, withImage } from "./image-change.ts";
 
 const NOW = "2026-03-01T12:00:00.000Z";

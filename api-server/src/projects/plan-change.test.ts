@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { type Project, type ProjectSpec, parseCatalog } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import { databaseSpec } from "../testing/databases.ts";
-import { exampleSpec } from "../testing/harness.ts";
+import { databaseSpec } from "../../../test/kit/api-server/databases.ts";
+import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
 import { parsePlanBody, withPlan, withRequestedPlan } from "./plan-change.ts";
 
 const catalog = parseCatalog(

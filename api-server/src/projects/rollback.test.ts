@@ -11,7 +11,7 @@ import {
 import { KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { FakeApiserver } from "@slipway/kube/testing";
 import { describe, expect, it } from "vitest";
-import { exampleSpec } from "../testing/harness.ts";
+import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
 import { builtRollback, keepSecrets, permissionsOf, withDeployment } from "./rollback.ts";
 
 const catalog = parseCatalog(

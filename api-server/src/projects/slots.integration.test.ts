@@ -11,9 +11,15 @@ import {
 } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import {
+  exampleBody,
+  exampleSpec,
+  type Harness,
+  startHarness,
+  ZONE,
+} from "../../../test/kit/api-server/harness.ts";
 import { failures } from "../errors/catalog.ts";
 import type { Services } from "../services.ts";
-import { exampleBody, exampleSpec, type Harness, startHarness, ZONE } from "../testing/harness.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeWithSlot } from "./change-with-slot.ts";
 import { domainClaimResource, projectResource } from "./kinds.ts";

@@ -2,8 +2,8 @@ import { organizationNamespace, type Project } from "@slipway/crds";
 import { KubeClient } from "@slipway/kube";
 import { eventually, FakeApiserver } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { exampleSpec, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { createLogger } from "../logger.ts";
-import { exampleSpec, ZONE } from "../testing/harness.ts";
 import { projectResource } from "./kinds.ts";
 import { ProjectStore } from "./store.ts";
 

@@ -1,7 +1,7 @@
 import type { Project } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
+import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
 import { projectSchema } from "../routes/v1/project/schemas.ts";
-import { exampleSpec } from "../testing/harness.ts";
 import { ApiProject } from "./api-project.ts";
 
 const zone = "apps.localhost";

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { goldenTests } from "../testing/golden.ts";
+import { goldenTests } from "../../../test/kit/operator/golden.ts";
 import type { Place } from "./agent/protocol.ts";
 import { scriptsOf } from "./engines/index.ts";
 import { type EngineInput, engineJob, eraseJob, type JobInput } from "./job.ts";

@@ -3,8 +3,8 @@ import { Store } from "@slipway/kube";
 import { FakeClock } from "@slipway/kube/testing";
 import type { RecordedStorageHour, StorageHour } from "@slipway/ledger";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { exampleJob } from "../../../test/kit/operator/projects.ts";
 import { silentLogger } from "../runtime/index.ts";
-import { exampleJob } from "../testing/projects.ts";
 import { StorageMeter } from "./storageMeter.ts";
 
 const HOUR = 3_600_000;

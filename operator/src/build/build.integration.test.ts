@@ -2,9 +2,16 @@ import { containerSteps, containers } from "@slipway/builder/contract";
 import type { Build } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  BUILDS,
+  BuildStack,
+  digestOf,
+  line,
+  ORGANIZATION,
+  ref,
+} from "../../../test/kit/operator/buildStack.ts";
+import { eventually } from "../../../test/kit/operator/harness.ts";
 import { buildResource, projectResource } from "../resources.ts";
-import { BUILDS, BuildStack, digestOf, line, ORGANIZATION, ref } from "../testing/buildStack.ts";
-import { eventually } from "../testing/harness.ts";
 import { ledgerBuilds } from "./ledger.ts";
 import type { BuildPod } from "./podState.ts";
 

@@ -3,10 +3,10 @@ import type { Build, Project } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { recordBuild, recordBuildLog } from "@slipway/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { BUILDS, BuildStack, digestOf, line, ORGANIZATION } from "../../../test/kit/operator/buildStack.ts";
+import { eventually } from "../../../test/kit/operator/harness.ts";
+import { Life, type WriteKey } from "../../../test/kit/operator/mortal.ts";
 import { buildResource } from "../resources.ts";
-import { BUILDS, BuildStack, digestOf, line, ORGANIZATION } from "../testing/buildStack.ts";
-import { eventually } from "../testing/harness.ts";
-import { Life, type WriteKey } from "../testing/mortal.ts";
 import { ledgerBuilds } from "./ledger.ts";
 
 /** One operator after the other dies right after each write that none before it has made. */

@@ -6,7 +6,7 @@ import type { Build, Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { task } from "../../../builder/src/task.ts";
-import { goldenTests } from "../testing/golden.ts";
+import { goldenTests } from "../../../test/kit/operator/golden.ts";
 import { cacheName, podName } from "./names.ts";
 import { buildsPolicy, cacheClaim } from "./namespace.ts";
 import { buildPod } from "./pod.ts";

@@ -1,6 +1,6 @@
 import type { Build, Project } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { exampleProject } from "../testing/projects.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectOf } from "./ends.ts";
 import { exampleBuild } from "./testing.ts";
 

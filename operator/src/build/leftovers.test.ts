@@ -3,8 +3,8 @@ import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/ku
 import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";
-import { exampleProject } from "../testing/projects.ts";
 import { clearCaches, clearImages, digestsInUse, type LeftoverOptions } from "./leftovers.ts";
 import { cacheName } from "./names.ts";
 import { parseBuildSettings } from "./settings.ts";

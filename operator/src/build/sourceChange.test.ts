@@ -1,6 +1,6 @@
 import { firstBuildId, labels, nextSourceRevision, type Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
-import { exampleProject } from "../testing/projects.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { asksLedger, CREATION_MS, decideSource } from "./sourceChange.ts";
 
 const now = new Date("2026-01-01T00:10:00Z");

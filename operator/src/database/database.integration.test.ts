@@ -1,7 +1,6 @@
 import type { DatabaseStatus, Project } from "@slipway/crds";
 import { type KubernetesObject, type Resource, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { projectResource } from "../resources.ts";
 import {
   conditionsOf,
   eventually,
@@ -11,7 +10,8 @@ import {
   startOperator,
   type TestCluster,
   type TestOperator,
-} from "../testing/harness.ts";
+} from "../../../test/kit/operator/harness.ts";
+import { projectResource } from "../resources.ts";
 import { exampleDatabase } from "./testing.ts";
 import { AUTHORITY } from "./tls/authority.ts";
 

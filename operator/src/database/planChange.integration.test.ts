@@ -4,7 +4,6 @@ import { createServer, type Server } from "node:https";
 import type { Project } from "@slipway/crds";
 import { type KubernetesObject, type Resource, resources } from "@slipway/kube";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { projectResource } from "../resources.ts";
 import {
   conditionsOf,
   eventually,
@@ -13,7 +12,8 @@ import {
   startOperator,
   type TestCluster,
   type TestOperator,
-} from "../testing/harness.ts";
+} from "../../../test/kit/operator/harness.ts";
+import { projectResource } from "../resources.ts";
 import { exampleDatabase } from "./testing.ts";
 
 /**

@@ -4,10 +4,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Project } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { TestOperator } from "../../../test/kit/operator/harness.ts";
+import {
+  eventually,
+  exists,
+  startCluster,
+  startOperator,
+  type TestCluster,
+} from "../../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";
-import type { TestOperator } from "../testing/harness.ts";
-import { eventually, exists, startCluster, startOperator, type TestCluster } from "../testing/harness.ts";
-import { exampleProject } from "../testing/projects.ts";
 import { exampleDatabase } from "./testing.ts";
 
 /** Nine MariaDB groups on a node whose kubelet takes connections and never answers: every command in a pod hangs. */

@@ -1,7 +1,7 @@
 import type { Project } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { exampleClaim } from "../testing/claims.ts";
-import { exampleProject } from "../testing/projects.ts";
+import { exampleClaim } from "../../../test/kit/operator/claims.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { holds, keptAheadMs } from "./claims.ts";
 
 const now = new Date("2026-01-01T00:00:30Z");

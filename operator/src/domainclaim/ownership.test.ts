@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exampleClaim } from "../testing/claims.ts";
+import { exampleClaim } from "../../../test/kit/operator/claims.ts";
 import { challengeOf, judge, type TxtAnswer } from "./ownership.ts";
 
 const challenge = challengeOf(exampleClaim());

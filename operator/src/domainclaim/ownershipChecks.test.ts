@@ -1,7 +1,7 @@
 import { challengeValue } from "@slipway/crds";
 import { FakeClock } from "@slipway/kube/testing";
 import { describe, expect, test } from "vitest";
-import { exampleClaim } from "../testing/claims.ts";
+import { exampleClaim } from "../../../test/kit/operator/claims.ts";
 import { challengeOf, type TxtAnswer } from "./ownership.ts";
 import { OwnershipChecks } from "./ownershipChecks.ts";
 

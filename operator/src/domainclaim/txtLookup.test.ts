@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startDnsServer, type TestDnsServer } from "../testing/dnsServer.ts";
+import { startDnsServer, type TestDnsServer } from "../../../test/kit/operator/dnsServer.ts";
 import { createTxtLookup, type TxtLookup } from "./txtLookup.ts";
 
 let server: TestDnsServer;

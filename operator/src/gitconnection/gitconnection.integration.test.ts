@@ -2,11 +2,11 @@ import { finalizers, type GitConnection, type Project } from "@slipway/crds";
 import { GitError, type GitProvider, sealRepositoryId } from "@slipway/git";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { grantedConfig } from "../../../test/kit/operator/grant.ts";
+import { eventually, startCluster, type TestCluster } from "../../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { gitConnectionResource, projectResource } from "../resources.ts";
 import { Manager, silentLogger } from "../runtime/index.ts";
-import { grantedConfig } from "../testing/grant.ts";
-import { eventually, startCluster, type TestCluster } from "../testing/harness.ts";
-import { exampleProject } from "../testing/projects.ts";
 import { addGitConnectionController, organizationRules, rules } from "./controller.ts";
 
 /** Connections on a real apiserver, with the rights that the chart gives and no more; the Git server is played. */

@@ -3,9 +3,9 @@ import { GitError, type GitProvider, sealRepositoryId } from "@slipway/git";
 import { KubeClient, resources, Store } from "@slipway/kube";
 import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { gitConnectionResource, projectResource } from "../resources.ts";
 import { silentLogger } from "../runtime/index.ts";
-import { exampleProject } from "../testing/projects.ts";
 import { unwantedHooks } from "./hooks.ts";
 import { GIVE_UP_MS, gitConnectionReconciler } from "./reconciler.ts";
 

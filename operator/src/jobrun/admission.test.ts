@@ -1,6 +1,6 @@
 import type { Project } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { exampleJob } from "../testing/projects.ts";
+import { exampleJob } from "../../../test/kit/operator/projects.ts";
 import { decideAdmission } from "./admission.ts";
 import type { JobState } from "./jobState.ts";
 

@@ -3,7 +3,6 @@ import { type Clock, type KubernetesObject, resources, systemClock } from "@slip
 import { connectLedger, findJobRun, type Ledger, migrateToLatest, recordJobRuns } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { jobRunResource, projectResource } from "../resources.ts";
 import {
   eventually,
   exists,
@@ -11,8 +10,9 @@ import {
   startOperator,
   type TestCluster,
   type TestOperator,
-} from "../testing/harness.ts";
-import { exampleProject } from "../testing/projects.ts";
+} from "../../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { jobRunResource, projectResource } from "../resources.ts";
 import { type CronJob, JOB_NAME, type Job, type RunPod, SCHEDULED_TIMESTAMP } from "./cluster.ts";
 
 /** The whole operator on a real kube-apiserver and a real PostgreSQL; the test is controller-manager and kubelet. */

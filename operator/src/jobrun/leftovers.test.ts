@@ -1,6 +1,6 @@
 import { resources } from "@slipway/kube";
 import { expect, test } from "vitest";
-import { Bench } from "./testing/bench.ts";
+import { Bench } from "../../../test/kit/operator/jobrun-bench.ts";
 
 /** A run of 12:01 that has ended and whose charge cannot be recorded yet: its Job is still there. */
 async function endedRun() {

@@ -1,9 +1,9 @@
 import { type JobRun, jobRunName, type Project } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
+import { Bench, PROJECT } from "../../../test/kit/operator/jobrun-bench.ts";
 import type { NewObject } from "../../../test/simulator/apiserver.ts";
 import { jobRunResource } from "../resources.ts";
 import { type ManualView, refusalOf } from "./manual.ts";
-import { Bench, PROJECT } from "./testing/bench.ts";
 
 const scheduledAt = "2026-02-02T03:00:12.345Z";
 const minute = Math.floor(Date.parse(scheduledAt) / 60_000);

@@ -1,8 +1,8 @@
 import { resources } from "@slipway/kube";
 import { describe, expect, test } from "vitest";
+import { Bench } from "../../../test/kit/operator/jobrun-bench.ts";
 import { jobRunResource } from "../resources.ts";
 import type { RunToCapture } from "./ports.ts";
-import { Bench } from "./testing/bench.ts";
 
 /** What a stopped container writes is read while it writes it; stopping waits for that a second, and never fails by it. */
 

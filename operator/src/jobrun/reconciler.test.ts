@@ -1,7 +1,7 @@
 import { KubeError, resources } from "@slipway/kube";
 import { describe, expect, test } from "vitest";
+import { Bench, PROJECT } from "../../../test/kit/operator/jobrun-bench.ts";
 import { jobRunResource } from "../resources.ts";
-import { Bench, PROJECT } from "./testing/bench.ts";
 
 /** The state table "Job run" of the specification, and what may go wrong between two writes. */
 

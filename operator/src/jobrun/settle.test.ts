@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Bench } from "./testing/bench.ts";
+import { Bench } from "../../../test/kit/operator/jobrun-bench.ts";
 
 /** From the end of a run to its charge: what the ledger and the samples say of it. */
 

@@ -10,8 +10,8 @@ import { KubeClient, type KubernetesObject, loadKubeConfig, resources, systemClo
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certificates.ts";
 import { run } from "../../../hack/lib/exec.ts";
+import { startCluster, type TestCluster } from "../../../test/kit/operator/harness.ts";
 import { clusterRules, kubeletReaderRules, namespaceRules, organizationRules } from "../rules.ts";
-import { startCluster, type TestCluster } from "../testing/harness.ts";
 import { requestedTokens } from "./kubeletToken.ts";
 import { KUBELET_READER } from "./rules.ts";
 import { createRunLogs } from "./runLogs.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { organizationLimits } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { goldenTests } from "../testing/golden.ts";
+import { goldenTests } from "../../../test/kit/operator/golden.ts";
 import { desiredGuards, type GuardSettings } from "./guards.ts";
 import { desiredNamespace } from "./namespace.ts";
 

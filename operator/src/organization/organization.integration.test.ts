@@ -7,7 +7,7 @@ import {
   startOperator,
   type TestCluster,
   type TestOperator,
-} from "../testing/harness.ts";
+} from "../../../test/kit/operator/harness.ts";
 import { guardNames } from "./guards.ts";
 import { GUARDED_ANNOTATION } from "./namespace.ts";
 

@@ -1,8 +1,8 @@
 import type { Project, ProjectConditionCatalog, Rollback } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { TerminalError, WaitingError } from "../reconcile-errors.ts";
 import { ConditionSet } from "../runtime/condition-set.ts";
-import { exampleProject } from "../testing/projects.ts";
 import { refuseUnbuilt } from "./accept.ts";
 import { builtImage, requireBuilt, setBuildCondition, withBuiltImage } from "./builtImage.ts";
 import { settingsOf } from "./deployments.ts";

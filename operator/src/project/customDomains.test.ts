@@ -6,9 +6,9 @@ import {
   projectStatus,
 } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
+import { exampleClaim } from "../../../test/kit/operator/claims.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { ConditionSet } from "../runtime/index.ts";
-import { exampleClaim } from "../testing/claims.ts";
-import { exampleProject } from "../testing/projects.ts";
 import {
   type CustomHost,
   type CustomRoute,

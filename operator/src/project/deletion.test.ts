@@ -6,8 +6,8 @@ import {
   resources,
 } from "@slipway/kube";
 import { expect, test } from "vitest";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { deletionSteps } from "../database/deletion.ts";
-import { exampleProject } from "../testing/projects.ts";
 import { type DeletionStep, runDeletionStep } from "./deletion.ts";
 import { instancesStep } from "./http/deletion.ts";
 

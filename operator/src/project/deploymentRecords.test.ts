@@ -1,7 +1,7 @@
 import type { Deployment, Project } from "@slipway/crds";
 import type { Deployment as DeploymentRow } from "@slipway/ledger";
 import { beforeEach, describe, expect, test } from "vitest";
-import { exampleProject } from "../testing/projects.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { DeploymentRecords } from "./deploymentRecords.ts";
 
 let rows: DeploymentRow[];

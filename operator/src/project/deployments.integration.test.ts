@@ -2,7 +2,6 @@ import type { Deployment, Project } from "@slipway/crds";
 import { type Clock, type KubernetesObject, resources, systemClock } from "@slipway/kube";
 import type { Deployment as DeploymentRow } from "@slipway/ledger";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { projectResource } from "../resources.ts";
 import {
   eventually,
   exists,
@@ -12,9 +11,10 @@ import {
   type TestCluster,
   type TestOperator,
   whileServed,
-} from "../testing/harness.ts";
-import { deploy, makePod, removePods, serving } from "../testing/pods.ts";
-import { exampleProject } from "../testing/projects.ts";
+} from "../../../test/kit/operator/harness.ts";
+import { deploy, makePod, removePods, serving } from "../../../test/kit/operator/pods.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { projectResource } from "../resources.ts";
 
 const namespace = "slipway-org-alpha";
 const IMAGE = "registry.example/team/app:1.0.0";

@@ -10,8 +10,7 @@ import {
 } from "@slipway/crds";
 import { type Clock, isAlreadyExists, type KubernetesObject, resources, systemClock } from "@slipway/kube";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { domainClaimResource, projectResource } from "../resources.ts";
-import { startDnsServer, type TestDnsServer } from "../testing/dnsServer.ts";
+import { startDnsServer, type TestDnsServer } from "../../../test/kit/operator/dnsServer.ts";
 import {
   conditionsOf,
   eventually,
@@ -23,8 +22,9 @@ import {
   type TestCluster,
   type TestOperator,
   whileServed,
-} from "../testing/harness.ts";
-import { exampleProject } from "../testing/projects.ts";
+} from "../../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 import { customIngressName, tlsSecretName } from "./http/customIngress.ts";
 import type { ProbeResult } from "./http/ingressProbe.ts";
 

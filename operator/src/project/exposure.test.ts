@@ -1,6 +1,6 @@
 import type { Project } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { exampleProject } from "../testing/projects.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { type ExposureStand, exposureAfter, exposureAtStart } from "./exposure.ts";
 
 type Exposure = NonNullable<Project["status"]>["exposure"];

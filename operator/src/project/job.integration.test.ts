@@ -1,6 +1,5 @@
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { projectResource } from "../resources.ts";
 import {
   conditionsOf,
   eventually,
@@ -8,9 +7,13 @@ import {
   startCluster,
   type TestCluster,
   type TestOperator,
-} from "../testing/harness.ts";
-import { TestJobs } from "../testing/jobs.ts";
-import { makeGuardedNamespace, startProjectController } from "../testing/projectController.ts";
+} from "../../../test/kit/operator/harness.ts";
+import { TestJobs } from "../../../test/kit/operator/jobs.ts";
+import {
+  makeGuardedNamespace,
+  startProjectController,
+} from "../../../test/kit/operator/projectController.ts";
+import { projectResource } from "../resources.ts";
 
 const namespace = "slipway-org-alpha";
 

@@ -1,10 +1,18 @@
 import type { JobRun } from "@slipway/crds";
 import { resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  exists,
+  startCluster,
+  type TestCluster,
+  type TestOperator,
+} from "../../../test/kit/operator/harness.ts";
+import { TestJobs } from "../../../test/kit/operator/jobs.ts";
+import {
+  makeGuardedNamespace,
+  startProjectController,
+} from "../../../test/kit/operator/projectController.ts";
 import { jobRunResource, projectResource } from "../resources.ts";
-import { exists, startCluster, type TestCluster, type TestOperator } from "../testing/harness.ts";
-import { TestJobs } from "../testing/jobs.ts";
-import { makeGuardedNamespace, startProjectController } from "../testing/projectController.ts";
 
 const namespace = "slipway-org-alpha";
 

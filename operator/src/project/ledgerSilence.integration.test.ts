@@ -11,8 +11,6 @@ import {
 } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectResource } from "../resources.ts";
-import { silentLogger } from "../runtime/index.ts";
 import {
   conditionsOf,
   eventually,
@@ -21,8 +19,10 @@ import {
   startOperator,
   type TestCluster,
   type TestOperator,
-} from "../testing/harness.ts";
-import { exampleProject } from "../testing/projects.ts";
+} from "../../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { projectResource } from "../resources.ts";
+import { silentLogger } from "../runtime/index.ts";
 import { ledgerDeployments, reapDeployments } from "./deploymentReaper.ts";
 import { ledgerSlots } from "./slotKeeper.ts";
 

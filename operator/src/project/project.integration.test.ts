@@ -1,7 +1,6 @@
 import type { DomainClaim, Project } from "@slipway/crds";
 import { type KubernetesObject, type Resource, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { domainClaimResource, projectResource } from "../resources.ts";
 import {
   conditionsOf,
   eventually,
@@ -13,8 +12,9 @@ import {
   type TestCluster,
   type TestOperator,
   whileServed,
-} from "../testing/harness.ts";
-import { exampleProject } from "../testing/projects.ts";
+} from "../../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 import type { ProbeResult } from "./http/ingressProbe.ts";
 
 const namespace = "slipway-org-alpha";

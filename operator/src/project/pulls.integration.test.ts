@@ -1,7 +1,6 @@
 import type { Project } from "@slipway/crds";
 import { customResource, type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectResource } from "../resources.ts";
 import {
   conditionsOf,
   eventually,
@@ -10,9 +9,10 @@ import {
   startOperator,
   type TestCluster,
   type TestOperator,
-} from "../testing/harness.ts";
-import { deploy, makePod, removePods } from "../testing/pods.ts";
-import { exampleProject } from "../testing/projects.ts";
+} from "../../../test/kit/operator/harness.ts";
+import { deploy, makePod, removePods } from "../../../test/kit/operator/pods.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { projectResource } from "../resources.ts";
 
 const ref = { namespace: "slipway-org-alpha", name: "large" };
 const events = customResource("", "v1", "events", "Event");

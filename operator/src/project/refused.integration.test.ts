@@ -1,8 +1,6 @@
 import type { DomainClaim, Project } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type RegistryLogin, RegistryLoginError } from "../registry/ecr.ts";
-import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
 import {
   conditionsOf,
   eventually,
@@ -13,8 +11,10 @@ import {
   type TestCluster,
   type TestOperator,
   whileServed,
-} from "../testing/harness.ts";
-import { exampleProject } from "../testing/projects.ts";
+} from "../../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { type RegistryLogin, RegistryLoginError } from "../registry/ecr.ts";
+import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
 import type { AllowList } from "./http/access.ts";
 
 /** What still holds of a project whose spec cannot be carried out: a pause, access lists, hostnames given up. */

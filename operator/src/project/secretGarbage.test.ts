@@ -2,8 +2,8 @@ import type { Deployment, Project } from "@slipway/crds";
 import { byLabel, KubeClient, type KubernetesObject, resources, Store } from "@slipway/kube";
 import { FakeApiserver } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { exampleJob, exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";
-import { exampleJob, exampleProject } from "../testing/projects.ts";
 import { collectGarbage, garbageOf } from "./secretGarbage.ts";
 import { dropSecretData } from "./secrets.ts";
 

@@ -13,8 +13,6 @@ import {
 } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectResource } from "../resources.ts";
-import { silentLogger } from "../runtime/index.ts";
 import {
   conditionsOf,
   eventually,
@@ -24,8 +22,10 @@ import {
   startOperator,
   type TestCluster,
   type TestOperator,
-} from "../testing/harness.ts";
-import { exampleProject } from "../testing/projects.ts";
+} from "../../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { projectResource } from "../resources.ts";
+import { silentLogger } from "../runtime/index.ts";
 import { ledgerSlots, SlotKeeper, type SlotLedger } from "./slotKeeper.ts";
 import { reapSlots } from "./slotReaper.ts";
 

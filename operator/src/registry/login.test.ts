@@ -2,9 +2,9 @@ import { labels, type ProjectConditionCatalog } from "@slipway/crds";
 import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/kube";
 import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { dropSecretData } from "../project/secrets.ts";
 import { ConditionSet } from "../runtime/index.ts";
-import { exampleProject } from "../testing/projects.ts";
 import { type AwsCredentials, RegistryLoginError } from "./ecr.ts";
 import { ensureRegistryLogin, registrySecretName } from "./login.ts";
 

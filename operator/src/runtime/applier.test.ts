@@ -1,10 +1,10 @@
 import { isConflict, type KubernetesObject, resources } from "@slipway/kube";
 import { FakeApiserver } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Harness, OWNER_LABEL, startHarness } from "../../../test/kit/runtime/harness.ts";
 import { Applier } from "./applier.ts";
 import { APPLIED_HASH, type Owner } from "./desired-object.ts";
 import { silentLogger } from "./logger.ts";
-import { type Harness, OWNER_LABEL, startHarness } from "./testing/harness.ts";
 
 const CONTEXT = { log: silentLogger };
 const CONFIG_MAPS = "v1/configmaps";

@@ -1,10 +1,10 @@
 import { resources } from "@slipway/kube";
 import { eventually, FakeApiserver } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Widget } from "../../../test/kit/runtime/harness.ts";
+import { type WidgetOperatorOptions, widgetOperator } from "../../../test/kit/runtime/widget-operator.ts";
 import { silentLogger } from "./logger.ts";
 import type { Manager } from "./manager.ts";
-import type { Widget } from "./testing/harness.ts";
-import { type WidgetOperatorOptions, widgetOperator } from "./testing/widget-operator.ts";
 
 const WIDGETS = "test.dev/v1/widgets";
 const CONFIG_MAPS = "v1/configmaps";

@@ -1,13 +1,13 @@
 import { systemClock } from "@slipway/kube";
 import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Harness, startHarness, type Widget, widgets } from "../../../test/kit/runtime/harness.ts";
 import type { ReconcileContext } from "./controller.ts";
 import { RetryableError, TerminalError, WaitingError } from "./errors.ts";
 import type { EventInput } from "./events.ts";
 import { ensureFinalizer, removeFinalizer } from "./finalizers.ts";
 import { silentLogger } from "./logger.ts";
 import { type ObjectReconcilerOptions, objectReconciler } from "./object-reconciler.ts";
-import { type Harness, startHarness, type Widget, widgets } from "./testing/harness.ts";
 
 const WIDGETS = "test.dev/v1/widgets";
 const REF = { namespace: "a", name: "w" };

@@ -7,16 +7,16 @@ import { KubeClient, loadKubeConfig, type Resource, resources } from "@slipway/k
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
-import { type Logger, silentLogger } from "./logger.ts";
-import type { Manager } from "./manager.ts";
-import { awkwardChildren } from "./testing/awkward-children.ts";
-import { type Widget, widgets } from "./testing/harness.ts";
+import { awkwardChildren } from "../../../test/kit/runtime/awkward-children.ts";
+import { type Widget, widgets } from "../../../test/kit/runtime/harness.ts";
 import {
   childResources,
   type WidgetOperatorOptions,
   widgetDefinition,
   widgetOperator,
-} from "./testing/widget-operator.ts";
+} from "../../../test/kit/runtime/widget-operator.ts";
+import { type Logger, silentLogger } from "./logger.ts";
+import type { Manager } from "./manager.ts";
 
 let api: TestApiserver;
 let client: KubeClient;

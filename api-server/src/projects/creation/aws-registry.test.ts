@@ -1,7 +1,7 @@
 import { projectSpec } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
+import { exampleSpec } from "../../../../test/kit/api-server/harness.ts";
 import { newCredentials } from "../../databases/credentials.ts";
-import { exampleSpec } from "../../testing/harness.ts";
 import { type AwsLogin, awsErrors, awsRegistryOf } from "./aws-registry.ts";
 import { planCreation } from "./plan-creation.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseCatalog, parseCreateProject } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type FakeHarness, startFakeHarness } from "../../testing/harness.ts";
+import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
 import { withTemplate } from "./template.ts";
 
 const catalog = parseCatalog(

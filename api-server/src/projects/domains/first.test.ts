@@ -1,6 +1,6 @@
 import type { Project } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import { exampleSpec } from "../../testing/harness.ts";
+import { exampleSpec } from "../../../../test/kit/api-server/harness.ts";
 import { ApiProject } from "../api-project.ts";
 import { waitForFirstDomain } from "./first.ts";
 

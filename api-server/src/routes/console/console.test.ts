@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type FakeHarness, startFakeHarness } from "../../testing/harness.ts";
+import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
 import { consoleFiles } from "./files.ts";
 
 let harness: FakeHarness;

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { mintRegistryPassword } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type FakeHarness, startFakeHarness } from "../../testing/harness.ts";
+import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
 
 const key = generateKeyPairSync("ec", { namedCurve: "P-256" })
   .privateKey.export({ type: "pkcs8", format: "pem" })

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { KubernetesObject } from "@slipway/kube";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { goldenTests } from "../../testing/golden.ts";
+import { goldenTests } from "../../../../test/kit/operator/golden.ts";
 import { type DatabaseCase, databaseOf } from "../testing.ts";
 import { desired } from "./desired.ts";
 

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { goldenTests } from "../../testing/golden.ts";
+import { goldenTests } from "../../../../test/kit/operator/golden.ts";
 import { type DatabaseCase, databaseOf } from "../testing.ts";
 import { desired } from "./desired.ts";
 

@@ -1,8 +1,6 @@
 import type { Project } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { inspectCluster } from "../../clusterCheck.ts";
-import { middlewareResource, projectResource } from "../../resources.ts";
 import {
   conditionsOf,
   eventually,
@@ -12,8 +10,10 @@ import {
   startOperator,
   type TestCluster,
   type TestOperator,
-} from "../../testing/harness.ts";
-import { exampleProject } from "../../testing/projects.ts";
+} from "../../../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../../../test/kit/operator/projects.ts";
+import { inspectCluster } from "../../clusterCheck.ts";
+import { middlewareResource, projectResource } from "../../resources.ts";
 import type { AllowList } from "./access.ts";
 
 const namespace = "slipway-org-alpha";

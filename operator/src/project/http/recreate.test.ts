@@ -1,6 +1,6 @@
 import type { Deployment } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
-import { exampleProject } from "../../testing/projects.ts";
+import { exampleProject } from "../../../../test/kit/operator/projects.ts";
 import type { HttpApp } from "./app.ts";
 import {
   chooseVersion,

@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { catalog, type Project, projectSpec } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
-import { goldenTests } from "../../testing/golden.ts";
-import { exampleJob } from "../../testing/projects.ts";
+import { goldenTests } from "../../../../test/kit/operator/golden.ts";
+import { exampleJob } from "../../../../test/kit/operator/projects.ts";
 import { withBuiltImage } from "../builtImage.ts";
 import { acceptJob } from "./accept.ts";
 import { toJobApp } from "./app.ts";

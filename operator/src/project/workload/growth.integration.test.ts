@@ -1,6 +1,6 @@
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startCluster, type TestCluster } from "../../testing/harness.ts";
+import { startCluster, type TestCluster } from "../../../../test/kit/operator/harness.ts";
 import { growClaims, type VolumeClaim } from "./growth.ts";
 
 /** What an apiserver says of a volume that cannot grow: without controllers, the test binds the claims and counts the quota. */

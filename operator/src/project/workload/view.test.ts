@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exampleProject } from "../../testing/projects.ts";
+import { exampleProject } from "../../../../test/kit/operator/projects.ts";
 import { toWorkload } from "./view.ts";
 
 const amounts = { cpu: "1", memory: "1Gi" };

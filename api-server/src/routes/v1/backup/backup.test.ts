@@ -1,10 +1,10 @@
 import { type Backup, labels, organizationNamespace, type Project } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databaseSpec } from "../../../../../test/kit/api-server/databases.ts";
+import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
 import { buildApp } from "../../../app.ts";
 import { restoreBody, restoreRequest } from "../../../backups/restore.ts";
 import { backupResource, projectResource } from "../../../projects/kinds.ts";
-import { databaseSpec } from "../../../testing/databases.ts";
-import { type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
 
 const NAMESPACE = organizationNamespace("acme");
 let harness: FakeHarness;

@@ -2,10 +2,15 @@ import { type Build, firstBuildId, organizationNamespace, type Project } from "@
 import { sealRepositoryId } from "@slipway/git";
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type MemoryBuilds, memoryBuilds } from "../../../../../test/kit/api-server/builds.ts";
+import { FAKE_SHA, type FakeGit, fakeGit, putConnection } from "../../../../../test/kit/api-server/git.ts";
+import {
+  exampleBody,
+  type FakeHarness,
+  repositoryIds,
+  startFakeHarness,
+} from "../../../../../test/kit/api-server/harness.ts";
 import { buildResource, gitConnectionResource, projectResource } from "../../../projects/kinds.ts";
-import { type MemoryBuilds, memoryBuilds } from "../../../testing/builds.ts";
-import { FAKE_SHA, type FakeGit, fakeGit, putConnection } from "../../../testing/git.ts";
-import { exampleBody, type FakeHarness, repositoryIds, startFakeHarness } from "../../../testing/harness.ts";
 
 import { githubOf } from "../github/routes.ts";
 

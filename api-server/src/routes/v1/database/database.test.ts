@@ -8,16 +8,16 @@ import {
 import { resources } from "@slipway/kube";
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { encodeCredentials, newCredentials } from "../../../databases/credentials.ts";
-import { projectResource } from "../../../projects/kinds.ts";
 import {
   databaseSpec,
   databaseStatus,
   HOST,
   PORT,
   startDatabaseOperator,
-} from "../../../testing/databases.ts";
-import { type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
+} from "../../../../../test/kit/api-server/databases.ts";
+import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
+import { encodeCredentials, newCredentials } from "../../../databases/credentials.ts";
+import { projectResource } from "../../../projects/kinds.ts";
 import { readConnection, renewedConnection } from "./schemas.ts";
 
 /** What is read and changed of databases, with the ledger away. */

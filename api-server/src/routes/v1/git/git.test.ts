@@ -1,8 +1,12 @@
 import { GitError, sealRepositoryId } from "@slipway/git";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { FAKE_SHA, type FakeGit, fakeGit, putConnection } from "../../../../../test/kit/api-server/git.ts";
+import {
+  type FakeHarness,
+  repositoryIds,
+  startFakeHarness,
+} from "../../../../../test/kit/api-server/harness.ts";
 import { gitConnectionResource } from "../../../projects/kinds.ts";
-import { FAKE_SHA, type FakeGit, fakeGit, putConnection } from "../../../testing/git.ts";
-import { type FakeHarness, repositoryIds, startFakeHarness } from "../../../testing/harness.ts";
 
 /** What the operations make of a server's answers. The real server and the real cluster are in git.integration.test.ts. */
 

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { signBody } from "@slipway/git";
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { memoryBuilds } from "../../../../../test/kit/api-server/builds.ts";
+import { fakeGit, putConnection } from "../../../../../test/kit/api-server/git.ts";
+import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
 import { buildApp } from "../../../app.ts";
 import { MemoryRateLimiter } from "../../../rate-limit/memory.ts";
-import { memoryBuilds } from "../../../testing/builds.ts";
-import { fakeGit, putConnection } from "../../../testing/git.ts";
-import { type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
 
 /** Deliveries of one organization's many connections beside another's, all from the address of one Git server. */
 

@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { GitError, sealRepositoryId, signBody } from "@slipway/git";
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type MemoryBuilds, memoryBuilds } from "../../../../../test/kit/api-server/builds.ts";
+import { FAKE_SHA, type FakeGit, fakeGit, putConnection } from "../../../../../test/kit/api-server/git.ts";
+import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
-import { type MemoryBuilds, memoryBuilds } from "../../../testing/builds.ts";
-import { FAKE_SHA, type FakeGit, fakeGit, putConnection } from "../../../testing/git.ts";
-import { type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
 
 const ORGANIZATION = "hooks";
 const NEWER = "c".repeat(40);

@@ -8,8 +8,8 @@ import {
   valkeyMetrics,
 } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { databaseSpec } from "../../../testing/databases.ts";
-import { type FakeHarness, jobSpec, startFakeHarness } from "../../../testing/harness.ts";
+import { databaseSpec } from "../../../../../test/kit/api-server/databases.ts";
+import { type FakeHarness, jobSpec, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
 import { projectMetrics } from "./snapshot.ts";
 
 /** Snapshots of databases, from samples in memory. */

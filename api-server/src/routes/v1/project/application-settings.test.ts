@@ -1,6 +1,6 @@
 import { organizationNamespace, type Project } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
+import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
 
 /** What the settings of an application refuse before they write, and what a job is told. The ledger is away. */
 

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { exampleBody, type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
+import {
+  exampleBody,
+  type FakeHarness,
+  startFakeHarness,
+} from "../../../../../test/kit/api-server/harness.ts";
 
 /** What a creation refuses before it asks ledger or cluster. */
 

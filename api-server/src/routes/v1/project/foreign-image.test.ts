@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { exampleBody, type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
+import {
+  exampleBody,
+  type FakeHarness,
+  startFakeHarness,
+} from "../../../../../test/kit/api-server/harness.ts";
 
 /** Images in the builds registry: an organization's own are taken, another's are refused before anything is written. */
 

@@ -2,8 +2,8 @@ import type { ServerResponse } from "node:http";
 import { labels, organizationNamespace } from "@slipway/crds";
 import { eventually, type SeenRequest } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
 import { projectResource } from "../../../projects/kinds.ts";
-import { type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
 
 const ORGANIZATION = "acme";
 const NAMESPACE = organizationNamespace(ORGANIZATION);

@@ -1,8 +1,8 @@
 import { labels, organizationNamespace } from "@slipway/crds";
 import { eventually, type SeenRequest } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
 import { readLog } from "../../../projects/logs/read.ts";
-import { type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
 
 const ORGANIZATION = "acme";
 const NAMESPACE = organizationNamespace(ORGANIZATION);

@@ -1,7 +1,7 @@
 import { organizationNamespace } from "@slipway/crds";
 import { resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type FakeHarness, startFakeHarness } from "../../../testing/harness.ts";
+import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
 
 let harness: FakeHarness;
 let headers: Record<string, string>;

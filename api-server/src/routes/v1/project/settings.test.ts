@@ -1,9 +1,9 @@
 import { defaultDomain, organizationNamespace, type Project } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type FakeHarness, startFakeHarness, ZONE } from "../../../../../test/kit/api-server/harness.ts";
+import { startReleaser } from "../../../../../test/kit/api-server/releaser.ts";
 import { claimHostnames, readClaim } from "../../../projects/claims.ts";
 import { projectResource } from "../../../projects/kinds.ts";
-import { type FakeHarness, startFakeHarness, ZONE } from "../../../testing/harness.ts";
-import { startReleaser } from "../../../testing/releaser.ts";
 
 /** Name, description, domain, custom domains and exposure, over a fake apiserver; claims are released as by an operator. */
 

@@ -22,37 +22,41 @@ import {
   type Role,
 } from "@slipway/ledger";
 import type { FastifyInstance } from "fastify";
-import { Analytics } from "../analytics/analytics.ts";
-import { type AppOptions, buildApp } from "../app.ts";
-import type { AuditLog } from "../audit-log.ts";
-import { apiKeyId, generateApiKey } from "../auth/api-key.ts";
-import { Authenticator, type CredentialSource } from "../auth/authenticator.ts";
-import { FailedAttempts } from "../auth/failed-attempts.ts";
-import { anyVerifier } from "../auth/oidc.ts";
-import { ownTokenVerifier, signUserToken, type UserTokenVerifier } from "../auth/user-token.ts";
-import type { BuildPlatform } from "../builds/platform.ts";
-import { ledgerBuilds } from "../builds/store.ts";
-import { onDelivery } from "../builds/triggered.ts";
-import { ConnectionStore } from "../git/connection-owners.ts";
-import { DeliveryWorker } from "../git/delivery-worker.ts";
-import { RepositoryIds } from "../git/repository-ids.ts";
-import { type GitServers, gitServers } from "../git/servers.ts";
-import { EventStreams } from "../http/event-streams.ts";
-import { JobRunStore } from "../job-runs/store.ts";
-import { createLogger } from "../logger.ts";
-import { ApiMetrics } from "../metrics.ts";
-import { ledgerUsage, type UsageBook } from "../organizations/limits.ts";
-import { traceWrites } from "../plugins/tracing.ts";
-import { parseGrant } from "../policy/permissions.ts";
-import { projectResource } from "../projects/kinds.ts";
-import { LogFollower } from "../projects/logs/follower.ts";
-import { ProjectStore } from "../projects/store.ts";
-import type { WriteNotes } from "../projects/write-notes.ts";
-import type { RateLimiter } from "../rate-limit/limiter.ts";
-import { MemoryRateLimiter } from "../rate-limit/memory.ts";
-import type { Services } from "../services.ts";
-import { SharedReads } from "../shared-reads.ts";
-import { ledgerSnapshots, type Snapshots } from "../snapshots/port.ts";
+import { Analytics } from "../../../api-server/src/analytics/analytics.ts";
+import { type AppOptions, buildApp } from "../../../api-server/src/app.ts";
+import type { AuditLog } from "../../../api-server/src/audit-log.ts";
+import { apiKeyId, generateApiKey } from "../../../api-server/src/auth/api-key.ts";
+import { Authenticator, type CredentialSource } from "../../../api-server/src/auth/authenticator.ts";
+import { FailedAttempts } from "../../../api-server/src/auth/failed-attempts.ts";
+import { anyVerifier } from "../../../api-server/src/auth/oidc.ts";
+import {
+  ownTokenVerifier,
+  signUserToken,
+  type UserTokenVerifier,
+} from "../../../api-server/src/auth/user-token.ts";
+import type { BuildPlatform } from "../../../api-server/src/builds/platform.ts";
+import { ledgerBuilds } from "../../../api-server/src/builds/store.ts";
+import { onDelivery } from "../../../api-server/src/builds/triggered.ts";
+import { ConnectionStore } from "../../../api-server/src/git/connection-owners.ts";
+import { DeliveryWorker } from "../../../api-server/src/git/delivery-worker.ts";
+import { RepositoryIds } from "../../../api-server/src/git/repository-ids.ts";
+import { type GitServers, gitServers } from "../../../api-server/src/git/servers.ts";
+import { EventStreams } from "../../../api-server/src/http/event-streams.ts";
+import { JobRunStore } from "../../../api-server/src/job-runs/store.ts";
+import { createLogger } from "../../../api-server/src/logger.ts";
+import { ApiMetrics } from "../../../api-server/src/metrics.ts";
+import { ledgerUsage, type UsageBook } from "../../../api-server/src/organizations/limits.ts";
+import { traceWrites } from "../../../api-server/src/plugins/tracing.ts";
+import { parseGrant } from "../../../api-server/src/policy/permissions.ts";
+import { projectResource } from "../../../api-server/src/projects/kinds.ts";
+import { LogFollower } from "../../../api-server/src/projects/logs/follower.ts";
+import { ProjectStore } from "../../../api-server/src/projects/store.ts";
+import type { WriteNotes } from "../../../api-server/src/projects/write-notes.ts";
+import type { RateLimiter } from "../../../api-server/src/rate-limit/limiter.ts";
+import { MemoryRateLimiter } from "../../../api-server/src/rate-limit/memory.ts";
+import type { Services } from "../../../api-server/src/services.ts";
+import { SharedReads } from "../../../api-server/src/shared-reads.ts";
+import { ledgerSnapshots, type Snapshots } from "../../../api-server/src/snapshots/port.ts";
 
 export const ZONE = "apps.localhost";
 const CATALOG_FILE = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);

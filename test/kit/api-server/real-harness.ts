@@ -2,7 +2,7 @@ import { KubeClient, loadKubeConfig } from "@slipway/kube";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
-import { applyCrds } from "../../../test/kit/clusters/crds.ts";
+import { applyCrds } from "../clusters/crds.ts";
 import { type Harness, type HarnessOptions, startHarness } from "./harness.ts";
 import { bindInOrganization, createRoles, restrictedClient } from "./roles.ts";
 

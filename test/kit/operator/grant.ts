@@ -3,7 +3,7 @@
 import type { KubeConfig } from "@kubernetes/client-node";
 import { loadKubeConfig } from "@slipway/kube";
 import { run } from "../../../hack/lib/exec.ts";
-import type { PolicyRule } from "../rbac.ts";
+import type { PolicyRule } from "../../../operator/src/rbac.ts";
 import type { TestCluster } from "./harness.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { type GitConnection, organizationNamespace } from "@slipway/crds";
 import { GitError, type GitProvider, type Release, type Repository, type Tag } from "@slipway/git";
 import { type KubeClient, resources } from "@slipway/kube";
-import type { GitAccount, GitServers } from "../git/servers.ts";
-import { gitConnectionResource } from "../projects/kinds.ts";
+import type { GitAccount, GitServers } from "../../../api-server/src/git/servers.ts";
+import { gitConnectionResource } from "../../../api-server/src/projects/kinds.ts";
 
 /** A Git server in this process: one user, some repositories. It stands for the network in tests of what the API makes of answers. */
 export interface FakeGit extends GitServers {

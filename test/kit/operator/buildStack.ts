@@ -22,12 +22,12 @@ import {
   buildsNamespaceRules,
   organizationRules,
   rules,
-} from "../build/controller.ts";
-import { BUILD_NAME } from "../build/names.ts";
-import type { BuildPod } from "../build/podState.ts";
-import { type BuildSettings, parseBuildSettings } from "../build/settings.ts";
-import { buildResource, projectResource } from "../resources.ts";
-import { Manager, silentLogger } from "../runtime/index.ts";
+} from "../../../operator/src/build/controller.ts";
+import { BUILD_NAME } from "../../../operator/src/build/names.ts";
+import type { BuildPod } from "../../../operator/src/build/podState.ts";
+import { type BuildSettings, parseBuildSettings } from "../../../operator/src/build/settings.ts";
+import { buildResource, projectResource } from "../../../operator/src/resources.ts";
+import { Manager, silentLogger } from "../../../operator/src/runtime/index.ts";
 import { FakeKubelet } from "./buildKubelet.ts";
 import { grantedConfig } from "./grant.ts";
 import { startCluster, type TestCluster } from "./harness.ts";

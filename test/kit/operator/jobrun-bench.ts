@@ -3,13 +3,8 @@
 import { annotations, type JobRun, jobRunName, labels, type Project } from "@slipway/crds";
 import { type KubernetesObject, type ObjectRef, resources, Store } from "@slipway/kube";
 import { Registry } from "prom-client";
-import { Apiserver, type NewObject } from "../../../../test/simulator/apiserver.ts";
-import type { Stored } from "../../../../test/simulator/objects.ts";
-import { Timeline } from "../../../../test/simulator/timeline.ts";
-import { jobRunResource, projectResource } from "../../resources.ts";
-import { type EventInput, silentLogger } from "../../runtime/index.ts";
-import { LogCapturer } from "../capturer.ts";
-import { Charger } from "../charger.ts";
+import { LogCapturer } from "../../../operator/src/jobrun/capturer.ts";
+import { Charger } from "../../../operator/src/jobrun/charger.ts";
 import {
   JOB_NAME,
   type Job,
@@ -17,12 +12,17 @@ import {
   type RunNode,
   type RunPod,
   SCHEDULED_TIMESTAMP,
-} from "../cluster.ts";
-import type { JobRunDependencies } from "../dependencies.ts";
-import { createJobRunMetrics } from "../metrics.ts";
-import type { ChargedRun, RecordedRun, RunLogs } from "../ports.ts";
-import { jobRunReconciler } from "../reconciler.ts";
-import { indexers } from "../stores.ts";
+} from "../../../operator/src/jobrun/cluster.ts";
+import type { JobRunDependencies } from "../../../operator/src/jobrun/dependencies.ts";
+import { createJobRunMetrics } from "../../../operator/src/jobrun/metrics.ts";
+import type { ChargedRun, RecordedRun, RunLogs } from "../../../operator/src/jobrun/ports.ts";
+import { jobRunReconciler } from "../../../operator/src/jobrun/reconciler.ts";
+import { indexers } from "../../../operator/src/jobrun/stores.ts";
+import { jobRunResource, projectResource } from "../../../operator/src/resources.ts";
+import { type EventInput, silentLogger } from "../../../operator/src/runtime/index.ts";
+import { Apiserver, type NewObject } from "../../simulator/apiserver.ts";
+import type { Stored } from "../../simulator/objects.ts";
+import { Timeline } from "../../simulator/timeline.ts";
 
 const NAMESPACE = "slipway-org-test";
 export const PROJECT = "pjob";

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { type Container as ContainerName, containers } from "@slipway/builder/contract";
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certificates.ts";
-import type { BuildPod } from "../build/podState.ts";
+import type { BuildPod } from "../../../operator/src/build/podState.ts";
 
 const NODE = "n1";
 

@@ -11,8 +11,8 @@ import {
 } from "@slipway/kube";
 import { eventually, FakeApiserver } from "@slipway/kube/testing";
 import { Registry } from "prom-client";
-import { createRuntimeMetrics, type RuntimeMetrics } from "../metrics.ts";
-import type { ObjectStatus } from "../status.ts";
+import { createRuntimeMetrics, type RuntimeMetrics } from "../../../operator/src/runtime/metrics.ts";
+import type { ObjectStatus } from "../../../operator/src/runtime/status.ts";
 
 /** A custom resource for tests of the runtime, which knows no real one. */
 export const widgets: Resource = customResource("test.dev", "v1", "widgets", "Widget");

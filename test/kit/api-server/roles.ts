@@ -1,8 +1,8 @@
 import { organizationNamespace } from "@slipway/crds";
 import { customResource, KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
 import { eventually } from "@slipway/kube/testing";
-import { projectResource } from "../projects/kinds.ts";
-import { clusterRules, organizationRules } from "../rbac.ts";
+import { projectResource } from "../../../api-server/src/projects/kinds.ts";
+import { clusterRules, organizationRules } from "../../../api-server/src/rbac.ts";
 
 /** The API server's own roles on a real apiserver, so that a rule that is missing in them fails a test. */
 

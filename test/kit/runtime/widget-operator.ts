@@ -7,13 +7,13 @@ import {
   resources,
   systemClock,
 } from "@slipway/kube";
-import { Applier } from "../applier.ts";
-import { TerminalError } from "../errors.ts";
-import { ensureFinalizer, removeFinalizer } from "../finalizers.ts";
-import { Manager, type ManagerOptions } from "../manager.ts";
-import { objectReconciler } from "../object-reconciler.ts";
-import { controllerReference } from "../owner.ts";
-import { watchObjects, watchOwned } from "../sources.ts";
+import { Applier } from "../../../operator/src/runtime/applier.ts";
+import { TerminalError } from "../../../operator/src/runtime/errors.ts";
+import { ensureFinalizer, removeFinalizer } from "../../../operator/src/runtime/finalizers.ts";
+import { Manager, type ManagerOptions } from "../../../operator/src/runtime/manager.ts";
+import { objectReconciler } from "../../../operator/src/runtime/object-reconciler.ts";
+import { controllerReference } from "../../../operator/src/runtime/owner.ts";
+import { watchObjects, watchOwned } from "../../../operator/src/runtime/sources.ts";
 import { OWNER_LABEL, type Widget, widgets } from "./harness.ts";
 
 /** The objects that a widget wants: every kind whose fields the apiserver defaults or rewrites. */

@@ -1,7 +1,7 @@
 import { type Condition, type JobRun, organizationNamespace, type Project } from "@slipway/crds";
 import { isConflict, type KubeClient } from "@slipway/kube";
 import type { JobRunRow } from "@slipway/ledger";
-import { jobRunResource, projectResource } from "../projects/kinds.ts";
+import { jobRunResource, projectResource } from "../../../api-server/src/projects/kinds.ts";
 
 /** What tests put in the place of the operator: runs, and what it says of them. */
 

@@ -9,8 +9,8 @@ import {
   type ProjectStatus,
 } from "@slipway/crds";
 import { isConflict, isNotFound, type KubeClient, resources } from "@slipway/kube";
-import { decodeCredentials, readCredentialsSecret } from "../databases/credentials.ts";
-import { projectResource } from "../projects/kinds.ts";
+import { decodeCredentials, readCredentialsSecret } from "../../../api-server/src/databases/credentials.ts";
+import { projectResource } from "../../../api-server/src/projects/kinds.ts";
 
 const everybody = [{ cidr: "0.0.0.0/0" }];
 

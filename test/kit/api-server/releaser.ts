@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DomainClaim, Project } from "@slipway/crds";
 import { isConflict, isNotFound, type KubeClient } from "@slipway/kube";
-import { holds, hostnamesOf } from "../projects/claims.ts";
-import { domainClaimResource, projectResource } from "../projects/kinds.ts";
+import { holds, hostnamesOf } from "../../../api-server/src/projects/claims.ts";
+import { domainClaimResource, projectResource } from "../../../api-server/src/projects/kinds.ts";
 import { ZONE } from "./harness.ts";
 
 /** Plays the operator's part in tests without one: deletes claims that their project does not ask for. */

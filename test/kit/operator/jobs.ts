@@ -2,7 +2,7 @@
 
 import type { JobRun, Project } from "@slipway/crds";
 import { type KubernetesObject, type ObjectRef, type Resource, resources } from "@slipway/kube";
-import { jobRunResource, projectResource } from "../resources.ts";
+import { jobRunResource, projectResource } from "../../../operator/src/resources.ts";
 import { conditionsOf, eventually, settled, type TestCluster } from "./harness.ts";
 import { exampleJob } from "./projects.ts";
 
