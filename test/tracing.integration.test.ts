@@ -279,7 +279,7 @@ describe("a change through /v1", () => {
       attributes: {
         "slipway.object.kind": "Project",
         "slipway.object.name": id,
-        "slipway.object.generation": 1,
+        "slipway.object.generation": 2,
       },
     });
     // What the reconcile wrote is part of it; what it only read is not.
