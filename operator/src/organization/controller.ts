@@ -3,6 +3,7 @@
 import { fieldManagers, labels, type OrganizationLimits, organizationNamespace } from "@slipway/crds";
 import {
   byLabel,
+  type KubeClient,
   type ObjectRef,
   onceBound,
   type Resource,
@@ -18,6 +19,7 @@ import {
   customSource,
   type Manager,
   type ReconcileContext,
+  type Result,
   watchMapped,
 } from "../runtime/index.ts";
 import {
@@ -30,7 +32,7 @@ import {
   OPERATOR_ROLE,
 } from "./guards.ts";
 import { desiredNamespace, GUARDED_ANNOTATION } from "./namespace.ts";
-import { isCounted, type Quota } from "./quota.ts";
+import { isCounted, type Quota, QuotaCounting, RECOUNT_MS } from "./quota.ts";
 import { OrganizationSource } from "./source.ts";
 
 /** What guards a namespace beside the bindings: written once those are in effect. */
@@ -115,10 +117,7 @@ export function addOrganizationController(
   const reconciler = new OrganizationReconciler(manager, namespaces, kinds, source, options);
   return manager.addController({
     name: "organization",
-    reconcile: async (ref, context) => {
-      await reconciler.reconcile(ref, context);
-      return undefined;
-    },
+    reconcile: (ref, context) => reconciler.reconcile(ref, context),
     sources: [
       customSource((enqueue) => {
         added = enqueue;
@@ -152,9 +151,11 @@ class OrganizationReconciler {
   readonly #source: OrganizationSource;
   readonly #settings: OrganizationOptions;
   readonly #applier: Applier;
+  readonly #client: KubeClient;
+  readonly #counting: QuotaCounting;
 
   constructor(
-    { client, metrics }: Manager,
+    { client, clock, metrics }: Manager,
     namespaces: Store,
     kinds: readonly ChildKind[],
     source: OrganizationSource,
@@ -164,15 +165,17 @@ class OrganizationReconciler {
     this.#quotas = kinds.find(({ resource }) => resource === resources.resourceQuotas)?.store;
     this.#source = source;
     this.#settings = settings;
+    this.#client = client;
+    this.#counting = new QuotaCounting(clock);
     this.#applier = new Applier({ client, metrics, kinds, fieldManager: fieldManagers.organization });
   }
 
-  async reconcile({ name: id }: ObjectRef, { log, signal }: ReconcileContext): Promise<void> {
+  async reconcile({ name: id }: ObjectRef, { log, signal }: ReconcileContext): Promise<Result | undefined> {
     const namespace = organizationNamespace(id);
     const present = this.#namespaces.get(undefined, namespace);
     // A namespace that the ledger does not name stays guarded, but none is made for it.
     if (!present && !this.#source.has(id)) {
-      return;
+      return undefined;
     }
     const owner = { label: { key: labels.organization, value: id }, namespace };
     const settings = { ...this.#settings, limits: this.#settings.limits() };
@@ -191,11 +194,30 @@ class OrganizationReconciler {
       // A change of its status reconciles the organization again.
       if (!quota || !isCounted(hardLimits(settings), quota)) {
         log.info({ organization: id }, "the quota of a namespace is not counted yet");
-        return;
+        return quota && this.#recount(namespace, quota, { log, signal });
       }
+      this.#counting.forget(namespace);
       await apply(true);
       log.info({ organization: id }, "namespace is guarded");
     }
+    return undefined;
+  }
+
+  /** Has a quota counted that the quota controller passed over; nothing is created in the namespace meanwhile. */
+  async #recount(
+    namespace: string,
+    { metadata }: Quota,
+    { log, signal }: Pick<ReconcileContext, "log" | "signal">,
+  ): Promise<Result> {
+    const { name = "", uid = "" } = metadata ?? {};
+    const leftMs = this.#counting.leftMs(namespace, uid);
+    if (leftMs > 0) {
+      return { requeueAfterMs: leftMs };
+    }
+    await this.#client.delete(resources.resourceQuotas, { namespace, name }, { uid, signal });
+    log.info({ namespace }, "the quota of a namespace was not counted in time and is made again");
+    // Its deletion reconciles the organization again.
+    return { requeueAfterMs: RECOUNT_MS };
   }
 }
 

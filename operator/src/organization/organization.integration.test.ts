@@ -1,4 +1,4 @@
-import { type KubernetesObject, resources } from "@slipway/kube";
+import { type KubernetesObject, resources, systemClock } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   eventually,
@@ -10,6 +10,7 @@ import {
 } from "../../../test/kit/operator/harness.ts";
 import { guardNames } from "./guards.ts";
 import { GUARDED_ANNOTATION } from "./namespace.ts";
+import { RECOUNT_MS } from "./quota.ts";
 
 let cluster: TestCluster;
 let operator: TestOperator;
@@ -77,6 +78,31 @@ describe("organizations", () => {
       await uncounted.client.patch(resources.resourceQuotas, quota, { spec: { hard: { pods: "1" } } });
       await settled(uncounted);
       expect(await isGuarded()).toBe(true);
+    } finally {
+      await other.stop();
+      await uncounted.stop();
+    }
+  });
+
+  test("one whose quota the quota controller passed over gets another quota, which is counted", async () => {
+    let aheadMs = 0;
+    const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+    const uncounted = await startCluster("traefik", { countsQuotas: false });
+    const other = await startOperator(uncounted, { listOrganizations: async () => ["gamma"], clock });
+    try {
+      const ref = { namespace: "slipway-org-gamma", name: guardNames.quota };
+      const find = () => uncounted.client.getOrUndefined(resources.resourceQuotas, ref);
+      const passedOver = await eventually(find);
+      await settled(uncounted);
+      expect((await find())?.metadata?.uid).toBe(passedOver.metadata?.uid);
+      aheadMs += RECOUNT_MS;
+      // Whatever reconciles the organization.
+      const labels = { touched: "yes" };
+      await uncounted.client.patch(resources.resourceQuotas, ref, { metadata: { labels } });
+      await eventually(async () => {
+        const quota = await find();
+        return quota !== undefined && quota.metadata?.uid !== passedOver.metadata?.uid;
+      });
     } finally {
       await other.stop();
       await uncounted.stop();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isCounted } from "./quota.ts";
+import { isCounted, QuotaCounting, RECOUNT_MS } from "./quota.ts";
 
 const hard = { "requests.cpu": "200", "count/projects.slipway.dev": "50" };
 const used = { "requests.cpu": "0", "count/projects.slipway.dev": "0" };
@@ -11,4 +11,19 @@ test("a quota is counted once its limits are taken over, and everything that the
   expect(isCountedAs({ hard, used: { "requests.cpu": "0" } })).toBe(false);
   expect(isCountedAs({ hard: { ...hard, "requests.cpu": "100" }, used })).toBe(false);
   expect(isCountedAs({ hard: { ...hard, "requests.cpu": "200000m" }, used })).toBe(true);
+});
+
+test("a quota that stays uncounted is made again, each one by its own time", () => {
+  let now = 1_000;
+  const counting = new QuotaCounting({ monotonic: () => now });
+  expect(counting.leftMs("slipway-org-a", "u1")).toBe(RECOUNT_MS);
+  now += 10_000;
+  expect(counting.leftMs("slipway-org-a", "u1")).toBe(RECOUNT_MS - 10_000);
+  expect(counting.leftMs("slipway-org-b", "u9")).toBe(RECOUNT_MS);
+  now += RECOUNT_MS;
+  expect(counting.leftMs("slipway-org-a", "u1")).toBe(0);
+  expect(counting.leftMs("slipway-org-a", "u2")).toBe(RECOUNT_MS);
+  counting.forget("slipway-org-a");
+  now += RECOUNT_MS;
+  expect(counting.leftMs("slipway-org-a", "u2")).toBe(RECOUNT_MS);
 });

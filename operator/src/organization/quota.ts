@@ -1,6 +1,6 @@
 /** Whether a namespace's quota bounds anything yet. */
 
-import type { KubernetesObject } from "@slipway/kube";
+import type { Clock, KubernetesObject } from "@slipway/kube";
 import { equalQuantities } from "../runtime/index.ts";
 
 /** The parts of a ResourceQuota that are read here. */
@@ -11,11 +11,43 @@ export interface Quota extends KubernetesObject {
 
 /**
  * Whether everything that a quota is to bound has been counted. Until the quota controller of Kubernetes has taken its limits over, it
- * bounds nothing; until a kind is counted, which of a new one takes up to half a minute, its creations are refused. Pure.
+ * bounds nothing; until a kind is counted, its creations are refused. Pure.
  * @param hard the limits as they are asked for now
  */
 export function isCounted(hard: Record<string, string>, { status }: Quota): boolean {
   return Object.entries(hard).every(
     ([what, most]) => equalQuantities(status?.hard?.[what], most) && status?.used?.[what] !== undefined,
   );
+}
+
+/**
+ * How long a quota may stay uncounted before it is made again, in milliseconds. The quota controller looks for new kinds every 30 s, and
+ * a quota that it took over just before it knew a kind is counted with its next full synchronization only: five minutes by default.
+ */
+export const RECOUNT_MS = 35_000;
+
+/** Since when quotas have been seen uncounted, by a clock that nobody sets. */
+export class QuotaCounting {
+  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #seen = new Map<string, { uid: string; at: number }>();
+
+  constructor(clock: Pick<Clock, "monotonic">) {
+    this.#clock = clock;
+  }
+
+  /** Milliseconds until the uncounted quota of a namespace is to be made again. */
+  leftMs(namespace: string, uid: string): number {
+    const now = this.#clock.monotonic();
+    const seen = this.#seen.get(namespace);
+    if (seen?.uid === uid) {
+      return Math.max(0, seen.at + RECOUNT_MS - now);
+    }
+    this.#seen.set(namespace, { uid, at: now });
+    return RECOUNT_MS;
+  }
+
+  /** Its quota is counted. */
+  forget(namespace: string): void {
+    this.#seen.delete(namespace);
+  }
 }
