@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { z } from "zod";
-import { type BaseImages, ONLY_VERSION } from "./baseImages.ts";
+import { type BaseImages, ONLY_VERSION } from "./base-images.ts";
 import { describeIssues } from "./issues.ts";
 
 /** Runtimes that the planner can plan for. */

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Repository } from "../testing/repository.ts";
 import { runContainer } from "./container.ts";
-import { handedOver, handOver } from "./handOver.ts";
+import { handedOver, handOver } from "./hand-over.ts";
 import { type LogLine, parseLogLine } from "./log/line.ts";
 import { type Paths, workPaths } from "./paths.ts";
 import { exitCodes } from "./result.ts";

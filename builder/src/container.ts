@@ -2,7 +2,7 @@
 
 import { EarlyEngine } from "./engine/early.ts";
 import { failure } from "./failures/codes.ts";
-import { handedOver, handOver } from "./handOver.ts";
+import { handedOver, handOver } from "./hand-over.ts";
 import { exitCodes, type StepResult } from "./result.ts";
 import { openEngine, type RunnerOptions, runStep } from "./runner.ts";
 import { type Container, containerSteps, containers } from "./task.ts";

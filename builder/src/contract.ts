@@ -1,6 +1,6 @@
 /** What build pods and whoever makes them agree on: tasks in, results and log lines out. */
 
-export { type BaseImages, baseImages } from "./baseImages.ts";
+export { type BaseImages, baseImages } from "./base-images.ts";
 export { type EngineSetting, engineSettings } from "./engine/names.ts";
 export { type Failure, type FailureCode, failure, failures, isPassing } from "./failures/codes.ts";
 export { MAX_LOG_BYTES, MAX_MESSAGE_BYTES, parseLogLine } from "./log/line.ts";

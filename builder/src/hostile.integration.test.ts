@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { BuildHarness, CANARY } from "../testing/buildHarness.ts";
+import { BuildHarness, CANARY } from "../testing/build-harness.ts";
 import { Repository } from "../testing/repository.ts";
 import { engineNames } from "./engine/names.ts";
 

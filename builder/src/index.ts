@@ -1,4 +1,4 @@
-export { type BaseImage, type BaseImages, baseImages, parseBaseImages } from "./baseImages.ts";
+export { type BaseImage, type BaseImages, baseImages, parseBaseImages } from "./base-images.ts";
 export {
   defaultRuntimeCatalog,
   type PublicRuntime,

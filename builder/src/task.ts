@@ -2,7 +2,7 @@
 
 import { fields } from "@slipway/crds";
 import { z } from "zod";
-import { baseImages } from "./baseImages.ts";
+import { baseImages } from "./base-images.ts";
 import { runtimeCatalog } from "./catalog.ts";
 import { engineSettings } from "./engine/names.ts";
 import { describeIssues } from "./issues.ts";

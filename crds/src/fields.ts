@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isCidr } from "./cidr.ts";
-import { CONTEXT_PATH, CONTEXT_PATH_MAX_LENGTH } from "./contextPath.ts";
+import { CONTEXT_PATH, CONTEXT_PATH_MAX_LENGTH } from "./context-path.ts";
 import { CRON_MAX_LENGTH, CRON_PATTERN, isCron } from "./cron.ts";
 import { rule, withRules } from "./rule.ts";
 

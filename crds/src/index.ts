@@ -1,14 +1,14 @@
 export * from "./backup.ts";
 export * from "./billing.ts";
 export * from "./build.ts";
-export * from "./buildId.ts";
-export { type BuildRequest, buildObject } from "./buildObject.ts";
+export * from "./build-id.ts";
+export { type BuildRequest, buildObject } from "./build-object.ts";
 export * from "./catalog.ts";
 export { isCidr } from "./cidr.ts";
 export * from "./conditions.ts";
-export { normalizeContextPath } from "./contextPath.ts";
+export { normalizeContextPath } from "./context-path.ts";
 export { isCron, normalizeCron } from "./cron.ts";
-export * from "./customDomain.ts";
+export * from "./custom-domain.ts";
 export * from "./database.ts";
 export * from "./decimal.ts";
 export * from "./domainclaim.ts";
@@ -17,11 +17,11 @@ export { isForeignBuild } from "./foreign-image.ts";
 export { contendersOf, formerStatePatch, hasFormerState, withFormerState } from "./former-annotations.ts";
 export * from "./gitconnection.ts";
 export * from "./jobrun.ts";
-export * from "./jobrunState.ts";
+export * from "./jobrun-state.ts";
 export { type Kind, kinds, type PrinterColumn, resourceSchema } from "./kinds.ts";
 export * from "./metadata.ts";
 export * from "./names.ts";
-export { isEverybody, isOpenAccess } from "./networkAccess.ts";
+export { isEverybody, isOpenAccess } from "./network-access.ts";
 export * from "./parse-catalog.ts";
 export * from "./project/index.ts";
 export {
@@ -34,7 +34,7 @@ export {
   registryIssuer,
   registryKeySet,
   registryService,
-} from "./registryToken.ts";
+} from "./registry-token.ts";
 export {
   type Rule,
   renderMessage,
@@ -45,5 +45,5 @@ export {
   withRules,
 } from "./rule.ts";
 export * from "./snapshot.ts";
-export { nextSourceRevision, recordedSource, sourceRevision } from "./sourceRevision.ts";
+export { nextSourceRevision, recordedSource, sourceRevision } from "./source-revision.ts";
 export * from "./v1/index.ts";

@@ -1,7 +1,7 @@
 import { parse } from "yaml";
 import { z } from "zod";
 import { type Catalog, catalogFields } from "./catalog.ts";
-import { catalogProblems } from "./catalogProblems.ts";
+import { catalogProblems } from "./catalog-problems.ts";
 
 /** The whole file. */
 export const catalog = catalogFields.superRefine((all, context) => {

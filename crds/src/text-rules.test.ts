@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { almostCidr } from "../testing/arbitraries.ts";
 import { isCidr } from "./cidr.ts";
-import { CONTEXT_PATH, normalizeContextPath } from "./contextPath.ts";
+import { CONTEXT_PATH, normalizeContextPath } from "./context-path.ts";
 import { compareDecimal, equalDecimal, formatDecimal, parseDecimal, timesDecimal } from "./decimal.ts";
 import { absolutePath, hostname, imageUrl, text, timestamp } from "./fields.ts";
 

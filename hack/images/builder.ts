@@ -4,7 +4,7 @@ import { type BinaryName, binaryPath, ensureBinary } from "../cluster/binaries.t
 import { contentHash } from "../lib/hash.ts";
 import { baseSuite, baseUser, osLayer, osPackages, withoutScripts } from "./base/os.ts";
 import type { ImageRecipe, Layer } from "./build.ts";
-import { COMPILE_CACHE, compileCacheLayer } from "./compileCache.ts";
+import { COMPILE_CACHE, compileCacheLayer } from "./compile-cache.ts";
 import { debianLayer } from "./debian.ts";
 import { packTar, writeFiles } from "./files.ts";
 import { appLayers, nodeBinary } from "./node.ts";

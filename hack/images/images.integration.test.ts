@@ -5,7 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import { freePorts } from "../lib/ports.ts";
 import { waitFor } from "../lib/wait.ts";
 import { builder, builderUser } from "./builder.ts";
-import { COMPILE_CACHE } from "./compileCache.ts";
+import { COMPILE_CACHE } from "./compile-cache.ts";
 import { buildImage, images, type StackImage } from "./index.ts";
 import { type InsideProcess, inside } from "./inside.ts";
 

@@ -9,7 +9,7 @@ import { type DatabaseConfig, OUTSIDE_TYPES } from "./database/settings.ts";
 import { parseCidr } from "./net/cidr.ts";
 import { type Placement, placement } from "./placement.ts";
 import { ALLOW_LISTS, type AllowList } from "./project/http/access.ts";
-import { OWN_ANNOTATIONS } from "./project/http/accessList.ts";
+import { OWN_ANNOTATIONS } from "./project/http/access-list.ts";
 
 const dnsLabel = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be a DNS label");
 const dnsName = z

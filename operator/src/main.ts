@@ -24,13 +24,13 @@ import { parseBackupSettings } from "./backup/settings.ts";
 import { ledgerBilling } from "./billing/billing.ts";
 import { openBuildFiles } from "./build/files.ts";
 import { ledgerBuilds } from "./build/ledger.ts";
-import { addClusterCheck } from "./clusterCheck.ts";
+import { addClusterCheck } from "./cluster-check.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
 import { parseDatabaseImages } from "./database/settings.ts";
 import { createOperator } from "./operator.ts";
-import { ledgerDeployments } from "./project/deploymentReaper.ts";
-import { ledgerSlots } from "./project/slotKeeper.ts";
-import { ledgerUsage } from "./project/usageKeeper.ts";
+import { ledgerDeployments } from "./project/deployment-reaper.ts";
+import { ledgerSlots } from "./project/slot-keeper.ts";
+import { ledgerUsage } from "./project/usage-keeper.ts";
 
 async function main(config: Config): Promise<void> {
   const log = pino({

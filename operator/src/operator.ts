@@ -5,7 +5,7 @@ import { type Catalog, contendersOf, organizationOfNamespace } from "@slipway/cr
 import { type BackoffOptions, type KubeClient, type MountedFile, sleep } from "@slipway/kube";
 import type { Tracing } from "@slipway/kube/tracing";
 import { createBackups } from "./backup/controller.ts";
-import { mountedCredentials } from "./backup/s3Credentials.ts";
+import { mountedCredentials } from "./backup/s3-credentials.ts";
 import type { BackupSettings } from "./backup/settings.ts";
 import { addBilling, type BillingLedger } from "./billing/billing.ts";
 import { addBuildController, type BuildOptions } from "./build/controller.ts";
@@ -16,35 +16,35 @@ import { Members } from "./database/common/members.ts";
 import type { DatabaseImages } from "./database/settings.ts";
 import { Authority } from "./database/tls/authority.ts";
 import { addDomainClaimController } from "./domainclaim/controller.ts";
-import { OwnershipChecks } from "./domainclaim/ownershipChecks.ts";
+import { OwnershipChecks } from "./domainclaim/ownership-checks.ts";
 import { type ReservationLedger, Reservations } from "./domainclaim/reservations.ts";
-import { createTxtLookup } from "./domainclaim/txtLookup.ts";
+import { createTxtLookup } from "./domainclaim/txt-lookup.ts";
 import { addGitConnectionController } from "./gitconnection/controller.ts";
 import { addJobRunController } from "./jobrun/controller.ts";
 import type { RunLedger } from "./jobrun/ports.ts";
 import { registerProjectMetrics } from "./metrics.ts";
 import { addDatabaseSamples, type SampleLedger } from "./observe/databases/add.ts";
-import { FullVolumes } from "./observe/databases/fullVolumes.ts";
+import { FullVolumes } from "./observe/databases/full-volumes.ts";
 import { addObserve } from "./observe/observe.ts";
-import type { StoreRunLog } from "./observe/runLogs.ts";
-import { apiserverPeers, createClusterStores, onApiserverMoved } from "./organization/clusterAddresses.ts";
+import type { StoreRunLog } from "./observe/run-logs.ts";
+import { apiserverPeers, createClusterStores, onApiserverMoved } from "./organization/cluster-addresses.ts";
 import { addOrganizationController, createNamespaceStore } from "./organization/controller.ts";
-import { addEgressCheck } from "./organization/egressCheck.ts";
-import { BuiltPull } from "./project/builtPull.ts";
+import { addEgressCheck } from "./organization/egress-check.ts";
+import { BuiltPull } from "./project/built-pull.ts";
 import { addProjectControllers } from "./project/controller.ts";
-import { type OpenDeployments, runDeploymentReaper } from "./project/deploymentReaper.ts";
+import { type OpenDeployments, runDeploymentReaper } from "./project/deployment-reaper.ts";
 import {
   addDeploymentRecords,
   DeploymentRecords,
   type RecordDeployment,
-} from "./project/deploymentRecords.ts";
-import { createIngressProbe, type IngressProbe } from "./project/http/ingressProbe.ts";
-import { RouteCheck } from "./project/http/routeCheck.ts";
+} from "./project/deployment-records.ts";
+import { createIngressProbe, type IngressProbe } from "./project/http/ingress-probe.ts";
+import { RouteCheck } from "./project/http/route-check.ts";
 import type { CloseMetering } from "./project/job/deletion.ts";
-import { SlotKeeper, type SlotLedger } from "./project/slotKeeper.ts";
-import { runSlotReaper } from "./project/slotReaper.ts";
+import { SlotKeeper, type SlotLedger } from "./project/slot-keeper.ts";
+import { runSlotReaper } from "./project/slot-reaper.ts";
 import { BY_WANTED_HOST, createProjectStores, type ProjectStores } from "./project/stores.ts";
-import { runUsageKeeper, type UsageLedger } from "./project/usageKeeper.ts";
+import { runUsageKeeper, type UsageLedger } from "./project/usage-keeper.ts";
 import { projectKinds } from "./project-kinds.ts";
 import { withBackoff } from "./registry/backoff.ts";
 import { ecrLogin, type RegistryLogin } from "./registry/ecr.ts";

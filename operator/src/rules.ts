@@ -18,7 +18,7 @@ import {
   organizationRules as observeOrganizationRules,
   rules as observeRules,
 } from "./observe/rules.ts";
-import { defaultNamespaceRules as clusterAddressRules } from "./organization/clusterAddresses.ts";
+import { defaultNamespaceRules as clusterAddressRules } from "./organization/cluster-addresses.ts";
 import {
   organizationRules as organizationControllerOrganizationRules,
   rules as organizationControllerRules,

@@ -4,7 +4,7 @@ import { KubeError, resources } from "@slipway/kube";
 import type { Apiserver } from "./apiserver.ts";
 import { type ModelCatalog, PLANS } from "./catalog.ts";
 import type { ContainerRecord } from "./container.ts";
-import type { ControllerManager } from "./controllerManager.ts";
+import type { ControllerManager } from "./controller-manager.ts";
 import type { Judge } from "./judge.ts";
 import type { Kubelets } from "./kubelets.ts";
 import type { ModelLedger } from "./ledger.ts";

@@ -7,13 +7,13 @@ import { jobRunResource, projectResource } from "../../operator/src/resources.ts
 import type { Apiserver, Change } from "./apiserver.ts";
 import { units } from "./billing.ts";
 import type { ModelCatalog } from "./catalog.ts";
-import { faultsOfCharge } from "./chargeRules.ts";
+import { faultsOfCharge } from "./charge-rules.ts";
 import type { ContainerRecord, Witness } from "./container.ts";
-import { faultsOfDecision, type JobStatus, type SpecChange } from "./decisionRules.ts";
+import { faultsOfDecision, type JobStatus, type SpecChange } from "./decision-rules.ts";
 import { Leading } from "./leading.ts";
 import type { ModelLedger } from "./ledger.ts";
 import type { StoredJob, StoredJobRun, StoredPod, StoredProject } from "./objects.ts";
-import { newRunTruth, type RunTruth } from "./runTruth.ts";
+import { newRunTruth, type RunTruth } from "./run-truth.ts";
 import type { Timeline } from "./timeline.ts";
 import { Trace } from "./trace.ts";
 

@@ -3,7 +3,7 @@
 import { parseKey, refKey, resources } from "@slipway/kube";
 import type { Apiserver } from "./apiserver.ts";
 import type { Behaviour, ContainerRecord, Witness } from "./container.ts";
-import { isTerminal } from "./jobController.ts";
+import { isTerminal } from "./job-controller.ts";
 import type { ModelNode, Nodes } from "./nodes.ts";
 import { type ContainerState, type PodStatus, type StoredPod, wholeSeconds } from "./objects.ts";
 import type { Chance } from "./random.ts";

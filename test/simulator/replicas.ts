@@ -2,7 +2,7 @@
 
 import type { RunCluster } from "../../operator/src/jobrun/cluster.ts";
 import type { Apiserver } from "./apiserver.ts";
-import type { JobRunProcess } from "./jobRunProcess.ts";
+import type { JobRunProcess } from "./job-run-process.ts";
 import { type CallFaults, ModelProcess, NO_CALL_FAULTS } from "./process.ts";
 import type { Chance } from "./random.ts";
 import type { Timeline } from "./timeline.ts";

@@ -6,7 +6,7 @@ import { jobRunResource, projectResource } from "../../operator/src/resources.ts
 import type { Apiserver } from "./apiserver.ts";
 import { PLANS } from "./catalog.ts";
 import { controllerOf, type StoredJobRun, type StoredProject } from "./objects.ts";
-import type { ProjectController } from "./projectController.ts";
+import type { ProjectController } from "./project-controller.ts";
 import type { Chance } from "./random.ts";
 import type { Timeline } from "./timeline.ts";
 

@@ -4,8 +4,8 @@ import { existsSync } from "node:fs";
 import { lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Ended, run } from "../process/exec.ts";
-import { containersConf, policy, registriesConf } from "./buildahConfig.ts";
-import { BuildahOutput } from "./buildahOutput.ts";
+import { containersConf, policy, registriesConf } from "./buildah-config.ts";
+import { BuildahOutput } from "./buildah-output.ts";
 import {
   type BuildListener,
   type BuildOutcome,
@@ -13,7 +13,7 @@ import {
   type Engine,
   EngineUnavailable,
 } from "./engine.ts";
-import { type RegistryMirror, startMirror } from "./registryMirror.ts";
+import { type RegistryMirror, startMirror } from "./registry-mirror.ts";
 
 export interface BuildahOptions {
   /** Where layers and cache mounts outlive the build. */

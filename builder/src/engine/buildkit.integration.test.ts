@@ -5,8 +5,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { BuildHarness, CANARY, quiet } from "../../testing/buildHarness.ts";
-import type { StepError } from "../failures/stepError.ts";
+import { BuildHarness, CANARY, quiet } from "../../testing/build-harness.ts";
+import type { StepError } from "../failures/step-error.ts";
 import { pushStep } from "../push.ts";
 
 /** Plans are built with a real BuildKit, and pushed to a real registry. */

@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { release } from "node:os";
 import { z } from "zod";
 import type { Log } from "../log/writer.ts";
-import { readPlain } from "../plainFile.ts";
+import { readPlain } from "../plain-file.ts";
 import { type Engine, EngineUnavailable } from "./engine.ts";
 import { type EngineName, type EngineSetting, engineNames } from "./names.ts";
 

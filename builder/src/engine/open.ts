@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { StepError } from "../failures/stepError.ts";
+import { StepError } from "../failures/step-error.ts";
 import type { Log } from "../log/writer.ts";
 import { type Paths, secretPaths, workPaths } from "../paths.ts";
 import type { BuildTask } from "../task.ts";

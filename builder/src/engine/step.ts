@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import { classify } from "../failures/classify.ts";
 import { failure } from "../failures/codes.ts";
-import { StepError } from "../failures/stepError.ts";
+import { StepError } from "../failures/step-error.ts";
 import type { Log } from "../log/writer.ts";
 import { type Paths, secretPaths, workPaths } from "../paths.ts";
 import { CA_SECRET, ENV_REVISION_ARG, ENV_SECRET } from "../plan/dockerfile.ts";

@@ -4,10 +4,10 @@ import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node:fs/pro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { GitServer, type GitServerOptions } from "../../testing/gitServer.ts";
+import { GitServer, type GitServerOptions } from "../../testing/git-server.ts";
 import { Repository } from "../../testing/repository.ts";
 import type { FailureCode } from "../failures/codes.ts";
-import { StepError } from "../failures/stepError.ts";
+import { StepError } from "../failures/step-error.ts";
 import { Redactor } from "../log/redact.ts";
 import { Log } from "../log/writer.ts";
 import type { FetchTask } from "../task.ts";

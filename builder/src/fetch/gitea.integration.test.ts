@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { startGitea, type TestGitea } from "../../../test/kit/servers/gitea.ts";
 import { Repository } from "../../testing/repository.ts";
-import { StepError } from "../failures/stepError.ts";
+import { StepError } from "../failures/step-error.ts";
 import { Redactor } from "../log/redact.ts";
 import { Log } from "../log/writer.ts";
 import { fetchSource } from "./index.ts";

@@ -3,7 +3,7 @@
 import { mkdir } from "node:fs/promises";
 import { classify, forProvider } from "../failures/classify.ts";
 import type { FailureCode } from "../failures/codes.ts";
-import { StepError } from "../failures/stepError.ts";
+import { StepError } from "../failures/step-error.ts";
 import type { Log } from "../log/writer.ts";
 import type { Ended } from "../process/exec.ts";
 import type { FetchTask } from "../task.ts";

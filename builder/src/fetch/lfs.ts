@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { z } from "zod";
-import { StepError } from "../failures/stepError.ts";
+import { StepError } from "../failures/step-error.ts";
 import type { Log } from "../log/writer.ts";
 import type { FetchTask } from "../task.ts";
 import { ask, authorization, isOwn, type Server } from "./guarded.ts";

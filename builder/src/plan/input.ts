@@ -1,4 +1,4 @@
-import type { BaseImages } from "../baseImages.ts";
+import type { BaseImages } from "../base-images.ts";
 import type { RuntimeCatalog } from "../catalog.ts";
 import type { Failure, FailureCode, FailureDetail } from "../failures/codes.ts";
 import { failure } from "../failures/codes.ts";

@@ -4,13 +4,13 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { defaultRuntimeCatalog } from "../catalog.ts";
-import { StepError } from "../failures/stepError.ts";
+import { StepError } from "../failures/step-error.ts";
 import type { Log } from "../log/writer.ts";
 import { type Paths, workPaths } from "../paths.ts";
 import type { PlanTask } from "../task.ts";
 import { planBuild } from "./index.ts";
 import { phases } from "./input.ts";
-import { findRoot, readTree } from "./readTree.ts";
+import { findRoot, readTree } from "./read-tree.ts";
 
 /** What the step `build` needs to know of the plan. */
 export const planFile = z.object({

@@ -6,8 +6,8 @@ import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { failure } from "../failures/codes.ts";
-import { StepError } from "../failures/stepError.ts";
-import { openPlain, readPlain } from "../plainFile.ts";
+import { StepError } from "../failures/step-error.ts";
+import { openPlain, readPlain } from "../plain-file.ts";
 
 export interface Blob {
   digest: string;

@@ -2,7 +2,7 @@ import type { Resource } from "../metadata.ts";
 import type { ProjectSpec } from "./spec.ts";
 import type { ProjectStatus } from "./status.ts";
 
-export { type DatabaseStatus, databaseStatus } from "./databaseStatus.ts";
+export { type DatabaseStatus, databaseStatus } from "./database-status.ts";
 export * from "./parts.ts";
 export { isFreePlan, planPrefix, projectRules, projectTransitions } from "./rules.ts";
 export { type ProjectSpec, projectSpec } from "./spec.ts";

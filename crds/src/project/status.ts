@@ -12,7 +12,7 @@ import {
 } from "../fields.ts";
 import { jobRunPhases } from "../jobrun.ts";
 import { mapOf } from "../rule.ts";
-import { databaseStatus } from "./databaseStatus.ts";
+import { databaseStatus } from "./database-status.ts";
 import { healthcheckFields, imageFields, secretRef } from "./parts.ts";
 
 /** The `status` of a project as the specification names it. */

@@ -5,7 +5,7 @@ export {
   createProjectBody,
   type FieldIssue,
   parseCreateProject,
-} from "./createProject.ts";
+} from "./create-project.ts";
 export { type EnvironmentVariable, environment, environmentVariable } from "./environment.ts";
 export * from "./settings.ts";
 export {

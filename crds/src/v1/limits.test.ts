@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseCreateProject } from "./createProject.ts";
+import { parseCreateProject } from "./create-project.ts";
 import {
   patchCustomDomainsBody,
   patchDescriptionBody,

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type AccessChange, parseAccess } from "./accessStatement.ts";
+import { type AccessChange, parseAccess } from "./access-statement.ts";
 import { sha256, type User } from "./config.ts";
 import { failure } from "./errors.ts";
 

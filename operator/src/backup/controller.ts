@@ -20,11 +20,11 @@ import { policyOf } from "./policy.ts";
 import { backupReconciler } from "./reconciler.ts";
 import { Restorer } from "./restore.ts";
 import { NoBucket, S3, type S3Credentials } from "./s3.ts";
-import { s3Store } from "./s3Store.ts";
+import { s3Store } from "./s3-store.ts";
 import { scheduleReconciler } from "./scheduler.ts";
 import type { BackupSettings } from "./settings.ts";
 import type { BackupStore } from "./store.ts";
-import { volumeStore } from "./volumeStore.ts";
+import { volumeStore } from "./volume-store.ts";
 import { BackupWork, createWorkStores, type WorkStores } from "./work.ts";
 
 const WATCH = ["list", "watch"] as const;

@@ -4,7 +4,7 @@ import { FakeClock } from "@slipway/kube/testing";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { databaseOf, exampleDatabase } from "../database/testing.ts";
-import type { JobState } from "./jobState.ts";
+import type { JobState } from "./job-state.ts";
 import { createBackupMetrics } from "./metrics.ts";
 import { Restorer } from "./restore.ts";
 import { parseBackupSettings } from "./settings.ts";

@@ -15,7 +15,7 @@ import { startS3, type TestS3 } from "../../../test/kit/servers/s3.ts";
 import { etagsHash } from "./agent/protocol.ts";
 import { partsSink, readUrl, readUrls } from "./agent/urls.ts";
 import { S3, type S3Credentials } from "./s3.ts";
-import { s3Store } from "./s3Store.ts";
+import { s3Store } from "./s3-store.ts";
 import { parseBackupSettings } from "./settings.ts";
 
 /** The store of backups against a real server that checks signatures. */

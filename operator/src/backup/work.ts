@@ -16,7 +16,7 @@ import type { Manager } from "../runtime/index.ts";
 import type { Result } from "./agent/protocol.ts";
 import type { EngineScripts } from "./engines/engine.ts";
 import { engineJob } from "./job.ts";
-import { type JobState, jobState, podsOf, type WorkJob, type WorkPod } from "./jobState.ts";
+import { type JobState, jobState, podsOf, type WorkJob, type WorkPod } from "./job-state.ts";
 import { urlsSecret, type Work } from "./names.ts";
 import type { BackupSettings } from "./settings.ts";
 import type { BackupStore } from "./store.ts";

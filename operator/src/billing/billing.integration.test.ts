@@ -8,7 +8,7 @@ import { exampleJob } from "../../../test/kit/operator/projects.ts";
 import { silentLogger } from "../runtime/index.ts";
 import { ledgerBilling } from "./billing.ts";
 import { runSettlement } from "./settlement.ts";
-import { StorageMeter } from "./storageMeter.ts";
+import { StorageMeter } from "./storage-meter.ts";
 
 const HOUR = 3_600_000;
 /** An hour of a GB, in BRL cents: no whole number of them makes a cent soon. */

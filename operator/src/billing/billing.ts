@@ -6,7 +6,7 @@ import { type Ledger, lastStorageHour, recordStorageCharges, settleCycle } from 
 import { Counter } from "prom-client";
 import type { Manager } from "../runtime/index.ts";
 import { runSettlement, type SettleCycle } from "./settlement.ts";
-import { type StorageLedger, StorageMeter } from "./storageMeter.ts";
+import { type StorageLedger, StorageMeter } from "./storage-meter.ts";
 
 /** What billing asks of the ledger. */
 export interface BillingLedger extends StorageLedger {

@@ -9,11 +9,11 @@ import {
   line,
   ORGANIZATION,
   ref,
-} from "../../../test/kit/operator/buildStack.ts";
+} from "../../../test/kit/operator/build-stack.ts";
 import { eventually } from "../../../test/kit/operator/harness.ts";
 import { buildResource, projectResource } from "../resources.ts";
 import { ledgerBuilds } from "./ledger.ts";
-import type { BuildPod } from "./podState.ts";
+import type { BuildPod } from "./pod-state.ts";
 
 const sha = "0123456789abcdef0123456789abcdef01234567";
 let stack: BuildStack;

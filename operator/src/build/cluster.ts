@@ -13,11 +13,11 @@ import {
 } from "@slipway/kube";
 import { WaitingError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
-import { makeRoom } from "./cacheRoom.ts";
+import { makeRoom } from "./cache-room.ts";
 import { buildLabel, cacheName } from "./names.ts";
 import { buildsPolicy, cacheClaim } from "./namespace.ts";
 import { buildPod } from "./pod.ts";
-import { type BuildPod, hasEnded } from "./podState.ts";
+import { type BuildPod, hasEnded } from "./pod-state.ts";
 import { containerSecret, type SecretValues, secretFiles, secretTexts } from "./secrets.ts";
 import type { BuildSettings } from "./settings.ts";
 import type { OpenedSource } from "./sources.ts";

@@ -16,15 +16,15 @@ import {
 } from "../runtime/index.ts";
 import { BuildCluster, BY_BUILD, BY_CACHE } from "./cluster.ts";
 import { imageDeleter, type LeftoverOptions, runLeftovers } from "./leftovers.ts";
-import { LogFollower, type StoreBuildLog } from "./logFollower.ts";
+import { LogFollower, type StoreBuildLog } from "./log-follower.ts";
 import { createBuildMetrics } from "./metrics.ts";
 import { BUILD_LABEL, BUILD_NAME, CACHE_LABEL } from "./names.ts";
 import { isBuilding, isEnded } from "./order.ts";
-import type { BuildPod } from "./podState.ts";
+import type { BuildPod } from "./pod-state.ts";
 import { BuildPoller, type TriggerLedger } from "./poller.ts";
 import { buildReconciler } from "./reconciler.ts";
 import type { BuildSettings } from "./settings.ts";
-import { type SourceFollowerOptions, sourceFollower } from "./sourceFollower.ts";
+import { type SourceFollowerOptions, sourceFollower } from "./source-follower.ts";
 import { type OpenSource, providerOpener, sourceOpener } from "./sources.ts";
 
 const READ = ["get", "list", "watch"] as const;

@@ -3,7 +3,7 @@ import type { Build, Project } from "@slipway/crds";
 import { type KubernetesObject, resources } from "@slipway/kube";
 import { recordBuild, recordBuildLog } from "@slipway/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BUILDS, BuildStack, digestOf, line, ORGANIZATION } from "../../../test/kit/operator/buildStack.ts";
+import { BUILDS, BuildStack, digestOf, line, ORGANIZATION } from "../../../test/kit/operator/build-stack.ts";
 import { eventually } from "../../../test/kit/operator/harness.ts";
 import { Life, type WriteKey } from "../../../test/kit/operator/mortal.ts";
 import { buildResource } from "../resources.ts";

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Decision, decide, type Observed } from "./decide.ts";
 import { hasNewer, isEnded, isItsTurn, isNewer, requestedAt } from "./order.ts";
-import type { PodState } from "./podState.ts";
+import type { PodState } from "./pod-state.ts";
 import { projectView } from "./rollout.ts";
 import { exampleBuild } from "./testing.ts";
 

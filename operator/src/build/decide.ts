@@ -3,7 +3,7 @@
 import { type Failure, failure } from "@slipway/builder/contract";
 import type { Build } from "@slipway/crds";
 import { isEnded } from "./order.ts";
-import type { PodState, Told } from "./podState.ts";
+import type { PodState, Told } from "./pod-state.ts";
 
 export interface Observed {
   build: Build;

@@ -2,7 +2,7 @@ import type { Clock, KubeClient } from "@slipway/kube";
 import type { BuildRow } from "@slipway/ledger";
 import type { EventRecorder } from "../runtime/index.ts";
 import type { BuildCluster, BuildStores } from "./cluster.ts";
-import type { LogFollower, StoreBuildLog } from "./logFollower.ts";
+import type { LogFollower, StoreBuildLog } from "./log-follower.ts";
 import type { BuildMetrics } from "./metrics.ts";
 import type { BuildSettings } from "./settings.ts";
 import type { OpenSource } from "./sources.ts";

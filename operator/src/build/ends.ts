@@ -6,7 +6,7 @@ import type { Result } from "../runtime/index.ts";
 import { patchProject } from "./cluster.ts";
 import type { Decision } from "./decide.ts";
 import type { BuildDependencies } from "./dependencies.ts";
-import { finalLine } from "./logLines.ts";
+import { finalLine } from "./log-lines.ts";
 import { organizationOfBuild } from "./names.ts";
 import { requestedAt } from "./order.ts";
 import { buildRow } from "./record.ts";

@@ -11,7 +11,7 @@ import {
   sleep,
 } from "@slipway/kube";
 import type { RetiredImage } from "@slipway/ledger";
-import { rollbackOf } from "../project/builtImage.ts";
+import { rollbackOf } from "../project/built-image.ts";
 import { projectResource } from "../resources.ts";
 import type { Logger } from "../runtime/index.ts";
 import { CACHE_LABEL, cacheName } from "./names.ts";

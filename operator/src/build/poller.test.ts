@@ -8,8 +8,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { buildResource } from "../resources.ts";
 import { keyOfSeen } from "./poll.ts";
+import { LONGEST_MS, nextLook, POLL_MS } from "./poll-times.ts";
 import { BuildPoller } from "./poller.ts";
-import { LONGEST_MS, nextLook, POLL_MS } from "./pollTimes.ts";
 import type { OpenProvider } from "./sources.ts";
 import { exampleBuild } from "./testing.ts";
 

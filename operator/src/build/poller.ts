@@ -7,7 +7,7 @@ import type { BuildTrigger, KnownBuildTrigger } from "@slipway/ledger";
 import type { Logger } from "../runtime/index.ts";
 import { askForBuild } from "./ask.ts";
 import { askedBy, beginning, isLater, keyOfSeen, look, type Seen, triggerOf } from "./poll.ts";
-import { nextLook, offsetOf, POLL_MS } from "./pollTimes.ts";
+import { nextLook, offsetOf, POLL_MS } from "./poll-times.ts";
 import type { OpenProvider } from "./sources.ts";
 
 /** What the ledger knows of triggers. Each throws when it cannot be reached. */

@@ -1,7 +1,7 @@
 /** What a Project tells of the image that a build gave it. Pure. */
 
 import type { Build, Project } from "@slipway/crds";
-import { rollbackOf } from "../project/builtImage.ts";
+import { rollbackOf } from "../project/built-image.ts";
 import type { ProjectView } from "./decide.ts";
 import { requestedAt } from "./order.ts";
 

@@ -1,7 +1,7 @@
 /** A database as its objects are made from it. */
 
 import type { DatabasePlan, databaseNames, EngineName } from "@slipway/crds";
-import type { ApiserverPeer } from "../organization/clusterAddresses.ts";
+import type { ApiserverPeer } from "../organization/cluster-addresses.ts";
 import type { Placement } from "../placement.ts";
 import type { ChildOwner } from "../project/workload/app.ts";
 import type { toWorkload } from "../project/workload/view.ts";

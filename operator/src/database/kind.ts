@@ -33,7 +33,7 @@ import type { Database } from "./database.ts";
 import { deletionSteps } from "./deletion.ts";
 import type { Engine, LiveDatabase, TendContext, Tended } from "./engine.ts";
 import { readBeforeStart, readDatabase } from "./live.ts";
-import { isMadeAnew, type PlanFindings, standingOf, tellPlanChange } from "./planChange.ts";
+import { isMadeAnew, type PlanFindings, standingOf, tellPlanChange } from "./plan-change.ts";
 import { releaseMembers } from "./release.ts";
 import type { DatabasePlatform } from "./settings.ts";
 import { summarizeDatabase, summarizeStop } from "./summarize.ts";

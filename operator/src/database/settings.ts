@@ -3,7 +3,7 @@
 import { databaseTypes, type EngineName } from "@slipway/crds";
 import { parse } from "yaml";
 import { z } from "zod";
-import type { ApiserverPeer } from "../organization/clusterAddresses.ts";
+import type { ApiserverPeer } from "../organization/cluster-addresses.ts";
 import type { Placement } from "../placement.ts";
 
 const image = z.strictObject({

@@ -27,7 +27,7 @@ import {
 } from "../runtime/index.ts";
 import { BY_PROJECT_UID } from "./claims.ts";
 import { challengeOf } from "./ownership.ts";
-import type { OwnershipChecks } from "./ownershipChecks.ts";
+import type { OwnershipChecks } from "./ownership-checks.ts";
 import { reap } from "./reaper.ts";
 import type { Reservations } from "./reservations.ts";
 import { isPlatforms, recordsOf, reportMissingProof, tellRoute, tellUnproved, tellVerified } from "./tell.ts";

@@ -5,7 +5,7 @@ import type { Clock } from "@slipway/kube";
 import { RetryableError } from "../reconcile-errors.ts";
 import { gitConnectionResource } from "../resources.ts";
 import { ensureFinalizer, hasFinalizer, type Reconciler, removeFinalizer } from "../runtime/index.ts";
-import { HookRemover, type HookRemoverOptions } from "./hookRemover.ts";
+import { HookRemover, type HookRemoverOptions } from "./hook-remover.ts";
 
 export interface GitConnectionDependencies extends HookRemoverOptions {
   clock: Clock;

@@ -2,7 +2,7 @@ import type { Project } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { exampleJob } from "../../../test/kit/operator/projects.ts";
 import { decideAdmission } from "./admission.ts";
-import type { JobState } from "./jobState.ts";
+import type { JobState } from "./job-state.ts";
 
 const day = (time: string) => `2026-03-01T${time}Z`;
 

@@ -1,7 +1,7 @@
 /** Which occurrences of a schedule are run and which are missed. Pure. */
 
 import type { MissedReason, Project } from "@slipway/crds";
-import { countMissed, followSpec, isAccepted, type JobState, type Missed } from "./jobState.ts";
+import { countMissed, followSpec, isAccepted, type JobState, type Missed } from "./job-state.ts";
 import { parseSchedule, type Schedule } from "./schedule.ts";
 import { dateOf } from "./verdict.ts";
 

@@ -3,12 +3,12 @@
 import { finalizers, type JobRun, type JobRunReason, jobRunName, type Project } from "@slipway/crds";
 import { equalJson, hasFinalizer } from "../runtime/index.ts";
 import type { JobRunDependencies } from "./dependencies.ts";
-import { isAccepted, isClosed, isJudged, type JobState, jobStateOf } from "./jobState.ts";
-import { marksOf } from "./newRun.ts";
+import { isAccepted, isClosed, isJudged, type JobState, jobStateOf } from "./job-state.ts";
+import { marksOf } from "./new-run.ts";
 import type { RunObjects } from "./objects.ts";
 import type { RunContext } from "./progress.ts";
 import { projectUidOf } from "./run.ts";
-import { neverStarted, refused } from "./runStatus.ts";
+import { neverStarted, refused } from "./run-status.ts";
 import { LOOK_AGAIN_MS } from "./settings.ts";
 import type { SlotWriter } from "./slot.ts";
 import { priceOf } from "./terms.ts";

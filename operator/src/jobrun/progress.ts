@@ -9,12 +9,12 @@ import type { JobRunDependencies } from "./dependencies.ts";
 import { type Judgement, judge } from "./judge.ts";
 import type { RunObjects } from "./objects.ts";
 import { letGoAt, stands } from "./run.ts";
-import { ended, neverStarted, observed, type Terms } from "./runStatus.ts";
+import { ended, neverStarted, observed, type Terms } from "./run-status.ts";
 import { HEARTBEAT_MS, JOB_SETTLE_MS, LOOK_AGAIN_MS, NODE_SETTLE_MS } from "./settings.ts";
 import { termsOfRun } from "./terms.ts";
-import { toCapture } from "./toCapture.ts";
+import { toCapture } from "./to-capture.ts";
 import { dateOf, endOf, timesOf } from "./verdict.ts";
-import type { WakeUp } from "./wakeUp.ts";
+import type { WakeUp } from "./wake-up.ts";
 
 /** What one step is given. */
 export interface RunContext {

@@ -8,14 +8,14 @@ import { type ObjectRef, refKey, refOf } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
 import type { ReconcileContext, Reconciler, Result } from "../runtime/index.ts";
 import { type Admission, decideAdmission } from "./admission.ts";
-import { CleanUp } from "./cleanUp.ts";
+import { CleanUp } from "./clean-up.ts";
 import { JOB_NAME, type Job } from "./cluster.ts";
 import type { JobRunDependencies } from "./dependencies.ts";
-import { countMissed, isClosed, type JobState, jobStateOf, type Missed, releaseSlot } from "./jobState.ts";
+import { countMissed, isClosed, type JobState, jobStateOf, type Missed, releaseSlot } from "./job-state.ts";
 import { Leftovers } from "./leftovers.ts";
-import { LetGo } from "./letGo.ts";
+import { LetGo } from "./let-go.ts";
 import { ManualRuns } from "./manual.ts";
-import { scheduledAtOf } from "./newRun.ts";
+import { scheduledAtOf } from "./new-run.ts";
 import { RunObjects } from "./objects.ts";
 import { type RunContext, RunProgress } from "./progress.ts";
 import { isEnded, isLetGo, isNeverStarted, isOver, isRefused, isSettled, wasLetGo } from "./run.ts";
@@ -26,7 +26,7 @@ import { SlotWriter } from "./slot.ts";
 import { BY_PROJECT } from "./stores.ts";
 import { priceOf } from "./terms.ts";
 import { dateOf } from "./verdict.ts";
-import { WakeUp } from "./wakeUp.ts";
+import { WakeUp } from "./wake-up.ts";
 
 /** Makes the reconciler; its keys are those of Projects. */
 export function jobRunReconciler(deps: JobRunDependencies): Reconciler {

@@ -5,7 +5,7 @@
 
 import type { JobRun, Project } from "@slipway/crds";
 import type { Clock, Store } from "@slipway/kube";
-import { isAccepted, isScheduled, jobStateOf } from "./jobState.ts";
+import { isAccepted, isScheduled, jobStateOf } from "./job-state.ts";
 import { dateOf } from "./verdict.ts";
 
 /** From so many undecided occurrences on it is a rush. */

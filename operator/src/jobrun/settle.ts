@@ -6,9 +6,9 @@ import type { RunObjects } from "./objects.ts";
 import type { ChargedRun, EndPhase } from "./ports.ts";
 import type { RunContext } from "./progress.ts";
 import { projectUidOf } from "./run.ts";
-import { charged, chargeRefused } from "./runStatus.ts";
+import { charged, chargeRefused } from "./run-status.ts";
 import { LOOK_AGAIN_MS } from "./settings.ts";
-import { toCapture } from "./toCapture.ts";
+import { toCapture } from "./to-capture.ts";
 
 export class Settlement {
   readonly #deps: JobRunDependencies;

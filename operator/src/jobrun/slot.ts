@@ -4,7 +4,7 @@ import { fieldManagers, type Project } from "@slipway/crds";
 import { isConflict, isNotFound, refOf, type Store } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
 import type { RunCluster } from "./cluster.ts";
-import { type JobState, jobStateOf } from "./jobState.ts";
+import { type JobState, jobStateOf } from "./job-state.ts";
 import { mergePatch } from "./patch.ts";
 
 /** How often a decision is made anew because the project changed meanwhile. */

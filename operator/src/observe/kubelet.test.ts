@@ -9,7 +9,7 @@ import { FakeClock } from "@slipway/kube/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { ensureAuthority, ensureCertificate, type KeyPair } from "../../../hack/cluster/certificates.ts";
 import { Kubelets, type KubeletTrust } from "./kubelet.ts";
-import { requestedTokens, type TokenSource } from "./kubeletToken.ts";
+import { requestedTokens, type TokenSource } from "./kubelet-token.ts";
 
 /** A kubelet on loopback that shows a certificate of its authority. */
 let dir: string;

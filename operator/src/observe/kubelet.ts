@@ -10,8 +10,8 @@ import {
   type Reading,
   readingsOf,
   type Summary,
-} from "./kubeletSummary.ts";
-import type { TokenSource } from "./kubeletToken.ts";
+} from "./kubelet-summary.ts";
+import type { TokenSource } from "./kubelet-token.ts";
 import type { KubeletAddress } from "./nodes.ts";
 
 /** Whom kubelets' certificates are believed from. */

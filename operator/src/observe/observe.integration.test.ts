@@ -12,9 +12,9 @@ import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certif
 import { run } from "../../../hack/lib/exec.ts";
 import { startCluster, type TestCluster } from "../../../test/kit/operator/harness.ts";
 import { clusterRules, kubeletReaderRules, namespaceRules, organizationRules } from "../rules.ts";
-import { requestedTokens } from "./kubeletToken.ts";
+import { requestedTokens } from "./kubelet-token.ts";
 import { KUBELET_READER } from "./rules.ts";
-import { createRunLogs } from "./runLogs.ts";
+import { createRunLogs } from "./run-logs.ts";
 
 /** Permissions and credentials on a real apiserver, as the chart gives them. */
 

@@ -7,10 +7,10 @@ import type { Config } from "../config.ts";
 import type { RunLogs, RunSamples } from "../jobrun/ports.ts";
 import type { Manager } from "../runtime/index.ts";
 import { Kubelets, kubeletTrust } from "./kubelet.ts";
-import { requestedTokens } from "./kubeletToken.ts";
+import { requestedTokens } from "./kubelet-token.ts";
 import { createNodeStore, kubeletAddress, type Node } from "./nodes.ts";
-import { createRunLogs, type StoreRunLog } from "./runLogs.ts";
-import { KubeletSamples } from "./runSamples.ts";
+import { createRunLogs, type StoreRunLog } from "./run-logs.ts";
+import { KubeletSamples } from "./run-samples.ts";
 
 export interface Observe {
   nodes: Store<Node>;

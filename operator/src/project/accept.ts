@@ -13,7 +13,7 @@ import {
 } from "@slipway/crds";
 import type { KubernetesObject } from "@slipway/kube";
 import { TerminalError, WaitingError } from "../reconcile-errors.ts";
-import { isBuilt } from "./builtImage.ts";
+import { isBuilt } from "./built-image.ts";
 
 /** What an accepted project is built from. */
 export interface Accepted<P extends ProjectPlan = ProjectPlan> {

@@ -24,8 +24,8 @@ import {
 } from "../runtime/index.ts";
 import { leftToApiMs } from "./claiming.ts";
 import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
-import type { SlotKeeper } from "./slotKeeper.ts";
-import { slotRef } from "./slotReaper.ts";
+import type { SlotKeeper } from "./slot-keeper.ts";
+import { slotRef } from "./slot-reaper.ts";
 import { BY_WANTED_HOST, type Pod, type ProjectStores } from "./stores.ts";
 
 const WATCH = ["list", "watch"] as const;

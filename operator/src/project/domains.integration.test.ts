@@ -10,7 +10,7 @@ import {
 } from "@slipway/crds";
 import { type Clock, isAlreadyExists, type KubernetesObject, resources, systemClock } from "@slipway/kube";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startDnsServer, type TestDnsServer } from "../../../test/kit/operator/dnsServer.ts";
+import { startDnsServer, type TestDnsServer } from "../../../test/kit/operator/dns-server.ts";
 import {
   conditionsOf,
   eventually,
@@ -25,8 +25,8 @@ import {
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
-import { customIngressName, tlsSecretName } from "./http/customIngress.ts";
-import type { ProbeResult } from "./http/ingressProbe.ts";
+import { customIngressName, tlsSecretName } from "./http/custom-ingress.ts";
+import type { ProbeResult } from "./http/ingress-probe.ts";
 
 type Ingress = KubernetesObject & { spec: { rules: { host: string }[]; tls?: unknown[] } };
 

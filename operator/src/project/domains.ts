@@ -3,14 +3,14 @@
 import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
 import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { type ConditionSet, controllerOf } from "../runtime/index.ts";
-import { customDomainStatuses, tellCustomDomains } from "./customDomains.ts";
-import { type Claimed, claimDomains } from "./domainClaims.ts";
-import { type Release, releaseAllDomains, releaseDomains } from "./domainRelease.ts";
-import { checkRoutes, type Routes, type RouteVersions, routeVersions } from "./domainRoutes.ts";
+import { customDomainStatuses, tellCustomDomains } from "./custom-domains.ts";
+import { type Claimed, claimDomains } from "./domain-claims.ts";
+import { type Release, releaseAllDomains, releaseDomains } from "./domain-release.ts";
+import { checkRoutes, type Routes, type RouteVersions, routeVersions } from "./domain-routes.ts";
 import { type ExposureStand, exposureAfter } from "./exposure.ts";
 import { admittedCidrs } from "./http/access.ts";
 import type { Rollout } from "./http/rollout.ts";
-import type { RouteCheck } from "./http/routeCheck.ts";
+import type { RouteCheck } from "./http/route-check.ts";
 import { type HttpPlatform, wantedHost } from "./http/view.ts";
 import { childrenOf, type ProjectStores } from "./stores.ts";
 

@@ -12,7 +12,7 @@ import { TestJobs } from "../../../test/kit/operator/jobs.ts";
 import {
   makeGuardedNamespace,
   startProjectController,
-} from "../../../test/kit/operator/projectController.ts";
+} from "../../../test/kit/operator/project-controller.ts";
 import { projectResource } from "../resources.ts";
 
 const namespace = "slipway-org-alpha";

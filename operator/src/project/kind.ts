@@ -5,7 +5,7 @@ import type { Clock, KubeClient, ObjectRef } from "@slipway/kube";
 import type { TerminalError } from "../reconcile-errors.ts";
 import type { Applier, ObjectContext } from "../runtime/index.ts";
 import type { Accepted } from "./accept.ts";
-import type { DeploymentSteps } from "./deploymentSteps.ts";
+import type { DeploymentSteps } from "./deployment-steps.ts";
 import type { ProjectStores } from "./stores.ts";
 import type { Finding } from "./summarize.ts";
 

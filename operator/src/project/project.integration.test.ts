@@ -15,7 +15,7 @@ import {
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
-import type { ProbeResult } from "./http/ingressProbe.ts";
+import type { ProbeResult } from "./http/ingress-probe.ts";
 
 const namespace = "slipway-org-alpha";
 const CHILDREN: [string, Resource][] = [

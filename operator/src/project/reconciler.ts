@@ -25,17 +25,17 @@ import {
   retriedIn,
 } from "../runtime/index.ts";
 import { type Accepted, organizationOf, refuseForeignBuild, refuseUnbuilt } from "./accept.ts";
-import { pullsBuilt, requireBuilt, setBuildCondition, withBuiltImage } from "./builtImage.ts";
-import type { BuiltPull } from "./builtPull.ts";
+import { pullsBuilt, requireBuilt, setBuildCondition, withBuiltImage } from "./built-image.ts";
+import type { BuiltPull } from "./built-pull.ts";
 import { leftToApiMs } from "./claiming.ts";
-import type { DeploymentRecords } from "./deploymentRecords.ts";
-import { DeploymentSteps } from "./deploymentSteps.ts";
+import type { DeploymentRecords } from "./deployment-records.ts";
+import { DeploymentSteps } from "./deployment-steps.ts";
 import { convertFormerState } from "./former-state.ts";
 import { secretsOfRuns } from "./job/secrets.ts";
 import type { KindDependencies, ProjectContext, ProjectKind, ProjectKinds } from "./kind.ts";
-import { collectGarbage } from "./secretGarbage.ts";
+import { collectGarbage } from "./secret-garbage.ts";
 import { adoptSecrets, findMissingSecret } from "./secrets.ts";
-import type { SlotKeeper } from "./slotKeeper.ts";
+import type { SlotKeeper } from "./slot-keeper.ts";
 import { holdSlot, identityOf, setLimitExceeded } from "./slots.ts";
 import { soonest } from "./soonest.ts";
 import type { ProjectStores } from "./stores.ts";

@@ -26,8 +26,8 @@ import {
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";
 import { silentLogger } from "../runtime/index.ts";
-import { ledgerSlots, SlotKeeper, type SlotLedger } from "./slotKeeper.ts";
-import { reapSlots } from "./slotReaper.ts";
+import { ledgerSlots, SlotKeeper, type SlotLedger } from "./slot-keeper.ts";
+import { reapSlots } from "./slot-reaper.ts";
 
 /** An operator on a real apiserver, with a real ledger: what kubectl makes is counted like what the API makes. */
 

@@ -5,7 +5,7 @@ import { endlessSlots } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { WaitingError } from "../reconcile-errors.ts";
 import { ConditionSet, silentLogger } from "../runtime/index.ts";
-import { SlotKeeper, type SlotLedger } from "./slotKeeper.ts";
+import { SlotKeeper, type SlotLedger } from "./slot-keeper.ts";
 import { holdSlot, setLimitExceeded } from "./slots.ts";
 
 const plan = {

@@ -10,7 +10,7 @@ import {
 import { type SlotAnswer, slotRequest } from "@slipway/ledger";
 import { WaitingError } from "../reconcile-errors.ts";
 import type { ConditionSet } from "../runtime/condition-set.ts";
-import { LedgerAway, type SlotKeeper } from "./slotKeeper.ts";
+import { LedgerAway, type SlotKeeper } from "./slot-keeper.ts";
 
 const RETRY_MS = 30_000;
 

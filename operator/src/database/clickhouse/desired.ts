@@ -2,14 +2,14 @@
 
 import type { DesiredObject } from "../../desired.ts";
 import { metadataOf, roles } from "../common/metadata.ts";
-import { networkPolicy } from "../common/networkPolicy.ts";
+import { networkPolicy } from "../common/network-policy.ts";
 import { podDisruptionBudget } from "../common/pdb.ts";
 import { headlessService, outsideService, roleService } from "../common/services.ts";
 import type { Database } from "../database.ts";
 import { serverFiles } from "./config.ts";
 import { keepers } from "./keeper.ts";
 import { HTTPS_PORT, isReplicated } from "./names.ts";
-import { serverPorts, servers } from "./statefulSet.ts";
+import { serverPorts, servers } from "./stateful-set.ts";
 
 const CLIENTS = [{ name: "database", port: HTTPS_PORT }];
 

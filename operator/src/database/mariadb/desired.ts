@@ -2,13 +2,13 @@
 
 import type { DesiredObject } from "../../desired.ts";
 import { metadataOf, roles } from "../common/metadata.ts";
-import { networkPolicy } from "../common/networkPolicy.ts";
+import { networkPolicy } from "../common/network-policy.ts";
 import { podDisruptionBudget } from "../common/pdb.ts";
 import { headlessService, outsideService, roleService } from "../common/services.ts";
 import type { Database } from "../database.ts";
 import { COPY_PORT, GROUP_PORT, INCREMENT_PORT, MARIADB_PORT } from "./names.ts";
 import { files } from "./scripts.ts";
-import { members } from "./statefulSet.ts";
+import { members } from "./stateful-set.ts";
 
 const CLIENTS = [{ name: "database", port: MARIADB_PORT }];
 const MEMBERS = [

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WORK } from "../../backup/agent/protocol.ts";
 import { mariadbScripts } from "../../backup/engines/mariadb.ts";
 import { mariadbNative } from "../../observe/databases/mariadb.ts";
-import { sampleMariadb } from "../../observe/databases/mariadbSampler.ts";
+import { sampleMariadb } from "../../observe/databases/mariadb-sampler.ts";
 import { silentLogger } from "../../runtime/index.ts";
 import { hasRole } from "../common/pods.ts";
 import type { TendContext, Tended } from "../engine.ts";

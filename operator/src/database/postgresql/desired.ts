@@ -2,14 +2,14 @@
 
 import type { DesiredObject } from "../../desired.ts";
 import { metadataOf, roles } from "../common/metadata.ts";
-import { networkPolicy } from "../common/networkPolicy.ts";
+import { networkPolicy } from "../common/network-policy.ts";
 import { podDisruptionBudget } from "../common/pdb.ts";
 import { headlessService, outsideService, roleService } from "../common/services.ts";
 import type { Database } from "../database.ts";
 import { patroniCorrection, patroniFile } from "./config.ts";
 import { configMaps, PATRONI_PORT, POSTGRESQL_PORT } from "./names.ts";
 import { patroniAccess } from "./rbac.ts";
-import { members } from "./statefulSet.ts";
+import { members } from "./stateful-set.ts";
 
 const CLIENTS = [{ name: "database", port: POSTGRESQL_PORT }];
 

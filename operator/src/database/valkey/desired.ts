@@ -2,13 +2,13 @@
 
 import type { DesiredObject } from "../../desired.ts";
 import { metadataOf, podLabels, roles } from "../common/metadata.ts";
-import { networkPolicy } from "../common/networkPolicy.ts";
+import { networkPolicy } from "../common/network-policy.ts";
 import { podDisruptionBudget } from "../common/pdb.ts";
 import { headlessService, outsideService, roleService } from "../common/services.ts";
 import type { Database } from "../database.ts";
 import { nodeServices, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
 import { files } from "./scripts.ts";
-import { members } from "./statefulSet.ts";
+import { members } from "./stateful-set.ts";
 
 const CLIENTS = [{ name: "database", port: VALKEY_PORT }];
 const MEMBERS = [...CLIENTS, { name: "sentinel", port: SENTINEL_PORT }];

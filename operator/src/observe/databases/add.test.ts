@@ -5,7 +5,7 @@ import { chartCatalog } from "../../database/testing.ts";
 import { Manager, silentLogger } from "../../runtime/index.ts";
 import type { Node } from "../nodes.ts";
 import { addDatabaseSamples } from "./add.ts";
-import { FullVolumes } from "./fullVolumes.ts";
+import { FullVolumes } from "./full-volumes.ts";
 
 test("results are counted from the start, of every engine that is sampled", async () => {
   const manager = new Manager({

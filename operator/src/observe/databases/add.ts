@@ -13,19 +13,19 @@ import type { Authority } from "../../database/tls/authority.ts";
 import { VALKEY_PORT, accounts as valkeyAccounts } from "../../database/valkey/names.ts";
 import type { Controller, Manager } from "../../runtime/index.ts";
 import { Kubelets, kubeletTrust } from "../kubelet.ts";
-import { requestedTokens } from "../kubeletToken.ts";
+import { requestedTokens } from "../kubelet-token.ts";
 import { kubeletAddress, type Node } from "../nodes.ts";
-import { type FullVolumes, watchVolumes } from "./fullVolumes.ts";
-import { sampleMariadb } from "./mariadbSampler.ts";
+import { type FullVolumes, watchVolumes } from "./full-volumes.ts";
+import { sampleMariadb } from "./mariadb-sampler.ts";
 import { Outbox } from "./outbox.ts";
 import { MonitorAccounts } from "./passwords.ts";
 import { createDatabasePods } from "./pods.ts";
-import { type Server, samplePostgresql } from "./postgresqlSampler.ts";
+import { type Server, samplePostgresql } from "./postgresql-sampler.ts";
 import { Resources } from "./resources.ts";
 import { DatabaseSampler, type ReadEngine } from "./sampler.ts";
 import type { Reading } from "./snapshot.ts";
 import { type SampledType, targetsOf } from "./targets.ts";
-import { sampleValkey } from "./valkeySampler.ts";
+import { sampleValkey } from "./valkey-sampler.ts";
 
 /** Where samples are kept. */
 export interface SampleLedger {

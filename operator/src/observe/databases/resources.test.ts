@@ -1,6 +1,6 @@
 import { FakeClock } from "@slipway/kube/testing";
 import { expect, test } from "vitest";
-import { podReadingsOf } from "../kubeletSummary.ts";
+import { podReadingsOf } from "../kubelet-summary.ts";
 import { Resources, resourceOf, UNKNOWN } from "./resources.ts";
 
 /** As a kubelet answers, shortened. */

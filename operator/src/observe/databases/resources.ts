@@ -3,7 +3,7 @@
 import { allNull, type SnapshotResource, snapshotResource } from "@slipway/crds";
 import type { Clock } from "@slipway/kube";
 import { DATA } from "../../database/common/pod.ts";
-import type { PodReading } from "../kubeletSummary.ts";
+import type { PodReading } from "../kubelet-summary.ts";
 import type { KubeletAddress } from "../nodes.ts";
 
 export interface ResourcesOptions {

@@ -12,7 +12,7 @@ import {
   type TestOperator,
 } from "../../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../../test/kit/operator/projects.ts";
-import { inspectCluster } from "../../clusterCheck.ts";
+import { inspectCluster } from "../../cluster-check.ts";
 import { middlewareResource, projectResource } from "../../resources.ts";
 import type { AllowList } from "./access.ts";
 

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { catalog, type Project, projectSpec } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { goldenTests } from "../../../../test/kit/operator/golden.ts";
-import { withBuiltImage } from "../builtImage.ts";
+import { withBuiltImage } from "../built-image.ts";
 import { desired } from "./desired.ts";
 import { type HttpPlatform, toHttpApp, wantedHost } from "./view.ts";
 

@@ -2,13 +2,13 @@
 
 import type { DesiredObject } from "../../desired.ts";
 import { persistentVolumeClaim } from "../workload/pvc.ts";
-import { middleware } from "./accessList.ts";
+import { middleware } from "./access-list.ts";
 import type { HttpApp, RoutedApp } from "./app.ts";
-import { customIngresses } from "./customIngress.ts";
+import { customIngresses } from "./custom-ingress.ts";
 import { deployment } from "./deployment.ts";
 import { horizontalPodAutoscaler } from "./hpa.ts";
 import { ingress } from "./ingress.ts";
-import { networkPolicy } from "./networkPolicy.ts";
+import { networkPolicy } from "./network-policy.ts";
 import { podDisruptionBudget } from "./pdb.ts";
 import { service } from "./service.ts";
 

@@ -1,5 +1,5 @@
 import type { DesiredObject } from "../../desired.ts";
-import { ingressMetadata } from "./accessList.ts";
+import { ingressMetadata } from "./access-list.ts";
 import type { RoutedApp } from "./app.ts";
 
 /** The public route of an HTTP project; none for a private one. Applied only once the hostname is claimed. */

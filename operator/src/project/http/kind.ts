@@ -5,11 +5,11 @@ import { type KubernetesObject, resources } from "@slipway/kube";
 import { TerminalError } from "../../reconcile-errors.ts";
 import type { Accepted } from "../accept.ts";
 import { type DeletionStep, LOOK_AGAIN_MS, runDeletionStep } from "../deletion.ts";
-import { type Claimed, routedHosts } from "../domainClaims.ts";
-import type { RouteVersions } from "../domainRoutes.ts";
+import { type Claimed, routedHosts } from "../domain-claims.ts";
+import type { RouteVersions } from "../domain-routes.ts";
 import { ProjectDomains } from "../domains.ts";
 import { exposureAtStart } from "../exposure.ts";
-import { HeldRoutes } from "../heldRoutes.ts";
+import { HeldRoutes } from "../held-routes.ts";
 import type { KindDependencies, Observation, ProjectContext, ProjectKind, Remaining } from "../kind.ts";
 import { ownerOf } from "../owner.ts";
 import { type LiveDeployment, readInstances, stopInstances } from "../pause.ts";
@@ -25,10 +25,10 @@ import type { HttpApp } from "./app.ts";
 import { instancesStep, remainsStep, routeStep } from "./deletion.ts";
 import { settingsHash } from "./deployment.ts";
 import { desired } from "./desired.ts";
-import { RecreateSteps, type Running } from "./recreateSteps.ts";
+import { RecreateSteps, type Running } from "./recreate-steps.ts";
 import { type PodView, readRollout } from "./rollout.ts";
-import { RolloutSteps } from "./rolloutSteps.ts";
-import type { RouteCheck } from "./routeCheck.ts";
+import { RolloutSteps } from "./rollout-steps.ts";
+import type { RouteCheck } from "./route-check.ts";
 import { type HttpPlatform, toHttpApp } from "./view.ts";
 
 export interface HttpDependencies extends KindDependencies {

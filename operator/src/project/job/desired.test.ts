@@ -3,7 +3,7 @@ import { catalog, type Project, projectSpec } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { goldenTests } from "../../../../test/kit/operator/golden.ts";
 import { exampleJob } from "../../../../test/kit/operator/projects.ts";
-import { withBuiltImage } from "../builtImage.ts";
+import { withBuiltImage } from "../built-image.ts";
 import { acceptJob } from "./accept.ts";
 import { toJobApp } from "./app.ts";
 import { desired } from "./desired.ts";

@@ -3,7 +3,7 @@
 import type { DesiredObject } from "../../desired.ts";
 import { persistentVolumeClaim } from "../workload/pvc.ts";
 import type { JobApp } from "./app.ts";
-import { cronJob } from "./cronJob.ts";
+import { cronJob } from "./cron-job.ts";
 
 /** The children in the order in which they are applied: what others lean on first. */
 export function desired(app: JobApp): DesiredObject[] {

@@ -12,7 +12,7 @@ import type { GrowthObstacle } from "../workload/growth.ts";
 import { withLiveClaim } from "../workload/pvc.ts";
 import { acceptJob } from "./accept.ts";
 import { isResting, type JobApp, type JobPlatform, toJobApp } from "./app.ts";
-import { settingsHash } from "./cronJob.ts";
+import { settingsHash } from "./cron-job.ts";
 import { type CloseMetering, removeJob } from "./deletion.ts";
 import { desired } from "./desired.ts";
 import { summarizeJob, summarizeRest } from "./summarize.ts";

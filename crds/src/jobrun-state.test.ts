@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import type { Condition, JobRunCondition } from "./conditions.ts";
+import type { JobRun } from "./jobrun.ts";
+import { isRunPending } from "./jobrun-state.ts";
+
+const told = (type: JobRunCondition, status: Condition["status"]): Condition => ({
+  type,
+  status,
+  reason: type,
+  message: "",
+  observedGeneration: 1,
+  lastTransitionTime: "2026-01-01T00:00:00Z",
+});
+
+test.each<[string, JobRun["status"], boolean]>([
+  ["that nobody has looked at", undefined, true],
+  ["that was let go", { conditions: [told("Admitted", "True")] }, true],
+  ["under way", { phase: "running" }, true],
+  ["that has ended", { phase: "failed", conditions: [told("Finished", "True")] }, true],
+  ["whose charge is recorded", { phase: "failed", chargedAt: "2026-01-01T00:01:00Z" }, false],
+  ["that was refused", { conditions: [told("Admitted", "False")] }, false],
+  ["that never started", { conditions: [told("Admitted", "True"), told("Finished", "False")] }, false],
+])("a deletion waits for a run %s: %s", (_, status, pending) => {
+  const run: JobRun = {
+    apiVersion: "slipway.dev/v1alpha1",
+    kind: "JobRun",
+    metadata: { name: "p1-1", namespace: "slipway-org-alpha" },
+    spec: { projectRef: { name: "p1" }, trigger: "schedule", scheduledAt: "2026-01-01T00:00:00Z" },
+    status,
+  };
+  expect(isRunPending(run)).toBe(pending);
+});

@@ -1,0 +1,225 @@
+import { describe, expect, test } from "vitest";
+import { type BuildPod, hasEnded, podState, startedContainers } from "./pod-state.ts";
+
+const sha = "0123456789abcdef0123456789abcdef01234567";
+const digest = `sha256:${"a".repeat(64)}`;
+
+const ended = (
+  exitCode: number,
+  result: object | string = {},
+  reason = exitCode ? "Error" : "Completed",
+) => ({
+  terminated: {
+    exitCode,
+    reason,
+    message: typeof result === "string" ? result : `${JSON.stringify(result)}\n`,
+    finishedAt: "2026-01-01T00:00:00Z",
+  },
+});
+
+function pod(
+  states: Record<string, object>,
+  status: Omit<NonNullable<BuildPod["status"]>, "containerStatuses"> = {},
+): BuildPod {
+  const told = Object.entries(states).map(([name, state]) => ({ name, state }));
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p" },
+    status: {
+      phase: "Running",
+      ...status,
+      containerStatuses: told,
+    },
+  };
+}
+
+const running = { running: {} };
+const fetched = ended(0, { step: "fetch", commitSha: sha, commitMessage: "One" });
+
+test("a pod without containers waits; one whose image is not there says so", () => {
+  expect(podState(pod({}))).toEqual({ state: "waiting", cannotPull: false });
+  const waiting = { waiting: { reason: "ImagePullBackOff" } };
+  expect(podState(pod({ fetch: waiting }))).toEqual({ state: "waiting", cannotPull: true });
+  // It can be any of them: the others wait for it.
+  const refused = { waiting: { reason: "CreateContainerError" } };
+  expect(podState(pod({ fetch: fetched, build: refused, push: running }))).toEqual({
+    state: "waiting",
+    cannotPull: true,
+  });
+});
+
+test("the step is the first that has not ended, with what those before it told", () => {
+  const now = pod({ fetch: fetched, build: running, push: running });
+  expect(podState(now)).toEqual({
+    state: "running",
+    step: "build",
+    told: { commitSha: sha, commitMessage: "One" },
+  });
+  expect(startedContainers(now)).toEqual([
+    { container: "fetch", ended: true },
+    { container: "build", ended: false },
+    { container: "push", ended: false },
+  ]);
+  expect(podState(pod({ fetch: running, build: running, push: running }))).toMatchObject({ step: "fetch" });
+});
+
+test("it is done with the digest that was pushed, and not without one", () => {
+  const all = (push: object) => ({ fetch: fetched, build: ended(0), push });
+  const done = pod(all(ended(0, { step: "push", digest })), { phase: "Succeeded" });
+  expect(podState(done)).toMatchObject({ state: "done", told: { digest, commitSha: sha } });
+  expect(podState(pod(all(ended(0, "nonsense"))))).toMatchObject({
+    state: "failed",
+    passing: true,
+    failure: { code: "BUILD_ENGINE_FAILED" },
+  });
+});
+
+test("the container in which the client's own steps run can forge neither digest nor commit", () => {
+  const forged = `sha256:${"f".repeat(64)}`;
+  const other = "f".repeat(40);
+  const tales = [
+    { step: "build", digest: forged, commitSha: other, commitMessage: "Mine" },
+    { step: "push", digest: forged },
+    { step: "fetch", commitSha: other },
+  ];
+  for (const tale of tales) {
+    const before = { fetch: fetched, build: ended(0, tale) };
+    const done = podState(pod({ ...before, push: ended(0, { step: "push", digest }) }));
+    expect(done).toEqual({ state: "done", told: { digest, commitSha: sha, commitMessage: "One" } });
+    const silent = podState(pod({ ...before, push: ended(0, { step: "push" }) }));
+    expect(silent).toMatchObject({ state: "failed", step: "push", failure: { code: "BUILD_ENGINE_FAILED" } });
+    const refused = ended(1, { step: "push", code: "PROJECT_PUBLISH_FAILED", message: "No." });
+    expect(podState(pod({ ...before, push: refused }))).toMatchObject({ state: "failed", step: "push" });
+  }
+});
+
+test("a push that was let go before the build has ended counts only when that ends well", () => {
+  const early = ended(0, { step: "push", digest });
+  expect(podState(pod({ fetch: fetched, build: running, push: early }))).toEqual({
+    state: "running",
+    step: "build",
+    told: { commitSha: sha, commitMessage: "One" },
+  });
+  const refused = ended(1, { step: "push", code: "PROJECT_PUBLISH_FAILED", message: "No." });
+  expect(podState(pod({ fetch: fetched, build: running, push: refused }))).toMatchObject({
+    state: "running",
+    step: "build",
+  });
+  const why = ended(1, { step: "build", code: "BUILD_COMMAND_FAILED", message: "Because." });
+  expect(podState(pod({ fetch: fetched, build: why, push: early }))).toMatchObject({
+    state: "failed",
+    step: "build",
+    failure: { code: "BUILD_COMMAND_FAILED" },
+  });
+});
+
+test("what those after a failed container say is not asked for", () => {
+  const gone = ended(1, { step: "fetch", code: "GIT_COMMIT_UNAVAILABLE", message: "Gone." });
+  const silent = ended(2, "");
+  const others: Record<string, object>[] = [
+    {},
+    { build: running, push: running },
+    { build: silent, push: silent },
+  ];
+  for (const other of others) {
+    expect(podState(pod({ fetch: gone, ...other }))).toMatchObject({
+      state: "failed",
+      step: "fetch",
+      passing: false,
+      failure: { code: "GIT_COMMIT_UNAVAILABLE" },
+    });
+  }
+  // The others' end may be told of first.
+  expect(podState(pod({ fetch: running, build: silent, push: silent }))).toMatchObject({ state: "running" });
+});
+
+test("it has ended when each of its containers has, and not before", () => {
+  const over = ended(0);
+  expect(hasEnded(pod({ fetch: fetched, build: over, push: ended(1) }))).toBe(true);
+  expect(hasEnded(pod({ fetch: fetched, build: over, push: running }))).toBe(false);
+  expect(hasEnded(pod({ fetch: fetched, build: over }))).toBe(false);
+  expect(hasEnded(pod({}, { phase: "Failed", reason: "NodeLost" }))).toBe(false);
+});
+
+test("a failure of the plan is the plan's, though the build's container tells it", () => {
+  const why = ended(1, { step: "plan", code: "RUNTIME_NOT_DETECTED", message: "Say which." });
+  expect(podState(pod({ fetch: fetched, build: why }))).toMatchObject({
+    state: "failed",
+    step: "plan",
+    failure: { code: "RUNTIME_NOT_DETECTED" },
+  });
+});
+
+test("a code that is none, or that tells of another step, is not passed on", () => {
+  const of = (result: object) => pod({ fetch: fetched, build: ended(1, result) });
+  const code = (result: object) => {
+    const state = podState(of(result));
+    return state.state === "failed" && [state.failure.code, state.passing];
+  };
+  expect(code({ step: "build", code: "toString", message: "m" })).toEqual([
+    "BUILD_FAILED_UNCLASSIFIED",
+    false,
+  ]);
+  expect(code({ step: "push", code: "PROJECT_PUBLISH_FAILED" })).toEqual(["BUILD_ENGINE_FAILED", true]);
+});
+
+describe("why it failed", () => {
+  const own = (code: string, exitCode: number) =>
+    ended(exitCode, { step: "build", code, message: "Because." });
+  const killed = ended(143, "");
+  test.each([
+    ["the runner's own word", own("BUILD_COMMAND_FAILED", 1), {}, "BUILD_COMMAND_FAILED", false],
+    [
+      "its word before the pod's",
+      own("BUILD_COMMAND_FAILED", 1),
+      { reason: "DeadlineExceeded" },
+      "BUILD_COMMAND_FAILED",
+      false,
+    ],
+    [
+      "the pod's deadline before a passing word",
+      own("BUILD_ENGINE_FAILED", 2),
+      { reason: "DeadlineExceeded" },
+      "BUILD_TIMEOUT",
+      false,
+    ],
+    ["a passing fault", own("GIT_SERVER_UNAVAILABLE", 2), {}, "GIT_SERVER_UNAVAILABLE", true],
+    ["too much memory", ended(137, "", "OOMKilled"), {}, "BUILD_OUT_OF_MEMORY", false],
+    [
+      "too much disk",
+      killed,
+      { reason: "Evicted", message: "Pod ephemeral local storage usage exceeds the total limit" },
+      "BUILD_DISK_FULL",
+      false,
+    ],
+    [
+      "a full emptyDir",
+      killed,
+      { reason: "Evicted", message: 'Usage of EmptyDir volume "work" exceeds the limit "10Gi".' },
+      "BUILD_DISK_FULL",
+      false,
+    ],
+    [
+      "a node under pressure",
+      killed,
+      { reason: "Evicted", message: "The node was low on resource: memory." },
+      "BUILD_ENGINE_FAILED",
+      true,
+    ],
+    ["a killed container", ended(137, ""), {}, "BUILD_ENGINE_FAILED", true],
+    ["exit code 1 without a word", ended(1, ""), {}, "BUILD_ENGINE_FAILED", true],
+  ])("%s", (_, state, status, code, passing) => {
+    const failed = pod({ fetch: fetched, build: state }, { phase: "Failed", ...status });
+    expect(podState(failed)).toMatchObject({ state: "failed", step: "build", passing, failure: { code } });
+  });
+
+  test("a pod that failed without any container's end is told by its reason", () => {
+    expect(podState(pod({}, { phase: "Failed", reason: "DeadlineExceeded" }))).toMatchObject({
+      state: "failed",
+      step: "fetch",
+      failure: { code: "BUILD_TIMEOUT" },
+    });
+    expect(podState(pod({}, { phase: "Failed", reason: "NodeLost" }))).toMatchObject({ passing: true });
+  });
+});

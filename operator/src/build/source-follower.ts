@@ -1,0 +1,59 @@
+/** Looks after sources that did not come through `/v1`, or of which it could not start the first build any more. */
+
+import {
+  type Build,
+  fieldManagers,
+  nextSourceRevision,
+  organizationOfNamespace,
+  type Project,
+  recordedSource,
+} from "@slipway/crds";
+import type { Clock, KubeClient, Store } from "@slipway/kube";
+import { projectResource } from "../resources.ts";
+import type { Reconciler } from "../runtime/index.ts";
+import { askForBuild } from "./ask.ts";
+import { asksLedger, decideSource } from "./source-change.ts";
+
+export interface SourceFollowerOptions {
+  client: KubeClient;
+  clock: Clock;
+  projects: Store<Project>;
+  builds: Store<Build>;
+  /** Whether the history has any build of a project; throws when it cannot tell. */
+  hasBuilds: (project: Project, organizationId: string) => Promise<boolean>;
+}
+
+/** Reconciles Projects. A build is requested before the revision is recorded, and has a name of its own: once, whatever crashes. */
+export function sourceFollower(options: SourceFollowerOptions): Reconciler {
+  const { client, clock, projects, builds, hasBuilds } = options;
+  return async ({ namespace, name }, { log, signal }) => {
+    const project = projects.get(namespace, name);
+    const organizationId = organizationOfNamespace(namespace ?? "");
+    if (!project || organizationId === undefined) return undefined;
+    const hasBuild =
+      !asksLedger(project) ||
+      builds.list(namespace).some((build) => isOf(build, project)) ||
+      (await hasBuilds(project, organizationId));
+    const decision = decideSource(project, hasBuild, clock.now());
+    if (decision.do === "wait") return { requeueAfterMs: decision.afterMs };
+    if (decision.do === "nothing") return undefined;
+    if (decision.build) {
+      const { id, asked } = decision.build;
+      const isNew = await askForBuild(options, [project, id, asked], signal);
+      if (isNew) log.info({ build: id, trigger: asked.triggeredBy }, "a source has started a build");
+    }
+    if (recordedSource(project) === "now") return undefined;
+    const { resourceVersion } = project.metadata;
+    const spec = { sourceRevision: nextSourceRevision(project.spec, project) };
+    const patch = { metadata: { resourceVersion }, spec };
+    const written = { fieldManager: fieldManagers.build, signal };
+    projects.observe(await client.patch<Project>(projectResource, { namespace, name }, patch, written));
+    return undefined;
+  };
+}
+
+const isOf = ({ metadata, spec }: Build, project: Project): boolean =>
+  spec.projectRef.name === project.metadata.name &&
+  (metadata.ownerReferences ?? []).every(
+    ({ kind, uid }) => kind !== "Project" || uid === project.metadata.uid,
+  );

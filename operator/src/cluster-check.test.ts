@@ -1,0 +1,59 @@
+import { FakeClock } from "@slipway/kube/testing";
+import { expect, test, vi } from "vitest";
+import { checkCluster, type Verdict, watchCluster } from "./cluster-check.ts";
+import { ConfigError } from "./config.ts";
+import { silentLogger } from "./runtime/index.ts";
+
+const UNKNOWN: Verdict = { is: "unknown", why: "no answer" };
+const UNFIT: Verdict = { is: "unfit", why: "another controller" };
+const FIT: Verdict = { is: "fit" };
+
+/** A cluster that gives these answers in turn, and fits after them. */
+function setUp(...verdicts: Verdict[]) {
+  const clock = new FakeClock();
+  const inspect = vi.fn(async () => verdicts.shift() ?? FIT);
+  const log = { ...silentLogger, error: vi.fn() };
+  return { clock, inspect, log, deps: { clock, inspect, log }, stop: new AbortController() };
+}
+
+test("a start waits until the cluster has answered, ever longer", async () => {
+  const { clock, inspect, deps, stop } = setUp(UNKNOWN, UNKNOWN, UNKNOWN);
+  const started = vi.fn();
+  const starting = checkCluster(deps, stop.signal).then(started);
+  await clock.advance(6_999);
+  expect(inspect).toHaveBeenCalledTimes(3);
+  expect(started).not.toHaveBeenCalled();
+  await clock.advance(1);
+  await starting;
+  expect(inspect).toHaveBeenCalledTimes(4);
+});
+
+test("a start is refused by a cluster that does not fit, later too", async () => {
+  const { clock, deps, stop } = setUp(UNKNOWN, UNFIT);
+  const refused = expect(checkCluster(deps, stop.signal)).rejects.toThrow(ConfigError);
+  await clock.advance(1_000);
+  await refused;
+});
+
+test("a wait ends when the process stops", async () => {
+  const { clock, deps, stop } = setUp(UNKNOWN);
+  const starting = checkCluster(deps, stop.signal);
+  await clock.advance(0);
+  stop.abort();
+  await starting;
+});
+
+test("a cluster is looked at again every five minutes, and what became wrong is told until it is right", async () => {
+  const { clock, inspect, log, deps, stop } = setUp(FIT, UNFIT, UNKNOWN, FIT);
+  const told: boolean[] = [];
+  const watching = watchCluster(deps, (unfit) => told.push(unfit), stop.signal);
+  await clock.advance(299_999);
+  expect(inspect).not.toHaveBeenCalled();
+  await clock.advance(1);
+  await clock.advance(900_000);
+  expect(told).toEqual([false, true, false]);
+  expect(log.error).toHaveBeenCalledTimes(1);
+  stop.abort();
+  await watching;
+  expect(inspect).toHaveBeenCalledTimes(4);
+});

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startDnsServer, type TestDnsServer } from "../../../test/kit/operator/dns-server.ts";
+import { createTxtLookup, type TxtLookup } from "./txt-lookup.ts";
+
+let server: TestDnsServer;
+let lookup: TxtLookup;
+beforeAll(async () => {
+  server = await startDnsServer();
+  lookup = createTxtLookup({ servers: [server.address], timeoutMs: 200, tries: 2 });
+});
+beforeEach(() => {
+  server.trouble = undefined;
+});
+afterAll(() => server.stop());
+
+describe("a TXT look-up", () => {
+  test("gives every record, with its strings joined", async () => {
+    server.records.set("one.example", [["slipway-", "verification=", "ab"], ["v=spf1 -all"]]);
+    expect(await lookup("one.example")).toEqual({ records: ["slipway-verification=ab", "v=spf1 -all"] });
+  });
+
+  test("finds none under a name that does not exist, and none under one without such records", async () => {
+    server.records.set("empty.example", []);
+    expect(await lookup("missing.example")).toEqual({ records: [] });
+    expect(await lookup("empty.example")).toEqual({ records: [] });
+  });
+
+  test("asks anew each time", async () => {
+    server.records.set("changing.example", [["before"]]);
+    expect(await lookup("changing.example")).toEqual({ records: ["before"] });
+    server.records.set("changing.example", [["after"]]);
+    expect(await lookup("changing.example")).toEqual({ records: ["after"] });
+  });
+
+  test("fails when the server says so, says nothing, or is not there", async () => {
+    server.trouble = "servfail";
+    expect(await lookup("one.example")).toEqual({ failed: true });
+    server.trouble = "silent";
+    expect(await lookup("one.example")).toEqual({ failed: true });
+    const gone = await startDnsServer();
+    await gone.stop();
+    expect(await createTxtLookup({ servers: [gone.address], timeoutMs: 200 })("one.example")).toEqual({
+      failed: true,
+    });
+  });
+
+  test("asks the next server when the first is silent", async () => {
+    const silent = await startDnsServer();
+    silent.trouble = "silent";
+    try {
+      const servers = [silent.address, server.address];
+      const found = await createTxtLookup({ servers, timeoutMs: 200, tries: 2 })("one.example");
+      expect(found).toMatchObject({ records: expect.arrayContaining(["v=spf1 -all"]) });
+    } finally {
+      await silent.stop();
+    }
+  });
+
+  test("ends at its limit, however long servers are waited for", async () => {
+    server.trouble = "silent";
+    const started = performance.now();
+    const patient = createTxtLookup({ servers: [server.address], timeoutMs: 60_000, limitMs: 300 });
+    expect(await patient("one.example")).toEqual({ failed: true });
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+});

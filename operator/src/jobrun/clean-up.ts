@@ -1,0 +1,147 @@
+/** What is taken away once nothing more is wanted of it. */
+
+import { finalizers, type JobRun, type Project } from "@slipway/crds";
+import { refOf } from "@slipway/kube";
+import { hasFinalizer } from "../runtime/index.ts";
+import { isAwaited } from "./admission.ts";
+import type { Job, RunPod } from "./cluster.ts";
+import type { JobRunDependencies } from "./dependencies.ts";
+import { isScheduled, jobStateOf } from "./job-state.ts";
+import { identify, newRun, scheduledAtOf } from "./new-run.ts";
+import type { RunObjects } from "./objects.ts";
+import type { RunContext } from "./progress.ts";
+import { isLetGo, isNeverStarted, isRefused } from "./run.ts";
+import { KEEP_CHARGED_MS, KEEP_REFUSED_MS } from "./settings.ts";
+import type { SlotWriter } from "./slot.ts";
+import { dateOf } from "./verdict.ts";
+
+export class CleanUp {
+  readonly #deps: JobRunDependencies;
+  readonly #objects: RunObjects;
+  readonly #slot: SlotWriter;
+
+  constructor(deps: JobRunDependencies, objects: RunObjects, slot: SlotWriter) {
+    this.#deps = deps;
+    this.#objects = objects;
+    this.#slot = slot;
+  }
+
+  /** A run that is charged, refused or never started, and holds no slot: pods and Job go at once, the run a while later. */
+  async settled(run: JobRun, project: Project | undefined, { signal, wake }: RunContext): Promise<void> {
+    const { charger, capturer, samples, clock } = this.#deps;
+    const { uid = "" } = run.metadata;
+    charger.forget(uid);
+    capturer.forget(uid);
+    samples.forget(uid);
+    const ref = refOf(run);
+    const job = this.#objects.jobs.store.get(ref.namespace, ref.name);
+    const pods = this.#objects.podsOf(ref);
+    await this.#takeAway(job, pods, signal);
+    const goesAt = this.#goesAt(run, project);
+    const now = clock.now();
+    if (goesAt > now) wake.at(goesAt, now);
+    else if (job === undefined && pods.every((pod) => !hasFinalizer(pod, finalizers.jobRun))) {
+      await this.removeRun(run, signal);
+    } else wake.in(1_000);
+  }
+
+  /** Takes the finalizer off a run and deletes it. */
+  async removeRun(run: JobRun, signal: AbortSignal): Promise<void> {
+    const left = await this.#objects.release(this.#objects.runs, run, signal);
+    if (left) await this.#objects.remove(this.#objects.runs, left, signal);
+  }
+
+  /** Deletes Jobs that no run will ever come of; a Job that was let go and has lost its run gets it back. */
+  async strayJobs(
+    jobs: readonly Job[],
+    hasRun: (name: string) => boolean,
+    project: Project | undefined,
+    context: RunContext,
+  ): Promise<void> {
+    const { signal, wake } = context;
+    for (const job of jobs) {
+      const { name } = job.metadata;
+      if (project && jobStateOf(project).activeRun === name) continue;
+      if (isLetGo(job)) {
+        if (!hasRun(name)) await this.#restore(job, project, context);
+      } else if (!this.#isAwaited(job, project)) {
+        await this.#objects.remove(this.#objects.jobs, job, signal, { unchanged: true });
+      } else {
+        wake.in(60_000);
+      }
+    }
+  }
+
+  /** Pods that hold our finalizer although neither run nor Job is left. */
+  async strayPods(
+    pods: readonly RunPod[],
+    has: { run: (name: string) => boolean; job: (name: string) => boolean },
+    nameOfJob: (pod: RunPod) => string | undefined,
+    { signal }: RunContext,
+  ): Promise<void> {
+    for (const pod of pods) {
+      const name = nameOfJob(pod);
+      if (name === undefined || has.run(name) || has.job(name)) continue;
+      if (!hasFinalizer(pod, finalizers.jobRun)) continue;
+      const ref = { namespace: pod.metadata.namespace, name };
+      if (await this.#objects.live(this.#objects.jobs, ref, signal)) continue;
+      if (await this.#objects.live(this.#objects.runs, ref, signal)) continue;
+      await this.#objects.release(this.#objects.pods, pod, signal);
+    }
+  }
+
+  #isAwaited(job: Job, project: Project | undefined): boolean {
+    const scheduledAt = project && scheduledAtOf(job, project.metadata.name);
+    return (
+      project !== undefined &&
+      scheduledAt !== undefined &&
+      isScheduled(project) &&
+      isAwaited(scheduledAt, project)
+    );
+  }
+
+  /** A run that was let go is charged, whatever became of its record. */
+  async #restore(job: Job, project: Project | undefined, { signal, wake }: RunContext): Promise<void> {
+    const { name, namespace } = job.metadata;
+    if (await this.#objects.live(this.#objects.runs, { namespace, name }, signal)) return;
+    const live = await this.#objects.live(this.#objects.jobs, { namespace, name }, signal);
+    if (!live || live.metadata.uid !== job.metadata.uid || !hasFinalizer(live, finalizers.jobRun)) return;
+    const now = project && (await this.#slot.live(project, signal));
+    if (now) {
+      const { trigger, scheduledAt } = identify(name, now.metadata.name, live);
+      await this.#objects.create(this.#objects.runs, newRun(now, name, trigger, scheduledAt), signal);
+      wake.in(1);
+      return;
+    }
+    await this.#takeAway(live, this.#objects.podsOf({ namespace, name }), signal);
+  }
+
+  async #takeAway(job: Job | undefined, pods: readonly RunPod[], signal: AbortSignal): Promise<void> {
+    for (const pod of pods) {
+      await this.#objects.release(this.#objects.pods, pod, signal);
+    }
+    if (!job) return;
+    // Its pods go with it: the garbage collector sees to that.
+    const left = await this.#objects.release(this.#objects.jobs, job, signal);
+    if (left) await this.#objects.remove(this.#objects.jobs, left, signal);
+  }
+
+  /** Nobody waits to read a run whose project goes, nor one that never was one. */
+  #goesAt(run: JobRun, project: Project | undefined): Date {
+    const { metadata, status } = run;
+    const now = this.#deps.clock.now();
+    if (metadata.deletionTimestamp || !project || project.metadata.deletionTimestamp) return now;
+    if (isNeverStarted(run) && status?.phase !== "cancelled") return now;
+    const since = dateOf(status?.chargedAt) ?? saidAt(run) ?? now;
+    const keepMs = isRefused(run) || isNeverStarted(run) ? KEEP_REFUSED_MS : KEEP_CHARGED_MS;
+    return new Date(since.getTime() + keepMs);
+  }
+}
+
+/** When the last condition that decided a run changed. */
+function saidAt({ status }: JobRun): Date | undefined {
+  const moments = (status?.conditions ?? [])
+    .filter(({ type }) => type === "Admitted" || type === "Finished")
+    .map(({ lastTransitionTime }) => Date.parse(lastTransitionTime));
+  return moments.length === 0 ? undefined : new Date(Math.max(...moments));
+}

@@ -1,0 +1,204 @@
+import {
+  type Condition,
+  customDomainRecords,
+  type Project,
+  type ProjectConditionCatalog,
+  projectStatus,
+} from "@slipway/crds";
+import { describe, expect, test } from "vitest";
+import { exampleClaim } from "../../../test/kit/operator/claims.ts";
+import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { ConditionSet } from "../runtime/index.ts";
+import {
+  type CustomHost,
+  type CustomRoute,
+  customDomainStatuses,
+  refusalOf,
+  standOf,
+  takenBy,
+  tellCustomDomains,
+} from "./custom-domains.ts";
+
+const HOST = "shop.example.com";
+const now = new Date("2026-01-08T00:00:00Z");
+const platform = { domainZone: "apps.example.net", reservedHostnames: ["admin", "status.example.com"] };
+
+describe("refusalOf", () => {
+  test.each(["apps.example.net", "shop.apps.example.net", "admin.apps.example.net", "status.example.com"])(
+    "%s is the platform's",
+    (name) => {
+      expect(refusalOf(name, platform)?.reason).toBe("DomainReserved");
+    },
+  );
+
+  test.each([HOST, "example.net", "notapps.example.net", "example.com", "admin.example.com"])(
+    "%s may be had",
+    (name) => {
+      expect(refusalOf(name, platform)).toBeUndefined();
+    },
+  );
+});
+
+describe("standOf", () => {
+  function project(expiredAt?: string): Project {
+    const made = exampleProject({ namespace: "slipway-org-alpha", name: "p1" }, { customDomains: [HOST] });
+    const entry = { hostname: HOST, status: "failed" as const, sslStatus: "failed" as const, expiredAt };
+    return { ...made, status: { customDomains: [entry] } };
+  }
+  function claim(status?: "True" | "False", reason = "TxtRecordMissing") {
+    const verified = {
+      type: "Verified",
+      status,
+      reason,
+      message: "why",
+      lastTransitionTime: "",
+    } as Condition;
+    return exampleClaim(HOST, { status: status && { conditions: [verified] } });
+  }
+  const told = "2026-01-07T00:00:00Z";
+  const unverified = (message: string) => ({
+    hostname: HOST,
+    is: "unverified",
+    why: { reason: "DomainUnverified", message },
+  });
+
+  test.each<
+    [string, CustomHost | undefined | object, string | undefined, ReturnType<typeof claim> | undefined]
+  >([
+    ["without a claim it is to be claimed", undefined, undefined, undefined],
+    [
+      "a claim that nobody has looked at",
+      unverified("Ownership has not been looked up yet."),
+      undefined,
+      claim(),
+    ],
+    ["a claim without a proof says why", unverified("why"), undefined, claim("False")],
+    ["a proved claim", { hostname: HOST, is: "verified" }, undefined, claim("True", "OwnershipProved")],
+    [
+      "an expired claim is kept until that is told",
+      { hostname: HOST, is: "expired", at: "2026-01-08T00:00:00Z", kept: true },
+      undefined,
+      claim("False", "Expired"),
+    ],
+    [
+      "an expired claim whose end is told may go",
+      { hostname: HOST, is: "expired", at: told, kept: false },
+      told,
+      claim("False", "Expired"),
+    ],
+    ["once given up it stays so", { hostname: HOST, is: "expired", at: told, kept: false }, told, undefined],
+    ["a claim made anew counts", unverified("Ownership has not been looked up yet."), told, claim()],
+  ])("%s", (_, expected, expiredAt, given) => {
+    expect(standOf(HOST, project(expiredAt), given, now)).toEqual(expected);
+  });
+});
+
+describe("what is told", () => {
+  const verified: CustomHost = { hostname: HOST, is: "verified" };
+  const unverified: CustomHost = {
+    hostname: HOST,
+    is: "unverified",
+    why: { reason: "DomainUnverified", message: "No record." },
+  };
+  const refused: CustomHost = { hostname: HOST, is: "refused", why: takenBy(HOST) };
+  const expired: CustomHost = { hostname: HOST, is: "expired", at: "2026-01-08T00:00:00Z", kept: false };
+  const missing = { reason: "DomainPending" as const, message: "Not yet.", retryAfterMs: 500 };
+
+  function tell(hosts: CustomHost[], issues: boolean, route?: CustomRoute) {
+    const routes = new Map(route ? [[HOST, route]] : []);
+    const found = { hosts, routes, organization: "alpha", target: "p1.apps.example.net", issues };
+    const conditions = new ConditionSet<ProjectConditionCatalog>([], { now });
+    tellCustomDomains(found, conditions);
+    const condition = conditions.get("CustomDomainsReady");
+    const customDomains = customDomainStatuses(found);
+    projectStatus.parse({ customDomains });
+    return {
+      entry: customDomains[0],
+      condition,
+      said: condition && `${condition.status}/${condition.reason}`,
+    };
+  }
+
+  test.each<
+    [string, CustomHost, CustomRoute | undefined, string, [string, string, string], [string, string, string]]
+  >([
+    // host, its route; then status, ssl status and the condition with certificates, and without.
+    [
+      "no proof",
+      unverified,
+      undefined,
+      "No record.",
+      ["pending", "pending_validation", "False/DomainUnverified"],
+      ["pending", "disabled", "False/DomainUnverified"],
+    ],
+    [
+      "taken",
+      refused,
+      undefined,
+      `${HOST} belongs`,
+      ["failed", "failed", "False/DomainTaken"],
+      ["failed", "disabled", "False/DomainTaken"],
+    ],
+    [
+      "expired",
+      expired,
+      undefined,
+      "expired",
+      ["failed", "failed", "False/DomainExpired"],
+      ["failed", "disabled", "False/DomainExpired"],
+    ],
+    [
+      "no route",
+      verified,
+      { missing, certified: false },
+      "Not yet.",
+      ["pending", "pending_issuance", "False/DomainPending"],
+      ["pending", "disabled", "False/DomainPending"],
+    ],
+    [
+      "no certificate",
+      verified,
+      { certified: false },
+      "certificate",
+      ["active", "pending_issuance", "False/CertificatePending"],
+      ["active", "disabled", "True/DomainAssigned"],
+    ],
+    [
+      "all",
+      verified,
+      { certified: true },
+      "",
+      ["active", "active", "True/DomainAssigned"],
+      ["active", "disabled", "True/DomainAssigned"],
+    ],
+  ])("%s", (_, host, route, message, certified, plain) => {
+    for (const [issues, expected] of [
+      [true, certified],
+      [false, plain],
+    ] as const) {
+      const { entry, said } = tell([host], issues, route);
+      expect([entry?.status, entry?.sslStatus, said]).toEqual(expected);
+      if (said?.startsWith("False")) expect(entry?.message).toContain(message);
+      else expect(entry?.message).toBeUndefined();
+    }
+  });
+
+  test("the records lead to the default domain, and are not told of a domain that cannot be had", () => {
+    const target = "p1.apps.example.net";
+    const records = customDomainRecords({ hostname: HOST, organization: "alpha", target });
+    expect(tell([unverified], false).entry?.dnsRecords).toEqual(records);
+    expect(tell([refused], false).entry?.dnsRecords).toEqual([]);
+  });
+
+  test("the condition names the first obstacle and counts the others; it is absent without domains", () => {
+    const { condition } = tell(
+      [{ ...unverified, hostname: "a.example" }, { ...refused, hostname: "b.example" }, verified],
+      false,
+      {
+        certified: false,
+      },
+    );
+    expect(condition?.message).toBe("a.example: No record. (1 more are not ready.)");
+    expect(tell([], true).condition).toBeUndefined();
+  });
+});

@@ -1,0 +1,118 @@
+/** The project controller by itself, for tests in which they play everybody else's part. */
+
+import { readFile } from "node:fs/promises";
+import { type Catalog, organizationOfNamespace, parseCatalog } from "@slipway/crds";
+import { type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
+import { Members } from "../../../operator/src/database/common/members.ts";
+import { Authority } from "../../../operator/src/database/tls/authority.ts";
+import { createNamespaceStore } from "../../../operator/src/organization/controller.ts";
+import { addProjectControllers } from "../../../operator/src/project/controller.ts";
+import { addDeploymentRecords, DeploymentRecords } from "../../../operator/src/project/deployment-records.ts";
+import { RouteCheck } from "../../../operator/src/project/http/route-check.ts";
+import type { CloseMetering } from "../../../operator/src/project/job/deletion.ts";
+import { SlotKeeper } from "../../../operator/src/project/slot-keeper.ts";
+import { createProjectStores } from "../../../operator/src/project/stores.ts";
+import { projectKinds } from "../../../operator/src/project-kinds.ts";
+import type { RegistryLogin } from "../../../operator/src/registry/ecr.ts";
+import { Manager, silentLogger } from "../../../operator/src/runtime/index.ts";
+import { endlessSlots, type TestCluster, type TestOperator } from "./harness.ts";
+
+const catalogFile = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);
+
+export interface ProjectControllerOptions {
+  closeMetering: CloseMetering;
+  registryLogin: RegistryLogin;
+}
+
+/** Runs it in this process, without leader election, port and limits. */
+export async function startProjectController(
+  { api }: TestCluster,
+  { closeMetering, registryLogin }: ProjectControllerOptions,
+): Promise<TestOperator> {
+  const catalog: Catalog = parseCatalog(await readFile(catalogFile, "utf8"));
+  let listener: (() => void) | undefined;
+  const manager = new Manager({
+    name: "slipway.dev/operator",
+    cluster: loadKubeConfig({ file: api.kubeconfig }),
+    identity: "test",
+    log: silentLogger,
+  });
+  const stores = createProjectStores(manager, createNamespaceStore(manager), "apps.test", "traefik");
+  const deploymentRecords = new DeploymentRecords(async () => {});
+  const kinds = projectKinds({
+    applications: {
+      platform: {
+        domainZone: "apps.test",
+        reservedHostnames: [],
+        rolloutDeadlineSeconds: 300,
+        ingress: {
+          className: "traefik",
+          namespace: "slipway-ingress",
+          annotations: {},
+          allowList: "traefik",
+        },
+      },
+      routeCheck: new RouteCheck(undefined, manager.clock),
+    },
+    jobs: { platform: { runLimitSeconds: 3_600, startDeadlineSeconds: 600 }, closeMetering },
+    databases: {
+      platform: {
+        outside: { type: "None" },
+        planChangeMs: 600_000,
+        volumeGraceMs: 86_400_000,
+        apiserver: () => [],
+        systemNamespace: "slipway-system",
+        images: () => ({}),
+      },
+      authority: new Authority({
+        client: manager.client,
+        clock: manager.clock,
+        namespace: "slipway-system",
+      }),
+      restorer: { restore: async () => undefined },
+      fullVolumes: new Set(),
+      members: new Members({ get: () => undefined }, manager.clock),
+    },
+  });
+  const projects = addProjectControllers(
+    manager,
+    {
+      stores,
+      catalog: () => catalog,
+      kinds,
+      registryLogin,
+      slots: new SlotKeeper(endlessSlots(), silentLogger, () => manager.clock.monotonic()),
+      deploymentRecords,
+    },
+    (added) => {
+      listener = added;
+      return () => {};
+    },
+    () => () => {},
+  );
+  addDeploymentRecords(manager, deploymentRecords, { store: stores.projects, projects });
+  const stop = new AbortController();
+  const running = manager.run(stop.signal);
+  return {
+    catalog,
+    catalogChanged: () => listener?.(),
+    stop: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+/** An organization's namespace as the organization controller leaves it. */
+export async function makeGuardedNamespace({ client }: TestCluster, name: string): Promise<void> {
+  await client.create<KubernetesObject>(resources.namespaces, {
+    metadata: {
+      name,
+      labels: {
+        "slipway.dev/role": "organization",
+        "slipway.dev/organization": organizationOfNamespace(name) ?? "",
+      },
+      annotations: { "slipway.dev/guarded": "true" },
+    },
+  });
+}

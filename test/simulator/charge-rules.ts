@@ -1,0 +1,106 @@
+/** Whether a row of the ledger is what the run's container, its cancellation and its price come to. */
+
+import type { ChargedRun } from "../../operator/src/jobrun/ports.ts";
+import { minutesBetween, time, units } from "./billing.ts";
+import { MAX_SILENT_MS } from "./nodes.ts";
+import type { RunTruth } from "./run-truth.ts";
+
+export interface ChargeLimits {
+  limitMs: number;
+  /** Most milliseconds by which two clocks differ. */
+  skewMs: number;
+}
+
+/** What is wrong with a row; empty when nothing is. */
+export function faultsOfCharge(row: ChargedRun, truth: RunTruth, limits: ChargeLimits): string[] {
+  const faults: string[] = [];
+  const started = row.started_at.getTime();
+  const finished = row.finished_at.getTime();
+  const billed = row.billed_until.getTime();
+  // A pod made in place of one taken by force may have started in the same second.
+  const those = truth.containers.filter(({ toldStartedAt }) => time(toldStartedAt) === started);
+  const record = those.find(({ toldFinishedAt }) => time(toldFinishedAt) === finished) ?? those[0];
+  if (!record) return [`charged from ${row.started_at.toISOString()}, when no container started`];
+  if (record.endedAt === undefined && !truth.tampered) faults.push("charged while its container runs");
+  if (row.trigger !== truth.trigger) faults.push(`trigger is ${row.trigger}`);
+  if (row.scheduled_at.getTime() !== truth.scheduledAt) faults.push("scheduled at another moment");
+  faults.push(...faultsOfEnd(finished, started, record.toldFinishedAt, truth, limits));
+  faults.push(...faultsOfStatus(row, truth, record.exitCode, limits));
+  if (row.billed_minutes !== minutesBetween(started, billed)) {
+    faults.push(`${row.billed_minutes} minutes for ${(billed - started) / 1_000} s`);
+  }
+  if (row.plan !== truth.plan) faults.push(`plan ${row.plan} instead of ${truth.plan}`);
+  if (row.price_per_minute !== truth.price)
+    faults.push(`price ${row.price_per_minute} instead of ${truth.price}`);
+  if (units(row.amount) !== units(row.price_per_minute) * BigInt(row.billed_minutes)) {
+    faults.push(`amount ${row.amount}`);
+  }
+  return faults;
+}
+
+/** The end must be the one that the pod told; where it told none, the last moment that it was seen running. */
+function faultsOfEnd(
+  finished: number,
+  started: number,
+  told: string | undefined,
+  truth: RunTruth,
+  { skewMs }: ChargeLimits,
+): string[] {
+  const known = told !== undefined && truth.toldEnds.has(told) ? Math.max(time(told), started) : undefined;
+  if (known !== undefined && finished === known) return [];
+  if (known !== undefined && !truth.tampered) {
+    return [`finished at ${iso(finished)}, its pod said ${iso(known)}`];
+  }
+  const seen = time(truth.ended?.status?.lastObservedRunningAt);
+  const expected = Number.isNaN(seen) ? started : Math.max(seen, started);
+  if (finished !== expected) return [`finished at ${iso(finished)}, last seen running at ${iso(expected)}`];
+  const ended = Math.max(...truth.containers.map(({ endedAt }) => endedAt ?? Number.POSITIVE_INFINITY));
+  // Two clocks, and the time in which a dead container is still told as running by a node that is told as ready.
+  return finished > ended + skewMs + MAX_SILENT_MS
+    ? [`finished at ${iso(finished)}, long after its container`]
+    : [];
+}
+
+function faultsOfStatus(
+  row: ChargedRun,
+  truth: RunTruth,
+  exitCode: number | undefined,
+  { limitMs }: ChargeLimits,
+): string[] {
+  const [started, finished, billed] = [row.started_at, row.finished_at, row.billed_until].map((at) =>
+    at.getTime(),
+  );
+  if (started === undefined || finished === undefined || billed === undefined) return [];
+  const cancelAt = cancelOf(truth);
+  const cancelled =
+    !Number.isNaN(cancelAt) &&
+    (Math.floor(finished / 1_000) >= Math.floor(cancelAt / 1_000) || isUnsure(truth));
+  if (row.status === "cancelled" || (cancelled && !isUnsure(truth))) {
+    const expected = Math.max(started, Math.min(cancelAt, finished));
+    if (row.status !== "cancelled") return [`${row.status} although it was cancelled`];
+    if (!cancelled) return ["cancelled although nobody asked for it in time"];
+    return billed === expected ? [] : [`billed until ${iso(billed)} instead of ${iso(expected)}`];
+  }
+  if (billed !== finished) return [`billed until ${iso(billed)}, finished at ${iso(finished)}`];
+  const duration = finished - started;
+  if (row.status === "deadline_exceeded") {
+    return duration >= limitMs - 11_000 ? [] : [`deadline after ${duration / 1_000} s`];
+  }
+  if (duration >= limitMs) return [`${row.status} after ${duration / 1_000} s`];
+  const succeeded = exitCode === 0 && !isUnsure(truth);
+  if (isUnsure(truth)) return [];
+  return (row.status === "succeeded") === succeeded ? [] : [`${row.status} with exit code ${exitCode}`];
+}
+
+/** A request to cancel counts from what it says, but no more than 10 s before the run was last seen without it. */
+function cancelOf({ ended, seenBeforeCancel }: RunTruth): number {
+  const asked = time(ended?.spec.cancelRequestedAt);
+  return Math.max(asked, (time(seenBeforeCancel) || 0) - 10_000);
+}
+
+/** Whether the pod may have been gone before anybody read its end. */
+function isUnsure(truth: RunTruth): boolean {
+  return truth.tampered || truth.toldEnds.size === 0;
+}
+
+const iso = (at: number) => new Date(at).toISOString();
