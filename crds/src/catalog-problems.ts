@@ -49,18 +49,20 @@ function idProblems({ httpPlans, jobPlans, databasePlans }: Catalog): Problem[] 
 function engineProblems({ databasePlans, engines: known }: Catalog): Problem[] {
   return databasePlans.flatMap(({ plan, engines }, i) => {
     const problems: Problem[] = [];
-    if (plan.startsWith("analytics-") !== (engines.clickhouse !== undefined))
+    if (plan.startsWith("analytics-") !== (engines.clickhouse !== undefined)) {
       problems.push({
         path: ["databasePlans", i, "engines"],
         message: "clickhouse is for analytics- plans, and they are for it",
       });
+    }
     for (const [name, offer] of Object.entries(engines)) {
       const versions = known.find(({ id }) => id === name)?.versions ?? [];
-      if (!offer.versions.every((version) => versions.includes(version)))
+      if (!offer.versions.every((version) => versions.includes(version))) {
         problems.push({
           path: ["databasePlans", i, "engines", name, "versions"],
           message: "must be versions of the engine",
         });
+      }
     }
     return problems;
   });
@@ -72,10 +74,12 @@ function priceProblems({ storagePlans, httpPlans, databasePlans }: Catalog): Pro
   const storage = storagePlans.flatMap(({ prices }, i) => {
     const monthly = parseDecimal(prices.monthly);
     const problems: Problem[] = [];
-    if (!equalDecimal(timesDecimal(parseDecimal(prices.hourly), 720n), monthly))
+    if (!equalDecimal(timesDecimal(parseDecimal(prices.hourly), 720n), monthly)) {
       problems.push({ path: ["storagePlans", i, "prices", "hourly"], message: "must be monthly / 720" });
-    if (!equalDecimal(timesDecimal(monthly, 12n), parseDecimal(prices.yearly)))
+    }
+    if (!equalDecimal(timesDecimal(monthly, 12n), parseDecimal(prices.yearly))) {
       problems.push({ path: ["storagePlans", i, "prices", "yearly"], message: "must be 12 x monthly" });
+    }
     return problems;
   });
   const plans = Object.entries({ httpPlans, databasePlans }).flatMap(([key, list]) =>
@@ -91,7 +95,9 @@ function priceProblems({ storagePlans, httpPlans, databasePlans }: Catalog): Pro
 function limitProblems({ httpPlans, jobPlans, databasePlans }: Catalog): Problem[] {
   const scopes = new Map<string, PlanLimit>();
   return [...httpPlans, ...jobPlans, ...databasePlans].flatMap(({ limit }) => {
-    if (limit === undefined) return [];
+    if (limit === undefined) {
+      return [];
+    }
     const earlier = scopes.get(limit.scope) ?? limit;
     scopes.set(limit.scope, limit);
     return earlier.max === limit.max && earlier.counts === limit.counts

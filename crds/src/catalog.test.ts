@@ -59,11 +59,12 @@ describe("the shipped catalog", () => {
 
   it("has plans for every type and profile", () => {
     const ids = plans.map(({ plan }) => plan);
-    for (const prefix of ["job-", "db-", "analytics-", "cache-", "queue-"])
+    for (const prefix of ["job-", "db-", "analytics-", "cache-", "queue-"]) {
       expect(
         ids.some((id) => id.startsWith(prefix)),
         prefix,
       ).toBe(true);
+    }
     for (const id of [
       "free",
       "business",
@@ -72,8 +73,9 @@ describe("the shipped catalog", () => {
       "queue-free",
       "job-basic",
       "job-premium_plus",
-    ])
+    ]) {
       expect(ids).toContain(id);
+    }
     expect(findPlan(shipped, "job-business")?.plan).toBe("job-business");
     expect(findPlan(shipped, "nothing")).toBeUndefined();
   });
@@ -93,7 +95,9 @@ describe("the shipped catalog", () => {
   );
 
   it("offers the versions that a Project accepts", () => {
-    for (const { id, versions } of shipped.engines) expect(versions).toEqual([...versionsOfType[id]]);
+    for (const { id, versions } of shipped.engines) {
+      expect(versions).toEqual([...versionsOfType[id]]);
+    }
   });
 });
 

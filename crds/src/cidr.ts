@@ -4,11 +4,17 @@
  */
 export function isCidr(text: string): boolean {
   const slash = text.lastIndexOf("/");
-  if (slash < 0) return false;
+  if (slash < 0) {
+    return false;
+  }
   const address = text.slice(0, slash);
   const length = text.slice(slash + 1);
-  if (!/^(0|[1-9][0-9]{0,2})$/.test(length)) return false;
-  if (isIpv4(address)) return Number(length) <= 32;
+  if (!/^(0|[1-9][0-9]{0,2})$/.test(length)) {
+    return false;
+  }
+  if (isIpv4(address)) {
+    return Number(length) <= 32;
+  }
   return isIpv6(address) && Number(length) <= 128;
 }
 
@@ -21,11 +27,15 @@ function isIpv4(text: string): boolean {
 
 /** Groups of one side of `::`; an IPv4 tail counts as two. Undefined when malformed. */
 function groups(text: string, mayEndInIpv4: boolean): string[] | undefined {
-  if (text === "") return [];
+  if (text === "") {
+    return [];
+  }
   const parts = text.split(":");
   const last = parts.at(-1) ?? "";
   if (last.includes(".")) {
-    if (!mayEndInIpv4 || !isIpv4(last)) return undefined;
+    if (!mayEndInIpv4 || !isIpv4(last)) {
+      return undefined;
+    }
     const [a = 0, b = 0, c = 0, d = 0] = last.split(".").map(Number);
     parts.splice(-1, 1, (a * 256 + b).toString(16), (c * 256 + d).toString(16));
   }
@@ -34,13 +44,19 @@ function groups(text: string, mayEndInIpv4: boolean): string[] | undefined {
 
 function isIpv6(text: string): boolean {
   const halves = text.split("::");
-  if (halves.length > 2) return false;
+  if (halves.length > 2) {
+    return false;
+  }
   const [left = "", right] = halves;
   const head = groups(left, right === undefined);
   const tail = right === undefined ? [] : groups(right, true);
-  if (head === undefined || tail === undefined) return false;
+  if (head === undefined || tail === undefined) {
+    return false;
+  }
   const count = head.length + tail.length;
-  if (right === undefined ? count !== 8 : count > 7) return false;
+  if (right === undefined ? count !== 8 : count > 7) {
+    return false;
+  }
   return !isMapped(head, tail);
 }
 

@@ -22,8 +22,9 @@ describe("isCron", () => {
     ] as const;
     fields.forEach(([from, to], index) => {
       const at = (value: number) => ["*", "*", "*", "*", "*"].with(index, String(value)).join(" ");
-      for (let value = 0; value <= 99; value += 1)
+      for (let value = 0; value <= 99; value += 1) {
         expect(isCron(at(value)), at(value)).toBe(value >= from && value <= to);
+      }
     });
   });
 });

@@ -19,7 +19,9 @@ function numbers(from: number, to: number): string {
 /** Ascending ranges `a-b` with `from <= a <= b <= to`. */
 function numberRanges(from: number, to: number): string {
   const parts: string[] = [];
-  for (let start = from; start <= to; start += 1) parts.push(`${start}-${numbers(start, to)}`);
+  for (let start = from; start <= to; start += 1) {
+    parts.push(`${start}-${numbers(start, to)}`);
+  }
   return `(${parts.join("|")})`;
 }
 

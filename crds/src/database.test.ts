@@ -15,7 +15,9 @@ describe("credentials of a database", () => {
       (key) => made[key],
     );
     expect(new Set(passwords).size).toBe(4);
-    for (const password of passwords) expect(password).toMatch(/^[A-Za-z0-9]{32}$/);
+    for (const password of passwords) {
+      expect(password).toMatch(/^[A-Za-z0-9]{32}$/);
+    }
   });
 
   it("keep what is there", () => {

@@ -73,7 +73,9 @@ const PASSWORD_LENGTH = 32;
 /** A new password: 32 characters of `[A-Za-z0-9]`, 190 bits of chance. Any connection string takes it as it is. */
 export function newPassword(random: RandomInt): string {
   let text = "";
-  for (let i = 0; i < PASSWORD_LENGTH; i += 1) text += ALPHABET[random(ALPHABET.length)];
+  for (let i = 0; i < PASSWORD_LENGTH; i += 1) {
+    text += ALPHABET[random(ALPHABET.length)];
+  }
   return text;
 }
 

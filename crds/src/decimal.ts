@@ -12,7 +12,9 @@ export interface Decimal {
 /** Reads `"12.50"`. @throws RangeError when the text is no plain decimal */
 export function parseDecimal(text: string): Decimal {
   const match = /^([0-9]+)(?:\.([0-9]+))?$/.exec(text);
-  if (match === null) throw new RangeError("not a decimal");
+  if (match === null) {
+    throw new RangeError("not a decimal");
+  }
   const fraction = match[2] ?? "";
   return { units: BigInt(`${match[1]}${fraction}`), scale: fraction.length };
 }
@@ -36,7 +38,9 @@ export function compareDecimal(a: Decimal, b: Decimal): number {
 /** The shortest text of the amount: `"12.5"`, `"0.1"`, `"3"`. */
 export function formatDecimal({ units, scale }: Decimal): string {
   const digits = units.toString().padStart(scale + 1, "0");
-  if (scale === 0) return digits;
+  if (scale === 0) {
+    return digits;
+  }
   const fraction = digits.slice(-scale).replace(/0+$/, "");
   const whole = digits.slice(0, -scale);
   return fraction === "" ? whole : `${whole}.${fraction}`;

@@ -12,7 +12,9 @@ import { rule, withRules } from "./rule.ts";
  */
 export function bounded(min: number, max: number): z.ZodString {
   const fits = (value: string): boolean => {
-    if (value.length > max * 2) return false;
+    if (value.length > max * 2) {
+      return false;
+    }
     const characters = [...value].length;
     return characters >= min && characters <= max;
   };

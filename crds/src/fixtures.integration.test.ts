@@ -19,8 +19,9 @@ let client: TestClient;
 beforeAll(async () => {
   api = await startApiserver();
   client = new TestClient(api.kubeconfig);
-  for (const file of readdirSync(new URL("../generated/", import.meta.url)))
+  for (const file of readdirSync(new URL("../generated/", import.meta.url))) {
     await client.installCrd(committedCrd(file));
+  }
 });
 
 afterAll(async () => {
@@ -45,8 +46,12 @@ const over = (stored: FixtureResource, { changed }: FixtureCase): FixtureResourc
 
 function expectRefusal({ status, body }: Awaited<ReturnType<TestClient["call"]>>, one: FixtureCase): void {
   expect([400, 422], JSON.stringify(body)).toContain(status);
-  if (one.path !== undefined) expect(body.message).toContain(one.path);
-  if (one.message !== undefined) expect(body.message).toContain(one.message);
+  if (one.path !== undefined) {
+    expect(body.message).toContain(one.path);
+  }
+  if (one.message !== undefined) {
+    expect(body.message).toContain(one.message);
+  }
 }
 
 describe("valid fixtures and documented examples", () => {
@@ -54,7 +59,9 @@ describe("valid fixtures and documented examples", () => {
     const kind = kindOf(resource);
     const stored = await created(resource);
     expect(stored.spec).toEqual(resource.spec);
-    if (resource.status === undefined) return;
+    if (resource.status === undefined) {
+      return;
+    }
     const { status, body } = await client.replace(
       kind,
       { ...stored, status: resource.status },
@@ -89,7 +96,10 @@ describe("changes to what exists", () => {
   it.each(fixtureCases("update").map((one) => [one.name, one] as const))("%s", async (_, one) => {
     const stored = await created(one.base);
     const answer = await client.replace(one.kind, over(stored, one), { dryRun: true });
-    if (one.message === undefined) expect(answer.body.message ?? "", `status ${answer.status}`).toBe("");
-    else expectRefusal(answer, one);
+    if (one.message === undefined) {
+      expect(answer.body.message ?? "", `status ${answer.status}`).toBe("");
+    } else {
+      expectRefusal(answer, one);
+    }
   });
 });

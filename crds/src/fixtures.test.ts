@@ -18,11 +18,18 @@ describe("invalid fixtures", () => {
   it.each(fixtureCases("invalid").map((one) => [one.name, one] as const))("%s", (_, one) => {
     const zod = zodFailures(one.kind, one.changed);
     expect(zod).not.toEqual([]);
-    if (one.path !== undefined) expect(zod.join("\n")).toContain(one.path);
-    if (one.message !== undefined) expect(zod.join("\n")).toContain(one.message);
+    if (one.path !== undefined) {
+      expect(zod.join("\n")).toContain(one.path);
+    }
+    if (one.message !== undefined) {
+      expect(zod.join("\n")).toContain(one.message);
+    }
     const ajv = ajvFailures(one.kind, one.changed);
-    if (one.cel || !one.only.includes("ajv")) expect(ajv).toEqual([]);
-    else expect(ajv.join("\n")).toContain(one.path);
+    if (one.cel || !one.only.includes("ajv")) {
+      expect(ajv).toEqual([]);
+    } else {
+      expect(ajv.join("\n")).toContain(one.path);
+    }
   });
 
   it("break one thing each, so that no failure hides behind another", () => {
@@ -43,6 +50,8 @@ describe("changes to what exists", () => {
       return;
     }
     expect(failures.join("\n")).toContain(message);
-    if (path !== undefined) expect(failures.join("\n")).toContain(path);
+    if (path !== undefined) {
+      expect(failures.join("\n")).toContain(path);
+    }
   });
 });

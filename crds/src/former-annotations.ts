@@ -25,7 +25,9 @@ function stateOf(annotations: Readonly<Record<string, string>>): State {
  * object when there is nothing to convert.
  */
 export function withFormerState({ metadata, spec }: Pick<Project, "metadata" | "spec">): ProjectSpec {
-  if (!hasFormerState({ metadata })) return spec;
+  if (!hasFormerState({ metadata })) {
+    return spec;
+  }
   const state = Object.entries(stateOf(metadata.annotations ?? {})).filter(
     ([, value]) => value !== undefined,
   );
@@ -39,7 +41,9 @@ export function hasFormerState({ metadata }: Pick<Project, "metadata">): boolean
 
 /** The merge patch that replaces those annotations with fields, provided that nobody writes meanwhile; undefined without any. */
 export function formerStatePatch(project: Pick<Project, "metadata" | "spec">): object | undefined {
-  if (!hasFormerState(project)) return undefined;
+  if (!hasFormerState(project)) {
+    return undefined;
+  }
   const { uid, resourceVersion } = project.metadata;
   const { rollback, sourceRevision, updatedAt } = withFormerState(project);
   const annotations = Object.fromEntries(Object.values(formerAnnotations).map((name) => [name, null]));

@@ -20,8 +20,12 @@ describe("ids", () => {
     expect(newProjectId((below) => below - 1)).toBe("p9999999999999999999");
     expect(newOrganizationId(() => 0)).toBe("oaaaaaaaaaaaaaaa");
     const ids = Array.from({ length: 200 }, () => newProjectId(randomInt));
-    for (const id of ids) expect(id).toMatch(/^p[a-z0-9]{19}$/);
-    for (const id of ids) expect(id).toMatch(PROJECT_ID);
+    for (const id of ids) {
+      expect(id).toMatch(/^p[a-z0-9]{19}$/);
+    }
+    for (const id of ids) {
+      expect(id).toMatch(PROJECT_ID);
+    }
     expect(new Set(ids).size).toBe(200);
     expect(newOrganizationId(randomInt)).toMatch(ORGANIZATION_ID);
   });
@@ -56,7 +60,9 @@ describe("defaultDomain", () => {
         fc.option(fc.stringMatching(/^[a-z0-9][a-z0-9-]{1,52}[a-z0-9]$/), { nil: undefined }),
         (name, sub) => {
           expect(projectName.safeParse(name).success).toBe(true);
-          if (sub !== undefined) expect(subdomain.safeParse(sub).success).toBe(true);
+          if (sub !== undefined) {
+            expect(subdomain.safeParse(sub).success).toBe(true);
+          }
           const domain = defaultDomain(
             { metadata: { namespace: "slipway-org-a", name: "p1" }, spec: { name, subdomain: sub } },
             zone,

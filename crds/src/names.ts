@@ -132,7 +132,9 @@ const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 function randomText(length: number, random: RandomInt): string {
   let text = "";
-  for (let i = 0; i < length; i += 1) text += ALPHABET[random(ALPHABET.length)];
+  for (let i = 0; i < length; i += 1) {
+    text += ALPHABET[random(ALPHABET.length)];
+  }
   return text;
 }
 
@@ -158,13 +160,17 @@ export const PROJECT_ID = /^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/;
 
 /** The namespace of an organization. @throws RangeError when the id is not an organization id */
 export function organizationNamespace(organizationId: string): string {
-  if (!ORGANIZATION_ID.test(organizationId)) throw new RangeError("not an organization id");
+  if (!ORGANIZATION_ID.test(organizationId)) {
+    throw new RangeError("not an organization id");
+  }
   return `${ORGANIZATION_NAMESPACE_PREFIX}${organizationId}`;
 }
 
 /** The organization that a namespace belongs to, or undefined when it is no organization's. */
 export function organizationOfNamespace(namespace: string): string | undefined {
-  if (!namespace.startsWith(ORGANIZATION_NAMESPACE_PREFIX)) return undefined;
+  if (!namespace.startsWith(ORGANIZATION_NAMESPACE_PREFIX)) {
+    return undefined;
+  }
   const id = namespace.slice(ORGANIZATION_NAMESPACE_PREFIX.length);
   return ORGANIZATION_ID.test(id) ? id : undefined;
 }
@@ -183,7 +189,9 @@ export interface DomainSubject {
  * the domain that it was given.
  */
 export function defaultDomain({ metadata, spec, status }: DomainSubject, zone: string): string {
-  if (spec.subdomain !== undefined) return `${spec.subdomain}.${zone}`;
+  if (spec.subdomain !== undefined) {
+    return `${spec.subdomain}.${zone}`;
+  }
   const digest = createHash("sha256")
     .update(`${metadata.namespace ?? ""}/${metadata.name}`)
     .digest("hex");

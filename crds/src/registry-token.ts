@@ -39,7 +39,9 @@ export function registryKeySet(privateKey: string): { keys: RegistryKey[] } {
     x = "",
     y = "",
   } = createPublicKey(createPrivateKey(privateKey)).export({ format: "jwk" });
-  if (kty !== "EC" || crv !== "P-256") throw new Error("the registry's key is no ECDSA key on P-256");
+  if (kty !== "EC" || crv !== "P-256") {
+    throw new Error("the registry's key is no ECDSA key on P-256");
+  }
   return { keys: [{ kty, crv, x, y, kid: thumbprint({ crv, kty, x, y }), alg: "ES256", use: "sig" }] };
 }
 
@@ -98,7 +100,9 @@ export function organizationOfRegistryPassword(
   password: string,
   now: Date = new Date(),
 ): string | undefined {
-  if (password.length > 4_096) return undefined;
+  if (password.length > 4_096) {
+    return undefined;
+  }
   const [header, claims, signature, ...rest] = password.split(".");
   if (header === undefined || claims === undefined || signature === undefined || rest.length > 0) {
     return undefined;
@@ -106,13 +110,17 @@ export function organizationOfRegistryPassword(
   const key = createPublicKey(createPrivateKey(privateKey));
   const text = Buffer.from(`${header}.${claims}`);
   const bytes = Buffer.from(signature, "base64url");
-  if (!verify("sha256", text, { key, dsaEncoding: "ieee-p1363" }, bytes)) return undefined;
+  if (!verify("sha256", text, { key, dsaEncoding: "ieee-p1363" }, bytes)) {
+    return undefined;
+  }
   const { iss, aud, org, exp } = JSON.parse(Buffer.from(claims, "base64url").toString("utf8")) as Record<
     string,
     unknown
   >;
   // Tokens of the registry have the same issuer and key, and another audience.
-  if (iss !== registryIssuer || aud !== registryPullAudience) return undefined;
+  if (iss !== registryIssuer || aud !== registryPullAudience) {
+    return undefined;
+  }
   const holds = typeof exp === "number" && now.getTime() < exp * 1000;
   return holds && typeof org === "string" && ORGANIZATION_ID.test(org) ? org : undefined;
 }

@@ -98,8 +98,12 @@ export function withRules<S extends z.ZodType>(
   let result = schema;
   for (const one of rules) {
     const when = ({ value, issues }: RefinePayload): boolean => {
-      if (one.fields.length === 0) return issues.length === 0;
-      if (typeof value !== "object" || value === null) return false;
+      if (one.fields.length === 0) {
+        return issues.length === 0;
+      }
+      if (typeof value !== "object" || value === null) {
+        return false;
+      }
       return !issues.some(
         ({ code, path = [] }) =>
           code !== "unrecognized_keys" &&
@@ -115,7 +119,9 @@ export function withRules<S extends z.ZodType>(
     });
   }
   const described = describeRules(schema, result, [...rules, ...transitions]);
-  if (transitions.length > 0) transitionsOf.set(described, transitions as readonly TransitionRule[]);
+  if (transitions.length > 0) {
+    transitionsOf.set(described, transitions as readonly TransitionRule[]);
+  }
   return described;
 }
 
@@ -145,8 +151,12 @@ export function transitionIssues(
   old: unknown,
   path: string[] = [],
 ): TransitionIssue[] {
-  if (self === undefined || old === undefined) return [];
-  if (schema instanceof z.ZodOptional) return transitionIssues(schema.unwrap(), self, old, path);
+  if (self === undefined || old === undefined) {
+    return [];
+  }
+  if (schema instanceof z.ZodOptional) {
+    return transitionIssues(schema.unwrap(), self, old, path);
+  }
   const own = (transitionsOf.get(schema) ?? [])
     .filter((one) => !one.check(self, old))
     .map(({ message, fields }) => ({
@@ -154,7 +164,9 @@ export function transitionIssues(
       message: renderMessage(message),
       template: message,
     }));
-  if (!(schema instanceof z.ZodObject)) return own;
+  if (!(schema instanceof z.ZodObject)) {
+    return own;
+  }
   const below = Object.entries(schema.shape as Record<string, z.core.$ZodType>).flatMap(([key, field]) =>
     transitionIssues(field, (self as Record<string, unknown>)[key], (old as Record<string, unknown>)[key], [
       ...path,

@@ -35,10 +35,14 @@ const resource = (spec: Record<string, unknown>): FixtureResource => ({
 /** `path: message` of every failure, as zod words them. */
 async function apiserverFailures(one: FixtureResource): Promise<string[]> {
   const { status, body } = await client.create(project, one, true);
-  if (status === 201) return [];
+  if (status === 201) {
+    return [];
+  }
   const causes =
     (body.details as { causes?: { field: string; message: string }[] } | undefined)?.causes ?? [];
-  if (causes.length === 0) throw new Error(`status ${status}: ${body.message}`);
+  if (causes.length === 0) {
+    throw new Error(`status ${status}: ${body.message}`);
+  }
   return causes.map(
     ({ field, message }) => `${field}: ${message.replace(/^Invalid value: ("[^"]*"|[^:]+): /, "")}`,
   );
@@ -109,7 +113,9 @@ it("accepts no schedule that a CronJob refuses", async () => {
         },
       );
       accepted += 1;
-      if (status !== 201) refusals.push(`${schedule}: ${body.message}`);
+      if (status !== 201) {
+        refusals.push(`${schedule}: ${body.message}`);
+      }
     }),
     { numRuns: 300 },
   );

@@ -20,7 +20,9 @@ function sourceHash({ source, build, github }: ProjectSpec): string {
 /** Whether `spec.sourceRevision` is of the spec's source: there is none, it is of an earlier source, or of this one. */
 export function recordedSource(project: Sourced): "never" | "before" | "now" {
   const { sourceRevision: recorded } = withFormerState(project);
-  if (recorded === undefined) return "never";
+  if (recorded === undefined) {
+    return "never";
+  }
   return recorded.hash === sourceHash(project.spec) ? "now" : "before";
 }
 
@@ -30,7 +32,9 @@ export function recordedSource(project: Sourced): "never" | "before" | "now" {
  */
 export function sourceRevision(project: Sourced): number {
   const { source, github, sourceRevision: recorded } = withFormerState(project);
-  if (recorded === undefined) return source === undefined && github === undefined ? 0 : 1;
+  if (recorded === undefined) {
+    return source === undefined && github === undefined ? 0 : 1;
+  }
   return recorded.number + (recordedSource(project) === "now" ? 0 : 1);
 }
 

@@ -20,7 +20,9 @@ describe("isCidr", () => {
   it("accepts nothing whose address Node cannot read", () => {
     fc.assert(
       fc.property(almostCidr, (cidr) => {
-        if (isCidr(cidr)) expect(isIP(cidr.slice(0, cidr.lastIndexOf("/")))).not.toBe(0);
+        if (isCidr(cidr)) {
+          expect(isIP(cidr.slice(0, cidr.lastIndexOf("/")))).not.toBe(0);
+        }
       }),
       { numRuns: 3000 },
     );
@@ -41,8 +43,12 @@ describe("context paths", () => {
     fc.assert(
       fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
         const path = normalizeContextPath(parts.join("/"));
-        if (!CONTEXT_PATH.test(path) || path === ".") return;
-        for (const segment of path.split("/")) expect(["", ".", ".."]).not.toContain(segment);
+        if (!CONTEXT_PATH.test(path) || path === ".") {
+          return;
+        }
+        for (const segment of path.split("/")) {
+          expect(["", ".", ".."]).not.toContain(segment);
+        }
         expect(path).not.toMatch(/[\\\p{Cc}]/u);
       }),
       { numRuns: 2000 },

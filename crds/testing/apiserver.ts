@@ -35,8 +35,9 @@ export class TestClient {
     const { clusters, users } = parse(readFileSync(kubeconfig, "utf8")) as Kubeconfig;
     const cluster = clusters[0]?.cluster;
     const user = users[0]?.user;
-    if (cluster === undefined || user === undefined)
+    if (cluster === undefined || user === undefined) {
       throw new Error("the kubeconfig names no cluster or user");
+    }
     const decode = (data: string): Buffer => Buffer.from(data, "base64");
     this.#server = cluster.server;
     this.#agent = new Agent({
@@ -73,15 +74,21 @@ export class TestClient {
   /** Creates a definition and waits until it is served. @throws Error when it is refused or not structural */
   async installCrd(crd: Crd): Promise<void> {
     const created = await this.call("POST", `${CRDS}?fieldValidation=Strict`, crd);
-    if (created.status !== 201) throw new Error(`${crd.metadata.name}: ${created.body.message}`);
+    if (created.status !== 201) {
+      throw new Error(`${crd.metadata.name}: ${created.body.message}`);
+    }
     for (let tries = 0; tries < 100; tries += 1) {
       const { body } = await this.call("GET", `${CRDS}/${crd.metadata.name}`);
       const conditions = (body.status as { conditions?: CrdCondition[] } | undefined)?.conditions ?? [];
       const broken = conditions.find(
         ({ type, status }) => type === "NonStructuralSchema" && status === "True",
       );
-      if (broken !== undefined) throw new Error(`${crd.metadata.name}: ${broken.message}`);
-      if (conditions.some(({ type, status }) => type === "Established" && status === "True")) return;
+      if (broken !== undefined) {
+        throw new Error(`${crd.metadata.name}: ${broken.message}`);
+      }
+      if (conditions.some(({ type, status }) => type === "Established" && status === "True")) {
+        return;
+      }
       await sleep(100);
     }
     throw new Error(`${crd.metadata.name} was not established`);

@@ -56,7 +56,9 @@ const yamlFiles = (directory: URL): string[] =>
 /** The kind of a resource. @throws Error when it is none of ours */
 export function kindOf(resource: FixtureResource): Kind {
   const kind = kinds.find((one) => one.kind === resource.kind);
-  if (kind === undefined) throw new Error(`no kind ${resource.kind}`);
+  if (kind === undefined) {
+    throw new Error(`no kind ${resource.kind}`);
+  }
   return kind;
 }
 
@@ -105,9 +107,15 @@ export function fixtureCases(group: "invalid" | "update"): FixtureCase[] {
 
 function change(resource: FixtureResource, { set = {}, unset = [], repeat = {} }: CaseFile["cases"][number]) {
   const copy = structuredClone(resource);
-  for (const [path, value] of Object.entries(set)) assign(copy, path, value);
-  for (const [path, [text, times]] of Object.entries(repeat)) assign(copy, path, text.repeat(times));
-  for (const path of unset) assign(copy, path, undefined);
+  for (const [path, value] of Object.entries(set)) {
+    assign(copy, path, value);
+  }
+  for (const [path, [text, times]] of Object.entries(repeat)) {
+    assign(copy, path, text.repeat(times));
+  }
+  for (const path of unset) {
+    assign(copy, path, undefined);
+  }
   return copy;
 }
 
@@ -115,14 +123,19 @@ function assign(target: object, path: string, value: unknown): void {
   const keys = path.split(".");
   const last = keys.pop() ?? "";
   const parent = keys.reduce((at, key) => (at as Record<string, object>)[key] ?? {}, target);
-  if (value === undefined) delete (parent as Record<string, unknown>)[last];
-  else (parent as Record<string, unknown>)[last] = value;
+  if (value === undefined) {
+    delete (parent as Record<string, unknown>)[last];
+  } else {
+    (parent as Record<string, unknown>)[last] = value;
+  }
 }
 
 /** `a.b[0].c`, as the apiserver writes paths. */
 export function dotted(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, part) => {
-    if (typeof part === "number" || /^[0-9]+$/.test(String(part))) return `${text}[${String(part)}]`;
+    if (typeof part === "number" || /^[0-9]+$/.test(String(part))) {
+      return `${text}[${String(part)}]`;
+    }
     return text === "" ? String(part) : `${text}.${String(part)}`;
   }, "");
 }

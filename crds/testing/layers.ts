@@ -34,7 +34,9 @@ export function ajvFailures(kind: Kind, resource: unknown): string[] {
   const validate =
     compiled.get(file) ?? ajv.compile(closed(committedCrd(file).spec.versions[0]?.schema.openAPIV3Schema));
   compiled.set(file, validate);
-  if (validate(resource)) return [];
+  if (validate(resource)) {
+    return [];
+  }
   return (validate.errors ?? []).map(({ instancePath, params, message }) => {
     const below = (params as { missingProperty?: string; additionalProperty?: string }) ?? {};
     const parts = [...instancePath.split("/").slice(1), below.missingProperty ?? below.additionalProperty];
@@ -49,7 +51,9 @@ export function committedCrd(file: string): Crd {
 
 /** `fieldValidation=Strict` refuses what pruning would drop: the same as closing every object that lists properties. */
 function closed(schema: unknown): object {
-  if (Array.isArray(schema) || typeof schema !== "object" || schema === null) return schema as object;
+  if (Array.isArray(schema) || typeof schema !== "object" || schema === null) {
+    return schema as object;
+  }
   const node = Object.fromEntries(
     Object.entries(schema)
       .filter(([key]) => !key.startsWith("x-kubernetes-"))

@@ -36,11 +36,12 @@ export function crdOf(kind: Kind): Crd {
       status: structural(kind.status, "status"),
     },
   };
-  if (kind.rules.length > 0)
+  if (kind.rules.length > 0) {
     root["x-kubernetes-validations"] = kind.rules.map(({ cel, message }) => ({
       rule: cel,
       message: renderMessage(message),
     }));
+  }
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",

@@ -90,8 +90,9 @@ describe("the committed definitions", () => {
   it("are what the schemas say now, and nothing else lies beside them", () => {
     const root = new URL("../../../", import.meta.url);
     const generated = generateCrds();
-    for (const [path, content] of generated)
+    for (const [path, content] of generated) {
       expect(readFileSync(new URL(path, root), "utf8") === content, path).toBe(true);
+    }
     expect(
       readdirSync(new URL("crds/generated/", root))
         .map((file) => `crds/generated/${file}`)
@@ -103,7 +104,9 @@ describe("the committed definitions", () => {
     const crd = crdOf(kind);
     const root = crd.spec.versions[0]?.schema.openAPIV3Schema;
     for (const { jsonPath } of kind.columns) {
-      if (jsonPath.startsWith(".metadata") || jsonPath.includes("[?")) continue;
+      if (jsonPath.startsWith(".metadata") || jsonPath.includes("[?")) {
+        continue;
+      }
       const found = jsonPath
         .slice(1)
         .split(".")

@@ -24,7 +24,9 @@ const belongs: SpecRule[] = typedFields.map((field) => {
 /** And it is required on those that cannot do without. */
 const required: SpecRule[] = typedFields.flatMap((field) => {
   const types = typesRequiring(field);
-  if (types.length === 0) return [];
+  if (types.length === 0) {
+    return [];
+  }
   return [
     {
       cel: `has(self.${field}) || !(${typeIn(types)})`,

@@ -76,7 +76,9 @@ function configOf(type: ProjectType): z.ZodObject {
   const { required, optional } = fieldsOfType[type];
   const config: Record<string, z.ZodType> = { type_project: z.literal(type) };
   for (const field of [...required, ...optional]) {
-    if (settingsOnly[type]?.includes(field)) continue;
+    if (settingsOnly[type]?.includes(field)) {
+      continue;
+    }
     const schema =
       own[field]?.schema ?? snakeObject({ [field]: shape[field].unwrap() }).shape[snakeCase(field)];
     const must = required.includes(field) || (field === "envsFrom" && envsRequired.includes(type));

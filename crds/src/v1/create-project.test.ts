@@ -85,8 +85,11 @@ const set = (path: string, value: unknown) => (body: Body) => {
   const keys = path.split(".");
   const last = keys.pop() ?? "";
   const parent = keys.reduce<Record<string, unknown>>((at, key) => at[key] as Record<string, unknown>, body);
-  if (value === undefined) delete parent[last];
-  else parent[last] = value;
+  if (value === undefined) {
+    delete parent[last];
+  } else {
+    parent[last] = value;
+  }
 };
 
 const issuesOf = (body: unknown) => {
@@ -104,7 +107,9 @@ describe("parseCreateProject", () => {
     const authentication = { auth_type: "username_password", username: "u", token: "t0ken" };
     set("config.image", { ...image, is_public: false, authentication })(body);
     const result = parseCreateProject(body);
-    if (!result.ok) throw new Error(JSON.stringify(result.issues));
+    if (!result.ok) {
+      throw new Error(JSON.stringify(result.issues));
+    }
     const { spec, envs, imageAuthentication } = result.value;
     expect(spec).toEqual({
       type: "http",
@@ -134,7 +139,9 @@ describe("parseCreateProject", () => {
     const body = valid.git();
     set("config.build.context_path", "  ./apps/web/ ")(body);
     const result = parseCreateProject(body);
-    if (!result.ok) throw new Error(JSON.stringify(result.issues));
+    if (!result.ok) {
+      throw new Error(JSON.stringify(result.issues));
+    }
     expect(result.value.spec.build).toEqual({
       runtime: "node",
       version: "24",
@@ -326,8 +333,9 @@ describe("parseCreateProject", () => {
       set("config.envs", [{ name: "", value: "v" }]),
       set("config.profile", "cache"),
       set("plan", "job-basic"),
-    ])
+    ]) {
       change(body);
+    }
     const issues = issuesOf(body).map(({ field }) => field);
     expect(issues).toEqual(
       expect.arrayContaining([

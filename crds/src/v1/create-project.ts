@@ -36,16 +36,26 @@ const isObject = (value: unknown): value is Json =>
  * it into a spec. Reports every broken rule at once. Pure; unknown plans and what a plan lacks are not its business.
  */
 export function parseCreateProject(body: unknown): CreateProjectResult {
-  if (!isObject(body)) return refuse([{ field: "body", message: "must be a JSON object" }]);
+  if (!isObject(body)) {
+    return refuse([{ field: "body", message: "must be a JSON object" }]);
+  }
   const normal = normalize(body);
   const type = typeOf(normal);
-  if (type === undefined) return refuse(withoutType(normal));
+  if (type === undefined) {
+    return refuse(withoutType(normal));
+  }
   const structure = createProjectBodies[type].safeParse(normal);
   const spec = projectSpec.safeParse(specOf(normal));
   const issues = new Issues();
-  for (const issue of structure.error?.issues ?? []) issues.addStructural(issue, type);
-  for (const issue of spec.error?.issues ?? []) issues.addSpec(issue);
-  if (issues.list.length > 0 || !structure.success || !spec.success) return refuse(issues.list);
+  for (const issue of structure.error?.issues ?? []) {
+    issues.addStructural(issue, type);
+  }
+  for (const issue of spec.error?.issues ?? []) {
+    issues.addSpec(issue);
+  }
+  if (issues.list.length > 0 || !structure.success || !spec.success) {
+    return refuse(issues.list);
+  }
   return { ok: true, value: accepted(structure.data, spec.data) };
 }
 
@@ -77,23 +87,33 @@ function withoutType(body: Json): FieldIssue[] {
   const issues = new Issues();
   const { config, ...common } = body;
   const checked = createProjectBodies.http.omit({ config: true }).safeParse(common);
-  for (const issue of checked.error?.issues ?? []) issues.addStructural(issue, undefined);
-  if (!isObject(config)) issues.add("config", config === undefined ? "is required" : "must be an object");
-  else issues.add("config.type_project", `must be one of: ${projectTypes.join(", ")}`);
+  for (const issue of checked.error?.issues ?? []) {
+    issues.addStructural(issue, undefined);
+  }
+  if (!isObject(config)) {
+    issues.add("config", config === undefined ? "is required" : "must be an object");
+  } else {
+    issues.add("config.type_project", `must be one of: ${projectTypes.join(", ")}`);
+  }
   return issues.list;
 }
 
 /** What `/v1` forgives: spaces around schedules and paths, a leading `./`, and null for a command that is not wanted. */
 function normalize(body: Json): Json {
-  if (!isObject(body.config)) return body;
+  if (!isObject(body.config)) {
+    return body;
+  }
   const config: Json = { ...body.config };
   for (const key of ["build", "github"]) {
     const part = config[key];
-    if (!isObject(part) || typeof part.context_path !== "string") continue;
+    if (!isObject(part) || typeof part.context_path !== "string") {
+      continue;
+    }
     config[key] = { ...part, context_path: normalizeContextPath(part.context_path) };
   }
-  if (isObject(config.job) && typeof config.job.cron === "string")
+  if (isObject(config.job) && typeof config.job.cron === "string") {
     config.job = { ...config.job, cron: normalizeCron(config.job.cron) };
+  }
   return { ...body, config };
 }
 
@@ -111,9 +131,15 @@ function specOf(body: Json): unknown {
   const withoutNull = (part: unknown): unknown =>
     isObject(part) ? Object.fromEntries(Object.entries(part).filter(([, value]) => value !== null)) : part;
   const snake: Json = { ...rest, ...common, type: type_project };
-  if (image !== undefined) snake.image = isObject(image) ? imageOf(image) : image;
-  if (build !== undefined) snake.build = withoutNull(build);
-  if (github !== undefined) snake.github = withoutNull(github);
+  if (image !== undefined) {
+    snake.image = isObject(image) ? imageOf(image) : image;
+  }
+  if (build !== undefined) {
+    snake.build = withoutNull(build);
+  }
+  if (github !== undefined) {
+    snake.github = withoutNull(github);
+  }
   return toCamel(snake);
 }
 
@@ -125,10 +151,14 @@ function imageOf({ authentication, ...image }: Json): Json {
 /** How `/v1` calls a path of the spec. */
 function fieldOf(path: readonly PropertyKey[]): string {
   const [first, ...rest] = path.map((part) => (typeof part === "symbol" ? String(part) : part));
-  if (first === undefined) return "body";
+  if (first === undefined) {
+    return "body";
+  }
   const typed = (typedFields as readonly unknown[]).includes(first);
   const names = rest.map((part) => (typeof part === "number" ? part : fieldName(part)));
-  if (first === "type") return "config.type_project";
+  if (first === "type") {
+    return "config.type_project";
+  }
   return join(
     typed ? ["config", configName(first as TypedField), ...names] : [snakeCase(String(first)), ...names],
   );
@@ -138,7 +168,9 @@ const fieldName = (key: string): string => (key === "pullSecretRef" ? "authentic
 
 function join(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, part) => {
-    if (typeof part === "number") return `${text}[${part}]`;
+    if (typeof part === "number") {
+      return `${text}[${part}]`;
+    }
     return text === "" ? String(part) : `${text}.${String(part)}`;
   }, "");
 }
@@ -146,7 +178,9 @@ function join(path: readonly PropertyKey[]): string {
 /** How `/v1` spells a field that a rule's message names; the place of the failure already says where it lies. */
 const inMessage = (field: string): string => {
   const [first = "", ...rest] = field.split(".");
-  if (first === "type") return "type_project";
+  if (first === "type") {
+    return "type_project";
+  }
   const own = (typedFields as readonly string[]).includes(first)
     ? configName(first as TypedField)
     : fieldName(first);
@@ -161,22 +195,32 @@ class Issues {
 
   add(field: string, message: string): void {
     const messages = this.#byField.get(field) ?? new Set();
-    if (messages.has(message)) return;
+    if (messages.has(message)) {
+      return;
+    }
     this.#byField.set(field, messages.add(message));
     this.list.push({ field, message });
   }
 
   addStructural(issue: z.core.$ZodIssue, type: ProjectType | undefined): void {
     if (issue.code === "unrecognized_keys") {
-      for (const key of issue.keys) this.add(join([...issue.path, key]), unknownKey(issue.path, key, type));
-    } else this.add(join(issue.path) || "body", isMissing(issue) ? "is required" : issue.message);
+      for (const key of issue.keys) {
+        this.add(join([...issue.path, key]), unknownKey(issue.path, key, type));
+      }
+    } else {
+      this.add(join(issue.path) || "body", isMissing(issue) ? "is required" : issue.message);
+    }
   }
 
   addSpec(issue: z.core.$ZodIssue): void {
     // Unknown keys are already told, with the names that the client wrote.
-    if (issue.code === "unrecognized_keys") return;
+    if (issue.code === "unrecognized_keys") {
+      return;
+    }
     const field = fieldOf(issue.path);
-    if (withParents(field).some((one) => this.#byField.has(one))) return;
+    if (withParents(field).some((one) => this.#byField.has(one))) {
+      return;
+    }
     const template = (issue as { params?: { template?: string } }).params?.template;
     this.add(field, template === undefined ? issue.message : renderMessage(template, inMessage));
   }
@@ -195,7 +239,9 @@ function isMissing(issue: z.core.$ZodIssue): boolean {
 
 function unknownKey(path: readonly PropertyKey[], key: string, type: ProjectType | undefined): string {
   const owners = path.length === 1 && path[0] === "config" ? typesOfConfigKey.get(key) : undefined;
-  if (owners === undefined || type === undefined) return `unknown field ${key}`;
+  if (owners === undefined || type === undefined) {
+    return `unknown field ${key}`;
+  }
   return `${key} does not belong to projects of type ${type}, only to: ${owners.join(", ")}`;
 }
 

@@ -91,8 +91,12 @@ const edges: [string, unknown[], unknown[], string?][] = [
 
 describe("at creation", () => {
   it.each(edges)("%s ends where the specification says", (path, legal, illegal, named = path) => {
-    for (const value of legal) expect(fieldsOf(bodyWith(path, value))).toEqual([]);
-    for (const value of illegal) expect(fieldsOf(bodyWith(path, value))).toContain(named);
+    for (const value of legal) {
+      expect(fieldsOf(bodyWith(path, value))).toEqual([]);
+    }
+    for (const value of illegal) {
+      expect(fieldsOf(bodyWith(path, value))).toContain(named);
+    }
   });
 
   it("storage.capacity is exactly 1 on the free plan", () => {
@@ -118,8 +122,12 @@ describe("in the settings", () => {
     const own = edges.filter(([one]) => one === path);
     expect(own.length).toBeGreaterThan(0);
     for (const [, legal, illegal] of own) {
-      for (const value of legal) expect(body.safeParse({ [key]: value }).success).toBe(true);
-      for (const value of illegal) expect(body.safeParse({ [key]: value }).success).toBe(false);
+      for (const value of legal) {
+        expect(body.safeParse({ [key]: value }).success).toBe(true);
+      }
+      for (const value of illegal) {
+        expect(body.safeParse({ [key]: value }).success).toBe(false);
+      }
     }
   });
 });

@@ -6,9 +6,15 @@ import { camelCase, type Snake, snakeCase, snakeSchema, toCamel, toOpenApi, toSn
 
 /** Every key that stands anywhere in a schema. */
 function keysOf(schema: z.core.$ZodType): string[] {
-  if (schema instanceof z.ZodOptional) return keysOf(schema.unwrap());
-  if (schema instanceof z.ZodArray) return keysOf(schema.element);
-  if (!(schema instanceof z.ZodObject)) return [];
+  if (schema instanceof z.ZodOptional) {
+    return keysOf(schema.unwrap());
+  }
+  if (schema instanceof z.ZodArray) {
+    return keysOf(schema.element);
+  }
+  if (!(schema instanceof z.ZodObject)) {
+    return [];
+  }
   return Object.entries(schema.shape as z.core.$ZodShape).flatMap(([key, field]) => [key, ...keysOf(field)]);
 }
 
@@ -16,7 +22,9 @@ describe("snake_case and camelCase", () => {
   it("lead to each other for every key of a Project, and no two keys meet", () => {
     const keys = [...new Set(keysOf(projectSpecFields))];
     expect(keys.length).toBeGreaterThan(50);
-    for (const key of keys) expect(camelCase(snakeCase(key))).toBe(key);
+    for (const key of keys) {
+      expect(camelCase(snakeCase(key))).toBe(key);
+    }
     expect(new Set(keys.map(snakeCase)).size).toBe(keys.length);
   });
 

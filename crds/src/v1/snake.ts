@@ -25,8 +25,12 @@ export function camelCase(key: string): string {
 }
 
 function mapKeys(value: unknown, rename: (key: string) => string): unknown {
-  if (Array.isArray(value)) return value.map((item) => mapKeys(item, rename));
-  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    return value.map((item) => mapKeys(item, rename));
+  }
+  if (typeof value !== "object" || value === null) {
+    return value;
+  }
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [rename(key), mapKeys(inner, rename)]),
   );
@@ -52,9 +56,15 @@ export function snakeSchema<S extends z.ZodType>(schema: S): z.ZodType<Snake<z.o
 }
 
 function convert(schema: z.core.$ZodType): z.ZodType {
-  if (schema instanceof z.ZodObject) return describe(schema, snakeObject(schema.shape));
-  if (schema instanceof z.ZodOptional) return describe(schema, convert(schema.unwrap()).optional());
-  if (schema instanceof z.ZodNullable) return describe(schema, convert(schema.unwrap()).nullable());
+  if (schema instanceof z.ZodObject) {
+    return describe(schema, snakeObject(schema.shape));
+  }
+  if (schema instanceof z.ZodOptional) {
+    return describe(schema, convert(schema.unwrap()).optional());
+  }
+  if (schema instanceof z.ZodNullable) {
+    return describe(schema, convert(schema.unwrap()).nullable());
+  }
   if (schema instanceof z.ZodArray) {
     const element = convert(schema.element);
     return element === schema.element ? schema : schema.clone({ ...schema.def, element });
@@ -65,8 +75,9 @@ function convert(schema: z.core.$ZodType): z.ZodType {
     schema instanceof z.ZodBoolean ||
     schema instanceof z.ZodEnum ||
     schema instanceof z.ZodLiteral
-  )
+  ) {
     return schema;
+  }
   throw new TypeError(`no snake_case form for ${schema._zod.def.type}`);
 }
 
@@ -91,9 +102,14 @@ export function toOpenApi(schema: z.ZodType, io: "input" | "output" = "input"): 
     target: "draft-2020-12",
     io,
     override: ({ jsonSchema }) => {
-      for (const key of Object.keys(jsonSchema)) if (key.startsWith("x-kubernetes-")) delete jsonSchema[key];
-      if (jsonSchema.pattern !== undefined)
+      for (const key of Object.keys(jsonSchema)) {
+        if (key.startsWith("x-kubernetes-")) {
+          delete jsonSchema[key];
+        }
+      }
+      if (jsonSchema.pattern !== undefined) {
         jsonSchema.pattern = jsonSchema.pattern.replaceAll("\\p{Cc}", CONTROL);
+      }
     },
   });
   return json;
