@@ -6,7 +6,9 @@ export type Annotate = (resource: Resource) => Readonly<Record<string, string | 
 /** The object with the annotations, to be created or applied. Pure. */
 export function annotated<T extends KubernetesObject>(object: T, noted: ReturnType<Annotate>): T {
   const given = Object.entries(noted ?? {}).filter(([, value]) => value !== null);
-  if (given.length === 0) return object;
+  if (given.length === 0) {
+    return object;
+  }
   const { metadata } = object;
   const annotations = { ...metadata?.annotations, ...Object.fromEntries(given) };
   return { ...object, metadata: { ...metadata, annotations } };
@@ -14,7 +16,9 @@ export function annotated<T extends KubernetesObject>(object: T, noted: ReturnTy
 
 /** A merge patch that sets the annotations beside what it changes. Pure. */
 export function annotatedPatch(patch: unknown, noted: ReturnType<Annotate>): unknown {
-  if (noted === undefined || typeof patch !== "object" || patch === null) return patch;
+  if (noted === undefined || typeof patch !== "object" || patch === null) {
+    return patch;
+  }
   const { metadata } = patch as KubernetesObject;
   return { ...patch, metadata: { ...metadata, annotations: { ...metadata?.annotations, ...noted } } };
 }

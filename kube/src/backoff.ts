@@ -26,7 +26,9 @@ export class Backoff {
   /** The next delay in milliseconds. */
   next(): number {
     const delay = backoffDelay(this.#attempt, this.#options);
-    if (delay < this.#options.maxMs) this.#attempt += 1;
+    if (delay < this.#options.maxMs) {
+      this.#attempt += 1;
+    }
     return delay * (0.5 + this.#random() / 2);
   }
 

@@ -119,8 +119,9 @@ describe("KubeClient", () => {
   });
 
   it("reads every page of a list and fills in the type", async () => {
-    for (const name of ["x", "y", "z"])
+    for (const name of ["x", "y", "z"]) {
       await client.create(resources.configMaps, { metadata: { ...REF, name } });
+    }
     const all = await client.listAll(resources.configMaps, { limit: 2 });
     expect(all.map((item) => [item.kind, item.metadata?.name])).toEqual([
       ["ConfigMap", "x"],

@@ -170,7 +170,9 @@ export class KubeClient {
     try {
       return await this.get<T>(resource, ref, options);
     } catch (error) {
-      if (isNotFound(error)) return undefined;
+      if (isNotFound(error)) {
+        return undefined;
+      }
       throw error;
     }
   }
@@ -201,7 +203,9 @@ export class KubeClient {
         ...options,
         ...(page ? { continue: page.metadata.continue, resourceVersion: undefined } : {}),
       });
-      for (const item of page.items) items.push(withType(item, resource));
+      for (const item of page.items) {
+        items.push(withType(item, resource));
+      }
     } while (page.metadata.continue);
     return items;
   }
@@ -289,7 +293,9 @@ export class KubeClient {
       });
       return true;
     } catch (error) {
-      if (isNotFound(error)) return false;
+      if (isNotFound(error)) {
+        return false;
+      }
       throw error;
     }
   }
@@ -371,7 +377,9 @@ export class KubeClient {
     const response = await this.transport.send({ method: "GET", path: "/version", ...this.#call(options) });
     await response.body.dump();
     const date = new Date(String(response.headers.date));
-    if (Number.isNaN(date.getTime())) throw new Error("the apiserver's answer has no Date");
+    if (Number.isNaN(date.getTime())) {
+      throw new Error("the apiserver's answer has no Date");
+    }
     return date;
   }
 
@@ -416,7 +424,9 @@ export class KubeClient {
 
 /** The object with its own `apiVersion` and `kind`: items of a list lack them, and metadata alone comes as another kind. */
 export function withType<T extends KubernetesObject>(object: T, resource: Resource): T {
-  if (object.apiVersion && object.kind && object.kind !== "PartialObjectMetadata") return object;
+  if (object.apiVersion && object.kind && object.kind !== "PartialObjectMetadata") {
+    return object;
+  }
   return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };
 }
 

@@ -28,7 +28,9 @@ describe("work of one key", () => {
     pieces[0]?.end();
     await turn();
     expect(seen).toEqual(["a1", "a2", "b1", "a3"]);
-    for (const { end } of pieces) end();
+    for (const { end } of pieces) {
+      end();
+    }
     await Promise.all(all);
     expect(limiter.inUse).toBe(0);
   });
@@ -59,7 +61,9 @@ describe("work of one key", () => {
     waiting.push(limiter.acquire("b"));
     await expect(limiter.acquire("c")).rejects.toThrow("busy");
     first();
-    for (const one of waiting) void one.then((release) => release());
+    for (const one of waiting) {
+      void one.then((release) => release());
+    }
     await Promise.all(waiting);
   });
 });

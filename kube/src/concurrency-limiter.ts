@@ -56,7 +56,9 @@ export class ConcurrencyLimiter {
 
   /** Takes units when they are free now; undefined when they are not. */
   tryAcquire(key: string, units = 1): Release | undefined {
-    if (this.#waiters.has(key) || this.#isTotalAwaited() || !this.#fits(key, units)) return undefined;
+    if (this.#waiters.has(key) || this.#isTotalAwaited() || !this.#fits(key, units)) {
+      return undefined;
+    }
     return this.#take(key, units);
   }
 
@@ -67,10 +69,14 @@ export class ConcurrencyLimiter {
   async acquire(key: string, units = 1): Promise<Release> {
     const { perKey, total, waiting, waitingPerKey } = this.#limits;
     const now = this.tryAcquire(key, units);
-    if (now) return now;
+    if (now) {
+      return now;
+    }
     const ofKey = this.#waiters.get(key)?.length ?? 0;
     const never = units > Math.min(perKey, total);
-    if (never || this.#waiting >= waiting || ofKey >= waitingPerKey) throw this.#limits.refuse();
+    if (never || this.#waiting >= waiting || ofKey >= waitingPerKey) {
+      throw this.#limits.refuse();
+    }
     await this.#turn(key, units);
     return this.#releaseOf(key, units);
   }
@@ -96,7 +102,9 @@ export class ConcurrencyLimiter {
   /** Whether a call waits for the total alone: what comes after it does not take what it waits for. */
   #isTotalAwaited(): boolean {
     for (const [key, [waiter]] of this.#waiters) {
-      if (waiter && this.usedBy(key) + waiter.units <= this.#limits.perKey) return true;
+      if (waiter && this.usedBy(key) + waiter.units <= this.#limits.perKey) {
+        return true;
+      }
     }
     return false;
   }
@@ -110,12 +118,17 @@ export class ConcurrencyLimiter {
   #releaseOf(key: string, units: number): Release {
     let released = false;
     return () => {
-      if (released) return;
+      if (released) {
+        return;
+      }
       released = true;
       this.#inUse -= units;
       const left = this.usedBy(key) - units;
-      if (left > 0) this.#used.set(key, left);
-      else this.#used.delete(key);
+      if (left > 0) {
+        this.#used.set(key, left);
+      } else {
+        this.#used.delete(key);
+      }
       this.#admitWaiting();
     };
   }
@@ -144,8 +157,11 @@ export class ConcurrencyLimiter {
 
   #remove(key: string, waiter: Waiter): void {
     const left = (this.#waiters.get(key) ?? []).filter((one) => one !== waiter);
-    if (left.length > 0) this.#waiters.set(key, left);
-    else this.#waiters.delete(key);
+    if (left.length > 0) {
+      this.#waiters.set(key, left);
+    } else {
+      this.#waiters.delete(key);
+    }
     this.#waiting -= 1;
   }
 
@@ -154,10 +170,16 @@ export class ConcurrencyLimiter {
     for (;;) {
       let next: { key: string; waiter: Waiter } | undefined;
       for (const [key, [waiter]] of this.#waiters) {
-        if (!waiter || this.usedBy(key) + waiter.units > this.#limits.perKey) continue;
-        if (!next || this.usedBy(key) < this.usedBy(next.key)) next = { key, waiter };
+        if (!waiter || this.usedBy(key) + waiter.units > this.#limits.perKey) {
+          continue;
+        }
+        if (!next || this.usedBy(key) < this.usedBy(next.key)) {
+          next = { key, waiter };
+        }
       }
-      if (!next || !this.#fits(next.key, next.waiter.units)) return;
+      if (!next || !this.#fits(next.key, next.waiter.units)) {
+        return;
+      }
       this.#remove(next.key, next.waiter);
       this.#take(next.key, next.waiter.units);
       next.waiter.admit();

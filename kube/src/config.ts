@@ -19,23 +19,32 @@ export interface LoadKubeConfigOptions {
 export function loadKubeConfig(options: LoadKubeConfigOptions = {}): KubeConfig {
   const env = options.env ?? process.env;
   const config = new KubeConfig();
-  if (options.file) config.loadFromFile(options.file);
-  else if (env.KUBECONFIG) config.loadFromFile(firstExisting(env.KUBECONFIG));
-  else if (env.KUBERNETES_SERVICE_HOST) config.loadFromCluster();
-  else config.loadFromDefault();
+  if (options.file) {
+    config.loadFromFile(options.file);
+  } else if (env.KUBECONFIG) {
+    config.loadFromFile(firstExisting(env.KUBECONFIG));
+  } else if (env.KUBERNETES_SERVICE_HOST) {
+    config.loadFromCluster();
+  } else {
+    config.loadFromDefault();
+  }
   if (options.context) {
     if (!config.getContextObject(options.context)) {
       throw new Error(`kubeconfig has no context ${options.context}`);
     }
     config.setCurrentContext(options.context);
   }
-  if (!config.getCurrentCluster()) throw new Error("no Kubernetes cluster configured: set KUBECONFIG");
+  if (!config.getCurrentCluster()) {
+    throw new Error("no Kubernetes cluster configured: set KUBECONFIG");
+  }
   return config;
 }
 
 function firstExisting(list: string): string {
   const files = list.split(":").filter((file) => file !== "");
   const found = files.find((file) => existsSync(file));
-  if (!found) throw new Error(`KUBECONFIG names no existing file: ${list}`);
+  if (!found) {
+    throw new Error(`KUBECONFIG names no existing file: ${list}`);
+  }
   return found;
 }

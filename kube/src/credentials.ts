@@ -31,7 +31,9 @@ const CACHE_MS = 15_000;
 /** Credentials of a kubeconfig: client certificates, tokens, token files (a pod's service account), exec plugins. */
 export function kubeConfigCredentials(config: KubeConfig, clock: Clock): CredentialSource {
   const cluster = config.getCurrentCluster();
-  if (!cluster) throw new Error("no Kubernetes cluster configured");
+  if (!cluster) {
+    throw new Error("no Kubernetes cluster configured");
+  }
   let cached: { value: Promise<Credentials>; at: number } | undefined;
   return {
     server: cluster.server.replace(/\/+$/, ""),
@@ -42,7 +44,9 @@ export function kubeConfigCredentials(config: KubeConfig, clock: Clock): Credent
         const entry = { value: resolve(config), at: now };
         cached = entry;
         entry.value.catch(() => {
-          if (cached === entry) cached = undefined;
+          if (cached === entry) {
+            cached = undefined;
+          }
         });
       }
       return cached.value;
@@ -58,9 +62,13 @@ async function resolve(config: KubeConfig): Promise<Credentials> {
   await config.applyToHTTPSOptions(options);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(options.headers ?? {})) {
-    if (typeof value === "string") headers[name.toLowerCase()] = value.trim();
+    if (typeof value === "string") {
+      headers[name.toLowerCase()] = value.trim();
+    }
   }
-  if (options.auth) headers.authorization = `Basic ${Buffer.from(options.auth).toString("base64")}`;
+  if (options.auth) {
+    headers.authorization = `Basic ${Buffer.from(options.auth).toString("base64")}`;
+  }
   return {
     headers,
     tls: {

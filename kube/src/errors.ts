@@ -77,7 +77,9 @@ export function isNetworkError(error: unknown): error is KubeError {
 
 /** Whether waiting may help: no answer, 408, 409 conflict, 429 or any 5xx. */
 export function isTransient(error: unknown): error is KubeError {
-  if (!(error instanceof KubeError)) return false;
+  if (!(error instanceof KubeError)) {
+    return false;
+  }
   return (
     error.status === 0 ||
     error.status === 408 ||

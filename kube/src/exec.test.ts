@@ -52,8 +52,12 @@ describe("a command in a container", () => {
       let input = "";
       socket.on("message", (data) => {
         const bytes = data as Buffer;
-        if (bytes[0] === 0) input += bytes.subarray(1).toString();
-        if (bytes[0] !== 255) return;
+        if (bytes[0] === 0) {
+          input += bytes.subarray(1).toString();
+        }
+        if (bytes[0] !== 255) {
+          return;
+        }
         socket.send(message(1, `read ${input}`));
         socket.send(message(2, "a warning"));
         socket.send(end(3));

@@ -62,8 +62,11 @@ export function exec(request: ExecRequest): Promise<ExecResult> {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
       socket.terminate();
-      if (error) reject(error);
-      else resolve({ exitCode: exitCode ?? 1, stdout: output.stdout.text(), stderr: output.stderr.text() });
+      if (error) {
+        reject(error);
+      } else {
+        resolve({ exitCode: exitCode ?? 1, stdout: output.stdout.text(), stderr: output.stderr.text() });
+      }
     };
     const fail = (reason: string, message: string, cause?: unknown) =>
       finish(new KubeError({ status: 0, reason, message: `${what}: ${message}`, cause }));
@@ -75,19 +78,28 @@ export function exec(request: ExecRequest): Promise<ExecResult> {
     });
     socket.on("error", (error) => fail("NetworkError", error.message, error));
     socket.on("open", () => {
-      if (stdin !== undefined) socket.send(Buffer.concat([Buffer.of(channels.stdin), Buffer.from(stdin)]));
+      if (stdin !== undefined) {
+        socket.send(Buffer.concat([Buffer.of(channels.stdin), Buffer.from(stdin)]));
+      }
       socket.send(Buffer.of(channels.close, channels.stdin));
     });
     socket.on("message", (data) => {
       const message = bytes(data);
       const rest = message.subarray(1);
-      if (message[0] === channels.stdout) output.stdout.add(rest);
-      else if (message[0] === channels.stderr) output.stderr.add(rest);
-      else if (message[0] === channels.error) exitCode = exitCodeOf(rest);
+      if (message[0] === channels.stdout) {
+        output.stdout.add(rest);
+      } else if (message[0] === channels.stderr) {
+        output.stderr.add(rest);
+      } else if (message[0] === channels.error) {
+        exitCode = exitCodeOf(rest);
+      }
     });
     socket.on("close", () => {
-      if (exitCode === undefined) fail("NetworkError", "the connection ended before the command");
-      else finish();
+      if (exitCode === undefined) {
+        fail("NetworkError", "the connection ended before the command");
+      } else {
+        finish();
+      }
     });
   });
 }
@@ -99,7 +111,9 @@ class Output {
 
   add(chunk: Buffer): void {
     const room = MAX_OUTPUT - this.#size;
-    if (room <= 0) return;
+    if (room <= 0) {
+      return;
+    }
     this.#chunks.push(chunk.subarray(0, room));
     this.#size += chunk.length;
   }
@@ -112,20 +126,26 @@ class Output {
 /** The last message is a `metav1.Status`: success, or a failure whose cause `ExitCode` is the command's. */
 function exitCodeOf(message: Buffer): number {
   const status = JSON.parse(message.toString("utf8")) as StatusBody;
-  if (status.status === "Success") return 0;
+  if (status.status === "Success") {
+    return 0;
+  }
   const code = status.details?.causes?.find(({ reason }) => reason === "ExitCode")?.message;
   return Number(code ?? "126");
 }
 
 function bytes(data: RawData): Buffer {
-  if (Array.isArray(data)) return Buffer.concat(data);
+  if (Array.isArray(data)) {
+    return Buffer.concat(data);
+  }
   return data instanceof ArrayBuffer ? Buffer.from(data) : data;
 }
 
 /** An answer other than an upgrade: the apiserver's own error. */
 async function refusal(what: string, response: IncomingMessage): Promise<KubeError> {
   const chunks: Buffer[] = [];
-  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+  }
   const status = response.statusCode ?? 0;
   let body: StatusBody | undefined;
   try {

@@ -29,14 +29,18 @@ export function unlessAborted(
   response: Promise<Response>,
   signal: AbortSignal | undefined,
 ): Promise<Response> {
-  if (!signal) return response;
+  if (!signal) {
+    return response;
+  }
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
     response
       .finally(() => signal.removeEventListener("abort", abort))
       .then((data) => {
-        if (signal.aborted) data.body.destroy();
+        if (signal.aborted) {
+          data.body.destroy();
+        }
         resolve(data);
       }, reject);
   });

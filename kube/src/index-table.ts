@@ -27,12 +27,17 @@ export class IndexTable<T extends KubernetesObject> {
     for (const value of before ? this.#indexer(before) : []) {
       const keys = this.#keys.get(value);
       keys?.delete(key);
-      if (keys?.size === 0) this.#keys.delete(value);
+      if (keys?.size === 0) {
+        this.#keys.delete(value);
+      }
     }
     for (const value of after ? this.#indexer(after) : []) {
       const keys = this.#keys.get(value);
-      if (keys) keys.add(key);
-      else this.#keys.set(value, new Set([key]));
+      if (keys) {
+        keys.add(key);
+      } else {
+        this.#keys.set(value, new Set([key]));
+      }
     }
   }
 }

@@ -58,7 +58,9 @@ describe("Reflector against a real apiserver", () => {
     await proxy.up();
     const config = loadKubeConfig({ file: api.kubeconfig });
     const cluster = config.getCurrentCluster();
-    if (!cluster) throw new Error("no cluster");
+    if (!cluster) {
+      throw new Error("no cluster");
+    }
     config.loadFromClusterAndUser(
       { ...cluster, server: `https://127.0.0.1:${proxy.port}` },
       config.getCurrentUser() ?? { name: "none" },

@@ -55,7 +55,9 @@ export function createKubeMetrics(registry: Registry): KubeMetrics {
   return {
     onRequest({ method, verb, host, status, durationMs }) {
       requests.inc({ code: status === 0 ? "<error>" : String(status), method, host });
-      if (verb !== "watch") duration.observe({ verb, host }, durationMs / 1000);
+      if (verb !== "watch") {
+        duration.observe({ verb, host }, durationMs / 1000);
+      }
     },
     reflector: {
       onList({ resource, reason, items: count }) {
@@ -79,7 +81,11 @@ export function registerFiles(
     labelNames: ["file"],
     registers: [registry],
     collect() {
-      for (const file of files) if (file) this.set({ file: basename(file.path) }, file.isCurrent ? 1 : 0);
+      for (const file of files) {
+        if (file) {
+          this.set({ file: basename(file.path) }, file.isCurrent ? 1 : 0);
+        }
+      }
     },
   });
 }

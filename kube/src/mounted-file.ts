@@ -54,7 +54,9 @@ export class MountedFile<T> {
       try {
         return new MountedFile(path, parse, log, text);
       } catch (error) {
-        if (performance.now() >= end) throw error;
+        if (performance.now() >= end) {
+          throw error;
+        }
       }
       await sleep(WRITTEN_MS);
     }
@@ -83,7 +85,9 @@ export class MountedFile<T> {
   async run(signal: AbortSignal, pollMs = POLL_MS): Promise<void> {
     while (!signal.aborted) {
       await sleep(pollMs, undefined, { signal, ref: false }).catch(() => undefined);
-      if (!signal.aborted) await this.reload();
+      if (!signal.aborted) {
+        await this.reload();
+      }
     }
   }
 
@@ -91,7 +95,9 @@ export class MountedFile<T> {
   async reload(): Promise<void> {
     try {
       const text = await this.#read();
-      if (text === this.#text || !(await this.#isWritten(text))) return;
+      if (text === this.#text || !(await this.#isWritten(text))) {
+        return;
+      }
       // A wrong text is complained about once, not every few seconds.
       this.#text = text;
       this.#isGood = false;
@@ -102,7 +108,9 @@ export class MountedFile<T> {
       return;
     }
     this.#log.info({ file: this.#path }, "file reloaded");
-    for (const listener of this.#listeners) this.#notify(listener);
+    for (const listener of this.#listeners) {
+      this.#notify(listener);
+    }
   }
 
   /** Only a read that failed says that there is no file: metrics are asked for while one goes on. */

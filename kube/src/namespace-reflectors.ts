@@ -50,19 +50,26 @@ export class NamespaceReflectors<T extends KubernetesObject = KubernetesObject> 
     const { store, includes } = this.#namespaces;
     const stop = store.subscribe(({ type, object }) => {
       const name = object.metadata?.name ?? "";
-      if (type !== "delete" && includes(object)) this.#begin(name);
-      else this.#end(name);
+      if (type !== "delete" && includes(object)) {
+        this.#begin(name);
+      } else {
+        this.#end(name);
+      }
     });
     if (!signal.aborted) {
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     }
     stop();
-    for (const watch of this.#watches.values()) watch.abort();
+    for (const watch of this.#watches.values()) {
+      watch.abort();
+    }
     await Promise.all(this.#running);
   }
 
   #begin(namespace: string): void {
-    if (this.#watches.has(namespace)) return;
+    if (this.#watches.has(namespace)) {
+      return;
+    }
     const { events, store } = this.#options;
     const watch = new AbortController();
     this.#watches.set(namespace, watch);
@@ -72,7 +79,9 @@ export class NamespaceReflectors<T extends KubernetesObject = KubernetesObject> 
       events: {
         ...events,
         onError: (info) => {
-          if (isForbidden(info.error) && !watch.signal.aborted) store.skip(namespace);
+          if (isForbidden(info.error) && !watch.signal.aborted) {
+            store.skip(namespace);
+          }
           events?.onError?.(info);
         },
       },
@@ -83,6 +92,8 @@ export class NamespaceReflectors<T extends KubernetesObject = KubernetesObject> 
 
   #end(namespace: string): void {
     this.#watches.get(namespace)?.abort();
-    if (this.#watches.delete(namespace)) this.store.forget(namespace);
+    if (this.#watches.delete(namespace)) {
+      this.store.forget(namespace);
+    }
   }
 }

@@ -26,7 +26,9 @@ it("what is refused for a missing right is done again, and nothing else", async 
   const refusals = [unbound, unbound];
   const work = vi.fn(async () => {
     const refusal = refusals.shift();
-    if (refusal) throw refusal;
+    if (refusal) {
+      throw refusal;
+    }
     return "done";
   });
   expect(await onceBound(work)).toBe("done");

@@ -22,7 +22,9 @@ export async function onceBound<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      if (!isUnbound(error) || performance.now() + BETWEEN_MS > end) throw error;
+      if (!isUnbound(error) || performance.now() + BETWEEN_MS > end) {
+        throw error;
+      }
     }
     await sleep(BETWEEN_MS);
   }

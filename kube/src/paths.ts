@@ -7,26 +7,33 @@ export type Query = Record<string, string | number | boolean | undefined>;
 export function collectionPath(resource: Resource, namespace?: string): string {
   const root =
     resource.group === "" ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
-  if (!namespace) return `${root}/${resource.plural}`;
-  if (!resource.namespaced)
+  if (!namespace) {
+    return `${root}/${resource.plural}`;
+  }
+  if (!resource.namespaced) {
     throw new TypeError(`${resource.kind} is cluster-scoped; got namespace ${namespace}`);
+  }
   return `${root}/namespaces/${encodeURIComponent(namespace)}/${resource.plural}`;
 }
 
 /** The URL path of one object or one of its subresources. @throws TypeError when the namespace does not fit. */
 export function objectPath(resource: Resource, ref: ObjectRef, subresource?: string): string {
-  if (resource.namespaced && !ref.namespace)
+  if (resource.namespaced && !ref.namespace) {
     throw new TypeError(`${resource.kind} ${ref.name} needs a namespace`);
+  }
   // `..` would survive the encoding and name another object.
-  if (!ref.name || ref.name === "." || ref.name === "..")
+  if (!ref.name || ref.name === "." || ref.name === "..") {
     throw new TypeError(`${resource.kind} needs a name`);
+  }
   const path = `${collectionPath(resource, ref.namespace)}/${encodeURIComponent(ref.name)}`;
   return subresource ? `${path}/${subresource}` : path;
 }
 
 /** `?a=1&b=2`, or nothing. */
 export function queryString(query: Query | undefined): string {
-  if (!query) return "";
+  if (!query) {
+    return "";
+  }
   const parts = Object.entries(query)
     .filter(
       (entry): entry is [string, string | number | boolean] => entry[1] !== undefined && entry[1] !== "",

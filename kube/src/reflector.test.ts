@@ -26,8 +26,11 @@ let failures: unknown[];
 function put(name: string, data: Record<string, string> = {}): void {
   const key = `a/${name}`;
   const body = { metadata: { namespace: "a", name }, data };
-  if (api.etcd.collection(CONFIG_MAPS).has(key)) api.etcd.update(CONFIG_MAPS, key, body);
-  else api.etcd.create(CONFIG_MAPS, key, body);
+  if (api.etcd.collection(CONFIG_MAPS).has(key)) {
+    api.etcd.update(CONFIG_MAPS, key, body);
+  } else {
+    api.etcd.create(CONFIG_MAPS, key, body);
+  }
 }
 
 function start(options: Partial<ReflectorOptions<never>> = {}): void {
@@ -75,7 +78,9 @@ async function synced(): Promise<void> {
 
 describe("Reflector", () => {
   it("lists by pages, then follows the watch", async () => {
-    for (let index = 0; index < 25; index += 1) put(`cm-${index}`);
+    for (let index = 0; index < 25; index += 1) {
+      put(`cm-${index}`);
+    }
     start({ pageSize: 10 });
     await synced();
     expect(store.size).toBe(25);
@@ -88,7 +93,9 @@ describe("Reflector", () => {
   });
 
   it("has nothing but metadata of each object where that is enough, by smaller pages", async () => {
-    for (let index = 0; index < 60; index += 1) put(`cm-${index}`, { large: "x".repeat(1_000) });
+    for (let index = 0; index < 60; index += 1) {
+      put(`cm-${index}`, { large: "x".repeat(1_000) });
+    }
     start({ metadataOnly: true });
     await synced();
     put("later", { large: "x" });
@@ -107,7 +114,9 @@ describe("Reflector", () => {
   });
 
   it("makes each page small before it asks for the next one", async () => {
-    for (let index = 0; index < 6; index += 1) put(`cm-${index}`);
+    for (let index = 0; index < 6; index += 1) {
+      put(`cm-${index}`);
+    }
     const pages: number[] = [];
     store = new Store({
       transform: (object) => {
@@ -141,7 +150,9 @@ describe("Reflector", () => {
   it("goes on from a bookmark, so that a compaction in between does no harm", async () => {
     start();
     await synced();
-    for (let tick = 0; tick < 5; tick += 1) api.etcd.tick();
+    for (let tick = 0; tick < 5; tick += 1) {
+      api.etcd.tick();
+    }
     api.etcd.compact();
     api.bookmark();
     await eventually("the bookmark", () => store.resourceVersion === String(api.etcd.version));
@@ -219,7 +230,9 @@ describe("Reflector", () => {
   });
 
   it("starts a paged list over when its continue token has expired", async () => {
-    for (let index = 0; index < 6; index += 1) put(`cm-${index}`);
+    for (let index = 0; index < 6; index += 1) {
+      put(`cm-${index}`);
+    }
     api.failNext(({ query }) => query.continue !== undefined, { status: 410, reason: "Expired" });
     start({ pageSize: 2 });
     await synced();

@@ -83,17 +83,25 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     let relist: RelistReason | undefined = "start";
     while (!signal.aborted) {
       try {
-        if (relist) await this.#list(relist, signal);
+        if (relist) {
+          await this.#list(relist, signal);
+        }
         relist = undefined;
       } catch (error) {
         await this.#pause(error, signal);
         continue;
       }
       const end = await this.#watch(signal);
-      if (signal.aborted) return;
+      if (signal.aborted) {
+        return;
+      }
       this.#options.events?.onWatchEnd?.({ resource: this.resource, reason: end.reason });
-      if (end.next === "list") relist = end.reason;
-      if (end.backoff) await this.#pause(end.error ?? new Error(end.reason), signal);
+      if (end.next === "list") {
+        relist = end.reason;
+      }
+      if (end.backoff) {
+        await this.#pause(end.error ?? new Error(end.reason), signal);
+      }
     }
   }
 
@@ -119,11 +127,15 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
         ...(next ? { continue: next } : {}),
       });
       // Made small page by page: as they are sent, all of them at once may be more than fits.
-      for (const item of page.items) items.push(store.transform(withType(item, resource)));
+      for (const item of page.items) {
+        items.push(store.transform(withType(item, resource)));
+      }
       version = page.metadata.resourceVersion ?? "";
       next = page.metadata.continue;
     } while (next);
-    if (version === "") throw new Error(`list of ${resource.plural} has no resourceVersion`);
+    if (version === "") {
+      throw new Error(`list of ${resource.plural} has no resourceVersion`);
+    }
     // Aborted meanwhile: the store may have forgotten the namespace.
     signal.throwIfAborted();
     store.replace(items, version, { transformed: true, namespace });
@@ -144,15 +156,21 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
       watchdog.feed();
       for await (const line of splitLines(fed(stream, watchdog))) {
         const end = this.#take(parseWatchEvent<T>(line));
-        if (end) return end;
+        if (end) {
+          return end;
+        }
         received = true;
         this.#backoff.reset();
       }
       return this.#ended(received, started);
     } catch (error) {
-      if (watchdog.barked) return { next: "watch", reason: "idle", backoff: false };
+      if (watchdog.barked) {
+        return { next: "watch", reason: "idle", backoff: false };
+      }
       // Gone already when the watch was opened, or another refusal; everything else is a cut connection.
-      if (isGone(error)) return { next: "list", reason: "gone", backoff: false };
+      if (isGone(error)) {
+        return { next: "list", reason: "gone", backoff: false };
+      }
       if (error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429) {
         return { next: "list", reason: "error", backoff: true, error };
       }
@@ -203,7 +221,9 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
         return { next: "list", reason: "unparsable", backoff: true, error: new Error(event.why) };
       case "error": {
         const error = new Error(event.status.message ?? "watch error");
-        if (event.status.code === 410) return { next: "list", reason: "gone", backoff: false };
+        if (event.status.code === 410) {
+          return { next: "list", reason: "gone", backoff: false };
+        }
         if (event.status.code === 429 || (event.status.code ?? 0) >= 500) {
           return { next: "watch", reason: "error", backoff: true, error };
         }
@@ -215,12 +235,16 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
   /** The server closed the stream: as it should after the timeout, unless that was suspiciously soon. */
   #ended(received: boolean, started: number): WatchEnd {
     const lasted = this.#clock.monotonic() - started;
-    if (lasted >= HEALTHY_MS) this.#backoff.reset();
+    if (lasted >= HEALTHY_MS) {
+      this.#backoff.reset();
+    }
     return { next: "watch", reason: "closed", backoff: !received && lasted < HEALTHY_MS };
   }
 
   async #pause(error: unknown, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return;
+    if (signal.aborted) {
+      return;
+    }
     const delayMs = this.#backoff.next();
     this.#options.events?.onError?.({ resource: this.resource, error, delayMs });
     await sleep(this.#clock, delayMs, signal);

@@ -18,7 +18,9 @@ export async function statusError(
   let body: StatusBody | undefined;
   try {
     const parsed: unknown = JSON.parse(text);
-    if (typeof parsed === "object" && parsed !== null) body = parsed as StatusBody;
+    if (typeof parsed === "object" && parsed !== null) {
+      body = parsed as StatusBody;
+    }
   } catch {
     body = undefined;
   }

@@ -97,7 +97,9 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
     const objects: T[] = [];
     for (const key of this.#index(index).keys(value)) {
       const object = this.#objects.get(key);
-      if (object) objects.push(object);
+      if (object) {
+        objects.push(object);
+      }
     }
     return objects;
   }
@@ -110,7 +112,9 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
   /** Calls the subscriber with an `add` for each object present, then with every change. Returns the unsubscription. */
   subscribe(subscriber: (event: StoreEvent<T>) => void): () => void {
     this.#subscribers.add(subscriber);
-    for (const [key, object] of this.#objects) this.#deliver(subscriber, { type: "add", key, object });
+    for (const [key, object] of this.#objects) {
+      this.#deliver(subscriber, { type: "add", key, object });
+    }
     return () => this.#subscribers.delete(subscriber);
   }
 
@@ -143,12 +147,18 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
     for (const [key, object] of this.#inScope(scope)) {
       const observedLater =
         !rewound && compareResourceVersions(object.metadata?.resourceVersion ?? "", resourceVersion) > 0;
-      if (!listed.has(key) && !observedLater) this.#delete(key, object);
+      if (!listed.has(key) && !observedLater) {
+        this.#delete(key, object);
+      }
     }
-    for (const [key, object] of listed) this.#put(key, object, rewound, transformed);
+    for (const [key, object] of listed) {
+      this.#put(key, object, rewound, transformed);
+    }
     this.#versions.set(scope, resourceVersion);
     this.#listed.add(scope);
-    if (rewound) this.#waiters.release();
+    if (rewound) {
+      this.#waiters.release();
+    }
     this.#waiters.reached(resourceVersion);
   }
 
@@ -163,13 +173,17 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
     const key = keyOf(object);
     const present = this.#objects.get(key);
     const recreated = present !== undefined && present.metadata?.uid !== object.metadata?.uid;
-    if (present && !(recreated && isOlder(object, present))) this.#delete(key, present);
+    if (present && !(recreated && isOlder(object, present))) {
+      this.#delete(key, present);
+    }
     this.progress(object.metadata?.resourceVersion, object.metadata?.namespace);
   }
 
   /** Takes in a bookmark. */
   progress(resourceVersion: string | undefined, namespace?: string): void {
-    if (!resourceVersion) return;
+    if (!resourceVersion) {
+      return;
+    }
     const scope = this.#scopeOf(namespace);
     const version = maxResourceVersion(this.#versions.get(scope), resourceVersion) ?? resourceVersion;
     this.#versions.set(scope, version);
@@ -184,7 +198,9 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
   /** A namespace that was listed for itself is watched no more: everything in it goes. */
   forget(namespace: string): void {
     const scope = this.#scopeOf(namespace);
-    for (const [key, object] of this.#inScope(scope)) this.#delete(key, object);
+    for (const [key, object] of this.#inScope(scope)) {
+      this.#delete(key, object);
+    }
     this.#versions.delete(scope);
     this.#listed.delete(scope);
   }
@@ -197,10 +213,14 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
     const present = this.#objects.get(keyOf(object));
     const version = this.#versions.get(this.#scopeOf(object.metadata?.namespace));
     // Before the first list nothing would delete it again.
-    if (version === undefined) return;
+    if (version === undefined) {
+      return;
+    }
     // Unknown here but older than what the watch told: it was deleted since.
     const passed = !present && compareResourceVersions(object.metadata?.resourceVersion ?? "", version) <= 0;
-    if (!passed) this.#put(keyOf(object), object, false);
+    if (!passed) {
+      this.#put(keyOf(object), object, false);
+    }
   }
 
   #scopeOf(namespace: string | undefined): string {
@@ -214,28 +234,37 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
 
   #put(key: string, raw: T, force: boolean, transformed = false): void {
     let old = this.#objects.get(key);
-    if (old && !force && !isOlder(old, raw)) return;
+    if (old && !force && !isOlder(old, raw)) {
+      return;
+    }
     const object = transformed ? raw : this.transform(raw);
     if (old && old.metadata?.uid !== object.metadata?.uid) {
       this.#delete(key, old);
       old = undefined;
     }
     this.#objects.set(key, object);
-    for (const index of this.#indexes.values()) index.update(key, old, object);
-    if (!old) this.#emit({ type: "add", key, object });
-    else if (old.metadata?.resourceVersion !== object.metadata?.resourceVersion) {
+    for (const index of this.#indexes.values()) {
+      index.update(key, old, object);
+    }
+    if (!old) {
+      this.#emit({ type: "add", key, object });
+    } else if (old.metadata?.resourceVersion !== object.metadata?.resourceVersion) {
       this.#emit({ type: "update", key, object, old });
     }
   }
 
   #delete(key: string, object: T): void {
     this.#objects.delete(key);
-    for (const index of this.#indexes.values()) index.update(key, object, undefined);
+    for (const index of this.#indexes.values()) {
+      index.update(key, object, undefined);
+    }
     this.#emit({ type: "delete", key, object });
   }
 
   #emit(event: StoreEvent<T>): void {
-    for (const subscriber of this.#subscribers) this.#deliver(subscriber, event);
+    for (const subscriber of this.#subscribers) {
+      this.#deliver(subscriber, event);
+    }
   }
 
   #deliver(subscriber: (event: StoreEvent<T>) => void, event: StoreEvent<T>): void {
@@ -248,7 +277,9 @@ export class Store<T extends KubernetesObject = KubernetesObject> {
 
   #index(name: string): IndexTable<T> {
     const index = this.#indexes.get(name);
-    if (!index) throw new RangeError(`store has no index ${name}`);
+    if (!index) {
+      throw new RangeError(`store has no index ${name}`);
+    }
     return index;
   }
 }
@@ -260,7 +291,9 @@ export function eventRef(event: StoreEvent<KubernetesObject>): ObjectRef {
 
 /** Drops `managedFields`, often half of an object's size and of no use to a reader. */
 export function dropManagedFields<T extends KubernetesObject>(object: T): T {
-  if (object.metadata) delete object.metadata.managedFields;
+  if (object.metadata) {
+    delete object.metadata.managedFields;
+  }
   return object;
 }
 

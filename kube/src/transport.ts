@@ -131,7 +131,9 @@ export class Transport {
       for await (const chunk of response.body as AsyncIterable<Buffer>) {
         chunks.push(chunk);
         size += chunk.length;
-        if (size >= limit) break;
+        if (size >= limit) {
+          break;
+        }
       }
     } catch (error) {
       throw networkError(request, error);
@@ -145,7 +147,9 @@ export class Transport {
       try {
         return await this.#once(request);
       } catch (error) {
-        if (!(error instanceof KubeError) || request.signal?.aborted) throw error;
+        if (!(error instanceof KubeError) || request.signal?.aborted) {
+          throw error;
+        }
         if (error.status === 401 && attempt === 0) {
           // A rotated token: read it again, once.
           this.#options.credentials.invalidate();
@@ -170,7 +174,9 @@ export class Transport {
     let status = 0;
     try {
       const url = new URL(`${this.#origin}${this.#prefix}${path}`);
-      for (const [name, value] of query) url.searchParams.append(name, value);
+      for (const [name, value] of query) {
+        url.searchParams.append(name, value);
+      }
       const result = await exec({
         url,
         credentials: await this.#options.credentials.get(),
@@ -182,8 +188,12 @@ export class Transport {
       status = 101;
       return result;
     } catch (error) {
-      if (error instanceof KubeError) status = error.status;
-      if (status === 401) this.#options.credentials.invalidate();
+      if (error instanceof KubeError) {
+        status = error.status;
+      }
+      if (status === 401) {
+        this.#options.credentials.invalidate();
+      }
       throw error;
     } finally {
       const durationMs = this.#clock.monotonic() - started;
@@ -195,7 +205,9 @@ export class Transport {
   async close(): Promise<void> {
     const pools = this.#pools;
     this.#pools = undefined;
-    if (pools) await Promise.all([pools.requests.destroy(), pools.watches.destroy()]);
+    if (pools) {
+      await Promise.all([pools.requests.destroy(), pools.watches.destroy()]);
+    }
   }
 
   async #once(request: HttpRequest): Promise<Dispatcher.ResponseData> {
@@ -206,10 +218,14 @@ export class Transport {
       const credentials = await this.#options.credentials.get();
       const response = await this.#dispatch(request, credentials);
       status = response.statusCode;
-      if (status < 400) return response;
+      if (status < 400) {
+        return response;
+      }
       throw await statusError(request, response);
     } catch (error) {
-      if (error instanceof KubeError) throw error;
+      if (error instanceof KubeError) {
+        throw error;
+      }
       throw networkError(request, error);
     } finally {
       this.#options.onRequest?.({
@@ -231,7 +247,9 @@ export class Transport {
       accept: request.accept ?? "application/json",
       "user-agent": this.#options.userAgent ?? "slipway",
     };
-    if (request.body !== undefined) headers["content-type"] = request.contentType ?? "application/json";
+    if (request.body !== undefined) {
+      headers["content-type"] = request.contentType ?? "application/json";
+    }
     const headersTimeout = timeout === 0 ? 30_000 : timeout;
     const send = (pool: Dispatcher, signal: AbortSignal | null) =>
       pool.request({
@@ -255,7 +273,9 @@ export class Transport {
   /** The connection pools of these credentials; new ones when the TLS material changed. */
   #poolsFor(credentials: Credentials): Pools {
     const old = this.#pools;
-    if (old?.credentials === credentials) return old;
+    if (old?.credentials === credentials) {
+      return old;
+    }
     const fingerprint = createHash("sha256").update(JSON.stringify(credentials.tls)).digest("hex");
     if (old?.fingerprint === fingerprint) {
       old.credentials = credentials;
@@ -283,7 +303,9 @@ export class Transport {
       watches: pool(null),
     };
     // Requests under way on the old pools finish; watches end when the server ends them.
-    if (old) void Promise.allSettled([old.requests.close(), old.watches.close()]);
+    if (old) {
+      void Promise.allSettled([old.requests.close(), old.watches.close()]);
+    }
     return this.#pools;
   }
 }

@@ -122,7 +122,9 @@ export function parseKey(key: string): ObjectRef {
 /** The reference of an object. @throws TypeError when it has no name. */
 export function refOf(object: KubernetesObject): ObjectRef {
   const name = object.metadata?.name;
-  if (!name) throw new TypeError(`${object.kind ?? "object"} has no metadata.name`);
+  if (!name) {
+    throw new TypeError(`${object.kind ?? "object"} has no metadata.name`);
+  }
   const namespace = object.metadata?.namespace;
   return namespace ? { namespace, name } : { name };
 }

@@ -21,8 +21,12 @@ export class VersionWaiters {
     current: string | undefined,
     options: { timeoutMs: number; signal?: AbortSignal },
   ): Promise<boolean> {
-    if (current !== undefined && compareResourceVersions(current, version) >= 0) return Promise.resolve(true);
-    if (options.signal?.aborted) return Promise.resolve(false);
+    if (current !== undefined && compareResourceVersions(current, version) >= 0) {
+      return Promise.resolve(true);
+    }
+    if (options.signal?.aborted) {
+      return Promise.resolve(false);
+    }
     return new Promise((resolve) => {
       const settle = (reached: boolean) => {
         timer.cancel();
@@ -41,12 +45,16 @@ export class VersionWaiters {
   /** The store is at `version` now. */
   reached(version: string): void {
     for (const waiter of [...this.#waiters]) {
-      if (compareResourceVersions(version, waiter.version) >= 0) waiter.settle(true);
+      if (compareResourceVersions(version, waiter.version) >= 0) {
+        waiter.settle(true);
+      }
     }
   }
 
   /** Nobody's version will come: history started over. */
   release(): void {
-    for (const waiter of [...this.#waiters]) waiter.settle(false);
+    for (const waiter of [...this.#waiters]) {
+      waiter.settle(false);
+    }
   }
 }

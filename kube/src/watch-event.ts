@@ -17,17 +17,29 @@ export function parseWatchEvent<T extends KubernetesObject>(line: string): Watch
   } catch (error) {
     return { type: "unparsable", why: error instanceof Error ? error.message : "not JSON" };
   }
-  if (!isRecord(event) || !isRecord(event.object)) return { type: "unparsable", why: "no object" };
-  if (event.type === "ERROR") return { type: "error", status: event.object as StatusBody };
+  if (!isRecord(event) || !isRecord(event.object)) {
+    return { type: "unparsable", why: "no object" };
+  }
+  if (event.type === "ERROR") {
+    return { type: "error", status: event.object as StatusBody };
+  }
   const metadata = event.object.metadata;
   if (!isRecord(metadata) || typeof metadata.resourceVersion !== "string") {
     return { type: "unparsable", why: "no metadata.resourceVersion" };
   }
-  if (event.type === "BOOKMARK") return { type: "bookmark", resourceVersion: metadata.resourceVersion };
-  if (typeof metadata.name !== "string") return { type: "unparsable", why: "no metadata.name" };
+  if (event.type === "BOOKMARK") {
+    return { type: "bookmark", resourceVersion: metadata.resourceVersion };
+  }
+  if (typeof metadata.name !== "string") {
+    return { type: "unparsable", why: "no metadata.name" };
+  }
   const object = event.object as unknown as T;
-  if (event.type === "ADDED" || event.type === "MODIFIED") return { type: "upsert", object };
-  if (event.type === "DELETED") return { type: "delete", object };
+  if (event.type === "ADDED" || event.type === "MODIFIED") {
+    return { type: "upsert", object };
+  }
+  if (event.type === "DELETED") {
+    return { type: "delete", object };
+  }
   return { type: "unparsable", why: `unknown type ${String(event.type)}` };
 }
 

@@ -4,10 +4,14 @@ import { splitLines } from "./watch-lines.ts";
 
 async function lines(...chunks: (string | Buffer)[]): Promise<string[]> {
   async function* stream() {
-    for (const chunk of chunks) yield Buffer.from(chunk);
+    for (const chunk of chunks) {
+      yield Buffer.from(chunk);
+    }
   }
   const found: string[] = [];
-  for await (const line of splitLines(stream())) found.push(line);
+  for await (const line of splitLines(stream())) {
+    found.push(line);
+  }
   return found;
 }
 

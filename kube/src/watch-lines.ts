@@ -9,8 +9,12 @@ export async function* splitLines(stream: AsyncIterable<Uint8Array>): AsyncGener
       const line = Buffer.concat(pending).toString("utf8");
       pending = [];
       start = end + 1;
-      if (line.trim() !== "") yield line;
+      if (line.trim() !== "") {
+        yield line;
+      }
     }
-    if (start < chunk.length) pending.push(chunk.subarray(start));
+    if (start < chunk.length) {
+      pending.push(chunk.subarray(start));
+    }
   }
 }

@@ -10,8 +10,12 @@ export async function eventually<T>(
   const end = performance.now() + timeoutMs;
   for (;;) {
     const value = await check();
-    if (value) return value;
-    if (performance.now() > end) throw new Error(`did not happen within ${timeoutMs} ms: ${what}`);
+    if (value) {
+      return value;
+    }
+    if (performance.now() > end) {
+      throw new Error(`did not happen within ${timeoutMs} ms: ${what}`);
+    }
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

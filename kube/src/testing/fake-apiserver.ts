@@ -61,8 +61,11 @@ export class FakeApiserver {
   async up(): Promise<void> {
     const server = createServer((request, response) => {
       this.#handle(request, response).catch((error: unknown) => {
-        if (!response.headersSent) respond(response, 500, status(500, "InternalError", String(error)));
-        else response.destroy();
+        if (!response.headersSent) {
+          respond(response, 500, status(500, "InternalError", String(error)));
+        } else {
+          response.destroy();
+        }
       });
     });
     // As long as a real one keeps connections: a client that has been idle for some seconds finds its own open.
@@ -81,7 +84,9 @@ export class FakeApiserver {
     this.#server = undefined;
     this.#watches.clear();
     await new Promise<void>((resolve) => {
-      if (!server) return resolve();
+      if (!server) {
+        return resolve();
+      }
       server.close(() => resolve());
       server.closeAllConnections();
     });
@@ -93,19 +98,25 @@ export class FakeApiserver {
 
   /** Breaks every watch in the middle of its connection. */
   cutWatches(): void {
-    for (const { response } of this.#watches) response.destroy();
+    for (const { response } of this.#watches) {
+      response.destroy();
+    }
     this.#watches.clear();
   }
 
   /** Ends every watch in order, as the server does after `timeoutSeconds`. */
   endWatches(): void {
-    for (const { response } of this.#watches) response.end();
+    for (const { response } of this.#watches) {
+      response.end();
+    }
     this.#watches.clear();
   }
 
   /** Writes bytes into every open watch. */
   sendRaw(text: string): void {
-    for (const { response } of this.#watches) response.write(text);
+    for (const { response } of this.#watches) {
+      response.write(text);
+    }
   }
 
   /** Sends a bookmark of the present version into every open watch. */
@@ -154,7 +165,9 @@ export class FakeApiserver {
       respond(response, fault.status, status(fault.status, fault.reason, "injected"), headers);
       return;
     }
-    if (this.stream?.(seen, response)) return;
+    if (this.stream?.(seen, response)) {
+      return;
+    }
     const raw = this.raw?.(seen);
     if (raw !== undefined) {
       const bytes = await raw;
@@ -163,7 +176,9 @@ export class FakeApiserver {
       return;
     }
     const route = parseRoute(url.pathname);
-    if (!route) return respond(response, 404, status(404, "NotFound", "no such path"));
+    if (!route) {
+      return respond(response, 404, status(404, "NotFound", "no such path"));
+    }
     try {
       if (url.searchParams.get("watch") === "true") {
         this.#watch(route, url.searchParams, metadataOnly, response);
@@ -174,7 +189,9 @@ export class FakeApiserver {
         respond(response, 200, metadataOnly ? partial(object) : object);
       }
     } catch (error) {
-      if (!(error instanceof FakeRefusal)) throw error;
+      if (!(error instanceof FakeRefusal)) {
+        throw error;
+      }
       respond(response, error.code, status(error.code, error.reason, error.message));
     }
   }
@@ -261,14 +278,20 @@ export class FakeApiserver {
     this.#watches.add(watch);
     response.on("close", () => this.#watches.delete(watch));
     for (const event of this.etcd.history) {
-      if (event.version > from && isSeen(watch, event)) send(watch, event);
+      if (event.version > from && isSeen(watch, event)) {
+        send(watch, event);
+      }
     }
   }
 
   #tell(event: FakeEvent): void {
-    if (this.stalled) return;
+    if (this.stalled) {
+      return;
+    }
     for (const watch of this.#watches) {
-      if (isSeen(watch, event)) send(watch, event);
+      if (isSeen(watch, event)) {
+        send(watch, event);
+      }
     }
   }
 }
@@ -302,6 +325,8 @@ function status(code: number, reason: string, message: string): object {
 
 async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
+  for await (const chunk of request) {
+    chunks.push(chunk as Buffer);
+  }
   return Buffer.concat(chunks).toString("utf8");
 }

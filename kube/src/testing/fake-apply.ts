@@ -14,7 +14,9 @@ export function applyConfiguration(live: Json, previous: Json | undefined, next:
 function merge(live: unknown, next: unknown): unknown {
   if (isObject(live) && isObject(next)) {
     const result: Json = { ...live };
-    for (const [key, value] of Object.entries(next)) result[key] = merge(live[key], value);
+    for (const [key, value] of Object.entries(next)) {
+      result[key] = merge(live[key], value);
+    }
     return result;
   }
   if (isNamed(live) && isNamed(next)) {
@@ -30,8 +32,11 @@ function removeDropped(live: unknown, previous: unknown, next: unknown): unknown
     const wanted = isObject(next) ? next : {};
     const result: Json = {};
     for (const [key, value] of Object.entries(live)) {
-      if (!(key in previous)) result[key] = value;
-      else if (key in wanted) result[key] = removeDropped(value, previous[key], wanted[key]);
+      if (!(key in previous)) {
+        result[key] = value;
+      } else if (key in wanted) {
+        result[key] = removeDropped(value, previous[key], wanted[key]);
+      }
     }
     return result;
   }
@@ -61,11 +66,16 @@ function isNamed(value: unknown): value is Json[] {
 
 /** RFC 7386. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
-  if (!isObject(patch)) return patch;
+  if (!isObject(patch)) {
+    return patch;
+  }
   const result: Json = isObject(target) ? { ...target } : {};
   for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key];
-    else result[key] = mergePatch(result[key], value);
+    if (value === null) {
+      delete result[key];
+    } else {
+      result[key] = mergePatch(result[key], value);
+    }
   }
   return result;
 }

@@ -35,7 +35,9 @@ export class FakeClock implements Clock {
     await settle();
     for (;;) {
       const due = [...this.#timers].filter((timer) => timer.at <= end).sort((a, b) => a.at - b.at)[0];
-      if (!due) break;
+      if (!due) {
+        break;
+      }
       this.#timers.delete(due);
       this.#move(Math.max(due.at, this.#monotonic));
       due.callback();
@@ -58,5 +60,7 @@ export class FakeClock implements Clock {
 
 /** Lets promises that are due settle. */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 5; turn += 1) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
 }

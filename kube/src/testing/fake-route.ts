@@ -17,11 +17,15 @@ export function parseRoute(path: string): Route | undefined {
     .map(decodeURIComponent);
   const apiVersion = parts[0] === "api" ? parts[1] : `${parts[1]}/${parts[2]}`;
   const rest = parts.slice(parts[0] === "api" ? 2 : 3);
-  if (!apiVersion || rest.length === 0) return undefined;
+  if (!apiVersion || rest.length === 0) {
+    return undefined;
+  }
   // `/namespaces/x` itself is an object of the core group; `/namespaces/x/pods` is a collection within.
   const within = rest[0] === "namespaces" && rest.length > 2 && rest[2] !== "status";
   const [plural, name, subresource] = within ? rest.slice(2) : rest;
-  if (!plural) return undefined;
+  if (!plural) {
+    return undefined;
+  }
   const namespace = within ? rest[1] : undefined;
   return { apiVersion, collection: `${apiVersion}/${plural}`, plural, namespace, name, subresource };
 }

@@ -54,7 +54,9 @@ export class FakeEtcd {
   /** @throws FakeRefusal 404 */
   get(collection: string, key: string): FakeObject {
     const found = this.collection(collection).get(key);
-    if (!found) throw new FakeRefusal(404, "NotFound", `${collection} ${key} not found`);
+    if (!found) {
+      throw new FakeRefusal(404, "NotFound", `${collection} ${key} not found`);
+    }
     return found;
   }
 
@@ -93,8 +95,12 @@ export class FakeEtcd {
       subresource === "status"
         ? { ...live, status: body.status }
         : { ...body, metadata, status: live.status };
-    if (specOf(next) !== specOf(live)) next.metadata.generation = (kept.generation ?? 0) + 1;
-    if (content(next) === content(live)) return live;
+    if (specOf(next) !== specOf(live)) {
+      next.metadata.generation = (kept.generation ?? 0) + 1;
+    }
+    if (content(next) === content(live)) {
+      return live;
+    }
     if (metadata.deletionTimestamp && (next.metadata.finalizers ?? []).length === 0) {
       return this.#remove(collection, key, next);
     }
@@ -125,7 +131,9 @@ export class FakeEtcd {
     const live = this.collection(collection).get(key);
     const previous = this.#applied.get(id);
     this.#applied.set(id, structuredClone(body));
-    if (!live) return this.create(collection, key, body);
+    if (!live) {
+      return this.create(collection, key, body);
+    }
     const next = applyConfiguration(live, previous, body) as FakeObject;
     return this.update(collection, key, next, subresource);
   }
@@ -142,8 +150,12 @@ export class FakeEtcd {
     ) {
       throw new FakeRefusal(409, "Conflict", "a precondition does not hold");
     }
-    if ((live.metadata.finalizers ?? []).length === 0) return this.#remove(collection, key, live);
-    if (live.metadata.deletionTimestamp) return live;
+    if ((live.metadata.finalizers ?? []).length === 0) {
+      return this.#remove(collection, key, live);
+    }
+    if (live.metadata.deletionTimestamp) {
+      return live;
+    }
     const metadata = { ...live.metadata, deletionTimestamp: new Date().toISOString() };
     return this.#write(collection, key, { ...live, metadata }, "MODIFIED");
   }
@@ -180,7 +192,9 @@ export class FakeEtcd {
     const version = this.tick();
     this.collection(collection).delete(key);
     for (const id of this.#applied.keys()) {
-      if (id.startsWith(`${collection}/${key}/`)) this.#applied.delete(id);
+      if (id.startsWith(`${collection}/${key}/`)) {
+        this.#applied.delete(id);
+      }
     }
     const last: FakeObject = {
       ...object,
@@ -192,7 +206,9 @@ export class FakeEtcd {
 
   #emit(event: FakeEvent): void {
     this.history.push(event);
-    for (const listener of this.#listeners) listener(event);
+    for (const listener of this.#listeners) {
+      listener(event);
+    }
   }
 }
 

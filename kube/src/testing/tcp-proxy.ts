@@ -36,7 +36,9 @@ export class TcpProxy {
 
   /** Breaks every connection; new ones are accepted. */
   cut(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets) {
+      socket.resetAndDestroy();
+    }
   }
 
   /** Breaks every connection and refuses new ones. */
@@ -51,8 +53,11 @@ export class TcpProxy {
   stall(stalled: boolean): void {
     this.#stalled = stalled;
     for (const socket of this.#sockets) {
-      if (stalled) socket.pause();
-      else socket.resume();
+      if (stalled) {
+        socket.pause();
+      } else {
+        socket.resume();
+      }
     }
   }
 
@@ -65,15 +70,22 @@ export class TcpProxy {
     ] as const) {
       this.#sockets.add(from);
       from.on("data", (chunk) => {
-        if (this.#tap(connection, name, chunk) === "pass") to.write(chunk);
-        else for (const socket of [from, to]) socket.resetAndDestroy();
+        if (this.#tap(connection, name, chunk) === "pass") {
+          to.write(chunk);
+        } else {
+          for (const socket of [from, to]) {
+            socket.resetAndDestroy();
+          }
+        }
       });
       from.on("error", () => to.destroy());
       from.on("close", () => {
         this.#sockets.delete(from);
         to.destroy();
       });
-      if (this.#stalled) from.pause();
+      if (this.#stalled) {
+        from.pause();
+      }
     }
   }
 }

@@ -66,8 +66,12 @@ export async function startTraceReceiver({
     request.on("end", () => {
       const body = Buffer.concat(chunks).toString("utf8");
       bodies.push(body);
-      if (answer === 200) spans.push(...spansOf(JSON.parse(body) as Export));
-      if (answer !== 0) response.writeHead(answer, { "content-type": "application/json" }).end("{}");
+      if (answer === 200) {
+        spans.push(...spansOf(JSON.parse(body) as Export));
+      }
+      if (answer !== 0) {
+        response.writeHead(answer, { "content-type": "application/json" }).end("{}");
+      }
     });
   });
   await new Promise<void>((resolve) => server.listen(port, host, resolve));

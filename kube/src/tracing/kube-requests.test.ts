@@ -48,7 +48,9 @@ describe("requests to Kubernetes", () => {
   const within = (work: () => void) => {
     const span = tracing.begin({ name: "outer", kind: "internal" });
     started.length = 0;
-    if (span) tracing.within(span, work);
+    if (span) {
+      tracing.within(span, work);
+    }
     return span;
   };
 
@@ -84,7 +86,9 @@ describe("requests to Kubernetes", () => {
       late();
     });
     expect(started).toHaveLength(1);
-    if (!span) throw new Error("nothing was begun");
+    if (!span) {
+      throw new Error("nothing was begun");
+    }
     tracing.end(span, { lingerMs: 60_000 });
     tracing.within(span, late);
     expect(started).toHaveLength(2);

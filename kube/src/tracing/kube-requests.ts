@@ -12,11 +12,15 @@ export function traceRequests(
   also: Observer,
   { writesOnly = false }: { writesOnly?: boolean } = {},
 ): Observer {
-  if (!tracing) return also;
+  if (!tracing) {
+    return also;
+  }
   return (observation) => {
     also(observation);
     const { verb, method, host, path, status, durationMs } = observation;
-    if (verb === "watch" || (writesOnly && method === "GET") || !tracing.current()) return;
+    if (verb === "watch" || (writesOnly && method === "GET") || !tracing.current()) {
+      return;
+    }
     const { template, namespace, name } = describePath(path);
     const failed = status === 0 || status >= 400;
     tracing.record({
@@ -49,7 +53,9 @@ interface PathParts {
 export function describePath(path: string): PathParts {
   const [root, ...rest] = path.split("/").filter((part) => part !== "");
   const prefix = rest.splice(0, root === "api" ? 1 : 2);
-  if ((root !== "api" && root !== "apis") || rest.length === 0) return { template: "/{other}" };
+  if ((root !== "api" && root !== "apis") || rest.length === 0) {
+    return { template: "/{other}" };
+  }
   const parts: PathParts = { template: "" };
   const names: string[] = [root, ...prefix];
   // `namespaces/<name>` is the object itself when nothing follows.

@@ -6,7 +6,9 @@ export async function openTracing(
   settings: TracingSettings | undefined,
   options: TracingOptions,
 ): Promise<Tracing | undefined> {
-  if (settings === undefined) return undefined;
+  if (settings === undefined) {
+    return undefined;
+  }
   const { otlpSpans } = await import("./otlp.ts");
   return new Tracing(otlpSpans(settings, options));
 }

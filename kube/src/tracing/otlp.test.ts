@@ -13,7 +13,9 @@ const log = {
 
 async function open(url: string, ratio = 1): Promise<Tracing> {
   const tracing = await openTracing({ url, ratio }, { service: "test", instance: "one", log });
-  if (!tracing) throw new Error("tracing is off");
+  if (!tracing) {
+    throw new Error("tracing is off");
+  }
   return tracing;
 }
 
@@ -35,7 +37,9 @@ describe("spans over OTLP", () => {
       link: stranger,
       attributes: { a: "x", b: undefined },
     });
-    if (!outer) throw new Error("not sampled");
+    if (!outer) {
+      throw new Error("not sampled");
+    }
     outer.set({ "long.text": "y".repeat(10_000) });
     const startedAt = Date.now() - 50;
     await tracing.within(outer, async () => {
@@ -67,7 +71,9 @@ describe("spans over OTLP", () => {
     const link = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
     expect(tracing.begin({ name: "linked", kind: "server", link })).toBeUndefined();
     const child = tracing.begin({ name: "child", kind: "internal", parent: link });
-    if (child) tracing.end(child);
+    if (child) {
+      tracing.end(child);
+    }
     await tracing.close();
     expect(receiver.spans.map(({ name, traceId }) => [name, traceId])).toEqual([["child", "a".repeat(32)]]);
   });
@@ -90,7 +96,9 @@ describe("spans over OTLP", () => {
     const spans = (count: number) => {
       for (let index = 0; index < count; index += 1) {
         const span = tracing.begin({ name: "lost", kind: "server" });
-        if (span) tracing.end(span);
+        if (span) {
+          tracing.end(span);
+        }
       }
     };
     const before = performance.now();
@@ -120,7 +128,9 @@ describe("spans over OTLP", () => {
     receiver = await startTraceReceiver({ answer: 0 });
     const tracing = await open(receiver.url);
     const span = tracing.begin({ name: "stuck", kind: "server" });
-    if (span) tracing.end(span);
+    if (span) {
+      tracing.end(span);
+    }
     const before = performance.now();
     await tracing.close();
     expect(performance.now() - before).toBeLessThan(4_500);

@@ -69,13 +69,17 @@ export function otlpSpans(
       },
       above ? trace.setSpanContext(ROOT_CONTEXT, above) : ROOT_CONTEXT,
     );
-    if (!span.isRecording()) return undefined;
+    if (!span.isRecording()) {
+      return undefined;
+    }
     const { traceId, spanId } = span.spanContext();
     return {
       traceparent: formatTraceparent({ traceId, spanId, sampled: true }),
       set: (more) => void span.setAttributes(more),
       end: ({ failed = false } = {}) => {
-        if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
+        if (failed) {
+          span.setStatus({ code: SpanStatusCode.ERROR });
+        }
         span.end();
       },
     };
@@ -85,7 +89,9 @@ export function otlpSpans(
 
 function contextOf(traceparent: string | undefined): SpanContext | undefined {
   const named = parseTraceparent(traceparent);
-  if (!named) return undefined;
+  if (!named) {
+    return undefined;
+  }
   const { traceId, spanId, sampled } = named;
   return { traceId, spanId, traceFlags: sampled ? TraceFlags.SAMPLED : TraceFlags.NONE, isRemote: true };
 }
@@ -99,9 +105,11 @@ function telling(exporter: SpanExporter, log: TracingOptions["log"]): SpanExport
         const failed = result.error !== undefined || result.code !== 0;
         if (failed !== isLosing) {
           isLosing = failed;
-          if (failed)
+          if (failed) {
             log.warn({ err: result.error, spans: spans.length }, "traces cannot be sent; they are lost");
-          else log.info({}, "traces can be sent again");
+          } else {
+            log.info({}, "traces can be sent again");
+          }
         }
         done(result);
       }),

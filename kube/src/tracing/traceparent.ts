@@ -15,9 +15,13 @@ const NOBODY = /^0+$/;
 
 /** What a `traceparent` says; undefined when it is none, or of a version that is not known. */
 export function parseTraceparent(text: unknown): SpanName | undefined {
-  if (typeof text !== "string") return undefined;
+  if (typeof text !== "string") {
+    return undefined;
+  }
   const [, traceId = "", spanId = "", flags = ""] = TRACEPARENT.exec(text) ?? [];
-  if (traceId === "" || NOBODY.test(traceId) || NOBODY.test(spanId)) return undefined;
+  if (traceId === "" || NOBODY.test(traceId) || NOBODY.test(spanId)) {
+    return undefined;
+  }
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 

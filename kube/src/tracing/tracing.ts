@@ -70,21 +70,27 @@ export class Tracing {
    */
   end(span: Span, { failed, lingerMs = 0 }: { failed?: boolean; lingerMs?: number } = {}): void {
     const scope = this.#scopeOf.get(span);
-    if (scope) scope.until = performance.now() + lingerMs;
+    if (scope) {
+      scope.until = performance.now() + lingerMs;
+    }
     span.end({ failed });
   }
 
   /** The span that the running code is a part of. */
   current(): Span | undefined {
     const scope = this.#scopes.getStore();
-    if (!scope || (scope.until !== undefined && performance.now() >= scope.until)) return undefined;
+    if (!scope || (scope.until !== undefined && performance.now() >= scope.until)) {
+      return undefined;
+    }
     return scope.span;
   }
 
   /** Notes something that has ended as a child of the current span; nothing without one. */
   record(done: Omit<SpanStart, "parent" | "link"> & { startedAt: number; failed: boolean }): void {
     const parent = this.current()?.traceparent;
-    if (parent === undefined) return;
+    if (parent === undefined) {
+      return;
+    }
     const { failed, ...start } = done;
     this.#source.start({ ...start, parent })?.end({ failed });
   }
