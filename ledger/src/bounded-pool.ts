@@ -17,11 +17,15 @@ function boundedClient(client: pg.PoolClient): PostgresPoolClient {
   let lost: unknown;
   const query = async (text: string, parameters: readonly unknown[]): Promise<unknown> => {
     // The rollback of a transaction whose connection is lost: the server does it by itself.
-    if (lost !== undefined) throw lost;
+    if (lost !== undefined) {
+      throw lost;
+    }
     try {
       return await client.query(text, [...parameters]);
     } catch (error) {
-      if (!(error instanceof pg.DatabaseError)) lost = error;
+      if (!(error instanceof pg.DatabaseError)) {
+        lost = error;
+      }
       throw error;
     }
   };

@@ -107,8 +107,9 @@ export async function findBuildTriggers(
 /** Notes what is there already, so that it sets nothing off: the tags and releases when a project begins to publish by them. */
 export async function noteBuildTriggers(ledger: Ledger, triggers: readonly BuildTrigger[]): Promise<void> {
   const most = 5_000;
-  for (let start = 0; start < triggers.length; start += most)
+  for (let start = 0; start < triggers.length; start += most) {
     await note(ledger, triggers.slice(start, start + most), null);
+  }
 }
 
 async function note(

@@ -111,8 +111,9 @@ describe("builds", () => {
   });
 
   it("are listed newest first, by branch and status", async () => {
-    for (const count of [1, 2, 3])
+    for (const count of [1, 2, 3]) {
       await recordBuild(ledger, pending(`b${count}`, { created_at: minute(count) }));
+    }
     await recordBuild(ledger, ended("b4", { branch: "next", created_at: minute(4) }));
     expect(idsOf(await listBuilds(ledger, { ...project, ...firstPage }))).toEqual(["b4", "b3", "b2", "b1"]);
     const page = await listBuilds(ledger, { ...project, offset: 1, limit: 2 });
@@ -126,8 +127,9 @@ describe("the history", () => {
   const digest = (count: number) => `sha256:${String(count).repeat(64)}`;
 
   it("has 30 builds of a project, and none that ended 30 days ago", async () => {
-    for (let count = 1; count <= 32; count += 1)
+    for (let count = 1; count <= 32; count += 1) {
       await recordBuild(ledger, ended(`b${count}`, { created_at: minute(count), finished_at: day(1) }));
+    }
     await recordBuild(ledger, ended("old", { project_id: "pother", finished_at: minute(5) }));
     await recordBuild(ledger, pending("slow", { project_id: "pother" }));
     expect(await retireBuilds(ledger, day(30))).toBe(2);

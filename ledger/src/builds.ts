@@ -38,7 +38,9 @@ export async function recordBuild(ledger: Ledger, row: BuildRow): Promise<boolea
         .where("builds.project_uid", "=", project_uid),
     )
     .executeTakeFirstOrThrow();
-  if (numInsertedOrUpdatedRows) return true;
+  if (numInsertedOrUpdatedRows) {
+    return true;
+  }
   const kept = await findBuild(ledger, {
     organizationId: organization_id,
     projectId: project_id,
@@ -69,8 +71,12 @@ export async function listBuilds(
   { branch, status, offset, limit, ...project }: BuildListQuery,
 ): Promise<{ total: number; builds: Build[] }> {
   let matching = ofProject(ledger, project);
-  if (branch !== undefined) matching = matching.where("branch", "=", branch);
-  if (status !== undefined) matching = matching.where("status", "=", status);
+  if (branch !== undefined) {
+    matching = matching.where("branch", "=", branch);
+  }
+  if (status !== undefined) {
+    matching = matching.where("status", "=", status);
+  }
   const { total } = await matching
     .select(({ fn }) => fn.countAll<string>().as("total"))
     .executeTakeFirstOrThrow();

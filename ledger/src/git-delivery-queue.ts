@@ -30,15 +30,21 @@ export function queueGitDelivery(
     await sql`select pg_advisory_xact_lock(hashtextextended(${`git-deliveries ${organizationId}`}, 0))`.execute(
       tx,
     );
-    if (await isGitDeliveryKnown(tx, delivery)) return "duplicate";
+    if (await isGitDeliveryKnown(tx, delivery)) {
+      return "duplicate";
+    }
     const { rows } = await sql<{ same: number; connection: number; organization: number }>`
       select count(*) filter (where connection_id = ${connectionId} and delivery_id = ${deliveryId})::int as same,
         count(*) filter (where connection_id = ${connectionId})::int as connection,
         count(*)::int as organization
       from git_delivery_queue where organization_id = ${organizationId}`.execute(tx);
     const [{ same, connection, organization } = { same: 0, connection: 0, organization: 0 }] = rows;
-    if (same > 0) return "duplicate";
-    if (connection >= limits.perConnection || organization >= limits.perOrganization) return "full";
+    if (same > 0) {
+      return "duplicate";
+    }
+    if (connection >= limits.perConnection || organization >= limits.perOrganization) {
+      return "full";
+    }
     await tx
       .insertInto("git_delivery_queue")
       .values({

@@ -17,7 +17,9 @@ export async function insertGrants(
   subject: GrantSubject,
   grants: readonly Grant[],
 ): Promise<void> {
-  if (grants.length === 0) return;
+  if (grants.length === 0) {
+    return;
+  }
   const rows = grants.map((grant) => ({
     organization_id: subject.organizationId,
     api_key_id: "apiKeyId" in subject ? subject.apiKeyId : null,

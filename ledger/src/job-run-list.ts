@@ -83,7 +83,9 @@ export async function listJobRuns(ledger: Ledger, query: JobRunListQuery): Promi
 type ListedRow = JobRunRow & { total: number; listed_id: string | null; stored: boolean };
 
 function itemOf({ total: _, listed_id, stored, ...row }: ListedRow): JobRunListItem[] {
-  if (listed_id === null) return [];
+  if (listed_id === null) {
+    return [];
+  }
   return [stored ? row : { id: listed_id, pending: true }];
 }
 
@@ -106,7 +108,9 @@ export async function sumJobRuns(ledger: Ledger, query: JobRunCycleQuery): Promi
     where organization_id = ${query.organizationId} and project_id = ${query.projectId}
       and cycle_start = ${cycleOf(query)}::date`.execute(ledger);
   const [sums] = rows;
-  if (sums === undefined) throw new Error("an aggregate without a row");
+  if (sums === undefined) {
+    throw new Error("an aggregate without a row");
+  }
   return sums;
 }
 

@@ -22,7 +22,9 @@ export interface JobRunLogName {
 export async function storeJobRunLog(ledger: Ledger, name: JobRunLogName, text: string): Promise<void> {
   const { organization_id, project_id, id } = name;
   const minute = scheduledMinute({ organizationId: organization_id, projectId: project_id, id });
-  if (minute === undefined) throw new RangeError("not the id of a run of this project");
+  if (minute === undefined) {
+    throw new RangeError("not the id of a run of this project");
+  }
   const store = () =>
     sql`
       insert into job_run_logs (organization_id, project_id, id, scheduled_minute, log)
@@ -35,7 +37,9 @@ export async function storeJobRunLog(ledger: Ledger, name: JobRunLogName, text: 
 /** The log that was stored for a run; undefined when there is none. */
 export async function readJobRunLog(ledger: Ledger, key: JobRunKey): Promise<string | undefined> {
   const minute = scheduledMinute(key);
-  if (minute === undefined) return undefined;
+  if (minute === undefined) {
+    return undefined;
+  }
   const { rows } = await sql<{ log: string }>`
     select log from job_run_logs
     where organization_id = ${key.organizationId} and project_id = ${key.projectId} and id = ${key.id}
@@ -46,9 +50,13 @@ export async function readJobRunLog(ledger: Ledger, key: JobRunKey): Promise<str
 /** The last {@link MAX_LOG_BYTES} of a text, well-formed and without NUL. */
 export function endOfLog(text: string): string {
   const bytes = Buffer.from(text.replaceAll("\0", ""), "utf8");
-  if (bytes.length <= MAX_LOG_BYTES) return bytes.toString("utf8");
+  if (bytes.length <= MAX_LOG_BYTES) {
+    return bytes.toString("utf8");
+  }
   let start = bytes.length - MAX_LOG_BYTES;
   // Bytes 10xxxxxx continue a character.
-  while (((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
+  while (((bytes[start] ?? 0) & 0xc0) === 0x80) {
+    start += 1;
+  }
   return bytes.subarray(start).toString("utf8");
 }

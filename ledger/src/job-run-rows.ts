@@ -58,9 +58,13 @@ export function differences(a: JobRunRow, b: JobRunRow): string[] {
  * run of this project.
  */
 export function scheduledMinute({ projectId, id }: JobRunKey): Date | undefined {
-  if (!id.startsWith(`${projectId}-`)) return undefined;
+  if (!id.startsWith(`${projectId}-`)) {
+    return undefined;
+  }
   const minutes = /^([0-9]{1,9})(-[a-z0-9]{1,10})?$/.exec(id.slice(projectId.length + 1))?.[1];
-  if (minutes === undefined) return undefined;
+  if (minutes === undefined) {
+    return undefined;
+  }
   const at = new Date(Number(minutes) * 60_000);
   return jobRunName(projectId, at) === `${projectId}-${minutes}` ? at : undefined;
 }

@@ -170,7 +170,9 @@ describe("batches", () => {
     const failed = (await broken).filter(({ status }) => status === "rejected");
     await test.postgres.restart();
     expect(failed.length).toBeGreaterThan(0);
-    for (let from = 0; from < rows.length; from += 100) await send(from);
+    for (let from = 0; from < rows.length; from += 100) {
+      await send(from);
+    }
     expect(await charges()).toEqual({ entries: 2_000, amount: "700" });
   });
 });

@@ -51,8 +51,12 @@ async function recordBatch(ledger: Ledger, rows: readonly JobRunRow[]): Promise<
     return await compare(ledger, rows, inserted);
   } catch (error) {
     const [first] = rows;
-    if (!isRefusal(error) || first === undefined) throw error;
-    if (rows.length === 1) return [refused(first, error.constraint ?? error.message)];
+    if (!isRefusal(error) || first === undefined) {
+      throw error;
+    }
+    if (rows.length === 1) {
+      return [refused(first, error.constraint ?? error.message)];
+    }
     const half = Math.ceil(rows.length / 2);
     return [
       ...(await recordBatch(ledger, rows.slice(0, half))),
@@ -119,11 +123,15 @@ async function compare(
   const stored = new Map(found.rows.map(({ charged, ...row }) => [keyOf(row), { row, charged }]));
   return rows.map((given) => {
     const there = stored.get(keyOf(given));
-    if (there === undefined) return refused(given, "older than what the ledger still knows");
+    if (there === undefined) {
+      return refused(given, "older than what the ledger still knows");
+    }
     const { id, organization_id } = given;
     const { row, charged } = there;
     const reason = [...differences(given, row), ...(charged ? [] : ["charge"])].join(", ");
-    if (reason !== "") return { id, organization_id, outcome: "differs", row, reason };
+    if (reason !== "") {
+      return { id, organization_id, outcome: "differs", row, reason };
+    }
     // The first of equal rows in one batch is the one that was recorded.
     return { id, organization_id, outcome: inserted.delete(keyOf(given)) ? "recorded" : "already", row };
   });
@@ -132,7 +140,9 @@ async function compare(
 /** One run, of whatever cycle; undefined when the ledger does not know it. */
 export async function findJobRun(ledger: Ledger, key: JobRunKey): Promise<JobRunRow | undefined> {
   const minute = scheduledMinute(key);
-  if (minute === undefined) return undefined;
+  if (minute === undefined) {
+    return undefined;
+  }
   const { rows } = await sql<JobRunRow>`
     select ${jobRunColumns} from job_runs r
     where r.organization_id = ${key.organizationId} and r.project_id = ${key.projectId}

@@ -5,6 +5,8 @@ import type { Ledger } from "./connect.ts";
 export async function ledgerTime(ledger: Ledger): Promise<Date> {
   const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(ledger);
   const [row] = rows;
-  if (!row) throw new Error("the ledger does not say its time");
+  if (!row) {
+    throw new Error("the ledger does not say its time");
+  }
   return row.now;
 }

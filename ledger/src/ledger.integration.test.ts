@@ -234,7 +234,9 @@ describe("queries", () => {
       message: null,
     });
     const rows = [named("deleted", "u1"), named("own", "u2"), named("of-an-earlier-version", null)];
-    for (const row of rows) await recordDeployment(ledger, row);
+    for (const row of rows) {
+      await recordDeployment(ledger, row);
+    }
     const project = { organizationId: "acme", projectId: "again", projectUid: "u2" };
     const window = { ...project, from: new Date(Date.UTC(2026, 0, 1)), to: new Date(Date.UTC(2026, 0, 2)) };
     const listed = await listDeployments(ledger, window);

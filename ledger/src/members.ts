@@ -95,7 +95,9 @@ export async function findMember(
     .where("user_id", "=", userId)
     .where("organization_id", "=", organizationId)
     .executeTakeFirst();
-  if (!row) return undefined;
+  if (!row) {
+    return undefined;
+  }
   const { role, grants, tokens_revoked_at: revokedAt } = row;
   return { userId, organizationId, role, grants, ...(revokedAt ? { tokensRevokedAt: revokedAt } : {}) };
 }

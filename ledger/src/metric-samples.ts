@@ -109,7 +109,9 @@ export async function listMetricSamples(ledger: Ledger): Promise<StoredMetricSam
     from metric_samples order by organization_id, project_id, instance`.execute(ledger);
   return rows.flatMap((row) => {
     const newest = sampleOf(row.snapshot, row.raw);
-    if (!newest) return [];
+    if (!newest) {
+      return [];
+    }
     const previous = sampleOf(row.previous_snapshot, row.previous_raw);
     const { organization_id: organizationId, project_id: projectId, project_uid: projectUid, instance } = row;
     return [{ organizationId, projectId, projectUid, instance, newest, ...(previous ? { previous } : {}) }];

@@ -16,7 +16,9 @@ async function waitForDatabase(ledger: Ledger): Promise<void> {
     } catch (error) {
       const seconds = Math.round((performance.now() - started) / 1000);
       const reason = error instanceof Error ? error.message || error.name : String(error);
-      if (performance.now() - started > WAIT_LIMIT_MS) throw error;
+      if (performance.now() - started > WAIT_LIMIT_MS) {
+        throw error;
+      }
       console.log(`ledger: waiting for the database (${seconds} s): ${reason}`);
       await sleep(RETRY_MS);
     }
@@ -37,7 +39,9 @@ const ledger = connectLedger({
 try {
   await waitForDatabase(ledger);
   const applied = await migrateToLatest(ledger);
-  for (const name of applied) console.log(`ledger: applied ${name}`);
+  for (const name of applied) {
+    console.log(`ledger: applied ${name}`);
+  }
   console.log(`ledger: up to date, ${applied.length} applied`);
 } catch (error) {
   console.error("ledger: migration failed:", error instanceof Error ? error.message : error);

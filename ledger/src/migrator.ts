@@ -12,6 +12,8 @@ import { migrations } from "./migrations/index.ts";
 export async function migrateToLatest(ledger: Ledger): Promise<string[]> {
   const migrator = new Migrator({ db: ledger, provider: { getMigrations: async () => migrations } });
   const { error, results } = await migrator.migrateToLatest();
-  if (error) throw error;
+  if (error) {
+    throw error;
+  }
   return (results ?? []).map((result) => result.migrationName);
 }

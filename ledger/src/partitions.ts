@@ -28,16 +28,22 @@ export async function ensurePartitions(ledger: Ledger, now: Date): Promise<void>
 
 /** Makes the partitions of the month that a moment lies in, unless they are there. Safe to call from several processes. */
 async function ensureMonth(ledger: Ledger, at: Date): Promise<void> {
-  for (const table of partitionedTables) await ensurePartition(ledger, table, monthOf(at));
+  for (const table of partitionedTables) {
+    await ensurePartition(ledger, table, monthOf(at));
+  }
 }
 
 async function ensurePartition(ledger: Ledger, table: PartitionedTable, month: Date): Promise<void> {
   const name = partitionName(table, month);
-  if (await exists(ledger, table, name)) return;
+  if (await exists(ledger, table, name)) {
+    return;
+  }
   const committed = ledger.transaction().setIsolationLevel("read committed");
   await committed.execute(async (transaction) => {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`partition ${name}`}, 0))`.execute(transaction);
-    if (await exists(transaction, table, name)) return;
+    if (await exists(transaction, table, name)) {
+      return;
+    }
     // Made aside and attached: unlike CREATE ... PARTITION OF, that waits for no reader or writer of the others.
     const [parent, partition] = [sql.table(table), sql.table(name)];
     const bounds = [month, monthOf(month, 1)].map((bound) => sql.lit(bound.toISOString()));
@@ -68,9 +74,13 @@ export async function withPartitions<T>(
   try {
     return await write();
   } catch (error) {
-    if (!lacksPartition(error)) throw error;
+    if (!lacksPartition(error)) {
+      throw error;
+    }
     const months = new Set(moments.map((moment) => monthOf(moment).getTime()));
-    for (const month of months) await ensureMonth(ledger, new Date(month));
+    for (const month of months) {
+      await ensureMonth(ledger, new Date(month));
+    }
     return write();
   }
 }

@@ -147,7 +147,9 @@ describe("logs", () => {
     const unknown = run("2026-01-31T23:57:00");
     const next = run("2026-02-01T00:00:00");
     const all = [early, last, crossing, unknown, next];
-    for (const row of all) await storeJobRunLog(test.ledger, row, `log of ${row.id}`);
+    for (const row of all) {
+      await storeJobRunLog(test.ledger, row, `log of ${row.id}`);
+    }
     await recordJobRuns(
       test.ledger,
       all.filter((row) => row !== unknown),

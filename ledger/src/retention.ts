@@ -37,7 +37,9 @@ export async function retireJobRuns(ledger: Ledger, now: Date): Promise<Retired>
   await retireLogs(ledger, billingCycle(new Date(now.getTime() - LOGS_KEPT_MS)).startedAt, retired);
   retired.runs = await retireTable(ledger, "job_runs", before, undefined, retired);
   const settled = await lastSettled(ledger);
-  if (settled === undefined) return retired;
+  if (settled === undefined) {
+    return retired;
+  }
   retired.charges = await retireTable(ledger, "charges", before, settled, retired);
   retired.storageHours = await retireStorageHours(ledger, before);
   return retired;
@@ -69,7 +71,9 @@ async function lastSettled(ledger: Ledger): Promise<string | undefined> {
 export async function retireAuditLog(ledger: Ledger, before: Date): Promise<string[]> {
   const old = (await monthsOf(ledger, "audit_log")).filter((month) => monthOf(month, 1) <= before);
   const names = old.map((month) => partitionName("audit_log", month));
-  for (const name of names) await drop(ledger, name);
+  for (const name of names) {
+    await drop(ledger, name);
+  }
   return names;
 }
 
@@ -87,7 +91,9 @@ async function retireTable(
   const may = settled === undefined ? sql`true` : sql`settle_cycle <= ${settled}::date`;
   let removed = 0;
   for (const month of await monthsOf(ledger, table)) {
-    if (month >= before) continue;
+    if (month >= before) {
+      continue;
+    }
     const name = partitionName(table, month);
     const end = monthOf(month, 1);
     if (end <= before && !(await exists(ledger, name, sql`not (${may})`))) {
@@ -139,7 +145,9 @@ async function remove(ledger: Ledger, before: Date, statement: ReturnType<typeof
 /** Removes the logs of runs that started before the cycle. A log whose run is not known goes by its scheduled minute. */
 async function retireLogs(ledger: Ledger, cycle: Date, retired: Retired): Promise<void> {
   for (const month of await monthsOf(ledger, "job_run_logs")) {
-    if (month >= cycle) continue;
+    if (month >= cycle) {
+      continue;
+    }
     const name = partitionName("job_run_logs", month);
     // Runs of this month's schedule that started in a cycle whose logs are kept: the last minute's, as a rule.
     const stay = sql`

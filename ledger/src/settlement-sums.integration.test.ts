@@ -50,7 +50,9 @@ function expectExact(list: Settlement[], owed: bigint): void {
     expect(units(settlement.carry_in)).toBe(carry);
     expect(units(settlement.total)).toBe(settlement.charged_cents * CENT + units(settlement.carry_out));
     const before = list[index - 1];
-    if (before) expect(settlement.cycle_start).toEqual(billingCycle(before.cycle_start).nextResetAt);
+    if (before) {
+      expect(settlement.cycle_start).toEqual(billingCycle(before.cycle_start).nextResetAt);
+    }
     carry = units(settlement.carry_out);
     charged += settlement.charged_cents;
   });
@@ -110,7 +112,9 @@ describe("charged cents and the last carry", () => {
             const [answer] = await recordJobRuns(test.ledger, [row]);
             const key = `${row.organization_id} ${row.id}`;
             expect(answer?.outcome).toMatch(runs.has(key) ? /already|differs/ : /recorded/);
-            if (!runs.has(key)) runs.set(key, row);
+            if (!runs.has(key)) {
+              runs.set(key, row);
+            }
           } else if (step.kind === "storage") {
             const from = new Date(month(step.cycle).getTime() + step.hour * 3_600_000);
             const row = storageHour({
@@ -122,7 +126,9 @@ describe("charged cents and the last carry", () => {
             const [answer] = await recordStorageCharges(test.ledger, [row]);
             const key = `${row.organization_id} ${row.hour_index}`;
             expect(answer?.outcome).toMatch(hours.has(key) ? /already|differs/ : /recorded/);
-            if (!hours.has(key)) hours.set(key, row);
+            if (!hours.has(key)) {
+              hours.set(key, row);
+            }
           } else {
             const known = [...runs.values()];
             const again = known.slice(step.which % (known.length + 1));

@@ -52,7 +52,9 @@ export async function settleCycle(ledger: Ledger, cycleStart: Date): Promise<num
     ledger,
   );
   let made = 0;
-  for (const { cycle } of rows) made += await settleClosed(ledger, cycle);
+  for (const { cycle } of rows) {
+    made += await settleClosed(ledger, cycle);
+  }
   return made;
 }
 
@@ -67,8 +69,12 @@ async function closeCycles(ledger: Ledger, cycle: string): Promise<void> {
           exists (select from billing_cycles where cycle_start = ${cycle}::date) as closed`.execute(
         transaction,
       );
-      if (rows[0]?.closed) return;
-      if (!rows[0]?.ended) throw new RangeError("the billing cycle has not ended");
+      if (rows[0]?.closed) {
+        return;
+      }
+      if (!rows[0]?.ended) {
+        throw new RangeError("the billing cycle has not ended");
+      }
       await stopCharges(transaction);
       await sql`
         insert into billing_cycles (cycle_start)

@@ -13,7 +13,9 @@ export function slotRequest(
   const { organizationId, projectId } = identity;
   const request = { organizationId, projectId, plan: spec.plan, slots: 1 };
   const limit = plan?.limit;
-  if (!limit) return request;
+  if (!limit) {
+    return request;
+  }
   const slots = limit.counts === "instances" ? mostInstances(spec) : 1;
   return { ...request, slots, limit: { scope: limit.scope, max: limit.max } };
 }

@@ -181,7 +181,9 @@ describe("a reaper", () => {
 describe("a slot that was taken in vain", () => {
   it("becomes another, unless it was taken again since", async () => {
     const inVain = await take(basic("a"));
-    if (!inVain.taken) throw new Error("not taken");
+    if (!inVain.taken) {
+      throw new Error("not taken");
+    }
     expect(await retakeSlot(pools[1], free("a"), inVain.version)).toEqual(TAKEN);
     expect(await retakeSlot(pools[1], basic("a"), inVain.version)).toBeUndefined();
     expect(await retakeSlot(pools[1], basic("b"), inVain.version)).toBeUndefined();
@@ -207,9 +209,13 @@ describe("locks of a client that falls silent", () => {
     const started = performance.now();
     const attempts = await Promise.allSettled([free("a"), basic("b")].map((one) => takeSlot(pools[1], one)));
     // Not available: lock_timeout.
-    for (const attempt of attempts) expect(attempt).toMatchObject({ reason: { code: "55P03" } });
+    for (const attempt of attempts) {
+      expect(attempt).toMatchObject({ reason: { code: "55P03" } });
+    }
     expect(performance.now() - started).toBeLessThan(4_500);
-    for (const one of [free("a"), basic("b")]) expect(await takeSlot(pools[1], one)).toEqual(TAKEN);
+    for (const one of [free("a"), basic("b")]) {
+      expect(await takeSlot(pools[1], one)).toEqual(TAKEN);
+    }
     expect(performance.now() - started).toBeLessThan(8_000);
     over.resolve();
     await expect(silent).rejects.toThrow();
@@ -224,7 +230,9 @@ describe("locks of a client that falls silent", () => {
           .then(({ rows }) => rows[0]?.value);
       const names = ["lock_timeout", "idle_in_transaction_session_timeout", "tcp_keepalives_idle"];
       const values = [];
-      for (const name of names) values.push(await show(name));
+      for (const name of names) {
+        values.push(await show(name));
+      }
       await one.destroy();
       return values;
     };

@@ -56,14 +56,20 @@ function take(
     .execute(async (transaction) => {
       // The order of locks, the same for everybody: limit, capacity, row. Each statement after a lock sees what its
       // last holder committed.
-      if (wanted.limit) await lockScope(transaction, wanted.organizationId, wanted.limit.scope);
+      if (wanted.limit) {
+        await lockScope(transaction, wanted.organizationId, wanted.limit.scope);
+      }
       const capacity = await lockCapacity(transaction, wanted.plan);
       const held = await lockHeld(transaction, wanted);
-      if (!expected(held)) return undefined;
+      if (!expected(held)) {
+        return undefined;
+      }
       const refusal =
         (await overLimit(transaction, wanted, held)) ??
         (await overCapacity(transaction, wanted, held, capacity));
-      if (refusal) return refusal;
+      if (refusal) {
+        return refusal;
+      }
       return { taken: true, version: await write(transaction, wanted) };
     });
 }
@@ -109,7 +115,9 @@ async function overLimit(
   { organizationId, projectId, limit, slots }: SlotRequest,
   held: ProjectSlot | undefined,
 ): Promise<SlotAnswer | undefined> {
-  if (!limit || (held?.scope === limit.scope && slots <= held.slots)) return undefined;
+  if (!limit || (held?.scope === limit.scope && slots <= held.slots)) {
+    return undefined;
+  }
   const { used } = await transaction
     .selectFrom("project_slots")
     .select(sql<number>`coalesce(sum(slots), 0)::int`.as("used"))
@@ -126,7 +134,9 @@ async function overCapacity(
   held: ProjectSlot | undefined,
   capacity: number | undefined,
 ): Promise<SlotAnswer | undefined> {
-  if (capacity === undefined || held?.plan === plan) return undefined;
+  if (capacity === undefined || held?.plan === plan) {
+    return undefined;
+  }
   const { used } = await transaction
     .selectFrom("project_slots")
     .select(sql<number>`count(*)::int`.as("used"))
@@ -175,7 +185,9 @@ export async function releaseSlot(
     .deleteFrom("project_slots")
     .where("organization_id", "=", organizationId)
     .where("project_id", "=", projectId);
-  if (version !== undefined) query = query.where("version", "<=", version);
+  if (version !== undefined) {
+    query = query.where("version", "<=", version);
+  }
   if (idleSeconds > 0) {
     query = query.where("taken_at", "<=", sql<Date>`now() - make_interval(secs => ${idleSeconds})`);
   }

@@ -99,8 +99,12 @@ async function compare(
   return rows.map((given) => {
     const { project_uid, hour_index } = given;
     const there = stored.get(keyOf(given));
-    if (there === undefined) return { project_uid, hour_index, outcome: "refused" };
-    if (!equal(there, given)) return { project_uid, hour_index, outcome: "differs" };
+    if (there === undefined) {
+      return { project_uid, hour_index, outcome: "refused" };
+    }
+    if (!equal(there, given)) {
+      return { project_uid, hour_index, outcome: "differs" };
+    }
     return { project_uid, hour_index, outcome: inserted.delete(keyOf(given)) ? "recorded" : "already" };
   });
 }

@@ -54,7 +54,9 @@ describe("an organization's ceilings", () => {
   });
 
   it("are one organization's own", async () => {
-    for (let index = 0; index < 10; index += 1) await reserve([project(`p${index}`)]);
+    for (let index = 0; index < 10; index += 1) {
+      await reserve([project(`p${index}`)]);
+    }
     expect(await reserve([project("p1")], pools[0], "other")).toEqual({ reserved: true });
   });
 

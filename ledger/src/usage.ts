@@ -49,7 +49,9 @@ export function reserveUsage(
           wanted.filter((one) => one.kind === kind),
           limits[kind],
         );
-        if (refusal) return refusal;
+        if (refusal) {
+          return refusal;
+        }
       }
       await write(transaction, organizationId, wanted);
       return { reserved: true };
@@ -81,7 +83,9 @@ async function overLimit(
     .executeTakeFirstOrThrow();
   const asked = wanted.reduce((sum, { amount }) => sum + amount, 0);
   const used = Number(others);
-  if (asked <= Number(own) || used + asked <= limit) return undefined;
+  if (asked <= Number(own) || used + asked <= limit) {
+    return undefined;
+  }
   return { reserved: false, kind, used, limit };
 }
 
@@ -102,7 +106,9 @@ export async function recordUsage(ledger: Ledger, found: readonly OrganizationUs
 }
 
 async function write(ledger: Ledger, organizationId: string, usage: readonly Usage[]): Promise<void> {
-  if (usage.length === 0) return;
+  if (usage.length === 0) {
+    return;
+  }
   await ledger
     .insertInto("organization_usage")
     .values(usage.map(({ kind, name, amount }) => ({ organization_id: organizationId, kind, name, amount })))

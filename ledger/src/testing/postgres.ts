@@ -38,7 +38,9 @@ export async function startPostgres({ durable = false }: TestPostgresOptions = {
   const bin = newestTools();
   const account = unprivilegedAccount();
   const directory = mkdtempSync(join(tmpdir(), "slipway-pg-"));
-  if (account) chownSync(directory, account.uid, account.gid);
+  if (account) {
+    chownSync(directory, account.uid, account.gid);
+  }
   const data = join(directory, "data");
   const init = ["-D", data, "-U", "slipway", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"];
   await run(join(bin, "initdb"), init, directory, account);
@@ -58,7 +60,9 @@ export async function startPostgres({ durable = false }: TestPostgresOptions = {
   };
   let server = start();
   const end = async (signal: NodeJS.Signals) => {
-    if (server.exitCode !== null || server.signalCode !== null) return;
+    if (server.exitCode !== null || server.signalCode !== null) {
+      return;
+    }
     server.kill(signal);
     await once(server, "exit");
   };
@@ -91,14 +95,18 @@ function newestTools(): string {
 
 /** PostgreSQL refuses to run as root. */
 function unprivilegedAccount(): { uid: number; gid: number } | undefined {
-  if (process.getuid?.() !== 0) return undefined;
+  if (process.getuid?.() !== 0) {
+    return undefined;
+  }
   const accounts = readFileSync("/etc/passwd", "utf8")
     .split("\n")
     .map((line) => line.split(":"));
   const found = ["postgres", "nobody"]
     .map((name) => accounts.find((fields) => fields[0] === name))
     .find(Boolean);
-  if (!found) throw new Error("no user postgres or nobody to run PostgreSQL as");
+  if (!found) {
+    throw new Error("no user postgres or nobody to run PostgreSQL as");
+  }
   return { uid: Number(found[2]), gid: Number(found[3]) };
 }
 
@@ -114,7 +122,9 @@ async function run(
     stderr += chunk.toString();
   });
   const [code] = (await once(child, "close")) as [number | null];
-  if (code !== 0) throw new Error(`${command} failed: ${stderr}`);
+  if (code !== 0) {
+    throw new Error(`${command} failed: ${stderr}`);
+  }
 }
 
 /** Waits for the server, then makes the database unless it is there. */
@@ -125,10 +135,14 @@ async function createDatabase(port: number): Promise<void> {
     try {
       await client.connect();
       const found = await client.query("select 1 from pg_database where datname = 'slipway'");
-      if (found.rowCount === 0) await client.query("create database slipway");
+      if (found.rowCount === 0) {
+        await client.query("create database slipway");
+      }
       return;
     } catch (error) {
-      if (performance.now() > deadline) throw error;
+      if (performance.now() > deadline) {
+        throw error;
+      }
       await sleep(50);
     } finally {
       await client.end().catch(() => undefined);
