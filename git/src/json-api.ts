@@ -50,7 +50,9 @@ export class JsonApi {
       throw notUnderstood("no JSON");
     }
     const result = schema.safeParse(parsed);
-    if (result.success) return result.data;
+    if (result.success) {
+      return result.data;
+    }
     const fields = result.error.issues.slice(0, 5).map((issue) => issue.path.join("."));
     throw notUnderstood(`other fields than its version has: ${fields.join(", ")}`);
   }
@@ -59,7 +61,9 @@ export class JsonApi {
   async send(path: string, ask: Ask = {}): Promise<GuardedResponse> {
     const { fetch, base, headers } = this.#options;
     const query = new URLSearchParams();
-    for (const [name, value] of Object.entries(ask.query ?? {})) query.set(name, String(value));
+    for (const [name, value] of Object.entries(ask.query ?? {})) {
+      query.set(name, String(value));
+    }
     const url = `${base}${path}${query.size > 0 ? `?${query}` : ""}`;
     const body = ask.body === undefined ? undefined : JSON.stringify(ask.body);
     const response = await fetch.send(url, {
@@ -74,14 +78,20 @@ export class JsonApi {
       body,
       signal: ask.signal,
     });
-    if (response.status >= 200 && response.status < 300) return response;
-    if (response.status === 401 || response.status === 403) this.#options.onRefused?.();
+    if (response.status >= 200 && response.status < 300) {
+      return response;
+    }
+    if (response.status === 401 || response.status === 403) {
+      this.#options.onRefused?.();
+    }
     throw failureOf(response, ask);
   }
 }
 
 function spend(budget: ByteBudget | undefined, text: string): void {
-  if (budget === undefined) return;
+  if (budget === undefined) {
+    return;
+  }
   budget.left -= Buffer.byteLength(text);
   if (budget.left < 0) {
     throw new GitError("ProviderUnavailable", "the Git server's list is larger than what is read of one");
@@ -97,16 +107,30 @@ function failureOf(
   { missing, forbidden, unprocessable }: Ask,
 ): GitError {
   const isLimited = status === 429 || (status === 403 && headers["x-ratelimit-remaining"] === "0");
-  if (isLimited) return new GitError("ProviderUnavailable", "the Git server asks for fewer requests");
-  if (status === 401) return new GitError("CredentialRefused", "the Git server does not take the credential");
-  if (status === 403 && forbidden) return forbidden();
+  if (isLimited) {
+    return new GitError("ProviderUnavailable", "the Git server asks for fewer requests");
+  }
+  if (status === 401) {
+    return new GitError("CredentialRefused", "the Git server does not take the credential");
+  }
+  if (status === 403 && forbidden) {
+    return forbidden();
+  }
   // Single sign-on: the organization wants the access confirmed anew.
-  if (status === 403 && String(headers["x-github-sso"] ?? "").startsWith("required"))
+  if (status === 403 && String(headers["x-github-sso"] ?? "").startsWith("required")) {
     return new GitError("CredentialRefused", "the Git server wants the access authorized anew");
-  if (status === 403)
+  }
+  if (status === 403) {
     return new GitError("PermissionLacking", "the credential may not do this at the Git server");
-  if (status === 404 && missing) return missing();
-  if (status === 422 && unprocessable) return unprocessable();
-  if (status >= 500) return new GitError("ProviderUnavailable", `the Git server fails (HTTP ${status})`);
+  }
+  if (status === 404 && missing) {
+    return missing();
+  }
+  if (status === 422 && unprocessable) {
+    return unprocessable();
+  }
+  if (status >= 500) {
+    return new GitError("ProviderUnavailable", `the Git server fails (HTTP ${status})`);
+  }
   return notUnderstood(`HTTP ${status}`);
 }

@@ -14,7 +14,9 @@ export function cursorOf(page: number): string {
 
 /** The page of a cursor; the first one without. @throws GitError CursorInvalid */
 export function pageOf(cursor: string | undefined): number {
-  if (cursor === undefined) return 1;
+  if (cursor === undefined) {
+    return 1;
+  }
   const page = Number(/^page:([1-9][0-9]{0,4})$/.exec(Buffer.from(cursor, "base64url").toString())?.[1]);
   if (!Number.isInteger(page) || cursorOf(page) !== cursor) {
     throw new GitError("CursorInvalid", "the cursor is not one that was given out");
@@ -42,7 +44,9 @@ export async function readAll<Item>(
   for (let page = 1; page <= MOST_PAGES; page += 1) {
     const found = await read(page, budget);
     items.push(...found);
-    if (found.length < PAGE_SIZE) break;
+    if (found.length < PAGE_SIZE) {
+      break;
+    }
   }
   return items.slice(0, PAGE_SIZE * MOST_PAGES);
 }

@@ -16,7 +16,9 @@ let minted = 0;
 beforeAll(async () => {
   server = await startHttpsServer((request, response) => {
     const isToken = request.url?.endsWith("/access_tokens");
-    if (isToken) minted += 1;
+    if (isToken) {
+      minted += 1;
+    }
     const body = isToken
       ? { token: `ghs_${minted}`, expires_at: "2999-01-01T00:00:00Z" }
       : { total_count: 0, repositories: [] };

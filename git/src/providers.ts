@@ -41,8 +41,12 @@ export class GitProviders {
   open(account: GitAccount): GitProvider {
     const { fetch } = this.#options;
     const { providerId, instanceUrl, username, token, installationId } = account;
-    if (providerId === "forgejo") return new ForgejoClient({ fetch, instanceUrl, username, token });
-    if (providerId === "github" && installationId !== undefined) return this.openInstallation(installationId);
+    if (providerId === "forgejo") {
+      return new ForgejoClient({ fetch, instanceUrl, username, token });
+    }
+    if (providerId === "github" && installationId !== undefined) {
+      return this.openInstallation(installationId);
+    }
     throw new GitError("CapabilityUnavailable", `this platform does not speak to ${providerId}`);
   }
 
@@ -61,7 +65,9 @@ export class GitProviders {
   openInstallation(installationId: string): GithubClient {
     const { fetch, githubApp, now } = this.#options;
     const app = githubApp?.();
-    if (app === undefined) throw new GitError("CapabilityUnavailable", "this platform has no GitHub App");
+    if (app === undefined) {
+      throw new GitError("CapabilityUnavailable", "this platform has no GitHub App");
+    }
     const kept = this.#tokens.get(installationId);
     const isSame = kept !== undefined && JSON.stringify(kept.app) === JSON.stringify(app);
     const tokens = isSame ? kept.tokens : new InstallationTokens(fetch, app, installationId, now);

@@ -12,7 +12,9 @@ it("an id opens for its connection alone", () => {
       const sealed = sealRepositoryId(connection, id);
       expect(sealed).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
       expect(openRepositoryId(connection, sealed)).toBe(id);
-      if (other !== connection) expect(() => openRepositoryId(other, sealed)).toThrow(missing);
+      if (other !== connection) {
+        expect(() => openRepositoryId(other, sealed)).toThrow(missing);
+      }
     }),
   );
 });
@@ -25,7 +27,9 @@ it.each(["", "1", "r-", "rMQ-000000000000", "../1", "rMQ", `r${"x".repeat(2_000)
 );
 
 it("a cursor is the page that it was given out for", () => {
-  for (const page of [1, 2, 17, 99_999]) expect(pageOf(cursorOf(page))).toBe(page);
+  for (const page of [1, 2, 17, 99_999]) {
+    expect(pageOf(cursorOf(page))).toBe(page);
+  }
   expect(pageOf(undefined)).toBe(1);
 });
 

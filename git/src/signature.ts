@@ -24,9 +24,13 @@ export function signBody(secret: string, body: Uint8Array): string {
  * right: an empty, doubled or malformed one counts as wrong. An empty secret signs nothing.
  */
 export function isSigned(secret: string, body: Uint8Array, headers: Headers): boolean {
-  if (secret === "") return false;
+  if (secret === "") {
+    return false;
+  }
   const given = SIGNATURE_HEADERS.filter(({ name }) => headers[name] !== undefined);
-  if (given.length === 0) return false;
+  if (given.length === 0) {
+    return false;
+  }
   const expected = Buffer.from(signBody(secret, body));
   let isRight = true;
   for (const { name, prefix } of given) {

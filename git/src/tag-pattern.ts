@@ -39,6 +39,8 @@ export function matchesTag(pattern: string, tag: string): boolean {
       return false;
     }
   }
-  while (wanted[at] === "*") at += 1;
+  while (wanted[at] === "*") {
+    at += 1;
+  }
   return at === wanted.length;
 }

@@ -29,23 +29,33 @@ export type TriggerMode = "manual" | "push" | "tag" | "release";
 
 /** The mode that settings mean. Both switches on is refused where they are written; here versions win. */
 export function triggerMode({ autoDeploy, versionDeploy }: TriggerSettings): TriggerMode {
-  if (versionDeploy?.enabled) return versionDeploy.event ?? "tag";
+  if (versionDeploy?.enabled) {
+    return versionDeploy.event ?? "tag";
+  }
   return autoDeploy ? "push" : "manual";
 }
 
 /** The build that the event starts for a project with these settings; undefined when it starts none. */
 export function triggeredBy(event: GitEvent, settings: TriggerSettings): Triggered | undefined {
-  if (triggerMode(settings) !== event.kind) return undefined;
+  if (triggerMode(settings) !== event.kind) {
+    return undefined;
+  }
   if (event.kind === "push") {
-    if (event.branch !== settings.branch) return undefined;
+    if (event.branch !== settings.branch) {
+      return undefined;
+    }
     return { trigger: "push", branch: event.branch, commitSha: event.commitSha };
   }
   const { tagPattern = "*", includePrereleases = false } = settings.versionDeploy ?? {};
-  if (!matchesTag(tagPattern, event.tag)) return undefined;
+  if (!matchesTag(tagPattern, event.tag)) {
+    return undefined;
+  }
   if (event.kind === "tag") {
     const { tag, commitSha } = event;
     return { trigger: "tag", tag, ...(commitSha === undefined ? {} : { commitSha }) };
   }
-  if (event.draft || (event.prerelease && !includePrereleases)) return undefined;
+  if (event.draft || (event.prerelease && !includePrereleases)) {
+    return undefined;
+  }
   return { trigger: "release", tag: event.tag };
 }

@@ -38,7 +38,9 @@ const NO_COMMIT = /^0+$/;
 function header(headers: Headers, names: readonly string[]): string | undefined {
   for (const one of names) {
     const value = headers[one];
-    if (typeof value === "string" && value !== "") return value;
+    if (typeof value === "string" && value !== "") {
+      return value;
+    }
   }
   return undefined;
 }
@@ -54,7 +56,9 @@ const ID = ["x-forgejo-delivery", "x-gitea-delivery", "x-github-delivery"];
 export function readDelivery(headers: Headers, body: unknown): Delivery {
   const kind = header(headers, EVENT);
   const id = header(headers, ID);
-  if (kind === undefined) throw new DeliveryError("no header names the event");
+  if (kind === undefined) {
+    throw new DeliveryError("no header names the event");
+  }
   if (id === undefined || !/^[A-Za-z0-9-]{8,64}$/.test(id)) {
     throw new DeliveryError("no header names the delivery");
   }
@@ -70,12 +74,16 @@ function readEvent(kind: string, body: unknown): GitEvent | undefined {
     case "push": {
       const { ref, after, repository } = parsed(push, body);
       // The deletion of a branch is a push of nothing; a tag's push has the creation beside it.
-      if (!ref.startsWith(BRANCH) || NO_COMMIT.test(after)) return undefined;
+      if (!ref.startsWith(BRANCH) || NO_COMMIT.test(after)) {
+        return undefined;
+      }
       return { kind: "push", ...of(repository), branch: ref.slice(BRANCH.length), commitSha: after };
     }
     case "create": {
       const { ref, ref_type, sha, repository } = parsed(create, body);
-      if (ref_type !== "tag") return undefined;
+      if (ref_type !== "tag") {
+        return undefined;
+      }
       return {
         kind: "tag",
         ...of(repository),
@@ -85,7 +93,9 @@ function readEvent(kind: string, body: unknown): GitEvent | undefined {
     }
     case "release": {
       const { action, release: one, repository } = parsed(release, body);
-      if (action !== "published") return undefined;
+      if (action !== "published") {
+        return undefined;
+      }
       const { tag_name: tag, draft, prerelease } = one;
       return { kind: "release", ...of(repository), tag, draft, prerelease };
     }
@@ -96,7 +106,9 @@ function readEvent(kind: string, body: unknown): GitEvent | undefined {
 
 function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
   const result = schema.safeParse(body);
-  if (result.success) return result.data;
+  if (result.success) {
+    return result.data;
+  }
   const fields = result.error.issues.map(({ path }) => path.join(".") || "body").join(", ");
   throw new DeliveryError(`the body lacks what its event has, or it is wrong: ${fields}`);
 }

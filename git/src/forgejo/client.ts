@@ -64,7 +64,9 @@ export class ForgejoClient implements GitProvider {
       }
     } catch (error) {
       // A token may have rights over repositories alone: then it shows nobody, and lists nothing.
-      if (!(error instanceof GitError) || error.code !== "PermissionLacking") throw error;
+      if (!(error instanceof GitError) || error.code !== "PermissionLacking") {
+        throw error;
+      }
       isVisible = false;
     }
     const repositoryDiscovery = isVisible && (await this.#mayList());
@@ -72,7 +74,9 @@ export class ForgejoClient implements GitProvider {
   }
 
   async resolve(path: string): Promise<Repository> {
-    if (!REPOSITORY_PATH.test(path)) throw noRepository();
+    if (!REPOSITORY_PATH.test(path)) {
+      throw noRepository();
+    }
     return this.#view(await this.#ask(`/repos/${path}`, schemas.repository));
   }
 
@@ -110,7 +114,9 @@ export class ForgejoClient implements GitProvider {
   async releases(repositoryId: string): Promise<Release[]> {
     const found = await this.#list(repositoryId, "releases", schemas.releases);
     return found.flatMap(({ id, tag_name: tag, draft, prerelease, published_at }) => {
-      if (tag === undefined) return [];
+      if (tag === undefined) {
+        return [];
+      }
       const published = published_at ? { publishedAt: published_at } : {};
       return [{ id: String(id), tag, draft, prerelease, ...published }];
     });
@@ -120,7 +126,9 @@ export class ForgejoClient implements GitProvider {
     const path = await this.#path(repositoryId);
     const query = { sha: ref, limit: 1, stat: false, verification: false, files: false };
     const [found] = await this.#api.ask(`${path}/commits`, schemas.commits, { query, missing: noRef });
-    if (!found) throw noRef();
+    if (!found) {
+      throw noRef();
+    }
     return { sha: found.sha, title: found.commit.message };
   }
 
@@ -134,7 +142,9 @@ export class ForgejoClient implements GitProvider {
       events: EVENTS,
       active: true,
     });
-    for (const { id } of older) await this.#removeHook(path, id);
+    for (const { id } of older) {
+      await this.#removeHook(path, id);
+    }
     return { id: String(made.id) };
   }
 
@@ -144,10 +154,14 @@ export class ForgejoClient implements GitProvider {
       path = await this.#path(repositoryId);
     } catch (error) {
       // Its hooks went with the repository.
-      if (error instanceof GitError && error.code === "RepositoryNotFound") return;
+      if (error instanceof GitError && error.code === "RepositoryNotFound") {
+        return;
+      }
       throw error;
     }
-    for (const { id } of await this.#hooks(path, url)) await this.#removeHook(path, id);
+    for (const { id } of await this.#hooks(path, url)) {
+      await this.#removeHook(path, id);
+    }
   }
 
   async clone(repositoryId: string): Promise<CloneAccess> {
@@ -166,7 +180,9 @@ export class ForgejoClient implements GitProvider {
       await this.repositories();
       return true;
     } catch (error) {
-      if (error instanceof GitError && error.code === "CapabilityUnavailable") return false;
+      if (error instanceof GitError && error.code === "CapabilityUnavailable") {
+        return false;
+      }
       throw error;
     }
   }
@@ -214,7 +230,9 @@ export class ForgejoClient implements GitProvider {
     await this.#api
       .send(`${path}/hooks/${id}`, { method: "DELETE", missing: () => gone })
       .catch((error: unknown) => {
-        if (error !== gone) throw error;
+        if (error !== gone) {
+          throw error;
+        }
       });
   }
 }

@@ -61,7 +61,9 @@ export class GithubClient implements GitProvider {
   }
 
   async resolve(path: string): Promise<Repository> {
-    if (!REPOSITORY_PATH.test(path)) throw noRepository();
+    if (!REPOSITORY_PATH.test(path)) {
+      throw noRepository();
+    }
     return view(await this.#ask(`/repos/${path}`, schemas.repository));
   }
 
@@ -89,7 +91,9 @@ export class GithubClient implements GitProvider {
   async releases(repositoryId: string): Promise<Release[]> {
     const found = await this.#list(repositoryId, "releases", schemas.releases);
     return found.flatMap(({ id, tag_name: tag, draft, prerelease, published_at }) => {
-      if (tag === undefined) return [];
+      if (tag === undefined) {
+        return [];
+      }
       const published = published_at ? { publishedAt: published_at } : {};
       return [{ id: String(id), tag, draft, prerelease, ...published }];
     });
@@ -125,16 +129,22 @@ export class GithubClient implements GitProvider {
   async removeHooks(repositoryId: string, url: string): Promise<void> {
     const path = await this.#path(repositoryId).catch((error: unknown) => {
       // Its hooks went with the repository.
-      if (error instanceof GitError && error.code === "RepositoryNotFound") return undefined;
+      if (error instanceof GitError && error.code === "RepositoryNotFound") {
+        return undefined;
+      }
       throw error;
     });
-    if (path === undefined) return;
+    if (path === undefined) {
+      return;
+    }
     const gone = new GitError("RefNotFound", "the hook is gone");
     for (const { id } of await this.#hooks(path, url)) {
       await this.#api
         .send(`${path}/hooks/${id}`, { method: "DELETE", missing: () => gone })
         .catch((error: unknown) => {
-          if (error !== gone) throw error;
+          if (error !== gone) {
+            throw error;
+          }
         });
     }
   }

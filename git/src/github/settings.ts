@@ -31,13 +31,17 @@ export function githubAppConfig(env: {
   SLIPWAY_GITHUB_URL: string;
 }): GithubAppConfig | undefined {
   const { SLIPWAY_GITHUB_APP_ID: appId, SLIPWAY_GITHUB_KEY_FILE: keyFile } = env;
-  if (appId === undefined || keyFile === undefined) return undefined;
+  if (appId === undefined || keyFile === undefined) {
+    return undefined;
+  }
   return { appId, keyFile, apiUrl: env.SLIPWAY_GITHUB_API_URL, cloneUrl: env.SLIPWAY_GITHUB_URL };
 }
 
 /** Reads the key for each use: it is replaced without a restart. */
 export function mountedGithubApp(config: GithubAppConfig | undefined): () => GithubApp | undefined {
-  if (config === undefined) return () => undefined;
+  if (config === undefined) {
+    return () => undefined;
+  }
   const { keyFile, ...app } = config;
   return () => ({ ...app, privateKey: readFileSync(keyFile, "utf8") });
 }

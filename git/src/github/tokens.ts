@@ -90,7 +90,9 @@ export class InstallationTokens {
     const { account, suspended_at } = await this.#api.ask(this.#path, schemas.installation, {
       missing: () => this.#notInstalled(),
     });
-    if (suspended_at) throw new GitError("CredentialRefused", "the installation of the App is suspended");
+    if (suspended_at) {
+      throw new GitError("CredentialRefused", "the installation of the App is suspended");
+    }
     return { login: account.login };
   }
 

@@ -33,8 +33,12 @@ const REFUSED_V6: readonly [string, number][] = [
 ];
 
 const refused = new BlockList();
-for (const [network, prefix] of REFUSED_V4) refused.addSubnet(network, prefix, "ipv4");
-for (const [network, prefix] of REFUSED_V6) refused.addSubnet(network, prefix, "ipv6");
+for (const [network, prefix] of REFUSED_V4) {
+  refused.addSubnet(network, prefix, "ipv4");
+}
+for (const [network, prefix] of REFUSED_V6) {
+  refused.addSubnet(network, prefix, "ipv6");
+}
 const globalUnicast = new BlockList();
 globalUnicast.addSubnet("2000::", 3, "ipv6");
 // Addresses that stand for an IPv4 one: mapped, and translated by NAT64, which IPv6-only clusters reach everything by.
@@ -44,9 +48,15 @@ embedding.addSubnet("64:ff9b::", 96, "ipv6");
 
 /** Whether an address is one of the public Internet. Anything that is no address is not. */
 export function isPublicAddress(address: string): boolean {
-  if (isIPv4(address)) return !refused.check(address, "ipv4");
-  if (!isIPv6(address) || address.includes("%")) return false;
-  if (embedding.check(address, "ipv6")) return isPublicAddress(embeddedIPv4(address));
+  if (isIPv4(address)) {
+    return !refused.check(address, "ipv4");
+  }
+  if (!isIPv6(address) || address.includes("%")) {
+    return false;
+  }
+  if (embedding.check(address, "ipv6")) {
+    return isPublicAddress(embeddedIPv4(address));
+  }
   return globalUnicast.check(address, "ipv6") && !refused.check(address, "ipv6");
 }
 

@@ -11,14 +11,21 @@ beforeAll(async () => {
     (request, response) => {
       const { url = "" } = request;
       asked.push(url);
-      if (url === "/here") response.writeHead(307, { location: "/there" }).end();
-      else if (url === "/elsewhere") response.writeHead(302, { location: "https://127.0.0.1:1/" }).end();
-      else if (url === "/plain")
+      if (url === "/here") {
+        response.writeHead(307, { location: "/there" }).end();
+      } else if (url === "/elsewhere") {
+        response.writeHead(302, { location: "https://127.0.0.1:1/" }).end();
+      } else if (url === "/plain") {
         response.writeHead(302, { location: `http://localhost:${server.port}/` }).end();
-      else if (url === "/round") response.writeHead(302, { location: "/round" }).end();
-      else if (url === "/long") response.end("x".repeat(100_000));
-      else if (url === "/hang") response.write("x");
-      else response.end(`${request.method} ${url}`);
+      } else if (url === "/round") {
+        response.writeHead(302, { location: "/round" }).end();
+      } else if (url === "/long") {
+        response.end("x".repeat(100_000));
+      } else if (url === "/hang") {
+        response.write("x");
+      } else {
+        response.end(`${request.method} ${url}`);
+      }
     },
     ["DNS:localhost", "DNS:git.example.com", "IP:127.0.0.1"],
   );

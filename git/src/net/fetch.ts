@@ -84,7 +84,9 @@ export class GuardedFetch {
       for (let hop = 0; ; hop += 1) {
         const answer = await this.#once(url, options, until);
         const target = redirectTarget(answer, url);
-        if (target === undefined) return answer;
+        if (target === undefined) {
+          return answer;
+        }
         if ((options.method ?? "GET") !== "GET" || target.origin !== url.origin || hop === REDIRECTS) {
           throw new GitError(
             "ProviderUnavailable",
@@ -105,11 +107,15 @@ export class GuardedFetch {
 
   async #once(url: URL, options: GuardedRequest, signal: AbortSignal): Promise<GuardedResponse> {
     const { method = "GET", headers, body } = options;
-    if (url.protocol !== "https:") throw refused("it is not HTTPS");
+    if (url.protocol !== "https:") {
+      throw refused("it is not HTTPS");
+    }
     const isAllowed = this.#allowed.has(hostAndPort(url));
     // No name, nothing to look up.
     const literal = url.hostname.replace(/^\[|\]$/g, "");
-    if (isIP(literal) !== 0 && !isAllowed && !isPublicAddress(literal)) throw refused();
+    if (isIP(literal) !== 0 && !isAllowed && !isPublicAddress(literal)) {
+      throw refused();
+    }
     const response = await request(url, {
       dispatcher: isAllowed ? this.#allowedAgent : this.#agent,
       method,
@@ -144,8 +150,11 @@ const refused = (why = "it is not a public address") =>
 const systemResolve: Resolve = (hostname) =>
   new Promise((resolve, reject) => {
     systemLookup(hostname, { all: true, verbatim: true }, (error, addresses) => {
-      if (error) reject(error);
-      else resolve(addresses);
+      if (error) {
+        reject(error);
+      } else {
+        resolve(addresses);
+      }
     });
   });
 
@@ -154,11 +163,15 @@ function judgedLookup(resolve: Resolve, isAllowed: boolean): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(
       (addresses) => {
-        if (addresses.length === 0) return callback(new Error("the host has no address"), "", 0);
+        if (addresses.length === 0) {
+          return callback(new Error("the host has no address"), "", 0);
+        }
         if (!isAllowed && addresses.some(({ address }) => !isPublicAddress(address))) {
           return callback(refused(), "", 0);
         }
-        if (options.all) return callback(null, addresses);
+        if (options.all) {
+          return callback(null, addresses);
+        }
         const [{ address, family }] = addresses as [LookupAddress];
         callback(null, address, family);
       },
@@ -168,18 +181,23 @@ function judgedLookup(resolve: Resolve, isAllowed: boolean): LookupFunction {
 }
 
 function redirectTarget({ status, headers }: GuardedResponse, from: URL): URL | undefined {
-  if (![301, 302, 303, 307, 308].includes(status)) return undefined;
+  if (![301, 302, 303, 307, 308].includes(status)) {
+    return undefined;
+  }
   const { location } = headers;
   const target = typeof location === "string" ? URL.parse(location, from.href) : null;
-  if (target === null)
+  if (target === null) {
     throw new GitError("ProviderUnavailable", "the Git server answers with a broken redirect");
+  }
   return target;
 }
 
 /** The failure in words of ours. Those of sockets name addresses, which tell a tenant what is where. */
 function explained(error: unknown): GitError {
   for (let one = error; one instanceof Error; one = one.cause) {
-    if (one instanceof GitError) return one;
+    if (one instanceof GitError) {
+      return one;
+    }
     const { code } = one as NodeJS.ErrnoException;
     if (typeof code === "string" && UNTRUSTED.test(code)) {
       return new GitError("CertificateUntrusted", `the Git server's certificate is not trusted (${code})`, {
@@ -188,7 +206,9 @@ function explained(error: unknown): GitError {
     }
     if (one instanceof AggregateError) {
       const inner = one.errors.find((each) => each instanceof GitError);
-      if (inner) return inner as GitError;
+      if (inner) {
+        return inner as GitError;
+      }
     }
   }
   const isLate = (error as Error).name === "TimeoutError" || (error as Error).name === "AbortError";

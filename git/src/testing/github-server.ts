@@ -92,14 +92,20 @@ function answer(
 }
 
 function ofApp(github: GithubServer, method: string, path: string, body: unknown): Answer {
-  if (github.state === "removed" || !path.startsWith(INSTALLATION)) return missing;
+  if (github.state === "removed" || !path.startsWith(INSTALLATION)) {
+    return missing;
+  }
   const isSuspended = github.state === "suspended";
   if (method === "GET" && path === INSTALLATION) {
     const suspended_at = isSuspended ? "2026-01-01T00:00:00Z" : null;
     return { status: 200, body: { id: 5, account: { login: github.login }, suspended_at } };
   }
-  if (method !== "POST" || path !== `${INSTALLATION}/access_tokens`) return missing;
-  if (isSuspended) return { status: 403, body: { message: "This installation has been suspended" } };
+  if (method !== "POST" || path !== `${INSTALLATION}/access_tokens`) {
+    return missing;
+  }
+  if (isSuspended) {
+    return { status: 403, body: { message: "This installation has been suspended" } };
+  }
   github.minted.push(body);
   const token = `ghs_${github.minted.length}`;
   return {
@@ -133,8 +139,12 @@ function ofInstallation(github: GithubServer, request: IncomingMessage, path: st
   const found = repositories.find(
     ({ id, full_name }) => String(id) === byId || full_name.toLowerCase() === full,
   );
-  if (!found) return missing;
-  if (rest === "") return { status: 200, body: shown(found) };
+  if (!found) {
+    return missing;
+  }
+  if (rest === "") {
+    return { status: 200, body: shown(found) };
+  }
   return ofRepository(found, request.method ?? "", rest, body);
 }
 
@@ -152,9 +162,15 @@ function ofRepository(repository: GithubRepository, method: string, path: string
     status: 200,
     body: Object.entries(of).map(([name, sha]) => ({ name, commit: { sha } })),
   });
-  if (path === "branches") return refs(branches);
-  if (path === "tags") return refs(tags);
-  if (path === "releases") return { status: 200, body: [] };
+  if (path === "branches") {
+    return refs(branches);
+  }
+  if (path === "tags") {
+    return refs(tags);
+  }
+  if (path === "releases") {
+    return { status: 200, body: [] };
+  }
   if (path.startsWith("commits/")) {
     const ref = decodeURIComponent(path.slice("commits/".length));
     const known = [...Object.values(branches), ...Object.values(tags)];
@@ -170,7 +186,9 @@ function ofRepository(repository: GithubRepository, method: string, path: string
   if (id !== undefined && method === "DELETE") {
     return hooks.delete(Number(id)) ? { status: 204 } : missing;
   }
-  if (!path.startsWith("hooks") || (method !== "POST" && method !== "PATCH")) return missing;
+  if (!path.startsWith("hooks") || (method !== "POST" && method !== "PATCH")) {
+    return missing;
+  }
   const { config } = body as { config: { url: string; secret: string } };
   const made = id === undefined ? Math.max(0, ...hooks.keys()) + 1 : Number(id);
   hooks.set(made, { url: config.url, secret: config.secret });
