@@ -40,10 +40,14 @@ async function runSteps(
   const [first, ...others] = containerSteps[container].map(
     (step) => () => runStep({ ...options, step, engine: engine?.use }),
   );
-  if (first === undefined) throw new Error(`no step of ${container}`);
+  if (first === undefined) {
+    throw new Error(`no step of ${container}`);
+  }
   let ended = await first();
   for (const next of others) {
-    if (ended.exitCode === exitCodes.done) ended = await next();
+    if (ended.exitCode === exitCodes.done) {
+      ended = await next();
+    }
   }
   return ended;
 }
@@ -53,14 +57,18 @@ async function handOverAfter(
   ended: ContainerEnd,
 ): Promise<ContainerEnd> {
   // Nobody waits for the last one.
-  if (container === containers.at(-1)) return ended;
+  if (container === containers.at(-1)) {
+    return ended;
+  }
   const how = ended.exitCode === exitCodes.done ? "done" : "failed";
   try {
     await handOver(paths, container, how);
     return ended;
   } catch {
     // The next one would wait for ever; the end of this one ends it.
-    if (how === "failed") return ended;
+    if (how === "failed") {
+      return ended;
+    }
     const { code, message } = failure("BUILD_ENGINE_FAILED", {
       said: "Its work folder cannot be written to.",
     });

@@ -47,7 +47,9 @@ export async function handedOver(
         wake = resolve;
       });
       const how = await readHandOver(file);
-      if (how !== undefined) return how;
+      if (how !== undefined) {
+        return how;
+      }
       const timer = setTimeout(() => wake(), LOOK_MS);
       await told;
       clearTimeout(timer);
@@ -63,7 +65,9 @@ export async function handedOver(
 function watchFor(folder: string, name: string, onChange: () => void) {
   try {
     const watcher = watch(folder, (_, changed) => {
-      if (changed === name) onChange();
+      if (changed === name) {
+        onChange();
+      }
     });
     watcher.on("error", () => watcher.close());
     return watcher;

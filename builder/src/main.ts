@@ -24,6 +24,8 @@ const { result, exitCode } = await runContainer({
   write: (line) => process.stdout.write(line),
   signal: stop.signal,
 });
-if (result !== undefined) writeFileSync(TERMINATION_LOG, `${JSON.stringify(result)}\n`);
+if (result !== undefined) {
+  writeFileSync(TERMINATION_LOG, `${JSON.stringify(result)}\n`);
+}
 // Lines may still be on their way through a pipe.
 process.stdout.write("", () => process.exit(exitCode));

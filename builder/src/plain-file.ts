@@ -20,7 +20,9 @@ export async function openPlain(path: string): Promise<FileHandle> {
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
     const [found, at] = await Promise.all([file.stat(), readlink(`/proc/self/fd/${file.fd}`)]);
-    if (!found.isFile() || at !== path) throw new NotPlain(path);
+    if (!found.isFile() || at !== path) {
+      throw new NotPlain(path);
+    }
     return file;
   } catch (error) {
     await file.close();
@@ -37,8 +39,12 @@ export async function readPlain(path: string, maxBytes: number): Promise<Buffer>
     for (;;) {
       const { bytesRead } = await file.read(room, length, room.length - length, length);
       length += bytesRead;
-      if (length > maxBytes) throw new NotPlain(path);
-      if (bytesRead === 0) return room.subarray(0, length);
+      if (length > maxBytes) {
+        throw new NotPlain(path);
+      }
+      if (bytesRead === 0) {
+        return room.subarray(0, length);
+      }
     }
   } finally {
     await file.close();

@@ -39,14 +39,23 @@ beforeEach(async () => {
     const { method, url = "" } = request;
     asked.push(`${method} ${url.replace(/[a-f0-9]{64}/, "…")}`);
     const other = await instead(request);
-    if (other !== undefined) return answer.writeHead(other).end("because");
-    if (request.headers.authorization !== `Bearer ${TOKEN}`) return answer.writeHead(401).end("UNAUTHORIZED");
-    if (method === "HEAD") return answer.writeHead(stored.has(url) ? 200 : 404).end();
-    if (method === "POST")
+    if (other !== undefined) {
+      return answer.writeHead(other).end("because");
+    }
+    if (request.headers.authorization !== `Bearer ${TOKEN}`) {
+      return answer.writeHead(401).end("UNAUTHORIZED");
+    }
+    if (method === "HEAD") {
+      return answer.writeHead(stored.has(url) ? 200 : 404).end();
+    }
+    if (method === "POST") {
       return answer.writeHead(202, { location: "http://elsewhere.example/v2/up/1?state=a" }).end();
+    }
     const body = await buffer(request);
     const named = new URL(url, "http://registry").searchParams.get("digest");
-    if (named !== null && named !== digestOf(body)) return answer.writeHead(400).end("DIGEST_INVALID");
+    if (named !== null && named !== digestOf(body)) {
+      return answer.writeHead(400).end("DIGEST_INVALID");
+    }
     stored.set(named === null ? url : `/v2/alpha/pshop/blobs/${named}`, body);
     return answer.writeHead(201).end();
   };
@@ -201,8 +210,12 @@ describe("an image that a step of the build has laid hands on", () => {
     await truncate(blob, 1_000);
     let sent = 0;
     instead = async (request) => {
-      if (request.method === "POST") await truncate(blob, 20_000_000_000);
-      if (request.method !== "PUT") return undefined;
+      if (request.method === "POST") {
+        await truncate(blob, 20_000_000_000);
+      }
+      if (request.method !== "PUT") {
+        return undefined;
+      }
       sent = Math.max(sent, (await buffer(request)).length);
       return 400;
     };
@@ -215,7 +228,9 @@ describe("an image that a step of the build has laid hands on", () => {
     await layOut([layer]);
     const blob = join(folder, "image/blobs/sha256", digestOf(layer).slice(7));
     instead = async ({ method }) => {
-      if (method === "POST") await truncate(blob, 10);
+      if (method === "POST") {
+        await truncate(blob, 10);
+      }
       return undefined;
     };
     const began = Date.now();

@@ -54,7 +54,9 @@ async function publish(
         () => undefined,
         (thrown: Error) => thrown,
       );
-      if (error === undefined) return;
+      if (error === undefined) {
+        return;
+      }
       const text = timeout.aborted ? "The registry did not answer in time." : error.message;
       log.info(text);
       const pause = pauses[attempt];
@@ -75,7 +77,9 @@ async function publish(
 async function readToken(paths: Paths, repository: string): Promise<string | undefined> {
   const file = join(secretPaths(paths).registry, "config.json");
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw error;
+    if (error.code !== "ENOENT") {
+      throw error;
+    }
     return "{}";
   });
   const { auths = {} } = JSON.parse(text) as { auths?: Record<string, { registrytoken?: string }> };

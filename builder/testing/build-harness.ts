@@ -119,7 +119,9 @@ export class BuildHarness {
       { step: () => undefined, output },
     );
     await engine.close();
-    if (!outcome.ok) throw new Error(`the base image: ${outcome.text}`);
+    if (!outcome.ok) {
+      throw new Error(`the base image: ${outcome.text}`);
+    }
     const paths = { work, secrets: join(work, "secrets"), cache: work };
     await pushStep({
       task: {
@@ -177,7 +179,9 @@ export class BuildHarness {
         paths,
         write: (text) => {
           const line = parseLogLine(text) as LogLine;
-          if (!line.last) lines.push(line);
+          if (!line.last) {
+            lines.push(line);
+          }
         },
       });
       if (last.exitCode !== 0) {

@@ -151,7 +151,9 @@ export class Buildah implements Engine {
     await writeFile(join(scratch, "containers.conf"), containersConf(helpers));
     await writeFile(join(scratch, "registries.conf"), registriesConf(locations));
     await writeFile(join(scratch, "policy.json"), policy);
-    if (existsSync(this.#gone)) await this.#remove([this.#gone]);
+    if (existsSync(this.#gone)) {
+      await this.#remove([this.#gone]);
+    }
     await this.#clearTemporary();
     await this.#openStorage();
     // What a killed build has left; should it stay, the next ones only take more room.

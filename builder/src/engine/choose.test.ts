@@ -28,7 +28,9 @@ function setUp(
     start: async (name) => {
       did.push(`start ${name}`);
       const said = cannot.start?.[name];
-      if (said !== undefined) throw new EngineUnavailable(said);
+      if (said !== undefined) {
+        throw new EngineUnavailable(said);
+      }
       const engine: Engine = {
         build: async () => ({ ok: true }),
         close: async () => void did.push(`close ${name}`),

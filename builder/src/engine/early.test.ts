@@ -11,7 +11,9 @@ function setUp(failure?: Error) {
   const early = new EarlyEngine(async (log, use) => {
     log.info("trying");
     await start.promise;
-    if (failure) throw failure;
+    if (failure) {
+      throw failure;
+    }
     life.push("started");
     log.info("chosen");
     try {

@@ -28,7 +28,9 @@ export class EarlyEngine {
   readonly use: WithEngine = async (log, work) => {
     try {
       const engine = await this.#started.promise.finally(() => {
-        for (const message of this.#said) log.info(message);
+        for (const message of this.#said) {
+          log.info(message);
+        }
       });
       await work(engine);
     } catch (error) {

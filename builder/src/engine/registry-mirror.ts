@@ -76,9 +76,13 @@ function forward(
   const headers: Record<string, string | string[]> = { host };
   for (const name of REQUEST_HEADERS) {
     const value = request.headers[name];
-    if (value !== undefined) headers[name] = value;
+    if (value !== undefined) {
+      headers[name] = value;
+    }
   }
-  if (token !== undefined) headers.authorization = `Bearer ${token}`;
+  if (token !== undefined) {
+    headers.authorization = `Bearer ${token}`;
+  }
   const { protocol, hostname, port } = registryUrl(host);
   const send = protocol === "http:" ? httpRequest : httpsRequest;
   const asked = send({
@@ -91,15 +95,20 @@ function forward(
     timeout: TIMEOUT_MS,
   });
   const fail = (): void => {
-    if (response.headersSent) response.destroy();
-    else response.writeHead(502).end();
+    if (response.headersSent) {
+      response.destroy();
+    } else {
+      response.writeHead(502).end();
+    }
   };
   asked.on("timeout", () => asked.destroy(new Error("no answer in time")));
   asked.on("error", fail);
   asked.on("response", (got) => {
     for (const name of ANSWER_HEADERS) {
       const value = got.headers[name];
-      if (value !== undefined) response.setHeader(name, value);
+      if (value !== undefined) {
+        response.setHeader(name, value);
+      }
     }
     response.writeHead(got.statusCode ?? 502);
     pipeline(got, response, () => undefined);

@@ -38,7 +38,9 @@ export async function ask(
   server: Server,
   { method, url, headers, body, signal }: Asked,
 ): Promise<{ status: number; body: Readable }> {
-  if (!isOwn(server, url)) throw new Error(`${url.host} is not the repository's own server`);
+  if (!isOwn(server, url)) {
+    throw new Error(`${url.host} is not the repository's own server`);
+  }
   const { address, caFile } = server;
   const options: RequestOptions = {
     method,
@@ -51,8 +53,11 @@ export async function ask(
       : {
           lookup: (_name, { all }, done) => {
             const family = isIPv6(address) ? 6 : 4;
-            if (all) done(null, [{ address, family }]);
-            else done(null, address, family);
+            if (all) {
+              done(null, [{ address, family }]);
+            } else {
+              done(null, address, family);
+            }
           },
         }),
   };
@@ -66,7 +71,9 @@ export async function ask(
 
 /** The `Authorization` of a credential that is in files; none for a public repository. */
 export async function authorization({ credential }: Server): Promise<Record<string, string>> {
-  if (credential === undefined) return {};
+  if (credential === undefined) {
+    return {};
+  }
   const [username, password] = await Promise.all([
     readFile(credential.usernameFile, "utf8"),
     readFile(credential.passwordFile, "utf8"),

@@ -75,7 +75,9 @@ async function fetchRepository(context: FetchContext, budget: Budget): Promise<F
     }
     const server = { url, address, caFile, credential };
     await fetchLargeFiles({ entries, task, server, target, scratch, log, signal });
-    for (const submodule of submodules) await fetchSubmodule(submodule, context, budget);
+    for (const submodule of submodules) {
+      await fetchSubmodule(submodule, context, budget);
+    }
     const commitMessage = ((await git.read(["log", "-1", "--format=%s", commitSha])) ?? "").slice(0, 256);
     const bytes = entries.reduce((sum, { size }) => sum + size, 0);
     log.info(`Fetched ${commitSha.slice(0, 12)}: ${entries.length} files, ${Math.ceil(bytes / 1024)} KiB.`);
@@ -107,7 +109,9 @@ async function fetchSubmodule(
   } catch (error) {
     const code = error instanceof StepError ? error.failure.code : undefined;
     const said = code && REFUSALS[code];
-    if (said === undefined) throw error;
+    if (said === undefined) {
+      throw error;
+    }
     throw StepError.of("GIT_SUBMODULE_UNAVAILABLE", { name: path, said });
   }
 }

@@ -92,7 +92,9 @@ export async function fetchLargeFiles(context: Context): Promise<void> {
       await fetchSome(files.slice(start, start + BATCH), folder, { ...context, signal });
     }
   } catch (error) {
-    if (error instanceof StepError) throw error;
+    if (error instanceof StepError) {
+      throw error;
+    }
     throw StepError.of("GIT_SERVER_UNAVAILABLE", {
       said: `large files: ${error instanceof Error ? error.message : ""}`,
     });
@@ -157,7 +159,9 @@ async function askForLinks(files: readonly LargeFile[], server: Server, signal: 
   const told = await text(
     body.map((part: Buffer) => {
       length += part.length;
-      if (length > MAX_ANSWER) throw new Error("an answer without an end");
+      if (length > MAX_ANSWER) {
+        throw new Error("an answer without an end");
+      }
       return part;
     }),
   );
@@ -166,7 +170,9 @@ async function askForLinks(files: readonly LargeFile[], server: Server, signal: 
 }
 
 function refuse(status: number, path: string): never {
-  if (status === 401 || status === 403) throw StepError.of("GIT_REPOSITORY_AUTH_FAILED");
+  if (status === 401 || status === 403) {
+    throw StepError.of("GIT_REPOSITORY_AUTH_FAILED");
+  }
   if (status >= 500 || status === 429) {
     throw StepError.of("GIT_SERVER_UNAVAILABLE", { said: `It answered ${status} about large files.` });
   }
@@ -180,7 +186,9 @@ function bounded({ oid, size, path }: LargeFile) {
     let length = 0;
     for await (const part of body) {
       length += part.length;
-      if (length > size) break;
+      if (length > size) {
+        break;
+      }
       hash.update(part);
       yield part;
     }

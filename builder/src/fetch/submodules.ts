@@ -22,7 +22,9 @@ export async function submodulesOf(
   { commitSha, url, entries }: { commitSha: string; url: string; entries: readonly TreeEntry[] },
 ): Promise<Submodule[]> {
   const links = entries.filter(({ type }) => type === "commit");
-  if (links.length === 0) return [];
+  if (links.length === 0) {
+    return [];
+  }
   const listed = await git.read(["config", "--blob", `${commitSha}:.gitmodules`, "--list", "--null"]);
   const addresses = addressesOf(listed ?? "");
   return links.map(({ path, id }) => {
@@ -47,7 +49,9 @@ export function addressesOf(listed: string): Map<string, string> {
   const settings = new Map<string, { path?: string; url?: string }>();
   for (const entry of listed.split("\0")) {
     const [, name, key, value] = /^submodule\.(.+)\.(path|url)\n(.*)$/s.exec(entry) ?? [];
-    if (name !== undefined) settings.set(name, { ...settings.get(name), [key as string]: value });
+    if (name !== undefined) {
+      settings.set(name, { ...settings.get(name), [key as string]: value });
+    }
   }
   return new Map(
     [...settings.values()].flatMap(({ path, url }) =>
@@ -65,15 +69,23 @@ export function ownAddress(said: string, repository: string): string | undefined
   const own = new URL(repository);
   const [, host, path] = /^(?:ssh:\/\/)?git@([^:/@]+)(?::(?:\d+\/)?|\/)([^:@]+)$/.exec(said) ?? [];
   const isRelative = said.startsWith("./") || said.startsWith("../");
-  if (host === undefined && !isRelative && !URL.canParse(said)) return undefined;
+  if (host === undefined && !isRelative && !URL.canParse(said)) {
+    return undefined;
+  }
   const base = repository.endsWith("/") ? repository : `${repository}/`;
   const url =
     host === undefined
       ? new URL(said, isRelative ? base : undefined)
       : new URL(`/${path}`, `${own.protocol}//${own.host}`);
-  if (host !== undefined && host !== own.hostname) return undefined;
-  if (url.protocol !== own.protocol || url.host !== own.host) return undefined;
-  if (own.protocol === "file:") return undefined;
+  if (host !== undefined && host !== own.hostname) {
+    return undefined;
+  }
+  if (url.protocol !== own.protocol || url.host !== own.host) {
+    return undefined;
+  }
+  if (own.protocol === "file:") {
+    return undefined;
+  }
   return `${url.protocol}//${url.host}${url.pathname}`;
 }
 

@@ -58,10 +58,14 @@ export async function openImage(folder: string, maxBytes: number): Promise<Opene
   const close = async (): Promise<void> => void (await Promise.all(blobs.map(({ file }) => file.close())));
   try {
     const [named] = index.parse(await readJson(join(folder, "index.json"))).manifests;
-    if (named === undefined) throw new Error("no manifest");
+    if (named === undefined) {
+      throw new Error("no manifest");
+    }
     const manifest = await readPlain(blobPath(folder, named.digest), MAX_DOCUMENT_BYTES);
     const own = `sha256:${createHash("sha256").update(manifest).digest("hex")}`;
-    if (own !== named.digest) throw new Error("another manifest");
+    if (own !== named.digest) {
+      throw new Error("another manifest");
+    }
     const { config, layers } = manifestOf.parse(JSON.parse(manifest.toString("utf8")));
     for (const each of new Set([config, ...layers].map((part) => part.digest))) {
       const file = await openPlain(blobPath(folder, each));
@@ -75,7 +79,9 @@ export async function openImage(folder: string, maxBytes: number): Promise<Opene
     return { ...named, manifest, blobs, close };
   } catch (error) {
     await close();
-    if (error instanceof StepError) throw error;
+    if (error instanceof StepError) {
+      throw error;
+    }
     throw StepError.of("BUILD_FAILED_UNCLASSIFIED", { said: "The image is none that can be published." });
   }
 }

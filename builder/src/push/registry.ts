@@ -58,12 +58,18 @@ export class Registry {
   async push({ blobs, manifest, mediaType, digest }: OpenedImage, tag = digest): Promise<void> {
     const left = [...blobs];
     const worker = async (): Promise<void> => {
-      for (let blob = left.shift(); blob !== undefined; blob = left.shift()) await this.#pushBlob(blob);
+      for (let blob = left.shift(); blob !== undefined; blob = left.shift()) {
+        await this.#pushBlob(blob);
+      }
     };
     const ended = await Promise.allSettled(
       Array.from({ length: AT_ONCE }, () => worker().finally(() => left.splice(0))),
     );
-    for (const each of ended) if (each.status === "rejected") throw each.reason;
+    for (const each of ended) {
+      if (each.status === "rejected") {
+        throw each.reason;
+      }
+    }
     const headers = { "content-type": mediaType };
     await this.#expect(201, "PUT", this.#at(`manifests/${tag}`), { headers, body: manifest });
   }
@@ -75,8 +81,12 @@ export class Registry {
   async #pushBlob(blob: Blob): Promise<void> {
     const known = await this.#send("HEAD", this.#at(`blobs/${blob.digest}`), {});
     // A registry may send whoever asks on to where it keeps them.
-    if (known.status >= 200 && known.status < 400) return;
-    if (known.status !== 404) throw new Refused("HEAD of a layer", known);
+    if (known.status >= 200 && known.status < 400) {
+      return;
+    }
+    if (known.status !== 404) {
+      throw new Refused("HEAD of a layer", known);
+    }
     const { headers } = await this.#expect(202, "POST", this.#at("blobs/uploads/"), {});
     // Whatever host it names: the token goes to the registry alone.
     const { pathname, search } = new URL(headers.location ?? "", this.#base);
@@ -96,7 +106,9 @@ export class Registry {
     what: { headers?: Record<string, string>; body?: Buffer | Blob },
   ): Promise<Answer> {
     const answer = await this.#send(method, url, what);
-    if (answer.status !== status) throw new Refused(`${method} ${url.pathname}`, answer);
+    if (answer.status !== status) {
+      throw new Refused(`${method} ${url.pathname}`, answer);
+    }
     return answer;
   }
 
@@ -125,12 +137,16 @@ export class Registry {
       asked.on("response", (response) => {
         let text = "";
         response.on("data", (chunk: Buffer) => {
-          if (text.length < MAX_ANSWER_BYTES) text += chunk.toString("utf8");
+          if (text.length < MAX_ANSWER_BYTES) {
+            text += chunk.toString("utf8");
+          }
         });
         response.on("error", () => undefined);
         response.on("close", () => {
           // It may have said no before it had read all.
-          if (!asked.writableFinished) asked.destroy();
+          if (!asked.writableFinished) {
+            asked.destroy();
+          }
           resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
         });
       });
@@ -150,7 +166,9 @@ async function* contentOf({ file, size }: Blob): AsyncGenerator<Buffer> {
     const room = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size - at));
     const { bytesRead } = await file.read(room, 0, room.length, at);
     // Otherwise the registry would wait for the rest.
-    if (bytesRead === 0) throw new Error("the image has changed");
+    if (bytesRead === 0) {
+      throw new Error("the image has changed");
+    }
     at += bytesRead;
     yield room.subarray(0, bytesRead);
   }
