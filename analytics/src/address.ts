@@ -6,8 +6,12 @@ import { isIP, SocketAddress } from "node:net";
  */
 export function canonicalAddress(text: string): string | undefined {
   const version = isIP(text);
-  if (version === 4) return text;
-  if (version !== 6) return undefined;
+  if (version === 4) {
+    return text;
+  }
+  if (version !== 6) {
+    return undefined;
+  }
   const address = text.replace(/%.*$/, "");
   const short = new SocketAddress({ address, family: "ipv6" }).address;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(short);

@@ -44,7 +44,9 @@ export interface AnalyticsSettings {
 /** The settings out of parsed {@link analyticsVariables}; undefined without an address. */
 export function settingsFrom(variables: AnalyticsVariables): AnalyticsSettings | undefined {
   const url = variables.SLIPWAY_ANALYTICS_URL;
-  if (url === undefined) return undefined;
+  if (url === undefined) {
+    return undefined;
+  }
   return {
     url,
     username: variables.SLIPWAY_ANALYTICS_USERNAME,

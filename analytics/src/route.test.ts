@@ -60,7 +60,9 @@ test("words stay what they are", () => {
     "index.html",
   ];
   const more = ["My-Blog-Post-Of-Today", "facade", "decade", ".well-known", "robots.txt", "@me", "top-10"];
-  for (const word of [...words, ...more]) expect(routeOf(`/${word}`)).toBe(`/${word}`);
+  for (const word of [...words, ...more]) {
+    expect(routeOf(`/${word}`)).toBe(`/${word}`);
+  }
 });
 
 const segment = fc.oneof(
@@ -96,7 +98,9 @@ describe("properties", () => {
     fc.assert(
       fc.property(fc.array(ids, { minLength: 1, maxLength: 50 }), (values) => {
         const found = routes((id) => `/v1/things/${id}/parts`, values);
-        for (const route of found) expect(route).toMatch(/^\/v1\/things\/:(uuid|number|hash)\/parts$/);
+        for (const route of found) {
+          expect(route).toMatch(/^\/v1\/things\/:(uuid|number|hash)\/parts$/);
+        }
       }),
     );
   });
@@ -115,7 +119,9 @@ describe("properties", () => {
     const almost = `/a@${".".repeat(1_000)}@`.repeat(7);
     // Of the processor, in microseconds: a busy machine takes longer.
     const before = process.threadCpuUsage();
-    for (let times = 0; times < 200; times += 1) routeOf(almost);
+    for (let times = 0; times < 200; times += 1) {
+      routeOf(almost);
+    }
     expect(process.threadCpuUsage(before).user).toBeLessThan(500_000);
   });
 
@@ -127,7 +133,9 @@ describe("properties", () => {
       `/${"%41".repeat(300)}`,
     ];
     const started = performance.now();
-    for (const path of hostile) routeOf(path);
+    for (const path of hostile) {
+      routeOf(path);
+    }
     expect(performance.now() - started).toBeLessThan(2_000);
   });
 });

@@ -44,12 +44,22 @@ const JOINTS = /((?:%[0-9A-Fa-f]{2}|[-._~,;:=+@()!'$&])+)/;
 
 function reduceSegment(segment: string): string {
   // Longer than any id: nothing of it is worth a look.
-  if (segment.length > 1024) return ":long";
+  if (segment.length > 1024) {
+    return ":long";
+  }
   const text = decoded(segment);
-  if (text === undefined) return ":encoded";
-  if (NUMBER.test(text)) return ":number";
-  if (isEmail(text)) return ":email";
-  if (TOKEN.test(text) && !WORD.test(text)) return ":id";
+  if (text === undefined) {
+    return ":encoded";
+  }
+  if (NUMBER.test(text)) {
+    return ":number";
+  }
+  if (isEmail(text)) {
+    return ":email";
+  }
+  if (TOKEN.test(text) && !WORD.test(text)) {
+    return ":id";
+  }
   const reduced = segment
     .replace(UUID, ":uuid")
     .replace(DATE, ":date")
@@ -62,7 +72,9 @@ function reduceSegment(segment: string): string {
 /** One `@`, a dot inside of what follows it, no colon. Without a regular expression: one tries every dot at every dot. */
 function isEmail(text: string): boolean {
   const at = text.indexOf("@");
-  if (at < 1 || text.includes("@", at + 1) || text.includes(":")) return false;
+  if (at < 1 || text.includes("@", at + 1) || text.includes(":")) {
+    return false;
+  }
   const dot = text.indexOf(".", at + 2);
   return dot > 0 && dot < text.length - 1;
 }
@@ -82,11 +94,19 @@ const COUNTED = /^(?:([A-Za-z]{2,})\d{3,}|([A-Za-z])\d{4,})$/;
 const MIXED = /^[A-Za-z0-9]{6,}$/;
 
 function reducePart(part: string): string {
-  if (/^\d{3,}$/.test(part)) return ":number";
-  if (HEX.test(part) && (/\d/.test(part) ? /[a-f]/i.test(part) : part.length >= 16)) return ":hash";
+  if (/^\d{3,}$/.test(part)) {
+    return ":number";
+  }
+  if (HEX.test(part) && (/\d/.test(part) ? /[a-f]/i.test(part) : part.length >= 16)) {
+    return ":hash";
+  }
   const counted = COUNTED.exec(part);
-  if (counted) return `${counted[1] ?? counted[2]}:number`;
-  if (!MIXED.test(part) || !/\d/.test(part)) return part;
+  if (counted) {
+    return `${counted[1] ?? counted[2]}:number`;
+  }
+  if (!MIXED.test(part) || !/\d/.test(part)) {
+    return part;
+  }
   // `oauth2callback` goes from letters to digits and back once; an id does so all the time.
   const turns = part.match(/[A-Za-z](?=\d)|\d(?=[A-Za-z])/g)?.length ?? 0;
   return turns >= 3 || part.length >= 16 ? ":id" : part;

@@ -9,7 +9,9 @@ const encoder = new TextEncoder();
 /** The longest beginning of a text that takes at most so many bytes in UTF-8; never half of a character. */
 export function cutToBytes(text: string, maxBytes: number): string {
   // No character takes more than three bytes for each UTF-16 unit.
-  if (text.length * 3 <= maxBytes) return text;
+  if (text.length * 3 <= maxBytes) {
+    return text;
+  }
   return text.slice(0, encoder.encodeInto(text, new Uint8Array(maxBytes)).read);
 }
 

@@ -138,7 +138,9 @@ test("no line breaks it, whatever its fields hold", () => {
   fc.assert(
     fc.property(wild, (fields) => {
       const parsed = read({ ...line, ...fields });
-      if (typeof parsed === "string") return;
+      if (typeof parsed === "string") {
+        return;
+      }
       expect(Buffer.byteLength(parsed.event.path)).toBeLessThanOrEqual(512);
       expect(parsed.event.path).not.toContain("?");
       expect(Buffer.byteLength(parsed.event.userAgent)).toBeLessThanOrEqual(256);

@@ -43,11 +43,15 @@ export function parseAccessLine(line: string, isTrusted: TrustedProxies): Access
 
 /** The same out of the fields of a line, which is also what Traefik exports over OTLP. */
 export function readAccessFields(fields: Fields, isTrusted: TrustedProxies): AccessLine | LineRefusal {
-  if (fields.RequestMethod === undefined && fields.DownstreamStatus === undefined) return "other";
+  if (fields.RequestMethod === undefined && fields.DownstreamStatus === undefined) {
+    return "other";
+  }
   const at = Date.parse(text(fields.StartUTC));
   const status = whole(fields.DownstreamStatus);
   const duration = whole(fields.Duration);
-  if (Number.isNaN(at) || status === undefined || duration === undefined) return "incomplete";
+  if (Number.isNaN(at) || status === undefined || duration === undefined) {
+    return "incomplete";
+  }
   const peer = text(fields.ClientAddr) || text(fields.ClientHost);
   return {
     target: {

@@ -16,7 +16,9 @@ export function trustedProxies(ranges: readonly string[]): TrustedProxies {
   for (const range of ranges) {
     const [address = "", prefix] = range.split("/");
     const version = isIP(address);
-    if (version === 0) throw new Error(`neither an address nor a CIDR: ${range}`);
+    if (version === 0) {
+      throw new Error(`neither an address nor a CIDR: ${range}`);
+    }
     list.addSubnet(address, Number(prefix ?? (version === 4 ? 32 : 128)), version === 4 ? "ipv4" : "ipv6");
   }
   return (address) => list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
@@ -34,7 +36,9 @@ export function clientAddress(peer: string, forwardedFor: string, isTrusted: Tru
   const chain = forwardedFor === "" ? [] : forwardedFor.slice(-4096).split(",");
   while (chain.length > 0 && (client === undefined || isTrusted(client))) {
     const before = addressOf(chain.pop() ?? "");
-    if (before === undefined) break;
+    if (before === undefined) {
+      break;
+    }
     client = before;
   }
   return client ?? UNKNOWN_ADDRESS;

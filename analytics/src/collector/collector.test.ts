@@ -76,10 +76,14 @@ test("what a full disk does not take is read once, kept, and written when there 
       failures += 1;
     });
   // A batch's worth, and what one look at a file may add to that.
-  while (failures < 20) await step();
+  while (failures < 20) {
+    await step();
+  }
   const read = await linesRead();
   expect(read).toBeLessThan(6_500);
-  while (failures < 40) await step();
+  while (failures < 40) {
+    await step();
+  }
   expect([await linesRead(), spool.count]).toEqual([read, 0]);
   isDiskFull = false;
   const sizes: number[] = [];

@@ -82,7 +82,9 @@ export class Collector {
       } catch (error) {
         failures += 1;
         metrics.failed("read");
-        if (failures === 1 || failures % 60 === 0) log.error({ err: error, failures }, "logs cannot be read");
+        if (failures === 1 || failures % 60 === 0) {
+          log.error({ err: error, failures }, "logs cannot be read");
+        }
         await this.#pause(1_000, signal);
       }
     }
@@ -90,7 +92,9 @@ export class Collector {
       // Nothing of it is lost: it is read again.
       log.warn({ err: error }, "the last batch could not be written");
     });
-    for (const { log } of this.#tails.values()) await log.close();
+    for (const { log } of this.#tails.values()) {
+      await log.close();
+    }
     this.#tails.clear();
   }
 
@@ -100,7 +104,9 @@ export class Collector {
     const failed: unknown[] = [];
     await this.#scan(failed);
     // What a full disk did not take is kept, and no more is read beside it.
-    if (this.#held.length >= MAX_EVENTS) await this.#flush(true);
+    if (this.#held.length >= MAX_EVENTS) {
+      await this.#flush(true);
+    }
     if (this.#hasStopped(await this.#options.room.isFull())) {
       await this.#flush(true);
       return FULL_MS;
@@ -112,10 +118,14 @@ export class Collector {
       } catch (error) {
         failed.push(error);
       }
-      if (this.#held.length >= MAX_EVENTS) await this.#flush(true);
+      if (this.#held.length >= MAX_EVENTS) {
+        await this.#flush(true);
+      }
     }
     await this.#flush(false);
-    if (failed.length > 0) throw failed[0];
+    if (failed.length > 0) {
+      throw failed[0];
+    }
     return found > 0 ? 0 : IDLE_MS;
   }
 
@@ -127,12 +137,16 @@ export class Collector {
   async #scan(failed: unknown[]): Promise<void> {
     const { podLogs, source, clock, metrics, log } = this.#options;
     const now = clock.monotonic();
-    if (now - this.#scannedAt < SCAN_MS) return;
+    if (now - this.#scannedAt < SCAN_MS) {
+      return;
+    }
     this.#scannedAt = now;
     const folders = await containerFolders(podLogs, source);
     for (const folder of folders) {
       this.#goneSince.delete(folder);
-      if (this.#tails.has(folder)) continue;
+      if (this.#tails.has(folder)) {
+        continue;
+      }
       const onGap = (files: number) => {
         metrics.gap(files);
         log.error(
@@ -152,22 +166,31 @@ export class Collector {
 
   /** Tells of it once when reading stops, and once when it goes on. */
   #hasStopped(isFull: boolean): boolean {
-    if (isFull === this.#isStopped) return isFull;
+    if (isFull === this.#isStopped) {
+      return isFull;
+    }
     const { metrics, log, spool } = this.#options;
     this.#isStopped = isFull;
     metrics.readingStopped(isFull);
     const fields = { batches: spool.count, bytes: spool.bytes };
-    if (isFull) log.error(fields, "the buffer is full: no logs are read");
-    else log.info(fields, "the buffer has room again: logs are read");
+    if (isFull) {
+      log.error(fields, "the buffer is full: no logs are read");
+    } else {
+      log.info(fields, "the buffer has room again: logs are read");
+    }
     return isFull;
   }
 
   #forget(there: Set<string>, now: number): void {
     for (const folder of Object.keys(this.#positions)) {
-      if (there.has(folder)) continue;
+      if (there.has(folder)) {
+        continue;
+      }
       const since = this.#goneSince.get(folder) ?? now;
       this.#goneSince.set(folder, since);
-      if (now - since < FORGET_MS || this.#tails.has(folder)) continue;
+      if (now - since < FORGET_MS || this.#tails.has(folder)) {
+        continue;
+      }
       this.#goneSince.delete(folder);
       const { [folder]: _, ...others } = this.#positions;
       this.#positions = others;
@@ -187,7 +210,9 @@ export class Collector {
     }
     let taken = 0;
     for (const line of tail.lines) {
-      if (!this.#take(line)) break;
+      if (!this.#take(line)) {
+        break;
+      }
       this.#positions = { ...this.#positions, [folder]: line.next };
       this.#isMoved = true;
       taken += 1;
@@ -209,12 +234,16 @@ export class Collector {
       return true;
     }
     const owner = resolve(line);
-    if (owner === "unknown" && msUntilGivenUp(line, clock.now()) > 0) return false;
+    if (owner === "unknown" && msUntilGivenUp(line, clock.now()) > 0) {
+      return false;
+    }
     if (typeof owner === "string") {
       metrics.refused(owner);
       return true;
     }
-    if (this.#held.length === 0) this.#heldSince = clock.monotonic();
+    if (this.#held.length === 0) {
+      this.#heldSince = clock.monotonic();
+    }
     this.#held.push(this.#bounds.bound({ ...owner, ...line.event }));
     return true;
   }
@@ -224,7 +253,9 @@ export class Collector {
     const time = clock.monotonic();
     if (this.#held.length > 0) {
       const limit = spool.count > 4 ? FLUSH_BEHIND_MS : FLUSH_MS;
-      if (!now && this.#held.length < MAX_EVENTS && time - this.#heldSince < limit) return;
+      if (!now && this.#held.length < MAX_EVENTS && time - this.#heldSince < limit) {
+        return;
+      }
       try {
         await spool.add(this.#held, this.#positions);
       } catch (error) {
@@ -234,7 +265,9 @@ export class Collector {
       metrics.batchMade(this.#held.length);
       this.#held = [];
     } else {
-      if (!this.#isMoved || (!now && time - this.#notedAt < NOTE_MS)) return;
+      if (!this.#isMoved || (!now && time - this.#notedAt < NOTE_MS)) {
+        return;
+      }
       await spool.savePositions(this.#positions);
     }
     this.#isMoved = false;
@@ -242,6 +275,8 @@ export class Collector {
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    if (ms > 0) await sleep(ms, undefined, { signal }).catch(() => undefined);
+    if (ms > 0) {
+      await sleep(ms, undefined, { signal }).catch(() => undefined);
+    }
   }
 }

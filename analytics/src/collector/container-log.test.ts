@@ -21,7 +21,9 @@ beforeEach(async () => {
   gaps = 0;
 });
 afterEach(async () => {
-  for (const log of opened.splice(0)) await log.close();
+  for (const log of opened.splice(0)) {
+    await log.close();
+  }
   await rm(podLogs, { recursive: true, force: true });
 });
 
@@ -40,8 +42,9 @@ async function all(log: ContainerLog) {
   let isGone = false;
   for (let idle = 0; idle < 6 && !isGone; ) {
     const read = await log.read();
-    if (read === "gone") isGone = true;
-    else if (read.length === 0) {
+    if (read === "gone") {
+      isGone = true;
+    } else if (read.length === 0) {
       idle += 1;
       await clock.advance(600);
     } else {
@@ -166,7 +169,9 @@ describe("a log that is rotated", () => {
     await container.write(numbers(1, 3));
     expect((await all(log)).texts).toEqual(numbers(1, 3));
     await container.write(numbers(4, 6));
-    for (let i = 0; i < 3; i += 1) await container.rotate();
+    for (let i = 0; i < 3; i += 1) {
+      await container.rotate();
+    }
     await container.write(numbers(7, 9));
     expect((await all(log)).texts).toEqual(numbers(4, 9));
     // Nobody saw what came between.

@@ -62,12 +62,18 @@ export class ContainerLog {
   /** The next lines, in order; none when there are none yet. `gone` when the log has been removed and read to its end. */
   async read(): Promise<LogLine[] | "gone"> {
     const file = this.#open ?? (await this.#begin());
-    if (!file) return (await logFiles(this.folder)).length === 0 ? "gone" : [];
+    if (!file) {
+      return (await logFiles(this.folder)).length === 0 ? "gone" : [];
+    }
     this.#open = file;
     try {
       const lines = await this.#readFrom(file);
-      if (file.isDamaged) this.#options.onGap(1);
-      if (!file.isAtEnd || lines.length > 0) return lines;
+      if (file.isDamaged) {
+        this.#options.onGap(1);
+      }
+      if (!file.isAtEnd || lines.length > 0) {
+        return lines;
+      }
     } catch (error) {
       // Opened anew the next time, where it was left.
       await this.close();
@@ -75,11 +81,15 @@ export class ContainerLog {
     }
     // Looked for after the end was reached: what comes to the old file from here on is waited for.
     const next = await this.#next(file);
-    if (next === undefined) return [];
+    if (next === undefined) {
+      return [];
+    }
     this.#newerSince = undefined;
     this.#newestAmong = undefined;
     await this.close();
-    if (next === "gone") return "gone";
+    if (next === "gone") {
+      return "gone";
+    }
     this.#at = { file: next.identity, offset: 0 };
     this.#open = await openLog(next, 0);
     return [];
@@ -91,16 +101,24 @@ export class ContainerLog {
    */
   async look(): Promise<void> {
     this.#open ??= await this.#begin();
-    if (!this.#open || namesOf(await logFiles(this.folder)) === this.#lookedAt) return;
+    if (!this.#open || namesOf(await logFiles(this.folder)) === this.#lookedAt) {
+      return;
+    }
     const known = await knownFiles(this.folder);
-    if (!known) return;
+    if (!known) {
+      return;
+    }
     this.#lookedAt = known.areAll ? known.names : undefined;
     const { identity } = this.#open;
     const at = known.files.findIndex((file) => file.identity === identity);
     // Gone without any that was seen to follow: one that nobody saw may be gone, too.
-    if (at < 0 && this.#following.length === 0 && known.files.length > 0) this.#following.push(UNSEEN);
+    if (at < 0 && this.#following.length === 0 && known.files.length > 0) {
+      this.#following.push(UNSEEN);
+    }
     for (const { identity } of known.files.slice(at + 1)) {
-      if (!this.#following.includes(identity)) this.#following.push(identity);
+      if (!this.#following.includes(identity)) {
+        this.#following.push(identity);
+      }
     }
   }
 
@@ -113,11 +131,17 @@ export class ContainerLog {
     const known = await knownFiles(this.folder);
     const found = known?.files.find(({ identity }) => identity === this.#at?.file);
     const first = found ?? known?.files[0];
-    if (!first) return undefined;
-    if (this.#at && !found) this.#options.onGap(1 + this.#goneOf(known?.files ?? []));
+    if (!first) {
+      return undefined;
+    }
+    if (this.#at && !found) {
+      this.#options.onGap(1 + this.#goneOf(known?.files ?? []));
+    }
     this.#following = [];
     this.#lookedAt = undefined;
-    if (!found) this.#at = { file: first.identity, offset: 0 };
+    if (!found) {
+      this.#at = { file: first.identity, offset: 0 };
+    }
     return openLog(first, this.#at?.offset ?? 0);
   }
 
@@ -127,9 +151,13 @@ export class ContainerLog {
    */
   async #next(open: OpenFile): Promise<KnownFile | "gone" | undefined> {
     const names = namesOf(await logFiles(this.folder));
-    if (names !== "" && names === this.#newestAmong) return undefined;
+    if (names !== "" && names === this.#newestAmong) {
+      return undefined;
+    }
     const known = await knownFiles(this.folder);
-    if (!known) return undefined;
+    if (!known) {
+      return undefined;
+    }
     const { files } = known;
     // When it is gone it was the oldest: all that are left are newer. A new file comes with a new name for the one before.
     const at = files.findIndex(({ identity }) => identity === open.identity);
@@ -144,11 +172,15 @@ export class ContainerLog {
     this.#newerSince ??= now;
     // Of those before the last but one the runtime has long let go.
     const isOld = at < files.length - 2;
-    if (!isOld && now - this.#newerSince < OVERLAP_MS) return undefined;
+    if (!isOld && now - this.#newerSince < OVERLAP_MS) {
+      return undefined;
+    }
     // Of a file that is gone itself, nobody knows whether one followed it and is gone, too, unless they were looked at.
     const wereSeen = this.#following.length > 0;
     const lost = at < 0 && next && !wereSeen ? 1 : this.#goneOf(files);
-    if (lost > 0) this.#options.onGap(lost);
+    if (lost > 0) {
+      this.#options.onGap(lost);
+    }
     this.#following = this.#following.slice(this.#following.indexOf(next?.identity ?? "") + 1);
     return next ?? "gone";
   }
@@ -165,15 +197,20 @@ export class ContainerLog {
     for (const { text, end } of read) {
       const line = text && parseCriLine(text);
       const next = { file: file.identity, offset: end };
-      if (!line) lines.push({ content: "damaged", next });
-      else if (line.stream === "stdout") {
+      if (!line) {
+        lines.push({ content: "damaged", next });
+      } else if (line.stream === "stdout") {
         const content = this.#assembler.add(line);
-        if (content !== undefined) lines.push({ content, next });
+        if (content !== undefined) {
+          lines.push({ content, next });
+        }
       }
       this.#at = next;
     }
     // Pieces of a line are no lines, but they are something: the end has not been seen.
-    if (read.length > 0) file.isAtEnd = false;
+    if (read.length > 0) {
+      file.isAtEnd = false;
+    }
     return lines;
   }
 }

@@ -46,7 +46,9 @@ describe("pieces", () => {
 
   test("of a line that is too long are dropped, and the next line is whole", () => {
     const assembler = new LineAssembler(5);
-    for (const text of ["abc", "def", "ghi"]) expect(assembler.add(piece(true, text))).toBeUndefined();
+    for (const text of ["abc", "def", "ghi"]) {
+      expect(assembler.add(piece(true, text))).toBeUndefined();
+    }
     expect(assembler.add(piece(false, "x"))).toBe("oversize");
     expect(assembler.add(piece(false, "fine"))?.toString()).toBe("fine");
     expect(assembler.add(piece(false, "longer"))).toBe("oversize");

@@ -12,14 +12,19 @@ export interface CriLine {
 export function parseCriLine(line: Buffer): CriLine | undefined {
   const afterTime = line.indexOf(SPACE);
   const afterStream = line.indexOf(SPACE, afterTime + 1);
-  if (afterTime <= 0 || afterStream < 0) return undefined;
+  if (afterTime <= 0 || afterStream < 0) {
+    return undefined;
+  }
   const stream = line.toString("latin1", afterTime + 1, afterStream);
-  if (stream !== "stdout" && stream !== "stderr") return undefined;
+  if (stream !== "stdout" && stream !== "stderr") {
+    return undefined;
+  }
   // Behind the tag there may be others, joined by colons.
   const tag = line[afterStream + 1];
   const next = line[afterStream + 2];
-  if ((tag !== PARTIAL && tag !== FULL) || (next !== undefined && next !== SPACE && next !== COLON))
+  if ((tag !== PARTIAL && tag !== FULL) || (next !== undefined && next !== SPACE && next !== COLON)) {
     return undefined;
+  }
   const afterTags = line.indexOf(SPACE, afterStream + 2);
   const content = afterTags < 0 ? line.subarray(line.length) : line.subarray(afterTags + 1);
   return { stream, isPartial: tag === PARTIAL, content };
@@ -54,7 +59,9 @@ export class LineAssembler {
     // A copy: what it is a part of is the reader's buffer, and would be kept whole.
     this.#parts = fits ? [...this.#parts, Buffer.from(content)] : [];
     this.#isOpen = isPartial;
-    if (isPartial) return undefined;
+    if (isPartial) {
+      return undefined;
+    }
     const whole = fits ? Buffer.concat(this.#parts) : "oversize";
     this.#parts = [];
     this.#bytes = 0;

@@ -73,7 +73,9 @@ const isStopped = async () => (await figure("reading_stopped")) === 1;
 async function settled(name: string): Promise<number> {
   for (let last = Number.NaN; ; ) {
     const now = await figure(name);
-    if (now === last) return now;
+    if (now === last) {
+      return now;
+    }
     last = now;
     await sleep(1_500);
   }
@@ -182,7 +184,9 @@ test("a full buffer stops the reading, nothing is lost of what the kubelet keeps
     const first = written + 1;
     await write(1_000);
     // The one that is being read is open, and two are kept beside the newest.
-    if (rotations <= 2) lost.push(...Array.from({ length: 1_000 }, (_, index) => first + index));
+    if (rotations <= 2) {
+      lost.push(...Array.from({ length: 1_000 }, (_, index) => first + index));
+    }
   }
   await sleep(2_500);
   await server.restart();

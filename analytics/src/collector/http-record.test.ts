@@ -6,8 +6,12 @@ const END = Date.UTC(2026, 10, 22, 4, 42, 1, 500);
 const nanoseconds = (ms: number) => `${ms}000000`;
 
 const valueOfAny = (value: unknown): object => {
-  if (Array.isArray(value)) return { arrayValue: { values: value.map(valueOfAny) } };
-  if (typeof value === "string") return { stringValue: value };
+  if (Array.isArray(value)) {
+    return { arrayValue: { values: value.map(valueOfAny) } };
+  }
+  if (typeof value === "string") {
+    return { stringValue: value };
+  }
   return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 };
 const attributes = (fields: Record<string, unknown>) =>
@@ -95,9 +99,13 @@ test("a server's span tells its times itself, and other spans are no requests", 
     const line = span(kind);
     expect(line).toMatchObject({ event: { at: END - 30, status: 201 } });
     // Nanoseconds of this century are more than a number's 53 bits.
-    if (typeof line === "object") expect(Math.abs(line.event.latencyUs - 29_750)).toBeLessThanOrEqual(1);
+    if (typeof line === "object") {
+      expect(Math.abs(line.event.latencyUs - 29_750)).toBeLessThanOrEqual(1);
+    }
   }
-  for (const kind of [1, 3, "SPAN_KIND_CLIENT", undefined]) expect(span(kind)).toBe("other");
+  for (const kind of [1, 3, "SPAN_KIND_CLIENT", undefined]) {
+    expect(span(kind)).toBe("other");
+  }
 });
 
 test("names that were used before the conventions were stable are known, as ingress-nginx sends them", () => {
@@ -175,5 +183,7 @@ test("numbers out of every bound and texts that are none break nothing", () => {
       userAgent: "a ,b",
     },
   });
-  if (typeof line === "object") expect(Buffer.byteLength(line.event.path)).toBeLessThanOrEqual(512);
+  if (typeof line === "object") {
+    expect(Buffer.byteLength(line.event.path)).toBeLessThanOrEqual(512);
+  }
 });

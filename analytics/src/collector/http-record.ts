@@ -45,9 +45,13 @@ export function readHttpRecord(
   const first = (names: readonly string[]) =>
     names.map((name) => fields[name]).find((value) => value !== undefined);
   const isSpan = signal === "traces";
-  if (isSpan && !SERVER.some((kind) => kind === record.kind)) return "other";
+  if (isSpan && !SERVER.some((kind) => kind === record.kind)) {
+    return "other";
+  }
   const method = text(first(NAMES.method));
-  if (method === "" && first(NAMES.status) === undefined) return "other";
+  if (method === "" && first(NAMES.status) === undefined) {
+    return "other";
+  }
   const status = numberOf(first(NAMES.status));
   const end = isSpan
     ? millisecondsOf(record.endTimeUnixNano)
@@ -55,7 +59,9 @@ export function readHttpRecord(
   const start = isSpan ? millisecondsOf(record.startTimeUnixNano) : undefined;
   const seconds = numberOf(first(NAMES.seconds));
   const latencyMs = start !== undefined && end !== undefined ? end - start : seconds && seconds * 1000;
-  if (status === undefined || end === undefined || latencyMs === undefined) return "incomplete";
+  if (status === undefined || end === undefined || latencyMs === undefined) {
+    return "incomplete";
+  }
   const peer = text(first(NAMES.peer));
   const chain = textsOf(first(NAMES.forwardedFor)) || text(first(NAMES.client));
   return {
@@ -86,7 +92,9 @@ function targetOf(fields: Fields, own: Fields, shared: Fields): Target {
   for (const names of [own, shared]) {
     for (const { kind, namespace, name } of OBJECTS) {
       const [space, named] = [text(fields[namespace]), text(names[name])];
-      if (space !== "" && named !== "") return { ...traefiks, object: { kind, key: `${space}/${named}` } };
+      if (space !== "" && named !== "") {
+        return { ...traefiks, object: { kind, key: `${space}/${named}` } };
+      }
     }
   }
   return traefiks;

@@ -49,8 +49,12 @@ test("killed at random under traffic, with a store that fails, it counts every r
     for (let round = 0; isWriting; round += 1) {
       const lines = Array.from({ length: 5 }, next);
       await log.write([...lines, '{"level":"info","message":"Configuration loaded"}']);
-      if (round % 20 === 7) await log.writePieces(next(), 100);
-      if (round % 40 === 39) await log.rotate();
+      if (round % 20 === 7) {
+        await log.writePieces(next(), 100);
+      }
+      if (round % 40 === 39) {
+        await log.rotate();
+      }
       await sleep(10);
     }
   })();

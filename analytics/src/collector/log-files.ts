@@ -56,7 +56,9 @@ export async function knownFiles(
   const listed = await logFiles(folder);
   const heads = await Promise.all(listed.map(identityOf));
   const names = namesOf(listed);
-  if (heads.includes("gone") || namesOf(await logFiles(folder)) !== names) return undefined;
+  if (heads.includes("gone") || namesOf(await logFiles(folder)) !== names) {
+    return undefined;
+  }
   const files = listed.flatMap((file, index) => {
     const identity = heads[index];
     return identity === undefined ? [] : [{ file, identity }];
@@ -74,7 +76,9 @@ async function identityOf(file: LogFile): Promise<string | "gone" | undefined> {
   try {
     return identityFrom(await headOf(file));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "gone";
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") {
+      return "gone";
+    }
     throw error;
   }
 }
@@ -109,10 +113,14 @@ async function headOf({ path, isCompressed }: LogFile): Promise<Buffer> {
     for await (const part of decompressed(path)) {
       parts.push(part);
       bytes += part.length;
-      if (bytes >= MOST_OF_A_LINE || part.includes(0x0a)) break;
+      if (bytes >= MOST_OF_A_LINE || part.includes(0x0a)) {
+        break;
+      }
     }
   } catch (error) {
-    if (!isDamage(error)) throw error;
+    if (!isDamage(error)) {
+      throw error;
+    }
   }
   return Buffer.concat(parts);
 }
@@ -150,6 +158,8 @@ export async function containerFolders(podLogs: string, { namespace, container }
 }
 
 function ignoreMissing<T = string>(error: NodeJS.ErrnoException): T[] {
-  if (error.code !== "ENOENT" && error.code !== "ENOTDIR") throw error;
+  if (error.code !== "ENOENT" && error.code !== "ENOTDIR") {
+    throw error;
+  }
   return [];
 }

@@ -31,7 +31,9 @@ async function main(settings: CollectorSettings): Promise<void> {
   const stop = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
-      if (stop.signal.aborted) process.exit(1);
+      if (stop.signal.aborted) {
+        process.exit(1);
+      }
       log.info({ signal }, "ending");
       stop.abort();
       setTimeout(() => process.exit(0), END_MS).unref();
@@ -60,13 +62,16 @@ async function main(settings: CollectorSettings): Promise<void> {
   });
   const left = await room.left();
   log.info({ batches: spool.count, bytes: spool.bytes, maxBufferBytes, left }, "buffer opened");
-  if (left < maxBufferBytes - spool.bytes)
+  if (left < maxBufferBytes - spool.bytes) {
     log.warn({ left }, "the disk has less room than the buffer may take");
+  }
   const store = openStore(settings.store);
   const sink = {
     prepare: async () => {
       const applied = await migrate(store);
-      if (applied.length > 0) log.info({ applied }, "the store's schema is new");
+      if (applied.length > 0) {
+        log.info({ applied }, "the store's schema is new");
+      }
     },
     insert: (batch: Parameters<typeof insertEvents>[1]) => insertEvents(store, batch),
   };

@@ -63,9 +63,15 @@ export class CollectorMetrics {
   });
 
   constructor() {
-    for (const reason of REFUSALS) this.#refused.inc({ reason }, 0);
-    for (const result of ["made", "sent", "refused", "damaged"]) this.#batches.inc({ result }, 0);
-    for (const step of ["read", "write", "send", "resolve", "receive"]) this.#failures.inc({ step }, 0);
+    for (const reason of REFUSALS) {
+      this.#refused.inc({ reason }, 0);
+    }
+    for (const result of ["made", "sent", "refused", "damaged"]) {
+      this.#batches.inc({ result }, 0);
+    }
+    for (const step of ["read", "write", "send", "resolve", "receive"]) {
+      this.#failures.inc({ step }, 0);
+    }
   }
 
   /** Figures of the process itself, in the names that Prometheus's clients share. */

@@ -51,7 +51,9 @@ export function routerNames(ingress: IngressView): string[] {
 export function ownerOf({ metadata }: KubernetesObject): Owner | undefined {
   const organization = metadata?.labels?.[labels.organization];
   const project = metadata?.labels?.[labels.project];
-  if (!organization || !project) return undefined;
+  if (!organization || !project) {
+    return undefined;
+  }
   return organizationOfNamespace(metadata?.namespace ?? "") === organization
     ? { organization, project }
     : undefined;
@@ -64,13 +66,17 @@ const HASH = /-[0-9a-f]{20}$/;
 /** The name of the service, or those that the router may have been made from; undefined for what is no Ingress's. */
 export function namesOf(target: Target): { kind: "service" | "router"; names: string[] } | undefined {
   const { service, router, entryPoint, object } = target;
-  if (object) return { kind: object.kind, names: [object.key] };
+  if (object) {
+    return { kind: object.kind, names: [object.key] };
+  }
   if (service !== "") {
     return service.endsWith(PROVIDER)
       ? { kind: "service", names: [service.slice(0, -PROVIDER.length)] }
       : undefined;
   }
-  if (!router.endsWith(PROVIDER)) return undefined;
+  if (!router.endsWith(PROVIDER)) {
+    return undefined;
+  }
   const name = router.slice(0, -PROVIDER.length);
   // An Ingress on several entry points has a router for each, which is named after it.
   const prefix = `${entryPoint}-`;
@@ -115,7 +121,9 @@ export class NameTable {
     const live = entries.filter(({ goneAt }) => goneAt === Number.POSITIVE_INFINITY);
     const found = live.length > 0 ? live : entries.filter(({ goneAt }) => now - goneAt < REMEMBERED_MS);
     const [first, ...others] = found;
-    if (!first) return undefined;
+    if (!first) {
+      return undefined;
+    }
     const isSame = ({ owner }: { owner: Owner }) =>
       owner.project === first.owner.project && owner.organization === first.owner.organization;
     return others.every(isSame) ? first.owner : "ambiguous";
@@ -124,14 +132,22 @@ export class NameTable {
   #forget(key: string, names: readonly string[], now: number): void {
     for (const name of names) {
       const entry = this.#names.get(name)?.get(key);
-      if (entry) entry.goneAt = now;
+      if (entry) {
+        entry.goneAt = now;
+      }
     }
   }
 
   #expire(now: number): void {
     for (const [name, entries] of this.#names) {
-      for (const [key, { goneAt }] of entries) if (now - goneAt >= REMEMBERED_MS) entries.delete(key);
-      if (entries.size === 0) this.#names.delete(name);
+      for (const [key, { goneAt }] of entries) {
+        if (now - goneAt >= REMEMBERED_MS) {
+          entries.delete(key);
+        }
+      }
+      if (entries.size === 0) {
+        this.#names.delete(name);
+      }
     }
   }
 }

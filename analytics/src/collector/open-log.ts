@@ -23,15 +23,21 @@ export interface OpenFile {
 
 /** @returns undefined when the file is gone, or has another name by now */
 export async function openLog({ file, identity }: KnownFile, offset: number): Promise<OpenFile | undefined> {
-  if (file.isCompressed) return new CompressedLog(file.path, identity, offset);
+  if (file.isCompressed) {
+    return new CompressedLog(file.path, identity, offset);
+  }
   try {
     const handle = await open(file.path);
     // It may have been rotated between the look at its first line and now.
-    if ((await identityOfOpen(handle)) === identity) return new PlainLog(handle, identity, offset);
+    if ((await identityOfOpen(handle)) === identity) {
+      return new PlainLog(handle, identity, offset);
+    }
     await handle.close();
     return undefined;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") {
+      return undefined;
+    }
     throw error;
   }
 }
@@ -98,7 +104,9 @@ class CompressedLog implements OpenFile {
   async readLines(): Promise<RawLine[]> {
     const { value, done } = await this.#nextPart();
     this.isAtEnd = done === true;
-    if (done) return [];
+    if (done) {
+      return [];
+    }
     this.#held = Buffer.concat([this.#held, value]);
     const skipped = Math.min(Math.max(this.#start - this.#at, 0), this.#held.length);
     this.#at += skipped;
@@ -113,7 +121,9 @@ class CompressedLog implements OpenFile {
     try {
       return await this.#parts.next();
     } catch (error) {
-      if (!isDamage(error)) throw error;
+      if (!isDamage(error)) {
+        throw error;
+      }
       this.isDamaged = true;
       return { done: true, value: undefined };
     }

@@ -88,12 +88,16 @@ const upTo = (count: number) => Array.from({ length: count }, (_, index) => inde
 test("what an exporter has been acknowledged for is counted once, whatever becomes of the collector and the store", async () => {
   store.mood = () => "away";
   const end = Date.now();
-  for (let number = 1; number <= 400; number += 1) (number % 2 === 0 ? log : span)(number, "p1", end);
+  for (let number = 1; number <= 400; number += 1) {
+    (number % 2 === 0 ? log : span)(number, "p1", end);
+  }
   await flush();
   // All of it is on the disk: nothing else is left of it.
   await collector.kill("SIGKILL");
   // And what is sent while nobody listens is sent again by the exporters themselves.
-  for (let number = 401; number <= 440; number += 1) (number % 2 === 0 ? log : span)(number);
+  for (let number = 401; number <= 440; number += 1) {
+    (number % 2 === 0 ? log : span)(number);
+  }
   const flushed = flush();
   store.mood = () => "well";
   await start();

@@ -113,7 +113,9 @@ export function encodeProtobuf(signal: Signal, request: ExportRequest): Uint8Arr
 /** @throws Error for a text that is no such message */
 export function decodeJson(text: string): ExportRequest {
   const found: unknown = JSON.parse(text);
-  if (typeof found !== "object" || found === null || Array.isArray(found)) throw new Error("no object");
+  if (typeof found !== "object" || found === null || Array.isArray(found)) {
+    throw new Error("no object");
+  }
   return found as ExportRequest;
 }
 
@@ -144,14 +146,18 @@ export function attributesOf(from: WithAttributes | undefined): Record<string, u
   const fields: Record<string, unknown> = {};
   for (const attribute of Array.isArray(from?.attributes) ? from.attributes : []) {
     const { key, value } = attribute ?? {};
-    if (typeof key === "string" && value) fields[key] ??= plainValue(value);
+    if (typeof key === "string" && value) {
+      fields[key] ??= plainValue(value);
+    }
   }
   return fields;
 }
 
 function plainValue(value: AnyValue): unknown {
   const values = value.arrayValue?.values;
-  if (Array.isArray(values)) return values.map((one) => plainValue(one ?? {}));
+  if (Array.isArray(values)) {
+    return values.map((one) => plainValue(one ?? {}));
+  }
   return value.stringValue ?? value.intValue ?? value.doubleValue ?? value.boolValue;
 }
 
@@ -161,7 +167,9 @@ function plainValue(value: AnyValue): unknown {
  */
 export function fieldsOf({ body, ...record }: LogRecord): Record<string, unknown> {
   const attributes = attributesOf(record);
-  if (typeof body?.stringValue !== "string" || !body.stringValue.startsWith("{")) return attributes;
+  if (typeof body?.stringValue !== "string" || !body.stringValue.startsWith("{")) {
+    return attributes;
+  }
   try {
     return { ...attributes, ...JSON.parse(body.stringValue) };
   } catch {

@@ -97,7 +97,9 @@ class Receiver {
     } catch (error) {
       metrics.failed("receive");
       const status = error instanceof Refused ? error.status : 503;
-      if (status === 503) log.warn({ err: error }, "logs could not be taken in");
+      if (status === 503) {
+        log.warn({ err: error }, "logs could not be taken in");
+      }
       const headers = { "content-type": "text/plain", ...(status === 503 ? { "retry-after": "1" } : {}) };
       response.writeHead(status, headers).end(error instanceof Refused ? error.message : "try again");
     } finally {
@@ -107,19 +109,30 @@ class Receiver {
 
   async #take(request: IncomingMessage): Promise<void> {
     const signal = SIGNALS[request.url ?? ""];
-    if (!signal) throw new Refused(404, "not found");
-    if (request.method !== "POST") throw new Refused(405, "POST alone");
+    if (!signal) {
+      throw new Refused(404, "not found");
+    }
+    if (request.method !== "POST") {
+      throw new Refused(405, "POST alone");
+    }
     await this.#admit(request);
-    if (this.#requests > MAX_REQUESTS || (await this.#options.room.isFull())) throw new Refused(503, "full");
+    if (this.#requests > MAX_REQUESTS || (await this.#options.room.isFull())) {
+      throw new Refused(503, "full");
+    }
     const type = typeOf(request);
-    if (type !== "application/json" && type !== "application/x-protobuf")
+    if (type !== "application/json" && type !== "application/x-protobuf") {
       throw new Refused(415, "protobuf or JSON");
+    }
     const body = await bodyOf(request);
     const id = `otlp-${createHash("sha256").update(body).digest("hex").slice(0, 40)}`;
     // A second try may come while the first is still being written.
     const before = this.#known.get(id);
-    if (before !== undefined) return before;
-    if (this.#bytes + body.length > MAX_AT_WORK) throw new Refused(503, "full");
+    if (before !== undefined) {
+      return before;
+    }
+    if (this.#bytes + body.length > MAX_AT_WORK) {
+      throw new Refused(503, "full");
+    }
     this.#bytes += body.length;
     try {
       const written = this.#write(id, this.#linesOf(signal, type, body));
@@ -132,11 +145,15 @@ class Receiver {
 
   async #admit({ headers }: IncomingMessage): Promise<void> {
     const { tokenFile } = this.#options;
-    if (tokenFile === undefined) return;
+    if (tokenFile === undefined) {
+      return;
+    }
     const digest = (text: string) => createHash("sha256").update(text).digest();
     const token = (await readFile(tokenFile, "utf8")).trim();
     const isRight = timingSafeEqual(digest(headers.authorization ?? ""), digest(`Bearer ${token}`));
-    if (token === "" || !isRight) throw new Refused(401, "a token is needed");
+    if (token === "" || !isRight) {
+      throw new Refused(401, "a token is needed");
+    }
   }
 
   /** @throws Refused for what is no such message */
@@ -153,7 +170,9 @@ class Receiver {
   async #write(id: string, lines: (AccessLine | LineRefusal)[]): Promise<void> {
     const { spool, metrics } = this.#options;
     const events = await this.#eventsOf(lines);
-    if (events.length === 0) return;
+    if (events.length === 0) {
+      return;
+    }
     await spool.add(events, undefined, id);
     metrics.batchMade(events.length);
   }
@@ -162,7 +181,9 @@ class Receiver {
     this.#known.set(id, written);
     written.catch(() => this.#known.delete(id));
     const [oldest = ""] = this.#known.keys();
-    if (this.#known.size > REMEMBERED) this.#known.delete(oldest);
+    if (this.#known.size > REMEMBERED) {
+      this.#known.delete(oldest);
+    }
   }
 
   async #eventsOf(lines: (AccessLine | LineRefusal)[]): Promise<AccessEvent[]> {
@@ -173,7 +194,9 @@ class Receiver {
       if (typeof owner === "object" && typeof line === "object") {
         return [this.#bounds.bound({ ...owner, ...line.event })];
       }
-      if (typeof owner === "string") metrics.refused(owner);
+      if (typeof owner === "string") {
+        metrics.refused(owner);
+      }
       return [];
     });
   }
@@ -198,7 +221,9 @@ class Receiver {
       }, 0);
       // Another machine's clock may be ahead.
       const left = Math.min(longest, UNKNOWN_MS - (clock.monotonic() - start));
-      if (left <= 0) return owners;
+      if (left <= 0) {
+        return owners;
+      }
       await sleep(clock, Math.min(left, LOOK_MS));
     }
   }
@@ -215,15 +240,26 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   for await (const part of request as AsyncIterable<Buffer>) {
     bytes += part.length;
     // Read on for a while, so that the client hears the answer.
-    if (bytes > 4 * MAX_BODY) break;
-    if (bytes > MAX_BODY) parts = [];
-    else parts.push(part);
+    if (bytes > 4 * MAX_BODY) {
+      break;
+    }
+    if (bytes > MAX_BODY) {
+      parts = [];
+    } else {
+      parts.push(part);
+    }
   }
-  if (bytes > MAX_BODY) throw new Refused(413, "too long");
+  if (bytes > MAX_BODY) {
+    throw new Refused(413, "too long");
+  }
   const body = Buffer.concat(parts);
   const encoding = request.headers["content-encoding"] ?? "identity";
-  if (encoding === "identity") return body;
-  if (encoding !== "gzip") throw new Refused(415, "gzip or nothing");
+  if (encoding === "identity") {
+    return body;
+  }
+  if (encoding !== "gzip") {
+    throw new Refused(415, "gzip or nothing");
+  }
   try {
     return await unpack(body, { maxOutputLength: MAX_BODY });
   } catch (error) {

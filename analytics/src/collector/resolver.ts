@@ -101,14 +101,22 @@ export class Resolver {
   /** Whose a request is, or why it is nobody's. */
   resolve({ target, peer, event }: AccessLine): Owner | NoOwner {
     const now = this.#clock.monotonic();
-    if (event.userAgent === PROBE_AGENT && now < (this.#probes.get(peer) ?? 0)) return "probe";
-    if (target.service === "" && target.router === "" && !target.object) return "no_route";
+    if (event.userAgent === PROBE_AGENT && now < (this.#probes.get(peer) ?? 0)) {
+      return "probe";
+    }
+    if (target.service === "" && target.router === "" && !target.object) {
+      return "no_route";
+    }
     const found = namesOf(target);
-    if (!found) return "not_a_project";
+    if (!found) {
+      return "not_a_project";
+    }
     const table = found.kind === "service" ? this.#services : this.#routers;
     for (const name of found.names) {
       const owner = table.find(name, now);
-      if (owner) return owner;
+      if (owner) {
+        return owner;
+      }
     }
     return found.names.some((name) => name.startsWith(ORGANIZATION_NAMESPACE_PREFIX))
       ? "unknown"
@@ -118,12 +126,17 @@ export class Resolver {
   #note(table: NameTable, object: KubernetesObject, names: string[], isThere: boolean): void {
     const owner = ownerOf(object);
     const now = this.#clock.monotonic();
-    if (isThere && owner) table.set(keyOf(object), owner, names, now);
-    else table.remove(keyOf(object), now);
+    if (isThere && owner) {
+      table.set(keyOf(object), owner, names, now);
+    } else {
+      table.remove(keyOf(object), now);
+    }
   }
 
   #noteProbe({ status }: PodView, isThere: boolean): void {
     const until = isThere ? Number.POSITIVE_INFINITY : this.#clock.monotonic() + REMEMBERED_MS;
-    for (const { ip } of status?.podIPs ?? []) this.#probes.set(ip, until);
+    for (const { ip } of status?.podIPs ?? []) {
+      this.#probes.set(ip, until);
+    }
   }
 }

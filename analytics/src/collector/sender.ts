@@ -43,12 +43,18 @@ export async function sendBatches(options: SenderOptions, signal: AbortSignal): 
   while (!signal.aborted) {
     await spool.untilWaiting(signal);
     const batch = spool.oldest;
-    if (signal.aborted || !batch) continue;
+    if (signal.aborted || !batch) {
+      continue;
+    }
     try {
-      if (!isPrepared) await sink.prepare();
+      if (!isPrepared) {
+        await sink.prepare();
+      }
       isPrepared = true;
       await sendOne(batch, options);
-      if (failures > 0) log.info({ failures }, "the store takes batches again");
+      if (failures > 0) {
+        log.info({ failures }, "the store takes batches again");
+      }
       failures = 0;
       backoff.reset();
     } catch (error) {
@@ -78,7 +84,9 @@ async function sendOne(waiting: Waiting, { spool, sink, metrics, log }: SenderOp
     await sink.insert(batch);
   } catch (error) {
     // All others would wait behind it for ever.
-    if (!(error instanceof ClickHouseError)) throw error;
+    if (!(error instanceof ClickHouseError)) {
+      throw error;
+    }
     log.error({ err: error, batch: batch.id }, "the store refuses a batch");
     metrics.batchLost("refused");
     return spool.setAside(waiting);

@@ -67,8 +67,12 @@ export function collectorSettings(env: Record<string, string | undefined>): Coll
   const wrong = parsed.error?.issues.map(({ path, message }) => `  ${path.join(".")}: ${message}`) ?? [];
   const e = parsed.data;
   const store = e && settingsFrom(e);
-  if (e && !store) wrong.push("  SLIPWAY_ANALYTICS_URL: is not set");
-  if (!e || !store) throw new Error(`the environment is not complete:\n${wrong.join("\n")}`);
+  if (e && !store) {
+    wrong.push("  SLIPWAY_ANALYTICS_URL: is not set");
+  }
+  if (!e || !store) {
+    throw new Error(`the environment is not complete:\n${wrong.join("\n")}`);
+  }
   return {
     store,
     podLogs: e.SLIPWAY_COLLECTOR_POD_LOGS,

@@ -60,7 +60,9 @@ test("where to go on is known when all batches are sent, and after lines without
 
 test("a new process reads the newest batch alone, however many wait", async () => {
   const first = await open();
-  for (let number = 1; number <= 20; number += 1) await first.add([event(number)], at(number));
+  for (let number = 1; number <= 20; number += 1) {
+    await first.add([event(number)], at(number));
+  }
   const read: string[] = [];
   const again = await open({
     ...realDisk,
@@ -99,8 +101,12 @@ test("files that cannot be read are set aside, and the others are sent", async (
 
 test("of files that were set aside the newest ten are kept", async () => {
   const spool = await open();
-  for (let i = 1; i <= 13; i += 1) await spool.add([event(i)], at(i));
-  while (spool.oldest) await spool.setAside(spool.oldest);
+  for (let i = 1; i <= 13; i += 1) {
+    await spool.add([event(i)], at(i));
+  }
+  while (spool.oldest) {
+    await spool.setAside(spool.oldest);
+  }
   const left = (await readdir(folder)).filter((name) => name.endsWith(".refused")).sort();
   expect([left.length, left[0]]).toEqual([10, "0000000000000004.batch.refused"]);
   expect((await open()).positions).toEqual(at(13));
@@ -122,14 +128,20 @@ class DyingDisk implements Disk {
   }
 
   async #step(run: () => Promise<void>, torn: () => Promise<void> = async () => {}): Promise<void> {
-    if (this.#isDead) throw new Error("dead");
+    if (this.#isDead) {
+      throw new Error("dead");
+    }
     if (this.#left > 0) {
       this.#left -= 1;
       return run();
     }
     this.#isDead = true;
-    if (this.#how === "after") await run();
-    if (this.#how === "torn") await torn();
+    if (this.#how === "after") {
+      await run();
+    }
+    if (this.#how === "torn") {
+      await torn();
+    }
     throw new Error("dead");
   }
 
@@ -164,7 +176,9 @@ async function work(disk: Disk, sent: EventBatch[]): Promise<void> {
   const spool = await open(disk);
   const sendOldest = async () => {
     const oldest = spool.oldest;
-    if (!oldest) return;
+    if (!oldest) {
+      return;
+    }
     sent.push(await spool.read(oldest));
     await spool.done(oldest);
   };
@@ -174,11 +188,18 @@ async function work(disk: Disk, sent: EventBatch[]): Promise<void> {
     // Every third line holds no event.
     const events = numbers.filter((number) => number !== 4).map(event);
     next += size;
-    if (events.length > 0) await spool.add(events, at(next - 1));
-    else await spool.savePositions(at(next - 1));
-    if (next % 2 === 0) await sendOldest();
+    if (events.length > 0) {
+      await spool.add(events, at(next - 1));
+    } else {
+      await spool.savePositions(at(next - 1));
+    }
+    if (next % 2 === 0) {
+      await sendOldest();
+    }
   }
-  while (spool.oldest) await sendOldest();
+  while (spool.oldest) {
+    await sendOldest();
+  }
 }
 
 describe("a machine that dies", () => {
@@ -193,10 +214,14 @@ describe("a machine that dies", () => {
         isOver = !dying.isDead;
         // And once more while it recovers.
         const again = new DyingDisk(steps % 4, how);
-        if (!isOver) await work(again, sent).catch((error: Error) => expect(error.message).toBe("dead"));
+        if (!isOver) {
+          await work(again, sent).catch((error: Error) => expect(error.message).toBe("dead"));
+        }
         await work(realDisk, sent);
         const byId = new Map(sent.map(({ id, events }) => [id, events]));
-        for (const { id, events } of sent) expect(byId.get(id)).toEqual(events);
+        for (const { id, events } of sent) {
+          expect(byId.get(id)).toEqual(events);
+        }
         const paths = [...byId.values()].flat().map(({ path }) => path);
         expect(paths.sort(), `died at step ${steps}`).toEqual(["/1", "/2", "/3", "/5", "/6"]);
         expect(await readdir(folder)).toEqual(["cursor.json"]);

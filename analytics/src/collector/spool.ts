@@ -146,7 +146,9 @@ export class Spool {
 
   /** Resolves when there is a batch, or when the signal aborts. */
   async untilWaiting(signal: AbortSignal): Promise<void> {
-    if (this.#waiting.length > 0 || signal.aborted) return;
+    if (this.#waiting.length > 0 || signal.aborted) {
+      return;
+    }
     await new Promise<void>((resolve) => {
       this.#wake = resolve;
       signal.addEventListener("abort", () => resolve(), { once: true });
@@ -156,7 +158,9 @@ export class Spool {
   #leave(batch: Waiting, leave: (path: string) => Promise<void>): Promise<void> {
     return this.#inTurn(async () => {
       // The newest file alone tells where to go on.
-      if (batch.sequence === this.#sequence) await this.#saveCursor(this.#positions);
+      if (batch.sequence === this.#sequence) {
+        await this.#saveCursor(this.#positions);
+      }
       await leave(join(this.#folder, nameOf(batch.sequence)));
       this.#waiting.splice(this.#waiting.indexOf(batch), 1);
     });
@@ -177,10 +181,14 @@ export class Spool {
     const files = await this.#disk.list(this.#folder);
     for (const { name } of files) {
       // Never had its name: it is as if it had not been written.
-      if (name.endsWith(".new")) await this.#disk.remove(join(this.#folder, name));
+      if (name.endsWith(".new")) {
+        await this.#disk.remove(join(this.#folder, name));
+      }
     }
     const saved = files.some(({ name }) => name === CURSOR) ? await this.#readCursor(onDamaged) : undefined;
-    if (saved) [this.#sequence, this.#positions] = [saved.sequence, saved.positions];
+    if (saved) {
+      [this.#sequence, this.#positions] = [saved.sequence, saved.positions];
+    }
     const found = files
       .flatMap(({ name, bytes, writtenAt }) => {
         const sequence = Number(BATCH.exec(name)?.[1] ?? Number.NaN);
@@ -193,7 +201,9 @@ export class Spool {
       const batch = await this.#load(nameOf(sequence)).catch(() => undefined);
       if (batch) {
         // A cursor of the same sequence was written after the batch.
-        if (sequence > this.#sequence) [this.#sequence, this.#positions] = [sequence, batch.positions];
+        if (sequence > this.#sequence) {
+          [this.#sequence, this.#positions] = [sequence, batch.positions];
+        }
         break;
       }
       found.pop();
@@ -208,7 +218,9 @@ export class Spool {
   async #forgetAside(): Promise<void> {
     const names = (await this.#disk.list(this.#folder)).map(({ name }) => name);
     const aside = names.filter((name) => ASIDE.test(name)).sort();
-    for (const name of aside.slice(0, -MOST_ASIDE)) await this.#disk.remove(join(this.#folder, name));
+    for (const name of aside.slice(0, -MOST_ASIDE)) {
+      await this.#disk.remove(join(this.#folder, name));
+    }
   }
 
   async #readCursor(onDamaged: (name: string) => void) {

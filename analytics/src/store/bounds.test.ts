@@ -17,7 +17,9 @@ test("the first routes and user agents of a minute keep their names, the others 
 
 test("another minute and another project have bounds of their own", () => {
   const bounds = new MinuteBounds();
-  for (let one = 0; one < 500; one++) bounds.bound({ ...event, at: 0, route: `/${one}` });
+  for (let one = 0; one < 500; one++) {
+    bounds.bound({ ...event, at: 0, route: `/${one}` });
+  }
   expect(bounds.bound({ ...event, at: 0, route: "/new" }).route).toBe(OTHER);
   expect(bounds.bound({ ...event, at: 60_000, route: "/new" }).route).toBe("/new");
   expect(bounds.bound({ ...event, at: 0, project: "q", route: "/new" }).route).toBe("/new");
@@ -26,7 +28,9 @@ test("another minute and another project have bounds of their own", () => {
 test("what it remembers is bounded itself", () => {
   const bounds = new MinuteBounds(2);
   for (const project of ["a", "b", "c"]) {
-    for (let one = 0; one < 500; one++) bounds.bound({ ...event, at: 0, project, route: `/${one}` });
+    for (let one = 0; one < 500; one++) {
+      bounds.bound({ ...event, at: 0, project, route: `/${one}` });
+    }
   }
   expect(bounds.bound({ ...event, at: 0, project: "c", route: "/new" }).route).toBe(OTHER);
   expect(bounds.bound({ ...event, at: 0, project: "a", route: "/new" }).route).toBe("/new");

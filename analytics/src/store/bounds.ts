@@ -39,7 +39,9 @@ export class MinuteBounds {
   #of({ organization, project, at }: AccessEvent): Seen {
     const key = `${organization}/${project}/${Math.floor(at / MINUTE_MS)}`;
     const known = this.#minutes.get(key);
-    if (known) return known;
+    if (known) {
+      return known;
+    }
     const seen: Seen = { routes: new Set(), agents: new Set() };
     this.#minutes.set(key, seen);
     if (this.#minutes.size > this.#held) {
@@ -51,8 +53,12 @@ export class MinuteBounds {
 }
 
 function within(seen: Set<string>, value: string, most: number): string {
-  if (seen.has(value)) return value;
-  if (seen.size >= most) return OTHER;
+  if (seen.has(value)) {
+    return value;
+  }
+  if (seen.size >= most) {
+    return OTHER;
+  }
   seen.add(value);
   return value;
 }

@@ -60,7 +60,9 @@ function* pieces(events: readonly AccessEvent[]): Generator<string> {
     held.push(line);
     bytes += length;
   }
-  if (held.length > 0) yield held.join("\n");
+  if (held.length > 0) {
+    yield held.join("\n");
+  }
 }
 
 function rowOf(event: AccessEvent): string {

@@ -9,12 +9,18 @@ import { ask, type Store } from "./store.ts";
  */
 export async function migrate(store: Store, all: readonly Migration[] = migrations): Promise<number[]> {
   const { client } = store;
-  for (const query of foundation(store)) await ask(() => client.command({ query }));
+  for (const query of foundation(store)) {
+    await ask(() => client.command({ query }));
+  }
   const noted = new Set(await appliedVersions(store));
   const applied: number[] = [];
   for (const { version, name: title, statements } of all) {
-    if (noted.has(version)) continue;
-    for (const query of statements(store)) await ask(() => client.command({ query }));
+    if (noted.has(version)) {
+      continue;
+    }
+    for (const query of statements(store)) {
+      await ask(() => client.command({ query }));
+    }
     const table = name(store, "schema_migrations");
     const values = [{ version, name: title }];
     await ask(() =>

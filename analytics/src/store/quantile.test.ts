@@ -20,5 +20,7 @@ test("what is told of a cut number is within 0.4 % of it", () => {
 });
 
 test("small numbers are told as they are", () => {
-  for (let value = 0; value < 256; value++) expect(middleOf(cut(value))).toBe(value);
+  for (let value = 0; value < 256; value++) {
+    expect(middleOf(cut(value))).toBe(value);
+  }
 });

@@ -185,7 +185,9 @@ async function sharesByStatus(
   column: "route" | "user_agent",
   statuses: number[],
 ): Promise<Map<number, [string, number][]>> {
-  if (statuses.length === 0) return new Map();
+  if (statuses.length === 0) {
+    return new Map();
+  }
   const statement = countsBy(store, selection, {
     tell: "number",
     columns: ["status", column],
@@ -214,7 +216,9 @@ function limits({ page, limit }: Paging): { limit: number; offset: number } {
 
 function countsOf(row: CountRow | undefined): Counts {
   const { n: requests = 0, rx: bytesReceived = 0, tx: bytesSent = 0, took = 0, p95 = 0 } = row ?? {};
-  if (requests === 0) return { requests, bytesReceived, bytesSent, avgLatencyMs: null, p95LatencyMs: null };
+  if (requests === 0) {
+    return { requests, bytesReceived, bytesSent, avgLatencyMs: null, p95LatencyMs: null };
+  }
   return {
     requests,
     bytesReceived,

@@ -18,7 +18,9 @@ beforeAll(async () => {
   server = await startClickHouse();
 }, START_MS);
 afterAll(async () => {
-  for (const { client } of open) await client.close();
+  for (const { client } of open) {
+    await client.close();
+  }
   await server?.stop();
 });
 
@@ -59,8 +61,9 @@ test("rows that are older than eight days go, of every table with its partition,
     { table: "events", time: "at", count: "count()", unit: "event" as const },
     ...rollups.map(({ table, unit }) => ({ table, time: unit, count: "sum(requests)", unit })),
   ];
-  for (const { table } of tables)
+  for (const { table } of tables) {
     await store.client.command({ query: `SYSTEM STOP TTL MERGES ${name(store, table)}` });
+  }
   await insertEvents(store, { id: "old", events });
   for (const { table, time, count } of tables) {
     const found = await days(store, table, time, count);

@@ -16,7 +16,9 @@ test.each([
 ])("the tables of a %s store are those of testdata", (name, cluster) => {
   const file = fileURLToPath(new URL(`testdata/${name}.sql`, import.meta.url));
   const got = statements(cluster);
-  if (process.env.UPDATE_GOLDEN === "1") writeFileSync(file, got);
+  if (process.env.UPDATE_GOLDEN === "1") {
+    writeFileSync(file, got);
+  }
   expect(existsSync(file), "run with UPDATE_GOLDEN=1 to write it").toBe(true);
   expect(got).toBe(readFileSync(file, "utf8"));
 });
@@ -24,7 +26,9 @@ test.each([
 test("on a cluster every statement is for all of its members, and every table replicated at a path of its own", () => {
   const replicated = statements("main").split(";\n");
   const made = replicated.filter((statement) => statement.trim() !== "");
-  for (const statement of made) expect(statement).toContain("ON CLUSTER `main`");
+  for (const statement of made) {
+    expect(statement).toContain("ON CLUSTER `main`");
+  }
   const tables = made.filter((statement) => statement.includes("ENGINE ="));
   const paths = tables.map(
     (statement) =>

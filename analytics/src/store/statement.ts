@@ -76,10 +76,18 @@ export function countsBy(place: Place, selection: Selection, counting: Counting)
   const lines = [
     `SELECT ${told.join(", ")} FROM (${sources(place, selection, { ...counting, columns: inside }, add)})`,
   ];
-  if (columns.length > 0) lines.push(`GROUP BY ${columns.join(", ")}`);
-  if (most || mostByStatus) lines.push(`ORDER BY n DESC, ${columns.join(", ")}`);
-  if (mostByStatus) lines.push(`LIMIT ${add("UInt32", mostByStatus)} BY status`);
-  if (most) lines.push(`LIMIT ${add("UInt32", most.limit)} OFFSET ${add("UInt64", most.offset)}`);
+  if (columns.length > 0) {
+    lines.push(`GROUP BY ${columns.join(", ")}`);
+  }
+  if (most || mostByStatus) {
+    lines.push(`ORDER BY n DESC, ${columns.join(", ")}`);
+  }
+  if (mostByStatus) {
+    lines.push(`LIMIT ${add("UInt32", mostByStatus)} BY status`);
+  }
+  if (most) {
+    lines.push(`LIMIT ${add("UInt32", most.limit)} OFFSET ${add("UInt64", most.offset)}`);
+  }
   return { query: lines.join("\n"), parameters };
 }
 
@@ -132,7 +140,9 @@ function sources(
 
 /** The tables of counts that know of these columns and filters; none for what only the events themselves know. */
 function rollupsFor(columns: readonly Column[], { sourceIp, path }: Filter): readonly Rollup[] {
-  if (sourceIp !== undefined || path !== undefined) return [];
+  if (sourceIp !== undefined || path !== undefined) {
+    return [];
+  }
   const others = columns.filter((column) => column !== "status");
   return others.length > 1 ? [] : rollups.filter(({ column }) => column === others[0]);
 }
@@ -150,9 +160,15 @@ function owner(organization: string, project: string, add: Add): string[] {
 
 function filters({ statusCode, statusClass, sourceIp, path }: Filter, add: Add): string[] {
   const conditions: string[] = [];
-  if (statusCode !== undefined) conditions.push(`status = ${add("UInt16", statusCode)}`);
-  if (statusClass !== undefined) conditions.push(`intDiv(status, 100) = ${add("UInt8", statusClass)}`);
-  if (sourceIp !== undefined) conditions.push(`source_ip = ${add("String", sourceIp)}`);
+  if (statusCode !== undefined) {
+    conditions.push(`status = ${add("UInt16", statusCode)}`);
+  }
+  if (statusClass !== undefined) {
+    conditions.push(`intDiv(status, 100) = ${add("UInt8", statusClass)}`);
+  }
+  if (sourceIp !== undefined) {
+    conditions.push(`source_ip = ${add("String", sourceIp)}`);
+  }
   if (path !== undefined) {
     const value = add("String", path);
     conditions.push(`(path = ${value} OR route = ${value})`);

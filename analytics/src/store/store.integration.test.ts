@@ -33,7 +33,9 @@ beforeAll(async () => {
 }, START_MS);
 
 afterAll(async () => {
-  for (const { client } of open) await client.close();
+  for (const { client } of open) {
+    await client.close();
+  }
   await server?.stop();
 });
 
@@ -78,7 +80,9 @@ test("answers are those of a plain computation over the same events, whatever th
   const batches = inBatches(events, 700);
   for (const batch of batches) {
     await insertEvents(store, batch);
-    if (next() < 0.4) await insertEvents(store, batch);
+    if (next() < 0.4) {
+      await insertEvents(store, batch);
+    }
   }
   await Promise.all([batches[3], batches[0], batches[3]].map((batch) => batch && insertEvents(store, batch)));
   expect(await countedBy(store)).toEqual(everywhere(events.length));
@@ -122,8 +126,11 @@ async function compare(store: Store, events: AccessEvent[], selection: Selection
     const { p95LatencyMs, ...rest } = told;
     expect(rest, about).toMatchObject(counts(list));
     const exact = p95(list);
-    if (exact === null || p95LatencyMs === null) expect(p95LatencyMs, about).toBe(exact);
-    else expect(Math.abs(p95LatencyMs - exact), about).toBeLessThanOrEqual(exact * 0.004 + 0.001);
+    if (exact === null || p95LatencyMs === null) {
+      expect(p95LatencyMs, about).toBe(exact);
+    } else {
+      expect(Math.abs(p95LatencyMs - exact), about).toBeLessThanOrEqual(exact * 0.004 + 0.001);
+    }
   };
   const classes = Object.fromEntries(
     [2, 3, 4, 5].map((one) => [one, those.filter(({ status }) => Math.floor(status / 100) === one).length]),
@@ -209,16 +216,23 @@ test("a server that is killed while it takes batches has each of them once, in e
       await new Promise((resolve) => setTimeout(resolve, next() * 40));
       await server.crash();
       const failed = await sent;
-      if (failed !== undefined) expect(failed).toBeInstanceOf(StoreUnavailable);
+      if (failed !== undefined) {
+        expect(failed).toBeInstanceOf(StoreUnavailable);
+      }
       await server.restart();
-    } else expect(await sent).toBeUndefined();
+    } else {
+      expect(await sent).toBeUndefined();
+    }
     // The one that may have been lost, as a collector does that had no answer.
-    if (dies)
+    if (dies) {
       await waitFor("the batch to be taken", 30_000, () => insertEvents(store, batch).then(() => true));
+    }
     taken += 1;
   }
   // And once more everything, as a collector does that lost its memory of it.
-  for (const batch of batches) await insertEvents(store, batch);
+  for (const batch of batches) {
+    await insertEvents(store, batch);
+  }
   expect(crashes).toBe(crashAfter.length);
   expect(await countedBy(store)).toEqual(everywhere(events.length));
 }, 240_000);

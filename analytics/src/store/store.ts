@@ -77,8 +77,12 @@ export async function ask<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();
   } catch (error) {
-    if (!(error instanceof ClickHouseError)) throw new StoreUnavailable(error);
-    if (isRefusal(error)) throw error;
+    if (!(error instanceof ClickHouseError)) {
+      throw new StoreUnavailable(error);
+    }
+    if (isRefusal(error)) {
+      throw error;
+    }
     throw new StoreUnavailable(error, BUSY.has(error.code));
   }
 }

@@ -26,8 +26,9 @@ test("a window's parts are the window, no moment twice, and units are full", () 
       }
       expect(at).toBe(Math.max(from, to));
       for (const { unit, windows } of parts.full) {
-        for (const { from: first, to: last } of windows)
+        for (const { from: first, to: last } of windows) {
           expect([first % unit.ms, last % unit.ms]).toEqual([0, 0]);
+        }
       }
     }),
     { numRuns: 1_000 },

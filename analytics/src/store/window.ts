@@ -33,10 +33,16 @@ export function partsOf<Unit extends { ms: number }>(
         continue;
       }
       windows.push({ from: first, to: last });
-      if (from < first) rest.push({ from, to: first });
-      if (last < to) rest.push({ from: last, to });
+      if (from < first) {
+        rest.push({ from, to: first });
+      }
+      if (last < to) {
+        rest.push({ from: last, to });
+      }
     }
-    if (windows.length > 0) full.push({ unit, windows });
+    if (windows.length > 0) {
+      full.push({ unit, windows });
+    }
     left = rest;
   }
   return { full, edges: left };

@@ -61,7 +61,9 @@ export class FakeContainerLog {
     }
     for (const path of this.#rotated) {
       const text = await readFile(path).catch(() => undefined);
-      if (!text) continue;
+      if (!text) {
+        continue;
+      }
       await writeFile(`${path}.tmp`, gzipSync(text));
       await rename(`${path}.tmp`, `${path}.gz`);
       await rm(path);

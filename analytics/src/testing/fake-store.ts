@@ -34,10 +34,17 @@ export class FakeStore {
         const token = url.searchParams.get("insert_deduplication_token");
         // Everything else is about the schema.
         const mood = token === null ? "well" : store.mood();
-        if (mood === "away") return void request.socket.destroy();
-        if (token !== null) store.#take(token, Buffer.concat(parts).toString("utf8"));
-        if (mood === "silent") request.socket.destroy();
-        else response.writeHead(200).end();
+        if (mood === "away") {
+          return void request.socket.destroy();
+        }
+        if (token !== null) {
+          store.#take(token, Buffer.concat(parts).toString("utf8"));
+        }
+        if (mood === "silent") {
+          request.socket.destroy();
+        } else {
+          response.writeHead(200).end();
+        }
       });
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -62,7 +69,9 @@ export class FakeStore {
     this.inserts += 1;
     const rows = text.split("\n").slice(1);
     const before = this.batches.get(token);
-    if (before && before.join("\n") !== rows.join("\n")) this.changed.push(token);
+    if (before && before.join("\n") !== rows.join("\n")) {
+      this.changed.push(token);
+    }
     this.batches.set(token, before ?? rows);
   }
 }

@@ -77,17 +77,20 @@ export class TestCollector {
       ...env,
     };
     this.#child = spawn(process.execPath, [main], { env: all, stdio: ["ignore", "pipe", "pipe"] });
-    for (const stream of [this.#child.stdout, this.#child.stderr])
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.on("data", (part: Buffer) => {
         this.#said += String(part);
       });
+    }
   }
 
   /** Resolves once it has ended. */
   async kill(signal: NodeJS.Signals): Promise<void> {
     const process = this.#child;
     this.#child = undefined;
-    if (!process || process.exitCode !== null || process.signalCode !== null) return;
+    if (!process || process.exitCode !== null || process.signalCode !== null) {
+      return;
+    }
     const ended = new Promise((resolve) => process.once("exit", resolve));
     process.kill(signal);
     await ended;
