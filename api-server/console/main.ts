@@ -38,7 +38,9 @@ function show(reason?: string): void {
   open = new AbortController();
   const { signal } = open;
   const view = key === undefined ? signIn(reason, signedIn, signal) : signedInView(key, signal);
-  if (key === undefined) document.title = "Sign in · Slipway";
+  if (key === undefined) {
+    document.title = "Sign in · Slipway";
+  }
   replace(
     account,
     key === undefined ? [] : h("button", { type: "button", onclick: () => signOut() }, "Sign out"),
@@ -50,7 +52,9 @@ function show(reason?: string): void {
 
 function signedInView(good: string, signal: AbortSignal): HTMLElement {
   const api = new Api(good, () => {
-    if (!signal.aborted) signOut("This API key is not accepted any more.");
+    if (!signal.aborted) {
+      signOut("This API key is not accepted any more.");
+    }
   });
   const context: Context = { api, signal };
   const route = parseRoute(location.hash);
@@ -76,7 +80,9 @@ function moveFocus(had: string | undefined): void {
   const same = [...place.querySelectorAll<HTMLElement>("[data-key]")].find((one) => one.dataset.key === had);
   if (same && had !== undefined && !(same instanceof HTMLAnchorElement)) {
     same.focus();
-    if (same instanceof HTMLInputElement) same.setSelectionRange(same.value.length, same.value.length);
+    if (same instanceof HTMLInputElement) {
+      same.setSelectionRange(same.value.length, same.value.length);
+    }
     return;
   }
   const input = key === undefined ? place.querySelector<HTMLElement>("input") : null;

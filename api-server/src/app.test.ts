@@ -101,7 +101,9 @@ describe("GET /v1/project/:id", () => {
     const headers = harness.key("read-d", "project.read on project:*");
     await get("/v1/project/pd", headers);
     const before = harness.apiserver.requests.length;
-    for (let index = 0; index < 20; index += 1) await get("/v1/project/pd", headers);
+    for (let index = 0; index < 20; index += 1) {
+      await get("/v1/project/pd", headers);
+    }
     expect(harness.apiserver.requests.length).toBe(before);
   });
 });

@@ -59,10 +59,15 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
     routerOptions: { maxParamLength: 200 },
     frameworkErrors: (error, request, reply) => renderFailure(toFailure(error, request), request, reply),
     clientErrorHandler: (error, socket) => {
-      if (error.code === "ECONNRESET" || !socket.writable) return;
+      if (error.code === "ECONNRESET" || !socket.writable) {
+        return;
+      }
       // Behind an answer that is not taken it would wait without end: each byte that comes in sets the time for unread answers back.
-      if (socket.writableLength > 0) socket.destroy();
-      else socket.end(rawRefusal(error.code));
+      if (socket.writableLength > 0) {
+        socket.destroy();
+      } else {
+        socket.end(rawRefusal(error.code));
+      }
     },
   }) as unknown as FastifyInstance;
 
@@ -81,7 +86,9 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
     }
   });
   // Before everything that may refuse a request.
-  if (services.tracing) installTracing(app, services.tracing);
+  if (services.tracing) {
+    installTracing(app, services.tracing);
+  }
   installClientLimits(app, options.clients ?? CLIENT_LIMITS, services.trustedProxies, options.shedder);
   app.addHook("onRequest", ({ raw }, _reply, done) => {
     const lacksHost = raw.headers.host === undefined && raw.httpVersion === "1.1";
@@ -98,10 +105,18 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
   installErrorHandling(app);
   installRequestLog(app, services);
   const bodies = bodyBudgets();
-  for (const route of routes) if (!route.rawBody) registerRoute(app, route, services, bodies);
+  for (const route of routes) {
+    if (!route.rawBody) {
+      registerRoute(app, route, services, bodies);
+    }
+  }
   void app.register((raw, _options, done) => {
     installRawBody(raw);
-    for (const route of routes) if (route.rawBody) registerRoute(raw, route, services, bodies);
+    for (const route of routes) {
+      if (route.rawBody) {
+        registerRoute(raw, route, services, bodies);
+      }
+    }
     done();
   });
   installOtherMethods(app, routes);

@@ -48,7 +48,9 @@ export class BatchWriter<T extends object> {
         return;
       }
       const last = this.#waiting.findLastIndex((one) => keyOf(one) === largest);
-      for (const lost of this.#waiting.splice(last, 1)) onLost(lost);
+      for (const lost of this.#waiting.splice(last, 1)) {
+        onLost(lost);
+      }
       this.#counts.set(largest, held - 1);
     }
     this.#waiting.push(item);
@@ -60,7 +62,9 @@ export class BatchWriter<T extends object> {
     this.#writing ??= this.#drain().finally(() => {
       this.#writing = undefined;
       // Added after the last look.
-      if (this.#waiting.length > 0) this.#start();
+      if (this.#waiting.length > 0) {
+        this.#start();
+      }
     });
   }
 
@@ -75,9 +79,13 @@ export class BatchWriter<T extends object> {
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const { left, error } = await this.#write(this.#take());
-      if (left.length === 0) continue;
+      if (left.length === 0) {
+        continue;
+      }
       if (this.#closing) {
-        for (const lost of [...left, ...this.#take(this.#waiting.length)]) this.#options.onLost(lost);
+        for (const lost of [...left, ...this.#take(this.#waiting.length)]) {
+          this.#options.onLost(lost);
+        }
         return;
       }
       this.#putBack(left);
@@ -96,7 +104,9 @@ export class BatchWriter<T extends object> {
       return { left: [] };
     } catch (error) {
       const [first] = batch;
-      if (!isRefusedRow(error) || !first) return { left: batch, error };
+      if (!isRefusedRow(error) || !first) {
+        return { left: batch, error };
+      }
       if (batch.length === 1) {
         this.#options.onLost(first);
         return { left: [] };
@@ -110,20 +120,27 @@ export class BatchWriter<T extends object> {
 
   #take(most = BATCH): T[] {
     const batch = this.#waiting.splice(0, most);
-    for (const item of batch) this.#count(item, -1);
+    for (const item of batch) {
+      this.#count(item, -1);
+    }
     return batch;
   }
 
   #putBack(batch: readonly T[]): void {
     this.#waiting.unshift(...batch);
-    for (const item of batch) this.#count(item, 1);
+    for (const item of batch) {
+      this.#count(item, 1);
+    }
   }
 
   #count(item: T, change: number): void {
     const key = this.#options.keyOf(item);
     const left = (this.#counts.get(key) ?? 0) + change;
-    if (left > 0) this.#counts.set(key, left);
-    else this.#counts.delete(key);
+    if (left > 0) {
+      this.#counts.set(key, left);
+    } else {
+      this.#counts.delete(key);
+    }
   }
 }
 

@@ -67,7 +67,9 @@ it("keeps lines and outcomes while the ledger is away, and writes them in order 
   await expect(audit.begin(intent("never"))).rejects.toThrow();
   audit.finish(begun, done);
   const over = Date.now();
-  for (const id of ["p2", "p3"]) audit.record(entry(id));
+  for (const id of ["p2", "p3"]) {
+    audit.record(entry(id));
+  }
   await sleep(500);
   await postgres.restart();
   await expect.poll(written, { timeout: 10_000 }).toEqual(["p1 201", "p2 403", "p3 403"]);
@@ -99,9 +101,15 @@ it("counts as lost what cannot be written before the end", async () => {
 it("writes no row for a refusal of the rate limit, and of others as many as the organization's budget has", async () => {
   const { counts, observer } = observed();
   const audit = new LedgerAuditLog(ledger, silent, observer);
-  for (let call = 0; call < 5_000; call += 1) audit.record(entry("p6", "loud", 429));
-  for (let call = 0; call < 5_000; call += 1) audit.record(entry("p6", "loud"));
-  for (let call = 0; call < 20; call += 1) audit.record(entry("p7", "quiet"));
+  for (let call = 0; call < 5_000; call += 1) {
+    audit.record(entry("p6", "loud", 429));
+  }
+  for (let call = 0; call < 5_000; call += 1) {
+    audit.record(entry("p6", "loud"));
+  }
+  for (let call = 0; call < 20; call += 1) {
+    audit.record(entry("p7", "quiet"));
+  }
   await audit.close();
   const rows = await written();
   expect(rows.filter((row) => row === "p7 403")).toHaveLength(20);

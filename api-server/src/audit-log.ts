@@ -102,7 +102,9 @@ export class LedgerAuditLog implements AuditLog {
   begin(intent: AuditIntent): Promise<AuditKey> {
     return new Promise((done, fail) => {
       this.#begins.push({ intent, done, fail });
-      if (!this.#beginning) void this.#writeBegins();
+      if (!this.#beginning) {
+        void this.#writeBegins();
+      }
     });
   }
 
@@ -113,10 +115,13 @@ export class LedgerAuditLog implements AuditLog {
   record(entry: AuditEntry): void {
     const at = new Date();
     // A caller over its limit would have the ledger write for every call that it is refused.
-    if (entry.status === 429) this.#observer.unrecorded("rate_limit");
-    else if (!this.#budget.take(entry.organizationId ?? "", at.getTime()))
+    if (entry.status === 429) {
+      this.#observer.unrecorded("rate_limit");
+    } else if (!this.#budget.take(entry.organizationId ?? "", at.getTime())) {
       this.#observer.unrecorded("budget");
-    else this.#refusals.add({ entry, at });
+    } else {
+      this.#refusals.add({ entry, at });
+    }
   }
 
   /** Writes what waits, trying each once more at most. */
@@ -141,11 +146,20 @@ export class LedgerAuditLog implements AuditLog {
         this.#ledger,
         batch.map(({ intent }) => intent),
       );
-      for (const [index, { done }] of batch.entries()) done(keys[index] as AuditKey);
+      for (const [index, { done }] of batch.entries()) {
+        done(keys[index] as AuditKey);
+      }
     } catch (error) {
       // One that the ledger refuses for what is in it must not refuse the others.
-      if (batch.length > 1 && isRefusedRow(error)) for (const one of batch) await this.#writeBatch([one]);
-      else for (const { fail } of batch) fail(error);
+      if (batch.length > 1 && isRefusedRow(error)) {
+        for (const one of batch) {
+          await this.#writeBatch([one]);
+        }
+      } else {
+        for (const { fail } of batch) {
+          fail(error);
+        }
+      }
     }
   }
 

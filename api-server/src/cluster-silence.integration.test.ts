@@ -66,7 +66,9 @@ it("answers 503 in time, however many wait, and serves again at once", async () 
   expect(await send("GET", "/unknown-project")).toEqual(silent(CALL_MS + MARGIN_MS));
   expect((await send("GET", "/shop")).answer).toBe(200);
   const changes = await Promise.all(Array.from({ length: 60 }, (_, index) => rename(index)));
-  for (const change of changes) expect(change).toEqual(silent(10_000 + CALL_MS + MARGIN_MS));
+  for (const change of changes) {
+    expect(change).toEqual(silent(10_000 + CALL_MS + MARGIN_MS));
+  }
   proxy.stall(false);
   expect((await rename(61)).answer).toBe(200);
   expect((await create()).answer).toBe(201);

@@ -17,7 +17,9 @@ it("works on so many at once, and keeps the order", async () => {
 
 it("rejects with what the work threw", async () => {
   const work = async (item: number) => {
-    if (item === 2) throw new Error("no");
+    if (item === 2) {
+      throw new Error("no");
+    }
   };
   await expect(mapConcurrently([1, 2, 3], 2, work)).rejects.toThrow("no");
 });

@@ -220,7 +220,9 @@ describe("an Idempotency-Key", () => {
     const shown = services.filter(({ managed_service }) => "connection_string" in managed_service);
     expect(shown).toHaveLength(1);
     const { connection_string: _, ...common } = shown[0].managed_service;
-    for (const { managed_service } of services) expect(managed_service).toMatchObject(common);
+    for (const { managed_service } of services) {
+      expect(managed_service).toMatchObject(common);
+    }
     expect(harness.projects.list(organizationId)).toHaveLength(1);
     expect(await secretsIn(organizationId)).toHaveLength(1);
   });

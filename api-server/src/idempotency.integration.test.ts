@@ -47,7 +47,9 @@ async function organization(ready = true) {
   const id = `org-${organizations}`;
   await insertOrganization(pools[0], { id, name: id });
   const makeReady = () => replicas[0].namespace(id);
-  if (ready) await makeReady();
+  if (ready) {
+    await makeReady();
+  }
   const headers = replicas.map((replica) => replica.key(id, "* on organization:*", "* on project:*"));
   const create = (body: object, index = 0, key = KEY) =>
     (replicas[(index % 2) as 0 | 1] as Harness).app.inject({

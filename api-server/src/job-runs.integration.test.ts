@@ -69,7 +69,9 @@ const seen = async (job: Job, run: JobRun) => {
 
 async function projectOf(job: Job): Promise<ApiProject> {
   const project = await harness.projects.find(job.organizationId, job.id);
-  if (!project) throw new Error("no project");
+  if (!project) {
+    throw new Error("no project");
+  }
   return project;
 }
 
@@ -109,7 +111,9 @@ describe("the list of runs", () => {
     const minutes = Array.from({ length: 7 }, (_, i) => minute(`2026-03-10T10:0${i}:00Z`));
     const expected = minutes.map((scheduledAt) => nameOf(job, scheduledAt)).reverse();
     // 0, 2, 3 are over; 3 is in both. 1 was charged late; 4 is not charged, 5 runs, 6 is not started.
-    for (const index of [0, 2, 3]) await record(job, minutes[index] as Date);
+    for (const index of [0, 2, 3]) {
+      await record(job, minutes[index] as Date);
+    }
     await resource(
       job,
       minutes[3] as Date,
@@ -216,7 +220,9 @@ describe("the cost summary", () => {
       cycle_started_at: "2026-03-01T00:00:00.000Z",
       next_reset_at: "2026-04-01T00:00:00.000Z",
     });
-    for (const index of [0, 1, 2]) await record(job, minute(`2026-03-10T10:0${index}:00Z`));
+    for (const index of [0, 1, 2]) {
+      await record(job, minute(`2026-03-10T10:0${index}:00Z`));
+    }
     // A run that goes on is no part of it.
     await resource(job, minute("2026-03-10T11:00:00Z"), running("2026-03-10T11:00:02Z"));
     const answer = await job.send("GET", "job-runs/cost-summary");
@@ -399,7 +405,9 @@ describe("cancelling", () => {
   /** Ends runs that are to be cancelled as the operator does, after a while. */
   const cancelling = (job: Job, phase: JobRunPhase = "cancelled") =>
     job.actor.play(job.organizationId, async (run, actor: OperatorActor) => {
-      if (run.spec.cancelRequestedAt === undefined || run.status?.phase !== "running") return;
+      if (run.spec.cancelRequestedAt === undefined || run.status?.phase !== "running") {
+        return;
+      }
       const now = new Date().toISOString();
       await actor.tell(run, { ...ended(phase, run.status.startedAt ?? now, now), billedMinutes: 2 });
     });
@@ -482,7 +490,9 @@ describe("cancelling", () => {
     const job = await createJob(harness);
     const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
     const operator = job.actor.play(job.organizationId, async (run, actor) => {
-      if (run.spec.cancelRequestedAt === undefined || run.status?.conditions !== undefined) return;
+      if (run.spec.cancelRequestedAt === undefined || run.status?.conditions !== undefined) {
+        return;
+      }
       await actor.tell(run, { conditions: [condition("CancelUnsafe", "True", "NodeUnreachable")] });
     });
     expect(await told(cancel(job, made.metadata.name))).toEqual([409, "JOB_RUN_CANCELLATION_UNAVAILABLE"]);
@@ -494,7 +504,9 @@ describe("cancelling", () => {
     const nothing = { status: "cancelled", billed_minutes: 0, currency: "brl" };
     const told = await resource(job, scheduledAt);
     const tells = job.actor.play(job.organizationId, async (run, actor) => {
-      if (run.spec.cancelRequestedAt === undefined || run.status?.conditions !== undefined) return;
+      if (run.spec.cancelRequestedAt === undefined || run.status?.conditions !== undefined) {
+        return;
+      }
       await actor.tell(run, { conditions: [condition("Finished", "False", "NeverStarted")] });
     });
     expect((await cancel(job, told.metadata.name)).json().data.run).toEqual({
@@ -504,7 +516,9 @@ describe("cancelling", () => {
     await tells.stop();
     const removed = await resource(job, minute("2026-03-10T10:01:00Z"));
     const removes = job.actor.play(job.organizationId, async (run, actor) => {
-      if (run.metadata.name !== removed.metadata.name || run.spec.cancelRequestedAt === undefined) return;
+      if (run.metadata.name !== removed.metadata.name || run.spec.cancelRequestedAt === undefined) {
+        return;
+      }
       await actor.removeRun(run);
     });
     expect((await cancel(job, removed.metadata.name)).json().data.run).toEqual({
@@ -518,7 +532,9 @@ describe("cancelling", () => {
     const job = await createJob(harness);
     const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
     const operator = job.actor.play(job.organizationId, async (run, actor) => {
-      if (run.spec.cancelRequestedAt === undefined) return;
+      if (run.spec.cancelRequestedAt === undefined) {
+        return;
+      }
       await record(job, scheduledAt, { status: "cancelled" });
       await actor.removeRun(run);
     });
@@ -562,7 +578,9 @@ describe("running a job now", () => {
   /** Decides on runs that were asked for by hand as the operator does. */
   const deciding = (job: Job, reason?: string) =>
     job.actor.play(job.organizationId, async (run, actor) => {
-      if (run.spec.trigger !== "manual" || run.status?.conditions !== undefined) return;
+      if (run.spec.trigger !== "manual" || run.status?.conditions !== undefined) {
+        return;
+      }
       const admitted = reason === undefined ? "True" : "False";
       await actor.tell(run, { conditions: [condition("Admitted", admitted, reason ?? "Admitted")] });
     });
@@ -645,7 +663,9 @@ describe("running a job now", () => {
     const job = await acceptedJob();
     let taken = false;
     const operator = job.actor.play(job.organizationId, async (run, actor) => {
-      if (run.status?.conditions !== undefined) return;
+      if (run.status?.conditions !== undefined) {
+        return;
+      }
       const first = !taken;
       taken = true;
       const decision = first

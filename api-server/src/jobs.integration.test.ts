@@ -484,7 +484,9 @@ describe("the deletion of a job", () => {
   it("is 503 OPERATOR_UNAVAILABLE while nobody acknowledges that the schedule is closed; the job stays", async () => {
     const job = await createJob(harness);
     const project = await harness.projects.find(job.organizationId, job.id);
-    if (!project) throw new Error("no project");
+    if (!project) {
+      throw new Error("no project");
+    }
     await expect(closeJob(project, harness.services, 300)).rejects.toMatchObject({
       status: 503,
       code: "OPERATOR_UNAVAILABLE",

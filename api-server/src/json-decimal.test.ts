@@ -19,7 +19,8 @@ describe("jsonDecimal", () => {
   });
 
   it("prints nothing but a plain decimal", () => {
-    for (const text of ["", "1e3", "NaN", "-1", "1,5", '"1"'])
+    for (const text of ["", "1e3", "NaN", "-1", "1,5", '"1"']) {
       expect(() => jsonDecimal(text)).toThrow(RangeError);
+    }
   });
 });

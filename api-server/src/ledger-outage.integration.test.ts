@@ -101,7 +101,9 @@ function onNextProjectCreation(instead: (create: () => Promise<unknown>) => Prom
     const bounded = until(signal);
     const create = bounded.create.bind(bounded);
     const replaced: typeof create = async <T>(...call: Parameters<typeof create>) => {
-      if (call[0] !== projectResource) return create(...call) as T;
+      if (call[0] !== projectResource) {
+        return create(...call) as T;
+      }
       kube.until = until;
       return (await instead(() => create(...call))) as T;
     };

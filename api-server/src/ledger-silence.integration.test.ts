@@ -87,7 +87,9 @@ it("answers 503 in time on every connection, and serves as soon as the ledger ca
     }
   }
   proxy.stall(false);
-  for (const { code } of await rush(CONNECTIONS + 2)) expect(code).toBe(201);
+  for (const { code } of await rush(CONNECTIONS + 2)) {
+    expect(code).toBe(201);
+  }
 });
 
 it("gives no connection out again on which something may still be under way", async () => {

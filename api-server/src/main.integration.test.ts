@@ -204,7 +204,9 @@ describe("the API server's process", () => {
     const socket = connect(Number(new URL(api).port), "127.0.0.1");
     socket.write("NONSENSE\r\n\r\n");
     let received = "";
-    for await (const chunk of socket) received += chunk;
+    for await (const chunk of socket) {
+      received += chunk;
+    }
     expect(received).toMatch(/^HTTP\/1\.1 400 /);
     expect(JSON.parse(received.split("\r\n\r\n")[1] ?? "")).toMatchObject({
       status: "failed",

@@ -187,7 +187,9 @@ async function main(config: Config): Promise<void> {
     services.builds.store.deliveries,
     async (delivery, event) => {
       // Which projects an event is of is read from the store: an empty one has it start nothing.
-      if (!projects.hasSynced) throw failures.clusterUnavailable(new Error("projects are not read yet"));
+      if (!projects.hasSynced) {
+        throw failures.clusterUnavailable(new Error("projects are not read yet"));
+      }
       await onDelivery(delivery, event, services);
     },
     logger,

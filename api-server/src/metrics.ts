@@ -23,7 +23,9 @@ export class ApiMetrics {
 
   constructor(options: { processMetrics: boolean }) {
     const registers = [this.registry];
-    if (options.processMetrics) collectDefaultMetrics({ register: this.registry });
+    if (options.processMetrics) {
+      collectDefaultMetrics({ register: this.registry });
+    }
     this.#requests = new Counter({
       name: "slipway_api_requests_total",
       help: "Requests answered, by operation and status class.",

@@ -202,7 +202,9 @@ describe("network analytics", () => {
     const query = text.replace(/<(\d+)>/g, (_, ms) => ago(Number(ms)));
     const { summary } = await data(`/network/summary?${query}`);
     expect(summary.requests).toBe(requests);
-    if (requests === 0) expect(summary).toMatchObject({ avg_latency_ms: null, p95_latency_ms: null });
+    if (requests === 0) {
+      expect(summary).toMatchObject({ avg_latency_ms: null, p95_latency_ms: null });
+    }
     for (const name of LISTS) {
       const { data: items, pagination } = await data(`/network/${name}?${query}&limit=50`);
       const counted = items.map((item: { requests?: number }) => item.requests ?? 1);
@@ -229,7 +231,9 @@ describe("network analytics", () => {
 
   it("are none of a project that nobody asked, and never another's", async () => {
     expect((await data("/network/summary", "pquiet")).summary.requests).toBe(0);
-    for (const name of LISTS) expect((await data(`/network/${name}`, "pquiet")).data).toEqual([]);
+    for (const name of LISTS) {
+      expect((await data(`/network/${name}`, "pquiet")).data).toEqual([]);
+    }
     const all = JSON.stringify(await data("/network/request-events?range_seconds=604800&limit=50"));
     expect(all).not.toContain("/secret");
   });

@@ -17,7 +17,9 @@ export class RefusalBudget {
     const known = this.#left.get(organizationId);
     const since = known ? Math.max(0, now - known.at) : 0;
     const rows = known ? Math.min(BURST, known.rows + (since * PER_MINUTE) / 60_000) : BURST;
-    if (!known && this.#left.size >= MOST) this.#forgetFull(now);
+    if (!known && this.#left.size >= MOST) {
+      this.#forgetFull(now);
+    }
     const taken = rows >= 1;
     this.#left.set(organizationId, { rows: taken ? rows - 1 : rows, at: now });
     return taken;
@@ -25,7 +27,9 @@ export class RefusalBudget {
 
   #forgetFull(now: number): void {
     for (const [organizationId, { rows, at }] of this.#left) {
-      if (rows + ((now - at) * PER_MINUTE) / 60_000 >= BURST) this.#left.delete(organizationId);
+      if (rows + ((now - at) * PER_MINUTE) / 60_000 >= BURST) {
+        this.#left.delete(organizationId);
+      }
     }
   }
 }

@@ -56,7 +56,9 @@ describe("an id with a NUL, which PostgreSQL takes in no text", () => {
     const answer = await answerTo("a%00b");
     expect(answer).toEqual(await answerTo("a%EF%BF%BDb"));
     expect(answer[0]).toBeLessThan(500);
-    if (name === ":id") expect(answer).toEqual(await answerTo("unknown"));
+    if (name === ":id") {
+      expect(answer).toEqual(await answerTo("unknown"));
+    }
   });
   const bodyFor = (method: string) => (method === "GET" || method === "DELETE" ? {} : { payload: {} });
 });
@@ -211,7 +213,9 @@ describe("a deletion", () => {
     const id = await made(headers, basic({ subdomain: "kept-for-now" }));
     const real = harness.kube.listAll.bind(harness.kube);
     const list = vi.spyOn(harness.kube, "listAll").mockImplementation((resource, ...rest) => {
-      if (resource !== domainClaimResource) return real(resource, ...rest);
+      if (resource !== domainClaimResource) {
+        return real(resource, ...rest);
+      }
       return Promise.reject(new KubeError({ status: 500, reason: "InternalError", message: "away" }));
     });
     const answer = await on("DELETE", id, headers);

@@ -47,7 +47,9 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await releaser?.stop();
-  for (const replica of replicas ?? []) await replica.close();
+  for (const replica of replicas ?? []) {
+    await replica.close();
+  }
   await admin?.close();
   await ledger?.destroy();
   await postgres?.stop();
@@ -103,8 +105,12 @@ describe("changes", () => {
   it("answers 50 mixed PATCHes at once without a failure, and ends with one value of each", async () => {
     const id = await make();
     const sent = Array.from({ length: 50 }, (_, index): [string, Record<string, string>] => {
-      if (index % 3 === 0) return ["name", { name: `renamed-${index}` }];
-      if (index % 3 === 1) return ["description", { description: `words ${index}` }];
+      if (index % 3 === 0) {
+        return ["name", { name: `renamed-${index}` }];
+      }
+      if (index % 3 === 1) {
+        return ["description", { description: `words ${index}` }];
+      }
       return ["domain", { domain: `mixed-${index}` }];
     });
     const answers = await Promise.all(

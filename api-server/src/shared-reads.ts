@@ -9,9 +9,13 @@ export class SharedReads<Value> {
   /** The value that `read` gives for the key, or an equal call's. @throws what that read throws */
   read(key: string, read: () => Promise<Value>): Promise<Value> {
     const running = this.#running.get(key);
-    if (running === undefined) return this.#begin(key, read);
+    if (running === undefined) {
+      return this.#begin(key, read);
+    }
     const waiting = this.#next.get(key);
-    if (waiting !== undefined) return waiting;
+    if (waiting !== undefined) {
+      return waiting;
+    }
     const begin = () => {
       this.#next.delete(key);
       return this.#begin(key, read);
@@ -23,7 +27,9 @@ export class SharedReads<Value> {
 
   #begin(key: string, read: () => Promise<Value>): Promise<Value> {
     const running = read().finally(() => {
-      if (this.#running.get(key) === running) this.#running.delete(key);
+      if (this.#running.get(key) === running) {
+        this.#running.delete(key);
+      }
     });
     this.#running.set(key, running);
     return running;

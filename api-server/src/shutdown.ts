@@ -16,7 +16,9 @@ const STEPS_LIMIT_MS = 20_000;
 export function shutdownInOrder(logger: Logger, plan: ShutdownPlan): void {
   let ending = false;
   const end = async (signal: NodeJS.Signals) => {
-    if (ending) process.exit(1);
+    if (ending) {
+      process.exit(1);
+    }
     ending = true;
     logger.info({ signal, drainMs: plan.drainMs }, "ending");
     plan.beginDraining();

@@ -102,12 +102,18 @@ export class Api {
         signal: patience,
       });
     } catch (error) {
-      if (asked.aborted) throw error;
+      if (asked.aborted) {
+        throw error;
+      }
       throw new ApiFailure(0, "UNREACHABLE", "The server does not answer.");
     }
-    if (response.ok) return response;
+    if (response.ok) {
+      return response;
+    }
     const failure = await readFailure(response);
-    if (failure.status === 401) this.#refused();
+    if (failure.status === 401) {
+      this.#refused();
+    }
     throw failure;
   }
 }

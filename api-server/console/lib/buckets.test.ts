@@ -9,7 +9,9 @@ describe("the bars of a range", () => {
     for (const [index, { from, to }] of buckets.entries()) {
       expect(to - from).toBe(range.bucketSeconds * 1_000);
       expect(from % (range.bucketSeconds * 1_000)).toBe(0);
-      if (index > 0) expect(from).toBe(buckets[index - 1]?.to);
+      if (index > 0) {
+        expect(from).toBe(buckets[index - 1]?.to);
+      }
     }
     const last = buckets.at(-1);
     expect(last && last.from <= now && now < last.to).toBe(true);

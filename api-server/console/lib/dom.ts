@@ -31,10 +31,16 @@ function fill<Made extends Element>(
   children: readonly (Child | readonly Child[])[],
 ): Made {
   for (const [name, value] of Object.entries(attributes)) {
-    if (value === undefined || value === false) continue;
-    if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
+    if (value === undefined || value === false) {
+      continue;
+    }
+    if (typeof value === "function") {
+      element.addEventListener(name.slice(2), value as EventListener);
+    }
     // A state of assistive technology says `true`; an attribute of HTML is there or not.
-    else element.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : String(value));
+    else {
+      element.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : String(value));
+    }
   }
   element.append(...children.flat().filter((child) => child !== undefined));
   return element;
@@ -55,7 +61,9 @@ export function replace(container: Element, ...children: readonly (Child | reado
       one.parentElement?.setAttribute("open", "");
     }
   }
-  if (key === undefined) return;
+  if (key === undefined) {
+    return;
+  }
   const same = [...container.querySelectorAll<HTMLElement>("[data-key]")].find((one) => keyOf(one) === key);
   same?.focus({ preventScroll: true });
 }
@@ -65,5 +73,7 @@ const keyOf = (element: HTMLElement): string | undefined => element.dataset.key;
 /** Something said to those who do not see the page change. */
 export function announce(text: string): void {
   const region = document.querySelector("#announcer");
-  if (region) region.textContent = text;
+  if (region) {
+    region.textContent = text;
+  }
 }

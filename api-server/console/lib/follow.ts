@@ -25,13 +25,19 @@ export async function follow(api: Api, of: Followed, signal: AbortSignal): Promi
     try {
       for await (const event of openedEvents()) {
         after = event.id ?? after;
-        if (of.event(event)) return;
+        if (of.event(event)) {
+          return;
+        }
       }
       of.state(false);
       await sleep(EVERY_MS, signal);
     } catch (error) {
-      if (signal.aborted) return;
-      if (!isPassing(error)) throw error;
+      if (signal.aborted) {
+        return;
+      }
+      if (!isPassing(error)) {
+        throw error;
+      }
       failures += 1;
       of.state(false);
       await sleep(waitAfter(failures, EVERY_MS, error), signal).catch(() => undefined);

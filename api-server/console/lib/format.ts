@@ -27,7 +27,9 @@ function shiftTwo(cents: number): Intl.StringNumericLiteral {
 
 /** A whole number in full up to a million, and short above: `12,345`, `3.4M`. */
 export function count(value: Known): string {
-  if (!isKnown(value)) return NONE;
+  if (!isKnown(value)) {
+    return NONE;
+  }
   const [unit, name] =
     value >= 1e12 ? [1e12, "T"] : value >= 1e9 ? [1e9, "G"] : value >= 1e6 ? [1e6, "M"] : [1, ""];
   return `${plain.format(value / unit)}${name}`;
@@ -37,21 +39,29 @@ const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /** A size in binary units: `1.5 KiB`. */
 export function bytes(value: Known): string {
-  if (!isKnown(value)) return NONE;
+  if (!isKnown(value)) {
+    return NONE;
+  }
   const power = value < 1 ? 0 : Math.min(Math.floor(Math.log2(value) / 10), BYTES.length - 1);
   return `${plain.format(value / 1024 ** power)} ${BYTES[power]}`;
 }
 
 /** A latency in milliseconds: `0.42 ms`, `12 ms`, `1.5 s`. */
 export function milliseconds(value: Known): string {
-  if (!isKnown(value)) return NONE;
+  if (!isKnown(value)) {
+    return NONE;
+  }
   return value < 1_000 ? `${fine.format(value)} ms` : `${plain.format(value / 1_000)} s`;
 }
 
 /** CPU in cores, and thousandths of one below: `1.5 cores`, `250 mCPU`. */
 export function cores(value: Known): string {
-  if (!isKnown(value)) return NONE;
-  if (value >= 1) return `${fine.format(value)} ${value === 1 ? "core" : "cores"}`;
+  if (!isKnown(value)) {
+    return NONE;
+  }
+  if (value >= 1) {
+    return `${fine.format(value)} ${value === 1 ? "core" : "cores"}`;
+  }
   return value === 0 ? "0" : `${fine.format(value * 1_000)} mCPU`;
 }
 
@@ -64,16 +74,24 @@ const UNITS: [number, string][] = [
 
 /** A length of time in its two largest units: `1 h 5 min`, `59 s`, `0 s`. */
 export function duration(seconds: Known): string {
-  if (!isKnown(seconds)) return NONE;
+  if (!isKnown(seconds)) {
+    return NONE;
+  }
   let left = Math.max(0, Math.floor(seconds));
   const parts: string[] = [];
   for (const [size, name] of UNITS) {
     const whole = Math.floor(left / size);
     // Neighbouring units only: a day and three seconds are a day.
-    if (whole === 0 && parts.length > 0) break;
-    if (whole > 0) parts.push(`${whole} ${name}`);
+    if (whole === 0 && parts.length > 0) {
+      break;
+    }
+    if (whole > 0) {
+      parts.push(`${whole} ${name}`);
+    }
     left -= whole * size;
-    if (parts.length === 2) break;
+    if (parts.length === 2) {
+      break;
+    }
   }
   return parts.length === 0 ? "0 s" : parts.join(" ");
 }
@@ -86,8 +104,12 @@ export function percent(ratio: Known): string {
 /** How long ago a moment is: `just now`, `5 min ago`, `in 2 h`. Both in milliseconds since the epoch. */
 export function ago(moment: number, now: number): string {
   const seconds = Math.round((now - moment) / 1_000);
-  if (!Number.isFinite(seconds)) return NONE;
-  if (Math.abs(seconds) < 5) return "just now";
+  if (!Number.isFinite(seconds)) {
+    return NONE;
+  }
+  if (Math.abs(seconds) < 5) {
+    return "just now";
+  }
   const [size, name] = UNITS.find(([one]) => Math.abs(seconds) >= one) ?? [1, "s"];
   const whole = `${Math.floor(Math.abs(seconds) / size)} ${name}`;
   return seconds > 0 ? `${whole} ago` : `in ${whole}`;

@@ -47,10 +47,14 @@ export function logPane(name: string): LogPane {
   const matches = (item: Element) =>
     (item.textContent ?? "").toLowerCase().includes(filter.value.toLowerCase());
   const toEnd = () => {
-    if (follow.checked) box.scrollTop = box.scrollHeight;
+    if (follow.checked) {
+      box.scrollTop = box.scrollHeight;
+    }
   };
   filter.addEventListener("input", () => {
-    for (const item of list.children) (item as HTMLElement).hidden = !matches(item);
+    for (const item of list.children) {
+      (item as HTMLElement).hidden = !matches(item);
+    }
     toEnd();
   });
   follow.addEventListener("change", toEnd);
@@ -85,10 +89,14 @@ export function logPane(name: string): LogPane {
       box,
     ),
     append: (lines) => {
-      if (lines.length === 0) return;
+      if (lines.length === 0) {
+        return;
+      }
       nothing.hidden = true;
       list.append(...lines.slice(-MOST_LINES).map(item));
-      while (list.children.length > MOST_LINES) list.firstElementChild?.remove();
+      while (list.children.length > MOST_LINES) {
+        list.firstElementChild?.remove();
+      }
       toEnd();
     },
     clear: () => {
@@ -97,7 +105,9 @@ export function logPane(name: string): LogPane {
     },
     state: (text, kind = "still") => {
       sign.className = `badge ${kind}`;
-      if (sign.textContent !== text) sign.textContent = text;
+      if (sign.textContent !== text) {
+        sign.textContent = text;
+      }
     },
   };
 }

@@ -6,8 +6,12 @@ export function newLines(before: readonly string[], now: readonly string[]): rea
   for (let shared = Math.min(before.length, now.length); shared > 0; shared -= 1) {
     const start = before.length - shared;
     let same = 0;
-    while (same < shared && before[start + same] === now[same]) same += 1;
-    if (same === shared) return now.slice(shared);
+    while (same < shared && before[start + same] === now[same]) {
+      same += 1;
+    }
+    if (same === shared) {
+      return now.slice(shared);
+    }
   }
   return now;
 }

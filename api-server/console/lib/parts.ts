@@ -26,14 +26,18 @@ export function badge(status: string, isMoving = MOVING.has(status)): HTMLElemen
 /** A moment: how long ago, and in full to whoever points at it. */
 export function moment(iso: string | null | undefined): HTMLElement | string {
   const at = new Date(iso ?? Number.NaN);
-  if (Number.isNaN(at.getTime())) return "–";
+  if (Number.isNaN(at.getTime())) {
+    return "–";
+  }
   return h("time", { datetime: at.toISOString(), title: dateTime(at) }, ago(at.getTime(), Date.now()));
 }
 
 /** A moment in full. */
 export function fullMoment(iso: string | null | undefined): HTMLElement | string {
   const at = new Date(iso ?? Number.NaN);
-  if (Number.isNaN(at.getTime())) return "–";
+  if (Number.isNaN(at.getTime())) {
+    return "–";
+  }
   return h("time", { datetime: at.toISOString(), title: at.toISOString() }, dateTime(at));
 }
 
@@ -108,7 +112,9 @@ export function table<Row>(
 
 /** Links to the pages around one. Nothing where all is on one. */
 export function pages(page: number, last: number, to: (page: number) => string): HTMLElement | undefined {
-  if (last <= 1) return undefined;
+  if (last <= 1) {
+    return undefined;
+  }
   const step = (name: string, target: number, isThere: boolean) =>
     isThere
       ? h("a", { class: "button", href: to(target), "data-key": `page ${name}` }, name)

@@ -59,7 +59,9 @@ export function plot(of: Plot): HTMLElement {
   canvas.addEventListener("keydown", (event) => {
     const last = of.times.length - 1;
     const to = { ArrowLeft: (at ?? last + 1) - 1, ArrowRight: (at ?? -1) + 1, Home: 0, End: last }[event.key];
-    if (to === undefined || last < 0) return;
+    if (to === undefined || last < 0) {
+      return;
+    }
     event.preventDefault();
     const index = Math.min(last, Math.max(0, to));
     point(index);
@@ -68,7 +70,9 @@ export function plot(of: Plot): HTMLElement {
   point(undefined);
   new ResizeObserver(([entry]) => {
     const now = Math.round(entry?.contentRect.width ?? 0);
-    if (now === width || now === 0) return;
+    if (now === width || now === 0) {
+      return;
+    }
     width = now;
     replace(canvas, drawing(of, width));
   }).observe(canvas);
@@ -113,7 +117,9 @@ function when(of: Plot, from: Date): string {
   const isLong = spanOf(of) > 24 * 3_600_000;
   const seconds = (of.barMs ?? 0) % 60_000 !== 0 || of.as === "lines";
   const start = isLong ? `${date(from)} ${clock(from)}` : clock(from, seconds);
-  if (of.barMs === undefined) return start;
+  if (of.barMs === undefined) {
+    return start;
+  }
   return `${start}–${clock(new Date(from.getTime() + of.barMs), seconds && !isLong)}`;
 }
 
@@ -184,7 +190,9 @@ function bars({ times, barMs = 0, series }: Plot, x: Scale, y: Scale): SVGElemen
     const gap = Math.min(3, (right - left) / 6);
     return series.flatMap(({ kind, values }) => {
       const value = values[index] ?? 0;
-      if (value <= 0) return [];
+      if (value <= 0) {
+        return [];
+      }
       const [low, high] = [y(base), y(base + value)];
       base += value;
       return svg("rect", {

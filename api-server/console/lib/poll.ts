@@ -20,11 +20,15 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
 export function whileHidden(signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
-    if (!document.hidden) return resolve();
+    if (!document.hidden) {
+      return resolve();
+    }
     const done = new AbortController();
     const either = { signal: done.signal };
     const shown = () => {
-      if (document.hidden) return;
+      if (document.hidden) {
+        return;
+      }
       done.abort();
       resolve();
     };
@@ -39,7 +43,9 @@ export function whileHidden(signal: AbortSignal): Promise<void> {
 
 /** Milliseconds to wait after so many failures one after the other: longer each time, or what the API says. Pure. */
 export function waitAfter(failures: number, everyMs: number, error: unknown): number {
-  if (error instanceof ApiFailure && error.retryAfter !== undefined) return error.retryAfter * 1_000;
+  if (error instanceof ApiFailure && error.retryAfter !== undefined) {
+    return error.retryAfter * 1_000;
+  }
   return Math.min(everyMs * 2 ** Math.min(failures, 6), 60_000);
 }
 
@@ -70,17 +76,23 @@ export async function poll<Value>(
         const value = await ask();
         signal.throwIfAborted();
         failures = 0;
-        if (show(value) === true) return;
+        if (show(value) === true) {
+          return;
+        }
       } catch (error) {
         signal.throwIfAborted();
         failures += 1;
         fail(error);
-        if (!isPassing(error)) return;
+        if (!isPassing(error)) {
+          return;
+        }
         wait = waitAfter(failures, everyMs, error);
       }
       await sleep(wait, signal);
     }
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (!signal.aborted) {
+      throw error;
+    }
   }
 }

@@ -22,9 +22,13 @@ export function parseRoute(hash: string): Route {
   const words = path.split("/").filter((word) => word !== "");
   const parts = words.map(decode);
   const [view = "projects", project, tab = "overview", item] = parts;
-  if (view === "projects" && parts.length <= 1) return { view, query };
+  if (view === "projects" && parts.length <= 1) {
+    return { view, query };
+  }
   const isProject = view === "project" && project !== undefined && parts.length <= 4;
-  if (isProject && isTab(tab)) return { view, project, tab, item, query };
+  if (isProject && isTab(tab)) {
+    return { view, project, tab, item, query };
+  }
   return { view: "missing" };
 }
 
@@ -50,9 +54,13 @@ export function link(
 
 /** The same route with other parameters. */
 export function withQuery(route: Route, change: Readonly<Record<string, string | undefined>>): string {
-  if (route.view === "missing") return link([]);
+  if (route.view === "missing") {
+    return link([]);
+  }
   const query = { ...Object.fromEntries(route.query), ...change };
-  if (route.view === "projects") return link(["projects"], query);
+  if (route.view === "projects") {
+    return link(["projects"], query);
+  }
   const { project, tab, item } = route;
   return link(["project", project, tab, ...(item === undefined ? [] : [item])], query);
 }

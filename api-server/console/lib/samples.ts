@@ -17,7 +17,9 @@ const MOST = 720;
  */
 export function addSample(known: readonly Sample[], next: Sample): readonly Sample[] {
   const last = known.at(-1);
-  if (last !== undefined && next.at <= last.at) return known;
+  if (last !== undefined && next.at <= last.at) {
+    return known;
+  }
   return [...known, next].slice(-MOST);
 }
 
@@ -36,7 +38,9 @@ const number = (value: unknown): number | null =>
 export function sampleOf(told: object, now: number): Sample | undefined {
   const { observed_at, cpu, memory, resource, availability } = told as Told;
   // Valkey's legacy numbers are 0 where nothing is known.
-  if (availability === "unavailable") return undefined;
+  if (availability === "unavailable") {
+    return undefined;
+  }
   const sample = {
     at: typeof observed_at === "string" ? Date.parse(observed_at) : now,
     cpu: number(resource?.cpu_usage_cores ?? cpu),

@@ -2,7 +2,9 @@
 
 /** Rising marks of an axis from 0, the last of them at or above `max`: at most `most` steps of 1, 2 or 5 times a power. */
 export function ticks(max: number, most = 4, base: 10 | 1024 = 10): number[] {
-  if (!(max > 0)) return [0, 1];
+  if (!(max > 0)) {
+    return [0, 1];
+  }
   const step = base === 10 ? decimalStep(max / most) : binaryStep(max / most);
   const steps = Math.max(1, Math.ceil(max / step - 1e-9));
   // By multiplication: a sum of steps drifts.
@@ -58,7 +60,9 @@ export function timeTicks(from: number, to: number, most: number, offset = 0): n
   const step = TIME_STEPS.find((one) => (to - from) / one <= most) ?? 7 * DAY;
   const first = Math.ceil((from + offset) / step) * step - offset;
   const found: number[] = [];
-  for (let moment = first; moment <= to && found.length <= most; moment += step) found.push(moment);
+  for (let moment = first; moment <= to && found.length <= most; moment += step) {
+    found.push(moment);
+  }
   return found.slice(0, most);
 }
 
@@ -67,7 +71,9 @@ export function linePath(points: readonly (readonly [x: number, y: number | null
   let path = "";
   let isOpen = false;
   for (const [x, y] of points) {
-    if (y !== null) path += `${isOpen ? "L" : "M"}${round(x)} ${round(y)}`;
+    if (y !== null) {
+      path += `${isOpen ? "L" : "M"}${round(x)} ${round(y)}`;
+    }
     isOpen = y !== null;
   }
   return path;

@@ -13,8 +13,11 @@ export function readKey(): string | undefined {
 /** Keeps the key, or forgets it. Where nothing may be stored it lasts until the page is left. */
 export function keepKey(key: string | undefined): void {
   try {
-    if (key === undefined) sessionStorage.removeItem(NAME);
-    else sessionStorage.setItem(NAME, key);
+    if (key === undefined) {
+      sessionStorage.removeItem(NAME);
+    } else {
+      sessionStorage.setItem(NAME, key);
+    }
   } catch {
     // Storage is off: nothing is kept, and nothing has to be forgotten.
   }

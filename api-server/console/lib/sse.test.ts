@@ -19,7 +19,9 @@ describe("events of a stream", () => {
     for (let size = 1; size < whole.length; size += 1) {
       const parser = new EventParser();
       const found = [];
-      for (let at = 0; at < whole.length; at += size) found.push(...parser.push(whole.slice(at, at + size)));
+      for (let at = 0; at < whole.length; at += size) {
+        found.push(...parser.push(whole.slice(at, at + size)));
+      }
       expect([size, found]).toEqual([size, events]);
     }
   });
@@ -33,7 +35,9 @@ describe("events of a stream", () => {
   it("are not gathered without end", () => {
     const parser = new EventParser();
     expect(() => {
-      for (let piece = 0; piece < 3_000; piece += 1) parser.push(`data: ${"x".repeat(1_000)}\n`);
+      for (let piece = 0; piece < 3_000; piece += 1) {
+        parser.push(`data: ${"x".repeat(1_000)}\n`);
+      }
     }).toThrow("too long");
     expect(() => new EventParser().push("x".repeat(2_000_000))).toThrow("too long");
   });

@@ -26,18 +26,28 @@ export class EventParser {
     const lines = (this.#rest + piece).split(/\r\n|\n|\r(?!$)/);
     this.#rest = lines.pop() ?? "";
     const events = lines.flatMap((line) => this.#line(line));
-    if (this.#rest.length + this.#length > LONGEST) throw new Error("an event of the stream is too long");
+    if (this.#rest.length + this.#length > LONGEST) {
+      throw new Error("an event of the stream is too long");
+    }
     return events;
   }
 
   #line(line: string): StreamEvent[] {
-    if (line === "") return this.#end();
+    if (line === "") {
+      return this.#end();
+    }
     const colon = line.indexOf(":");
-    if (colon === 0) return [];
+    if (colon === 0) {
+      return [];
+    }
     const field = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
-    if (field === "event") this.#name = value;
-    if (field === "id" && !value.includes("\0")) this.#id = value;
+    if (field === "event") {
+      this.#name = value;
+    }
+    if (field === "id" && !value.includes("\0")) {
+      this.#id = value;
+    }
     if (field === "data") {
       this.#data.push(value);
       this.#length += value.length;
@@ -50,7 +60,9 @@ export class EventParser {
     this.#name = "";
     this.#data = [];
     this.#length = 0;
-    if (data.length === 0) return [];
+    if (data.length === 0) {
+      return [];
+    }
     return [{ name: name === "" ? "message" : name, data: data.join("\n"), id: this.#id }];
   }
 }

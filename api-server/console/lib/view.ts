@@ -33,7 +33,9 @@ export function refreshed<Value>(
       ask: of.ask,
       show: (value) => {
         const text = JSON.stringify(value);
-        if (text !== shown || isOutdated) replace(place, of.show(value));
+        if (text !== shown || isOutdated) {
+          replace(place, of.show(value));
+        }
         shown = text;
         isOutdated = false;
         return of.isFinal?.(value);

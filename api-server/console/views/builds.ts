@@ -90,7 +90,9 @@ export function build(context: ProjectContext, id: string): HTMLElement {
   );
   const pane = logPane("Log of the build");
   void followLog().catch((error: unknown) => {
-    if (!signal.aborted) pane.element.replaceChildren(failed(error, false));
+    if (!signal.aborted) {
+      pane.element.replaceChildren(failed(error, false));
+    }
   });
   return h(
     "div",
@@ -118,9 +120,13 @@ export function build(context: ProjectContext, id: string): HTMLElement {
             const { message, step, level } = JSON.parse(data) as BuildLine;
             pane.append([{ text: message, label: step, isError: level === "error" }]);
           }
-          if (name !== "end") return false;
+          if (name !== "end") {
+            return false;
+          }
           const { truncated } = JSON.parse(data) as { truncated?: boolean };
-          if (truncated) pane.append([{ text: "The log was cut here.", label: "console" }]);
+          if (truncated) {
+            pane.append([{ text: "The log was cut here.", label: "console" }]);
+          }
           pane.state("Ended");
           return true;
         },

@@ -39,7 +39,9 @@ export function logs({ api, signal, route }: ProjectContext): HTMLElement {
     const others = instance === undefined ? [] : (seen.get(route.project) ?? [instance]);
     const known = [...new Set([...others, ...instances])].sort();
     seen.set(route.project, new Set(known));
-    if (names === known.join(" ")) return;
+    if (names === known.join(" ")) {
+      return;
+    }
     names = known.join(" ");
     const options = [["", "All"], ...known.map((one) => [one, one] as const)] as const;
     replace(
@@ -52,9 +54,13 @@ export function logs({ api, signal, route }: ProjectContext): HTMLElement {
   let missing = false;
   let isOpen = false;
   const tell = () => {
-    if (!isOpen) pane.state("Connecting", "moving");
-    else if (missing) pane.state("Some instances do not answer", "moving");
-    else pane.state("Live", "good");
+    if (!isOpen) {
+      pane.state("Connecting", "moving");
+    } else if (missing) {
+      pane.state("Some instances do not answer", "moving");
+    } else {
+      pane.state("Live", "good");
+    }
   };
   void follow(
     api,
@@ -76,14 +82,18 @@ export function logs({ api, signal, route }: ProjectContext): HTMLElement {
           missing = now.unavailable_instances.length > 0;
           tell();
         }
-        if (name !== "end") return false;
+        if (name !== "end") {
+          return false;
+        }
         pane.state("Ended");
         return true;
       },
     },
     signal,
   ).catch((error: unknown) => {
-    if (!signal.aborted) place.replaceChildren(failed(error, false));
+    if (!signal.aborted) {
+      place.replaceChildren(failed(error, false));
+    }
   });
   return place;
 }

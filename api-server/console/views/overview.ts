@@ -77,7 +77,9 @@ function domains({
   custom_domains: names = [],
   custom_domain_setup: setup = [],
 }: Project): HTMLElement | undefined {
-  if (names.length === 0) return undefined;
+  if (names.length === 0) {
+    return undefined;
+  }
   const rows = names.map((name) => {
     const status = setup.find(({ hostname }) => hostname === name)?.status;
     return h("li", {}, h("code", {}, text(name)), " ", status ? badge(status) : undefined);

@@ -27,7 +27,9 @@ const isDatabase = (type: string) => type !== "http" && type !== "job";
 
 /** The parts of a project's page that there are for its type. */
 function tabsOf(type: string): Tab[] {
-  if (type === "http") return ["overview", "traffic", "usage", "logs", "builds"];
+  if (type === "http") {
+    return ["overview", "traffic", "usage", "logs", "builds"];
+  }
   return isDatabase(type) ? ["overview", "usage", "logs"] : ["overview", "runs", "logs", "builds"];
 }
 
@@ -49,7 +51,9 @@ export function project(context: Context, route: ProjectRoute): HTMLElement {
     lastSeen.set(route.project, found);
     const isFirst = shown === undefined;
     const now = JSON.stringify(found);
-    if (now === shown) return;
+    if (now === shown) {
+      return;
+    }
     shown = now;
     replace(head, heading(found, route));
     document.title = `${text(found.name)} · ${NAMES[route.tab]} · Slipway`;
@@ -61,11 +65,16 @@ export function project(context: Context, route: ProjectRoute): HTMLElement {
         onChange: (one: (project: Project) => void) => void listeners.push(one),
       };
       replace(body, part(of));
-    } else for (const listener of listeners) listener(found);
+    } else {
+      for (const listener of listeners) {
+        listener(found);
+      }
+    }
   };
   const known = lastSeen.get(route.project);
-  if (known) show(known);
-  else {
+  if (known) {
+    show(known);
+  } else {
     // Has the focus by then, and passes it on to the project's name.
     replace(head, h("h1", { tabindex: -1, class: "unseen", "data-key": "title" }, "Project"));
     replace(body, loading());
@@ -79,7 +88,9 @@ export function project(context: Context, route: ProjectRoute): HTMLElement {
         return false;
       },
       fail: (error) => {
-        if (shown !== undefined && isPassing(error)) return;
+        if (shown !== undefined && isPassing(error)) {
+          return;
+        }
         lastSeen.delete(route.project);
         replace(head, h("h1", { tabindex: -1, "data-key": "title" }, "Project"));
         replace(body, h("div", { class: "card" }, failed(error, isPassing(error)), backToList()));
@@ -124,16 +135,27 @@ function heading(found: Project, route: ProjectRoute): HTMLElement[] {
 function part(of: ProjectContext): HTMLElement {
   const { tab, item } = of.route;
   const isThere = tabsOf(of.project.type_project).includes(tab);
-  if (!isThere)
+  if (!isThere) {
     return h(
       "div",
       { class: "card" },
       h("p", { class: "state" }, "A project of this type has no such part."),
     );
-  if (tab === "traffic") return traffic(of);
-  if (tab === "usage") return usage(of);
-  if (tab === "logs") return logs(of);
-  if (tab === "runs") return item === undefined ? runs(of) : run(of, item);
-  if (tab === "builds") return item === undefined ? builds(of) : build(of, item);
+  }
+  if (tab === "traffic") {
+    return traffic(of);
+  }
+  if (tab === "usage") {
+    return usage(of);
+  }
+  if (tab === "logs") {
+    return logs(of);
+  }
+  if (tab === "runs") {
+    return item === undefined ? runs(of) : run(of, item);
+  }
+  if (tab === "builds") {
+    return item === undefined ? builds(of) : build(of, item);
+  }
   return overview(of);
 }

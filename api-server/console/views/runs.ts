@@ -160,8 +160,11 @@ export function run(context: ProjectContext, id: string): HTMLElement {
         return !isRunning;
       },
       fail: (error) => {
-        if (isPassing(error)) pane.state("Trying again", "moving");
-        else pane.element.replaceChildren(failed(error, false));
+        if (isPassing(error)) {
+          pane.state("Trying again", "moving");
+        } else {
+          pane.element.replaceChildren(failed(error, false));
+        }
       },
     },
     signal,
@@ -183,8 +186,9 @@ export function run(context: ProjectContext, id: string): HTMLElement {
 }
 
 function measured({ status, cpu, memory, samples }: RunMetrics): HTMLElement {
-  if (status === "unavailable")
+  if (status === "unavailable") {
     return empty("Nothing was measured", h("p", {}, "The run was too short, or nobody could look."));
+  }
   return tiles(
     cpu?.latest_cores === undefined
       ? tile("CPU on average", cores(cpu?.average_cores))

@@ -31,19 +31,25 @@ export function signIn(
     problem.textContent = text;
     input.setAttribute("aria-invalid", text === "" ? "false" : "true");
     button.disabled = false;
-    if (text !== "") input.focus();
+    if (text !== "") {
+      input.focus();
+    }
   };
   const submit = async () => {
     const key = input.value.trim();
     // What is no header would be refused by the browser, with words for programmers.
-    if (!/^[\x21-\x7e]+$/.test(key)) return tell("That is not an API key.");
+    if (!/^[\x21-\x7e]+$/.test(key)) {
+      return tell("That is not an API key.");
+    }
     button.disabled = true;
     problem.textContent = "";
     try {
       await new Api(key, () => undefined).get("/v1/project", { limit: 1 }, signal);
       signedIn(key);
     } catch (error) {
-      if (!signal.aborted) tell(explain(error));
+      if (!signal.aborted) {
+        tell(explain(error));
+      }
     }
   };
   const form = h(
@@ -73,10 +79,17 @@ export function signIn(
 }
 
 function explain(error: unknown): string {
-  if (!(error instanceof ApiFailure)) return "The page could not make sense of the answer.";
-  if (error.status === 401) return "This API key is not accepted.";
-  if (error.code === "ORGANIZATION_REQUIRED")
+  if (!(error instanceof ApiFailure)) {
+    return "The page could not make sense of the answer.";
+  }
+  if (error.status === 401) {
+    return "This API key is not accepted.";
+  }
+  if (error.code === "ORGANIZATION_REQUIRED") {
     return "That is a user token. Use an API key of an organization.";
-  if (error.status === 0) return error.message;
+  }
+  if (error.status === 0) {
+    return error.message;
+  }
   return `The key cannot be checked: ${error.message}.`;
 }

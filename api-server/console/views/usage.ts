@@ -23,7 +23,9 @@ export function usage({ api, signal, route, project }: ProjectContext): HTMLElem
   const asked = route.query.get("instance") || undefined;
   const picker = h("div", {});
   const offer = (names: readonly string[], chosen: string) => {
-    if (picker.childElementCount > 0 || names.length === 0) return;
+    if (picker.childElementCount > 0 || names.length === 0) {
+      return;
+    }
     picker.append(
       choice(
         "Instance",
@@ -37,7 +39,9 @@ export function usage({ api, signal, route, project }: ProjectContext): HTMLElem
   };
   /** Pods of applications have names of their own; databases' are numbered. */
   const findNames = async (): Promise<string[]> => {
-    if (type !== "http") return Array.from({ length: instances }, (_, index) => `${route.project}-${index}`);
+    if (type !== "http") {
+      return Array.from({ length: instances }, (_, index) => `${route.project}-${index}`);
+    }
     const { instances: found = [] } = await api.get<unknown>(projectPath(route.project, "logs"), {}, signal);
     return [...found].sort();
   };
@@ -49,9 +53,13 @@ export function usage({ api, signal, route, project }: ProjectContext): HTMLElem
     {
       everyMs: EVERY_MS,
       ask: async () => {
-        if (names.length === 0) names = await findNames();
+        if (names.length === 0) {
+          names = await findNames();
+        }
         const instance = asked ?? names[0];
-        if (instance === undefined) return { instance, samples: [] };
+        if (instance === undefined) {
+          return { instance, samples: [] };
+        }
         const key = `${route.project} ${instance}`;
         const { data } = await api.get<object>(path, { instance }, signal);
         const sample = sampleOf(data, Date.now());
@@ -61,8 +69,9 @@ export function usage({ api, signal, route, project }: ProjectContext): HTMLElem
         return { instance, samples };
       },
       show: ({ instance, samples }) => {
-        if (instance === undefined)
+        if (instance === undefined) {
           return card(empty("Nothing runs", h("p", {}, "There is no instance to measure.")));
+        }
         offer([...new Set([...names, instance])], instance);
         return samples.length === 0
           ? card(

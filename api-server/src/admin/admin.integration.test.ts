@@ -279,7 +279,9 @@ describe("the admin command", () => {
     const verified = json("domain", "verify", "--hostname", "Shop.Example.com.");
     await eventually("the annotation", async () => {
       const claim = await kube.get<DomainClaim>(domainClaimResource, { name: hostname });
-      if (claim.metadata.annotations?.[annotations.verifiedByOperator] !== "true") return false;
+      if (claim.metadata.annotations?.[annotations.verifiedByOperator] !== "true") {
+        return false;
+      }
       const condition = { type: "Verified", status: "True" };
       const status = { observedGeneration: 1, conditions: [condition] } as DomainClaim["status"];
       await kube.updateStatus(domainClaimResource, { ...claim, status } as DomainClaim);

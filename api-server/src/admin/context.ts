@@ -36,7 +36,9 @@ export function openAdminContext(
   onIdleError: (error: Error) => void = () => {},
 ): SharedContext {
   const url = env.SLIPWAY_LEDGER_URL;
-  if (!url) throw new AdminError("SLIPWAY_LEDGER_URL is not set: run this in the pod of slipway-admin");
+  if (!url) {
+    throw new AdminError("SLIPWAY_LEDGER_URL is not set: run this in the pod of slipway-admin");
+  }
   const options = { applicationName: "slipway-admin", maxConnections: MOST_CONNECTIONS, onIdleError };
   const ledger = connectLedger({ url, ...options });
   let kube: KubeClient | undefined;
@@ -44,7 +46,9 @@ export function openAdminContext(
     ledger,
     tokenKey: () => {
       const file = env.SLIPWAY_TOKEN_KEY_FILE;
-      if (!file) throw new AdminError("SLIPWAY_TOKEN_KEY_FILE is not set");
+      if (!file) {
+        throw new AdminError("SLIPWAY_TOKEN_KEY_FILE is not set");
+      }
       return readTokenKey(file);
     },
     kube: () => {
@@ -53,7 +57,9 @@ export function openAdminContext(
     },
     catalog: async () => {
       const file = env.SLIPWAY_CATALOG_FILE;
-      if (!file) throw new AdminError("SLIPWAY_CATALOG_FILE is not set");
+      if (!file) {
+        throw new AdminError("SLIPWAY_CATALOG_FILE is not set");
+      }
       return parseCatalog(await readFile(file, "utf8"));
     },
     env,

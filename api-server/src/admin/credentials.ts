@@ -10,7 +10,9 @@ const TOKEN_LIFETIME_DAYS = 365;
 
 /** @throws AdminError when there is no such organization */
 export async function requireOrganization(context: AdminContext, id: string): Promise<void> {
-  if (!(await findOrganization(context.ledger, id))) throw new AdminError(`there is no organization ${id}`);
+  if (!(await findOrganization(context.ledger, id))) {
+    throw new AdminError(`there is no organization ${id}`);
+  }
 }
 
 /** @throws AdminError that names the first grant that is none */

@@ -45,7 +45,9 @@ export async function runAdminCommand(
     return { exitCode: 0, ...printed };
   } catch (error) {
     // Commander has printed its own text: help, or what is wrong with the words.
-    if (error instanceof CommanderError) return { exitCode: error.exitCode, ...printed };
+    if (error instanceof CommanderError) {
+      return { exitCode: error.exitCode, ...printed };
+    }
     const known = error instanceof AdminError;
     warn(`slipway: ${known ? error.message : `failed: ${(error as Error).message}`}`);
     return { exitCode: 1, ...printed };
@@ -64,8 +66,13 @@ function program(context: AdminContext, out: (text: string) => void, err: (text:
   const run = async (options: Common, work: (context: AdminContext) => Promise<object>): Promise<void> => {
     const intent = { operation: `admin ${running}`, organizationId: options.organization ?? null };
     const result = await audited(context, intent, () => work(context));
-    if (options.json) out(`${JSON.stringify(result)}\n`);
-    else for (const [key, value] of Object.entries(result)) out(`${key}: ${String(value)}\n`);
+    if (options.json) {
+      out(`${JSON.stringify(result)}\n`);
+    } else {
+      for (const [key, value] of Object.entries(result)) {
+        out(`${key}: ${String(value)}\n`);
+      }
+    }
   };
   const json = () => new Option("--json", "print exactly one JSON object");
   const organizationOption = () =>

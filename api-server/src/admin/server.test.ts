@@ -33,7 +33,9 @@ describe("the admin server", () => {
     const port = await start(async ([word]) => {
       running += 1;
       most = Math.max(most, running);
-      if (running === 16) isFull();
+      if (running === 16) {
+        isFull();
+      }
       await full;
       running -= 1;
       return { exitCode: 0, stdout: `${word}\n`, stderr: "" };
@@ -46,7 +48,9 @@ describe("the admin server", () => {
 
   it("passes on what a command printed, and says that one failed", async () => {
     const port = await start(async ([word]) => {
-      if (word === "fails") throw new Error("the reason");
+      if (word === "fails") {
+        throw new Error("the reason");
+      }
       return { exitCode: 2, stdout: "out\n", stderr: "wärn\n" };
     });
     expect(await ask(port, "warns")).toEqual({ exitCode: 2, stdout: "out\n", stderr: "wärn\n" });
@@ -64,7 +68,9 @@ describe("the admin server", () => {
       return { exitCode: 0, stdout: "", stderr: "" };
     });
     const requests = ["GET / HTTP/1.1\r\n\r\n", '{"args":"x"}\n', '{"args":[1]}\n', "x".repeat(70_000)];
-    for (const request of requests) expect(await send(port, request)).toBe("");
+    for (const request of requests) {
+      expect(await send(port, request)).toBe("");
+    }
     expect(ran).toBe(0);
   });
 
@@ -80,7 +86,9 @@ describe("the admin server", () => {
     socket.on("error", () => {});
     const ended = new Promise((resolve) => socket.once("close", resolve));
     await asked;
-    for (let sent = 0; sent < 4 && !socket.destroyed; sent += 1) socket.write(Buffer.alloc(64 * 1024));
+    for (let sent = 0; sent < 4 && !socket.destroyed; sent += 1) {
+      socket.write(Buffer.alloc(64 * 1024));
+    }
     await ended;
     finish();
   });

@@ -70,10 +70,14 @@ async function readRequest(socket: Socket): Promise<string[]> {
         return;
       }
       // What follows the line feed is no part of the request; it is read on, so that the end of the connection is noticed.
-      if (isComplete) return;
+      if (isComplete) {
+        return;
+      }
       chunks.push(chunk);
       const end = chunk.indexOf(LINE_FEED);
-      if (end < 0) return;
+      if (end < 0) {
+        return;
+      }
       isComplete = true;
       clearTimeout(timer);
       resolve(Buffer.concat(chunks, size - chunk.length + end).toString("utf8"));
@@ -81,6 +85,8 @@ async function readRequest(socket: Socket): Promise<string[]> {
     });
   });
   const { args } = JSON.parse(line) as { args: unknown };
-  if (!Array.isArray(args) || !args.every((word) => typeof word === "string")) throw new Error("no words");
+  if (!Array.isArray(args) || !args.every((word) => typeof word === "string")) {
+    throw new Error("no words");
+  }
   return args;
 }

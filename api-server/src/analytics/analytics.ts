@@ -50,7 +50,9 @@ export class Analytics {
     read: (store: Store, selection: Selection) => Promise<T>,
   ): Promise<Answered<T>> {
     const store = this.#store;
-    if (store === undefined) throw failures.analyticsNotConfigured();
+    if (store === undefined) {
+      throw failures.analyticsNotConfigured();
+    }
     const question = JSON.stringify([organization, project, about, asked, filter]);
     const work = async (): Promise<Answered<T>> => {
       const window = windowOf(asked, this.#now());
@@ -66,12 +68,16 @@ export class Analytics {
 }
 
 function windowOf(asked: AskedWindow, now: Date): Window {
-  if (!("rangeMs" in asked)) return asked;
+  if (!("rangeMs" in asked)) {
+    return asked;
+  }
   const to = now.getTime();
   return { from: to - asked.rangeMs, to };
 }
 
 function asFailure(error: unknown): never {
-  if (!(error instanceof StoreUnavailable)) throw error;
+  if (!(error instanceof StoreUnavailable)) {
+    throw error;
+  }
   throw error.busy ? failures.analyticsBusy(error) : failures.analyticsUnavailable(error);
 }

@@ -18,7 +18,9 @@ export async function applicationMetrics(
   { analytics, catalog, kube, now }: Pick<Services, "analytics" | "catalog" | "kube" | "now">,
 ): Promise<Record<string, unknown>> {
   const { resource } = project;
-  if (!hasMetrics(resource, catalog.current)) throw failures.networkAnalyticsNotAvailable(resource.spec.plan);
+  if (!hasMetrics(resource, catalog.current)) {
+    throw failures.networkAnalyticsNotAvailable(resource.spec.plan);
+  }
   if (instance !== undefined) {
     const { observedAt, ...use } = await instanceUse(kube, project, instance, now());
     return { type: "application", aggregate: false, instance, ...use, observed_at: observedAt };

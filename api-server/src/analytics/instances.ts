@@ -45,7 +45,9 @@ export async function instanceUse(
   const labelSelector = `${labels.project}=${id}`;
   const pods = await kube.listAll<Pod>(resources.pods, { namespace, labelSelector, signal }).catch(away);
   const pod = pods.find(({ metadata }) => metadata?.name === instance);
-  if (!pod) throw failures.instanceNotFound(instance);
+  if (!pod) {
+    throw failures.instanceNotFound(instance);
+  }
   const status = pod.status?.containerStatuses?.find(({ name }) => name === APP);
   const startedAt = Date.parse(status?.state?.running?.startedAt ?? "");
   const measured = await kube
@@ -66,7 +68,9 @@ function away(error: unknown): never {
 
 /** A cluster without metrics, or whose metrics do not answer, still has the instance. */
 function unmeasured(error: unknown): undefined {
-  if (error instanceof KubeError) return undefined;
+  if (error instanceof KubeError) {
+    return undefined;
+  }
   throw error;
 }
 
@@ -79,6 +83,8 @@ const FACTORS: Readonly<Record<string, number>> = {
 export function quantity(text: string | undefined): number | null {
   const [, number, suffix = ""] = /^(\d+(?:\.\d+)?)([numkMGT]|[KMGT]i)?$/.exec(text ?? "") ?? [];
   const factor = FACTORS[suffix];
-  if (number === undefined || factor === undefined) return null;
+  if (number === undefined || factor === undefined) {
+    return null;
+  }
   return factor < 1 ? Number(number) / Math.round(1 / factor) : Number(number) * factor;
 }

@@ -37,7 +37,9 @@ test("a failure is told to who waits for it, and not again", async () => {
 
 test("the oldest answers go when there are many", async () => {
   const answers = recent();
-  for (const question of ["a", "b", "c", "d"]) await answers.of(question, work);
+  for (const question of ["a", "b", "c", "d"]) {
+    await answers.of(question, work);
+  }
   expect(await answers.of("d", work)).toBe(4);
   expect(await answers.of("a", work)).toBe(5);
 });

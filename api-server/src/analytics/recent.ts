@@ -20,17 +20,23 @@ export class Recent<T> {
   of(question: string, work: () => Promise<T>): Promise<T> {
     const now = this.#now();
     const known = this.#entries.get(question);
-    if (known && now - known.since <= this.#forMs) return known.answer;
+    if (known && now - known.since <= this.#forMs) {
+      return known.answer;
+    }
     const entry = { since: now, answer: work() };
     this.#entries.delete(question);
     this.#entries.set(question, entry);
     // The oldest come first.
     for (const [key, { since }] of this.#entries) {
-      if (now - since <= this.#forMs && this.#entries.size <= this.#most) break;
+      if (now - since <= this.#forMs && this.#entries.size <= this.#most) {
+        break;
+      }
       this.#entries.delete(key);
     }
     entry.answer.catch(() => {
-      if (this.#entries.get(question) === entry) this.#entries.delete(question);
+      if (this.#entries.get(question) === entry) {
+        this.#entries.delete(question);
+      }
     });
     return entry.answer;
   }

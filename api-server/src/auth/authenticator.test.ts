@@ -31,7 +31,9 @@ beforeEach(() => {
   members = [{ userId: "u1", organizationId: "acme", role: "owner", grants: [] }];
   const ask = async <T>(answer: () => T): Promise<T> => {
     lookups += 1;
-    if (away) throw new Error("connection refused");
+    if (away) {
+      throw new Error("connection refused");
+    }
     return answer();
   };
   const source = {
@@ -150,9 +152,13 @@ describe("invented credentials", () => {
 
   it("cost no look-up beyond a few of their address, while known ones and other addresses are served", async () => {
     await authenticate({ "x-api-key": generated.key });
-    for (let one = 0; one < 5; one += 1) await expect(authenticate(invented())).rejects.toEqual(invalid);
+    for (let one = 0; one < 5; one += 1) {
+      await expect(authenticate(invented())).rejects.toEqual(invalid);
+    }
     const before = lookups;
-    for (let one = 0; one < 50; one += 1) await expect(authenticate(invented())).rejects.toEqual(limited);
+    for (let one = 0; one < 50; one += 1) {
+      await expect(authenticate(invented())).rejects.toEqual(limited);
+    }
     await expect(
       authenticate({ authorization: "Bearer a.b.c", "x-organization-id": "acme" }),
     ).rejects.toEqual(limited);
@@ -167,7 +173,9 @@ describe("invented credentials", () => {
 
   it("cost none when they come again, nor when they have not the form of a key", async () => {
     const one = invented();
-    for (let time = 0; time < 20; time += 1) await expect(authenticate(one)).rejects.toEqual(invalid);
+    for (let time = 0; time < 20; time += 1) {
+      await expect(authenticate(one)).rejects.toEqual(invalid);
+    }
     await expect(authenticate({ "x-api-key": `${generated.key}0` })).rejects.toEqual(invalid);
     expect(lookups).toBe(1);
   });
@@ -175,8 +183,9 @@ describe("invented credentials", () => {
   it("are counted for organizations that a user is no member of, too", async () => {
     const authorization = `Bearer ${await signUserToken(key, "u1", 1)}`;
     const ask = (organization: string) => authenticate({ authorization, "x-organization-id": organization });
-    for (let one = 0; one < 5; one += 1)
+    for (let one = 0; one < 5; one += 1) {
       await expect(ask(`other-${one}`)).rejects.toEqual(refusal(403, "ORGANIZATION_FORBIDDEN"));
+    }
     await expect(ask("other-5")).rejects.toEqual(limited);
     expect(lookups).toBe(5);
   });

@@ -63,9 +63,13 @@ export class Authenticator {
     // What is in memory under such a text was a well-formed key when it came in, and no token: its shape is not looked at
     // twice.
     const known = typeof apiKey === "string" && apiKey.startsWith(KEY_START) && this.#cache.peek(apiKey);
-    if (known) return admit(known.principal, organizationId);
+    if (known) {
+      return admit(known.principal, organizationId);
+    }
     const credential = credentialOf(headers);
-    if (apiKeyId(credential) !== undefined) return this.#byApiKey(credential, organizationId, address);
+    if (apiKeyId(credential) !== undefined) {
+      return this.#byApiKey(credential, organizationId, address);
+    }
     return this.#byToken(credential, organizationId, address);
   }
 
@@ -75,7 +79,9 @@ export class Authenticator {
     address: () => string,
   ): Principal | Promise<Principal> {
     const known = this.#cache.peek(key);
-    if (known) return admit(known.principal, organizationId);
+    if (known) {
+      return admit(known.principal, organizationId);
+    }
     const found = this.#lookUp(key, () => this.#loadApiKey(key), address);
     return found.then((principal) => admit(principal, organizationId));
   }
@@ -86,9 +92,13 @@ export class Authenticator {
     load: () => Promise<Principal | undefined>,
     address: () => string,
   ): Promise<Principal | undefined> {
-    if (!this.#cache.knows(credential)) this.#attempts.admit(address());
+    if (!this.#cache.knows(credential)) {
+      this.#attempts.admit(address());
+    }
     const principal = await this.#cache.get(credential, () => askLedger(load));
-    if (!principal) this.#attempts.count(address());
+    if (!principal) {
+      this.#attempts.count(address());
+    }
     return principal;
   }
 
@@ -100,7 +110,9 @@ export class Authenticator {
     // Remembered by their digest: tokens of issuers are long.
     const digest = hash("sha256", token, "base64url");
     const known = organizationId && this.#cache.peek(`${organizationId} ${digest}`);
-    if (known) return admitUser(known.principal);
+    if (known) {
+      return admitUser(known.principal);
+    }
     return this.#verifyToken(token, digest, organizationId, address);
   }
 
@@ -115,29 +127,41 @@ export class Authenticator {
       this.#tokens.delete(digest);
       throw failures.credentialInvalid();
     }
-    if (organizationId === undefined || organizationId === "") throw failures.organizationRequired();
-    if (!ORGANIZATION_ID.test(organizationId)) throw failures.organizationForbidden();
+    if (organizationId === undefined || organizationId === "") {
+      throw failures.organizationRequired();
+    }
+    if (!ORGANIZATION_ID.test(organizationId)) {
+      throw failures.organizationForbidden();
+    }
     const load = () => this.#loadMember(verified, organizationId);
     return admitUser(await this.#lookUp(`${organizationId} ${digest}`, load, address));
   }
 
   async #verified(token: string, digest: string, address: () => string): Promise<VerifiedToken | undefined> {
     const known = this.#tokens.get(digest);
-    if (known && known.believedUntil > performance.now()) return known;
-    if (!known) this.#attempts.admit(address());
+    if (known && known.believedUntil > performance.now()) {
+      return known;
+    }
+    if (!known) {
+      this.#attempts.admit(address());
+    }
     const verified = await this.#verifier.verify(token);
     if (!verified) {
       this.#attempts.count(address());
       return undefined;
     }
-    if (this.#tokens.size >= MOST_TOKENS) this.#tokens.clear();
+    if (this.#tokens.size >= MOST_TOKENS) {
+      this.#tokens.clear();
+    }
     this.#tokens.set(digest, { ...verified, believedUntil: performance.now() + VERIFIED_MS });
     return verified;
   }
 
   async #loadApiKey(key: string): Promise<Principal | undefined> {
     const record = await this.#source.findApiKey(apiKeyId(key) ?? "");
-    if (!record || !matchesApiKey(key, record.sha256)) return undefined;
+    if (!record || !matchesApiKey(key, record.sha256)) {
+      return undefined;
+    }
     const actor = `api-key:${record.id}`;
     return {
       credentialId: actor,
@@ -150,7 +174,9 @@ export class Authenticator {
 
   async #loadMember(token: VerifiedToken, organizationId: string): Promise<Principal | undefined> {
     const member = await this.#source.findMember(token.userId, organizationId);
-    if (!member) return undefined;
+    if (!member) {
+      return undefined;
+    }
     return {
       credentialId: `user:${member.userId}@${organizationId}`,
       actor: `user:${member.userId}`,
@@ -173,18 +199,26 @@ function credentialOf(headers: IncomingHttpHeaders): string {
   const apiKey = headers["x-api-key"];
   if (typeof apiKey === "string" && apiKey !== "") {
     // A user token is a bearer token: only an API key may come in x-api-key.
-    if (apiKeyId(apiKey) === undefined) throw failures.credentialInvalid();
+    if (apiKeyId(apiKey) === undefined) {
+      throw failures.credentialInvalid();
+    }
     return apiKey;
   }
   const authorization = headers.authorization;
-  if (authorization === undefined || authorization === "") throw failures.credentialMissing();
+  if (authorization === undefined || authorization === "") {
+    throw failures.credentialMissing();
+  }
   const token = BEARER.exec(authorization)?.[1];
-  if (token === undefined || token.length > LONGEST_CREDENTIAL) throw failures.credentialInvalid();
+  if (token === undefined || token.length > LONGEST_CREDENTIAL) {
+    throw failures.credentialInvalid();
+  }
   return token;
 }
 
 function admit(principal: Principal | undefined, organizationId: string | undefined): Principal {
-  if (!principal) throw failures.credentialInvalid();
+  if (!principal) {
+    throw failures.credentialInvalid();
+  }
   if (organizationId !== undefined && organizationId !== "" && organizationId !== principal.organizationId) {
     throw failures.organizationForbidden();
   }
@@ -192,7 +226,9 @@ function admit(principal: Principal | undefined, organizationId: string | undefi
 }
 
 function admitUser(principal: Principal | undefined): Principal {
-  if (!principal) throw failures.organizationForbidden();
+  if (!principal) {
+    throw failures.organizationForbidden();
+  }
   if (principal.expiresAt !== undefined && principal.expiresAt <= Date.now()) {
     throw failures.credentialInvalid();
   }

@@ -31,7 +31,9 @@ export class FailedAttempts {
   /** @throws Failure 429 while the address has had as many as it may */
   admit(address: string): void {
     const window = this.#current(address);
-    if (!window || window.failed < this.#options.limit) return;
+    if (!window || window.failed < this.#options.limit) {
+      return;
+    }
     throw failures.rateLimitExceeded(Math.max(1, Math.ceil((window.endsAt - this.#options.now()) / 1000)));
   }
 
@@ -46,7 +48,9 @@ export class FailedAttempts {
     this.#windows.delete(address);
     if (this.#windows.size >= capacity) {
       const [oldest] = this.#windows.keys();
-      if (oldest !== undefined) this.#windows.delete(oldest);
+      if (oldest !== undefined) {
+        this.#windows.delete(oldest);
+      }
     }
     this.#windows.set(address, { failed: 1, endsAt: now() + windowMs });
   }

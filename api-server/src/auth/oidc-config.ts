@@ -5,7 +5,9 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 /** Whether tokens may be trusted by what is fetched from there: HTTPS, or this machine itself. */
 function isSafe(text: string): boolean {
   const url = URL.parse(text);
-  if (url === null || url.username !== "" || url.password !== "" || url.hash !== "") return false;
+  if (url === null || url.username !== "" || url.password !== "" || url.hash !== "") {
+    return false;
+  }
   return url.protocol === "https:" || (url.protocol === "http:" && LOOPBACK.test(url.hostname));
 }
 

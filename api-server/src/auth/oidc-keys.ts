@@ -49,7 +49,9 @@ export function oidcKeys(issuer: OidcIssuer, options: Partial<OidcKeysOptions> =
   let succeededAt = Number.NEGATIVE_INFINITY;
 
   const load = async (signal: AbortSignal): Promise<Response> => {
-    if (performance.now() - failedAt < failureMs) throw new IssuerUnavailable("it failed a moment ago");
+    if (performance.now() - failedAt < failureMs) {
+      throw new IssuerUnavailable("it failed a moment ago");
+    }
     try {
       const keys = await fetchJson(issuer.jwksUri ?? (await discover(issuer.issuer, signal)), signal);
       // Tried here, so that an answer that is no key set counts as a failure.
@@ -74,9 +76,13 @@ export function oidcKeys(issuer: OidcIssuer, options: Partial<OidcKeysOptions> =
     try {
       return await remote(header, token);
     } catch (error) {
-      if (!(error instanceof IssuerUnavailable)) throw error;
+      if (!(error instanceof IssuerUnavailable)) {
+        throw error;
+      }
       const kept = performance.now() - succeededAt < staleMs ? remote.jwks() : undefined;
-      if (kept === undefined) throw new IssuerUnavailable(error.message, { cause: error });
+      if (kept === undefined) {
+        throw new IssuerUnavailable(error.message, { cause: error });
+      }
       return createLocalJWKSet(kept)(header, token).catch(() => {
         // Perhaps a key that is newer than those at hand.
         throw new IssuerUnavailable("the token's key is not among those at hand", { cause: error });
@@ -89,7 +95,9 @@ export function oidcKeys(issuer: OidcIssuer, options: Partial<OidcKeysOptions> =
 async function discover(issuer: string, signal: AbortSignal): Promise<string> {
   const document = await fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, signal);
   const { issuer: says, jwks_uri: uri } = document as { issuer?: unknown; jwks_uri?: unknown };
-  if (says !== issuer) throw new Error(`its discovery document is of issuer ${JSON.stringify(says)}`);
+  if (says !== issuer) {
+    throw new Error(`its discovery document is of issuer ${JSON.stringify(says)}`);
+  }
   const from = new URL(issuer).protocol;
   if (typeof uri !== "string" || ![from, "https:"].includes(URL.parse(uri)?.protocol ?? "")) {
     throw new Error("its discovery document names no jwks_uri over https");
@@ -99,12 +107,16 @@ async function discover(issuer: string, signal: AbortSignal): Promise<string> {
 
 async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
   const response = await fetch(url, { signal, redirect: "error", headers: { accept: "application/json" } });
-  if (response.status !== 200) throw new Error(`${url} answers ${response.status}`);
+  if (response.status !== 200) {
+    throw new Error(`${url} answers ${response.status}`);
+  }
   const parts: Uint8Array[] = [];
   let size = 0;
   for await (const part of response.body ?? []) {
     size += part.length;
-    if (size > LARGEST_ANSWER) throw new Error(`${url} answers more than ${LARGEST_ANSWER} bytes`);
+    if (size > LARGEST_ANSWER) {
+      throw new Error(`${url} answers more than ${LARGEST_ANSWER} bytes`);
+    }
     parts.push(part);
   }
   return JSON.parse(Buffer.concat(parts).toString("utf8"));

@@ -52,7 +52,9 @@ describe("a token of a trusted issuer", () => {
   });
 
   it("costs two requests at first and none after", async () => {
-    for (let count = 0; count < 5; count += 1) await verifier.verify(await a.token());
+    for (let count = 0; count < 5; count += 1) {
+      await verifier.verify(await a.token());
+    }
     expect(a.requests).toEqual(["/.well-known/openid-configuration", "/keys"]);
   });
 

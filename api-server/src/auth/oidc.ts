@@ -48,7 +48,9 @@ export function oidcVerifier(
   return {
     async verify(token) {
       const issuer = known.get(claimedIssuer(token) ?? "");
-      if (!issuer) return undefined;
+      if (!issuer) {
+        return undefined;
+      }
       try {
         const { payload } = await jwtVerify(token, issuer.keys, {
           issuer: issuer.issuer,
@@ -58,13 +60,17 @@ export function oidcVerifier(
           requiredClaims: ["sub", "exp"],
         });
         const { sub, exp } = payload;
-        if (typeof sub !== "string" || sub === "" || exp === undefined) return undefined;
+        if (typeof sub !== "string" || sub === "" || exp === undefined) {
+          return undefined;
+        }
         return {
           userId: oidcUserId(issuer.issuer, sub),
           expiresAt: (exp + CLOCK_TOLERANCE_SECONDS) * 1000,
         };
       } catch (error) {
-        if (error instanceof IssuerUnavailable) throw failures.issuerUnavailable();
+        if (error instanceof IssuerUnavailable) {
+          throw failures.issuerUnavailable();
+        }
         // A key that WebCrypto does not take, or bytes that are none, is a TypeError or a DOMException.
         if (
           error instanceof errors.JOSEError ||
@@ -85,7 +91,9 @@ export function anyVerifier(...verifiers: readonly UserTokenVerifier[]): UserTok
     async verify(token) {
       for (const verifier of verifiers) {
         const verified = await verifier.verify(token);
-        if (verified) return verified;
+        if (verified) {
+          return verified;
+        }
       }
       return undefined;
     },

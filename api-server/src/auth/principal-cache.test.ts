@@ -48,7 +48,9 @@ it("asks once while an answer is fresh, and once for calls at the same time", as
 it("serves the last answer while the ledger is away, and asks it once a second", async () => {
   await get();
   answer = away;
-  for (now = 3_000; now < 13_000; now += 100) expect((await get())?.organizationId).toBe("acme");
+  for (now = 3_000; now < 13_000; now += 100) {
+    expect((await get())?.organizationId).toBe("acme");
+  }
   expect(lookups).toBe(1 + 10);
 });
 
@@ -93,7 +95,9 @@ it("recovers by itself", async () => {
 it("keeps principals, however many credentials are refused meanwhile", async () => {
   const small = new PrincipalCache({ now: () => now, capacity: 3 });
   await small.get("good", async () => principal("acme"));
-  for (let one = 0; one < 20; one += 1) await small.get(`invented-${one}`, async () => undefined);
+  for (let one = 0; one < 20; one += 1) {
+    await small.get(`invented-${one}`, async () => undefined);
+  }
   expect(small.peek("good")).toMatchObject({ principal: { organizationId: "acme" } });
   expect([small.peek("invented-0"), small.peek("invented-19")]).toMatchObject([undefined, {}]);
 });

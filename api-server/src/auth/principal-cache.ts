@@ -63,7 +63,9 @@ export class PrincipalCache {
    */
   async get(credential: string, load: () => Promise<Principal | undefined>): Promise<Principal | undefined> {
     const fresh = this.peek(credential);
-    if (fresh) return fresh.principal;
+    if (fresh) {
+      return fresh.principal;
+    }
     let loading = this.#loading.get(credential);
     if (!loading) {
       loading = this.#load(credential, load).finally(() => this.#loading.delete(credential));
@@ -85,7 +87,9 @@ export class PrincipalCache {
       return principal;
     } catch (error) {
       const known = this.#servable(credential);
-      if (!known) throw error;
+      if (!known) {
+        throw error;
+      }
       known.freshUntil = now() + retryMs;
       return known.principal;
     }
@@ -108,7 +112,9 @@ export class PrincipalCache {
     const entries = entry.principal === undefined ? this.#refusals : this.#entries;
     if (entries.size >= this.#options.capacity) {
       const [oldest] = entries.keys();
-      if (oldest !== undefined) entries.delete(oldest);
+      if (oldest !== undefined) {
+        entries.delete(oldest);
+      }
     }
     entries.set(credential, entry);
   }

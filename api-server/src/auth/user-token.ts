@@ -49,7 +49,9 @@ export function ownTokenVerifier(key: TokenKey): UserTokenVerifier {
         const { sub, exp, iat } = payload as { sub: string; exp: number; iat: number };
         return { userId: sub, expiresAt: exp * 1000, issuedAt: iat * 1000 };
       } catch (error) {
-        if (error instanceof errors.JOSEError) return undefined;
+        if (error instanceof errors.JOSEError) {
+          return undefined;
+        }
         throw error;
       }
     },

@@ -40,7 +40,9 @@ export async function findBackup(kube: KubeClient, owner: Owner, id: string): Pr
   const backup = BACKUP_ID.test(id)
     ? await answered(kube.getOrUndefined<Backup>(backupResource, ref))
     : undefined;
-  if (backup?.spec.projectRef.name !== owner.projectId) throw failures.backupNotFound(id);
+  if (backup?.spec.projectRef.name !== owner.projectId) {
+    throw failures.backupNotFound(id);
+  }
   return backup;
 }
 
@@ -69,13 +71,20 @@ async function answered<T>(call: Promise<T>, id?: string): Promise<T> {
   try {
     return await call;
   } catch (error) {
-    if (!(error instanceof KubeError)) throw error;
-    if (isNotFound(error) && id !== undefined) throw failures.backupNotFound(id);
+    if (!(error instanceof KubeError)) {
+      throw error;
+    }
+    if (isNotFound(error) && id !== undefined) {
+      throw failures.backupNotFound(id);
+    }
     const ceiling = quotaFailure(error);
-    if (ceiling) throw ceiling;
+    if (ceiling) {
+      throw ceiling;
+    }
     // Rights in an organization's namespace come with its guards.
-    if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error))
+    if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error)) {
       throw failures.organizationRuntimeUnavailable();
+    }
     throw failures.clusterUnavailable(error);
   }
 }

@@ -19,9 +19,13 @@ export async function requestBackup(
   { kube, now }: Pick<Services, "kube" | "now">,
 ): Promise<Backup> {
   const { id, organizationId, resource } = project;
-  if (resource.spec.paused) throw failures.projectPaused();
+  if (resource.spec.paused) {
+    throw failures.projectPaused();
+  }
   const known = await listBackups(kube, { organizationId, projectId: id });
-  if (known.some(isActive)) throw failures.backupActive();
+  if (known.some(isActive)) {
+    throw failures.backupActive();
+  }
   const days = retentionDays();
   const at = now();
   const suffix = newProjectId((below) => randomInt(below)).slice(1, 5);

@@ -39,8 +39,9 @@ export function restoreRequest(
   { catalog: { current: catalog } }: Pick<Services, "catalog">,
 ): CreateProjectRequest {
   const { engine, version, source } = backup.status ?? {};
-  if (!isComplete(backup) || engine === undefined || version === undefined || source === undefined)
+  if (!isComplete(backup) || engine === undefined || version === undefined || source === undefined) {
     throw failures.backupNotComplete(backup.metadata.name);
+  }
   const capacity = body.storage_capacity ?? source.capacity;
   const wanted = {
     type: engine,
@@ -61,7 +62,9 @@ export function restoreRequest(
     ...sizeErrors(capacity, source.capacity),
     ...planErrors(wanted, catalog),
   ];
-  if (errors.length > 0) throw failures.validation(errors);
+  if (errors.length > 0) {
+    throw failures.validation(errors);
+  }
   return { spec: wanted, envs: [] };
 }
 
@@ -69,13 +72,17 @@ export function restoreRequest(
 const FIELDS = { "storage.capacity": "storage_capacity" } as const;
 
 function sizeErrors(asked: number | undefined, before: number | undefined): FieldError[] {
-  if (asked === undefined || before === undefined || asked >= before) return [];
+  if (asked === undefined || before === undefined || asked >= before) {
+    return [];
+  }
   return [{ field: "storage_capacity", message: `must be at least the ${before} GB of the old project` }];
 }
 
 function planErrors(spec: ProjectSpec, catalog: Services["catalog"]["current"]): FieldError[] {
   const plan = catalog.databasePlans.find((one) => one.plan === spec.plan);
-  if (!plan) return [{ field: "plan", message: `unknown plan ${spec.plan}`, code: "PLAN_UNKNOWN" }];
+  if (!plan) {
+    return [{ field: "plan", message: `unknown plan ${spec.plan}`, code: "PLAN_UNKNOWN" }];
+  }
   return offerErrors(spec, plan, catalog).map((error) => ({ ...error, field: fieldOf(error.field) }));
 }
 

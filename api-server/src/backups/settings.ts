@@ -13,6 +13,8 @@ export type BackupDefaults = z.output<typeof settings>;
 /** Reads the file that `SLIPWAY_BACKUPS_FILE` names. @throws Error that lists what is wrong */
 export function parseBackupDefaults(text: string): BackupDefaults {
   const result = settings.safeParse(parse(text) ?? {});
-  if (!result.success) throw new Error(`no valid settings of backups:\n${z.prettifyError(result.error)}`);
+  if (!result.success) {
+    throw new Error(`no valid settings of backups:\n${z.prettifyError(result.error)}`);
+  }
   return result.data;
 }

@@ -28,10 +28,13 @@ export function backupView({ metadata, spec, status = {} }: Backup) {
 /** How the newest restore test went; null when there was none. */
 function verificationOf({ spec, status = {} }: Pick<Backup, "spec" | "status">) {
   const { verifyRequestedAt } = spec;
-  if (verifyRequestedAt === undefined) return null;
+  if (verifyRequestedAt === undefined) {
+    return null;
+  }
   const verified = status.conditions?.find(({ type }) => type === "Verified");
-  if (status.verifyFinishedFor !== verifyRequestedAt || !verified)
+  if (status.verifyFinishedFor !== verifyRequestedAt || !verified) {
     return { status: "running" as const, requested_at: verifyRequestedAt };
+  }
   const outcome = verified.status === "True" ? ("succeeded" as const) : ("failed" as const);
   return {
     status: outcome,

@@ -14,15 +14,21 @@ export const buildBody = build?.unwrap() as z.ZodObject;
 
 /** A body with its path in the repository as it is meant: `/v1` forgives spaces, a leading `./` and a trailing `/`. Refuses nothing. */
 export function tidyPath(sent: unknown): unknown {
-  if (typeof sent !== "object" || sent === null) return sent;
+  if (typeof sent !== "object" || sent === null) {
+    return sent;
+  }
   const { context_path } = sent as { context_path?: unknown };
-  if (typeof context_path !== "string") return sent;
+  if (typeof context_path !== "string") {
+    return sent;
+  }
   return { ...sent, context_path: normalizeContextPath(context_path) };
 }
 
 /** The same of a body that has the settings as a part. */
 export function tidyPart(sent: unknown): unknown {
-  if (typeof sent !== "object" || sent === null || !("build" in sent)) return sent;
+  if (typeof sent !== "object" || sent === null || !("build" in sent)) {
+    return sent;
+  }
   return { ...sent, build: tidyPath(sent.build) };
 }
 

@@ -49,7 +49,9 @@ export function checkRuntime(
   prefix?: string,
 ): void {
   const errors = runtimeErrors(settings, runtimes(), prefix);
-  if (errors.length > 0) throw failures.validation(errors);
+  if (errors.length > 0) {
+    throw failures.validation(errors);
+  }
 }
 
 /** A source whose repository and branch were found. */
@@ -82,7 +84,9 @@ export async function checkSource(
 
 /** What was not found was named in the body. */
 function ofField(error: unknown, { prefix, repository }: { prefix: string; repository: string }): unknown {
-  if (!(error instanceof Failure) || error.status !== 404) return error;
+  if (!(error instanceof Failure) || error.status !== 404) {
+    return error;
+  }
   const { code, message } = error;
   const field = code === "GIT_REF_NOT_FOUND" ? "branch" : repository;
   return failures.validation([{ field: `${prefix}${field}`, message, code }]);
@@ -113,7 +117,9 @@ export async function attachSource(
     const buildId = newBuildId();
     await startBuildOrFail(changed.resource, buildId, request, services);
     await notePresent(changed.resource, opened, services, { buildId, request });
-  } else await notePresent(changed.resource, opened, services);
+  } else {
+    await notePresent(changed.resource, opened, services);
+  }
   return changed;
 }
 
@@ -127,7 +133,9 @@ export async function followSource(
 ): Promise<void> {
   const { hookBase } = services.builds;
   const source = sourceOf(spec);
-  if (hookBase === undefined || source === undefined || modeOf(source) === "manual") return;
+  if (hookBase === undefined || source === undefined || modeOf(source) === "manual") {
+    return;
+  }
   try {
     await ensureHook(connection, { id, path }, hookBase, services);
   } catch (error) {
@@ -140,10 +148,14 @@ export async function followSource(
  * @throws Failure 409 when nothing was published
  */
 export function withoutSource(spec: ProjectSpec, { status }: Pick<Project, "status">): ProjectSpec {
-  if (spec.source === undefined) return spec;
+  if (spec.source === undefined) {
+    return spec;
+  }
   const { source: _source, build: _build, ...rest } = spec;
   const image = publishedImage(status);
-  if (image === undefined) throw failures.projectNotPublished();
+  if (image === undefined) {
+    throw failures.projectNotPublished();
+  }
   return { ...rest, image };
 }
 
@@ -155,7 +167,9 @@ function publishedImage(status: Project["status"]): ProjectSpec["image"] {
   }
   const built = status?.build;
   // Handed over and not published: it has failed to serve, or nobody knows yet.
-  if (built?.image?.digest === undefined || built.publishedBuild !== built.imageBuild) return undefined;
+  if (built?.image?.digest === undefined || built.publishedBuild !== built.imageBuild) {
+    return undefined;
+  }
   const { reference, digest } = built.image;
   const url = reference.replace(/@sha256:[a-f0-9]{64}$/, "");
   return { url, digest, isPublic: false, pullSecretRef: { name: BUILDS_PULL_SECRET } };

@@ -27,7 +27,9 @@ export async function manualRequest(
 ): Promise<KnownRequest> {
   refuseOverride(spec, wanted);
   const source = sourceOf(spec);
-  if (source === undefined) throw failures.gitSourceRequired();
+  if (source === undefined) {
+    throw failures.gitSourceRequired();
+  }
   const mode = modeOf(source);
   if (mode === "tag" || mode === "release") {
     const { tagPattern = "*", includePrereleases = false } = source.versionDeploy ?? {};
@@ -41,8 +43,12 @@ export async function manualRequest(
 /** @throws Failure 400 */
 export function refuseOverride({ source, github }: Project["spec"], { branch, commitSha }: WantedRef): void {
   const own = source ?? github;
-  if (own === undefined || !["tag", "release"].includes(modeOf(own))) return;
-  if (branch !== undefined || commitSha !== undefined) throw failures.gitVersionRefOverride();
+  if (own === undefined || !["tag", "release"].includes(modeOf(own))) {
+    return;
+  }
+  if (branch !== undefined || commitSha !== undefined) {
+    throw failures.gitVersionRefOverride();
+  }
 }
 
 async function latestVersion(
@@ -55,7 +61,9 @@ async function latestVersion(
     mode === "tag"
       ? latestTag(await ask((server, id) => server.tags(id)), pattern)?.name
       : latestRelease(await ask((server, id) => server.releases(id)), pattern, includePrereleases)?.tag;
-  if (tag === undefined) throw failures.gitVersionNotFound(pattern);
+  if (tag === undefined) {
+    throw failures.gitVersionNotFound(pattern);
+  }
   const { sha, title } = await ask((server, id) => server.commit(id, tag));
   return { tag, commitSha: sha, commitMessage: title };
 }

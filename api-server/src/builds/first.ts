@@ -18,7 +18,9 @@ export async function lookUpFirstBuild(
   organizationId: string,
   services: Pick<Services, "kube" | "git" | "now">,
 ): Promise<FirstBuild | undefined> {
-  if (spec.source !== undefined) return checkSource(spec, organizationId, services, SOURCE);
+  if (spec.source !== undefined) {
+    return checkSource(spec, organizationId, services, SOURCE);
+  }
   return spec.github && checkSource(spec, organizationId, services, GITHUB);
 }
 

@@ -13,7 +13,9 @@ export function refuseForeignImage(
   organizationId: string,
   { builds }: { builds: Pick<BuildPlatform, "registryHost"> },
 ): void {
-  if (image === undefined || !isForeignBuild(image, organizationId, builds.registryHost())) return;
+  if (image === undefined || !isForeignBuild(image, organizationId, builds.registryHost())) {
+    return;
+  }
   const message = "is in the platform's registry of builds and not this organization's";
   throw failures.validation([{ field, message }]);
 }

@@ -57,9 +57,13 @@ export async function openGithub(
         ask: (question) => askServer(connection, services, (server) => question(server, id)),
       };
     } catch (error) {
-      if (!(error instanceof Failure)) throw error;
+      if (!(error instanceof Failure)) {
+        throw error;
+      }
       // What the likeliest says counts.
-      if (index === 0) refused = error;
+      if (index === 0) {
+        refused = error;
+      }
     }
   }
   throw refused;

@@ -11,8 +11,9 @@ const read = async (feed: LogFeed, streams = new EventStreams()): Promise<string
   for await (const part of streams.open(
     { organizationId: "acme", recheck: async () => undefined },
     buildLogEvents(feed, 0, 1),
-  ))
+  )) {
     text += String(part);
+  }
   return text;
 };
 

@@ -27,13 +27,17 @@ export const buildLogEvents = (feed: LogFeed, from: number, lookMs = LOOK_MS): E
       while (!signal.aborted) {
         // Before the lines: of a build that has ended all of them stand in the ledger.
         const build = await feed.build();
-        if (build === undefined) return;
+        if (build === undefined) {
+          return;
+        }
         const lines = await feed.lines(cursor);
         for (const line of lines) {
           yield eventText("log", chunkView(line), line.sequence);
           cursor = line.sequence;
         }
-        if (lines.length > 0) continue;
+        if (lines.length > 0) {
+          continue;
+        }
         if (isFinished(build.status)) {
           const { status, log_truncated: truncated } = build;
           yield eventText("end", { status, next_cursor: cursor, truncated });

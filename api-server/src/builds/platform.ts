@@ -22,7 +22,9 @@ export interface BuildPlatform {
 
 /** @throws Failure 503 where nothing is built */
 export function requireBuilds({ builds }: { builds: Pick<BuildPlatform, "isOffered"> }): void {
-  if (!builds.isOffered()) throw failures.projectFeatureUnavailable("building from a Git repository");
+  if (!builds.isOffered()) {
+    throw failures.projectFeatureUnavailable("building from a Git repository");
+  }
 }
 
 /** What the API reads of the operator's settings of builds: the rest is the operator's. */
@@ -40,6 +42,8 @@ export interface BuildSettings {
 /** Reads the file that `SLIPWAY_BUILDS_FILE` names. @throws Error that lists what is wrong */
 export function parseBuildSettings(text: string): BuildSettings {
   const result = settings.safeParse(parse(text) ?? {});
-  if (!result.success) throw new Error(`no valid settings of builds:\n${z.prettifyError(result.error)}`);
+  if (!result.success) {
+    throw new Error(`no valid settings of builds:\n${z.prettifyError(result.error)}`);
+  }
   return { baseImages: result.data.baseImages, registryHost: result.data.registry.host };
 }

@@ -7,7 +7,9 @@ export function builtView({ spec, status }: Pick<Project, "spec" | "status">) {
 }
 
 function githubOf({ github }: Project["spec"]) {
-  if (github === undefined) return {};
+  if (github === undefined) {
+    return {};
+  }
   const { repositoryOwner, repositoryName, branch, autoDeploy, versionDeploy, contextPath } = github;
   const { runtime, version, startCommand, preBuildCommand, buildCommand } = github;
   return {
@@ -29,7 +31,9 @@ function githubOf({ github }: Project["spec"]) {
 
 function failureOf(status: Project["status"]) {
   const failure = status?.buildFailure;
-  if (failure === undefined) return {};
+  if (failure === undefined) {
+    return {};
+  }
   const { buildId, code, message, at } = failure;
   return {
     build_failure: {

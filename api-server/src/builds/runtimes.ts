@@ -10,14 +10,20 @@ export function runtimeErrors(
   runtimes: readonly PublicRuntime[],
   prefix = "",
 ): FieldError[] {
-  if (runtime === undefined) return [];
+  if (runtime === undefined) {
+    return [];
+  }
   const known = runtimes.find(({ id }) => id === runtime);
   const at = (field: string, message: string): FieldError[] => [{ field: `${prefix}${field}`, message }];
   if (known === undefined) {
     return at("runtime", `must be one of: ${runtimes.map(({ id }) => id).join(", ")}`);
   }
-  if (!known.available) return at("runtime", `this platform cannot build ${known.name} applications`);
-  if (version === undefined || known.versions.includes(version)) return [];
+  if (!known.available) {
+    return at("runtime", `this platform cannot build ${known.name} applications`);
+  }
+  if (version === undefined || known.versions.includes(version)) {
+    return [];
+  }
   return known.versions.length === 0
     ? at("version", `${known.name} has no versions to choose from`)
     : at("version", `must be one of: ${known.versions.join(", ")}`);

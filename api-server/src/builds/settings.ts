@@ -85,7 +85,9 @@ export function mergeDeploySettings(
   if (versionDeploy?.enabled && versionDeploy.tagPattern === undefined) {
     errors.push({ field: "version_deploy.tag_pattern", message: "is required when enabled is true" });
   }
-  if (errors.length > 0) throw failures.validation(errors);
+  if (errors.length > 0) {
+    throw failures.validation(errors);
+  }
   return { autoDeploy, ...(versionDeploy ? { versionDeploy } : {}) };
 }
 
@@ -93,10 +95,14 @@ function mergeVersions(
   current: StoredVersions | undefined,
   patch: DeploySettingsPatch["version_deploy"],
 ): StoredVersions | undefined {
-  if (patch === undefined) return current;
+  if (patch === undefined) {
+    return current;
+  }
   const enabled = patch.enabled ?? current?.enabled ?? false;
   // What was set while they were on is not kept once they are off: then the defaults hold.
-  if (!enabled) return { enabled };
+  if (!enabled) {
+    return { enabled };
+  }
   const event = patch.event ?? current?.event ?? "tag";
   const tagPattern = patch.tag_pattern ?? current?.tagPattern;
   const includePrereleases = patch.include_prereleases ?? current?.includePrereleases ?? false;

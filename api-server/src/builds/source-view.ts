@@ -25,7 +25,9 @@ export function sourceView(
 ) {
   const { source, build } = spec;
   const source_revision = sourceRevision({ metadata, spec });
-  if (source === undefined) return { source: null, build: null, source_revision, capabilities: null };
+  if (source === undefined) {
+    return { source: null, build: null, source_revision, capabilities: null };
+  }
   const { connectionId, branch, autoDeploy, versionDeploy } = source;
   const view = connection && connectionView(connection);
   return {
@@ -61,14 +63,18 @@ export async function sourceContext(
   services: SourceServices & Pick<Services, "logger" | "repositoryIds">,
 ): Promise<SourceContext> {
   const context: SourceContext = { repositoryIds: services.repositoryIds };
-  if (spec.source === undefined) return context;
+  if (spec.source === undefined) {
+    return context;
+  }
   try {
     const opened = await openSource(spec.source, organizationId, services);
     context.connection = opened.connection;
     context.repositoryPath = (await opened.ask((server, id) => server.repository(id))).path;
   } catch (error) {
     // A connection that is gone, and a server that does not answer: the settings are there all the same.
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof Failure)) {
+      throw error;
+    }
   }
   return context;
 }

@@ -28,8 +28,12 @@ export async function openSource(
       throw error;
     },
   );
-  if (isRevoked(connection)) throw failures.gitConnectionUnavailable("the connection is revoked");
-  if (connection.spec.providerId === "github") throw failures.gitSourceCreationUnavailable();
+  if (isRevoked(connection)) {
+    throw failures.gitConnectionUnavailable("the connection is revoked");
+  }
+  if (connection.spec.providerId === "github") {
+    throw failures.gitSourceCreationUnavailable();
+  }
   const repositoryId = opened(connectionId, sealed);
   return {
     connection,
@@ -55,7 +59,11 @@ export async function openProjectSource(
   organizationId: string,
   services: SourceServices,
 ): Promise<OpenedSource> {
-  if (spec.source !== undefined) return openSource(spec.source, organizationId, services);
-  if (spec.github !== undefined) return openGithub(spec.github, organizationId, services);
+  if (spec.source !== undefined) {
+    return openSource(spec.source, organizationId, services);
+  }
+  if (spec.github !== undefined) {
+    return openGithub(spec.github, organizationId, services);
+  }
   throw failures.gitSourceRequired();
 }

@@ -26,12 +26,16 @@ export async function startBuild(
   { isRepeat = false }: { isRepeat?: boolean } = {},
 ): Promise<string> {
   const { namespace = "", name, uid = "", deletionTimestamp } = project.metadata;
-  if (deletionTimestamp !== undefined) throw failures.projectAlreadyDeleted();
+  if (deletionTimestamp !== undefined) {
+    throw failures.projectAlreadyDeleted();
+  }
   if (isRepeat) {
     const organizationId = organizationOfNamespace(namespace) ?? "";
     const key = { organizationId, projectId: name, projectUid: uid, id };
     const before = await services.builds.store.find(key);
-    if (before !== undefined && isFinished(before.status)) return id;
+    if (before !== undefined && isFinished(before.status)) {
+      return id;
+    }
   }
   const build = await createOrKeep(buildObject(project, id, request, services.now()), services);
   try {
@@ -48,7 +52,9 @@ export async function startBuildOrFail(...call: Parameters<typeof startBuild>): 
   try {
     return await startBuild(...call);
   } catch (error) {
-    if (!(error instanceof KubeError)) throw error;
+    if (!(error instanceof KubeError)) {
+      throw error;
+    }
     if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error)) {
       throw failures.organizationRuntimeUnavailable();
     }
@@ -61,7 +67,9 @@ async function createOrKeep(build: Build, { kube }: StartServices): Promise<Buil
   try {
     return await kube.create<Build>(buildResource, build, { fieldManager: fieldManagers.api });
   } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
+    if (!isAlreadyExists(error)) {
+      throw error;
+    }
     // Gone between the two: it has ended.
     return (await kube.getOrUndefined<Build>(buildResource, { namespace, name })) ?? build;
   }

@@ -23,8 +23,12 @@ export function startedBy(
 ): { project: Project; triggered: Triggered }[] {
   return projects.flatMap((project) => {
     const source = sourceOf(project.spec);
-    if (project.metadata.deletionTimestamp !== undefined || source === undefined) return [];
-    if (!isOf(project.spec, connection, event)) return [];
+    if (project.metadata.deletionTimestamp !== undefined || source === undefined) {
+      return [];
+    }
+    if (!isOf(project.spec, connection, event)) {
+      return [];
+    }
     const triggered = triggeredBy(event, triggerSettings(source));
     return triggered === undefined ? [] : [{ project, triggered }];
   });
@@ -36,8 +40,12 @@ function isOf(
   { metadata, spec }: Pick<GitConnection, "metadata" | "spec">,
   event: GitEvent,
 ): boolean {
-  if (source) return source.connectionId === metadata.name && repositoryOf(source) === event.repository;
-  if (github === undefined || spec.providerId !== "github") return false;
+  if (source) {
+    return source.connectionId === metadata.name && repositoryOf(source) === event.repository;
+  }
+  if (github === undefined || spec.providerId !== "github") {
+    return false;
+  }
   return repositoryPath(github).toLowerCase() === event.path?.toLowerCase();
 }
 
@@ -48,7 +56,9 @@ function repositoryOf({
   try {
     return openRepositoryId(connectionId, repositoryId);
   } catch (error) {
-    if (error instanceof GitError) return undefined;
+    if (error instanceof GitError) {
+      return undefined;
+    }
     throw error;
   }
 }
@@ -70,7 +80,9 @@ export async function onGitEvent(
     try {
       await startTriggered(project, triggered, services);
     } catch (error) {
-      if (!(error instanceof Failure) || error.status >= 500) throw error;
+      if (!(error instanceof Failure) || error.status >= 500) {
+        throw error;
+      }
       services.logger.info({ project: project.metadata.name, code: error.code }, "an event starts no build");
     }
   }
@@ -82,12 +94,16 @@ export async function startTriggered(
   triggered: Triggered,
   services: TriggerServices,
 ): Promise<string | null> {
-  if (sourceOf(project.spec) === undefined) return null;
+  if (sourceOf(project.spec) === undefined) {
+    return null;
+  }
   const organizationId = organizationOfNamespace(project.metadata.namespace ?? "") ?? "";
   const opened = await openProjectSource(project, organizationId, services);
   const request = await requestOf(triggered, opened);
   const claimed = await services.builds.store.claim(triggerOf(project, request), newBuildId());
-  if (claimed === null) return null;
+  if (claimed === null) {
+    return null;
+  }
   return startBuildOrFail(project, claimed, request, services, { isRepeat: true });
 }
 
@@ -129,12 +145,16 @@ export async function notePresent(
   first?: { buildId: string; request: KnownRequest },
 ): Promise<void> {
   const source = sourceOf(project.spec);
-  if (source === undefined) return;
+  if (source === undefined) {
+    return;
+  }
   const mode = modeOf(source);
   if (mode === "push" && first?.request.branch === source.branch) {
     await builds.store.claim(triggerOf(project, { ...first.request, triggeredBy: "push" }), first.buildId);
   }
-  if (mode !== "tag" && mode !== "release") return;
+  if (mode !== "tag" && mode !== "release") {
+    return;
+  }
   const tags = await ask((server, id) => server.tags(id));
   const released =
     mode === "release"
@@ -145,7 +165,9 @@ export async function notePresent(
         )
       : undefined;
   const present = tags.filter(({ name }) => released?.has(name) ?? true);
-  if (present.length === 0) return;
+  if (present.length === 0) {
+    return;
+  }
   await builds.store.note(
     present.map(({ name, commitSha }) => triggerOf(project, { triggeredBy: mode, tag: name, commitSha })),
   );
@@ -162,10 +184,14 @@ export async function onDelivery(
 ): Promise<void> {
   const connection = await findConnection(services.kube, organizationId, connectionId).catch(
     (error: unknown) => {
-      if (error instanceof Failure && error.status === 404) return undefined;
+      if (error instanceof Failure && error.status === 404) {
+        return undefined;
+      }
       throw error;
     },
   );
-  if (connection === undefined || connection.spec.revokedAt !== undefined) return;
+  if (connection === undefined || connection.spec.revokedAt !== undefined) {
+    return;
+  }
   await onGitEvent(connection, event, services);
 }

@@ -18,7 +18,9 @@ interface Version {
 
 function versionOf(name: string): Version | undefined {
   const found = name.length <= NAME_MAX_LENGTH ? VERSION.exec(name) : null;
-  if (!found) return undefined;
+  if (!found) {
+    return undefined;
+  }
   const numbers = (found[1] ?? "").split(".").map(Number);
   const [major = 0, minor = 0, patch = 0, ...more] = numbers;
   const semver = parse(`${major}.${minor}.${patch}${found[2] ?? ""}`, { loose: true });

@@ -87,7 +87,9 @@ describe("the catalogs as clients see them", () => {
         prices,
         features: expect.any(Array),
       });
-      for (const one of Object.values(engines)) expect(one).toEqual(offer);
+      for (const one of Object.values(engines)) {
+        expect(one).toEqual(offer);
+      }
     }
     expect(plans.find(({ plan }) => plan.startsWith("analytics-"))?.engines).toHaveProperty("clickhouse");
   });

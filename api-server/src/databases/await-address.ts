@@ -22,7 +22,9 @@ export async function awaitAddress(
     await sleep(LOOK_EVERY_MS);
     const found = await projects.find(created.organizationId, created.id);
     // Somebody has deleted it already.
-    if (!found) break;
+    if (!found) {
+      break;
+    }
     now = found;
   }
   return now;

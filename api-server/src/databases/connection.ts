@@ -26,7 +26,9 @@ export interface SecretConnection extends Connection {
  */
 export function addressOf({ status }: Project): Address | undefined {
   const { host, port, inside } = status?.database ?? {};
-  if (host !== undefined && port !== undefined) return { host, port };
+  if (host !== undefined && port !== undefined) {
+    return { host, port };
+  }
   const isAwaited = status?.conditions?.some(
     ({ type, status }) => type === "AddressReady" && status !== "True",
   );
@@ -37,7 +39,9 @@ export function addressOf({ status }: Project): Address | undefined {
 export function connectionOf(project: Project): Connection | null {
   const address = addressOf(project);
   const { name, username } = project.status?.database ?? {};
-  if (!address || name === undefined || username === undefined) return null;
+  if (!address || name === undefined || username === undefined) {
+    return null;
+  }
   return { ...address, database: name, username };
 }
 
@@ -47,7 +51,9 @@ export function secretConnectionOf(
   credentials: DatabaseCredentials,
 ): SecretConnection | null {
   const connection = connectionOf(project);
-  if (!connection) return null;
+  if (!connection) {
+    return null;
+  }
   const { database, username, password } = credentialKeys;
   const whole = {
     ...connection,

@@ -9,7 +9,9 @@ const catalog = parseCatalog(readFileSync(file, "utf8"));
 
 function refused(spec: ProjectSpec, all = catalog): string[] {
   const plan = all.databasePlans.find((one) => one.plan === spec.plan);
-  if (!plan) throw new Error(`no plan ${spec.plan}`);
+  if (!plan) {
+    throw new Error(`no plan ${spec.plan}`);
+  }
   return offerErrors(spec, plan, all).map(({ field, code }) => (code ? `${field} ${code}` : field));
 }
 const storage = (capacity: number) => ({ persistent: true, capacity });

@@ -9,9 +9,13 @@ interface Range {
 /** What a plan of databases does not offer of what is asked for: 400. Fields are those of a creation. Pure. */
 export function offerErrors(spec: ProjectSpec, plan: DatabasePlan, { engines }: Catalog): FieldError[] {
   const { type, version = "", instances, storage, paymentMode } = spec;
-  if (!isDatabaseType(type)) return [];
+  if (!isDatabaseType(type)) {
+    return [];
+  }
   const offer = plan.engines[type];
-  if (!offer) return [{ field: "plan", message: `plan ${plan.plan} has no ${type}` }];
+  if (!offer) {
+    return [{ field: "plan", message: `plan ${plan.plan} has no ${type}` }];
+  }
   const errors: FieldError[] = [];
   const modes = engines.find(({ id }) => id === type)?.paymentModes;
   if (modes && !(modes as readonly string[]).includes(paymentMode)) {

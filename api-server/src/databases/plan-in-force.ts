@@ -21,7 +21,9 @@ export type PlanChangeView =
  */
 export function planChangeOf(project: Project, askedAt: string): PlanChangeView | undefined {
   const { spec, status } = project;
-  if (spec.type !== "clickhouse") return undefined;
+  if (spec.type !== "clickhouse") {
+    return undefined;
+  }
   const told = isAbout(spec, status?.planChange) ? status?.planChange : undefined;
   const before = planInForce(project);
   if (told?.status === "failed") {
@@ -32,7 +34,9 @@ export function planChangeOf(project: Project, askedAt: string): PlanChangeView 
       finished_at: told.finishedAt ?? told.startedAt,
     };
   }
-  if (before === spec.plan) return undefined;
+  if (before === spec.plan) {
+    return undefined;
+  }
   // The same before the operator has taken it up, and after.
   const startedAt = spec.planRequestedAt ?? told?.startedAt ?? askedAt;
   return { status: "in_progress", to_plan: spec.plan, started_at: startedAt };

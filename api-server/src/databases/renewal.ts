@@ -42,10 +42,16 @@ export async function renewCredentials(
   services: Pick<Services, "kube" | "projects">,
   limitMs: number = IN_FORCE_LIMIT_MS,
 ): Promise<Renewed> {
-  if (project.resource.metadata.deletionTimestamp !== undefined) throw failures.projectAlreadyDeleted();
-  if (project.resource.spec.paused) throw failures.projectPaused();
+  if (project.resource.metadata.deletionTimestamp !== undefined) {
+    throw failures.projectAlreadyDeleted();
+  }
+  if (project.resource.spec.paused) {
+    throw failures.projectPaused();
+  }
   // Nobody could use what is shown without an address.
-  if (connectionOf(project.resource) === null) throw failures.databaseCredentialsPending();
+  if (connectionOf(project.resource) === null) {
+    throw failures.databaseCredentialsPending();
+  }
   const deadline = Date.now() + limitMs;
   const credentials = await inTime(WRITE_LIMIT_MS, (signal) =>
     writeNewPassword(project, services.kube.until(signal)),
@@ -56,8 +62,12 @@ export async function renewCredentials(
   for (let now: ApiProject | undefined = project; now !== undefined; ) {
     const connection = secretConnectionOf(now.resource, credentials);
     const isInForce = now.resource.status?.database?.credentialsHash === wanted;
-    if (isInForce && connection) return { project: now, connection };
-    if (Date.now() >= deadline) throw failures.databaseCredentialsPending();
+    if (isInForce && connection) {
+      return { project: now, connection };
+    }
+    if (Date.now() >= deadline) {
+      throw failures.databaseCredentialsPending();
+    }
     await sleep(LOOK_EVERY_MS);
     now = await services.projects.find(project.organizationId, project.id);
   }
@@ -69,13 +79,19 @@ async function writeNewPassword({ resource }: ApiProject, kube: KubeClient): Pro
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const secret = await readCredentialsSecret(kube, resource.metadata);
     // A project of kubectl's, whose Secret the operator has not made yet.
-    if (!secret) throw failures.databaseCredentialsPending();
+    if (!secret) {
+      throw failures.databaseCredentialsPending();
+    }
     const before = decodeCredentials(secret);
-    if (before[credentialKeys.previousPassword] !== undefined) return before;
+    if (before[credentialKeys.previousPassword] !== undefined) {
+      return before;
+    }
     try {
       return await write(kube, secret, before);
     } catch (error) {
-      if (!isConflict(error) && !isNotFound(error)) throw error;
+      if (!isConflict(error) && !isNotFound(error)) {
+        throw error;
+      }
     }
   }
   throw failures.databaseCredentialsPending();

@@ -23,17 +23,24 @@ function fromFramework(error: FastifyError, request: FastifyRequest): Failure {
     case "FST_ERR_MAX_PARAM_LENGTH":
       return failures.routeNotFound();
     default:
-      if (error.statusCode === 400)
+      if (error.statusCode === 400) {
         return failures.malformedBody(`the body is not valid JSON: ${error.message}`);
-      if (error.statusCode && error.statusCode < 500) return failures.malformedRequest(error.message);
+      }
+      if (error.statusCode && error.statusCode < 500) {
+        return failures.malformedRequest(error.message);
+      }
       return failures.internal(error);
   }
 }
 
 /** Any thrown value as the failure that the client sees. */
 export function toFailure(error: unknown, request: FastifyRequest): Failure {
-  if (error instanceof Failure) return error;
-  if (error instanceof Error) return fromFramework(error as FastifyError, request);
+  if (error instanceof Failure) {
+    return error;
+  }
+  if (error instanceof Error) {
+    return fromFramework(error as FastifyError, request);
+  }
   return failures.internal(error);
 }
 
@@ -76,7 +83,9 @@ function heardOut(request: IncomingMessage, then: () => void): void {
   };
   const limit = setTimeout(done, HEAR_OUT_MS);
   request.once("end", done).once("close", done).resume();
-  if (request.readableEnded || request.destroyed) done();
+  if (request.readableEnded || request.destroyed) {
+    done();
+  }
 }
 
 /** Routes every error and every unknown path through {@link renderFailure}. */

@@ -56,7 +56,9 @@ export async function findConnection(
   id: string,
 ): Promise<GitConnection> {
   const found = await connectionIfAny(kube, organizationId, id);
-  if (found === undefined) throw failures.gitConnectionNotFound(id);
+  if (found === undefined) {
+    throw failures.gitConnectionNotFound(id);
+  }
   return found;
 }
 
@@ -66,7 +68,9 @@ export async function connectionIfAny(
   organizationId: string,
   id: string,
 ): Promise<GitConnection | undefined> {
-  if (!GIT_CONNECTION_ID.test(id)) return undefined;
+  if (!GIT_CONNECTION_ID.test(id)) {
+    return undefined;
+  }
   const ref = { namespace: organizationNamespace(organizationId), name: id };
   const found = await answered(kube.getOrUndefined<GitConnection>(gitConnectionResource, ref));
   return found?.metadata.deletionTimestamp === undefined ? found : undefined;
@@ -145,14 +149,18 @@ export async function noteHook(
       return await patchConnectionStatus(kube, held, { hooks: [...others, hook] });
     } catch (error) {
       const isChanged = error instanceof Failure && error.code === "GIT_CONNECTION_OPERATION_PENDING";
-      if (!isChanged || attempt >= TRIES) throw error;
+      if (!isChanged || attempt >= TRIES) {
+        throw error;
+      }
     }
   }
 }
 
 async function holdConnection(kube: KubeClient, connection: GitConnection): Promise<GitConnection> {
   const { name, namespace, uid, resourceVersion, finalizers: held = [] } = connection.metadata;
-  if (held.includes(finalizers.gitConnection)) return connection;
+  if (held.includes(finalizers.gitConnection)) {
+    return connection;
+  }
   const patch = { metadata: { uid, resourceVersion, finalizers: [...held, finalizers.gitConnection] } };
   return answered(kube.patch<GitConnection>(gitConnectionResource, { name, namespace }, patch, WRITE), name);
 }
@@ -182,7 +190,9 @@ export async function readCredential(
     Buffer.from(secret?.data?.[key] ?? "", "base64").toString("utf8");
   const credential = { username: value("username"), token: value("token"), hookSecret: value("hookSecret") };
   // The App's own key stands for an account of GitHub.
-  if (spec.providerId === "github" && credential.hookSecret !== "") return credential;
+  if (spec.providerId === "github" && credential.hookSecret !== "") {
+    return credential;
+  }
   if (credential.username === "" || credential.token === "") {
     throw failures.gitConnectionUnavailable("the connection's Secret is missing or incomplete");
   }
@@ -235,7 +245,9 @@ async function ifThere(call: Promise<unknown>): Promise<void> {
   try {
     await call;
   } catch (error) {
-    if (!isNotFound(error)) throw error;
+    if (!isNotFound(error)) {
+      throw error;
+    }
   }
 }
 
@@ -243,14 +255,23 @@ async function answered<T>(call: Promise<T>, id?: string): Promise<T> {
   try {
     return await call;
   } catch (error) {
-    if (!(error instanceof KubeError)) throw error;
-    if (isNotFound(error) && id !== undefined) throw failures.gitConnectionNotFound(id);
-    if (isConflict(error)) throw failures.gitConnectionOperationPending("another change of it is under way");
+    if (!(error instanceof KubeError)) {
+      throw error;
+    }
+    if (isNotFound(error) && id !== undefined) {
+      throw failures.gitConnectionNotFound(id);
+    }
+    if (isConflict(error)) {
+      throw failures.gitConnectionOperationPending("another change of it is under way");
+    }
     const ceiling = quotaFailure(error);
-    if (ceiling) throw ceiling;
+    if (ceiling) {
+      throw ceiling;
+    }
     // Rights in an organization's namespace come with its guards.
-    if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error))
+    if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error)) {
       throw failures.organizationRuntimeUnavailable();
+    }
     throw failures.clusterUnavailable(error);
   }
 }

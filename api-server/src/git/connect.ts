@@ -82,7 +82,9 @@ export async function replaceCredential(
   change: CredentialChange,
   { kube, git, now }: With,
 ): Promise<GitConnection> {
-  if (isRevoked(connection)) throw failures.gitConnectionUnavailable("the connection is revoked");
+  if (isRevoked(connection)) {
+    throw failures.gitConnectionUnavailable("the connection is revoked");
+  }
   const { providerId, instanceUrl, credentialRef, revision } = connection.spec;
   if (providerId === "github") {
     throw failures.gitCapabilityUnavailable(
@@ -99,7 +101,9 @@ export async function replaceCredential(
   );
 
   const name = credentialName(connection.metadata.name, credential);
-  if (name !== credentialRef.name) await createCredential(kube, connection, name, credential);
+  if (name !== credentialRef.name) {
+    await createCredential(kube, connection, name, credential);
+  }
   let changed: GitConnection;
   try {
     changed = await patchConnection(kube, connection, {
@@ -108,10 +112,14 @@ export async function replaceCredential(
       revision: revision + 1,
     });
   } catch (error) {
-    if (name !== credentialRef.name) await deleteCredential(kube, connection, name).catch(() => {});
+    if (name !== credentialRef.name) {
+      await deleteCredential(kube, connection, name).catch(() => {});
+    }
     throw error;
   }
-  if (name !== credentialRef.name) await deleteCredential(kube, connection, credentialRef.name);
+  if (name !== credentialRef.name) {
+    await deleteCredential(kube, connection, credentialRef.name);
+  }
   return patchConnectionStatus(kube, changed, takenStatus(changed, capabilities, now()));
 }
 
@@ -120,7 +128,9 @@ export async function openConnection(
   connection: GitConnection,
   { kube, git }: Pick<Services, "kube" | "git">,
 ): Promise<GitProvider> {
-  if (isRevoked(connection)) throw failures.gitConnectionUnavailable("the connection is revoked");
+  if (isRevoked(connection)) {
+    throw failures.gitConnectionUnavailable("the connection is revoked");
+  }
   return openAccount(git, accountOf(connection, await readCredential(kube, connection)));
 }
 

@@ -56,12 +56,16 @@ export class ConnectionStore implements ConnectionOwners {
   }
 
   organizationOf(connectionId: string): string | undefined {
-    if (!this.hasSynced) throw failures.clusterUnavailable(new Error("Git connections are not read yet"));
+    if (!this.hasSynced) {
+      throw failures.clusterUnavailable(new Error("Git connections are not read yet"));
+    }
     // Users with write access to the cluster may give two organizations the same name: then nobody is meant.
     const [only, ...others] = this.#store
       .byIndex("name", connectionId)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-    if (only === undefined || others.length > 0) return undefined;
+    if (only === undefined || others.length > 0) {
+      return undefined;
+    }
     return organizationOfNamespace(only.metadata.namespace ?? "");
   }
 }

@@ -53,14 +53,18 @@ function work(
         { pollMs: 20, retryMs: 20, ...options },
       ),
   );
-  for (const worker of workers) worker.start();
+  for (const worker of workers) {
+    worker.start();
+  }
   return { seen, stop: () => Promise.all(workers.map((worker) => worker.stop())) };
 }
 
 it("sixteen of one organization delay nobody else's, and few of it are worked at at once", async () => {
   const { promise: stalled, resolve } = Promise.withResolvers<void>();
   const { seen, stop } = work((organization) => (organization === "acme" ? stalled : Promise.resolve()));
-  for (let time = 0; time < 16; time += 1) expect(await queue("acme", `d${time}`, `g${time}`)).toBe("queued");
+  for (let time = 0; time < 16; time += 1) {
+    expect(await queue("acme", `d${time}`, `g${time}`)).toBe("queued");
+  }
   await eventually("the share of it", () => seen.length === 4);
   const askedAt = performance.now();
   expect(await queue("umbrella", "one")).toBe("queued");
@@ -80,7 +84,9 @@ it("those of one connection are worked off one after the other, by two replicas,
   const { seen, stop } = work((_organization, delivery) =>
     delivery === "first" ? stalled : Promise.resolve(),
   );
-  for (const delivery of ["first", "second", "third"]) await queue("acme", delivery);
+  for (const delivery of ["first", "second", "third"]) {
+    await queue("acme", delivery);
+  }
   await queue("acme", "other", "g-other");
   await eventually("the other connection's", () => seen.includes("acme other"));
   // Longer than the replicas wait until they ask again.
@@ -97,7 +103,9 @@ it("one is taken once, also when it was worked off, and is tried a bounded numbe
   let failing = true;
   const { seen, stop } = work(
     async () => {
-      if (failing) throw new Error("the Git server is away");
+      if (failing) {
+        throw new Error("the Git server is away");
+      }
     },
     { tries: 3 },
   );

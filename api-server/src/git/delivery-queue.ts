@@ -34,7 +34,9 @@ export function ledgerDeliveries(ledger: Ledger): DeliveryQueue {
     queue: async (delivery, event) => {
       const text = JSON.stringify(event);
       const queued = await askLedger(() => queueGitDelivery(ledger, delivery, text, LIMITS));
-      if (queued === "full") throw failures.serverBusy();
+      if (queued === "full") {
+        throw failures.serverBusy();
+      }
       return queued;
     },
     hold: (bounds) => askLedger(() => holdGitDeliveries(ledger, bounds)),

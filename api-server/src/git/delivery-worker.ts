@@ -70,7 +70,9 @@ export class DeliveryWorker {
         this.#logger.warn({ err: error }, "the queue of Git deliveries cannot be read");
         return 0;
       });
-      if (taken > 0) continue;
+      if (taken > 0) {
+        continue;
+      }
       const pause = sleep(pollMs, undefined, { signal }).catch(() => undefined);
       // The next of a connection may be taken as soon as the one before has ended.
       await Promise.race([pause, ...this.#underWay]);
@@ -80,7 +82,9 @@ export class DeliveryWorker {
   async #take(): Promise<number> {
     const { atOnce, perOrganization, holdMs } = this.#options;
     const most = atOnce - this.#underWay.size;
-    if (most <= 0) return 0;
+    if (most <= 0) {
+      return 0;
+    }
     const held = await this.#queue.hold({ most, perOrganization, holdMs });
     for (const one of held) {
       const done = this.#attempt(one).finally(() => this.#underWay.delete(done));

@@ -41,8 +41,12 @@ beforeEach(() => {
       organizationId === "acme" && id === "g1" ? found : undefined,
     hookSecret: async () => SECRET,
     queue: async (name, event) => {
-      if (failure) throw failure;
-      if (known.some((one) => JSON.stringify(one) === JSON.stringify(name))) return "duplicate";
+      if (failure) {
+        throw failure;
+      }
+      if (known.some((one) => JSON.stringify(one) === JSON.stringify(name))) {
+        return "duplicate";
+      }
       known.push(name);
       events.push(event);
       return "queued";

@@ -57,13 +57,21 @@ export async function takeDelivery(
   ports: DeliveryPorts,
 ): Promise<DeliveryOutcome> {
   const connection = await ports.findConnection(organizationId, connectionId);
-  if (connection === undefined || connection.spec.revokedAt !== undefined) return { kind: "unsigned" };
-  if (!isSigned(await ports.hookSecret(connection), body, headers)) return { kind: "unsigned" };
+  if (connection === undefined || connection.spec.revokedAt !== undefined) {
+    return { kind: "unsigned" };
+  }
+  if (!isSigned(await ports.hookSecret(connection), body, headers)) {
+    return { kind: "unsigned" };
+  }
 
   const read = parsed(headers, body);
-  if ("reason" in read) return { kind: "invalid", reason: read.reason };
+  if ("reason" in read) {
+    return { kind: "invalid", reason: read.reason };
+  }
   const { id: deliveryId, event } = read;
-  if (event === undefined) return { kind: "ignored" };
+  if (event === undefined) {
+    return { kind: "ignored" };
+  }
   const name: DeliveryName = { organizationId, connectionId, deliveryId };
   const queued = await ports.queue(name, event);
   return queued === "duplicate" ? { kind: "duplicate" } : { kind: "taken", event };
@@ -76,12 +84,18 @@ function parsed(headers: Headers, body: Buffer): Delivery | { reason: string } {
   }
   const text = body.toString("utf8");
   const problem = jsonShapeProblem(text);
-  if (problem !== undefined) return { reason: problem };
+  if (problem !== undefined) {
+    return { reason: problem };
+  }
   try {
     return readDelivery(headers, JSON.parse(text));
   } catch (error) {
-    if (error instanceof DeliveryError) return { reason: error.message };
-    if (error instanceof SyntaxError) return { reason: "the body is not valid JSON" };
+    if (error instanceof DeliveryError) {
+      return { reason: error.message };
+    }
+    if (error instanceof SyntaxError) {
+      return { reason: "the body is not valid JSON" };
+    }
     throw error;
   }
 }

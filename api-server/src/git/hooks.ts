@@ -31,7 +31,9 @@ export async function ensureHook(
   const url = hookUrl(base, connection.metadata.name);
   const provider = await openConnection(connection, services);
   const { hookSecret } = await readCredential(services.kube, connection);
-  if (hookSecret === "") throw failures.gitConnectionUnavailable("the connection's Secret has no hookSecret");
+  if (hookSecret === "") {
+    throw failures.gitConnectionUnavailable("the connection's Secret has no hookSecret");
+  }
   const hook = { repositoryId: id, url, ...(path === undefined ? {} : { path }) };
   const noted = await noteHook(services.kube, connection, hook);
   try {
@@ -51,7 +53,9 @@ export async function removeHooks(
   { kube, git }: Pick<Services, "kube" | "git">,
 ): Promise<{ connection: GitConnection | undefined; isClean: boolean }> {
   const hooks = connection.status?.hooks ?? [];
-  if (hooks.length === 0) return { connection, isClean: true };
+  if (hooks.length === 0) {
+    return { connection, isClean: true };
+  }
   const left: typeof hooks = [];
   try {
     const provider = git.open(accountOf(connection, await readCredential(kube, connection)));
@@ -74,7 +78,9 @@ async function told(
     const written = await patchConnectionStatus(kube, connection, { hooks: left });
     return { connection: written, isClean: left.length === 0 };
   } catch (error) {
-    if (!(error instanceof Failure) || error.status >= 500) throw error;
+    if (!(error instanceof Failure) || error.status >= 500) {
+      throw error;
+    }
     // The operator takes them away, too.
     const now = await currentConnection(kube, connection);
     return { connection: now, isClean: (now?.status?.hooks ?? []).length === 0 };

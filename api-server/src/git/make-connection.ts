@@ -20,7 +20,9 @@ export async function connectionsOf(
   kube: Services["kube"],
   organizationId: string,
 ): Promise<readonly GitConnection[]> {
-  if (!isGuarded(await readNamespace(kube, organizationId))) throw failures.organizationRuntimeUnavailable();
+  if (!isGuarded(await readNamespace(kube, organizationId))) {
+    throw failures.organizationRuntimeUnavailable();
+  }
   return listConnections(kube, organizationId);
 }
 
@@ -30,8 +32,9 @@ export async function connectionsOf(
  */
 export function assertRoom(existing: readonly GitConnection[], { catalog }: Pick<Services, "catalog">): void {
   const { gitConnections } = catalog.current.organizationLimits;
-  if (existing.length >= gitConnections)
+  if (existing.length >= gitConnections) {
     throw failures.organizationLimitReached("gitConnections", gitConnections);
+  }
 }
 
 /** The Secret's name tells its content, so that whoever reads the connection reads one credential or the other. */

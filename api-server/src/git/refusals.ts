@@ -4,7 +4,9 @@ import type { Failure } from "../errors/failure.ts";
 
 /** What went wrong with a credential or an address that was just sent: 400 with the field that is to be changed. */
 export function sentInVain(error: unknown): unknown {
-  if (!(error instanceof GitError)) return error;
+  if (!(error instanceof GitError)) {
+    return error;
+  }
   const { message } = error;
   switch (error.code) {
     case "InstanceUrlInvalid":
@@ -26,7 +28,9 @@ export function sentInVain(error: unknown): unknown {
 
 /** What went wrong with a connection that there is. */
 export function unusable(error: unknown): unknown {
-  if (!(error instanceof GitError)) return error;
+  if (!(error instanceof GitError)) {
+    return error;
+  }
   switch (error.code) {
     case "RepositoryNotFound":
       return failures.gitRepositoryNotFound();

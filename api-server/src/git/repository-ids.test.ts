@@ -17,7 +17,9 @@ describe("an id that is given out", () => {
         expect(sealed).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
         expect(ids.open(connection, sealed)).toBe(id);
         expect(() => another.open(connection, sealed)).toThrow(missing);
-        if (other !== connection) expect(() => ids.open(other, sealed)).toThrow(missing);
+        if (other !== connection) {
+          expect(() => ids.open(other, sealed)).toThrow(missing);
+        }
       }),
     );
   });

@@ -44,7 +44,9 @@ export class RepositoryIds {
    */
   kept<Sent extends Place>(sent: Sent, own?: Place): Sent {
     const { connectionId, repositoryId } = sent;
-    if (own?.connectionId === connectionId && own.repositoryId === repositoryId) return sent;
+    if (own?.connectionId === connectionId && own.repositoryId === repositoryId) {
+      return sent;
+    }
     const open = () => sealRepositoryId(connectionId, this.open(connectionId, repositoryId));
     return { ...sent, repositoryId: orElse(UNKNOWN, open) };
   }
@@ -54,7 +56,9 @@ function orElse(fallback: string, open: () => string): string {
   try {
     return open();
   } catch (error) {
-    if (error instanceof GitError) return fallback;
+    if (error instanceof GitError) {
+      return fallback;
+    }
     throw error;
   }
 }

@@ -43,7 +43,9 @@ export async function revoke(
     });
   }
   const { connection: left, isClean } = await removeHooks(current, services);
-  if (left === undefined) return { connection: current, cleanupPending: false };
+  if (left === undefined) {
+    return { connection: current, cleanupPending: false };
+  }
   try {
     if (!isClean) {
       const told = await patchConnectionStatus(kube, left, revokedStatus(left, now()));
@@ -54,7 +56,9 @@ export async function revoke(
     return { connection: left, cleanupPending: false };
   } catch (error) {
     // It is revoked, and the operator, who takes hooks and connection away, has changed it meanwhile.
-    if (!(error instanceof Failure) || error.status >= 500) throw error;
+    if (!(error instanceof Failure) || error.status >= 500) {
+      throw error;
+    }
     const { status } = (await currentConnection(kube, left)) ?? {};
     return { connection: left, cleanupPending: (status?.hooks ?? []).length > 0 };
   }

@@ -16,7 +16,9 @@ export async function beginCallAudit(
   projectId?: string,
 ): Promise<void> {
   const { operation, principal, ip } = request;
-  if (request.auditId !== undefined || !operation || !principal) return;
+  if (request.auditId !== undefined || !operation || !principal) {
+    return;
+  }
   request.auditId = await askLedger(() =>
     audit.begin({
       organizationId: principal.organizationId,
@@ -35,7 +37,9 @@ export async function withAuditOutcome(
   work: () => Promise<Answer>,
 ): Promise<Answer> {
   const finish = (status: number, code: string | null) => {
-    if (request.auditId === undefined) return;
+    if (request.auditId === undefined) {
+      return;
+    }
     audit.finish(request.auditId, { status, code, projectId: request.writtenProjectId ?? null });
   };
   try {

@@ -43,7 +43,9 @@ async function begin(how = LENGTH): Promise<Socket> {
 }
 async function beginMany(count: number, how?: string): Promise<Socket[]> {
   const sockets: Socket[] = [];
-  while (sockets.length < count) sockets.push(await begin(how));
+  while (sockets.length < count) {
+    sockets.push(await begin(how));
+  }
   return sockets;
 }
 const send = async (body: string, as = headers) => {
@@ -56,7 +58,9 @@ const send = async (body: string, as = headers) => {
   return { status: response.status, code, retryAfter: response.headers.get("retry-after") };
 };
 const end = async (sockets: Socket[]) => {
-  for (const socket of sockets) socket.destroy();
+  for (const socket of sockets) {
+    socket.destroy();
+  }
   await Promise.all(sockets.map((socket) => (socket.closed ? undefined : once(socket, "close"))));
 };
 const taken = { status: 400, code: "VALIDATION_FAILED", retryAfter: null };
@@ -86,7 +90,9 @@ it.each<[string, number]>([
 it("leaves its place after every kind of answer, and when its client goes", async () => {
   const bodies = [large, `${large}}`, `{"${"k".repeat(2 * MIB)}":1}`, `[${" ".repeat(2 * MIB)}]`];
   for (let round = 0; round < 3; round += 1) {
-    for (const body of bodies) expect((await send(body)).status).toBe(400);
+    for (const body of bodies) {
+      expect((await send(body)).status).toBe(400);
+    }
     await end(await beginMany(3));
   }
   expect(await Promise.all(Array.from({ length: 8 }, () => send(large)))).toEqual(Array(8).fill(taken));

@@ -48,7 +48,9 @@ export function awaitRoom(budgets: BodyBudgets, limit: number): Hook {
   return (request, reply, done) => {
     const bytes = announcedBytes(request, limit);
     // More than the limit is refused without being read.
-    if (!(bytes > 0) || bytes > limit) return done();
+    if (!(bytes > 0) || bytes > limit) {
+      return done();
+    }
     const take = (release: Release): void => {
       // Gone while it waited: nothing is read, and nobody to be answered.
       if (request.raw.socket?.destroyed) {
@@ -58,14 +60,19 @@ export function awaitRoom(budgets: BodyBudgets, limit: number): Hook {
       const room: BodyRoom = { handled: false, release };
       request.bodyRoom = room;
       onceOver(request, reply, () => {
-        if (!room.handled) release();
+        if (!room.handled) {
+          release();
+        }
       });
       done();
     };
     const [budget, key] = budgetOf(budgets, request, bytes);
     const now = budget.tryAcquire(key, bytes);
-    if (now) take(now);
-    else budget.acquire(key, bytes).then(take, done);
+    if (now) {
+      take(now);
+    } else {
+      budget.acquire(key, bytes).then(take, done);
+    }
   };
 }
 
@@ -75,8 +82,12 @@ function budgetOf(
   { principal, hookOrganizationId, ip }: FastifyRequest,
   bytes: number,
 ): [ConcurrencyLimiter, string] {
-  if (principal) return [bytes > SMALL_BYTES ? budgets.large : budgets.small, principal.organizationId];
-  if (hookOrganizationId !== undefined) return [budgets.hooks, hookOrganizationId];
+  if (principal) {
+    return [bytes > SMALL_BYTES ? budgets.large : budgets.small, principal.organizationId];
+  }
+  if (hookOrganizationId !== undefined) {
+    return [budgets.hooks, hookOrganizationId];
+  }
   return [budgets.anonymous, addressGroup(ip)];
 }
 

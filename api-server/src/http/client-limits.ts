@@ -38,9 +38,13 @@ export function installClientLimits(
     refuse,
   });
   app.addHook("onRequest", (request, reply, done) => {
-    if (shedder?.isOverloaded) return done(refuse());
+    if (shedder?.isOverloaded) {
+      return done(refuse());
+    }
     const release = underWay.tryAcquire(addressGroup(request.ip));
-    if (!release) return done(refuse());
+    if (!release) {
+      return done(refuse());
+    }
     onceOver(request, reply, release);
     done();
   });
@@ -56,10 +60,15 @@ function boundConnections(server: Server, limits: ClientLimits, trustedProxies: 
     // Each request of a connection listens for its end, and there may be many behind one another.
     socket.setMaxListeners(0);
     const address = socket.remoteAddress ?? "";
-    if (trusted.check(address, isIPv6(address) ? "ipv6" : "ipv4")) return;
+    if (trusted.check(address, isIPv6(address) ? "ipv6" : "ipv4")) {
+      return;
+    }
     const release = open.tryAcquire(addressGroup(address));
-    if (release) socket.once("close", release);
-    else socket.destroy();
+    if (release) {
+      socket.once("close", release);
+    } else {
+      socket.destroy();
+    }
   });
 }
 
@@ -69,8 +78,11 @@ function blockList(ranges: readonly string[]): BlockList {
   for (const range of ranges) {
     const [address = "", prefix] = range.split("/");
     const family = isIPv6(address) ? "ipv6" : "ipv4";
-    if (prefix !== undefined) list.addSubnet(address, Number(prefix), family);
-    else if (isIP(address)) list.addAddress(address, family);
+    if (prefix !== undefined) {
+      list.addSubnet(address, Number(prefix), family);
+    } else if (isIP(address)) {
+      list.addAddress(address, family);
+    }
   }
   return list;
 }

@@ -7,15 +7,21 @@ const silent: EventSource = async function* silent(signal) {
   yield ": open\n\n";
   await new Promise<void>((resolve) => {
     signal.addEventListener("abort", () => resolve(), { once: true });
-    if (signal.aborted) resolve();
+    if (signal.aborted) {
+      resolve();
+    }
   });
 };
 const endless: EventSource = async function* endless(signal) {
-  while (!signal.aborted) yield "x".repeat(8_192);
+  while (!signal.aborted) {
+    yield "x".repeat(8_192);
+  }
 };
 const read = async (stream: AsyncIterable<unknown>): Promise<string> => {
   let text = "";
-  for await (const part of stream) text += String(part);
+  for await (const part of stream) {
+    text += String(part);
+  }
   return text;
 };
 const caller = (organizationId: string, recheck = () => Promise.resolve()) => ({ organizationId, recheck });
@@ -51,8 +57,12 @@ describe("the streams of a process", () => {
   it("stay bounded while those that give way have not ended yet", async () => {
     const streams = new EventStreams({ most: 4, mostOfOne: 4, graceMs: 50 });
     // Nobody reads these, so that they are there until their grace is over.
-    for (let index = 0; index < 4; index += 1) streams.open(caller("acme"), silent);
-    for (const organization of ["b", "c", "d"]) streams.open(caller(organization), silent);
+    for (let index = 0; index < 4; index += 1) {
+      streams.open(caller("acme"), silent);
+    }
+    for (const organization of ["b", "c", "d"]) {
+      streams.open(caller(organization), silent);
+    }
     expect(() => streams.open(caller("e"), silent)).toThrow(busy);
     await streams.endAll();
   });
@@ -78,7 +88,9 @@ describe("the streams of a process", () => {
     let text = "";
     for await (const part of stream) {
       text += String(part);
-      if (text.split(": still here\n\n").length > 3) break;
+      if (text.split(": still here\n\n").length > 3) {
+        break;
+      }
     }
     expect(text).toMatch(/^: open\n\n(: still here\n\n){3}/);
     await eventually("the place", () => streams.size === 0);
@@ -126,7 +138,9 @@ describe("the streams of a process", () => {
       }
     };
     const stream = streams.open(caller("acme"), watched);
-    for await (const _ of stream) break;
+    for await (const _ of stream) {
+      break;
+    }
     await eventually("the source to end", () => ended);
   });
 
@@ -142,7 +156,9 @@ describe("the streams of a process", () => {
     const unread = streams.open(caller("acme"), counted);
     unread.once("readable", () => undefined);
     await eventually("the first", () => made > 0);
-    for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    for (let turn = 0; turn < 50; turn += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
     expect(made).toBeLessThan(16);
     unread.destroy();
   });

@@ -95,7 +95,9 @@ export class EventStreams {
       read: () => {
         next ??= events.next();
         void settled(next, quietMs).then((result) => {
-          if (result === undefined) return stream.push(QUIET);
+          if (result === undefined) {
+            return stream.push(QUIET);
+          }
           next = undefined;
           return stream.push(result.done ? null : result.value);
         });
@@ -136,12 +138,18 @@ export class EventStreams {
     const { most, mostOfOne } = this.#limits;
     const all = [...this.#open.values()];
     const own = all.filter((stream) => stream.organizationId === organizationId);
-    if (own.length >= mostOfOne || this.#end.signal.aborted) throw failures.serverBusy();
+    if (own.length >= mostOfOne || this.#end.signal.aborted) {
+      throw failures.serverBusy();
+    }
     const staying = all.filter(({ isEnding }) => !isEnding);
-    if (staying.length < most) return;
+    if (staying.length < most) {
+      return;
+    }
     const byOwner = Map.groupBy(staying, (stream) => stream.organizationId);
     const [largest = []] = [...byOwner.values()].sort((a, b) => b.length - a.length);
-    if (largest.length <= (byOwner.get(organizationId)?.length ?? 0) + 1) throw failures.serverBusy();
+    if (largest.length <= (byOwner.get(organizationId)?.length ?? 0) + 1) {
+      throw failures.serverBusy();
+    }
     largest[0]?.end();
   }
 
@@ -153,7 +161,9 @@ export class EventStreams {
     const grace = sleep(this.#limits.graceMs, undefined, { signal: timer.signal }).catch(() => undefined);
     await Promise.race([Promise.all(closed), grace]);
     timer.abort();
-    for (const stream of this.#open.keys()) stream.destroy();
+    for (const stream of this.#open.keys()) {
+      stream.destroy();
+    }
   }
 }
 

@@ -20,6 +20,8 @@ export function seeNewestWrite(
   memory: Memory,
   { metrics }: { metrics: Pick<ApiMetrics, "waitedForWrite"> },
 ): void | Promise<void> {
-  if (newestWrite === undefined || memory.hasSeen(newestWrite)) return;
+  if (newestWrite === undefined || memory.hasSeen(newestWrite)) {
+    return;
+  }
   return memory.waitUntilSeen(newestWrite, LIMIT_MS).then((seen) => metrics.waitedForWrite(seen));
 }

@@ -40,7 +40,9 @@ export function guard(
     const decision = services.rateLimiter.take(bucket, limit, windowSeconds, organizationId);
     const apply = (known: Awaited<typeof decision>): void | Promise<void> => {
       reply.header("ratelimit-policy", policyHeader).header("ratelimit", rateLimitHeader(known));
-      if (!known.allowed) throw failures.rateLimitExceeded(known.resetSeconds);
+      if (!known.allowed) {
+        throw failures.rateLimitExceeded(known.resetSeconds);
+      }
       const seen = seeNewestWrite(known.newestWrite, services.projects, services);
       const runs = looksAtRuns ? seeNewestWrite(known.newestRun, services.jobRuns, services) : undefined;
       return seen instanceof Promise && runs instanceof Promise ? seen.then(() => runs) : (seen ?? runs);
@@ -51,11 +53,16 @@ export function guard(
   const admit = (request: FastifyRequest): void | Promise<void> => {
     const { principal, hookOrganizationId } = request;
     // As for a wrong signature: nobody learns from the answer which connections there are.
-    if (access.kind === "connection" && hookOrganizationId === undefined)
+    if (access.kind === "connection" && hookOrganizationId === undefined) {
       throw failures.gitDeliveryUnsigned();
-    if (principal === undefined) return;
+    }
+    if (principal === undefined) {
+      return;
+    }
     requirePermission(principal, access, request);
-    if (access.kind === "project") return findProject(request, principal, access, services);
+    if (access.kind === "project") {
+      return findProject(request, principal, access, services);
+    }
   };
 
   const proceed = (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
@@ -68,7 +75,9 @@ export function guard(
       const { connectionId } = request.params as { connectionId: string };
       request.hookOrganizationId = services.connections.organizationOf(connectionId);
     }
-    if (!needsCredential) return proceed(request, reply);
+    if (!needsCredential) {
+      return proceed(request, reply);
+    }
     const principal = services.authenticator.authenticate(request.headers, addressOf(request));
     if (!(principal instanceof Promise)) {
       request.principal = principal;
@@ -89,14 +98,19 @@ export function guard(
       done(error as Error);
       return;
     }
-    if (pending === undefined) done();
-    else pending.then(() => done(), done);
+    if (pending === undefined) {
+      done();
+    } else {
+      pending.then(() => done(), done);
+    }
   };
 }
 
 /** Whose calls a call is counted among. */
 function counted(per: RateLimit["per"], { principal, hookOrganizationId, ip }: FastifyRequest): string {
-  if (per === "credential" && principal?.credentialId !== undefined) return principal.credentialId;
+  if (per === "credential" && principal?.credentialId !== undefined) {
+    return principal.credentialId;
+  }
   const address = addressGroup(ip);
   return hookOrganizationId === undefined ? address : `${hookOrganizationId} ${address}`;
 }
@@ -116,10 +130,15 @@ export async function recheckCaller(
 
 /** @throws Failure 403 */
 function requirePermission(principal: Principal, access: Access, request: FastifyRequest): void {
-  if (access.kind === "owner") requireOwner(principal);
-  else if (access.kind === "everyProject") requireEveryProject(principal, access.permission);
-  else if (access.kind === "create") requireAnyCreation(principal, access.byType);
-  else if (access.kind === "project") requireProject(principal, access.permission, projectIdOf(request));
+  if (access.kind === "owner") {
+    requireOwner(principal);
+  } else if (access.kind === "everyProject") {
+    requireEveryProject(principal, access.permission);
+  } else if (access.kind === "create") {
+    requireAnyCreation(principal, access.byType);
+  } else if (access.kind === "project") {
+    requireProject(principal, access.permission, projectIdOf(request));
+  }
 }
 
 /** Worked out only when it is needed. */
@@ -128,7 +147,9 @@ const addressOf = (request: FastifyRequest) => () => addressGroup(request.ip);
 const projectIdOf = (request: FastifyRequest): string => (request.params as { id: string }).id;
 
 function requireProject(principal: Principal, permission: Permission, id: string): void {
-  if (!principal.grants.onProject(permission, id)) throw failures.projectPermission(permission, id);
+  if (!principal.grants.onProject(permission, id)) {
+    throw failures.projectPermission(permission, id);
+  }
 }
 
 function requireOwner(principal: Principal): void {
@@ -138,7 +159,9 @@ function requireOwner(principal: Principal): void {
 }
 
 function requireEveryProject(principal: Principal, permission: Permission): void {
-  if (!principal.grants.onEveryProject(permission)) throw failures.projectPermission(permission, "*");
+  if (!principal.grants.onEveryProject(permission)) {
+    throw failures.projectPermission(permission, "*");
+  }
 }
 
 /** Which creation it is stands in the body, not yet read: here only who may create nothing at all is refused. */
@@ -169,7 +192,9 @@ function findProject(
   services: Pick<Services, "projects">,
 ): void | Promise<void> {
   const settle = (project: typeof request.project): void => {
-    if (project === undefined && access.missing === "refuse") throw failures.projectNotFound();
+    if (project === undefined && access.missing === "refuse") {
+      throw failures.projectNotFound();
+    }
     request.project = project;
   };
   const found = services.projects.find(principal.organizationId, projectIdOf(request));

@@ -32,8 +32,11 @@ export function installJsonBody(app: FastifyInstance): void {
       return;
     }
     const problem = jsonShapeProblem(text);
-    if (problem === undefined) void parseJson(request, text, done);
-    else done(failures.malformedBody(problem));
+    if (problem === undefined) {
+      void parseJson(request, text, done);
+    } else {
+      done(failures.malformedBody(problem));
+    }
   });
 }
 

@@ -29,10 +29,14 @@ export function jsonShapeProblem(text: string): string | undefined {
     switch (text.charCodeAt(at)) {
       case QUOTE: {
         const end = stringEnd(text, at);
-        if (end === undefined) return undefined;
+        if (end === undefined) {
+          return undefined;
+        }
         if (top?.keys && top.expectsKey) {
           const problem = addKey(top.keys, text, at, end);
-          if (problem !== undefined) return problem;
+          if (problem !== undefined) {
+            return problem;
+          }
           top.expectsKey = false;
         }
         at = end;
@@ -40,16 +44,24 @@ export function jsonShapeProblem(text: string): string | undefined {
       }
       case COMMA:
         values += 1;
-        if (values > MOST_VALUES) return `the body has more than ${MOST_VALUES} values`;
-        if (top) top.expectsKey = true;
+        if (values > MOST_VALUES) {
+          return `the body has more than ${MOST_VALUES} values`;
+        }
+        if (top) {
+          top.expectsKey = true;
+        }
         break;
       case 0x7b: // {
       case 0x5b: // [
         values += 1;
-        if (values > MOST_VALUES) return `the body has more than ${MOST_VALUES} values`;
+        if (values > MOST_VALUES) {
+          return `the body has more than ${MOST_VALUES} values`;
+        }
         top = { keys: text.charCodeAt(at) === 0x7b ? new Set() : undefined, expectsKey: true };
         open.push(top);
-        if (open.length > DEEPEST) return `the body is nested deeper than ${DEEPEST} levels`;
+        if (open.length > DEEPEST) {
+          return `the body is nested deeper than ${DEEPEST} levels`;
+        }
         break;
       case 0x7d: // }
       case 0x5d: // ]
@@ -66,26 +78,40 @@ function stringEnd(text: string, from: number): number | undefined {
   let end = from;
   for (;;) {
     end = text.indexOf('"', end + 1);
-    if (end === -1) return undefined;
+    if (end === -1) {
+      return undefined;
+    }
     let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes += 1;
-    if (backslashes % 2 === 0) return end;
+    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) {
+      backslashes += 1;
+    }
+    if (backslashes % 2 === 0) {
+      return end;
+    }
   }
 }
 
 /** Takes up the key between two quotes; returns what is wrong with it. */
 function addKey(keys: Set<string>, text: string, from: number, to: number): string | undefined {
-  if (to - from - 1 > LONGEST_KEY) return `a key is longer than ${LONGEST_KEY} characters`;
+  if (to - from - 1 > LONGEST_KEY) {
+    return `a key is longer than ${LONGEST_KEY} characters`;
+  }
   const key = keyOf(text.slice(from, to + 1));
-  if (key === undefined) return undefined;
-  if (keys.has(key)) return `the key ${JSON.stringify(key.slice(0, 64))} stands twice in an object`;
+  if (key === undefined) {
+    return undefined;
+  }
+  if (keys.has(key)) {
+    return `the key ${JSON.stringify(key.slice(0, 64))} stands twice in an object`;
+  }
   keys.add(key);
   return keys.size > MOST_KEYS ? `an object has more than ${MOST_KEYS} keys` : undefined;
 }
 
 /** What a quoted key means; undefined when it is no JSON. */
 function keyOf(quoted: string): string | undefined {
-  if (!quoted.includes("\\")) return quoted.slice(1, -1);
+  if (!quoted.includes("\\")) {
+    return quoted.slice(1, -1);
+  }
   try {
     return JSON.parse(quoted) as string;
   } catch {

@@ -26,8 +26,11 @@ describe.each([...allowedMethods(routes)])("%s", (path, allowed) => {
         405,
         allowed.join(", "),
       ]);
-      if (method === "HEAD") expect(response.body).toBe("");
-      else expect(response.json()).toMatchObject({ status: "failed", code: "METHOD_NOT_ALLOWED" });
+      if (method === "HEAD") {
+        expect(response.body).toBe("");
+      } else {
+        expect(response.json()).toMatchObject({ status: "failed", code: "METHOD_NOT_ALLOWED" });
+      }
     }
   });
 

@@ -14,7 +14,9 @@ export function allowedMethods(routes: readonly Pick<AnyRoute, "method" | "path"
   for (const { method, path } of routes) {
     const methods = byPath.get(path) ?? new Set<string>(["OPTIONS"]);
     methods.add(method);
-    if (method === "GET") methods.add("HEAD");
+    if (method === "GET") {
+      methods.add("HEAD");
+    }
     byPath.set(path, methods);
   }
   return new Map([...byPath].map(([path, methods]) => [path, [...methods].sort()]));
@@ -28,7 +30,9 @@ export function allowedMethods(routes: readonly Pick<AnyRoute, "method" | "path"
 export function installOtherMethods(app: FastifyInstance, routes: readonly AnyRoute[]): void {
   const known = METHODS.filter((method) => !NEVER_SEEN.has(method));
   for (const method of known) {
-    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+    if (!app.supportedMethods.includes(method)) {
+      app.addHttpMethod(method);
+    }
   }
   for (const [path, allowed] of allowedMethods(routes)) {
     const allow = allowed.join(", ");

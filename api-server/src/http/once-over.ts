@@ -13,5 +13,7 @@ export function onceOver(request: FastifyRequest, reply: FastifyReply, then: () 
   };
   reply.raw.once("close", over).once("finish", over);
   socket?.once("close", over);
-  if (socket?.destroyed || reply.raw.destroyed) over();
+  if (socket?.destroyed || reply.raw.destroyed) {
+    over();
+  }
 }

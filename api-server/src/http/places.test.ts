@@ -81,7 +81,9 @@ it("are not kept by clients that do not read: few of an organization stay, the o
   const unread = ["acme", "wayne"].flatMap((organization) =>
     Array.from({ length: 4 }, () => call(organization)),
   );
-  for (const { request, reply } of unread) await places.run(request, reply, () => SERVED);
+  for (const { request, reply } of unread) {
+    await places.run(request, reply, () => SERVED);
+  }
   const others = call("umbrella");
   expect(await places.run(others.request, others.reply, () => SERVED)).toBe(SERVED);
   others.taken();

@@ -62,11 +62,16 @@ export class Places {
     try {
       const answer = await this.#working.run(key, () => {
         // Nobody would read the answer.
-        if (request.raw.socket?.destroyed) throw failures.serverBusy();
+        if (request.raw.socket?.destroyed) {
+          throw failures.serverBusy();
+        }
         return work();
       });
-      if ("stream" in answer) release();
-      else this.#untilTaken(request, reply, key, release);
+      if ("stream" in answer) {
+        release();
+      } else {
+        this.#untilTaken(request, reply, key, release);
+      }
       return answer;
     } catch (error) {
       release();
@@ -79,8 +84,11 @@ export class Places {
     const slow = setTimeout(() => {
       release();
       const place = this.#slow.tryAcquire(key);
-      if (place) release = place;
-      else request.raw.socket.destroy();
+      if (place) {
+        release = place;
+      } else {
+        request.raw.socket.destroy();
+      }
     }, SLOW_MS);
     onceOver(request, reply, () => {
       clearTimeout(slow);

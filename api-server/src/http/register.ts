@@ -26,10 +26,13 @@ export function registerRoute(
   bodies: BodyBudgets,
 ): void {
   const policy = policyOf(route.operationId);
-  if (!policy) throw new Error(`route ${route.method} ${route.path} has no policy: ${route.operationId}`);
+  if (!policy) {
+    throw new Error(`route ${route.method} ${route.path} has no policy: ${route.operationId}`);
+  }
   const { access } = policy;
-  if (route.isOfProject && !(access.kind === "project" && access.missing === "refuse"))
+  if (route.isOfProject && !(access.kind === "project" && access.missing === "refuse")) {
     throw new Error(`route ${route.method} ${route.path} is of a project, and its policy does not find one`);
+  }
   const operation: Operation = {
     operationId: route.operationId,
     observation: services.metrics.operation(route.operationId),
@@ -38,7 +41,9 @@ export function registerRoute(
 
   const audited = (call: Call<unknown, unknown, unknown>): Promise<Answer> =>
     withAuditOutcome(call.request, services, async () => {
-      if (!route.beginsAudit) await beginCallAudit(call.request, services);
+      if (!route.beginsAudit) {
+        await beginCallAudit(call.request, services);
+      }
       return route.handler(call, services);
     });
 
@@ -46,7 +51,9 @@ export function registerRoute(
   const { atOnce, bodyLimit } = route;
   const places = atOnce === undefined ? undefined : new Places(atOnce);
   const guards = [guard(operation, policy, services)];
-  if (route.method !== "GET") guards.push(awaitRoom(bodies, bodyLimit ?? DEFAULT_BODY_LIMIT));
+  if (route.method !== "GET") {
+    guards.push(awaitRoom(bodies, bodyLimit ?? DEFAULT_BODY_LIMIT));
+  }
 
   const answerTo = (request: FastifyRequest, reply: FastifyReply): Answer | Promise<Answer> => {
     const body = route.prepareBody ? route.prepareBody(request.body, services) : request.body;
@@ -76,7 +83,9 @@ export function registerRoute(
     handler: (request, reply) => {
       const room = request.bodyRoom;
       const answer = room ? withRoom(room, () => answerTo(request, reply)) : answerTo(request, reply);
-      if (answer instanceof Promise) return answer.then((settled) => send(reply, settled));
+      if (answer instanceof Promise) {
+        return answer.then((settled) => send(reply, settled));
+      }
       return send(reply, answer);
     },
   });
@@ -84,15 +93,25 @@ export function registerRoute(
 
 function send(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.code(answer.status).header("content-type", JSON_TYPE);
-  if (answer.headers) reply.headers(answer.headers);
-  if ("stream" in answer) return reply.send(answer.stream);
-  if ("content" in answer) return reply.send(answer.content);
+  if (answer.headers) {
+    reply.headers(answer.headers);
+  }
+  if ("stream" in answer) {
+    return reply.send(answer.stream);
+  }
+  if ("content" in answer) {
+    return reply.send(answer.content);
+  }
   return reply.send("json" in answer ? answer.json : JSON.stringify(answer.body));
 }
 
 function projectTypeOf(body: unknown): unknown {
-  if (typeof body !== "object" || body === null) return undefined;
+  if (typeof body !== "object" || body === null) {
+    return undefined;
+  }
   const { config } = body as { config?: unknown };
-  if (typeof config !== "object" || config === null) return undefined;
+  if (typeof config !== "object" || config === null) {
+    return undefined;
+  }
   return (config as { type_project?: unknown }).type_project;
 }

@@ -132,12 +132,20 @@ describe("a body over the limit", () => {
       );
       const part = Buffer.alloc(1_000_000, "x");
       for (let count = 0; count < 20; count += 1) {
-        if (chunked) socket.write("F4240\r\n");
+        if (chunked) {
+          socket.write("F4240\r\n");
+        }
         const room = socket.write(part);
-        if (chunked) socket.write("\r\n");
-        if (!room) await once(socket, "drain", { signal: AbortSignal.timeout(5_000) });
+        if (chunked) {
+          socket.write("\r\n");
+        }
+        if (!room) {
+          await once(socket, "drain", { signal: AbortSignal.timeout(5_000) });
+        }
       }
-      if (chunked) socket.write("0\r\n\r\n");
+      if (chunked) {
+        socket.write("0\r\n\r\n");
+      }
       socket.write(`GET /v1/project/plans HTTP/1.1\r\n${HEAD}\r\n`);
       const statuses = [...(await answer).matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
       expect(statuses).toEqual(["413", "200"]);
@@ -178,7 +186,9 @@ describe("slow clients", () => {
 
   it("do not keep others waiting, however many", async () => {
     const sockets = await Promise.all(Array.from({ length: 200 }, open));
-    for (const socket of sockets) socket.write("GET /v1/project/plans HTTP/1.1\r\nHost:");
+    for (const socket of sockets) {
+      socket.write("GET /v1/project/plans HTTP/1.1\r\nHost:");
+    }
     for (let count = 0; count < 20; count += 1) {
       const started = performance.now();
       await expectAlive();

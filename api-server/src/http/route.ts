@@ -91,7 +91,9 @@ export function defineProjectRoute<Params, Query, Body>({
     ...route,
     isOfProject: true,
     handler: (call, services) => {
-      if (!hasProject(call)) throw new Error(`${route.operationId} was called without its project`);
+      if (!hasProject(call)) {
+        throw new Error(`${route.operationId} was called without its project`);
+      }
       return handler(call, services);
     },
   };

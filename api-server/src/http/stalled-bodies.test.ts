@@ -27,7 +27,9 @@ afterAll(() => harness.close());
 const sockets: Socket[] = [];
 afterEach(async () => {
   const open = sockets.splice(0).filter((socket) => !socket.closed);
-  for (const socket of open) socket.destroy();
+  for (const socket of open) {
+    socket.destroy();
+  }
   await Promise.all(open.map((socket) => once(socket, "close")));
 });
 

@@ -35,7 +35,9 @@ afterAll(() => harness.close());
 const sockets: Socket[] = [];
 afterEach(async () => {
   const open = sockets.splice(0).filter((socket) => !socket.closed);
-  for (const socket of open) socket.destroy();
+  for (const socket of open) {
+    socket.destroy();
+  }
   await Promise.all(open.map((socket) => once(socket, "close")));
 });
 
@@ -63,7 +65,9 @@ it("do not keep other organizations waiting, and have few answers made for them"
   const others = harness.key("umbrella", "* on project:*");
   expect((await read(others)).status).toBe(200);
   const before = secretsRead();
-  for (let client = 0; client < CLIENTS; client += 1) askAndNotRead(ASKED, client % 2 ? "acme" : "wayne");
+  for (let client = 0; client < CLIENTS; client += 1) {
+    askAndNotRead(ASKED, client % 2 ? "acme" : "wayne");
+  }
   await eventually("the first of them", () => secretsRead() > before);
   for (let time = 0; time < 5; time += 1) {
     const theirs = await read(others);

@@ -9,8 +9,11 @@ const LONGEST_NAME = 100;
 export function fieldName(path: readonly PropertyKey[], whole: string): string {
   let name = "";
   for (const part of path) {
-    if (typeof part === "number") name += `[${part}]`;
-    else name += name === "" ? shortened(part) : `.${shortened(part)}`;
+    if (typeof part === "number") {
+      name += `[${part}]`;
+    } else {
+      name += name === "" ? shortened(part) : `.${shortened(part)}`;
+    }
   }
   return name === "" ? whole : name;
 }
@@ -38,13 +41,17 @@ export function fieldErrors(error: z.ZodError, whole: string): FieldError[] {
 /** For operations without parameters. @throws Failure 400 that names every parameter that was sent */
 export function refuseQuery(query: unknown): undefined {
   const names = Object.keys(query as object);
-  if (names.length === 0) return undefined;
+  if (names.length === 0) {
+    return undefined;
+  }
   throw failures.validation(names.map((name) => ({ field: shortened(name), message: "unknown parameter" })));
 }
 
 /** @throws Failure 400 that names every broken rule */
 export function validate<T>(schema: z.ZodType<T>, value: unknown, whole: string): T {
   const result = schema.safeParse(value);
-  if (result.success) return result.data;
+  if (result.success) {
+    return result.data;
+  }
   throw failures.validation(fieldErrors(result.error, whole));
 }

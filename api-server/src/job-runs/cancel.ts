@@ -31,10 +31,16 @@ export async function cancelRun(
 ): Promise<Cancelled> {
   const asked = services.now();
   const run = await services.jobRuns.find(project, runId);
-  if (run === undefined) return endedBefore(project, runId, services);
+  if (run === undefined) {
+    return endedBefore(project, runId, services);
+  }
   const outcome = ended(run) ?? (await stop(run, asked, services, limitMs));
-  if (outcome === "unsafe" || outcome === undefined) throw failures.jobRunCancellationUnavailable();
-  if (outcome === "refused") throw failures.jobRunNotFound(runId);
+  if (outcome === "unsafe" || outcome === undefined) {
+    throw failures.jobRunCancellationUnavailable();
+  }
+  if (outcome === "refused") {
+    throw failures.jobRunNotFound(runId);
+  }
   if (outcome !== "gone") {
     await services.jobRuns.observe(outcome);
     return cancelledOf(outcome);
@@ -48,9 +54,15 @@ export async function cancelRun(
 type Outcome = JobRun | "gone" | "refused" | "unsafe";
 
 function ended(run: JobRun | undefined): Outcome | undefined {
-  if (run === undefined) return "gone";
-  if (isRunRefused(run)) return "refused";
-  if (isTerminal(run.status?.phase) || isRunNeverStarted(run)) return run;
+  if (run === undefined) {
+    return "gone";
+  }
+  if (isRunRefused(run)) {
+    return "refused";
+  }
+  if (isTerminal(run.status?.phase) || isRunNeverStarted(run)) {
+    return run;
+  }
   return conditionOf(run, "CancelUnsafe")?.status === "True" ? "unsafe" : undefined;
 }
 
@@ -62,9 +74,13 @@ async function stop(
   limitMs: number,
 ): Promise<Outcome | undefined> {
   const written = await request(run, asked, services);
-  if (typeof written === "string") return written;
+  if (typeof written === "string") {
+    return written;
+  }
   const outcome = ended(written);
-  if (outcome !== undefined) return outcome;
+  if (outcome !== undefined) {
+    return outcome;
+  }
   await services.jobRuns.observe(written);
   return services.jobRuns.waitFor(written, ended, limitMs);
 }
@@ -75,17 +91,27 @@ async function request(run: JobRun, asked: Date, { kube }: CancelServices): Prom
   const ref = { namespace, name };
   try {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-      if (attempt > 0) await sleep(Math.random() * 10 * attempt);
+      if (attempt > 0) {
+        await sleep(Math.random() * 10 * attempt);
+      }
       const live = await kube.getOrUndefined<JobRun>(jobRunResource, ref);
-      if (live === undefined || live.metadata.uid !== uid) return "gone";
-      if (live.spec.cancelRequestedAt !== undefined || ended(live) !== undefined) return live;
+      if (live === undefined || live.metadata.uid !== uid) {
+        return "gone";
+      }
+      if (live.spec.cancelRequestedAt !== undefined || ended(live) !== undefined) {
+        return live;
+      }
       const { resourceVersion } = live.metadata;
       const patch = { metadata: { uid, resourceVersion }, spec: { cancelRequestedAt: asked.toISOString() } };
       try {
         return await kube.patch<JobRun>(jobRunResource, ref, patch, { fieldManager: fieldManagers.api });
       } catch (error) {
-        if (isNotFound(error)) return "gone";
-        if (!isConflict(error)) throw error;
+        if (isNotFound(error)) {
+          return "gone";
+        }
+        if (!isConflict(error)) {
+          throw error;
+        }
       }
     }
   } catch (error) {
@@ -97,7 +123,9 @@ async function request(run: JobRun, asked: Date, { kube }: CancelServices): Prom
 /** A run that is in the ledger alone, of whichever cycle. */
 async function endedBefore(project: ApiProject, runId: string, services: CancelServices): Promise<Cancelled> {
   const row = await findRow(project, runId, services);
-  if (!row) throw failures.jobRunNotFound(runId);
+  if (!row) {
+    throw failures.jobRunNotFound(runId);
+  }
   return cancelledRow(row);
 }
 
@@ -114,8 +142,12 @@ const cancelledOf = ({ metadata, status }: JobRun): Cancelled => ({
 });
 
 function toFailure(error: unknown): unknown {
-  if (!(error instanceof KubeError)) return error;
+  if (!(error instanceof KubeError)) {
+    return error;
+  }
   // Rights in an organization's namespace come with its guards.
-  if (isForbidden(error)) return failures.organizationRuntimeUnavailable();
+  if (isForbidden(error)) {
+    return failures.organizationRuntimeUnavailable();
+  }
   return isInvalid(error) ? failures.internal(error) : failures.clusterUnavailable(error);
 }

@@ -37,7 +37,9 @@ export async function findInCycle(
 ): Promise<FoundRun> {
   const found = await findAny(project, runId, services);
   const { startedAt: from, nextResetAt: to } = billingCycle(services.now());
-  if (!found || found.run.startedAt < from || found.run.startedAt >= to) throw failures.jobRunNotFound(runId);
+  if (!found || found.run.startedAt < from || found.run.startedAt >= to) {
+    throw failures.jobRunNotFound(runId);
+  }
   return found;
 }
 
@@ -48,7 +50,9 @@ async function findAny(
 ): Promise<FoundRun | undefined> {
   const resource = await services.jobRuns.find(project, runId);
   const run = resource && runOfResource(resource);
-  if (run) return { run, resource };
+  if (run) {
+    return { run, resource };
+  }
   const row = await findRow(project, runId, services);
   return row && { run: runOfRow(row), row };
 }

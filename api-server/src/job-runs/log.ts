@@ -30,11 +30,15 @@ export async function readRunLog(
   services: LogServices,
 ): Promise<string> {
   const live = await readLive(found, services);
-  if (live !== undefined && live !== "silent") return live;
+  if (live !== undefined && live !== "silent") {
+    return live;
+  }
   const { organizationId, id: projectId } = project;
   const key = { organizationId, projectId, id: found.run.id };
   const stored = await askLedger(() => readJobRunLog(services.ledger, key));
-  if (stored === undefined && live === "silent") throw failures.logsUnavailable();
+  if (stored === undefined && live === "silent") {
+    throw failures.logsUnavailable();
+  }
   return endOfLog(stored ?? "");
 }
 
@@ -49,11 +53,15 @@ export async function lastRunLines(
 ): Promise<string[]> {
   const last = resource.status?.job?.lastRun;
   const { startedAt: cycleStart } = billingCycle(now());
-  if (last?.startedAt === undefined || new Date(last.startedAt) < cycleStart) return [];
+  if (last?.startedAt === undefined || new Date(last.startedAt) < cycleStart) {
+    return [];
+  }
   const key = { organizationId, projectId, id: last.name };
   const log = await askLedger(() => readJobRunLog(ledger, key));
   const lines = (log ?? "").split("\n");
-  if (lines.at(-1) === "") lines.pop();
+  if (lines.at(-1) === "") {
+    lines.pop();
+  }
   return lines.slice(-MAX_LINES);
 }
 
@@ -63,7 +71,9 @@ async function readLive(
   { kube, logger }: LogServices,
 ): Promise<string | "silent" | undefined> {
   const { podName, logs } = resource?.status ?? {};
-  if (resource === undefined || podName === undefined || logs !== undefined) return undefined;
+  if (resource === undefined || podName === undefined || logs !== undefined) {
+    return undefined;
+  }
   const limits = {
     lines: LINES,
     bytes: NODE_BYTES,
@@ -76,7 +86,9 @@ async function readLive(
     const text = log && textOf(log);
     return text === "" && log !== undefined && log.length > 0 ? "silent" : text;
   } catch (error) {
-    if (!(error instanceof KubeError) && !limits.signal.aborted) throw error;
+    if (!(error instanceof KubeError) && !limits.signal.aborted) {
+      throw error;
+    }
     logger.warn({ err: error, run: run.id }, "log cannot be read");
     return "silent";
   }

@@ -45,8 +45,12 @@ function statusOf({
   resource,
   measured,
 }: Pick<FoundRun, "run" | "resource"> & { measured: Measured | undefined }): Measured["status"] {
-  if (!isTerminal(run.status)) return "collecting";
-  if (measured && measured.status !== "collecting") return measured.status;
+  if (!isTerminal(run.status)) {
+    return "collecting";
+  }
+  if (measured && measured.status !== "collecting") {
+    return measured.status;
+  }
   // The operator writes its last word together with the charge.
   const isOpen = resource !== undefined && resource.status?.chargedAt === undefined;
   return isOpen ? "collecting" : "unavailable";
@@ -59,7 +63,9 @@ const decimal = (text: string | undefined): unknown => (text === undefined ? und
 
 /** Whole bytes: an average may be a fraction. */
 function bytes(text: string | undefined): unknown {
-  if (text === undefined) return undefined;
+  if (text === undefined) {
+    return undefined;
+  }
   const [whole = "0"] = formatDecimal(parseDecimal(text)).split(".");
   return jsonDecimal(whole);
 }

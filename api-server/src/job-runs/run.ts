@@ -27,7 +27,9 @@ export const conditionOf = (run: JobRun, type: keyof typeof jobRunConditions) =>
 /** The run that a custom resource is; undefined while its container has not started, and when it never did. */
 export function runOfResource({ metadata, spec, status }: JobRun): Run | undefined {
   const { phase, startedAt } = status ?? {};
-  if (phase === undefined || startedAt === undefined) return undefined;
+  if (phase === undefined || startedAt === undefined) {
+    return undefined;
+  }
   const { finishedAt, billedMinutes, amount } = status ?? {};
   const ended = isTerminal(phase)
     ? {

@@ -38,10 +38,14 @@ export async function startRunByKey(
     try {
       const started = before ?? (await startRun(project, id, services));
       const completed = await askLedger(() => completeIdempotencyKey(ledger, name, id, now()));
-      if (!completed) throw failures.creationInProgress();
+      if (!completed) {
+        throw failures.creationInProgress();
+      }
       return started;
     } catch (error) {
-      if (error instanceof Failure && isRefusal(error)) await free();
+      if (error instanceof Failure && isRefusal(error)) {
+        await free();
+      }
       throw error;
     }
   });
@@ -60,9 +64,13 @@ async function madeBefore(
   id: string,
   services: Pick<Services, "jobRuns" | "ledger" | "now">,
 ): Promise<StartedRun | "expired" | undefined> {
-  if (await services.jobRuns.find(project, id)) return undefined;
+  if (await services.jobRuns.find(project, id)) {
+    return undefined;
+  }
   const row = await findRow(project, id, services);
-  if (row) return { id, scheduledAt: row.scheduled_at };
+  if (row) {
+    return { id, scheduledAt: row.scheduled_at };
+  }
   const now = services.now();
   return now.getTime() - scheduledAtOf(id, now).getTime() < FRESH_MS ? undefined : "expired";
 }
@@ -73,7 +81,9 @@ async function startedBefore(
   services: Pick<Services, "jobRuns" | "ledger">,
 ): Promise<StartedRun> {
   const run = await services.jobRuns.find(project, id);
-  if (run) return { id, scheduledAt: new Date(run.spec.scheduledAt) };
+  if (run) {
+    return { id, scheduledAt: new Date(run.spec.scheduledAt) };
+  }
   const row = await findRow(project, id, services);
   // One that never started is nowhere any more: its id tells the minute.
   return { id, scheduledAt: row?.scheduled_at ?? scheduledAtOf(id, new Date(0)) };

@@ -13,7 +13,9 @@ afterAll(() => harness.close());
 async function refusal(id: string, change: Partial<ProjectSpec>): Promise<unknown> {
   await harness.project("acme", id, change);
   const project = await harness.projects.find("acme", id);
-  if (!project) throw new Error(`${id} is not there`);
+  if (!project) {
+    throw new Error(`${id} is not there`);
+  }
   const catalog = { current: { ...harness.services.catalog.current, jobsEnabled: false } };
   return startRun(project, `${id}-r1-abcd`, { ...harness.services, catalog }, 100).catch(
     ({ status, code }: { status: number; code: string }) => [status, code],

@@ -10,7 +10,9 @@ it("a run that is asked for is named after its minute, and no two have one name"
   const minute = Math.floor(at.getTime() / 60_000);
   const ids = Array.from({ length: 50 }, () => newManualRunId("pjob", at));
   expect(new Set(ids).size).toBe(50);
-  for (const id of ids) expect(id).toMatch(new RegExp(`^pjob-${minute}-[a-z0-9]{10}$`));
+  for (const id of ids) {
+    expect(id).toMatch(new RegExp(`^pjob-${minute}-[a-z0-9]{10}$`));
+  }
 });
 
 it("a run is of the minute that its id names, also when it is made later", () => {

@@ -46,17 +46,24 @@ export async function startRun(
   // One time for both waits: whoever has a key's turn has it for some seconds only.
   const leftMs = Math.max(0, limitMs - (performance.now() - began));
   const decided = await services.jobRuns.waitFor(run, decision, leftMs);
-  if (decided === undefined) await takeBack(run, services);
-  else if (decided !== "admitted") throw decided;
+  if (decided === undefined) {
+    await takeBack(run, services);
+  } else if (decided !== "admitted") {
+    throw decided;
+  }
   return { id, scheduledAt: new Date(run.spec.scheduledAt) };
 }
 
 /** What the operator says of a run. */
 function decision(run: JobRun | undefined): "admitted" | Failure | undefined {
   // Admitted, ended and gone, or deleted by hand: it is not told, and nothing runs.
-  if (run === undefined) return failures.operatorUnavailable();
+  if (run === undefined) {
+    return failures.operatorUnavailable();
+  }
   const admitted = conditionOf(run, "Admitted");
-  if (admitted?.status === "True" || isTerminal(run.status?.phase)) return "admitted";
+  if (admitted?.status === "True" || isTerminal(run.status?.phase)) {
+    return "admitted";
+  }
   return admitted?.status === "False" ? refusal(admitted.reason) : undefined;
 }
 
@@ -87,29 +94,47 @@ async function create(
   const { namespace, name } = project.resource.metadata;
   try {
     const live = await kube.getOrUndefined<Project>(projectResource, { namespace, name });
-    if (live === undefined) throw failures.projectNotFound();
+    if (live === undefined) {
+      throw failures.projectNotFound();
+    }
     const kept = await kube.getOrUndefined<JobRun>(jobRunResource, { namespace, name: id });
-    if (kept) return kept;
+    if (kept) {
+      return kept;
+    }
     refuseBy(live);
     // Last, as all refusals of the platform's own.
-    if (!services.catalog.current.jobsEnabled) throw failures.scheduledJobsUnavailable();
+    if (!services.catalog.current.jobsEnabled) {
+      throw failures.scheduledJobsUnavailable();
+    }
     // It would refuse a run of a project that it has not judged, such as one that was made a moment ago.
     await waitForProject(project, services, isJudged, limitMs);
     return await createOrKeep(kube, runObject(live, id, project.organizationId, now()));
   } catch (error) {
-    if (!(error instanceof KubeError)) throw error;
+    if (!(error instanceof KubeError)) {
+      throw error;
+    }
     // Rights in an organization's namespace come with its guards.
-    if (isForbidden(error)) throw failures.organizationRuntimeUnavailable();
+    if (isForbidden(error)) {
+      throw failures.organizationRuntimeUnavailable();
+    }
     throw failures.clusterUnavailable(error);
   }
 }
 
 /** The operator refuses the same; this answers at once. */
 function refuseBy({ metadata, spec, status }: Project): void {
-  if (metadata.deletionTimestamp !== undefined) throw failures.projectAlreadyDeleted();
-  if (spec.job?.closedAt !== undefined) throw failures.jobScheduleClosed();
-  if (spec.paused) throw failures.projectPaused();
-  if (status?.job?.activeRun !== undefined) throw failures.jobRunActive();
+  if (metadata.deletionTimestamp !== undefined) {
+    throw failures.projectAlreadyDeleted();
+  }
+  if (spec.job?.closedAt !== undefined) {
+    throw failures.jobScheduleClosed();
+  }
+  if (spec.paused) {
+    throw failures.projectPaused();
+  }
+  if (status?.job?.activeRun !== undefined) {
+    throw failures.jobRunActive();
+  }
 }
 
 /** Whether the operator has accepted the project, or has refused it as it is now. */
@@ -122,7 +147,9 @@ async function createOrKeep(kube: KubeClient, run: JobRun): Promise<JobRun> {
   try {
     return await kube.create<JobRun>(jobRunResource, run, { fieldManager: fieldManagers.api });
   } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
+    if (!isAlreadyExists(error)) {
+      throw error;
+    }
     const { namespace, name } = run.metadata;
     return kube.get<JobRun>(jobRunResource, { namespace, name });
   }
@@ -174,14 +201,20 @@ async function takeBack(run: JobRun, { kube }: StartServices): Promise<void> {
       throw failures.clusterUnavailable(error);
     });
     const decided = live && decision(live);
-    if (decided === "admitted") return;
-    if (decided !== undefined || live === undefined) throw decided ?? failures.operatorUnavailable();
+    if (decided === "admitted") {
+      return;
+    }
+    if (decided !== undefined || live === undefined) {
+      throw decided ?? failures.operatorUnavailable();
+    }
     try {
       const { uid, resourceVersion } = live.metadata;
       await kube.delete(jobRunResource, ref, { uid, resourceVersion });
       throw failures.operatorUnavailable();
     } catch (error) {
-      if (!isConflict(error)) throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;
+      if (!isConflict(error)) {
+        throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;
+      }
     }
   }
   throw failures.operatorUnavailable();

@@ -19,7 +19,9 @@ beforeEach(async () => {
   harness = await startFakeHarness();
   await harness.project("acme", "pjob", jobSpec);
   const found = await harness.projects.find("acme", "pjob");
-  if (!found) throw new Error("no project");
+  if (!found) {
+    throw new Error("no project");
+  }
   project = found;
   actor = new OperatorActor(harness.kube);
 });
@@ -88,7 +90,9 @@ describe("JobRunStore", () => {
     const waiting = harness.jobRuns.waitFor(
       made,
       (run) => {
-        if (run?.status?.phase) throw new Error("a bug");
+        if (run?.status?.phase) {
+          throw new Error("a bug");
+        }
       },
       5_000,
     );

@@ -120,7 +120,9 @@ export class JobRunStore implements JobRuns {
 
   async find({ id, resource }: ApiProject, runId: string): Promise<JobRun | undefined> {
     const { namespace } = resource.metadata;
-    if (!RUN_ID.test(runId)) return undefined;
+    if (!RUN_ID.test(runId)) {
+      return undefined;
+    }
     const run = this.#store.get(namespace, runId) ?? (await this.#readLive(namespace, runId));
     return run?.spec.projectRef.name === id ? run : undefined;
   }
@@ -141,8 +143,12 @@ export class JobRunStore implements JobRuns {
     timeoutMs: number,
   ): Promise<T | undefined> {
     const decided = await this.#waiters.wait(run, decide, timeoutMs);
-    if (decided !== undefined) return decided;
-    if (this.#waiters.ended) throw failures.clusterUnavailable(new Error("this replica stops"));
+    if (decided !== undefined) {
+      return decided;
+    }
+    if (this.#waiters.ended) {
+      throw failures.clusterUnavailable(new Error("this replica stops"));
+    }
     // The watch may be behind.
     const { namespace, name, uid } = run.metadata;
     const live = await this.#readLive(namespace, name);
@@ -161,7 +167,9 @@ export class JobRunStore implements JobRuns {
   async #readLive(namespace: string | undefined, name: string): Promise<JobRun | undefined> {
     try {
       const live = await this.#client.getOrUndefined<JobRun>(jobRunResource, { namespace, name });
-      if (live) this.#store.observe(live);
+      if (live) {
+        this.#store.observe(live);
+      }
       return live;
     } catch (error) {
       throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;

@@ -79,7 +79,9 @@ describe("the metrics of a run", () => {
   const of = (status: Parameters<typeof runResource>[2]) => {
     const resource = runResource(names, scheduledAt, status);
     const run = runOfResource(resource);
-    if (!run) throw new Error("no run");
+    if (!run) {
+      throw new Error("no run");
+    }
     return printed(runMetrics({ run, resource }));
   };
 

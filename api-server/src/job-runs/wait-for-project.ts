@@ -19,9 +19,15 @@ export async function waitForProject(
 ): Promise<void> {
   for (let waited = 0; ; waited += LOOK_EVERY_MS) {
     const now = await projects.find(organizationId, id);
-    if (now === undefined) throw failures.projectAlreadyDeleted();
-    if (told(now.resource)) return;
-    if (waited >= limitMs) throw failures.operatorUnavailable();
+    if (now === undefined) {
+      throw failures.projectAlreadyDeleted();
+    }
+    if (told(now.resource)) {
+      return;
+    }
+    if (waited >= limitMs) {
+      throw failures.operatorUnavailable();
+    }
     await sleep(LOOK_EVERY_MS);
   }
 }

@@ -13,7 +13,9 @@ export class RunWaiters {
   constructor(store: Store<JobRun>) {
     this.#store = store;
     store.subscribe(({ type, key, object }) => {
-      for (const listener of this.#byKey.get(key) ?? []) listener(type === "delete" ? undefined : object);
+      for (const listener of this.#byKey.get(key) ?? []) {
+        listener(type === "delete" ? undefined : object);
+      }
     });
   }
 
@@ -35,7 +37,9 @@ export class RunWaiters {
   ): Promise<T | undefined> {
     const { namespace, name, uid } = run.metadata;
     const now = decide(run);
-    if (now !== undefined || this.ended) return Promise.resolve(now);
+    if (now !== undefined || this.ended) {
+      return Promise.resolve(now);
+    }
     return new Promise((resolve, reject) => {
       const over = () => {
         clearTimeout(timer);
@@ -50,7 +54,9 @@ export class RunWaiters {
       const listener: Listener = (changed) => {
         try {
           const decided = decide(changed?.metadata.uid === uid ? changed : undefined);
-          if (decided !== undefined) settle(decided);
+          if (decided !== undefined) {
+            settle(decided);
+          }
         } catch (error) {
           over();
           reject(error as Error);
@@ -61,7 +67,9 @@ export class RunWaiters {
       this.#end.signal.addEventListener("abort", onEnd, { once: true });
       // It may have changed since it was read; what the store does not know yet is on its way.
       const known = this.#store.get(namespace, name);
-      if (known) listener(known);
+      if (known) {
+        listener(known);
+      }
     });
   }
 
@@ -70,7 +78,9 @@ export class RunWaiters {
     this.#byKey.set(key, listeners.add(listener));
     return () => {
       listeners.delete(listener);
-      if (listeners.size === 0 && this.#byKey.get(key) === listeners) this.#byKey.delete(key);
+      if (listeners.size === 0 && this.#byKey.get(key) === listeners) {
+        this.#byKey.delete(key);
+      }
     };
   }
 }

@@ -61,7 +61,9 @@ function problems(schema: object, value: unknown): string {
 
 const operation = (id: string): Operation => {
   const found = operations.find(({ operationId }) => operationId === id);
-  if (!found) throw new Error(`no operation ${id}`);
+  if (!found) {
+    throw new Error(`no operation ${id}`);
+  }
   return found;
 };
 
@@ -112,7 +114,9 @@ describe.each(documented)("$operationId", ({ operationId, body, documentedBody, 
         expect(`${name}: ${problems(media?.schema ?? {}, value)}`).toBe(`${name}: `);
       }
       expect(media?.examples).toEqual(requests);
-    } else expect(requests).toBeUndefined();
+    } else {
+      expect(requests).toBeUndefined();
+    }
     for (const status of Object.keys(responses)) {
       const media = here.responses[status]?.content?.["application/json"] as Media;
       expect(answers).toHaveProperty(status);
@@ -123,7 +127,9 @@ describe.each(documented)("$operationId", ({ operationId, body, documentedBody, 
 
   it("has parameters whose examples fit", () => {
     for (const { name, schema, example } of operation(operationId).parameters ?? []) {
-      if (example !== undefined) expect(`${name}: ${problems(schema, example)}`).toBe(`${name}: `);
+      if (example !== undefined) {
+        expect(`${name}: ${problems(schema, example)}`).toBe(`${name}: `);
+      }
     }
   });
 });
@@ -195,7 +201,9 @@ describe("what the routes answer", () => {
     for (const { operationId, method, path } of documented) {
       // The ledger and the store of network analytics are away here, and the fake cluster has no pods' logs.
       const isAway = operationId === "listProjectDeployments" || /\/(job-runs|builds|network)/.test(path);
-      if (method !== "GET" || isAway) continue;
+      if (method !== "GET" || isAway) {
+        continue;
+      }
       const isOfDatabase = /\/(database\/connection|metrics|backups.*)$/.test(path);
       const url = path
         .replace(":id", isOfDatabase ? "pdatabase" : path.includes("/source") ? "psource" : "pdoc")

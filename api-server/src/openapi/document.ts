@@ -54,7 +54,9 @@ export function openApiDocument(routes: readonly AnyRoute[], version: string): J
 function linkCreation(paths: Record<string, Json>, routes: readonly AnyRoute[]): void {
   const create = routes.find(({ operationId }) => operationId === "createProject");
   const post = paths[create?.path ?? ""]?.post as { responses: Record<string, Json> } | undefined;
-  if (!post) return;
+  if (!post) {
+    return;
+  }
   const onProject = routes.filter(({ operationId }) => policyOf(operationId)?.access.kind === "project");
   const links = onProject.map(({ operationId }) => [
     operationId,

@@ -67,7 +67,9 @@ export function failureExamples(): ReadonlyMap<number, FailureExample[]> {
     const values = ARGUMENTS[name as keyof typeof failures] ?? [];
     const failure = make(...(values as never[]));
     const examples = byStatus.get(failure.status) ?? [];
-    if (examples.some(({ code }) => code === failure.code)) continue;
+    if (examples.some(({ code }) => code === failure.code)) {
+      continue;
+    }
     byStatus.set(failure.status, [...examples, { code: failure.code, body: failure.toBody() }]);
   }
   return byStatus;

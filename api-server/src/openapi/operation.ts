@@ -37,7 +37,9 @@ function content(route: AnyRoute): Json {
 
 /** By which credentials: an owner is a user, which no key is. */
 function securityOf({ kind }: Access): Json[] {
-  if (kind === "public" || kind === "signature" || kind === "connection") return [];
+  if (kind === "public" || kind === "signature" || kind === "connection") {
+    return [];
+  }
   return kind === "owner" ? [{ bearer: [] }] : [{ apiKey: [] }, { bearer: [] }];
 }
 

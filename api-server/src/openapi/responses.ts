@@ -75,8 +75,12 @@ const limits = {
 
 function failureHeaders(status: number): Json {
   // A credential that is none has no limit of its own: it is refused before anything is counted.
-  if (status === 401) return {};
-  if (status === 429) return { ...limits, "retry-after": ref("headers", "RetryAfter") };
+  if (status === 401) {
+    return {};
+  }
+  if (status === 429) {
+    return { ...limits, "retry-after": ref("headers", "RetryAfter") };
+  }
   return {};
 }
 
@@ -97,10 +101,22 @@ export function responsesOf(route: AnyRoute, policy: Policy): Json {
 function refusals(route: AnyRoute, { access }: Policy): number[] {
   // Parameters that an operation does not have are refused by all of them.
   const implied = new Set<number>([400, 429, ...(route.refusals ?? [])]);
-  if (access.kind === "signature" || access.kind === "connection")
-    for (const status of [401, 503]) implied.add(status);
-  else if (access.kind !== "public") for (const status of [401, 403, 503]) implied.add(status);
-  if (access.kind === "project") implied.add(404);
-  if (route.method !== "GET") for (const status of [413, 415]) implied.add(status);
+  if (access.kind === "signature" || access.kind === "connection") {
+    for (const status of [401, 503]) {
+      implied.add(status);
+    }
+  } else if (access.kind !== "public") {
+    for (const status of [401, 403, 503]) {
+      implied.add(status);
+    }
+  }
+  if (access.kind === "project") {
+    implied.add(404);
+  }
+  if (route.method !== "GET") {
+    for (const status of [413, 415]) {
+      implied.add(status);
+    }
+  }
   return [...implied].sort((a, b) => a - b);
 }

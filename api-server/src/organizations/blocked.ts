@@ -12,5 +12,7 @@ export async function refuseBlocked(
   organizationId: string,
 ): Promise<void> {
   const organization = await askLedger(() => findOrganization(ledger, organizationId));
-  if (organization?.blocked) throw failures.organizationBlocked();
+  if (organization?.blocked) {
+    throw failures.organizationBlocked();
+  }
 }

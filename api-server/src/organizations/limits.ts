@@ -24,10 +24,14 @@ export interface UsageBook {
 export function ledgerUsage(ledger: Ledger, catalog: { readonly current: Catalog }): UsageBook {
   return {
     reserve: async (organizationId, wanted) => {
-      if (wanted.length === 0) return;
+      if (wanted.length === 0) {
+        return;
+      }
       const limits = catalog.current.organizationLimits;
       const answer = await askLedger(() => reserveUsage(ledger, organizationId, wanted, limits));
-      if (!answer.reserved) throw failures.organizationLimitReached(answer.kind, answer.limit);
+      if (!answer.reserved) {
+        throw failures.organizationLimitReached(answer.kind, answer.limit);
+      }
     },
     release: (organizationId, gone) =>
       releaseUsage(
@@ -46,10 +50,14 @@ const COUNTED = {
 
 /** The refusal that an apiserver's is because of the namespace's quota; undefined for any other. Pure. */
 export function quotaFailure(error: unknown): Failure | undefined {
-  if (!isForbidden(error)) return undefined;
+  if (!isForbidden(error)) {
+    return undefined;
+  }
   const { message } = error;
   // Of a new namespace, or a new kind, nothing is counted yet: the quota controller does it within seconds.
-  if (message.includes("status unknown for quota: ")) return failures.organizationRuntimeUnavailable();
+  if (message.includes("status unknown for quota: ")) {
+    return failures.organizationRuntimeUnavailable();
+  }
   const limited = /exceeded quota: .*limited: (\S+)/.exec(message)?.[1] ?? "";
   for (const [what, counted] of Object.entries(COUNTED) as [keyof typeof COUNTED, string][]) {
     const limit = limited.split(",").find((one) => one.startsWith(`${counted}=`));

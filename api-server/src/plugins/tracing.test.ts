@@ -14,7 +14,9 @@ const STRANGER = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
 
 async function open(url: string, ratio: number): Promise<Tracing> {
   const tracing = await openTracing({ url, ratio }, { service: "api", instance: "one", log });
-  if (!tracing) throw new Error("tracing is off");
+  if (!tracing) {
+    throw new Error("tracing is off");
+  }
   return tracing;
 }
 

@@ -14,7 +14,9 @@ const LINGER_MS = 30_000;
 export function installTracing(app: FastifyInstance, tracing: Tracing): void {
   app.decorateRequest("span", undefined);
   app.addHook("onRequest", (request, _reply, done) => {
-    if (!isV1(request.url)) return done();
+    if (!isV1(request.url)) {
+      return done();
+    }
     const { method } = request;
     const route = request.routeOptions.url;
     const link = request.headers.traceparent;
@@ -29,14 +31,19 @@ export function installTracing(app: FastifyInstance, tracing: Tracing): void {
         "slipway.request_id": request.id,
       },
     });
-    if (!span) return done();
+    if (!span) {
+      return done();
+    }
     request.span = span;
     tracing.within(span, done);
   });
   // Whatever was waited for until the body was there belongs to its socket.
   app.addHook("preHandler", (request, _reply, done) => {
-    if (request.span) tracing.within(request.span, done);
-    else done();
+    if (request.span) {
+      tracing.within(request.span, done);
+    } else {
+      done();
+    }
   });
   app.addHook("onResponse", (request, reply, done) => {
     const { span } = request;

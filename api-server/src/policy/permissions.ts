@@ -49,7 +49,9 @@ const RESOURCE = /^(?:organization:\*|project:\*|project:[a-z0-9](?:[a-z0-9-]{0,
  */
 export function parseGrant(text: string): Grant {
   const match = /^\s*(\S+)\s+on\s+(\S+)\s*$/.exec(text);
-  if (!match) throw new Error(`a grant reads "PERMISSION on RESOURCE", not "${text}"`);
+  if (!match) {
+    throw new Error(`a grant reads "PERMISSION on RESOURCE", not "${text}"`);
+  }
   const [, permission = "", resource = ""] = match;
   const known: readonly string[] = PERMISSIONS;
   if (permission !== ANY_PERMISSION && !known.includes(permission)) {

@@ -284,9 +284,12 @@ describe.each(cases.filter(takesBody).filter(ofClients))("$name, with a body,", 
   it("names an unknown field", async () => {
     // Some operations are for one type of project.
     const responses = [];
-    for (const id of [PROJECT, JOB])
+    for (const id of [PROJECT, JOB]) {
       responses.push(await send(one, await able(one), { id, ...json({ surprise: 1 }) }));
-    for (const response of responses) expectRefusal(response, 400);
+    }
+    for (const response of responses) {
+      expectRefusal(response, 400);
+    }
     const named = responses.flatMap((response) => response.json().errors ?? []);
     expect(named.map((error: { field: string }) => error.field)).toContain("surprise");
   });

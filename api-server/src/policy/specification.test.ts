@@ -43,7 +43,9 @@ function call(operation: string, headers: Record<string, string>, from: string) 
 /** How many of so many calls pass. */
 async function passing(calls: number, send: (index: number) => ReturnType<typeof call>): Promise<number> {
   const statuses: number[] = [];
-  for (let index = 0; index < calls; index += 1) statuses.push((await send(index)).statusCode);
+  for (let index = 0; index < calls; index += 1) {
+    statuses.push((await send(index)).statusCode);
+  }
   expect(new Set(statuses)).toEqual(new Set(statuses.includes(429) ? [400, 429] : [400]));
   return statuses.filter((status) => status === 400).length;
 }

@@ -23,9 +23,13 @@ export type CarriesOut = (type: ProjectType, version?: string, instances?: numbe
 /** A database is carried out where the platform has an image of it. */
 export function carriesOut(types: readonly ProjectType[], images: () => DatabaseVersions): CarriesOut {
   return (type, version, instances = 1) => {
-    if (!types.includes(type) || !isDatabaseType(type)) return types.includes(type);
+    if (!types.includes(type) || !isDatabaseType(type)) {
+      return types.includes(type);
+    }
     const versions = images()[type] ?? {};
-    if (version === undefined) return Object.keys(versions).length > 0;
+    if (version === undefined) {
+      return Object.keys(versions).length > 0;
+    }
     const found = versions[version];
     return found !== undefined && (instances === 1 || !found.single);
   };

@@ -44,7 +44,9 @@ async function restore(
   taken: KnownSlot,
   services: Pick<Services, "catalog" | "kube" | "ledger">,
 ): Promise<void> {
-  if (taken === undefined) return;
+  if (taken === undefined) {
+    return;
+  }
   const { namespace, name } = resource.metadata;
   const live = await services.kube.getOrUndefined<Project>(projectResource, { namespace, name });
   await restoreProjectSlot(services, { ...identity, spec: live?.spec }, taken);

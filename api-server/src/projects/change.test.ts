@@ -222,7 +222,9 @@ describe("a new hostname", () => {
     await changeProject(project, harness.services, (spec) => ({ ...spec, subdomain: "kept" }), {
       prepare: async () => {
         tries += 1;
-        if (tries > 1) return;
+        if (tries > 1) {
+          return;
+        }
         harness.apiserver.failNext(isPatch, { status: 409, reason: "Conflict" });
       },
     });

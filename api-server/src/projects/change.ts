@@ -100,12 +100,16 @@ async function changeRef(
   const tries: Tries = { made: [], live: undefined };
   try {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-      if (attempt > 0) await sleep(Math.random() * 20 * attempt);
+      if (attempt > 0) {
+        await sleep(Math.random() * 20 * attempt);
+      }
       try {
         tries.live = await services.kube.get<Project>(projectResource, ref);
         return await changeLive(tries.live, services, change, options, tries);
       } catch (error) {
-        if (!isConflict(error)) throw error;
+        if (!isConflict(error)) {
+          throw error;
+        }
       }
     }
     throw failures.clusterUnavailable(new Error("the project changes without end"));
@@ -129,14 +133,18 @@ async function changeLive(
   { fields = {}, prepare }: ChangeOptions,
   tries: Tries,
 ): Promise<Change> {
-  if (live.metadata.deletionTimestamp !== undefined) throw failures.projectAlreadyDeleted();
+  if (live.metadata.deletionTimestamp !== undefined) {
+    throw failures.projectAlreadyDeleted();
+  }
   const wanted: Project = { ...live, spec: change(live.spec, live) };
   const spec = mergePatch(live.spec, wanted.spec);
   if (spec === undefined) {
     return { project: await services.projects.observe(live), before: live, changed: false };
   }
   const errors = specErrors(wanted.spec, live.spec, fields);
-  if (errors.length > 0) throw failures.validation(errors);
+  if (errors.length > 0) {
+    throw failures.validation(errors);
+  }
   await prepare?.(wanted, live, services.kube);
   tries.made.push(...(await claimNew(live, wanted, services)));
   const written = await write(live, spec, services);
@@ -161,7 +169,9 @@ async function claimNew(
 
 /** Gives claims back after a refusal. A write without an answer may be done: then the operator decides. */
 async function undo({ made, live }: Tries, error: unknown, services: ChangeServices): Promise<void> {
-  if (error instanceof KubeError && (error.status === 0 || error.status >= 500)) return;
+  if (error instanceof KubeError && (error.status === 0 || error.status >= 500)) {
+    return;
+  }
   const wanted = live ? hostnamesOf(live, services.domainZone).map(({ hostname }) => hostname) : [];
   const unwanted = made.filter(({ metadata }) => !wanted.includes(metadata.name));
   await giveBack(services.kube, unwanted);
@@ -199,7 +209,9 @@ export function specErrors(
 function bodyField(path: readonly PropertyKey[], fields: Readonly<Record<string, string>>): string {
   for (let length = path.length; length > 0; length -= 1) {
     const named = fields[path.slice(0, length).map(String).join(".")];
-    if (named !== undefined) return fieldName([named, ...path.slice(length).map(spelled)], "body");
+    if (named !== undefined) {
+      return fieldName([named, ...path.slice(length).map(spelled)], "body");
+    }
   }
   return fieldName(path.map(spelled), "body");
 }
@@ -207,10 +219,16 @@ function bodyField(path: readonly PropertyKey[], fields: Readonly<Record<string,
 const spelled = (part: PropertyKey): PropertyKey => (typeof part === "string" ? snakeCase(part) : part);
 
 function toFailure(error: unknown, fields: ChangeOptions["fields"]): unknown {
-  if (!(error instanceof KubeError)) return error;
-  if (isNotFound(error)) return failures.projectNotFound();
+  if (!(error instanceof KubeError)) {
+    return error;
+  }
+  if (isNotFound(error)) {
+    return failures.projectNotFound();
+  }
   // Rights in an organization's namespace come with its guards.
-  if (isForbidden(error)) return failures.organizationRuntimeUnavailable();
+  if (isForbidden(error)) {
+    return failures.organizationRuntimeUnavailable();
+  }
   if (isInvalid(error)) {
     return refusedByRule(error, (path) => bodyField(path, fields ?? {})) ?? failures.internal(error);
   }

@@ -42,7 +42,9 @@ export interface WantedHostname {
  */
 export function hostnamesOf(project: Project, zone: string): WantedHostname[] {
   const { type, exposure, subdomain, customDomains = [] } = project.spec;
-  if (type !== "http" || exposure !== "public") return [];
+  if (type !== "http" || exposure !== "public") {
+    return [];
+  }
   return [
     { hostname: defaultDomain(project, zone), kind: subdomain === undefined ? "default" : "subdomain" },
     ...[...customDomains].sort().map((hostname) => ({ hostname, kind: "custom" as const })),
@@ -74,7 +76,9 @@ export async function claimHostnames(
   try {
     for (const one of wanted) {
       const claim = await claimHostname(kube, wantedClaim(project, one, ahead));
-      if (claim) made.push(claim);
+      if (claim) {
+        made.push(claim);
+      }
     }
     return made;
   } catch (error) {
@@ -88,7 +92,9 @@ export async function claimHostnames(
  * releases what nobody asks for.
  */
 export async function giveBack(kube: KubeClient, claims: readonly DomainClaim[]): Promise<void> {
-  for (const claim of claims) await deleteAsMade(kube, claim).catch(() => undefined);
+  for (const claim of claims) {
+    await deleteAsMade(kube, claim).catch(() => undefined);
+  }
 }
 
 async function deleteAsMade(kube: KubeClient, made: DomainClaim): Promise<void> {
@@ -99,7 +105,9 @@ async function deleteAsMade(kube: KubeClient, made: DomainClaim): Promise<void> 
       await kube.delete(domainClaimResource, { name }, { uid, resourceVersion });
       return;
     } catch (error) {
-      if (!isConflict(error)) throw error;
+      if (!isConflict(error)) {
+        throw error;
+      }
     }
     // The operator may only have told of its state.
     const now = await readClaim(kube, name);
@@ -107,8 +115,9 @@ async function deleteAsMade(kube: KubeClient, made: DomainClaim): Promise<void> 
       now === undefined ||
       now.metadata.uid !== uid ||
       !isSameReservation(now.spec.reservedFor, made.spec.reservedFor)
-    )
+    ) {
       return;
+    }
     resourceVersion = now.metadata.resourceVersion;
   }
 }
@@ -135,12 +144,16 @@ async function noteWish(kube: KubeClient, held: DomainClaim, { spec }: DomainCla
   let claim: DomainClaim | undefined = held;
   for (let attempt = 0; claim !== undefined && attempt < ATTEMPTS; attempt += 1) {
     const patch = wishPatch(claim, spec);
-    if (patch === undefined) return;
+    if (patch === undefined) {
+      return;
+    }
     try {
       await kube.patch(domainClaimResource, { name }, patch, WRITE);
       return;
     } catch (error) {
-      if (!isConflict(error)) return;
+      if (!isConflict(error)) {
+        return;
+      }
     }
     claim = await readClaim(kube, name).catch(() => undefined);
   }
@@ -149,8 +162,9 @@ async function noteWish(kube: KubeClient, held: DomainClaim, { spec }: DomainCla
 /** Undefined where nothing is to be recorded. Pure. */
 function wishPatch(held: DomainClaim, { kind, organization }: DomainClaimSpec): object | undefined {
   const before = contendersOf(held);
-  if (kind !== "custom" || organization === held.spec.organization || before.includes(organization))
+  if (kind !== "custom" || organization === held.spec.organization || before.includes(organization)) {
     return undefined;
+  }
   const { uid, resourceVersion } = held.metadata;
   const contenders = [organization, ...before].slice(0, MAX_CONTENDERS);
   return { metadata: { uid, resourceVersion }, spec: { contenders } };
@@ -169,16 +183,22 @@ async function claimHostname(kube: KubeClient, wanted: DomainClaim): Promise<Dom
     try {
       return await kube.create(domainClaimResource, wanted, WRITE);
     } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
+      if (!isAlreadyExists(error)) {
+        throw error;
+      }
     }
     const held = await readClaim(kube, wanted.metadata.name);
     // Released between the two requests.
-    if (!held) continue;
+    if (!held) {
+      continue;
+    }
     if (held.spec.projectRef.uid !== wanted.spec.projectRef.uid) {
       await noteWish(kube, held, wanted);
       throw failures.domainUnavailable(wanted.metadata.name, proofOf(wanted));
     }
-    if (held.metadata.deletionTimestamp === undefined && (await keep(kube, held, wanted))) return undefined;
+    if (held.metadata.deletionTimestamp === undefined && (await keep(kube, held, wanted))) {
+      return undefined;
+    }
   }
   throw failures.addressNotAssigned();
 }
@@ -186,14 +206,18 @@ async function claimHostname(kube: KubeClient, wanted: DomainClaim): Promise<Dom
 /** Says of a claim that the project has already, perhaps on its way out, that it is wanted. */
 async function keep(kube: KubeClient, held: DomainClaim, wanted: DomainClaim): Promise<boolean> {
   const { reservedFor } = wanted.spec;
-  if (reservedFor === undefined) return true;
+  if (reservedFor === undefined) {
+    return true;
+  }
   const { name, uid, resourceVersion } = held.metadata;
   const patch = { metadata: { uid, resourceVersion }, spec: { reservedFor } };
   try {
     await kube.patch(domainClaimResource, { name }, patch, WRITE);
     return true;
   } catch (error) {
-    if (isConflict(error) || isNotFound(error)) return false;
+    if (isConflict(error) || isNotFound(error)) {
+      return false;
+    }
     throw error;
   }
 }

@@ -36,7 +36,9 @@ export async function deleteProject(
   const identity = { organizationId, projectId: id };
   const slot = await knownSlot(services, identity).catch(() => undefined);
   const leaving = await beginDeletion(project, services);
-  if (inBackground(project.resource)) return "deleting";
+  if (inBackground(project.resource)) {
+    return "deleting";
+  }
   if (!(await services.projects.waitUntilGone(leaving, RELEASE_LIMIT_MS))) {
     throw hasDomain(project.resource) ? failures.domainReleasePending() : failures.projectDeletionPending();
   }
@@ -64,7 +66,9 @@ export async function refuseMissing(
   services: Pick<Services, "kube" | "ledger">,
 ): Promise<never> {
   const deletedBefore = await askLedger(() => hasTombstone(services.ledger, organizationId, id));
-  if (!deletedBefore) throw failures.projectNotFound();
+  if (!deletedBefore) {
+    throw failures.projectNotFound();
+  }
   await releaseClaims({ organizationId, id }, services);
   throw failures.projectAlreadyDeleted();
 }
@@ -79,22 +83,32 @@ async function beginDeletion(
   try {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const live = await kube.getOrUndefined<Project>(projectResource, ref);
-      if (live === undefined || live.metadata.uid !== uid) throw failures.projectAlreadyDeleted();
+      if (live === undefined || live.metadata.uid !== uid) {
+        throw failures.projectAlreadyDeleted();
+      }
       const { deletionTimestamp, resourceVersion } = live.metadata;
       if (deletionTimestamp !== undefined) {
-        if (inBackground(live)) throw failures.managedServiceOperationInProgress();
+        if (inBackground(live)) {
+          throw failures.managedServiceOperationInProgress();
+        }
         if (now().getTime() - Date.parse(deletionTimestamp) < RELEASE_LIMIT_MS) {
           throw failures.projectAlreadyDeleted();
         }
         return live;
       }
       // Opened again since: a run may have begun.
-      if (live.spec.type === "job" && !isClosed(live)) throw failures.jobRunsPending(true);
+      if (live.spec.type === "job" && !isClosed(live)) {
+        throw failures.jobRunsPending(true);
+      }
       try {
         // The version makes one of several deletions at once the one that did it.
-        if (await kube.delete(projectResource, ref, { uid, resourceVersion })) return live;
+        if (await kube.delete(projectResource, ref, { uid, resourceVersion })) {
+          return live;
+        }
       } catch (error) {
-        if (!isConflict(error)) throw error;
+        if (!isConflict(error)) {
+          throw error;
+        }
       }
     }
   } catch (error) {
@@ -120,7 +134,9 @@ async function releaseClaims(
       const { projectRef: holder } = spec;
       const isIts =
         holder.namespace === namespace && holder.name === id && holder.uid === (uid ?? holder.uid);
-      if (isIts) await kube.delete(domainClaimResource, { name: metadata.name }, { uid: metadata.uid });
+      if (isIts) {
+        await kube.delete(domainClaimResource, { name: metadata.name }, { uid: metadata.uid });
+      }
     }
   } catch {
     throw failures.domainReleasePending();

@@ -13,7 +13,9 @@ import { applicationTypes, requireType } from "./require-type.ts";
  * @throws Failure 400 for a project that is not made from an image
  */
 export function withImage(spec: ProjectSpec, url: string, now: string): ProjectSpec {
-  if (!spec.image) throw builtFromGit(spec);
+  if (!spec.image) {
+    throw builtFromGit(spec);
+  }
   const { digest: _, ...image } = spec.image;
   const again = url === image.url ? { restartedAt: now } : {};
   return { ...spec, image: { ...image, url }, ...again };
@@ -22,7 +24,9 @@ export function withImage(spec: ProjectSpec, url: string, now: string): ProjectS
 /** @throws Failure 400 for a project that has no image to change */
 export function requireImage(project: ApiProject): void {
   requireType(project, applicationTypes);
-  if (!project.resource.spec.image) throw builtFromGit(project.resource.spec);
+  if (!project.resource.spec.image) {
+    throw builtFromGit(project.resource.spec);
+  }
 }
 
 const builtFromGit = ({ type }: ProjectSpec) =>
@@ -35,9 +39,13 @@ const builtFromGit = ({ type }: ProjectSpec) =>
 export async function requireCredentialsFor(kube: KubeClient, wanted: Project, live: Project): Promise<void> {
   const image = wanted.spec.image;
   const before = live.spec.image;
-  if (!image || !before || registryOf(image.url) === registryOf(before.url)) return;
+  if (!image || !before || registryOf(image.url) === registryOf(before.url)) {
+    return;
+  }
   const ref = image.pullSecretRef ?? image.awsCredentialsRef;
-  if (ref === undefined) return;
+  if (ref === undefined) {
+    return;
+  }
   const secret = await readSecret(kube, live, ref.name);
   const text = (key: string) => Buffer.from(secret?.data?.[key] ?? "", "base64").toString("utf8");
   const fits = image.pullSecretRef

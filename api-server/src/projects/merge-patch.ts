@@ -13,11 +13,17 @@ export function mergePatch(before: Json, after: Json): Json | undefined {
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [old, wanted] = [before[key], after[key]];
     if (wanted === undefined) {
-      if (old !== undefined) patch[key] = null;
+      if (old !== undefined) {
+        patch[key] = null;
+      }
     } else if (isObject(old) && isObject(wanted)) {
       const inner = mergePatch(old, wanted);
-      if (inner !== undefined) patch[key] = inner;
-    } else if (!isSame(old, wanted)) patch[key] = wanted;
+      if (inner !== undefined) {
+        patch[key] = inner;
+      }
+    } else if (!isSame(old, wanted)) {
+      patch[key] = wanted;
+    }
   }
   return Object.keys(patch).length === 0 ? undefined : patch;
 }
@@ -27,6 +33,8 @@ function isSame(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, index) => isSame(item, b[index]));
   }
-  if (isObject(a) && isObject(b)) return mergePatch(a, b) === undefined;
+  if (isObject(a) && isObject(b)) {
+    return mergePatch(a, b) === undefined;
+  }
   return a === b;
 }

@@ -30,7 +30,9 @@ export interface WantedPlan {
  */
 export function parsePlanBody(body: unknown, type: ProjectType): WantedPlan {
   const parsed = patchPlanBody.safeParse(body);
-  if (!parsed.success) throw failures.validation(withCodes(fieldErrors(parsed.error, "body"), type));
+  if (!parsed.success) {
+    throw failures.validation(withCodes(fieldErrors(parsed.error, "body"), type));
+  }
   const { plan, payment_mode: paymentMode } = parsed.data;
   return { plan, ...(paymentMode === undefined ? {} : { paymentMode }) };
 }
@@ -64,7 +66,9 @@ export function withRequestedPlan(
 ): ProjectSpec {
   const { spec } = live;
   const changed = withPlan(spec, wanted, catalog);
-  if (planChangeOf(live, now)?.status === "in_progress") throw failures.planChangeInProgress();
+  if (planChangeOf(live, now)?.status === "in_progress") {
+    throw failures.planChangeInProgress();
+  }
   const isRequest = changed.plan !== spec.plan || changed.plan !== planInForce(live);
   return isRequest ? { ...changed, planRequestedAt: now } : changed;
 }
@@ -80,12 +84,20 @@ export function checkPlan(spec: ProjectSpec, before: ProjectSpec, catalog: Catal
     errors.push({ field: "plan", message: `unknown plan ${spec.plan}`, code: "PLAN_UNKNOWN" });
   }
   const plan = spec.type === "http" ? findHttpPlan(catalog, spec.plan) : undefined;
-  if (plan) errors.push(...planErrors(spec, plan).map(inBody));
+  if (plan) {
+    errors.push(...planErrors(spec, plan).map(inBody));
+  }
   const databasePlan = catalog.databasePlans.find((one) => one.plan === spec.plan);
-  if (databasePlan) errors.push(...offerErrors(spec, databasePlan, catalog).map(inBody));
-  if (errors.length > 0) throw failures.validation(withCodes(errors, spec.type));
+  if (databasePlan) {
+    errors.push(...offerErrors(spec, databasePlan, catalog).map(inBody));
+  }
+  if (errors.length > 0) {
+    throw failures.validation(withCodes(errors, spec.type));
+  }
   const lacking = plan && capabilityFailure(spec, plan);
-  if (lacking) throw lacking;
+  if (lacking) {
+    throw lacking;
+  }
 }
 
 /** Creation has the settings of a project below `config`. */

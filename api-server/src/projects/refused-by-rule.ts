@@ -16,7 +16,9 @@ export function refusedByRule(
   fieldOf: (path: readonly PropertyKey[]) => string,
 ): Failure | undefined {
   const { group, causes = [] } = body?.details ?? {};
-  if (group !== projectResource.group || causes.length === 0) return undefined;
+  if (group !== projectResource.group || causes.length === 0) {
+    return undefined;
+  }
   const errors = causes.map(({ field = "", message = "is not valid" }) => ({
     field: fieldOf(pathOf(field)),
     message: message.replace(SHOWN_VALUE, ""),

@@ -4,7 +4,9 @@ import type { ApiProject } from "./api-project.ts";
 
 /** @throws Failure 400 for a project of another type */
 export function requireType({ resource: { spec } }: ApiProject, types: readonly ProjectType[]): void {
-  if (!types.includes(spec.type)) throw failures.projectTypeMismatch(spec.type, types);
+  if (!types.includes(spec.type)) {
+    throw failures.projectTypeMismatch(spec.type, types);
+  }
 }
 
 /** @throws Failure 400 for a project of a type that never has this field */

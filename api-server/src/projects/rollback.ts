@@ -41,11 +41,15 @@ export async function rollBack(
   grants: Principal["grants"],
   services: ChangeServices & Pick<Services, "catalog" | "ledger">,
 ): Promise<void> {
-  if (!findIn(project.resource, deploymentId)) await refuseUnlisted(project, deploymentId, services);
+  if (!findIn(project.resource, deploymentId)) {
+    await refuseUnlisted(project, deploymentId, services);
+  }
   const { catalog, now } = services;
   const deploymentOf = (live: Project): Deployment => {
     const deployment = findIn(live, deploymentId);
-    if (!deployment) throw failures.deploymentNotAvailable(deploymentId);
+    if (!deployment) {
+      throw failures.deploymentNotAvailable(deploymentId);
+    }
     return deployment;
   };
   const change = (spec: ProjectSpec, live: Project): ProjectSpec => {
@@ -54,12 +58,16 @@ export async function rollBack(
     const settings = withDeployment(spec, deployment, now().toISOString(), catalog.current);
     const wanted = rollback === undefined ? settings : { ...settings, rollback };
     const lacking = permissionsOf(spec, wanted).filter((one) => !grants.onProject(one, project.id));
-    if (lacking.length > 0) throw failures.projectPermissions(lacking, project.id);
+    if (lacking.length > 0) {
+      throw failures.projectPermissions(lacking, project.id);
+    }
     return wanted;
   };
   await changeWithSlot(project, services, change, {
     prepare: async (wanted, live, kube) => {
-      if (wanted.spec.plan !== live.spec.plan) await refuseBlocked(services, project.organizationId);
+      if (wanted.spec.plan !== live.spec.plan) {
+        await refuseBlocked(services, project.organizationId);
+      }
       await keepSecrets(kube, wanted, deploymentId, now());
     },
   });
@@ -89,13 +97,17 @@ export function builtRollback(
   { id, settings, image: { digest = "" } }: Deployment,
   now: Date,
 ): Rollback | undefined {
-  if (!isBuilt(spec)) return undefined;
+  if (!isBuilt(spec)) {
+    return undefined;
+  }
   const { image, imageBuildAt } = status?.build ?? {};
   const isOwn =
     settings.image?.pullSecretRef?.name === BUILDS_PULL_SECRET &&
     image !== undefined &&
     repositoryOf(settings.image.url) === repositoryOf(image.reference);
-  if (!isOwn || !DIGEST.test(digest)) throw failures.deploymentNotAvailable(id);
+  if (!isOwn || !DIGEST.test(digest)) {
+    throw failures.deploymentNotAvailable(id);
+  }
   // Never before the build that it overtakes, whatever this machine's clock says.
   const at = Math.max(now.getTime(), Date.parse(imageBuildAt ?? "") || 0);
   return { at: new Date(at).toISOString(), digest };
@@ -116,7 +128,9 @@ export function withDeployment(
 ): ProjectSpec {
   const { image: _image, port: _port, envsFrom: _envs, healthcheck: _check, ...rest } = spec;
   const { image, port, envsFrom, healthcheck, plan, paymentMode } = settings;
-  if (image === undefined || findPlan(catalog, plan) === undefined) throw failures.deploymentNotAvailable(id);
+  if (image === undefined || findPlan(catalog, plan) === undefined) {
+    throw failures.deploymentNotAvailable(id);
+  }
   const digest = DIGEST.test(deployed.digest ?? "") ? deployed.digest : image.digest;
   const wanted: ProjectSpec = {
     ...rest,
@@ -166,7 +180,9 @@ export async function keepSecrets(
   const found = await mapConcurrently(names, SECRETS_AT_ONCE, (name) =>
     keepSecret(kube, { namespace: metadata.namespace, name }, now),
   );
-  if (found.includes(false)) throw failures.deploymentNotAvailable(id);
+  if (found.includes(false)) {
+    throw failures.deploymentNotAvailable(id);
+  }
 }
 
 /** @returns whether it is there; users' own are read only */
@@ -177,13 +193,17 @@ async function keepSecret(
 ): Promise<boolean> {
   try {
     const secret = await kube.getOrUndefined<KubernetesObject>(resources.secrets, ref);
-    if (secret?.metadata?.labels?.[labels.managedBy] !== MANAGED_BY) return secret !== undefined;
+    if (secret?.metadata?.labels?.[labels.managedBy] !== MANAGED_BY) {
+      return secret !== undefined;
+    }
     const marked = { metadata: { annotations: { [annotations.reusedAt]: now.toISOString() } } };
     await kube.patch(resources.secrets, ref, marked, { fieldManager: fieldManagers.api });
     return true;
   } catch (error) {
     // Removed between the two requests.
-    if (isNotFound(error)) return false;
+    if (isNotFound(error)) {
+      return false;
+    }
     throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;
   }
 }

@@ -98,8 +98,12 @@ function beforeDelete(ledger: Ledger, first: () => Promise<unknown>): Ledger {
     new Proxy(query, {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name, target);
-        if (typeof value !== "function") return value;
-        if (name === "executeTakeFirst") return () => first().then(() => value.call(target));
+        if (typeof value !== "function") {
+          return value;
+        }
+        if (name === "executeTakeFirst") {
+          return () => first().then(() => value.call(target));
+        }
         return (...given: unknown[]) => {
           const made: unknown = value.apply(target, given);
           return target !== (ledger as object) || name === "deleteFrom" ? late(made as object) : made;
@@ -235,7 +239,9 @@ describe("slots of a change", () => {
     let tries = 0;
     const change = (spec: Project["spec"]) => {
       tries += 1;
-      if (tries > 1) throw failures.projectPrivate();
+      if (tries > 1) {
+        throw failures.projectPrivate();
+      }
       return { ...spec, plan: "pro" };
     };
     const prepare = async () => {

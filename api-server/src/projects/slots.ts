@@ -47,14 +47,18 @@ export async function takeProjectSlot(
   { ledger, catalog }: SlotServices,
   { spec, ...identity }: ProjectIdentity & { spec: ProjectSpec },
 ): Promise<KnownSlot> {
-  if (spec.paused) return undefined;
+  if (spec.paused) {
+    return undefined;
+  }
   const plan = findPlan(catalog.current, spec.plan);
   const request = slotRequest(identity, spec, plan);
   const answer = await takeSlot(ledger, request).catch((error: unknown) => {
     throw failures.planCapacityTemporarilyUnavailable(error);
   });
   const refusal = slotFailure(answer, spec.plan, plan);
-  if (refusal) throw refusal;
+  if (refusal) {
+    throw refusal;
+  }
   return answer.taken ? answer.version : undefined;
 }
 
@@ -68,8 +72,12 @@ export async function restoreProjectSlot(
   { spec, ...identity }: ProjectIdentity & { spec: ProjectSpec | undefined },
   inVain: KnownSlot,
 ): Promise<void> {
-  if (inVain === undefined) return;
-  if (spec === undefined || spec.paused) return releaseProjectSlot({ ledger }, identity, inVain);
+  if (inVain === undefined) {
+    return;
+  }
+  if (spec === undefined || spec.paused) {
+    return releaseProjectSlot({ ledger }, identity, inVain);
+  }
   const request = slotRequest(identity, spec, findPlan(catalog.current, spec.plan));
   await askLedger(() => retakeSlot(ledger, request, inVain));
 }
@@ -91,7 +99,9 @@ export async function releaseProjectSlot(
   { organizationId, projectId }: ProjectIdentity,
   known: KnownSlot,
 ): Promise<void> {
-  if (known === undefined) return;
+  if (known === undefined) {
+    return;
+  }
   await askLedger(() => releaseSlot(ledger, projectId, organizationId, { version: known }));
 }
 
@@ -101,9 +111,13 @@ export function slotFailure(
   planId: string,
   plan: ProjectPlan | undefined,
 ): Failure | undefined {
-  if (answer.taken) return undefined;
+  if (answer.taken) {
+    return undefined;
+  }
   const limit = plan?.limit;
-  if (answer.reason === "capacity" || !limit) return failures.insufficientPlanCapacity(planId);
+  if (answer.reason === "capacity" || !limit) {
+    return failures.insufficientPlanCapacity(planId);
+  }
   const remaining = Math.max(0, answer.max - answer.used);
   if (remaining === 0 || limit.exceededCode === undefined) {
     return failures.planLimitReached(limit.code, limit.max, limit.counts);

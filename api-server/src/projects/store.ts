@@ -123,7 +123,9 @@ export class ProjectStore implements Projects {
   find(organizationId: string, id: string): ApiProject | undefined | Promise<ApiProject | undefined> {
     const namespace = organizationNamespace(organizationId);
     const known = this.#store.get(namespace, id);
-    if (known) return this.#view(known);
+    if (known) {
+      return this.#view(known);
+    }
     return PROJECT_ID.test(id) ? this.#findLive(namespace, id) : undefined;
   }
 
@@ -163,7 +165,9 @@ export class ProjectStore implements Projects {
 
   async #note({ metadata }: Project, resourceVersion: string | undefined): Promise<void> {
     const organizationId = organizationOfNamespace(metadata.namespace ?? "");
-    if (organizationId && resourceVersion) await this.#writes.note(organizationId, resourceVersion);
+    if (organizationId && resourceVersion) {
+      await this.#writes.note(organizationId, resourceVersion);
+    }
   }
 
   #waitUntilGone(project: Project, timeoutMs: number): Promise<boolean> {
@@ -179,9 +183,13 @@ export class ProjectStore implements Projects {
       let unsubscribe = () => {};
       // The subscriber is called for every object present first, so nothing between is missed.
       unsubscribe = this.#store.subscribe((event) => {
-        if (event.type === "delete" && event.object.metadata.uid === uid) settle(true);
+        if (event.type === "delete" && event.object.metadata.uid === uid) {
+          settle(true);
+        }
       });
-      if (isGone()) settle(true);
+      if (isGone()) {
+        settle(true);
+      }
     });
   }
 

@@ -103,7 +103,9 @@ function portOf({ spec, status }: Project): { port?: number } {
 }
 
 function networkAccessOf({ spec }: Project) {
-  if (spec.networkAccess === undefined) return {};
+  if (spec.networkAccess === undefined) {
+    return {};
+  }
   return {
     network_access: {
       ingress_white_list: spec.networkAccess.ingressWhiteList,
@@ -114,7 +116,9 @@ function networkAccessOf({ spec }: Project) {
 
 /** What a database runs, and what really does: another engine may stand in for the one that was asked for. */
 function databaseOf({ spec, status }: Project) {
-  if (!isDatabaseType(spec.type)) return {};
+  if (!isDatabaseType(spec.type)) {
+    return {};
+  }
   const { engine, runningVersion, storage } = status?.database ?? {};
   return {
     database: {
@@ -133,7 +137,9 @@ function planChange(project: Project, updatedAt: string) {
 
 /** When a job runs, and what it missed. */
 function jobOf({ spec, status }: Project) {
-  if (spec.job === undefined) return {};
+  if (spec.job === undefined) {
+    return {};
+  }
   const { nextScheduledAt, missed = 0, missedReasons = [] } = status?.job ?? {};
   const rests = spec.paused === true || spec.job.closedAt !== undefined;
   return {
@@ -157,7 +163,9 @@ const utc = (moment: string): string => new Date(moment).toISOString();
 
 function lastDeploymentOf({ status }: Project) {
   const last = status?.lastDeployment;
-  if (last === undefined) return {};
+  if (last === undefined) {
+    return {};
+  }
   return {
     last_deployment: {
       id: last.id,

@@ -26,11 +26,15 @@ export class MemoryRateLimiter implements RateLimiter {
     if (window === undefined || window.endsAt <= now) {
       window = { endsAt: now + windowSeconds * 1000, used: 0 };
       this.#windows.delete(bucket);
-      if (this.#windows.size >= MOST_WINDOWS) this.#makeRoom(now);
+      if (this.#windows.size >= MOST_WINDOWS) {
+        this.#makeRoom(now);
+      }
       this.#windows.set(bucket, window);
     }
     const allowed = window.used < limit;
-    if (allowed) window.used += 1;
+    if (allowed) {
+      window.used += 1;
+    }
     return {
       allowed,
       limit,
@@ -42,10 +46,14 @@ export class MemoryRateLimiter implements RateLimiter {
   /** Windows are kept in the order in which they began. */
   #makeRoom(now: number): void {
     for (const [bucket, window] of this.#windows) {
-      if (window.endsAt <= now) this.#windows.delete(bucket);
+      if (window.endsAt <= now) {
+        this.#windows.delete(bucket);
+      }
     }
     for (const bucket of this.#windows.keys()) {
-      if (this.#windows.size < MOST_WINDOWS) break;
+      if (this.#windows.size < MOST_WINDOWS) {
+        break;
+      }
       this.#windows.delete(bucket);
     }
   }

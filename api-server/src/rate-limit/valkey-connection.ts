@@ -72,13 +72,17 @@ export class ValkeyConnection {
   /** Makes the first try; resolves when it has succeeded or failed, after at most 1.5 s. */
   async start(): Promise<void> {
     const failure = await this.#connect();
-    if (failure !== undefined) this.#down(failure);
+    if (failure !== undefined) {
+      this.#down(failure);
+    }
   }
 
   /** @throws ValkeyAway */
   async run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     const client = this.#client;
-    if (client === undefined) throw new ValkeyAway("no connection");
+    if (client === undefined) {
+      throw new ValkeyAway("no connection");
+    }
     try {
       return await this.#inTime(this.#timeoutMs, evaluate(client, script, keys, args));
     } catch (error) {
@@ -105,34 +109,47 @@ export class ValkeyConnection {
       client.destroy();
       return error;
     }
-    if (this.#stop.signal.aborted) client.destroy();
-    else this.#up(client);
+    if (this.#stop.signal.aborted) {
+      client.destroy();
+    } else {
+      this.#up(client);
+    }
     return undefined;
   }
 
   async #prepare(client: Client): Promise<void> {
     await client.connect();
-    for (const { source } of this.#options.scripts) await client.sendCommand(["SCRIPT", "LOAD", source]);
+    for (const { source } of this.#options.scripts) {
+      await client.sendCommand(["SCRIPT", "LOAD", source]);
+    }
     await this.#options.probe((script, keys, args) => evaluate(client, script, keys, args));
   }
 
   #up(client: Client): void {
     this.#client = client;
-    if (this.#downSince === undefined) return;
+    if (this.#downSince === undefined) {
+      return;
+    }
     const seconds = Math.round((performance.now() - this.#downSince) / 1000);
     this.#downSince = undefined;
     this.#options.logger.info({ seconds }, "valkey is back");
   }
 
   #lose(client: Client, error: unknown): void {
-    if (this.#client !== client) return;
+    if (this.#client !== client) {
+      return;
+    }
     this.#client = undefined;
     client.destroy();
-    if (!this.#stop.signal.aborted) this.#down(error);
+    if (!this.#stop.signal.aborted) {
+      this.#down(error);
+    }
   }
 
   #down(error: unknown): void {
-    if (this.#connecting !== undefined) return;
+    if (this.#connecting !== undefined) {
+      return;
+    }
     this.#downSince = performance.now();
     this.#options.logger.warn({ err: error }, "valkey is away: rate limits are counted in memory");
     this.#connecting = this.#reconnect().finally(() => {
@@ -145,7 +162,9 @@ export class ValkeyConnection {
     const { signal } = this.#stop;
     while (!signal.aborted && this.#client === undefined) {
       await sleep(systemClock, backoff.next(), signal);
-      if (!signal.aborted) await this.#connect();
+      if (!signal.aborted) {
+        await this.#connect();
+      }
     }
   }
 
@@ -179,7 +198,9 @@ async function evaluate(
     return await client.sendCommand(["EVALSHA", sha1, ...rest]);
   } catch (error) {
     // Somebody emptied the script cache.
-    if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+    if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) {
+      throw error;
+    }
     return client.sendCommand(["EVAL", source, ...rest]);
   }
 }

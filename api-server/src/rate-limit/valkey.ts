@@ -67,17 +67,22 @@ export class ValkeyRateLimiter implements RateLimiter, WriteNotes {
       this.#onMemory();
       return this.#memory.take(bucket, limit, windowSeconds);
     };
-    if (!this.#connection.isUp) return inMemory();
+    if (!this.#connection.isUp) {
+      return inMemory();
+    }
     const keys = [bucketKey(bucket)];
-    if (organizationId !== undefined)
+    if (organizationId !== undefined) {
       keys.push(writeKey(organizationId), writeKey(organizationId, "jobRuns"));
+    }
     return this.#connection
       .run(takeScript, keys, [String(limit), String(windowSeconds * 1000)])
       .then((reply) => toDecision(reply, limit), inMemory);
   }
 
   async note(organizationId: string, resourceVersion: string, of?: Noted): Promise<void> {
-    if (!this.#connection.isUp) return;
+    if (!this.#connection.isUp) {
+      return;
+    }
     const args = [resourceVersion, String(NOTE_MS)];
     // What went wrong was logged once, by the connection.
     await this.#connection.run(noteScript, [writeKey(organizationId, of)], args).catch(() => undefined);

@@ -78,7 +78,8 @@ describe("the exchange", () => {
     expect(codeOf(() => formRequest(Buffer.from("grant_type=refresh_token")))).toBe("MALFORMED_BODY");
     const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
     expect(basicCredential(basic("u:p:q"))).toEqual({ username: "u", password: "p:q" });
-    for (const wrong of [undefined, basic("u"), "Bearer x", "Basic"])
+    for (const wrong of [undefined, basic("u"), "Bearer x", "Basic"]) {
       expect(basicCredential(wrong)).toBeUndefined();
+    }
   });
 });

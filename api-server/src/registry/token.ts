@@ -18,7 +18,9 @@ export function basicCredential(
   header: string | undefined,
 ): { username: string; password: string } | undefined {
   const encoded = /^Basic ([A-Za-z0-9+/=]{1,8192})$/i.exec(header ?? "")?.[1];
-  if (encoded === undefined) return undefined;
+  if (encoded === undefined) {
+    return undefined;
+  }
   const text = Buffer.from(encoded, "base64").toString("utf8");
   const colon = text.indexOf(":");
   return colon < 0 ? undefined : { username: text.slice(0, colon), password: text.slice(colon + 1) };
@@ -28,7 +30,9 @@ export function basicCredential(
 export function formRequest(body: Buffer): TokenRequest {
   const form = new URLSearchParams(body.toString("utf8"));
   const grant = form.get("grant_type");
-  if (grant !== "password") throw failures.malformedBody("grant_type must be password");
+  if (grant !== "password") {
+    throw failures.malformedBody("grant_type must be password");
+  }
   return {
     username: form.get("username") ?? undefined,
     password: form.get("password") ?? undefined,
@@ -45,9 +49,13 @@ export function exchange({ password, service, scopes }: TokenRequest, privateKey
   if (service !== undefined && service !== registryService) {
     throw failures.validation([{ field: "service", message: `must be ${registryService}` }]);
   }
-  if (password === undefined) throw failures.credentialMissing();
+  if (password === undefined) {
+    throw failures.credentialMissing();
+  }
   const organizationId = organizationOfRegistryPassword(privateKey, password, now);
-  if (organizationId === undefined) throw failures.credentialInvalid();
+  if (organizationId === undefined) {
+    throw failures.credentialInvalid();
+  }
   const access = grantedAccess(organizationId, scopes);
   const token = mintRegistryToken(privateKey, `organization/${organizationId}`, access, LIFETIME, now);
   return {

@@ -50,13 +50,17 @@ export function capabilitiesOf(project: Project, catalog: Catalog): Capabilities
 }
 
 function groupsOf(project: Project, catalog: Catalog): readonly string[] | undefined {
-  if (project.spec.type === "http") return hasMetrics(project, catalog) ? applicationGroups : undefined;
+  if (project.spec.type === "http") {
+    return hasMetrics(project, catalog) ? applicationGroups : undefined;
+  }
   return hasSnapshots(project, catalog) ? GROUPS[project.spec.type] : undefined;
 }
 
 function hasSnapshots(project: Project, { databasePlans }: Catalog): boolean {
   const { type } = project.spec;
-  if (!isDatabaseType(type)) return false;
+  if (!isDatabaseType(type)) {
+    return false;
+  }
   const metrics = databasePlans.find(({ plan }) => plan === planInForce(project))?.metrics;
   // Valkey's plans are told apart by their tier.
   return metrics?.access === "snapshot" && (type !== "valkey" || metrics.tier !== undefined);

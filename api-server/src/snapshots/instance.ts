@@ -9,10 +9,14 @@ import type { ApiProject } from "../projects/api-project.ts";
 export function snapshotInstance(project: ApiProject, asked: string | undefined): string {
   const { id, instances, resource } = project;
   const { database, currentInstances = 0 } = resource.status ?? {};
-  if (asked === undefined) return database?.primary ?? databasePodName(id, 0);
+  if (asked === undefined) {
+    return database?.primary ?? databasePodName(id, 0);
+  }
   // More than are asked for while some are being stopped.
   const most = Math.max(instances, currentInstances);
   const known = Array.from({ length: most }, (_, ordinal) => databasePodName(id, ordinal));
-  if (!known.includes(asked)) throw failures.instanceNotFound(asked);
+  if (!known.includes(asked)) {
+    throw failures.instanceNotFound(asked);
+  }
   return asked;
 }

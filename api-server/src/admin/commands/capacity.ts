@@ -15,7 +15,9 @@ export async function setCapacity(
   text: string | undefined,
 ): Promise<{ plan: string; limit: number | null }> {
   const limit = text === undefined ? null : wholeNumber(text);
-  if (!findPlan(await context.catalog(), plan)) throw new AdminError(`there is no plan ${plan}`);
+  if (!findPlan(await context.catalog(), plan)) {
+    throw new AdminError(`there is no plan ${plan}`);
+  }
   await setPlanCapacity(context.ledger, plan, limit);
   return { plan, limit };
 }

@@ -35,7 +35,9 @@ export async function verifyDomain(
     }
     await sleep(VERIFY_POLL_MS);
     const found = await context.kube().getOrUndefined<DomainClaim>(domainClaimResource, { name: hostname });
-    if (!found) throw new AdminError(`the domain ${hostname} was released meanwhile`);
+    if (!found) {
+      throw new AdminError(`the domain ${hostname} was released meanwhile`);
+    }
     claim = found;
   }
   return { hostname, verified: true };

@@ -18,18 +18,23 @@ export async function connectGithubAccount(
   context: AdminContext,
   { organization, installation }: { organization: string; installation: string },
 ): Promise<{ organization_id: string; connection_id: string; account: string }> {
-  if (!/^[0-9]{1,20}$/.test(installation))
+  if (!/^[0-9]{1,20}$/.test(installation)) {
     throw new AdminError(`an installation is a number, not ${installation}`);
+  }
   await requireOrganization(context, organization);
   const git = openGitServers(context.env);
-  if (!git.hasGithubApp) throw new AdminError("this platform has no GitHub App: set git.github of the chart");
+  if (!git.hasGithubApp) {
+    throw new AdminError("this platform has no GitHub App: set git.github of the chart");
+  }
   const catalog = { current: await context.catalog() };
   const services = { kube: context.kube(), git, catalog, now: () => new Date() };
   try {
     const { metadata, spec } = await connectGithub(installation, organization, services);
     return { organization_id: organization, connection_id: metadata.name, account: spec.account ?? "" };
   } catch (error) {
-    if (error instanceof GitError || error instanceof Failure) throw new AdminError(error.message);
+    if (error instanceof GitError || error instanceof Failure) {
+      throw new AdminError(error.message);
+    }
     throw error;
   } finally {
     await git.close();
@@ -46,7 +51,9 @@ const environment = z.object({
 function openGitServers(env: AdminContext["env"]): GitServers {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
   const { data, error } = environment.safeParse(given);
-  if (error) throw new AdminError(z.prettifyError(error));
+  if (error) {
+    throw new AdminError(z.prettifyError(error));
+  }
   return gitServers({
     allowedHosts: data.SLIPWAY_GIT_ALLOWED_HOSTS,
     ca: data.SLIPWAY_GIT_CA_FILE === undefined ? undefined : readFileSync(data.SLIPWAY_GIT_CA_FILE, "utf8"),

@@ -15,11 +15,15 @@ const USER_ID = /^[\x21-\x7e]{1,300}$/;
 
 function userIdOf({ user, issuer, subject }: UserOptions): string {
   const byIssuer = issuer !== undefined && subject !== undefined;
-  if (byIssuer && user === undefined) return oidcUserId(issuer, subject);
+  if (byIssuer && user === undefined) {
+    return oidcUserId(issuer, subject);
+  }
   if (user === undefined || issuer !== undefined || subject !== undefined) {
     throw new AdminError("name the user either by --user, or by --issuer and --subject");
   }
-  if (!USER_ID.test(user)) throw new AdminError("a user id has 1 to 300 visible characters");
+  if (!USER_ID.test(user)) {
+    throw new AdminError("a user id has 1 to 300 visible characters");
+  }
   return user;
 }
 

@@ -17,7 +17,9 @@ export async function createOrganization(
   context: AdminContext,
   name: string,
 ): Promise<{ organization_id: string; api_key: string; owner_token: string }> {
-  if (name.length < 1 || name.length > 128) throw new AdminError("a name has 1 to 128 characters");
+  if (name.length < 1 || name.length > 128) {
+    throw new AdminError("a name has 1 to 128 characters");
+  }
   // Read first: without a key file nothing is left half done.
   context.tokenKey();
   const id = newOrganizationId();
@@ -35,7 +37,9 @@ export async function blockOrganization(
   blocked: boolean,
 ): Promise<{ organization_id: string; blocked: boolean }> {
   const found = await setOrganizationBlocked(context.ledger, id, blocked);
-  if (!found) throw new AdminError(`there is no organization ${id}`);
+  if (!found) {
+    throw new AdminError(`there is no organization ${id}`);
+  }
   return { organization_id: id, blocked };
 }
 
@@ -44,7 +48,9 @@ async function waitUntilGuarded(context: AdminContext, id: string): Promise<void
   let reason = "the operator has not made it";
   while (performance.now() < deadline) {
     try {
-      if (isGuarded(await readNamespace(context.kube(), id))) return;
+      if (isGuarded(await readNamespace(context.kube(), id))) {
+        return;
+      }
       reason = "the operator has not guarded it, or its quota has not been counted";
     } catch (error) {
       reason = (error as Error).message;

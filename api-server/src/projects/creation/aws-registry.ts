@@ -33,12 +33,16 @@ export function awsErrors(imageUrl: string, login: AwsLogin): FieldError[] {
   const errors: FieldError[] = [];
   const place = "config.image.authentication.aws";
   const check = (key: keyof AwsLogin, pattern: RegExp, message: string) => {
-    if (!pattern.test(login[key])) errors.push({ field: `${place}.${key}`, message });
+    if (!pattern.test(login[key])) {
+      errors.push({ field: `${place}.${key}`, message });
+    }
   };
   check("access_key_id", ACCESS_KEY, "must be an access key of AWS: capital letters and digits");
   check("region", REGION, "must be a region of AWS such as eu-west-1");
   check("account_id", ACCOUNT, "must be the 12 digits of an account");
-  if (errors.length > 0) return errors;
+  if (errors.length > 0) {
+    return errors;
+  }
   const registry = awsRegistryOf({ region: login.region, accountId: login.account_id });
   if (!isImageOf(imageUrl, registry)) {
     errors.push({

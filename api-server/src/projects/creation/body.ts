@@ -39,9 +39,13 @@ export function checkCreation(
   errors.push(...planFieldErrors(body, errors, catalog), ...keyErrors(body, idempotencyKey));
   if (parsed.ok) {
     const plan = findHttpPlan(catalog, parsed.value.spec.plan);
-    if (plan && parsed.value.spec.type === "http") errors.push(...planErrors(parsed.value.spec, plan));
+    if (plan && parsed.value.spec.type === "http") {
+      errors.push(...planErrors(parsed.value.spec, plan));
+    }
     const databasePlan = catalog.databasePlans.find((one) => one.plan === parsed.value.spec.plan);
-    if (databasePlan) errors.push(...offerErrors(parsed.value.spec, databasePlan, catalog));
+    if (databasePlan) {
+      errors.push(...offerErrors(parsed.value.spec, databasePlan, catalog));
+    }
     errors.push(...imageLoginErrors(parsed.value));
     // Where nothing is built, that is what is to be told.
     if (builds.isOffered()) {
@@ -53,7 +57,9 @@ export function checkCreation(
       ...reservedDomainErrors(parsed.value.spec.customDomains ?? [], platform, "config.custom_domains"),
     );
   }
-  if (!parsed.ok || errors.length > 0) throw failures.validation(errors);
+  if (!parsed.ok || errors.length > 0) {
+    throw failures.validation(errors);
+  }
   return parsed.value;
 }
 
@@ -66,7 +72,9 @@ function imageLoginErrors({
 
 /** A payment mode that is wrong, not missing, has codes of its own in the specification. */
 function withCode(issue: { field: string; message: string }, body: unknown): FieldError {
-  if (issue.field !== "payment_mode" || member(body, "payment_mode") === undefined) return issue;
+  if (issue.field !== "payment_mode" || member(body, "payment_mode") === undefined) {
+    return issue;
+  }
   const isJob = member(member(body, "config"), "type_project") === "job";
   return { ...issue, code: isJob ? "SCHEDULED_JOB_PAYMENT_MODE_INVALID" : "PAYMENT_MODE_INVALID" };
 }
@@ -74,7 +82,9 @@ function withCode(issue: { field: string; message: string }, body: unknown): Fie
 /** A plan that the catalog does not have, unless the plan is refused already. */
 function planFieldErrors(body: unknown, errors: readonly FieldError[], catalog: Catalog): FieldError[] {
   const plan = member(body, "plan");
-  if (typeof plan !== "string" || errors.some((error) => error.field === "plan")) return [];
+  if (typeof plan !== "string" || errors.some((error) => error.field === "plan")) {
+    return [];
+  }
   return findPlan(catalog, plan)
     ? []
     : [{ field: "plan", message: `unknown plan ${plan}`, code: "PLAN_UNKNOWN" }];
@@ -82,7 +92,9 @@ function planFieldErrors(body: unknown, errors: readonly FieldError[], catalog: 
 
 function keyErrors(body: unknown, key: unknown): FieldError[] {
   const isValkey = member(member(body, "config"), "type_project") === "valkey";
-  if (!isValkey || isSent(key)) return idempotencyKeyErrors(key);
+  if (!isValkey || isSent(key)) {
+    return idempotencyKeyErrors(key);
+  }
   const message = "is required for projects of type valkey";
   return [{ field: KEY_FIELD, message, code: "IDEMPOTENCY_KEY_REQUIRED" }];
 }
@@ -92,7 +104,9 @@ const isSent = (key: unknown): boolean => key !== undefined && key !== "";
 
 /** What is wrong with a request header that may be left out. */
 export function idempotencyKeyErrors(key: unknown): FieldError[] {
-  if (!isSent(key) || isIdempotencyKey(key)) return [];
+  if (!isSent(key) || isIdempotencyKey(key)) {
+    return [];
+  }
   const field = KEY_FIELD;
   return [{ field, message: "must be 16 to 200 characters of letters, digits, dot, underscore and hyphen" }];
 }

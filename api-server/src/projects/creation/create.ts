@@ -55,9 +55,13 @@ export async function admitCreation(
   { catalog, ledger, ...platform }: Pick<Services, "catalog" | "domainZone" | "ledger" | "reservedHostnames">,
 ): Promise<void> {
   const lacking = spec.type === "http" && capabilityFailure(spec, requireHttpPlan(spec, catalog.current));
-  if (lacking) throw lacking;
+  if (lacking) {
+    throw lacking;
+  }
   await refuseBlocked({ ledger }, organizationId);
-  if (spec.subdomain !== undefined) refuseReservedSubdomain(spec.subdomain, platform);
+  if (spec.subdomain !== undefined) {
+    refuseReservedSubdomain(spec.subdomain, platform);
+  }
 }
 
 /** @throws Failure 503 for what this platform cannot run */
@@ -65,13 +69,19 @@ function requirePlatform(
   spec: ProjectSpec,
   { catalog, carriesOut, backups }: Pick<Services, "catalog" | "carriesOut" | "backups">,
 ): void {
-  if (spec.type === "job" && !catalog.current.jobsEnabled) throw failures.scheduledJobsUnavailable();
+  if (spec.type === "job" && !catalog.current.jobsEnabled) {
+    throw failures.scheduledJobsUnavailable();
+  }
   const isOff = isDatabaseType(spec.type) && !catalog.current.databasesEnabled;
-  if (isOff || !carriesOut(spec.type, spec.version))
+  if (isOff || !carriesOut(spec.type, spec.version)) {
     throw failures.projectTypeUnavailable(spec.type, spec.version);
-  if (isDatabaseType(spec.type) && !carriesOut(spec.type, spec.version, spec.instances))
+  }
+  if (isDatabaseType(spec.type) && !carriesOut(spec.type, spec.version, spec.instances)) {
     throw failures.projectTypeUnavailable(spec.type, spec.version, spec.instances);
-  if (spec.database?.restoreFrom !== undefined && !backups()) throw failures.backupsUnavailable();
+  }
+  if (spec.database?.restoreFrom !== undefined && !backups()) {
+    throw failures.backupsUnavailable();
+  }
 }
 
 /** What a creation works with. */
@@ -120,7 +130,9 @@ export async function createProject(
   let first: FirstBuild | undefined;
   try {
     const { source, github } = request.spec;
-    if (source !== undefined || github !== undefined) requireBuilds(services);
+    if (source !== undefined || github !== undefined) {
+      requireBuilds(services);
+    }
     first = await lookUpFirstBuild(plan.project, organizationId, services);
     await services.usage.reserve(organizationId, usage);
     slot = await takeProjectSlot(services, { organizationId, projectId, spec: plan.project.spec });
@@ -130,18 +142,28 @@ export async function createProject(
       requirePlatform(request.spec, bounded);
       await requireRuntime(plan, bounded);
       const written = await onceBound(() => writeProject(bounded.kube, plan, trace));
-      if (first) await startFirstBuild(written, first, { ...bounded, logger: services.logger });
+      if (first) {
+        await startFirstBuild(written, first, { ...bounded, logger: services.logger });
+      }
       return written;
     });
   } catch (error) {
     const attempt = failedAttempt(error, { organizationId, projectId }, services, trace);
-    if (attempt.undo && !leftover) await services.usage.release(organizationId, usage);
+    if (attempt.undo && !leftover) {
+      await services.usage.release(organizationId, usage);
+    }
     // Without a slot this call has written nothing.
-    if (slot === undefined && !leftover) return { ...attempt, undo: attempt.undo && nothingToUndo };
-    if (attempt.undo === undefined) await releaseUnlessCreated(plan, slot, services);
+    if (slot === undefined && !leftover) {
+      return { ...attempt, undo: attempt.undo && nothingToUndo };
+    }
+    if (attempt.undo === undefined) {
+      await releaseUnlessCreated(plan, slot, services);
+    }
     return attempt;
   }
-  if (first) await settleFirstBuild(project, first, services);
+  if (first) {
+    await settleFirstBuild(project, first, services);
+  }
   const credentials = credentialsIn(trace.secrets, projectId);
   return { project: await services.projects.observe(project), ...(credentials ? { credentials } : {}) };
 }
@@ -199,19 +221,30 @@ const ANSWERS: readonly string[] = [
 
 /** Whether a refusal was told: a request without an answer may have been done. */
 function isAnswered(error: unknown): boolean {
-  if (error instanceof KubeError) return error.status > 0 && error.status < 500;
+  if (error instanceof KubeError) {
+    return error.status > 0 && error.status < 500;
+  }
   return error instanceof Failure && (error.status < 500 || ANSWERS.includes(error.code));
 }
 
 function toFailure(error: unknown): unknown {
-  if (!(error instanceof KubeError)) return error;
-  if (isNotFound(error) || isNamespaceTerminating(error) || isUnbound(error))
+  if (!(error instanceof KubeError)) {
+    return error;
+  }
+  if (isNotFound(error) || isNamespaceTerminating(error) || isUnbound(error)) {
     return failures.organizationRuntimeUnavailable();
+  }
   const ceiling = quotaFailure(error);
-  if (ceiling) return ceiling;
+  if (ceiling) {
+    return ceiling;
+  }
   // The rest of the organization's quota is the platform's own guard: it refuses with 403.
-  if (isForbidden(error)) return failures.planCapacityTemporarilyUnavailable(error);
-  if (isInvalid(error)) return failures.internal(error);
+  if (isForbidden(error)) {
+    return failures.planCapacityTemporarilyUnavailable(error);
+  }
+  if (isInvalid(error)) {
+    return failures.internal(error);
+  }
   return failures.clusterUnavailable(error);
 }
 
@@ -226,7 +259,9 @@ async function releaseUnlessCreated(
     (live) => live !== undefined && !isGoing(live),
     () => true,
   );
-  if (!stays) await releaseProjectSlot(services, identity, slot).catch(() => undefined);
+  if (!stays) {
+    await releaseProjectSlot(services, identity, slot).catch(() => undefined);
+  }
 }
 
 /** A look ahead: the claims themselves, after the project, are what decides. */
@@ -243,7 +278,9 @@ async function refuseTakenDomains(
     const holder = claim?.spec.projectRef;
     return holder && (holder.namespace !== namespace || holder.name !== project.metadata.name);
   });
-  if (foreign) throw failures.domainUnavailable(foreign.spec.hostname);
+  if (foreign) {
+    throw failures.domainUnavailable(foreign.spec.hostname);
+  }
 }
 
 async function requireRuntime(
@@ -253,12 +290,16 @@ async function requireRuntime(
   const namespace = await readNamespace(kube, organizationId).catch((error: unknown) => {
     throw failures.clusterUnavailable(error);
   });
-  if (!isGuarded(namespace)) throw failures.organizationRuntimeUnavailable();
+  if (!isGuarded(namespace)) {
+    throw failures.organizationRuntimeUnavailable();
+  }
 }
 
 function requireHttpPlan(spec: ProjectSpec, catalog: Services["catalog"]["current"]): HttpPlan {
   const plan = findHttpPlan(catalog, spec.plan);
   // The body was checked against the catalog a moment ago; it may have been reloaded since.
-  if (!plan) throw failures.validation([{ field: "plan", message: `unknown plan ${spec.plan}` }]);
+  if (!plan) {
+    throw failures.validation([{ field: "plan", message: `unknown plan ${spec.plan}` }]);
+  }
   return plan;
 }

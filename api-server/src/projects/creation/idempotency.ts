@@ -28,8 +28,12 @@ export function bodyHash(body: unknown): Buffer {
 }
 
 function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    return value.map(sorted);
+  }
+  if (typeof value !== "object" || value === null) {
+    return value;
+  }
   return Object.fromEntries(
     Object.entries(value)
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -67,12 +71,16 @@ export async function onceByKey(
   const name = { organizationId, key };
   const bodySha256 = bodyHash(body);
   const settle = async (record: IdempotencyRecord): Promise<Created | undefined> => {
-    if (!record.body_sha256.equals(bodySha256)) throw failures.idempotencyKeyConflict();
+    if (!record.body_sha256.equals(bodySha256)) {
+      throw failures.idempotencyKeyConflict();
+    }
     return record.completed_at === null ? undefined : { project: await findCreated(record, services) };
   };
   const before = await askLedger(() => findIdempotencyRecord(ledger, name));
   const created = before && (await settle(before));
-  if (created) return created;
+  if (created) {
+    return created;
+  }
   // A first call that is refused leaves no trace of its key.
   const admitted = before ? undefined : await admit();
   return inTurn(ledger, name, bodySha256, newProjectId, settle, async (turn) => {
@@ -85,7 +93,9 @@ export async function onceByKey(
     const completed = await askLedger(() =>
       completeIdempotencyKey(ledger, name, turn.projectId, services.now()),
     );
-    if (!completed) throw failures.creationInProgress();
+    if (!completed) {
+      throw failures.creationInProgress();
+    }
     return attempt;
 
     async function tryOnce(): Promise<Attempt> {
@@ -108,10 +118,16 @@ async function findFinished(
   const live = await readLive(kube, { organizationId, projectId }).catch((error: unknown) => {
     throw failures.clusterUnavailable(error);
   });
-  if (live === undefined) return undefined;
-  if (isGoing(live)) throw failures.creationInProgress();
+  if (live === undefined) {
+    return undefined;
+  }
+  if (isGoing(live)) {
+    throw failures.creationInProgress();
+  }
   // Whether its first build was asked for is not known: creating it again finishes that, too.
-  if (!isCreated(live) || live.spec.source !== undefined) return undefined;
+  if (!isCreated(live) || live.spec.source !== undefined) {
+    return undefined;
+  }
   const credentials = isDatabaseType(live.spec.type) ? await credentialsOf(live, kube) : undefined;
   return { project: await projects.observe(live), ...(credentials ? { credentials } : {}) };
 }
@@ -129,12 +145,18 @@ async function credentialsOf({ metadata }: Project, kube: KubeClient) {
  * @throws Failure 503 when the ledger is away
  */
 async function takeBack({ undo }: Extract<Attempt, { failure: unknown }>, turn: Turn): Promise<void> {
-  if (undo === undefined || !(await turn.isOurs())) return;
+  if (undo === undefined || !(await turn.isOurs())) {
+    return;
+  }
   const undone = await undo().catch((error: unknown) => {
-    if (error instanceof Failure) throw error;
+    if (error instanceof Failure) {
+      throw error;
+    }
     return false;
   });
-  if (undone) await turn.free();
+  if (undone) {
+    await turn.free();
+  }
 }
 
 async function findCreated(
@@ -142,6 +164,8 @@ async function findCreated(
   { projects }: Pick<Services, "projects">,
 ): Promise<ApiProject> {
   const project = await projects.find(record.organization_id, record.project_id);
-  if (!project || isGoing(project.resource)) throw failures.projectAlreadyDeleted();
+  if (!project || isGoing(project.resource)) {
+    throw failures.projectAlreadyDeleted();
+  }
   return project;
 }

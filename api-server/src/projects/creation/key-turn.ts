@@ -77,9 +77,15 @@ export async function inTurn<T>(
     let record = await reserve();
     for (;;) {
       const settled = await settle(record);
-      if (settled !== undefined) return settled;
-      if (record.holder === holder) break;
-      if (Date.now() > deadline) throw failures.creationInProgress();
+      if (settled !== undefined) {
+        return settled;
+      }
+      if (record.holder === holder) {
+        break;
+      }
+      if (Date.now() > deadline) {
+        throw failures.creationInProgress();
+      }
       await sleep(LOOK_EVERY_MS);
       record = await reserve();
     }

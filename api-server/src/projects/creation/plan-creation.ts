@@ -43,8 +43,12 @@ export function planCreation(
   const login = imageLogin(request, identity);
   const { type } = request.spec;
   const secrets: (Secret | AccountsSecret)[] = shards.map((shard) => envSecret(shard, identity));
-  if (login) secrets.push(login.secret);
-  if (isDatabaseType(type)) secrets.push(accountsSecret(newCredentials(type), identity));
+  if (login) {
+    secrets.push(login.secret);
+  }
+  if (isDatabaseType(type)) {
+    secrets.push(accountsSecret(newCredentials(type), identity));
+  }
   const spec: ProjectSpec = {
     ...request.spec,
     ...(shards.length > 0 ? { envsFrom: shards.map(({ name }) => ({ name })) } : {}),
@@ -54,7 +58,9 @@ export function planCreation(
   const hostnames = hostnamesOf(project, zone);
   // A hostname made from the id is nobody else's wish; but while Secrets have no owner, the creation is not over either.
   const contested = hostnames.some(({ kind }) => kind !== "default");
-  if (contested || secrets.length > 0) project.spec.creationPending = true;
+  if (contested || secrets.length > 0) {
+    project.spec.creationPending = true;
+  }
   return {
     organizationId,
     namespace: organizationNamespace(organizationId),
@@ -69,7 +75,9 @@ function imageLogin(
   { spec: { image }, imageAuthentication: login }: CreateProjectRequest,
   identity: Identity,
 ): { image: ProjectSpec["image"]; secret: Secret } | undefined {
-  if (!image || !login) return undefined;
+  if (!image || !login) {
+    return undefined;
+  }
   if (login.auth_type === "aws") {
     const credentials = awsRegistrySecret(identity.projectId, login.aws);
     return {

@@ -18,7 +18,9 @@ const DOCKER_HUB = "https://index.docker.io/v1/";
 export function registryOf(imageUrl: string): string {
   const [first = "", ...rest] = imageUrl.split("/");
   const isHost = rest.length > 0 && (first.includes(".") || first.includes(":") || first === "localhost");
-  if (!isHost || first === "docker.io" || first === "index.docker.io") return DOCKER_HUB;
+  if (!isHost || first === "docker.io" || first === "index.docker.io") {
+    return DOCKER_HUB;
+  }
   return first;
 }
 

@@ -26,7 +26,9 @@ describe("envShards", () => {
       value: "ü".repeat(32_760),
     }));
     const shards = envShards("p1", variables);
-    for (const shard of shards) expect(bytesOf(shard.stringData)).toBeLessThan(1_000_000);
+    for (const shard of shards) {
+      expect(bytesOf(shard.stringData)).toBeLessThan(1_000_000);
+    }
     const all = Object.assign({}, ...shards.map((shard) => shard.stringData));
     expect(all).toEqual(Object.fromEntries(variables.map(({ name, value }) => [name, value])));
     expect(new Set(shards.map((shard) => shard.name)).size).toBe(shards.length);

@@ -13,13 +13,21 @@ const names = ["template_id", "template_revision"] as const;
  * top level and, key by key, in `config`. Without a template, or with one that is not there, the body as it is. Pure.
  */
 export function withTemplate(body: unknown, catalog: Catalog): unknown {
-  if (!isObject(body)) return body;
+  if (!isObject(body)) {
+    return body;
+  }
   const { template_id: id, template_revision: revision, ...own } = body;
-  if (typeof id !== "string" || typeof revision !== "number") return body;
+  if (typeof id !== "string" || typeof revision !== "number") {
+    return body;
+  }
   const template = findTemplate(catalog, id, revision);
-  if (!template) return body;
+  if (!template) {
+    return body;
+  }
   const base = structuredClone(template.body);
-  if (!isObject(base.config) || !isObject(own.config ?? {})) return { ...base, ...own };
+  if (!isObject(base.config) || !isObject(own.config ?? {})) {
+    return { ...base, ...own };
+  }
   return { ...base, ...own, config: { ...base.config, ...(own.config as Json | undefined) } };
 }
 
@@ -28,13 +36,19 @@ export function withTemplate(body: unknown, catalog: Catalog): unknown {
  * @throws Failure 400
  */
 export function refuseUnknownTemplate(body: unknown): void {
-  if (!isObject(body) || !names.some((name) => name in body)) return;
+  if (!isObject(body) || !names.some((name) => name in body)) {
+    return;
+  }
   const { template_id: id, template_revision: revision } = body;
   const errors: FieldError[] = [];
-  if (typeof id !== "string") errors.push({ field: "template_id", message: "must be a string" });
+  if (typeof id !== "string") {
+    errors.push({ field: "template_id", message: "must be a string" });
+  }
   if (typeof revision !== "number" || !Number.isSafeInteger(revision)) {
     errors.push({ field: "template_revision", message: "must be a whole number" });
   }
-  if (errors.length > 0) throw failures.validation(errors);
+  if (errors.length > 0) {
+    throw failures.validation(errors);
+  }
   throw failures.templateNotFound(String(id), Number(revision));
 }

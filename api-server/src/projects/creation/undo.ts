@@ -35,7 +35,9 @@ export async function undoCreation(
 ): Promise<boolean> {
   const { kube } = services;
   const project = await readLive(kube, identity);
-  if (project && isCreated(project) && project.metadata.uid !== trace.madeUid) return false;
+  if (project && isCreated(project) && project.metadata.uid !== trace.madeUid) {
+    return false;
+  }
   const slot = await knownSlot(services, identity);
   const secrets = [...trace.secrets];
   if (project && !isGoing(project)) {
@@ -43,7 +45,9 @@ export async function undoCreation(
     await giveBack(kube, await claimsOf(project, services));
     await deleteThis(kube, projectResource, project);
   }
-  for (const secret of secrets) await deleteThis(kube, resources.secrets, secret);
+  for (const secret of secrets) {
+    await deleteThis(kube, resources.secrets, secret);
+  }
   await releaseProjectSlot(services, identity, slot);
   return true;
 }
@@ -61,7 +65,9 @@ async function claimsOf(
 /** Those that the project names, or has by its own name, of whichever call. */
 async function secretsOf(kube: KubeClient, { spec, metadata }: Project): Promise<KubernetesObject[]> {
   const refs = [...(spec.envsFrom ?? []), spec.image?.pullSecretRef, spec.image?.awsCredentialsRef];
-  if (isDatabaseType(spec.type)) refs.push({ name: databaseNames(metadata.name).credentials });
+  if (isDatabaseType(spec.type)) {
+    refs.push({ name: databaseNames(metadata.name).credentials });
+  }
   const found = await Promise.all(
     refs.map((ref) =>
       ref
@@ -85,6 +91,8 @@ async function deleteThis(
   try {
     await kube.delete(resource, { namespace, name }, { uid });
   } catch (error) {
-    if (!isConflict(error)) throw error;
+    if (!isConflict(error)) {
+      throw error;
+    }
   }
 }

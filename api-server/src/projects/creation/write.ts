@@ -51,8 +51,11 @@ export async function writeProject(kube: KubeClient, plan: CreationPlan, trace: 
     trace.secrets.push((await createOrKeep(kube, resources.secrets, secret)).object);
   }
   const { object: project, made } = await createOrKeep(kube, projectResource, plan.project);
-  if (made) trace.madeUid = project.metadata.uid;
-  else if (isCreated(project)) return project;
+  if (made) {
+    trace.madeUid = project.metadata.uid;
+  } else if (isCreated(project)) {
+    return project;
+  }
   // The operator claims for a project it sees, too: then a claim is there and already ours.
   await claimHostnames(kube, project, plan.hostnames);
   for (const secret of plan.secrets) {
@@ -69,17 +72,23 @@ async function createOrKeep<T extends KubernetesObject>(
   try {
     return { object: await kube.create(resource, object, WRITE), made: true };
   } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
+    if (!isAlreadyExists(error)) {
+      throw error;
+    }
   }
   const { namespace, name = "" } = object.metadata ?? {};
   const kept = await kube.getOrUndefined<T>(resource, { namespace, name });
-  if (kept === undefined || isGoing(kept)) throw failures.creationInProgress();
+  if (kept === undefined || isGoing(kept)) {
+    throw failures.creationInProgress();
+  }
   return { object: kept, made: false };
 }
 
 /** From here on the operator brings it up. */
 function giveToOperator(kube: KubeClient, project: Project): Promise<Project> | Project {
-  if (!project.spec.creationPending) return project;
+  if (!project.spec.creationPending) {
+    return project;
+  }
   const { namespace, name, uid } = project.metadata;
   const patch = { metadata: { uid }, spec: { creationPending: null } };
   return kube.patch<Project>(projectResource, { namespace, name }, patch, WRITE);

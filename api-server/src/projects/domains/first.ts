@@ -14,11 +14,15 @@ export async function waitForFirstDomain(
   { projects }: Pick<Services, "projects">,
 ): Promise<void> {
   const { type, exposure, subdomain } = resource.spec;
-  if (type !== "http" || exposure !== "public" || subdomain !== undefined) return;
+  if (type !== "http" || exposure !== "public" || subdomain !== undefined) {
+    return;
+  }
   const deadline = performance.now() + LIMIT_MS;
   for (;;) {
     const latest = await projects.find(organizationId, id);
-    if (!latest || latest.resource.status?.domain !== undefined || performance.now() > deadline) return;
+    if (!latest || latest.resource.status?.domain !== undefined || performance.now() > deadline) {
+      return;
+    }
     await sleep(POLL_MS);
   }
 }

@@ -21,7 +21,9 @@ type ReleaseServices = Pick<Services, "kube" | "projects" | "domainZone">;
 export async function waitUntilReleased(project: ApiProject, services: ReleaseServices): Promise<void> {
   const deadline = performance.now() + RELEASE_LIMIT_MS;
   while ((await strayClaims(project, services)).length > 0) {
-    if (performance.now() > deadline) throw failures.domainReleasePending();
+    if (performance.now() > deadline) {
+      throw failures.domainReleasePending();
+    }
     await sleep(POLL_MS);
   }
 }
@@ -37,7 +39,9 @@ export async function waitUntilExposed(
   const deadline = performance.now() + RELEASE_LIMIT_MS;
   while (performance.now() < deadline) {
     const latest = (await projects.find(organizationId, id))?.resource;
-    if (!latest || !isExposureChanging(latest.spec, latest)) return;
+    if (!latest || !isExposureChanging(latest.spec, latest)) {
+      return;
+    }
     await sleep(POLL_MS);
   }
 }

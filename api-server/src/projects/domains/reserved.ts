@@ -12,7 +12,9 @@ export function refuseReservedSubdomain(
   { domainZone: zone, reservedHostnames: reserved }: DomainPlatform,
 ): void {
   const hostname = `${subdomain}.${zone}`;
-  if (isReservedHostname(hostname, { zone, reserved })) throw failures.domainUnavailable(hostname);
+  if (isReservedHostname(hostname, { zone, reserved })) {
+    throw failures.domainUnavailable(hostname);
+  }
 }
 
 /**

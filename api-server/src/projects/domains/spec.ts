@@ -19,8 +19,12 @@ export function withSubdomain(
   if (!findHttpPlan(catalog.current, spec.plan)?.capabilities.custom_subdomain) {
     throw failures.customSubdomainNotAvailable(spec.plan);
   }
-  if (spec.exposure !== "public") throw failures.projectPrivate();
-  if (spec.subdomain === subdomain) return spec;
+  if (spec.exposure !== "public") {
+    throw failures.projectPrivate();
+  }
+  if (spec.subdomain === subdomain) {
+    return spec;
+  }
   refuseReservedSubdomain(subdomain, platform);
   return { ...spec, subdomain };
 }
@@ -38,16 +42,26 @@ export function withCustomDomains(
     const message = `adds ${added.length} domains: add one per call`;
     errors.push({ field: "custom_domains", message, code: "TOO_MANY_NEW_DOMAINS" });
   }
-  if (errors.length > 0) throw failures.validation(errors);
-  if (spec.exposure !== "public") throw failures.projectPrivate();
+  if (errors.length > 0) {
+    throw failures.validation(errors);
+  }
+  if (spec.exposure !== "public") {
+    throw failures.projectPrivate();
+  }
   return { ...spec, customDomains: [...customDomains] };
 }
 
 /** @throws Failure 409 while another change of exposure runs */
 export function withExposure(spec: ProjectSpec, exposure: "public" | "private", live: Live): ProjectSpec {
-  if (spec.exposure === exposure) return spec;
-  if (isExposureChanging(spec, live)) throw failures.exposureChangeInProgress();
-  if (exposure === "public") return { ...spec, exposure };
+  if (spec.exposure === exposure) {
+    return spec;
+  }
+  if (isExposureChanging(spec, live)) {
+    throw failures.exposureChangeInProgress();
+  }
+  if (exposure === "public") {
+    return { ...spec, exposure };
+  }
   const { subdomain: _, customDomains: __, ...rest } = spec;
   return { ...rest, exposure };
 }
@@ -55,7 +69,9 @@ export function withExposure(spec: ProjectSpec, exposure: "public" | "private", 
 /** One that cannot become as asked has ended, too: then the status is about this very spec, and says no more. */
 export function isExposureChanging(spec: ProjectSpec, { status, metadata }: Live): boolean {
   const known = status?.exposure;
-  if (known === undefined) return false;
+  if (known === undefined) {
+    return false;
+  }
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   return known.changing === true || (known.current !== spec.exposure && !isSeen);
 }

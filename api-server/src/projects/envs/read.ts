@@ -31,10 +31,14 @@ export async function readEnvironment(
   try {
     for (let look = 1; ; look += 1) {
       const live = await kube.getOrUndefined<Project>(projectResource, ref, { timeoutMs: TIMEOUT_MS });
-      if (!live) throw failures.projectNotFound();
+      if (!live) {
+        throw failures.projectNotFound();
+      }
       const secrets = await readSecrets(kube, live);
       const present = secrets.filter((secret) => secret !== undefined);
-      if (present.length === secrets.length) return variablesOf(present);
+      if (present.length === secrets.length) {
+        return variablesOf(present);
+      }
       if (look === LOOKS) {
         throw failures.environmentIncomplete(live.spec.envsFrom?.[secrets.indexOf(undefined)]?.name ?? "");
       }
@@ -56,7 +60,9 @@ async function readSecrets(
       (sum, [key, value]) => sum + key.length + Buffer.byteLength(value, "base64"),
       0,
     );
-    if (bytes > MAX_BYTES) throw failures.environmentTooLarge(MAX_BYTES);
+    if (bytes > MAX_BYTES) {
+      throw failures.environmentTooLarge(MAX_BYTES);
+    }
     return secret;
   });
 }
@@ -81,7 +87,9 @@ export function variablesOf(secrets: readonly StoredSecret[]): EnvironmentVariab
 /** Where its variables stood when `/v1` was sent them; nothing for Secrets that were not made here, or were changed. */
 function positionsOf(secret: StoredSecret, count: number): number[] {
   const written = secret.metadata?.annotations?.[annotations.envOrder];
-  if (written === undefined) return [];
+  if (written === undefined) {
+    return [];
+  }
   const positions = written.split(",").map(Number);
   return positions.length === count && positions.every(Number.isSafeInteger) ? positions : [];
 }

@@ -35,13 +35,17 @@ export async function replaceEnvironment(
   await services.usage.reserve(organizationId, variablesUsage(shards));
   const secrets = shards.map((shard) => envSecret(shard, { organizationId, projectId }));
   const keepAll = async (live: Project, kube: KubeClient): Promise<void> => {
-    for (const secret of owned(secrets, live)) await createOrKeep(secret, { ...services, kube });
+    for (const secret of owned(secrets, live)) {
+      await createOrKeep(secret, { ...services, kube });
+    }
   };
   const change = await changeProject(project, services, (spec) => naming(spec, secrets), {
     prepare: (_wanted, live, kube) => keepAll(live, kube),
   });
   // The same variables again, perhaps in another order; and a Secret that somebody deleted comes back.
-  if (!change.changed) await keepAll(change.project.resource, services.kube).catch(refuse);
+  if (!change.changed) {
+    await keepAll(change.project.resource, services.kube).catch(refuse);
+  }
   return change;
 }
 
@@ -69,17 +73,23 @@ async function createOrKeep(secret: Secret, { kube, now }: ChangeServices): Prom
       await kube.create(resources.secrets, secret, WRITE);
       return;
     } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
+      if (!isAlreadyExists(error)) {
+        throw error;
+      }
     }
     const marks = { ...secret.metadata.annotations, [annotations.reusedAt]: now().toISOString() };
     try {
       const patch = { metadata: { annotations: marks } };
       const present = await kube.patch<StoredSecret>(resources.secrets, secret.metadata, patch, WRITE);
-      if (holdsTheSame(present, secret)) return;
+      if (holdsTheSame(present, secret)) {
+        return;
+      }
       throw failures.internal(new Error(`Secret ${secret.metadata.name} does not hold what its name says`));
     } catch (error) {
       // Removed between the two requests.
-      if (!isNotFound(error) || attempt === ATTEMPTS) throw error;
+      if (!isNotFound(error) || attempt === ATTEMPTS) {
+        throw error;
+      }
     }
   }
 }

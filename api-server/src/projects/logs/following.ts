@@ -76,12 +76,15 @@ export class Following {
     const done = new AbortController();
     const either = AbortSignal.any([signal, done.signal]);
     either.addEventListener("abort", () => this.#queue.end(), { once: true });
-    if (signal.aborted) this.#queue.end();
+    if (signal.aborted) {
+      this.#queue.end();
+    }
     try {
       yield this.#names(names) + this.#lines(first);
       void this.#look(either);
-      for (let text = await this.#queue.take(); text !== undefined; text = await this.#queue.take())
+      for (let text = await this.#queue.take(); text !== undefined; text = await this.#queue.take()) {
         yield text;
+      }
     } finally {
       done.abort();
     }
@@ -102,7 +105,9 @@ export class Following {
         this.#take(pods, signal);
         await this.#queue.put(this.#names(this.#now()));
       } catch (error) {
-        if (!signal.aborted) logger.debug({ err: error, project: project.id }, "instances cannot be found");
+        if (!signal.aborted) {
+          logger.debug({ err: error, project: project.id }, "instances cannot be found");
+        }
       }
       await sleep(limits.lookMs, undefined, { signal }).catch(() => undefined);
     }
@@ -131,10 +136,14 @@ export class Following {
       };
       followed.pod = pod;
       this.#followed.set(key, followed);
-      if (!followed.isReading) void this.#read(followed, signal);
+      if (!followed.isReading) {
+        void this.#read(followed, signal);
+      }
     }
     for (const [key, { isReading }] of this.#followed) {
-      if (!present.has(key) && !isReading) this.#followed.delete(key);
+      if (!present.has(key) && !isReading) {
+        this.#followed.delete(key);
+      }
     }
   }
 
@@ -142,7 +151,9 @@ export class Following {
   async #read(followed: Followed, signal: AbortSignal): Promise<void> {
     const { open, logger, project } = this.#options;
     const runs = runsOf(followed.pod).filter(({ number }) => !followed.ended.has(number));
-    if (runs.length === 0) return;
+    if (runs.length === 0) {
+      return;
+    }
     const release = open.tryAcquire(project.organizationId);
     if (!release) {
       followed.isAvailable = false;
@@ -153,12 +164,16 @@ export class Following {
       for (const run of runs) {
         await this.#readRun(followed, run, signal).catch(ignoreNone);
         // What goes on is read once more when it has ended: its stream may have broken off before.
-        if (!run.goesOn && !signal.aborted) followed.ended.add(run.number);
+        if (!run.goesOn && !signal.aborted) {
+          followed.ended.add(run.number);
+        }
       }
       followed.isAvailable = true;
     } catch (error) {
       followed.isAvailable = false;
-      if (!signal.aborted) logger.debug({ err: error, project: project.id }, "log cannot be followed");
+      if (!signal.aborted) {
+        logger.debug({ err: error, project: project.id }, "log cannot be followed");
+      }
     } finally {
       followed.isReading = false;
       release();
@@ -183,14 +198,18 @@ export class Following {
       const lines = fresh(parseLog(piece));
       followed.position = positionAfter(lines, followed.position);
       const named = lines.map((line): NamedLine => ({ ...line, instance: ref.name }));
-      if (named.length > 0 && !(await this.#queue.put(this.#lines(named)))) return;
+      if (named.length > 0 && !(await this.#queue.put(this.#lines(named)))) {
+        return;
+      }
     }
   }
 
   #lines(lines: readonly NamedLine[]): string {
     return lines
       .map((line) => {
-        if (line.time > this.#newest) this.#newest = line.time;
+        if (line.time > this.#newest) {
+          this.#newest = line.time;
+        }
         return lineEvent(line, this.#newest);
       })
       .join("");
@@ -210,7 +229,9 @@ export class Following {
       instances: [...instances].sort(),
       unavailable_instances: unavailable,
     });
-    if (text === this.#told) return "";
+    if (text === this.#told) {
+      return "";
+    }
     this.#told = text;
     return text;
   }
@@ -218,5 +239,7 @@ export class Following {
 
 /** 400: the container has not started, or its run before is forgotten. 404: the pod is gone. */
 function ignoreNone(error: unknown): void {
-  if (!(error instanceof KubeError) || (error.status !== 400 && error.status !== 404)) throw error;
+  if (!(error instanceof KubeError) || (error.status !== 400 && error.status !== 404)) {
+    throw error;
+  }
 }

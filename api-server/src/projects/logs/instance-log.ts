@@ -51,11 +51,15 @@ export function runsOf(pod: Pod): Run[] {
   const container =
     pod.spec?.containers?.find(({ name }) => name === APP)?.name ?? pod.spec?.containers?.[0]?.name;
   const status = pod.status?.containerStatuses?.find(({ name }) => name === container);
-  if (container === undefined || status === undefined) return [];
+  if (container === undefined || status === undefined) {
+    return [];
+  }
   const { state, lastState, restartCount = 0 } = status;
   const ranBefore = lastState?.terminated !== undefined;
   const isRunning = state?.running !== undefined;
-  if (!isRunning && !state?.terminated && !ranBefore) return [];
+  if (!isRunning && !state?.terminated && !ranBefore) {
+    return [];
+  }
   // While the container waits to be started again, the node gives the log of the run that ended by itself.
   const before =
     ranBefore && isRunning ? [{ container, previous: true, number: restartCount - 1, goesOn: false }] : [];
@@ -102,9 +106,13 @@ export async function readEnd(
       answer = await kube.podLog(ref, { ...which, tailLines, limitBytes: bytes, timeoutMs, signal });
     } catch (error) {
       // 400: not started, or no run before this one. 404: the pod is gone.
-      if (error instanceof KubeError && (error.status === 400 || error.status === 404)) return undefined;
+      if (error instanceof KubeError && (error.status === 400 || error.status === 404)) {
+        return undefined;
+      }
       throw error;
     }
-    if (answer.length < bytes || tailLines <= certainToFit) return answer;
+    if (answer.length < bytes || tailLines <= certainToFit) {
+      return answer;
+    }
   }
 }

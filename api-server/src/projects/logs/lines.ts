@@ -34,9 +34,13 @@ export function parseLog(bytes: Buffer, longest = MAX_LINE_BYTES): LogLine[] {
     const line = bytes.subarray(start, end);
     start = end + 1;
     const stamp = STAMP.exec(line.toString("latin1", 0, STAMP_BYTES));
-    if (!stamp) continue;
+    if (!stamp) {
+      continue;
+    }
     const time = nanoseconds(stamp);
-    if (time > latest) latest = time;
+    if (time > latest) {
+      latest = time;
+    }
     lines.push({ time: latest, text: textOf(line.subarray(stamp[0].length), longest) });
   }
   return lines;
@@ -50,10 +54,14 @@ function nanoseconds([, moment, fraction = "", zone]: RegExpExecArray): bigint {
 }
 
 function textOf(line: Buffer, longest: number): string {
-  if (line.length <= longest) return utf8.decode(line);
+  if (line.length <= longest) {
+    return utf8.decode(line);
+  }
   let end = longest;
   // Not in the middle of a character, which takes at most four bytes.
-  while (end > longest - 3 && ((line[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  while (end > longest - 3 && ((line[end] ?? 0) & 0xc0) === 0x80) {
+    end -= 1;
+  }
   return utf8.decode(line.subarray(0, end)) + CUT;
 }
 
@@ -66,7 +74,9 @@ export function newestLines<Line extends LogLine>(
   let first = merged.length;
   for (let bytes = 0; first > 0 && merged.length - first < limits.maxLines; first -= 1) {
     bytes += Buffer.byteLength(merged[first - 1]?.text ?? "") + 1;
-    if (bytes > limits.maxBytes) break;
+    if (bytes > limits.maxBytes) {
+      break;
+    }
   }
   return merged.slice(first);
 }

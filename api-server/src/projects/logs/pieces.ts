@@ -12,7 +12,11 @@ export async function* wholeLines(body: AsyncIterable<Buffer>): AsyncGenerator<B
       kept = Buffer.alloc(0);
     }
     const rest = chunk.subarray(end, end + MOST_KEPT - kept.length);
-    if (rest.length > 0) kept = Buffer.concat([kept, rest]);
+    if (rest.length > 0) {
+      kept = Buffer.concat([kept, rest]);
+    }
   }
-  if (kept.length > 0) yield kept;
+  if (kept.length > 0) {
+    yield kept;
+  }
 }

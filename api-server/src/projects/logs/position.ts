@@ -12,8 +12,11 @@ export interface Position {
 export function positionAfter(lines: readonly LogLine[], before?: Position): Position | undefined {
   let position = before;
   for (const { time } of lines) {
-    if (position === undefined || time > position.time) position = { time, lines: 1 };
-    else if (time === position.time) position = { time, lines: position.lines + 1 };
+    if (position === undefined || time > position.time) {
+      position = { time, lines: 1 };
+    } else if (time === position.time) {
+      position = { time, lines: position.lines + 1 };
+    }
   }
   return position;
 }
@@ -23,8 +26,12 @@ export function skipUntil(position: Position | undefined): (lines: LogLine[]) =>
   let isBehind = position === undefined;
   let ofThisTime = 0;
   const isNew = ({ time }: LogLine): boolean => {
-    if (isBehind || position === undefined) return true;
-    if (time === position.time) ofThisTime += 1;
+    if (isBehind || position === undefined) {
+      return true;
+    }
+    if (time === position.time) {
+      ofThisTime += 1;
+    }
     isBehind = time > position.time || (time === position.time && ofThisTime > position.lines);
     return isBehind;
   };

@@ -36,9 +36,13 @@ it("wakes a reader that waits", async () => {
 const pieces = async (...chunks: string[]) => {
   const made: string[] = [];
   async function* body() {
-    for (const chunk of chunks) yield Buffer.from(chunk);
+    for (const chunk of chunks) {
+      yield Buffer.from(chunk);
+    }
   }
-  for await (const piece of wholeLines(body())) made.push(piece.toString());
+  for await (const piece of wholeLines(body())) {
+    made.push(piece.toString());
+  }
   return made;
 };
 

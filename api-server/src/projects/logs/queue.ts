@@ -12,18 +12,24 @@ export class TextQueue {
 
   /** Resolves once there is room for more: false when the queue has ended. */
   async put(text: string): Promise<boolean> {
-    if (this.#ended) return false;
+    if (this.#ended) {
+      return false;
+    }
     this.#texts.push(text);
     this.#bytes += text.length;
     this.#tell();
-    while (!this.#ended && this.#bytes > this.#mostBytes) await this.#changed.promise;
+    while (!this.#ended && this.#bytes > this.#mostBytes) {
+      await this.#changed.promise;
+    }
     return !this.#ended;
   }
 
   /** All that is there, at least something; undefined once the queue has ended and is empty. */
   async take(): Promise<string | undefined> {
     while (this.#texts.length === 0) {
-      if (this.#ended) return undefined;
+      if (this.#ended) {
+        return undefined;
+      }
       await this.#changed.promise;
     }
     const text = this.#texts.join("");

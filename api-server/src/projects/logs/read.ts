@@ -77,7 +77,9 @@ export async function readInstances(
   const paused = spec.paused === true && spec.type !== "job";
   const pods = paused ? [] : await listInstances(kube, project, signal);
   const wanted = instance === undefined ? pods : pods.filter(({ metadata }) => metadata?.name === instance);
-  if (instance !== undefined && wanted.length === 0) throw failures.instanceNotFound(instance);
+  if (instance !== undefined && wanted.length === 0) {
+    throw failures.instanceNotFound(instance);
+  }
 
   const share = Math.floor(BYTES_OF_ALL / Math.max(1, wanted.length));
   const limits = {
@@ -97,7 +99,9 @@ export async function readInstances(
     }
   };
   const logs = await mapConcurrently(wanted, INSTANCES_AT_ONCE, readOne);
-  if (wanted.length > 0 && unavailable.length === wanted.length) throw failures.logsUnavailable();
+  if (wanted.length > 0 && unavailable.length === wanted.length) {
+    throw failures.logsUnavailable();
+  }
   return { pods: wanted, logs, unavailable };
 }
 

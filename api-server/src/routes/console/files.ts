@@ -38,11 +38,15 @@ function make(): ConsoleFiles {
   const files = new Map<string, ConsoleFile>();
   for (const path of readdirSync(FOLDER, { recursive: true, encoding: "utf8" }).sort()) {
     const type = TYPES.find(([pattern]) => pattern.test(path))?.[1];
-    if (type === undefined) continue;
+    if (type === undefined) {
+      continue;
+    }
     const source = readFileSync(join(FOLDER, path), "utf8");
     const content = path.endsWith(".ts") ? withoutTypes(source) : source;
     // Of types alone nothing is left.
-    if (path.endsWith(".ts") && !/^(?:import|export)\b/m.test(content)) continue;
+    if (path.endsWith(".ts") && !/^(?:import|export)\b/m.test(content)) {
+      continue;
+    }
     files.set(path, { type, content: Buffer.from(content) });
   }
   const version = hash([...files].flatMap(([path, { content }]) => [path, content]));
@@ -53,7 +57,9 @@ function make(): ConsoleFiles {
 
 const hash = (parts: readonly (string | Buffer)[]): string => {
   const all = createHash("sha256");
-  for (const part of parts) all.update(part).update("\0");
+  for (const part of parts) {
+    all.update(part).update("\0");
+  }
   return all.digest("hex").slice(0, 16);
 };
 

@@ -46,7 +46,9 @@ function answerFile(path: string, ifNoneMatch: string | undefined): Answer {
   const { version, files } = consoleFiles();
   const [, asked, name = ""] = /^([0-9a-f]{16})\/(.+)$/.exec(path) ?? [];
   const file = files.get(name);
-  if (asked === undefined || file === undefined) throw failures.routeNotFound();
+  if (asked === undefined || file === undefined) {
+    throw failures.routeNotFound();
+  }
   return asked === version
     ? answer(`"${version}"`, FOR_GOOD, ifNoneMatch, file)
     : answer(undefined, "no-store", undefined, file);

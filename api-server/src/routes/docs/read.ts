@@ -18,7 +18,9 @@ const POLICY = [
 
 async function answer(name: string): Promise<Answer> {
   const file = await docsFiles.get(name)?.();
-  if (!file) throw failures.routeNotFound();
+  if (!file) {
+    throw failures.routeNotFound();
+  }
   return {
     status: 200,
     content: file.content,

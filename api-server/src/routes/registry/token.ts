@@ -22,7 +22,9 @@ const responses = {
 
 function answer(request: TokenRequest, { builds, now }: Pick<Services, "builds" | "now">) {
   const key = builds.registryKey();
-  if (key === undefined) throw failures.registryUnavailable();
+  if (key === undefined) {
+    throw failures.registryUnavailable();
+  }
   return { status: 200, headers: { "cache-control": "no-store" }, body: exchange(request, key, now()) };
 }
 

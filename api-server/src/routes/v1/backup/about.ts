@@ -16,7 +16,9 @@ type AboutBackups = Pick<Call<unknown, unknown, unknown>, "principal" | "project
 /** Settings of backups. @throws Failure 503 where there are none */
 export function requireBackups({ backups }: Pick<Services, "backups">): BackupDefaults {
   const defaults = backups();
-  if (!defaults) throw failures.backupsUnavailable();
+  if (!defaults) {
+    throw failures.backupsUnavailable();
+  }
   return defaults;
 }
 
@@ -35,10 +37,15 @@ export function ownerOf({ principal, request }: AboutBackups): Owner {
 /** Its backups. @throws Failure 404 for a project that is not there and has left none */
 export async function backupsOf(call: AboutBackups, { kube }: Pick<Services, "kube">): Promise<Backup[]> {
   const owner = ownerOf(call);
-  if (call.project) requireType(call.project, backedUpTypes);
-  else if (!PROJECT_ID.test(owner.projectId)) throw failures.projectNotFound();
+  if (call.project) {
+    requireType(call.project, backedUpTypes);
+  } else if (!PROJECT_ID.test(owner.projectId)) {
+    throw failures.projectNotFound();
+  }
   const found = await listBackups(kube, owner);
-  if (!call.project && found.length === 0) throw failures.projectNotFound();
+  if (!call.project && found.length === 0) {
+    throw failures.projectNotFound();
+  }
   return found;
 }
 
@@ -46,8 +53,11 @@ export async function backupsOf(call: AboutBackups, { kube }: Pick<Services, "ku
 export async function backupOf(call: AboutBackups, { kube }: Pick<Services, "kube">): Promise<Backup> {
   const { backupId } = call.request.params as { backupId: string };
   const owner = ownerOf(call);
-  if (call.project) requireType(call.project, backedUpTypes);
-  else if (!PROJECT_ID.test(owner.projectId)) throw failures.projectNotFound();
+  if (call.project) {
+    requireType(call.project, backedUpTypes);
+  } else if (!PROJECT_ID.test(owner.projectId)) {
+    throw failures.projectNotFound();
+  }
   return findBackup(kube, owner, backupId).catch((error: unknown) => {
     // Who may not know that there was a project does not hear of its backups.
     const isMissing = !call.project && (error as { code?: string }).code === "BACKUP_NOT_FOUND";

@@ -47,7 +47,9 @@ async function backup(project: string, name: string, status?: Backup["status"]):
     metadata: { name, namespace: NAMESPACE, labels: { [labels.project]: project } },
     spec: { projectRef: { name: project }, trigger: "manual", requestedAt: "2026-01-31T12:00:00Z" },
   });
-  if (!status) return made;
+  if (!status) {
+    return made;
+  }
   return harness.kube.updateStatus<Backup>(backupResource, { ...made, status });
 }
 

@@ -63,7 +63,9 @@ export const updateBackupPolicy = defineProjectRoute({
 
 /** Spaces around and between the fields of a schedule are forgiven. */
 function forgiving(sent: unknown): unknown {
-  if (typeof sent !== "object" || sent === null) return sent;
+  if (typeof sent !== "object" || sent === null) {
+    return sent;
+  }
   return Object.fromEntries(
     Object.entries(sent).map(([key, value]) => [
       key,

@@ -13,7 +13,9 @@ export const removeBackup = defineRoute({
   responses: { 202: { description: "It is being deleted.", schema: messageOnly } },
   handler: async (call, services) => {
     const backup = await backupOf(call, services);
-    if (backup.metadata.deletionTimestamp === undefined) await deleteBackup(services.kube, backup);
+    if (backup.metadata.deletionTimestamp === undefined) {
+      await deleteBackup(services.kube, backup);
+    }
     return { status: 202, body: { status: "success", message: "the backup is being deleted" } };
   },
 });

@@ -40,10 +40,14 @@ export const restoreBackup = defineRoute({
     const { organizationId } = principal;
     const key = request.headers["idempotency-key"];
     const errors = idempotencyKeyErrors(key);
-    if (errors.length > 0) throw failures.validation(errors);
+    if (errors.length > 0) {
+      throw failures.validation(errors);
+    }
     const backup = await backupOf(call, services);
     const access = policyOf("createProject")?.access;
-    if (access?.kind === "create") requireCreation(principal, access, backup.status?.engine);
+    if (access?.kind === "create") {
+      requireCreation(principal, access, backup.status?.engine);
+    }
     const admit = async () => {
       const wanted = restoreRequest(backup, call.body as RestoreBody, services);
       await admitCreation(wanted, organizationId, services);

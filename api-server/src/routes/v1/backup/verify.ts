@@ -25,7 +25,9 @@ export const verifyBackup = defineRoute({
   refusals: [409],
   handler: async (call, services) => {
     const backup = await backupOf(call, services);
-    if (!isComplete(backup)) throw failures.backupNotComplete(backup.metadata.name);
+    if (!isComplete(backup)) {
+      throw failures.backupNotComplete(backup.metadata.name);
+    }
     requireBackups(services);
     const { verifyRequestedAt } = backup.spec;
     const isRunning =

@@ -210,7 +210,9 @@ describe("the history", () => {
   it("is shown in pages, by branch and status, to its project alone", async () => {
     const { metadata } = await project();
     const url = `/${metadata.name}/builds`;
-    for (let index = 0; index < 3; index += 1) await call("POST", `/${metadata.name}/deploy`);
+    for (let index = 0; index < 3; index += 1) {
+      await call("POST", `/${metadata.name}/deploy`);
+    }
     const page = (await call("GET", `${url}?limit=2`)).json();
     expect(page.data).toHaveLength(2);
     expect(page.pagination).toEqual({ total: 3, page: 1, limit: 2 });

@@ -44,7 +44,9 @@ const deployRoute = ({ operationId, path, body, isGithub }: Family) =>
     handler: async ({ project: of, body: sent }, services) => {
       requireType(of, applicationTypes);
       const { github } = of.resource.spec;
-      if ((isGithub ? github : sourceOf(of.resource.spec)) === undefined) throw failures.gitSourceRequired();
+      if ((isGithub ? github : sourceOf(of.resource.spec)) === undefined) {
+        throw failures.gitSourceRequired();
+      }
       const wanted = { branch: sent?.branch, commitSha: sent?.commit_sha };
       refuseOverride(of.resource.spec, wanted);
       await refuseBlocked(services, of.organizationId);

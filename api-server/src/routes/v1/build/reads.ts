@@ -24,7 +24,9 @@ export function ledgerName({ organizationId, id, resource }: ApiProject) {
 async function findBuild(project: ApiProject, params: unknown, { builds }: Of) {
   const { buildId } = params as { buildId: string };
   const found = await builds.store.find({ ...ledgerName(project), id: buildId });
-  if (found === undefined) throw failures.buildNotFound(buildId);
+  if (found === undefined) {
+    throw failures.buildNotFound(buildId);
+  }
   return found;
 }
 

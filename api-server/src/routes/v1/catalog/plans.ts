@@ -46,7 +46,9 @@ const catalogRoute = ({ operationId, path, summary, item, refusals = [], view }:
 
 /** @throws Failure 503 while the platform's operator has switched databases off */
 function requireDatabases(catalog: Catalog): Catalog {
-  if (!catalog.databasesEnabled) throw failures.catalogUnavailable();
+  if (!catalog.databasesEnabled) {
+    throw failures.catalogUnavailable();
+  }
   return catalog;
 }
 
@@ -65,7 +67,9 @@ export const jobPlans = catalogRoute({
   item: jobPlanSchema,
   refusals: [503],
   view: (catalog) => {
-    if (!catalog.jobsEnabled) throw failures.scheduledJobsUnavailable();
+    if (!catalog.jobsEnabled) {
+      throw failures.scheduledJobsUnavailable();
+    }
     return jobPlansView(catalog);
   },
 });

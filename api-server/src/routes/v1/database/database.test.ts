@@ -34,7 +34,9 @@ beforeAll(async () => {
   headers = harness.key("acme", "* on organization:*", "* on project:*");
   await harness.project("acme", "pshop");
   await harness.project("acme", "pwaiting", databaseSpec("postgresql", { name: "waiting" }));
-  for (const type of databaseTypes) await database(type);
+  for (const type of databaseTypes) {
+    await database(type);
+  }
   operator = startDatabaseOperator(harness.kube);
 });
 afterAll(async () => {
@@ -127,7 +129,9 @@ describe("POST database/credentials/renew", () => {
     expect(password).toMatch(/^[A-Za-z0-9]{32}$/);
     expect(password).not.toBe(passwords.get(type));
     expect(connectionString).toContain(`app:${password}@${HOST}:${PORT}/`);
-    if (type === "valkey") expect(data.managed_service.connection_string).toBe(connectionString);
+    if (type === "valkey") {
+      expect(data.managed_service.connection_string).toBe(connectionString);
+    }
     const read = await send("GET", `p${type}/database/connection`);
     expect(read.body).not.toContain(password);
     expect(harness.logged()).not.toContain(password);

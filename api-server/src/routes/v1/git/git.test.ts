@@ -92,7 +92,9 @@ describe("a connection is refused", () => {
   it("when the organization has as many as it may", async () => {
     const headers = await harness.owner("full");
     await harness.namespace("full");
-    for (let index = 0; index < 50; index += 1) await putConnection(harness.kube, "full", `g${index}`);
+    for (let index = 0; index < 50; index += 1) {
+      await putConnection(harness.kube, "full", `g${index}`);
+    }
     const answer = await harness.app.inject({
       method: "POST",
       url: "/v1/git/connections",

@@ -35,7 +35,9 @@ beforeAll(async () => {
     return queue(delivery, event);
   };
   harness = await startFakeHarness({ git: fakeGit(), builds: { store } });
-  for (const organization of ["many", "other"]) await harness.namespace(organization);
+  for (const organization of ["many", "other"]) {
+    await harness.namespace(organization);
+  }
   for (let index = 0; index < MANY; index += 1) {
     await putConnection(harness.kube, "many", ofMany(index));
   }
@@ -54,7 +56,9 @@ const sockets: Socket[] = [];
 afterEach(async () => {
   endSlow.resolve();
   const open = sockets.splice(0).filter((socket) => !socket.closed);
-  for (const socket of open) socket.destroy();
+  for (const socket of open) {
+    socket.destroy();
+  }
   await Promise.all(open.map((socket) => once(socket, "close")));
 });
 afterAll(() => harness.close());
@@ -129,7 +133,9 @@ it("that are too many do not count as another's, though their address is the sam
     return (await app.inject({ method: "POST", url, headers: signed("unsigned"), payload: "{}" })).statusCode;
   };
   const statuses: number[] = [];
-  for (let index = 0; index < MANY; index += 1) statuses.push(await send(ofMany(index)));
+  for (let index = 0; index < MANY; index += 1) {
+    statuses.push(await send(ofMany(index)));
+  }
   expect(statuses).toEqual([...Array(6).fill(401), ...Array(MANY - 6).fill(429)]);
   expect(await send(OTHER)).toBe(401);
   await app.close();

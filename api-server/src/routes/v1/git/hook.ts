@@ -53,7 +53,11 @@ export const receiveGitHook = defineRoute({
 
 /** @throws Failure 400, 401 */
 function told(outcome: DeliveryOutcome): keyof typeof MESSAGES {
-  if (outcome.kind === "unsigned") throw failures.gitDeliveryUnsigned();
-  if (outcome.kind === "invalid") throw failures.malformedBody(outcome.reason);
+  if (outcome.kind === "unsigned") {
+    throw failures.gitDeliveryUnsigned();
+  }
+  if (outcome.kind === "invalid") {
+    throw failures.malformedBody(outcome.reason);
+  }
   return outcome.kind;
 }

@@ -33,15 +33,18 @@ const commands = atLeastOneField(
 
 /** @throws Failure 400 for a project of another kind, 409 when it has changed since the caller's project was read */
 export function githubOf(spec: ProjectSpec, read: Pick<Project, "spec">): Github {
-  if (spec.github === undefined) throw failures.gitSourceRequired();
+  if (spec.github === undefined) {
+    throw failures.gitSourceRequired();
+  }
   const repository = ({ repositoryOwner, repositoryName, branch }: Github) => [
     repositoryOwner,
     repositoryName,
     branch,
   ];
   const before = read.spec.github;
-  if (before && String(repository(before)) !== String(repository(spec.github)))
+  if (before && String(repository(before)) !== String(repository(spec.github))) {
     throw failures.gitSourceChanged();
+  }
   return spec.github;
 }
 

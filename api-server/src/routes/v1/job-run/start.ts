@@ -33,7 +33,9 @@ export const startJobRun = defineProjectRoute({
     requireType(job, ["job"]);
     const key = request.headers["idempotency-key"];
     const errors = idempotencyKeyErrors(key);
-    if (errors.length > 0) throw failures.validation(errors);
+    if (errors.length > 0) {
+      throw failures.validation(errors);
+    }
     await refuseBlocked(services, job.organizationId);
     const { id, scheduledAt } = isIdempotencyKey(key)
       ? await startRunByKey(job, key, services)

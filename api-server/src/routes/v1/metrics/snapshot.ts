@@ -107,7 +107,9 @@ export const projectMetrics = defineProjectRoute({
     }
     requireType(project, ["http", ...sampledTypes]);
     const { access } = capabilitiesOf(resource, catalog.current);
-    if (access === "none") throw failures.metricsNotAvailable(planInForce(resource));
+    if (access === "none") {
+      throw failures.metricsNotAvailable(planInForce(resource));
+    }
     const instance = snapshotInstance(project, query.instance);
     const { uid: projectUid = "" } = resource.metadata;
     const sample = await store.newest({ organizationId, projectId, projectUid, instance });

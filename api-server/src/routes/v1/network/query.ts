@@ -63,7 +63,9 @@ export type NetworkQuery = z.output<typeof networkQuery>;
  * @throws Failure 400 for one that reaches back before what is kept, or is longer, or lies ahead
  */
 export function askedWindow({ range_seconds, from, to }: NetworkQuery, now: Date): AskedWindow {
-  if (from === undefined) return { rangeMs: Number(range_seconds ?? DEFAULT_RANGE_SECONDS) * 1000 };
+  if (from === undefined) {
+    return { rangeMs: Number(range_seconds ?? DEFAULT_RANGE_SECONDS) * 1000 };
+  }
   const window = { from: Date.parse(from), to: to === undefined ? now.getTime() : Date.parse(to) };
   const refuse = (field: string, message: string) => failures.validation([{ field, message }]);
   if (window.from < now.getTime() - RETENTION_MS) {
@@ -72,8 +74,12 @@ export function askedWindow({ range_seconds, from, to }: NetworkQuery, now: Date
   if (window.to - window.from > RETENTION_MS) {
     throw refuse("to", `must be at most ${RETENTION_DAYS} days after from`);
   }
-  if (window.from >= now.getTime()) throw refuse("from", "must not lie ahead");
-  if (window.from >= window.to) throw refuse("from", "must be before to");
+  if (window.from >= now.getTime()) {
+    throw refuse("from", "must not lie ahead");
+  }
+  if (window.from >= window.to) {
+    throw refuse("from", "must be before to");
+  }
   return window;
 }
 

@@ -49,8 +49,9 @@ function asked(
 ) {
   requireType(project, ["http"]);
   const window = askedWindow(query, now());
-  if (!hasMetrics(project.resource, catalog.current))
+  if (!hasMetrics(project.resource, catalog.current)) {
     throw failures.networkAnalyticsNotAvailable(project.resource.spec.plan);
+  }
   return { project, window, filter: filterOf(query) };
 }
 

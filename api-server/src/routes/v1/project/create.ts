@@ -128,8 +128,12 @@ function firstBuildOf(projectId: string, body: unknown): { build_id?: string } {
 export async function createdData(created: Created, services: Pick<Services, "projects">) {
   const { id, domain, resource } = created.project;
   const { type } = resource.spec;
-  if (isDatabaseType(type)) return databaseData(created, services);
-  if (type === "job") return { project_id: id, type: "job" };
+  if (isDatabaseType(type)) {
+    return databaseData(created, services);
+  }
+  if (type === "job") {
+    return { project_id: id, type: "job" };
+  }
   return { project_id: id, domain: domain ?? "", type: "application" };
 }
 
@@ -150,7 +154,9 @@ async function databaseData(
 
 /** @throws Failure once what is left of a refused creation is taken back */
 export async function orFailure(attempt: Attempt): Promise<Created> {
-  if ("project" in attempt) return attempt;
+  if ("project" in attempt) {
+    return attempt;
+  }
   // Best effort: what stays behind names its project in a label, and its owner where it has one.
   await attempt.undo?.().catch(() => undefined);
   throw attempt.failure;
@@ -159,5 +165,7 @@ export async function orFailure(attempt: Attempt): Promise<Created> {
 /** A repeat is answered without its body, so its type is known only now. */
 function requireTypePermission(principal: Principal, type: string): void {
   const access = policyOf("createProject")?.access;
-  if (access?.kind === "create") requireCreation(principal, access, type);
+  if (access?.kind === "create") {
+    requireCreation(principal, access, type);
+  }
 }

@@ -23,12 +23,16 @@ beforeEach(async () => {
   [written, open] = [new Map(), new Map()];
   harness.apiserver.raw = ({ path, query }) => {
     const name = podOf(path);
-    if (name === undefined || query.follow === "true") return undefined;
+    if (name === undefined || query.follow === "true") {
+      return undefined;
+    }
     return Buffer.from(query.previous === "true" ? "" : (written.get(name) ?? ""));
   };
   harness.apiserver.stream = ({ path, query }, response) => {
     const name = podOf(path);
-    if (name === undefined || query.follow !== "true") return false;
+    if (name === undefined || query.follow !== "true") {
+      return false;
+    }
     response.writeHead(200, { "content-type": "text/plain" });
     response.flushHeaders();
     response.write(written.get(name) ?? "");
@@ -80,7 +84,9 @@ async function follow(signal: AbortSignal, query = "", more: Record<string, stri
   const response = await fetch(url, { headers: { ...headers, ...more }, signal });
   let text = "";
   const read = async () => {
-    for await (const part of response.body ?? []) text += Buffer.from(part).toString();
+    for await (const part of response.body ?? []) {
+      text += Buffer.from(part).toString();
+    }
   };
   const data = () =>
     [...text.matchAll(/^event: log\ndata: (.*)$/gm)].map(([, json = ""]) => JSON.parse(json));

@@ -18,7 +18,9 @@ beforeEach(async () => {
   logs = new Map();
   harness.apiserver.raw = (request) => {
     const name = logOf(request);
-    if (name === undefined) return undefined;
+    if (name === undefined) {
+      return undefined;
+    }
     return logs.get(request.query.previous === "true" ? `${name} previous` : name) ?? Buffer.alloc(0);
   };
   await harness.project(ORGANIZATION, "shop");
@@ -114,7 +116,9 @@ describe("GET /v1/project/:id/logs", () => {
       `${index} ${"x".repeat(8_000)}`,
     ]);
     harness.apiserver.raw = (request) => {
-      if (logOf(request) === undefined) return undefined;
+      if (logOf(request) === undefined) {
+        return undefined;
+      }
       const tail = lines(...all.slice(-Number(request.query.tailLines)));
       return tail.subarray(0, Number(request.query.limitBytes));
     };
@@ -178,7 +182,9 @@ describe("GET /v1/project/:id/logs", () => {
     pod("shop-a", "running");
     logs.set("shop-a", new Promise(() => {}));
     const project = await harness.projects.find(ORGANIZATION, "shop");
-    if (!project) throw new Error("no project");
+    if (!project) {
+      throw new Error("no project");
+    }
     const started = Date.now();
     const { kube, services } = harness;
     await expect(
@@ -205,7 +211,9 @@ describe("GET /v1/project/:id/logs", () => {
     expect((await others).statusCode).toBe(200);
     expect(logRequests()).toHaveLength(6);
     release(lines([1, "here"]));
-    for (const response of await Promise.all(sent)) expect(response.json().data).toEqual(["here"]);
+    for (const response of await Promise.all(sent)) {
+      expect(response.json().data).toEqual(["here"]);
+    }
   });
 
   it("is 503 when the cluster does not answer", async () => {

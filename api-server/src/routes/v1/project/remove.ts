@@ -25,7 +25,9 @@ export const remove = defineRoute({
   handler: async ({ principal, project, params }, services) => {
     const { organizationId } = principal as Principal;
     const { id } = params as { id: string };
-    if (!project) return refuseMissing(organizationId, id, services);
+    if (!project) {
+      return refuseMissing(organizationId, id, services);
+    }
     if ((await deleteProject(project, services)) === "deleting") {
       const deleting = { project_id: id, status: "deleting" };
       return {

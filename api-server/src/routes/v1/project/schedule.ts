@@ -41,6 +41,8 @@ export const updateSchedule = defineProjectRoute({
 
 /** Spaces around and between the fields of a schedule are forgiven. */
 function forgiving(body: unknown): unknown {
-  if (typeof body !== "object" || body === null || !("cron" in body)) return body;
+  if (typeof body !== "object" || body === null || !("cron" in body)) {
+    return body;
+  }
   return typeof body.cron === "string" ? { ...body, cron: normalizeCron(body.cron) } : body;
 }

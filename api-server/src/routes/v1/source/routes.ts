@@ -108,7 +108,9 @@ export const updateBuildSettings = defineProjectRoute({
       project,
       services,
       (spec) => {
-        if (spec.source === undefined) throw failures.gitSourceRequired();
+        if (spec.source === undefined) {
+          throw failures.gitSourceRequired();
+        }
         const build = withSettings(spec.build ?? {}, body as Record<string, unknown>);
         checkRuntime(build, services);
         return { ...spec, build };
