@@ -28,18 +28,28 @@ function wordsOf(files: readonly ts.SourceFile[]): { named: Set<string>; set: Se
   const set = new Set<string>();
   for (const file of files) {
     const visit = (node: ts.Node): void => {
-      if (ts.isLiteralTypeNode(node)) return;
-      if (ts.isStringLiteralLike(node)) named.add(node.text);
-      if (ts.isPropertyAccessExpression(node) && /(Conditions|Reasons)$/.test(node.expression.getText(file)))
+      if (ts.isLiteralTypeNode(node)) {
+        return;
+      }
+      if (ts.isStringLiteralLike(node)) {
+        named.add(node.text);
+      }
+      if (
+        ts.isPropertyAccessExpression(node) &&
+        /(Conditions|Reasons)$/.test(node.expression.getText(file))
+      ) {
         named.add(node.name.text);
-      if (ts.isPropertyAssignment(node) || ts.isShorthandPropertyAssignment(node))
+      }
+      if (ts.isPropertyAssignment(node) || ts.isShorthandPropertyAssignment(node)) {
         set.add(node.name.getText(file));
+      }
       if (
         ts.isBinaryExpression(node) &&
         isAssignment(node.operatorToken.kind) &&
         ts.isPropertyAccessExpression(node.left)
-      )
+      ) {
         set.add(node.left.name.text);
+      }
       ts.forEachChild(node, visit);
     };
     visit(file);

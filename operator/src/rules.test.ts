@@ -7,7 +7,9 @@ test("no rule has a wildcard, and none reaches what the operator must not touch"
     expect(verbs).not.toContain("deletecollection");
     expect(verbs).not.toContain("escalate");
     // Nodes are read, to know whose word counts.
-    if (resources.includes("nodes")) expect(verbs.toSorted()).toEqual(["get", "list", "watch"]);
+    if (resources.includes("nodes")) {
+      expect(verbs.toSorted()).toEqual(["get", "list", "watch"]);
+    }
   }
   expect(clusterRules.find(({ resources }) => resources.includes("namespaces"))?.verbs).not.toContain(
     "delete",

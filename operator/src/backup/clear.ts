@@ -31,7 +31,9 @@ export async function clear(
     .erase(backup, signal)
     .catch((error: unknown) => {
       // Whoever runs the platform has taken the bucket away, with all that is in it.
-      if (!(error instanceof NoBucket)) throw error;
+      if (!(error instanceof NoBucket)) {
+        throw error;
+      }
     });
   if (waiting) {
     return waiting;

@@ -78,13 +78,17 @@ export function createBackups(manager: Manager, options: BackupOptions): BackupP
   const stores = createWorkStores(manager);
   const current = (): BackupSettings => {
     const value = settings();
-    if (!value) throw new Error("backups are switched off");
+    if (!value) {
+      throw new Error("backups are switched off");
+    }
     return value;
   };
   const onVolume = volumeStore(client, current);
   const inBucket = s3Store(client, current, ({ endpoint, region, name, forcePathStyle }) => {
     const credentials = options.s3Credentials();
-    if (!credentials) throw new NoBucket();
+    if (!credentials) {
+      throw new NoBucket();
+    }
     const ca = current().s3?.ca ?? "";
     return new S3({ endpoint, region, bucket: name, forcePathStyle, ca }, credentials);
   });

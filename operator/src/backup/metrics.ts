@@ -38,7 +38,9 @@ export function createBackupMetrics(registry: Registry) {
     registers,
   });
   for (const outcome of ["succeeded", "failed"]) {
-    for (const trigger of TRIGGERS) total.inc({ trigger, outcome }, 0);
+    for (const trigger of TRIGGERS) {
+      total.inc({ trigger, outcome }, 0);
+    }
     verified.inc({ outcome }, 0);
     restored.inc({ outcome }, 0);
   }
@@ -51,7 +53,9 @@ export function createBackupMetrics(registry: Registry) {
   return {
     made(trigger: Backup["spec"]["trigger"], outcome: "succeeded" | "failed", seconds: number): void {
       total.inc({ trigger, outcome });
-      if (outcome === "succeeded") duration.observe(seconds);
+      if (outcome === "succeeded") {
+        duration.observe(seconds);
+      }
     },
     verified: (outcome: "succeeded" | "failed") => verified.inc({ outcome }),
     restored: (outcome: "succeeded" | "failed") => restored.inc({ outcome }),
@@ -112,7 +116,9 @@ export function registerBackupGauges(
 function newestByProject(backups: readonly Backup[]): Map<string, number> {
   const newest = new Map<string, number>();
   for (const { metadata, spec, status } of backups) {
-    if (status?.phase !== "succeeded") continue;
+    if (status?.phase !== "succeeded") {
+      continue;
+    }
     const key = `${metadata.namespace}/${spec.projectRef.name}`;
     const at = Date.parse(status.startedAt ?? spec.requestedAt);
     newest.set(key, Math.max(newest.get(key) ?? 0, at));

@@ -57,7 +57,9 @@ test("a try that has failed is counted once, however often it is looked at, and 
   const { look, counted, status } = restoring();
   expect(await look({ state: "running" })).toBe("Restoring");
   expect(await counted()).toEqual([0, 0]);
-  for (let i = 0; i < 3; i += 1) expect(await look(failed)).toBe("RestoreFailed");
+  for (let i = 0; i < 3; i += 1) {
+    expect(await look(failed)).toBe("RestoreFailed");
+  }
   expect(await counted()).toEqual([0, 1]);
   // Its Job is taken away after a while, and made again.
   await look({ state: "running" });

@@ -53,7 +53,9 @@ class Bucket implements Pick<S3, keyof S3> {
   put(url: string, size: number, etag = `e${size}`): void {
     const [, key, id, number] = url.split(" ");
     const parts = this.uploads.get(`${key} ${id}`);
-    if (!parts) throw new Error("no such upload");
+    if (!parts) {
+      throw new Error("no such upload");
+    }
     parts[Number(number) - 1] = { number: Number(number), etag, size };
   }
 }
@@ -102,8 +104,9 @@ describe("a backup in a bucket", () => {
       [one, 5],
       [two, 5],
       [three, 5],
-    ] as const)
+    ] as const) {
       bucket.put(url, size);
+    }
     // The next try has less to say.
     bucket.put(one, 5);
     bucket.put(two, 3);
@@ -229,6 +232,8 @@ test("pods of backups are let out to stores of earlier backups, too, each at its
 });
 
 test("every database fits into the parts that there are URLs of", () => {
-  for (const gb of [1, 10, 250, 4_000]) expect(partBytesOf(gb) * 1_000).toBeGreaterThan(gb * 2 ** 30);
+  for (const gb of [1, 10, 250, 4_000]) {
+    expect(partBytesOf(gb) * 1_000).toBeGreaterThan(gb * 2 ** 30);
+  }
   expect(partBytesOf(1)).toBe(16 * 2 ** 20);
 });

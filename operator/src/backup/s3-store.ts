@@ -30,7 +30,9 @@ export function partBytesOf(sizeGb: number): number {
 
 /** The object of a backup that is begun now. @throws NoBucket without one in the settings */
 function newObject(backup: Backup, { s3 }: BackupSettings): BackupBucket {
-  if (!s3) throw new NoBucket();
+  if (!s3) {
+    throw new NoBucket();
+  }
   const { namespace = "" } = backup.metadata;
   const { endpoint, region, bucket: name, prefix, forcePathStyle } = s3;
   const key = `${prefix}${organizationOfNamespace(namespace) ?? namespace}/${fileOf(backup)}`;
@@ -40,7 +42,9 @@ function newObject(backup: Backup, { s3 }: BackupSettings): BackupBucket {
 /** The object of a backup, as its status has it. Those from before that was written have their bucket and key in `location` alone. */
 export function objectOf(backup: Backup, settings: BackupSettings): BackupBucket {
   const { bucket, location } = backup.status ?? {};
-  if (bucket) return bucket;
+  if (bucket) {
+    return bucket;
+  }
   const [, name, key] = location?.match(/^s3:\/\/([^/]+)\/(.+)$/) ?? [];
   const now = newObject(backup, settings);
   return name !== undefined && key !== undefined ? { ...now, name, key } : now;
@@ -74,7 +78,9 @@ export function s3Store(
       await letOut(client, job.namespace, settings(), signal);
       if (!(await readSecret(client, job, signal))) {
         // What an operator that was killed has begun.
-        for (const id of await store.listUploads(key, signal)) await store.abortUpload(key, id, signal);
+        for (const id of await store.listUploads(key, signal)) {
+          await store.abortUpload(key, id, signal);
+        }
         const uploadId = await store.createUpload(key, signal);
         const numbers = Array.from({ length: MOST_PARTS }, (_, index) => index + 1);
         const parts = await Promise.all(
@@ -117,7 +123,9 @@ export function s3Store(
     },
     async erase(backup, signal) {
       const { key, store } = open(backup);
-      for (const id of await store.listUploads(key, signal)) await store.abortUpload(key, id, signal);
+      for (const id of await store.listUploads(key, signal)) {
+        await store.abortUpload(key, id, signal);
+      }
       await store.deleteObject(key, signal);
       return undefined;
     },
@@ -165,6 +173,8 @@ async function writeSecret(
   await client
     .create(resources.secrets, secret, { fieldManager: fieldManagers.backup, signal })
     .catch((error: unknown) => {
-      if (!isAlreadyExists(error)) throw error;
+      if (!isAlreadyExists(error)) {
+        throw error;
+      }
     });
 }

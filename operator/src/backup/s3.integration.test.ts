@@ -72,12 +72,16 @@ const sha256 = (data: Buffer) => createHash("sha256").update(data).digest("hex")
 
 /** In chunks, as they come out of a pipe. */
 function* chunksOf(data: Buffer): Generator<Buffer> {
-  for (let at = 0; at < data.length; at += 65_536) yield data.subarray(at, at + 65_536);
+  for (let at = 0; at < data.length; at += 65_536) {
+    yield data.subarray(at, at + 65_536);
+  }
 }
 
 async function readAll(url: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of readUrl(url)) chunks.push(chunk as Buffer);
+  for await (const chunk of readUrl(url)) {
+    chunks.push(chunk as Buffer);
+  }
   return Buffer.concat(chunks);
 }
 
@@ -101,7 +105,9 @@ async function breaking(port: number, bytes: number) {
     let passed = 0;
     const count = (chunk: Buffer) => {
       passed += chunk.length;
-      if (passed < bytes || left === 0) return;
+      if (passed < bytes || left === 0) {
+        return;
+      }
       left -= 1;
       broken += 1;
       client.destroy();
@@ -125,7 +131,9 @@ async function breaking(port: number, bytes: number) {
     close: async () => {
       const closed = once(proxy, "close");
       proxy.close();
-      for (const socket of sockets) socket.destroy();
+      for (const socket of sockets) {
+        socket.destroy();
+      }
       await closed;
     },
   };

@@ -46,7 +46,9 @@ export class S3 {
   async createUpload(key: string, signal: AbortSignal): Promise<string> {
     const text = await this.#call("POST", this.#url(key, { uploads: "" }), signal);
     const [id] = values(text, "UploadId");
-    if (!id) throw unreadable();
+    if (!id) {
+      throw unreadable();
+    }
     return id;
   }
 
@@ -93,7 +95,9 @@ export class S3 {
       .join("");
     const body = `<CompleteMultipartUpload>${list}</CompleteMultipartUpload>`;
     const text = await this.#call("POST", this.#url(key, { uploadId }), signal, body);
-    if (/<Error>/.test(text)) throw refused(values(text, "Code")[0] ?? "an error");
+    if (/<Error>/.test(text)) {
+      throw refused(values(text, "Code")[0] ?? "an error");
+    }
   }
 
   async abortUpload(key: string, uploadId: string, signal: AbortSignal): Promise<void> {
@@ -107,8 +111,12 @@ export class S3 {
   /** Bytes of an object; undefined when there is none. */
   async sizeOf(key: string, signal: AbortSignal): Promise<number | undefined> {
     const response = await this.#send("HEAD", this.#url(key), signal);
-    if (response.status === 404) return undefined;
-    if (!response.ok) throw refused(`status ${response.status}`);
+    if (response.status === 404) {
+      return undefined;
+    }
+    if (!response.ok) {
+      throw refused(`status ${response.status}`);
+    }
     return Number(response.headers.get("content-length"));
   }
 
@@ -139,7 +147,9 @@ export class S3 {
       url.hostname = `${bucket}.${url.hostname}`;
       url.pathname = `${base}/${path}`;
     }
-    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    for (const [name, value] of Object.entries(query)) {
+      url.searchParams.set(name, value);
+    }
     return url;
   }
 
@@ -172,7 +182,9 @@ export class S3 {
         ...(ca ? { dispatcher: believing(ca) } : {}),
       });
     } catch (error) {
-      if (signal.aborted) throw error;
+      if (signal.aborted) {
+        throw error;
+      }
       throw new RetryableError("StoreUnavailable", `the store of backups does not answer${because(error)}`, {
         cause: error,
       });

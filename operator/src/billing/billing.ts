@@ -33,7 +33,9 @@ export function addBilling(
     labelNames: ["outcome"],
     registers: [registry],
   });
-  for (const outcome of ["recorded", "differs", "refused"]) hours.inc({ outcome }, 0);
+  for (const outcome of ["recorded", "differs", "refused"]) {
+    hours.inc({ outcome }, 0);
+  }
   const meter = new StorageMeter({
     ledger,
     projects,

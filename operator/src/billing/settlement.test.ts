@@ -10,7 +10,9 @@ test("a cycle is settled two hours after its end, once, and again and again whil
   let tries = 0;
   const settle = async (cycle: Date) => {
     tries += 1;
-    if (away) throw new Error("away");
+    if (away) {
+      throw new Error("away");
+    }
     settled.push(`${cycle.toISOString().slice(0, 7)} at ${clock.now().toISOString().slice(5, 16)}`);
     return 1;
   };

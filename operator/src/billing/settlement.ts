@@ -32,7 +32,9 @@ export async function runSettlement(
       }
     } catch (error) {
       pause = RETRY_MS;
-      if (!signal.aborted) log.warn({ err: error, cycle }, "billing cycle could not be settled");
+      if (!signal.aborted) {
+        log.warn({ err: error, cycle }, "billing cycle could not be settled");
+      }
     }
     await sleep(clock, pause, signal);
   }

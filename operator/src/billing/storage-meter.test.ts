@@ -45,7 +45,9 @@ function start(): void {
     ledger: {
       async record(rows) {
         calls.record += 1;
-        if (away) throw new Error("away");
+        if (away) {
+          throw new Error("away");
+        }
         if (rows.some((row) => row.project_id === wrong && row.hour_index < wrongHours)) {
           throw Object.assign(new Error("violates check constraint"), { code: "23514" });
         }
@@ -53,14 +55,18 @@ function start(): void {
           const { project_uid, hour_index } = row;
           const key = `${project_uid}/${hour_index}`;
           const there = ledger.get(key);
-          if (!there) ledger.set(key, row);
+          if (!there) {
+            ledger.set(key, row);
+          }
           const outcome = !there ? "recorded" : there.amount === row.amount ? "already" : "differs";
           return { project_uid, hour_index, outcome };
         });
       },
       async last({ projectUid }) {
         calls.last += 1;
-        if (away) throw new Error("away");
+        if (away) {
+          throw new Error("away");
+        }
         const hours = [...ledger.values()].filter(({ project_uid }) => project_uid === projectUid);
         return hours.length === 0 ? undefined : Math.max(...hours.map(({ hour_index }) => hour_index));
       },
@@ -194,9 +200,13 @@ describe("a job with persistent storage", () => {
       [wrong, wrongHours] = ["bad", 1];
       start();
       const at = new Date(clock.now().getTime() - 1_200 * HOUR);
-      if (where === "before") put(project("bad", { at }));
+      if (where === "before") {
+        put(project("bad", { at }));
+      }
       put(project("p1"));
-      if (where === "after") put(project("bad", { at }));
+      if (where === "after") {
+        put(project("bad", { at }));
+      }
       await clock.advance(2 * HOUR);
       expect(hours()).toEqual([0, 1, 2]);
       expect(hours("bad")).toEqual([]);

@@ -75,7 +75,9 @@ export class StorageMeter {
         // A project that is new wakes it, but not out of the pause after a failure.
         await sleep(clock, await this.chargeDue(signal), AbortSignal.any([signal, wake.signal]));
       } catch (error) {
-        if (!signal.aborted) log.warn({ err: error }, "storage could not be charged");
+        if (!signal.aborted) {
+          log.warn({ err: error }, "storage could not be charged");
+        }
         await sleep(clock, RETRY_MS, signal);
       }
     }
@@ -105,7 +107,9 @@ export class StorageMeter {
    * @returns whether all of them are in the ledger; false asks to come back
    */
   async close(project: Project, signal: AbortSignal): Promise<boolean> {
-    if (!isMetered(project)) return true;
+    if (!isMetered(project)) {
+      return true;
+    }
     try {
       await this.#charge([project], signal);
       const next = this.#next.get(project.metadata.uid ?? "");
@@ -130,32 +134,45 @@ export class StorageMeter {
     for (const project of projects) {
       const next = await this.#nextHour(project);
       const last = lastStartedHour(project, now);
-      if (next === undefined || next > last) continue;
-      if (price === undefined)
+      if (next === undefined || next > last) {
+        continue;
+      }
+      if (price === undefined) {
         throw new Error("the catalog sells no persistent storage, but projects have some");
+      }
       for (let first = next; first <= last && !wrong.has(project); first += BATCH) {
         signal.throwIfAborted();
         const hours = hoursOf(project, first, Math.min(last, first + BATCH - 1), price);
         batch.push({ project, hours });
         size += hours.length;
-        if (size < BATCH) continue;
+        if (size < BATCH) {
+          continue;
+        }
         await this.#record(batch, wrong);
         batch = [];
         size = 0;
       }
     }
-    if (batch.length > 0) await this.#record(batch, wrong);
+    if (batch.length > 0) {
+      await this.#record(batch, wrong);
+    }
   }
 
   /** The hour to charge next; undefined for a project that the platform has never taken on. */
   async #nextHour(project: Project): Promise<number | undefined> {
     const { namespace = "", uid = "" } = project.metadata;
     const known = this.#next.get(uid);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      return known;
+    }
     const organizationId = organizationOfNamespace(namespace);
-    if (organizationId === undefined) return undefined;
+    if (organizationId === undefined) {
+      return undefined;
+    }
     // Whoever waits for a slot has no volume.
-    if (this.#idle.has(uid) && !isAccepted(project)) return undefined;
+    if (this.#idle.has(uid) && !isAccepted(project)) {
+      return undefined;
+    }
     const last = await this.#options.ledger.last({ organizationId, projectUid: uid });
     if (last === undefined && !isAccepted(project)) {
       this.#idle.add(uid);
@@ -174,20 +191,28 @@ export class StorageMeter {
       const outcomes = await ledger.record(batch.flatMap(({ hours }) => hours));
       for (const outcome of ["recorded", "differs", "refused"] as const) {
         const found = outcomes.filter((one) => one.outcome === outcome);
-        if (found.length > 0) onRecorded?.(outcome, found.length);
+        if (found.length > 0) {
+          onRecorded?.(outcome, found.length);
+        }
         if (found.length > 0 && outcome !== "recorded") {
           log.error({ outcome, hours: found.slice(0, 10) }, "storage is charged otherwise than it should be");
         }
       }
     } catch (error) {
-      if (!isWrongRow(error)) throw error;
+      if (!isWrongRow(error)) {
+        throw error;
+      }
       const [only, ...others] = batch;
       if (only && others.length === 0) {
         wrong.add(only.project);
         // Told with each try: the alert about it is to last as long as it does.
         onRecorded?.("refused", only.hours.length);
         log.error({ err: error, project: only.project.metadata.name }, "storage cannot be charged");
-      } else for (const one of batch) await this.#record([one], wrong);
+      } else {
+        for (const one of batch) {
+          await this.#record([one], wrong);
+        }
+      }
       return;
     }
     for (const { project, hours } of batch) {

@@ -17,7 +17,9 @@ export async function askForBuild(
     });
     return true;
   } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
+    if (!isAlreadyExists(error)) {
+      throw error;
+    }
     return false;
   }
 }

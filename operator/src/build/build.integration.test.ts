@@ -44,7 +44,9 @@ describe("on a real apiserver", () => {
     await stack.restart();
     await stack.kubelet.take(pod);
     // All of them run from the beginning.
-    for (const name of containers) await stack.kubelet.run(pod, name, "");
+    for (const name of containers) {
+      await stack.kubelet.run(pod, name, "");
+    }
     for (const name of ["fetch", "build"] as const) {
       for (const step of containerSteps[name]) {
         await stack.kubelet.run(pod, name, line(step, 1, `${step} begins`));

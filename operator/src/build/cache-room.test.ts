@@ -54,7 +54,9 @@ function withQuota(most: number): KubeClient {
   };
   return new Proxy(client, {
     get: (target, key) => {
-      if (key === "create") return create;
+      if (key === "create") {
+        return create;
+      }
       const value: unknown = Reflect.get(target, key, target);
       return typeof value === "function" ? value.bind(target) : value;
     },

@@ -38,9 +38,13 @@ export async function makeRoom(
     labelSelector: CACHE_LABEL,
     signal,
   });
-  if (caches.some(({ metadata }) => metadata?.deletionTimestamp !== undefined)) return true;
+  if (caches.some(({ metadata }) => metadata?.deletionTimestamp !== undefined)) {
+    return true;
+  }
   const { name = "", uid } = cacheToRemove(caches, isUsed)?.metadata ?? {};
-  if (name === "") return false;
+  if (name === "") {
+    return false;
+  }
   await client.delete(resources.persistentVolumeClaims, { namespace, name }, { uid, signal });
   return true;
 }

@@ -80,7 +80,9 @@ export class BuildCluster {
     for (const pod of pods) {
       const { name, namespace, uid, deletionTimestamp } = pod.metadata;
       const isOver = hasEnded(pod);
-      if (deletionTimestamp && !isOver) continue;
+      if (deletionTimestamp && !isOver) {
+        continue;
+      }
       const options = { uid, signal, ...(isOver ? { gracePeriodSeconds: 0 } : {}) };
       await this.#options.client.delete(resources.pods, { name, namespace }, options);
     }
@@ -145,10 +147,14 @@ export class BuildCluster {
     try {
       live = await this.#ensure(resources.persistentVolumeClaims, claim, signal);
     } catch (error) {
-      if (!isQuotaExceeded(error)) throw error;
+      if (!isQuotaExceeded(error)) {
+        throw error;
+      }
       const { client, stores, settings } = this.#options;
       const isUsed = (cache: string) => stores.pods.byIndex(BY_CACHE, cache).length > 0;
-      if (!(await makeRoom(client, settings().namespace, isUsed, signal))) throw error;
+      if (!(await makeRoom(client, settings().namespace, isUsed, signal))) {
+        throw error;
+      }
       throw new WaitingError("ClearingAway", "Another cache is being removed, for its room.", {
         requeueAfterMs: 1_000,
       });
@@ -162,7 +168,9 @@ export class BuildCluster {
 
   /** Sees to it that nobody builds in a namespace that is open. */
   async #guard(settings: BuildSettings, signal: AbortSignal): Promise<void> {
-    if (this.#policies.has(settings)) return;
+    if (this.#policies.has(settings)) {
+      return;
+    }
     const options = { fieldManager: fieldManagers.build, force: true, signal };
     await this.#options.client.apply(resources.networkPolicies, buildsPolicy(settings), options);
     this.#policies.add(settings);
@@ -182,7 +190,9 @@ export class BuildCluster {
 
   async #ensure<T extends KubernetesObject>(resource: Resource, object: T, signal: AbortSignal): Promise<T> {
     const made = await this.#create(resource, object, signal);
-    if (made) return made;
+    if (made) {
+      return made;
+    }
     const { name = "", namespace } = object.metadata ?? {};
     return this.#options.client.get<T>(resource, { name, namespace }, { signal });
   }
@@ -199,7 +209,9 @@ export class BuildCluster {
         signal,
       });
     } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
+      if (!isAlreadyExists(error)) {
+        throw error;
+      }
       return undefined;
     }
   }

@@ -18,12 +18,16 @@ export function setBuildConditions(
 type Seen = Parameters<typeof setBuildConditions>[1];
 
 function succeeded({ phase, image, errorMessage }: Seen): Finding {
-  if (image) return { status: "True", reason: "Pushed" };
+  if (image) {
+    return { status: "True", reason: "Pushed" };
+  }
   return ended(phase, errorMessage) ?? running(phase);
 }
 
 function published({ phase, image, errorCode, errorMessage }: Seen): Finding {
-  if (phase === "success") return { status: "True", reason: "Published" };
+  if (phase === "success") {
+    return { status: "True", reason: "Published" };
+  }
   if (phase === "failed" && image) {
     const reason = errorCode === "PROJECT_PUBLISH_TIMEOUT" ? "PublishTimeout" : "PublishFailed";
     return { status: "False", reason, message: errorMessage };
@@ -32,7 +36,9 @@ function published({ phase, image, errorCode, errorMessage }: Seen): Finding {
 }
 
 function ended(phase: Seen["phase"], message: string | undefined): Finding | undefined {
-  if (phase === "failed") return { status: "False", reason: "Failed", message };
+  if (phase === "failed") {
+    return { status: "False", reason: "Failed", message };
+  }
   return phase === "superseded" ? { status: "False", reason: "Superseded", message } : undefined;
 }
 

@@ -95,7 +95,9 @@ export function addBuildController(manager: Manager, options: BuildOptions): voi
     log,
     onKept: ({ organizationId, buildId }) => {
       const key = refKey({ namespace: organizationNamespace(organizationId), name: buildId });
-      for (const wake of wakers) wake(key);
+      for (const wake of wakers) {
+        wake(key);
+      }
     },
   });
   manager.addRunnable({

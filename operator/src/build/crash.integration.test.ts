@@ -52,7 +52,9 @@ async function live(signal: AbortSignal): Promise<void> {
 function mortals(): () => Promise<void> {
   const over = new AbortController();
   const living = (async () => {
-    while (!over.signal.aborted) await live(over.signal);
+    while (!over.signal.aborted) {
+      await live(over.signal);
+    }
   })();
   return async () => {
     over.abort();
@@ -70,7 +72,9 @@ async function carryOut(projectId: string): Promise<string> {
   const { name } = (await eventually(() => buildOf(projectId))).metadata;
   const pod = await eventually(() => stack.podOf(name));
   await stack.kubelet.take(pod);
-  for (const container of containers) await stack.kubelet.run(pod, container, "");
+  for (const container of containers) {
+    await stack.kubelet.run(pod, container, "");
+  }
   for (const container of containers) {
     for (const step of containerSteps[container]) {
       for (const [index, word] of ["begins", "goes on", "ends"].entries()) {

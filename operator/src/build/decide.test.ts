@@ -175,24 +175,36 @@ class World {
         // Some time after their end the objects go, of newer ones maybe before those of older ones.
         const index = which % Math.max(1, this.builds.length);
         const [build] = this.builds.slice(index, index + 1);
-        if (build && isEnded(build)) this.builds.splice(index, 1);
+        if (build && isEnded(build)) {
+          this.builds.splice(index, 1);
+        }
         return;
       }
       case "pass":
-        if (pod) pod.state = { state: "done", told: { digest: `sha256:${(name ?? "").repeat(32)}` } };
+        if (pod) {
+          pod.state = { state: "done", told: { digest: `sha256:${(name ?? "").repeat(32)}` } };
+        }
         return;
       case "fail":
-        if (pod) pod.state = broken(which % 2 === 0);
+        if (pod) {
+          pod.state = broken(which % 2 === 0);
+        }
         return;
       case "vanish":
-        if (name !== undefined) this.pods.delete(name);
+        if (name !== undefined) {
+          this.pods.delete(name);
+        }
         return;
       case "roll":
       case "rollBack":
-        if (newest) newest.status = what === "roll" ? "succeeded" : "failed";
+        if (newest) {
+          newest.status = what === "roll" ? "succeeded" : "failed";
+        }
         return;
       case "look":
-        if (name !== undefined) this.look(which % this.builds.length);
+        if (name !== undefined) {
+          this.look(which % this.builds.length);
+        }
     }
   }
 
@@ -265,7 +277,9 @@ test("in whatever order things happen, a build ends once, and none is published 
       for (const each of happenings) {
         const ended = world.builds.filter(isEnded).map((build) => [build, build.status?.phase] as const);
         world.happen(each);
-        for (const [build, phase] of ended) expect(build.status?.phase).toBe(phase);
+        for (const [build, phase] of ended) {
+          expect(build.status?.phase).toBe(phase);
+        }
       }
       // And left alone, everything comes to an end.
       for (let round = 0; round < 40 && !world.builds.every(isEnded); round += 1) {

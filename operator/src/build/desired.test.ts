@@ -40,8 +40,9 @@ function desired(given: Case): object[] {
   const files = secretFiles(input);
   const cache = cacheName({ id: project.metadata.name, uid: project.metadata.uid ?? "" });
   const pod = buildPod({ build, project, source, settings, hasGitCa: input.gitCa !== "", attempt, files });
-  for (const each of Object.values(tasks({ build, project, source, settings, hasGitCa: false })).flat())
+  for (const each of Object.values(tasks({ build, project, source, settings, hasGitCa: false })).flat()) {
     task.parse(each);
+  }
   const owner = { name: podName(build, attempt), uid: "uid-of-the-pod" };
   const secrets = containers
     .filter((container) => Object.keys(files[container]).length > 0)

@@ -69,9 +69,13 @@ export class BuildEnds {
     const told = projectOf(build, project);
     if (told) {
       // First, for only this may find that things have changed by now: what the ledger is told stays.
-      if (told === project) await this.#tellProject(build, project, status, signal);
+      if (told === project) {
+        await this.#tellProject(build, project, status, signal);
+      }
       // The log stands beside the build, which the ledger may never have heard of.
-      else await record(buildRow(build, told, { phase: "pending" }));
+      else {
+        await record(buildRow(build, told, { phase: "pending" }));
+      }
       const message = failure?.message ?? (phase === "failed" ? "The build has failed." : WORDS[phase]);
       const level = phase === "failed" ? "error" : "info";
       const step = (failure && status.step) ?? "publish";
@@ -96,7 +100,9 @@ export class BuildEnds {
     await cluster.remove(pods, signal);
     const since = clock.now().getTime() - Date.parse(build.status?.finishedAt ?? "");
     const left = settings().keptSeconds * 1_000 - since;
-    if (left > 0) return { requeueAfterMs: left };
+    if (left > 0) {
+      return { requeueAfterMs: left };
+    }
     const { name, namespace, uid } = build.metadata;
     await client.delete(buildResource, { name, namespace }, { uid, signal });
     return undefined;

@@ -48,5 +48,7 @@ test("a key that signs no tokens is refused before any build", async () => {
 test("settings that are wrong are told by their names", () => {
   const text = "image: builder:1\nregistry: { host: 'https://x' }\nlimits: { cpu: lots }\nconcurency: 3\n";
   const said = () => parseBuildSettings(text);
-  for (const name of ["concurency", "registry.host", "limits.cpu"]) expect(said).toThrow(name);
+  for (const name of ["concurency", "registry.host", "limits.cpu"]) {
+    expect(said).toThrow(name);
+  }
 });

@@ -49,7 +49,9 @@ export async function openBuildFiles(
 
 /** Kubernetes' own entries begin with two dots. */
 function variables(folder: string | undefined): Record<string, string> {
-  if (folder === undefined || !existsSync(folder)) return {};
+  if (folder === undefined || !existsSync(folder)) {
+    return {};
+  }
   const names = readdirSync(folder).filter((name) => !name.startsWith(".."));
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), "utf8").trimEnd()]));
 }

@@ -133,7 +133,9 @@ test("one that cannot be deleted is tried again, and keeps no other from it", as
   };
   retired = [row("a"), row("b")];
   const deleteImage: LeftoverOptions["deleteImage"] = async (_, bad) => {
-    if (bad === digest("a")) throw new Error("bad manifest");
+    if (bad === digest("a")) {
+      throw new Error("bad manifest");
+    }
   };
   await expect(clearImages({ ...options, deleteImage }, signal)).rejects.toThrow("bad manifest");
   expect(retired.map((one) => one.digest)).toEqual([digest("a")]);

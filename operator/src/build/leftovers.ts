@@ -50,7 +50,9 @@ export async function runLeftovers(options: LeftoverOptions, signal: AbortSignal
       ["images of builds", clearImages],
     ] as const) {
       await clear(options, signal).catch((error: unknown) => {
-        if (!signal.aborted) log.warn({ err: error }, `${what} could not be cleared away`);
+        if (!signal.aborted) {
+          log.warn({ err: error }, `${what} could not be cleared away`);
+        }
       });
     }
     await sleep(clock, PERIOD_MS, signal).catch(() => undefined);
@@ -68,7 +70,9 @@ export async function clearCaches(
   { client, clock, projects, builds, settings }: LeftoverOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  if (!projects.hasSynced || !builds.hasSynced) return 0;
+  if (!projects.hasSynced || !builds.hasSynced) {
+    return 0;
+  }
   const { namespace, cache } = settings();
   const claims = await client.list<KubernetesObject>(resources.persistentVolumeClaims, {
     namespace,
@@ -98,7 +102,9 @@ export async function clearCaches(
     .filter(({ metadata }) => metadata?.deletionTimestamp === undefined)
     .filter(isOld)
     .filter(without(projects.list()));
-  if (suspects.length === 0) return 0;
+  if (suspects.length === 0) {
+    return 0;
+  }
   // The memory may be behind: only the live state is proof.
   const live = await client.list<Project>(projectResource, { signal });
   const gone = suspects.filter(without(live.items)).slice(0, AT_MOST);
@@ -133,15 +139,23 @@ export async function clearImages(
   { client, projects, retired, deleteImage }: LeftoverOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  if (!projects.hasSynced) return 0;
+  if (!projects.hasSynced) {
+    return 0;
+  }
   let deleted = 0;
   const errors: unknown[] = [];
   for (const image of await retired.list()) {
-    if (deleted + errors.length >= AT_MOST || signal.aborted) break;
+    if (deleted + errors.length >= AT_MOST || signal.aborted) {
+      break;
+    }
     const ref = { namespace: organizationNamespace(image.organization_id), name: image.project_id };
     const isUsed = (project: Project | undefined) => project && digestsInUse(project).has(image.digest);
-    if (isUsed(projects.get(ref.namespace, ref.name))) continue;
-    if (isUsed(await client.getOrUndefined<Project>(projectResource, ref, { signal }))) continue;
+    if (isUsed(projects.get(ref.namespace, ref.name))) {
+      continue;
+    }
+    if (isUsed(await client.getOrUndefined<Project>(projectResource, ref, { signal }))) {
+      continue;
+    }
     try {
       await deleteImage(`${image.organization_id}/${image.project_id}`, image.digest, signal);
       await retired.forget(image);
@@ -150,7 +164,9 @@ export async function clearImages(
       errors.push(error);
     }
   }
-  if (errors.length > 0) throw errors[0];
+  if (errors.length > 0) {
+    throw errors[0];
+  }
   return deleted;
 }
 

@@ -34,7 +34,9 @@ function setUp(answers: (() => Readable)[], monotonic = systemClock.monotonic) {
         send: async ({ query }: { query: { follow?: boolean } }) => {
           asked.push(query.follow);
           const answer = answers.shift();
-          if (!answer) throw new KubeError({ status: 404, reason: "NotFound", message: "no pod" });
+          if (!answer) {
+            throw new KubeError({ status: 404, reason: "NotFound", message: "no pod" });
+          }
           return { status: 200, headers: {}, body: answer() };
         },
       },
@@ -71,7 +73,9 @@ function setUp(answers: (() => Readable)[], monotonic = systemClock.monotonic) {
 }
 
 const until = async (what: () => boolean) => {
-  while (!what()) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (!what()) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
 };
 
 test("lines are in the ledger while the container still runs, and the end is read once it has ended", async () => {

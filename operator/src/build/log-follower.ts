@@ -95,13 +95,17 @@ export class LogFollower {
           through: Promise.withResolvers(),
         };
         this.#following.set(key, following);
-        if (ended) following.ended.abort();
+        if (ended) {
+          following.ended.abort();
+        }
         const { through, stop } = following;
         void this.#read(source, container, following, AbortSignal.any([signal, stop.signal])).finally(
           through.resolve,
         );
       }
-      if (ended) following?.ended.abort();
+      if (ended) {
+        following?.ended.abort();
+      }
     }
     return started.every(({ container, ended }) => {
       const { kept, isThrough } = this.#following.get(keyOf(source, container)) ?? {};
@@ -143,9 +147,13 @@ export class LogFollower {
       try {
         await this.#readOnce(source, container, following, signal);
         failingSince = undefined;
-        if (isWhole) break;
+        if (isWhole) {
+          break;
+        }
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted) {
+          return;
+        }
         if (!isWhole && isGone(error)) {
           // Should it end all the same, it is told of again.
           this.#following.delete(keyOf(source, container));
@@ -153,8 +161,11 @@ export class LogFollower {
         }
         // The ledger comes back, and the node has the log until then.
         const isRead = error instanceof NotStored;
-        if (!isWhole || isRead) failingSince = undefined;
-        else failingSince ??= clock.monotonic();
+        if (!isWhole || isRead) {
+          failingSince = undefined;
+        } else {
+          failingSince ??= clock.monotonic();
+        }
         if (isGone(error) || clock.monotonic() - (failingSince ?? Number.POSITIVE_INFINITY) > GIVE_UP_MS) {
           log.error({ err: error, ...fields }, "the log of a build's container is lost");
           break;
@@ -166,7 +177,9 @@ export class LogFollower {
       // The next reading is soon, for the end will be told; or late, if the reading broke off without a word.
       await sleep(clock, PAUSE_MS, AbortSignal.any([signal, following.ended.signal]));
     }
-    if (signal.aborted) return;
+    if (signal.aborted) {
+      return;
+    }
     following.kept = true;
     onKept(source);
   }
@@ -177,7 +190,9 @@ export class LogFollower {
    */
   async #turn(source: LogSource, container: Container): Promise<void> {
     const before = containers[containers.indexOf(container) - 1];
-    if (before !== undefined) await this.#following.get(keyOf(source, before))?.through.promise;
+    if (before !== undefined) {
+      await this.#following.get(keyOf(source, before))?.through.promise;
+    }
   }
 
   /** From its beginning to its end, or as far as it goes. What was stored before is left out. */
@@ -192,7 +207,9 @@ export class LogFollower {
     const lines = new LogLines(container, source.attempt);
     const batch = new Batch(async (chunks) => {
       await this.#turn(source, container);
-      if (signal.aborted) return;
+      if (signal.aborted) {
+        return;
+      }
       await store(source, chunks);
       following.stored = Math.max(following.stored, chunks.at(-1)?.sequence ?? 0);
     });
@@ -207,13 +224,17 @@ export class LogFollower {
             following.isThrough = true;
             following.through.resolve();
             // Its end was told of before.
-            if (following.ended.signal.aborted) onKept(source);
+            if (following.ended.signal.aborted) {
+              onKept(source);
+            }
           });
         }
         batch.check();
       }
       const rest = lines.end(clock.now());
-      if (isWhole) batch.add(rest.filter(isNew));
+      if (isWhole) {
+        batch.add(rest.filter(isNew));
+      }
     } finally {
       await batch.end();
     }
@@ -247,22 +268,31 @@ class Batch {
   }
 
   add(chunks: readonly BuildLogChunk[]): void {
-    for (const chunk of chunks) this.#waiting.push(chunk);
-    if (this.#waiting.length >= BATCH_LINES) this.#flush();
-    else if (this.#waiting.length > 0) this.#timer ??= setTimeout(() => this.#flush(), BATCH_MS);
+    for (const chunk of chunks) {
+      this.#waiting.push(chunk);
+    }
+    if (this.#waiting.length >= BATCH_LINES) {
+      this.#flush();
+    } else if (this.#waiting.length > 0) {
+      this.#timer ??= setTimeout(() => this.#flush(), BATCH_MS);
+    }
   }
 
   /** Calls back once all that was added so far is written, without waiting for more; never when a write has failed. */
   whenWritten(done: () => void): void {
     this.#flush();
     this.#writing = this.#writing.then(() => {
-      if (this.#error === undefined) done();
+      if (this.#error === undefined) {
+        done();
+      }
     });
   }
 
   /** @throws NotStored when a write has failed */
   check(): void {
-    if (this.#error !== undefined) throw this.#error;
+    if (this.#error !== undefined) {
+      throw this.#error;
+    }
   }
 
   /** Writes what is left. Never rejects. */
@@ -276,10 +306,14 @@ class Batch {
     this.#timer = undefined;
     const chunks = this.#waiting;
     this.#waiting = [];
-    if (chunks.length === 0) return;
+    if (chunks.length === 0) {
+      return;
+    }
     this.#writing = this.#writing.then(async () => {
       // After a failure the whole log is read again: no line may stand behind one that is missing.
-      if (this.#error !== undefined) return;
+      if (this.#error !== undefined) {
+        return;
+      }
       try {
         await this.#write(chunks);
       } catch (error) {

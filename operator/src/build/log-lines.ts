@@ -93,7 +93,9 @@ export class LogLines {
   #take(text: string): BuildLogChunk[] {
     const line = parseLogLine(text);
     if (line === undefined || this.#steps.indexOf(line.step) < this.#steps.indexOf(this.#step)) {
-      if (text.trim() !== "") this.#foreign += 1;
+      if (text.trim() !== "") {
+        this.#foreign += 1;
+      }
       return [];
     }
     if (line.step !== this.#step) {

@@ -21,14 +21,18 @@ export function createBuildMetrics(registry: Registry, builds: Store<Build>) {
     labelNames: ["result"],
     registers,
   });
-  for (const result of RESULTS) total.inc({ result }, 0);
+  for (const result of RESULTS) {
+    total.inc({ result }, 0);
+  }
   const faults = new Counter({
     name: "slipway_build_faults_total",
     help: "Builds that failed for what nothing in their repositories explains, by code.",
     labelNames: ["code"],
     registers,
   });
-  for (const code of FAULTS) faults.inc({ code }, 0);
+  for (const code of FAULTS) {
+    faults.inc({ code }, 0);
+  }
   const duration = new Histogram({
     name: "slipway_build_duration_seconds",
     help: "From the beginning of a build's first step to its end, of builds that were published.",
@@ -53,8 +57,12 @@ export function createBuildMetrics(registry: Registry, builds: Store<Build>) {
     ended(result: (typeof RESULTS)[number], seconds: number | undefined, code?: string): void {
       total.inc({ result });
       const fault = FAULTS.find((one) => one === code);
-      if (fault !== undefined) faults.inc({ code: fault });
-      if (result === "success" && seconds !== undefined) duration.observe(seconds);
+      if (fault !== undefined) {
+        faults.inc({ code: fault });
+      }
+      if (result === "success" && seconds !== undefined) {
+        duration.observe(seconds);
+      }
     },
   };
 }

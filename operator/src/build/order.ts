@@ -58,7 +58,9 @@ function queuesBeside(
   const projectOf = ({ metadata, spec }: Build): string => `${metadata.namespace}/${spec.projectRef.name}`;
   for (const one of builds) {
     const known = newest.get(projectOf(one));
-    if (known === undefined || isNewer(one, known)) newest.set(projectOf(one), one);
+    if (known === undefined || isNewer(one, known)) {
+      newest.set(projectOf(one), one);
+    }
   }
   const others = builds.filter((one) => !isEnded(one) && one.metadata.uid !== build.metadata.uid);
   const isRunning = (one: Build): boolean => isBuilding(one) || starting.has(one.metadata.uid ?? "");
@@ -88,7 +90,9 @@ export function isItsTurn(
   const queues = queuesBeside(build, builds, starting);
   const own = queues.get(build.metadata.namespace);
   const share = (own?.running ?? 0) + (own?.waiting.filter((other) => isNewer(build, other)).length ?? 0);
-  if (share >= places.organization) return false;
+  if (share >= places.organization) {
+    return false;
+  }
   const isAhead = (other: Build, shareOfOther: number): boolean =>
     shareOfOther < places.organization &&
     (shareOfOther < share || (shareOfOther === share && isNewer(build, other)));

@@ -102,7 +102,9 @@ const stepOf = (container: Container): Step => containerSteps[container].at(-1) 
 export function startedContainers(pod: BuildPod): { container: Container; ended: boolean }[] {
   return containers.flatMap((container): { container: Container; ended: boolean }[] => {
     const state = stateOf(pod, container);
-    if (state?.terminated) return [{ container, ended: true }];
+    if (state?.terminated) {
+      return [{ container, ended: true }];
+    }
     return state?.running ? [{ container, ended: false }] : [];
   });
 }
@@ -125,10 +127,16 @@ function resultOf(container: Container, message: string | undefined): StepResult
 function tell(told: Told, result: StepResult | undefined): void {
   if (result?.step === "fetch") {
     const { commitSha, commitMessage } = result;
-    if (/^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commitSha ?? "")) told.commitSha = commitSha;
-    if (commitMessage !== undefined) told.commitMessage = commitMessage;
+    if (/^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commitSha ?? "")) {
+      told.commitSha = commitSha;
+    }
+    if (commitMessage !== undefined) {
+      told.commitMessage = commitMessage;
+    }
   }
-  if (result?.step === "push" && result.digest !== undefined) told.digest = result.digest;
+  if (result?.step === "push" && result.digest !== undefined) {
+    told.digest = result.digest;
+  }
 }
 
 interface Ended {
@@ -169,7 +177,9 @@ const engineFailed = (said: string) => ({ failure: failure("BUILD_ENGINE_FAILED"
 
 function ownFailure(result: StepResult | undefined): Failure | undefined {
   const { code, message = "" } = result ?? {};
-  if (code === undefined) return undefined;
+  if (code === undefined) {
+    return undefined;
+  }
   // A code that is none may come from a forged result.
   return Object.hasOwn(failures, code)
     ? { code: code as FailureCode, message }

@@ -14,7 +14,9 @@ export function offsetOf(uid: string, period: number): number {
 
 /** @param failures looks in a row that have failed */
 export function nextLook(uid: string, failures: number, now: number): number {
-  if (failures > 0) return now + Math.min(LONGEST_MS, POLL_MS * 2 ** Math.min(failures, 10));
+  if (failures > 0) {
+    return now + Math.min(LONGEST_MS, POLL_MS * 2 ** Math.min(failures, 10));
+  }
   const offset = offsetOf(uid, POLL_MS);
   return now - ((now - offset) % POLL_MS) + POLL_MS;
 }

@@ -24,7 +24,9 @@ export type PolledProvider = Pick<GitProvider, "commit" | "tags" | "releases">;
 /** Asks for all that may start a build of a project. @throws GitError */
 export async function look(source: Source, provider: PolledProvider, repository: string): Promise<Seen[]> {
   const mode = triggerMode(source);
-  if (mode === "manual") return [];
+  if (mode === "manual") {
+    return [];
+  }
   if (mode === "push") {
     const { sha } = await provider.commit(repository, source.branch);
     return [{ trigger: "push", ref: source.branch, commitSha: sha, wanted: true }];
@@ -41,7 +43,9 @@ export async function look(source: Source, provider: PolledProvider, repository:
   return releases.flatMap(({ tag, draft, prerelease }) => {
     const commitSha = commits.get(tag);
     // Its tag comes with its publication, and it counts from then on.
-    if (draft || commitSha === undefined) return [];
+    if (draft || commitSha === undefined) {
+      return [];
+    }
     const event = { kind: "release", repository, tag, draft, prerelease } as const;
     return [{ trigger: mode, ref: tag, commitSha, wanted: triggeredBy(event, source) !== undefined }];
   });
@@ -85,7 +89,9 @@ export function isLater(
   project: Project,
   builds: readonly Build[],
 ): boolean {
-  if (trigger !== "push") return false;
+  if (trigger !== "push") {
+    return false;
+  }
   const asked = builds.filter(
     ({ spec }) => spec.branch === ref && spec.sourceRevision === sourceRevision(project),
   );

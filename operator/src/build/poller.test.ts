@@ -49,7 +49,9 @@ const byTag = (tagPattern: string) => ({
 const open = (async () => {
   const commit = async () => {
     asked += 1;
-    if (head instanceof GitError) throw head;
+    if (head instanceof GitError) {
+      throw head;
+    }
     return { sha: head, title: "" };
   };
   return { provider: { commit, tags: async () => tags, releases: async () => releases }, repository: "7" };
@@ -139,7 +141,9 @@ test("forty projects of one organization whose Git server does not answer delay 
     opened.push(organizationsNamespace ?? "");
     return organizationsNamespace === namespace ? onStop : open(organizationsNamespace, ...more);
   }).run(stop.signal);
-  for (let seconds = 0; seconds < 300; seconds += 1) await clock.advance(1_000);
+  for (let seconds = 0; seconds < 300; seconds += 1) {
+    await clock.advance(1_000);
+  }
   const ofBeta = opened.filter((one) => one === "slipway-org-beta");
   // Each minute, from some second of the first on; and few of the other's at once.
   expect(ofBeta.length).toBeGreaterThanOrEqual(4);

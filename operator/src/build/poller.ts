@@ -75,16 +75,26 @@ export class BuildPoller {
 
   #due(): Project[] {
     const { clock, projects } = this.#options;
-    if (!projects.hasSynced) return [];
+    if (!projects.hasSynced) {
+      return [];
+    }
     const now = clock.now().getTime();
     const polled = projects.list().filter(isPolled);
     const uids = new Set(polled.map(({ metadata }) => metadata.uid));
-    for (const uid of this.#state.keys()) if (!uids.has(uid)) this.#state.delete(uid);
+    for (const uid of this.#state.keys()) {
+      if (!uids.has(uid)) {
+        this.#state.delete(uid);
+      }
+    }
     return polled.filter(({ metadata: { uid = "" } }) => {
-      if (this.#underWay.has(uid)) return false;
+      if (this.#underWay.has(uid)) {
+        return false;
+      }
       const state = this.#state.get(uid);
       // After a start, and for a new project: soon, but not all at once.
-      if (!state) this.#state.set(uid, { nextAt: now + offsetOf(uid, POLL_MS / 4), failures: 0 });
+      if (!state) {
+        this.#state.set(uid, { nextAt: now + offsetOf(uid, POLL_MS / 4), failures: 0 });
+      }
       return state !== undefined && state.nextAt <= now;
     });
   }
@@ -92,7 +102,9 @@ export class BuildPoller {
   /** It may have been changed or deleted while its poll waited. */
   async #pollNow({ metadata: { namespace, name, uid } }: Project, signal: AbortSignal): Promise<void> {
     const project = this.#options.projects.get(namespace, name);
-    if (signal.aborted || !project || project.metadata.uid !== uid || !isPolled(project)) return;
+    if (signal.aborted || !project || project.metadata.uid !== uid || !isPolled(project)) {
+      return;
+    }
     await this.#lookAt(project, signal);
   }
 
@@ -103,7 +115,9 @@ export class BuildPoller {
     try {
       await this.#poll(project, signal);
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) {
+        return;
+      }
       failures = (this.#state.get(uid)?.failures ?? 0) + 1;
       log.info({ err: error, project: name, failures }, "a Git server could not be asked for new commits");
     }
@@ -114,7 +128,9 @@ export class BuildPoller {
     const { clock, ledger, open } = this.#options;
     const source = project.spec.source ?? project.spec.github;
     const organizationId = organizationOfNamespace(project.metadata.namespace ?? "");
-    if (!source || organizationId === undefined) return;
+    if (!source || organizationId === undefined) {
+      return;
+    }
     const { provider, repository } = await open(project.metadata.namespace, project.spec, signal);
     const seen = await look(source, provider, repository);
     const begun = beginning(project, organizationId);
@@ -126,23 +142,32 @@ export class BuildPoller {
       const later = seen.filter((one) => isLater(one, project, this.#buildsOf(project)));
       await ledger.note(triggers.filter((_trigger, index) => !later.includes(seen[index] as Seen)));
       await ledger.note([begun]);
-      if (later.length === 0) return;
+      if (later.length === 0) {
+        return;
+      }
     }
     const unwanted: BuildTrigger[] = [];
     for (const one of seen) {
       const before = known.get(keyOfSeen(one));
       const trigger = triggerOf(project, organizationId, one);
-      if (before === undefined && !one.wanted) unwanted.push(trigger);
-      else if (before === undefined) {
+      if (before === undefined && !one.wanted) {
+        unwanted.push(trigger);
+      } else if (before === undefined) {
         const id = await ledger.claim(trigger, newBuildId());
-        if (id !== null) await this.#start(project, id, one, signal);
+        if (id !== null) {
+          await this.#start(project, id, one, signal);
+        }
       } else if (before.buildId !== null && clock.now().getTime() - before.seenAt.getTime() < MENDED_MS) {
         const isThere = await ledger.hasBuild(project, organizationId, before.buildId);
-        if (!isThere) await this.#start(project, before.buildId, one, signal);
+        if (!isThere) {
+          await this.#start(project, before.buildId, one, signal);
+        }
       }
     }
     // They are none later either, when the pattern has changed.
-    if (unwanted.length > 0) await ledger.note(unwanted);
+    if (unwanted.length > 0) {
+      await ledger.note(unwanted);
+    }
   }
 
   #buildsOf(project: Project): Build[] {
@@ -154,8 +179,9 @@ export class BuildPoller {
     const isNew = await askForBuild(this.#options, [project, id, askedBy(seen)], signal);
     const { trigger, ref } = seen;
     const { log } = this.#options;
-    if (isNew)
+    if (isNew) {
       log.info({ project: project.metadata.name, build: id, trigger, ref }, "a poll has started a build");
+    }
   }
 }
 

@@ -54,7 +54,9 @@ export function buildReconciler(deps: BuildDependencies): Reconciler {
     clock,
     recorder,
     reconcile: async (build, context) => {
-      if (!build.metadata.deletionTimestamp) return worker.work(build, context);
+      if (!build.metadata.deletionTimestamp) {
+        return worker.work(build, context);
+      }
       await worker.remove(build, context);
       await removeFinalizer(build, finalizers.build, { ...options, signal: context.signal });
       return undefined;
@@ -108,8 +110,12 @@ class BuildWorker {
   async #announce(build: Build, project: Project, signal: AbortSignal): Promise<void> {
     const { name, namespace } = build.metadata;
     const { builds } = this.#deps.stores;
-    if (projectOf(build, project) !== project || hasNewer(build, builds.list(namespace))) return;
-    if (project.status?.build?.lastBuild === name) return;
+    if (projectOf(build, project) !== project || hasNewer(build, builds.list(namespace))) {
+      return;
+    }
+    if (project.status?.build?.lastBuild === name) {
+      return;
+    }
     await patchProject(project, { build: { lastBuild: name } }, this.#deps, signal);
   }
 
@@ -118,8 +124,9 @@ class BuildWorker {
     const { cluster } = this.#deps;
     await cluster.remove(cluster.podsOfBuild(build), signal);
     const project = await this.#project(build, signal);
-    if (!isEnded(build))
+    if (!isEnded(build)) {
       await this.#ends.end(build, project, status, { do: "end", phase: "superseded" }, signal);
+    }
   }
 
   /** A project that the watch does not tell of yet is not gone: its first build is asked for right after it. */
@@ -157,7 +164,9 @@ class BuildWorker {
 
   #isItsTurn(build: Build): boolean {
     const { settings, stores } = this.#deps;
-    if (isEnded(build)) return false;
+    if (isEnded(build)) {
+      return false;
+    }
     const { concurrency: organization, platformConcurrency: platform } = settings();
     const { builds, starting } = this.#starts.beside(build, stores.builds.list());
     return isItsTurn(build, builds, starting, { organization, platform });
@@ -177,12 +186,16 @@ class BuildWorker {
       case "wait": {
         const { reason, told, step, afterMs } = decision;
         Object.assign(status, commitOf(told), step && { step });
-        if (reason === "Publishing") await cluster.remove(cluster.podsOfBuild(build), signal);
+        if (reason === "Publishing") {
+          await cluster.remove(cluster.podsOfBuild(build), signal);
+        }
         conditions.set({ type: "Ready", status: "False", reason });
         return { requeueAfterMs: Math.min(afterMs ?? LOOK_MS, LOOK_MS) };
       }
       case "clear":
-        if (project) await cluster.remove(cluster.podsOfProject(project), signal);
+        if (project) {
+          await cluster.remove(cluster.podsOfProject(project), signal);
+        }
         conditions.set({ type: "Ready", status: "False", reason: "Waiting" });
         return { requeueAfterMs: CLEARING_MS };
       case "start":
@@ -197,7 +210,9 @@ class BuildWorker {
         return { requeueAfterMs: 1 };
       }
       case "handOver":
-        if (project) await this.#ends.handOver(build, project, signal);
+        if (project) {
+          await this.#ends.handOver(build, project, signal);
+        }
         conditions.set({ type: "Ready", status: "False", reason: "Publishing" });
         return { requeueAfterMs: 1 };
       case "end": {
@@ -228,9 +243,13 @@ class BuildWorker {
       status.podName = await cluster.start({ build, project, attempt }, source, clock.now(), signal);
     } catch (error) {
       this.#starts.fail(build);
-      if (!(error instanceof SourceUnavailable)) throw error;
+      if (!(error instanceof SourceUnavailable)) {
+        throw error;
+      }
       const waited = clock.now().getTime() - Date.parse(build.metadata.creationTimestamp ?? "");
-      if (error.passing && waited < settings().limits.deadlineSeconds * 1_000) throw error;
+      if (error.passing && waited < settings().limits.deadlineSeconds * 1_000) {
+        throw error;
+      }
       status.finishedAt = clock.now().toISOString();
       status.step = "fetch";
       const decision = { do: "end", phase: "failed", failure: error.failure } as const;

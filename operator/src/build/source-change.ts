@@ -16,8 +16,12 @@ export type SourceDecision =
 /** Whether the decision stands on what the ledger tells; otherwise it need not be asked. */
 export function asksLedger(project: Project): boolean {
   const { spec, status } = project;
-  if (spec.source === undefined && spec.github === undefined) return false;
-  if (status?.build?.lastBuild !== undefined || status?.build?.imageBuild !== undefined) return false;
+  if (spec.source === undefined && spec.github === undefined) {
+    return false;
+  }
+  if (status?.build?.lastBuild !== undefined || status?.build?.imageBuild !== undefined) {
+    return false;
+  }
   return recordedSource(project) !== "now" || isUntouched(project);
 }
 
@@ -36,14 +40,22 @@ export function decideSource(project: Project, hasBuild: boolean, now: Date): So
   const { name, uid = "" } = metadata;
   const recorded = recordedSource(project);
   const source = spec.source ?? spec.github;
-  if (metadata.deletionTimestamp !== undefined) return { do: "nothing" };
-  if (source === undefined) return { do: recorded === "before" ? "note" : "nothing" };
-  if (recorded === "now" && !(isUntouched(project) && !hasBuild)) return { do: "nothing" };
+  if (metadata.deletionTimestamp !== undefined) {
+    return { do: "nothing" };
+  }
+  if (source === undefined) {
+    return { do: recorded === "before" ? "note" : "nothing" };
+  }
+  if (recorded === "now" && !(isUntouched(project) && !hasBuild)) {
+    return { do: "nothing" };
+  }
   if (!hasBuild) {
     // As it stands on those that `/v1` has created.
     const isOfApi = metadata.labels?.[labels.project] === name;
     const left = Date.parse(metadata.creationTimestamp ?? "") + CREATION_MS - now.getTime();
-    if (isOfApi && left > 0) return { do: "wait", afterMs: left };
+    if (isOfApi && left > 0) {
+      return { do: "wait", afterMs: left };
+    }
     // Whoever creates a project anew under its old name may not find a build of the one before.
     const id = isOfApi && recorded === "never" ? firstBuildId(name) : buildIdOf("first build of", name, uid);
     return { do: "note", build: { id, asked: { triggeredBy: "creation", branch: source.branch } } };

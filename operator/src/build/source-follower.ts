@@ -29,20 +29,30 @@ export function sourceFollower(options: SourceFollowerOptions): Reconciler {
   return async ({ namespace, name }, { log, signal }) => {
     const project = projects.get(namespace, name);
     const organizationId = organizationOfNamespace(namespace ?? "");
-    if (!project || organizationId === undefined) return undefined;
+    if (!project || organizationId === undefined) {
+      return undefined;
+    }
     const hasBuild =
       !asksLedger(project) ||
       builds.list(namespace).some((build) => isOf(build, project)) ||
       (await hasBuilds(project, organizationId));
     const decision = decideSource(project, hasBuild, clock.now());
-    if (decision.do === "wait") return { requeueAfterMs: decision.afterMs };
-    if (decision.do === "nothing") return undefined;
+    if (decision.do === "wait") {
+      return { requeueAfterMs: decision.afterMs };
+    }
+    if (decision.do === "nothing") {
+      return undefined;
+    }
     if (decision.build) {
       const { id, asked } = decision.build;
       const isNew = await askForBuild(options, [project, id, asked], signal);
-      if (isNew) log.info({ build: id, trigger: asked.triggeredBy }, "a source has started a build");
+      if (isNew) {
+        log.info({ build: id, trigger: asked.triggeredBy }, "a source has started a build");
+      }
     }
-    if (recordedSource(project) === "now") return undefined;
+    if (recordedSource(project) === "now") {
+      return undefined;
+    }
     const { resourceVersion } = project.metadata;
     const spec = { sourceRevision: nextSourceRevision(project.spec, project) };
     const patch = { metadata: { resourceVersion }, spec };

@@ -98,7 +98,9 @@ export function connectionOpener({ client, allowedHosts, ca, githubApp }: Source
     const ref = { namespace: metadata.namespace, name: credentialRef.name };
     const secret = await client.getOrUndefined<SecretValues>(resources.secrets, ref, { signal });
     const { username = "", token = "" } = secretTexts(secret);
-    if (token === "") throw new GitError("CredentialRefused", "the connection's Secret has no token");
+    if (token === "") {
+      throw new GitError("CredentialRefused", "the connection's Secret has no token");
+    }
     return providers.open({ providerId, instanceUrl, username, token });
   };
 }
@@ -110,12 +112,16 @@ export function providerOpener(options: SourceOptions): OpenProvider {
     if (source) {
       const ref = { namespace, name: source.connectionId };
       const connection = await client.getOrUndefined<GitConnection>(gitConnectionResource, ref, { signal });
-      if (!connection || !isUsable(connection)) throw new SourceUnavailable("GIT_REPOSITORY_AUTH_FAILED");
+      if (!connection || !isUsable(connection)) {
+        throw new SourceUnavailable("GIT_REPOSITORY_AUTH_FAILED");
+      }
       const provider = await open(connection, signal);
       const { providerId } = connection.spec;
       return { provider, repository: openRepositoryId(source.connectionId, source.repositoryId), providerId };
     }
-    if (!github) throw new SourceUnavailable("BUILD_FAILED_UNCLASSIFIED");
+    if (!github) {
+      throw new SourceUnavailable("BUILD_FAILED_UNCLASSIFIED");
+    }
     const all = await client.listAll<GitConnection>(gitConnectionResource, { namespace, signal });
     return openGithub(all, github, (connection) => open(connection, signal));
   };
@@ -134,9 +140,13 @@ async function openGithub(
       const { id } = await provider.resolve(`${repositoryOwner}/${repositoryName}`);
       return { provider, repository: id, providerId: "github" };
     } catch (error) {
-      if (!(error instanceof GitError)) throw error;
+      if (!(error instanceof GitError)) {
+        throw error;
+      }
       // What the likeliest says counts.
-      if (index === 0) refused = error;
+      if (index === 0) {
+        refused = error;
+      }
     }
   }
   throw refused;

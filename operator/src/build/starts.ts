@@ -31,7 +31,9 @@ export class Starts {
     for (const uids of [this.#starting, this.#failed]) {
       for (const uid of uids) {
         const one = known.get(uid);
-        if (!one || isEnded(one) || isBuilding(one)) uids.delete(uid);
+        if (!one || isEnded(one) || isBuilding(one)) {
+          uids.delete(uid);
+        }
       }
     }
     const counted = builds.filter((one) => uidOf(one) === uidOf(build) || !this.#failed.has(uidOf(one)));

@@ -109,7 +109,9 @@ describe("a database", () => {
       "shop-credentials",
     );
     for (const value of Object.values(secret.data).map((data) => Buffer.from(data, "base64").toString())) {
-      if (value.length === 32) expect(JSON.stringify(project)).not.toContain(value);
+      if (value.length === 32) {
+        expect(JSON.stringify(project)).not.toContain(value);
+      }
     }
   });
 
@@ -132,7 +134,9 @@ describe("a database", () => {
   test("whose instances were reduced while it was paused starts with all, and deletes no volume", async () => {
     await create("lessened", { instances: 3 });
     await eventually(async () => (await replicasOf("lessened")) === 3);
-    for (const ordinal of [0, 1, 2]) await makeClaim("lessened", ordinal);
+    for (const ordinal of [0, 1, 2]) {
+      await makeClaim("lessened", ordinal);
+    }
     await patchSpec("lessened", { paused: true });
     await eventually(async () => (await replicasOf("lessened")) === 0);
     await patchSpec("lessened", { instances: 1, paused: false });

@@ -85,7 +85,9 @@ function play(name: string): { stop: () => Promise<void> } {
     cluster.client.patch(resource, ref(object), { status }, { subresource: "status" });
   const step = async () => {
     const set = await get<StatefulSet>(resources.statefulSets, name);
-    if (!set) return;
+    if (!set) {
+      return;
+    }
     await writeStatus(resources.statefulSets, name, {
       observedGeneration: set.metadata?.generation,
       replicas: 1,

@@ -137,7 +137,9 @@ async function release(
   const engine = {
     hasEverything: async () => {
       done.push("asked");
-      if (complete instanceof Error) throw complete;
+      if (complete instanceof Error) {
+        throw complete;
+      }
       return complete;
     },
   };

@@ -112,11 +112,15 @@ test("members that do not answer delay no other project", { timeout: 120_000 }, 
     await create(name, { type: "mariadb", version: "11", instances: 3 });
     await eventually(() => exists(cluster.client, resources.statefulSets, { namespace, name }));
   }
-  for (const name of names) await runPods(name);
+  for (const name of names) {
+    await runPods(name);
+  }
   await eventually(async () => asked >= 8);
   await sleep(1_000);
   const rollout: number[] = [];
-  for (const one of [1, 2, 3]) rollout.push(await rolloutLatency(`web-${one}`));
+  for (const one of [1, 2, 3]) {
+    rollout.push(await rolloutLatency(`web-${one}`));
+  }
   console.log("HTTP projects beside", GROUPS, "groups that do not answer:", rollout.map(Math.round), "ms");
   expect(Math.max(...rollout)).toBeLessThan(3_000);
 });

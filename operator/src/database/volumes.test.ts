@@ -20,7 +20,9 @@ function recording(pods: readonly string[] = [], refusal?: KubeError) {
   const done: string[] = [];
   const client = {
     patch: async (_: unknown, { name }: ObjectRef, patch: LiveClaim) => {
-      if (refusal) throw refusal;
+      if (refusal) {
+        throw refusal;
+      }
       done.push(`${name} to ${patch.spec?.resources?.requests?.storage}`);
     },
     delete: async (_: unknown, { name }: ObjectRef) => done.push(`delete ${name}`),
@@ -51,7 +53,9 @@ describe("volumes grow", () => {
     const done: string[] = [];
     const client = {
       patch: async (_: unknown, { name }: ObjectRef) => {
-        if (name === "data-shop-0") throw new KubeError({ status: 403, reason: "Forbidden", message: "no" });
+        if (name === "data-shop-0") {
+          throw new KubeError({ status: 403, reason: "Forbidden", message: "no" });
+        }
         done.push(name);
       },
     } as unknown as KubeClient;

@@ -44,7 +44,9 @@ describe("OwnershipChecks", () => {
 
   test("looks up once however often it is asked, and again only when the pause is over", async () => {
     const { clock, asked, check } = setup();
-    for (let i = 0; i < 5; i += 1) check();
+    for (let i = 0; i < 5; i += 1) {
+      check();
+    }
     await clock.advance(14_999);
     check();
     expect(asked).toHaveLength(1);
@@ -165,13 +167,17 @@ describe("OwnershipChecks", () => {
       { total: 2, perKey: 2 },
     );
     const hosts = ["a.example", "b.example", "c.example", "d.example"];
-    for (const host of hosts) check(host);
+    for (const host of hosts) {
+      check(host);
+    }
     expect(asked).toHaveLength(2);
     checks.forget("c.example");
     answers[0]?.();
     await clock.advance(0);
     expect(asked.at(-1)).toBe("_slipway-challenge.d.example");
-    for (const answer of answers) answer();
+    for (const answer of answers) {
+      answer();
+    }
     await clock.advance(0);
     expect(ended.toSorted()).toEqual(["a.example", "b.example", "d.example"]);
   });

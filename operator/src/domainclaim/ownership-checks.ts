@@ -98,11 +98,15 @@ export class OwnershipChecks {
   /** Never rejects. One that is forgotten while it waits is not looked up. */
   async #run(hostname: string, entry: Entry): Promise<void> {
     const isLookedUp = await this.#limiter.run(entry.challenge.organizationId, async () => {
-      if (this.#entries.get(hostname) !== entry) return false;
+      if (this.#entries.get(hostname) !== entry) {
+        return false;
+      }
       await this.#lookUp(hostname, entry);
       return true;
     });
-    if (isLookedUp) this.#onEnd(hostname);
+    if (isLookedUp) {
+      this.#onEnd(hostname);
+    }
   }
 
   async #lookUp(hostname: string, entry: Entry): Promise<void> {

@@ -18,8 +18,11 @@ const entry = (status: "pending" | "active", sslStatus: "disabled" | "pending_is
 /** The conditions of a claim after its project has told where the route stands. */
 function said(of: Project | undefined, verified = true): string[] {
   const conditions = new ConditionSet<DomainClaimConditionCatalog>([], { now: new Date(now) });
-  if (verified) tellVerified("txt", now, {}, conditions);
-  else tellUnproved("missing", conditions);
+  if (verified) {
+    tellVerified("txt", now, {}, conditions);
+  } else {
+    tellUnproved("missing", conditions);
+  }
   tellRoute(exampleClaim(HOST), of, conditions);
   return conditions.list().map(({ type, status, reason }) => `${type}=${status}/${reason}`);
 }

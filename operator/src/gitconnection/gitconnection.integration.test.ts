@@ -23,7 +23,9 @@ const hooked = new Set<string>();
 
 const provider = {
   removeHooks: async (repository: string) => {
-    if (isAway) throw new GitError("ProviderUnavailable", "it does not answer");
+    if (isAway) {
+      throw new GitError("ProviderUnavailable", "it does not answer");
+    }
     hooked.delete(repository);
   },
 } as unknown as GitProvider;
@@ -56,7 +58,9 @@ afterAll(async () => {
 });
 
 async function connection(name: string, repositories: readonly string[]): Promise<void> {
-  for (const repository of repositories) hooked.add(repository);
+  for (const repository of repositories) {
+    hooked.add(repository);
+  }
   await cluster.client.create<GitConnection>(gitConnectionResource, {
     apiVersion: "slipway.dev/v1alpha1",
     kind: "GitConnection",

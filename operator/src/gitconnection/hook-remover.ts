@@ -38,7 +38,9 @@ export class HookRemover {
   async removeUnwanted(connection: GitConnection, signal: AbortSignal): Promise<Left> {
     const { projects } = this.#options;
     const cached = unwantedHooks(connection, projects.list(connection.metadata.namespace));
-    if (cached.length === 0) return { hooks: [] };
+    if (cached.length === 0) {
+      return { hooks: [] };
+    }
     // The cluster is asked before anything is taken away, for the memory may be behind.
     const unwanted = isEnding(connection)
       ? cached
@@ -55,7 +57,9 @@ export class HookRemover {
     try {
       provider = await this.#options.open(connection, signal);
     } catch (error) {
-      if (signal.aborted) throw error;
+      if (signal.aborted) {
+        throw error;
+      }
       const isHopeless = error instanceof GitError || isForbidden(error) || isNotFound(error);
       return { hooks: unwanted, cause: error, isHopeless };
     }
@@ -65,13 +69,17 @@ export class HookRemover {
       try {
         await provider.removeHooks(hook.repositoryId, hook.url);
       } catch (error) {
-        if (signal.aborted) throw error;
+        if (signal.aborted) {
+          throw error;
+        }
         cause = error;
         left.push(hook);
       }
     }
     const removed = unwanted.filter((hook) => !left.includes(hook));
-    if (removed.length > 0) await this.#forget(connection, removed, provider, signal);
+    if (removed.length > 0) {
+      await this.#forget(connection, removed, provider, signal);
+    }
     return { hooks: left, cause };
   }
 
@@ -91,10 +99,16 @@ export class HookRemover {
     try {
       connections.observe(await client.patch<GitConnection>(gitConnectionResource, ref, patch, written));
     } catch (error) {
-      if (isNotFound(error)) return;
-      if (!isConflict(error)) throw error;
+      if (isNotFound(error)) {
+        return;
+      }
+      if (!isConflict(error)) {
+        throw error;
+      }
       const now = await client.getOrUndefined<GitConnection>(gitConnectionResource, ref, { signal });
-      if (now && !isEnding(now)) await this.#makeAgain(now, removed, provider, signal);
+      if (now && !isEnding(now)) {
+        await this.#makeAgain(now, removed, provider, signal);
+      }
       throw new RetryableError("Conflict", "the connection was changed meanwhile", { cause: error });
     }
   }
@@ -111,13 +125,17 @@ export class HookRemover {
     const wanted = (status?.hooks ?? []).filter(
       (hook) => gone.has(hook.repositoryId) && !unwanted.includes(hook),
     );
-    if (wanted.length === 0) return;
+    if (wanted.length === 0) {
+      return;
+    }
     const ref = { namespace: metadata.namespace, name: spec.credentialRef.name };
     const secret = await this.#options.client.getOrUndefined<SecretValues>(resources.secrets, ref, {
       signal,
     });
     const { hookSecret = "" } = secretTexts(secret);
-    if (hookSecret === "") return;
+    if (hookSecret === "") {
+      return;
+    }
     for (const { repositoryId, url } of wanted) {
       await provider.ensureHook(repositoryId, { url, secret: hookSecret });
     }

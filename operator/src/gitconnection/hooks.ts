@@ -11,14 +11,18 @@ export const isEnding = ({ metadata, spec }: GitConnection): boolean =>
 
 /** The connections that a project's source goes through: of a GitHub source any of its organization's. */
 export function usesConnection({ spec }: Project, { metadata, spec: of }: GitConnection): boolean {
-  if (spec.source) return spec.source.connectionId === metadata.name;
+  if (spec.source) {
+    return spec.source.connectionId === metadata.name;
+  }
   return spec.github !== undefined && of.providerId === "github";
 }
 
 /** Hooks of repositories by which no project is published. @param projects of the connection's namespace */
 export function unwantedHooks(connection: GitConnection, projects: readonly Project[]): Hook[] {
   const hooks = connection.status?.hooks ?? [];
-  if (isEnding(connection)) return hooks;
+  if (isEnding(connection)) {
+    return hooks;
+  }
   const followed = projects.filter((project) => usesConnection(project, connection) && isFollowed(project));
   return hooks.filter((hook) => !followed.some((project) => isOf(hook, project)));
 }
@@ -29,7 +33,9 @@ function isFollowed({ metadata, spec }: Project): boolean {
 }
 
 function isOf({ repositoryId, path }: Hook, { spec: { source, github } }: Project): boolean {
-  if (source) return opened(source) === repositoryId;
+  if (source) {
+    return opened(source) === repositoryId;
+  }
   const own = `${github?.repositoryOwner}/${github?.repositoryName}`;
   return path?.toLowerCase() === own.toLowerCase();
 }
@@ -38,7 +44,9 @@ function opened({ connectionId, repositoryId }: NonNullable<Project["spec"]["sou
   try {
     return openRepositoryId(connectionId, repositoryId);
   } catch (error) {
-    if (error instanceof GitError) return undefined;
+    if (error instanceof GitError) {
+      return undefined;
+    }
     throw error;
   }
 }

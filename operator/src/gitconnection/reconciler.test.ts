@@ -26,7 +26,9 @@ let beforeRemoval: (() => Promise<void>) | undefined;
 
 const provider = {
   removeHooks: async (repository: string) => {
-    if (failing) throw failing;
+    if (failing) {
+      throw failing;
+    }
     hooked.delete(repository);
     await beforeRemoval?.();
   },

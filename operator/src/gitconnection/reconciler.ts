@@ -19,7 +19,9 @@ const API_MS = 15_000;
 
 /** Milliseconds that are left of the API's turn. Pure. */
 export function turnOfApi({ metadata, spec }: GitConnection, now: Date): number {
-  if (spec.revokedAt === undefined || metadata.deletionTimestamp !== undefined) return 0;
+  if (spec.revokedAt === undefined || metadata.deletionTimestamp !== undefined) {
+    return 0;
+  }
   return Math.min(API_MS, Date.parse(spec.revokedAt) + API_MS - now.getTime());
 }
 
@@ -28,9 +30,13 @@ export function gitConnectionReconciler(deps: GitConnectionDependencies): Reconc
   const remover = new HookRemover(deps);
   return async ({ namespace, name }, { signal, log }) => {
     const found = connections.get(namespace, name);
-    if (!found) return undefined;
+    if (!found) {
+      return undefined;
+    }
     const rest = turnOfApi(found, clock.now());
-    if (rest > 0) return { requeueAfterMs: rest };
+    if (rest > 0) {
+      return { requeueAfterMs: rest };
+    }
     const options = {
       client,
       resource: gitConnectionResource,

@@ -38,7 +38,9 @@ export interface Admission {
 export function decideAdmission(view: AdmissionView, nameOf: (scheduledAt: Date) => string): Admission {
   const { project, now } = view;
   const state = followSpec(project, now);
-  if (state.scheduledSince === undefined || state.schedule === undefined) return { state, missed: [] };
+  if (state.scheduledSince === undefined || state.schedule === undefined) {
+    return { state, missed: [] };
+  }
   const schedule = parseSchedule(state.schedule);
   const from = countedFrom(state);
   const due = schedule.between(from, now, MAX_DECIDED);
@@ -47,11 +49,17 @@ export function decideAdmission(view: AdmissionView, nameOf: (scheduledAt: Date)
   let undecided: Date | undefined;
   for (const scheduledAt of due) {
     const decision = decide(scheduledAt, state, schedule, view);
-    if (decision === "wait") undecided = scheduledAt;
-    else if (decision === "admit") admitted = scheduledAt;
-    else missed.push({ scheduledAt, reason: decision });
+    if (decision === "wait") {
+      undecided = scheduledAt;
+    } else if (decision === "admit") {
+      admitted = scheduledAt;
+    } else {
+      missed.push({ scheduledAt, reason: decision });
+    }
     // An open window is always the last one's: it ends with the next occurrence at the latest.
-    if (decision === "wait" || decision === "admit") break;
+    if (decision === "wait" || decision === "admit") {
+      break;
+    }
   }
   const decided = admitted ?? missed.at(-1)?.scheduledAt;
   const next = undecided ?? schedule.next(decided ?? (from > now ? from : now));
@@ -79,7 +87,9 @@ export function windowEnd(scheduledAt: Date, schedule: Schedule, windowMs: numbe
 /** Whether a Job for this moment can still matter: it is due later, or has not been decided. */
 export function isAwaited(scheduledAt: Date, project: Project): boolean {
   const state = project.status?.job;
-  if (!state?.scheduledSince || state.schedule === undefined) return false;
+  if (!state?.scheduledSince || state.schedule === undefined) {
+    return false;
+  }
   return scheduledAt > countedFrom(state) && parseSchedule(state.schedule).has(scheduledAt);
 }
 
@@ -102,13 +112,23 @@ function decide(
   const overlapped = lastFinished !== undefined && lastFinished >= scheduledAt;
   const ready = isAccepted(project) && view.priced;
   if (now >= closes) {
-    if (held || overlapped) return "Overlap";
-    if (!ready) return "NotAccepted";
-    if (closes <= ledSince) return "OperatorUnavailable";
+    if (held || overlapped) {
+      return "Overlap";
+    }
+    if (!ready) {
+      return "NotAccepted";
+    }
+    if (closes <= ledSince) {
+      return "OperatorUnavailable";
+    }
     return view.hasJob(scheduledAt) ? "Late" : "NotCreated";
   }
-  if (held) return "wait";
-  if (overlapped) return "Overlap";
+  if (held) {
+    return "wait";
+  }
+  if (overlapped) {
+    return "Overlap";
+  }
   return ready && view.hasJob(scheduledAt) ? "admit" : "wait";
 }
 
@@ -128,7 +148,9 @@ function nextScheduled(
   decided: Date | undefined,
   now: Date,
 ): Pick<JobState, "nextScheduledAt"> {
-  if (!decided && state.nextScheduledAt !== undefined) return {};
+  if (!decided && state.nextScheduledAt !== undefined) {
+    return {};
+  }
   const next = schedule.next(decided && decided > now ? decided : now);
   return next ? { nextScheduledAt: next.toISOString() } : { nextScheduledAt: undefined };
 }

@@ -12,9 +12,13 @@ const dateOf = (text: string | undefined) => (text === undefined ? undefined : n
  */
 export function cancelEffectiveAt({ spec, status }: JobRun, now: Date): Date | undefined {
   const asked = dateOf(spec.cancelRequestedAt);
-  if (!asked) return undefined;
+  if (!asked) {
+    return undefined;
+  }
   const recorded = dateOf(status?.cancelEffectiveAt);
-  if (recorded) return recorded;
+  if (recorded) {
+    return recorded;
+  }
   const observed = dateOf(status?.lastObservedRunningAt);
   if (observed && observed.getTime() - asked.getTime() > CLOCKS_APART_MS) {
     return new Date(observed.getTime() - CLOCKS_APART_MS);

@@ -74,7 +74,9 @@ describe("a log", () => {
             signal.addEventListener("abort", () => reject(signal.reason));
           }),
     );
-    for (const name of ["hangs1", "hangs2", "good"]) capturer.capture("n/p", name, run(name), false);
+    for (const name of ["hangs1", "hangs2", "good"]) {
+      capturer.capture("n/p", name, run(name), false);
+    }
     await clock.advance(16_000);
     expect(capturer.capture("n/p", "good", run("good"), false)).toBe("stored");
   });

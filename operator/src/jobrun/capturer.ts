@@ -81,14 +81,18 @@ export class LogCapturer {
       this.#entries.set(uid, entry);
       this.#begin(entry);
     }
-    if (charged) entry.chargedSince ??= now;
+    if (charged) {
+      entry.chargedSince ??= now;
+    }
     return entry.result;
   }
 
   /** Drops a run that is settled, or gone. */
   forget(uid: string): void {
     const entry = this.#entries.get(uid);
-    if (entry) entry.result ??= "unavailable";
+    if (entry) {
+      entry.result ??= "unavailable";
+    }
     this.#entries.delete(uid);
     this.#follower.forget(uid);
   }
@@ -101,13 +105,17 @@ export class LogCapturer {
 
   /** Tries it in its organization's turn. */
   #begin(entry: Entry): void {
-    if (this.#stop.signal.aborted) return;
+    if (this.#stop.signal.aborted) {
+      return;
+    }
     void this.#limiter.run(entry.run.organizationId, () => this.#try(entry));
   }
 
   /** Never rejects. */
   async #try(entry: Entry): Promise<void> {
-    if (entry.result || this.#stop.signal.aborted) return;
+    if (entry.result || this.#stop.signal.aborted) {
+      return;
+    }
     const { clock } = this.#options;
     try {
       this.#finish(entry, await this.#limited((signal) => this.#keep(entry, signal)));
@@ -129,7 +137,9 @@ export class LogCapturer {
   /** Never rejects. */
   async #giveUp({ uid, run }: Entry, reason: unknown): Promise<"stored" | "unavailable"> {
     try {
-      if ((await this.#limited((signal) => this.#follower.store(uid, signal))) === "stored") return "stored";
+      if ((await this.#limited((signal) => this.#follower.store(uid, signal))) === "stored") {
+        return "stored";
+      }
     } catch {
       // Then the first reason is the one to tell.
     }
@@ -157,6 +167,8 @@ export class LogCapturer {
 
   #finish(entry: Entry, result: "stored" | "unavailable"): void {
     entry.result ??= result;
-    for (const listener of this.#listeners) listener(entry.key);
+    for (const listener of this.#listeners) {
+      listener(entry.key);
+    }
   }
 }

@@ -46,7 +46,9 @@ describe("charges", () => {
       },
       { maxBatch: 2 },
     );
-    for (let index = 0; index < 5; index += 1) charger.charge("n/p", `u${index}`, row(`r${index}`));
+    for (let index = 0; index < 5; index += 1) {
+      charger.charge("n/p", `u${index}`, row(`r${index}`));
+    }
     await clock.advance(1_000);
     expect(batches).toEqual([2, 2, 1]);
   });

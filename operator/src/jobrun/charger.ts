@@ -66,8 +66,12 @@ export class Charger {
    */
   charge(key: string, uid: string, row: ChargedRun): Charge | "full" | undefined {
     const entry = this.#entries.get(uid);
-    if (entry) return entry.charge;
-    if (this.#entries.size >= this.#options.maxKept) return "full";
+    if (entry) {
+      return entry.charge;
+    }
+    if (this.#entries.size >= this.#options.maxKept) {
+      return "full";
+    }
     this.#entries.set(uid, { key, row, state: "waiting" });
     this.#gather(this.#options.gatherMs);
     return undefined;
@@ -88,11 +92,15 @@ export class Charger {
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
-    for (const { refusal } of this.#entries.values()) refusal?.again.cancel();
+    for (const { refusal } of this.#entries.values()) {
+      refusal?.again.cancel();
+    }
   }
 
   #gather(ms: number): void {
-    if (this.#stopped || this.#sending || this.#timer) return;
+    if (this.#stopped || this.#sending || this.#timer) {
+      return;
+    }
     this.#timer = this.#options.clock.setTimeout(() => {
       this.#timer = undefined;
       void this.#send();
@@ -102,7 +110,9 @@ export class Charger {
   async #send(): Promise<void> {
     const waiting = [...this.#entries.values()].filter(({ state }) => state === "waiting");
     const batch = waiting.slice(0, this.#options.maxBatch);
-    if (batch.length === 0) return;
+    if (batch.length === 0) {
+      return;
+    }
     this.#sending = true;
     let pauseMs = 0;
     try {
@@ -117,35 +127,51 @@ export class Charger {
     } finally {
       this.#sending = false;
     }
-    if (this.#isWaiting()) this.#gather(pauseMs);
+    if (this.#isWaiting()) {
+      this.#gather(pauseMs);
+    }
   }
 
   async #record(batch: Entry[]): Promise<void> {
-    for (const entry of batch) entry.state = "sent";
+    for (const entry of batch) {
+      entry.state = "sent";
+    }
     try {
       const recorded = await this.#options.ledger.record(batch.map(({ row }) => row));
       const byRun = new Map(recorded.map((answer) => [runKey(answer), answer]));
-      for (const entry of batch) this.#settle(entry, byRun.get(runKey(entry.row)));
+      for (const entry of batch) {
+        this.#settle(entry, byRun.get(runKey(entry.row)));
+      }
     } finally {
-      for (const entry of batch) if (entry.state === "sent") entry.state = "waiting";
+      for (const entry of batch) {
+        if (entry.state === "sent") {
+          entry.state = "waiting";
+        }
+      }
     }
   }
 
   #settle(entry: Entry, answer: RecordedRun | undefined): void {
     const { clock, log } = this.#options;
-    if (!answer) throw new Error("the ledger did not answer for a run");
+    if (!answer) {
+      throw new Error("the ledger did not answer for a run");
+    }
     if (answer.outcome === "refused") {
       const { reason = "no rule given" } = answer;
       log.error({ run: entry.row.id, reason }, "the ledger refuses a charge");
       entry.state = "resting";
       entry.refusal = { reason, again: clock.setTimeout(() => this.#askAgain(entry), REFUSED_MS) };
-      if (this.#stopped) entry.refusal.again.cancel();
+      if (this.#stopped) {
+        entry.refusal.again.cancel();
+      }
     } else {
       entry.state = "settled";
       entry.refusal = undefined;
       entry.charge = { outcome: answer.outcome, at: clock.now() };
     }
-    for (const listener of this.#listeners) listener(entry.key);
+    for (const listener of this.#listeners) {
+      listener(entry.key);
+    }
   }
 
   #askAgain(entry: Entry): void {
@@ -154,7 +180,11 @@ export class Charger {
   }
 
   #isWaiting(): boolean {
-    for (const { state } of this.#entries.values()) if (state === "waiting") return true;
+    for (const { state } of this.#entries.values()) {
+      if (state === "waiting") {
+        return true;
+      }
+    }
     return false;
   }
 }

@@ -39,16 +39,21 @@ export class CleanUp {
     await this.#takeAway(job, pods, signal);
     const goesAt = this.#goesAt(run, project);
     const now = clock.now();
-    if (goesAt > now) wake.at(goesAt, now);
-    else if (job === undefined && pods.every((pod) => !hasFinalizer(pod, finalizers.jobRun))) {
+    if (goesAt > now) {
+      wake.at(goesAt, now);
+    } else if (job === undefined && pods.every((pod) => !hasFinalizer(pod, finalizers.jobRun))) {
       await this.removeRun(run, signal);
-    } else wake.in(1_000);
+    } else {
+      wake.in(1_000);
+    }
   }
 
   /** Takes the finalizer off a run and deletes it. */
   async removeRun(run: JobRun, signal: AbortSignal): Promise<void> {
     const left = await this.#objects.release(this.#objects.runs, run, signal);
-    if (left) await this.#objects.remove(this.#objects.runs, left, signal);
+    if (left) {
+      await this.#objects.remove(this.#objects.runs, left, signal);
+    }
   }
 
   /** Deletes Jobs that no run will ever come of; a Job that was let go and has lost its run gets it back. */
@@ -61,9 +66,13 @@ export class CleanUp {
     const { signal, wake } = context;
     for (const job of jobs) {
       const { name } = job.metadata;
-      if (project && jobStateOf(project).activeRun === name) continue;
+      if (project && jobStateOf(project).activeRun === name) {
+        continue;
+      }
       if (isLetGo(job)) {
-        if (!hasRun(name)) await this.#restore(job, project, context);
+        if (!hasRun(name)) {
+          await this.#restore(job, project, context);
+        }
       } else if (!this.#isAwaited(job, project)) {
         await this.#objects.remove(this.#objects.jobs, job, signal, { unchanged: true });
       } else {
@@ -81,11 +90,19 @@ export class CleanUp {
   ): Promise<void> {
     for (const pod of pods) {
       const name = nameOfJob(pod);
-      if (name === undefined || has.run(name) || has.job(name)) continue;
-      if (!hasFinalizer(pod, finalizers.jobRun)) continue;
+      if (name === undefined || has.run(name) || has.job(name)) {
+        continue;
+      }
+      if (!hasFinalizer(pod, finalizers.jobRun)) {
+        continue;
+      }
       const ref = { namespace: pod.metadata.namespace, name };
-      if (await this.#objects.live(this.#objects.jobs, ref, signal)) continue;
-      if (await this.#objects.live(this.#objects.runs, ref, signal)) continue;
+      if (await this.#objects.live(this.#objects.jobs, ref, signal)) {
+        continue;
+      }
+      if (await this.#objects.live(this.#objects.runs, ref, signal)) {
+        continue;
+      }
       await this.#objects.release(this.#objects.pods, pod, signal);
     }
   }
@@ -103,9 +120,13 @@ export class CleanUp {
   /** A run that was let go is charged, whatever became of its record. */
   async #restore(job: Job, project: Project | undefined, { signal, wake }: RunContext): Promise<void> {
     const { name, namespace } = job.metadata;
-    if (await this.#objects.live(this.#objects.runs, { namespace, name }, signal)) return;
+    if (await this.#objects.live(this.#objects.runs, { namespace, name }, signal)) {
+      return;
+    }
     const live = await this.#objects.live(this.#objects.jobs, { namespace, name }, signal);
-    if (!live || live.metadata.uid !== job.metadata.uid || !hasFinalizer(live, finalizers.jobRun)) return;
+    if (!live || live.metadata.uid !== job.metadata.uid || !hasFinalizer(live, finalizers.jobRun)) {
+      return;
+    }
     const now = project && (await this.#slot.live(project, signal));
     if (now) {
       const { trigger, scheduledAt } = identify(name, now.metadata.name, live);
@@ -120,18 +141,26 @@ export class CleanUp {
     for (const pod of pods) {
       await this.#objects.release(this.#objects.pods, pod, signal);
     }
-    if (!job) return;
+    if (!job) {
+      return;
+    }
     // Its pods go with it: the garbage collector sees to that.
     const left = await this.#objects.release(this.#objects.jobs, job, signal);
-    if (left) await this.#objects.remove(this.#objects.jobs, left, signal);
+    if (left) {
+      await this.#objects.remove(this.#objects.jobs, left, signal);
+    }
   }
 
   /** Nobody waits to read a run whose project goes, nor one that never was one. */
   #goesAt(run: JobRun, project: Project | undefined): Date {
     const { metadata, status } = run;
     const now = this.#deps.clock.now();
-    if (metadata.deletionTimestamp || !project || project.metadata.deletionTimestamp) return now;
-    if (isNeverStarted(run) && status?.phase !== "cancelled") return now;
+    if (metadata.deletionTimestamp || !project || project.metadata.deletionTimestamp) {
+      return now;
+    }
+    if (isNeverStarted(run) && status?.phase !== "cancelled") {
+      return now;
+    }
     const since = dateOf(status?.chargedAt) ?? saidAt(run) ?? now;
     const keepMs = isRefused(run) || isNeverStarted(run) ? KEEP_REFUSED_MS : KEEP_CHARGED_MS;
     return new Date(since.getTime() + keepMs);

@@ -30,10 +30,14 @@ export function readContainer(pod: RunPod): ContainerFacts {
     // Its node is gone, or refused it: nobody will tell more.
     return { state: "ended", ...known("startedAt", startedAt), ...known("reason", reason) };
   }
-  if (startedAt) return { state: "running", startedAt };
+  if (startedAt) {
+    return { state: "running", startedAt };
+  }
   const deleted = pod.metadata.deletionTimestamp !== undefined;
   // No node has it, and none takes a pod that is being deleted.
-  if (deleted && !pod.spec?.nodeName) return { state: "ended", ...known("reason", reason) };
+  if (deleted && !pod.spec?.nodeName) {
+    return { state: "ended", ...known("reason", reason) };
+  }
   return { state: "pending" };
 }
 

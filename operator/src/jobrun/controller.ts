@@ -92,7 +92,9 @@ export function addJobRunController(manager: Manager, options: JobRunOptions): C
       customSource((enqueue) => capturer.onCaptured((key) => enqueue(key))),
       customSource((enqueue) =>
         options.onCatalogChange(() => {
-          for (const project of stores.projects.list().filter(isJob)) enqueue(keyOf(project));
+          for (const project of stores.projects.list().filter(isJob)) {
+            enqueue(keyOf(project));
+          }
         }),
       ),
     ],

@@ -92,7 +92,9 @@ describe("whoever stops a run", () => {
 
   test("waits although nodes are silent to many runs of another organization", async () => {
     const { clock, begin } = following();
-    for (let index = 0; index < 8; index += 1) begin(`u${index}`);
+    for (let index = 0; index < 8; index += 1) {
+      begin(`u${index}`);
+    }
     const other = begin("other", "other");
     await clock.advance(0);
     expect(other.goesOn).toBe(false);
@@ -100,7 +102,9 @@ describe("whoever stops a run", () => {
 
   test("has its log read beside sixty of another organization", async () => {
     const { clock, streams, begin } = following();
-    for (let index = 0; index < 60; index += 1) begin(`u${index}`);
+    for (let index = 0; index < 60; index += 1) {
+      begin(`u${index}`);
+    }
     expect(streams).toHaveLength(20);
     begin("other", "other");
     await clock.advance(0);
@@ -111,7 +115,9 @@ describe("whoever stops a run", () => {
     const { clock, streams, begin } = following({ total: 2, perKey: 2 });
     begin("u1");
     begin("u2");
-    for (const { open } of streams) open();
+    for (const { open } of streams) {
+      open();
+    }
     await clock.advance(60_000);
     expect([begin("u1"), begin("u3")].length).toBe(2);
     await clock.advance(0);

@@ -61,9 +61,13 @@ export class LogFollower {
     const { clock } = this.#options;
     const known = this.#entries.get(uid);
     const now = clock.monotonic();
-    if (this.#stopped || (known && (known.reading || now - known.since < AGAIN_MS))) return;
+    if (this.#stopped || (known && (known.reading || now - known.since < AGAIN_MS))) {
+      return;
+    }
     const release = this.#limiter.tryAcquire(run.organizationId);
-    if (!release) return;
+    if (!release) {
+      return;
+    }
     this.#makeRoom();
     const { organizationId } = run;
     const abort = new AbortController();
@@ -73,7 +77,9 @@ export class LogFollower {
     this.#entries.set(uid, entry);
     const opened = this.#open(entry, run, release);
     const place = this.#awaited.tryAcquire(organizationId);
-    if (!place) return;
+    if (!place) {
+      return;
+    }
     void opened.then(place);
     const waited = new AbortController();
     await Promise.race([opened, sleep(clock, OPEN_MS, waited.signal)]);
@@ -88,7 +94,9 @@ export class LogFollower {
   async store(uid: string, signal: AbortSignal): Promise<"stored" | "unavailable"> {
     signal.throwIfAborted();
     const { log } = this.#entries.get(uid) ?? {};
-    if (!log) return "unavailable";
+    if (!log) {
+      return "unavailable";
+    }
     const waited = new AbortController();
     const limit = sleep(this.#options.clock, LAST_WORDS_MS, AbortSignal.any([signal, waited.signal]));
     await Promise.race([log.ended, limit]);
@@ -107,7 +115,9 @@ export class LogFollower {
   /** Ends them all, and begins none any more. */
   stop(): void {
     this.#stopped = true;
-    for (const uid of [...this.#entries.keys()]) this.forget(uid);
+    for (const uid of [...this.#entries.keys()]) {
+      this.forget(uid);
+    }
   }
 
   /** Never rejects. */
@@ -134,11 +144,15 @@ export class LogFollower {
    * at once.
    */
   #makeRoom(): void {
-    if (this.#entries.size < MOST_KEPT) return;
+    if (this.#entries.size < MOST_KEPT) {
+      return;
+    }
     const ended = [...this.#entries].filter(([, { reading }]) => !reading);
     const byOrganization = Object.values(Object.groupBy(ended, ([, { organizationId }]) => organizationId));
     const [most] = byOrganization.sort((a = [], b = []) => b.length - a.length);
     const [eldest] = most ?? [];
-    if (eldest) this.#entries.delete(eldest[0]);
+    if (eldest) {
+      this.#entries.delete(eldest[0]);
+    }
   }
 }

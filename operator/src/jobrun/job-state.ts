@@ -68,13 +68,17 @@ function withoutAhead(state: JobState, now: Date): JobState {
 function closedAt({ spec }: Project, before: string | undefined, now: Date): string {
   const asked = dateOf(spec.job?.closedAt) ?? new Date(0);
   const known = dateOf(before);
-  if (known && known >= asked && before !== undefined) return before;
+  if (known && known >= asked && before !== undefined) {
+    return before;
+  }
   return (asked > now ? asked : now).toISOString();
 }
 
 /** The state with more missed occurrences, oldest first. */
 export function countMissed(state: JobState, missed: readonly Missed[]): JobState {
-  if (missed.length === 0) return state;
+  if (missed.length === 0) {
+    return state;
+  }
   const counts = new Map((state.missedReasons ?? []).map((entry) => [entry.reason, entry]));
   for (const { reason, scheduledAt } of missed) {
     const count = (counts.get(reason)?.count ?? 0) + 1;
@@ -95,7 +99,9 @@ export function countMissed(state: JobState, missed: readonly Missed[]): JobStat
 export function releaseSlot(state: JobState, run: JobRun | undefined, now: Date): JobState {
   const { activeRun: _activeRun, ...rest } = state;
   const { phase, startedAt, finishedAt } = run?.status ?? {};
-  if (!run || !phase || finishedAt === undefined) return rest;
+  if (!run || !phase || finishedAt === undefined) {
+    return rest;
+  }
   // A node whose clock is ahead must not make occurrences to come overlap.
   const lastFinishedAt = new Date(finishedAt) > now ? now.toISOString() : finishedAt;
   return {

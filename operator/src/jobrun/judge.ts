@@ -39,7 +39,9 @@ export function judge(view: RunView): Judgement {
   const { run, pod, node, now } = view;
   const cancelled = run.spec.cancelRequestedAt !== undefined;
   if (!pod) {
-    if (!awaitsPod(view)) return { is: "missing" };
+    if (!awaitsPod(view)) {
+      return { is: "missing" };
+    }
     return pending(view, cancelled, false);
   }
   const facts = readContainer(pod);
@@ -60,7 +62,9 @@ export function judge(view: RunView): Judgement {
 
 /** Whether a Job may still make its pod. */
 function awaitsPod({ run, job }: RunView): boolean {
-  if (!job || job.metadata.deletionTimestamp !== undefined || run.status?.podUid !== undefined) return false;
+  if (!job || job.metadata.deletionTimestamp !== undefined || run.status?.podUid !== undefined) {
+    return false;
+  }
   return !job.status?.conditions?.some(
     ({ type, status }) => (type === "Failed" || type === "Complete") && status === "True",
   );

@@ -22,7 +22,9 @@ export interface Leftover {
 
 /** What is left over of a run. Pure. */
 export function leftoverOf(run: JobRun, job: Job | undefined, pods: readonly RunPod[]): Leftover {
-  if (!isOver(run)) return { job: undefined, pods: [] };
+  if (!isOver(run)) {
+    return { job: undefined, pods: [] };
+  }
   const running = pods.filter((pod) => readContainer(pod).state !== "ended");
   const podUid = run.status?.podUid;
   const taken = podUid !== undefined && !pods.some(({ metadata }) => metadata.uid === podUid);
@@ -44,18 +46,26 @@ export class Leftovers {
       const ref = refOf(run);
       const made = this.#objects.jobs.store.get(ref.namespace, ref.name);
       const { job, pods } = leftoverOf(run, made, this.#objects.podsOf(ref));
-      if (job) await this.#objects.remove(this.#objects.jobs, job, signal);
-      for (const pod of pods) await this.#objects.remove(this.#objects.pods, pod, signal);
+      if (job) {
+        await this.#objects.remove(this.#objects.jobs, job, signal);
+      }
+      for (const pod of pods) {
+        await this.#objects.remove(this.#objects.pods, pod, signal);
+      }
       any ||= job !== undefined || pods.length > 0;
     }
-    if (any) wake.in(LOOK_AGAIN_MS);
+    if (any) {
+      wake.in(LOOK_AGAIN_MS);
+    }
     return any;
   }
 }
 
 /** Whether its controller may make a pod: it has not seen the Job end, and the Job stays. */
 function mayMakePods({ metadata, status }: Job): boolean {
-  if (metadata.deletionTimestamp !== undefined) return false;
+  if (metadata.deletionTimestamp !== undefined) {
+    return false;
+  }
   return !status?.conditions?.some(
     ({ type, status: value }) => (type === "Failed" || type === "Complete") && value === "True",
   );

@@ -50,7 +50,9 @@ export class LetGo {
     const closes = this.#closes({ project }, "schedule", scheduledAt);
     const run = await this.#makeRun(project, name, "schedule", scheduledAt, signal);
     const late = run && !(await this.#letGo({ project, job, run }, closes, signal));
-    if (!run || late) wake.in(1);
+    if (!run || late) {
+      wake.in(1);
+    }
   }
 
   /** Carries through what taking the slot began, by whomever; or takes it back when it is too late. */
@@ -70,7 +72,9 @@ export class LetGo {
       : await this.#objects.livePodsOf({ namespace: project.metadata.namespace, name }, signal);
     if (wasLetGo(run, job) || pods.length > 0) {
       // Its record is missing: it is made anew, so that the run is charged.
-      if (!run) await this.#makeRun(held.project, name, trigger, scheduledAt, signal);
+      if (!run) {
+        await this.#makeRun(held.project, name, trigger, scheduledAt, signal);
+      }
       wake.in(1);
       return;
     }
@@ -84,23 +88,32 @@ export class LetGo {
       return;
     }
     if (job && run) {
-      if (!(await this.#letGo({ ...held, job, run }, closes, signal))) wake.in(1);
+      if (!(await this.#letGo({ ...held, job, run }, closes, signal))) {
+        wake.in(1);
+      }
       return;
     }
     // What is made now was not there when the rest was read: all is read again.
-    if (run) await this.#makeJob(held.project, run, signal);
-    else await this.#makeRun(held.project, name, trigger, scheduledAt, signal);
+    if (run) {
+      await this.#makeJob(held.project, run, signal);
+    } else {
+      await this.#makeRun(held.project, name, trigger, scheduledAt, signal);
+    }
     await this.resume(project, context);
   }
 
   /** Undefined when the slot is not the run's any more. */
   async #read(project: Project, signal: AbortSignal): Promise<Held | undefined> {
     const name = jobStateOf(project).activeRun;
-    if (name === undefined) return undefined;
+    if (name === undefined) {
+      return undefined;
+    }
     const ref = { namespace: project.metadata.namespace, name };
     const job = await this.#objects.live(this.#objects.jobs, ref, signal);
     const live = await this.#slot.live(project, signal);
-    if (!live || jobStateOf(live).activeRun !== name) return undefined;
+    if (!live || jobStateOf(live).activeRun !== name) {
+      return undefined;
+    }
     const run = await this.#objects.live(this.#objects.runs, ref, signal);
     return { name, job, project: live, run };
   }
@@ -141,7 +154,9 @@ export class LetGo {
     const { clock, metrics, catalog } = this.#deps;
     const terms = termsNow(job, project, catalog());
     const now = clock.now();
-    if (now >= closes) return false;
+    if (now >= closes) {
+      return false;
+    }
     if (!terms) {
       throw new WaitingError("UnknownPlan", "The plan is not in the catalog.", { requeueAfterMs: 5_000 });
     }
@@ -149,7 +164,9 @@ export class LetGo {
     if (run.spec.trigger === "schedule") {
       metrics.skew.observe((now.getTime() - Date.parse(run.spec.scheduledAt)) / 1_000);
       const created = Date.parse(job.metadata.creationTimestamp ?? "");
-      if (created > 0) metrics.admissionLatency.observe(Math.max(now.getTime() - created, 0) / 1_000);
+      if (created > 0) {
+        metrics.admissionLatency.observe(Math.max(now.getTime() - created, 0) / 1_000);
+      }
     }
     return true;
   }
@@ -161,7 +178,9 @@ export class LetGo {
     signal: AbortSignal,
   ): Promise<void> {
     const { clock, ledSince } = this.#deps;
-    if (job) await this.#objects.remove(this.#objects.jobs, job, signal, { unchanged: true });
+    if (job) {
+      await this.#objects.remove(this.#objects.jobs, job, signal, { unchanged: true });
+    }
     if (run && about.cancelled) {
       await this.#objects.writeStatus(run, neverStarted(run, clock.now()), signal);
     } else if (run && about.trigger === "manual") {
@@ -178,12 +197,16 @@ export class LetGo {
       project,
       (current) => {
         const state = jobStateOf(current);
-        if (state.activeRun !== name) return undefined;
+        if (state.activeRun !== name) {
+          return undefined;
+        }
         return { state: countMissed(releaseSlot(state, undefined, clock.now()), missed) };
       },
       signal,
     );
-    if (decision) this.tellMissed(project, missed);
+    if (decision) {
+      this.tellMissed(project, missed);
+    }
   }
 
   /** Counts and tells occurrences that were missed, once that has been written. */

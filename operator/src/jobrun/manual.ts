@@ -47,24 +47,40 @@ export function refusalOf({
   isProject,
 }: ManualView): Refusal | undefined {
   const refuse = (reason: JobRunReason, message: string): Refusal => ({ reason, message });
-  if (!project) return refuse("ProjectGone", "There is no such project.");
-  if (project.spec.type !== "job") return refuse("NotAccepted", "The project is not a scheduled job.");
+  if (!project) {
+    return refuse("ProjectGone", "There is no such project.");
+  }
+  if (project.spec.type !== "job") {
+    return refuse("NotAccepted", "The project is not a scheduled job.");
+  }
   const owner = projectUidOf(run);
   if (owner !== undefined && owner !== project.metadata.uid) {
     return refuse("ProjectGone", "The project that it was for is gone.");
   }
-  if (isClosed(project)) return refuse("ScheduleClosed", "The job is closed: no new run begins.");
-  if (project.spec.paused) return refuse("Paused", "The project is paused.");
-  if (!isAccepted(project) || !priced) return refuse("NotAccepted", "The project is not accepted.");
+  if (isClosed(project)) {
+    return refuse("ScheduleClosed", "The job is closed: no new run begins.");
+  }
+  if (project.spec.paused) {
+    return refuse("Paused", "The project is paused.");
+  }
+  if (!isAccepted(project) || !priced) {
+    return refuse("NotAccepted", "The project is not accepted.");
+  }
   const name = nameProblem(run, project.metadata.name, isProject);
-  if (name !== undefined) return refuse("NotAccepted", name);
+  if (name !== undefined) {
+    return refuse("NotAccepted", name);
+  }
   const held = occupied || jobStateOf(project).activeRun !== undefined;
-  if (held) return refuse("Overlap", "Another run is active.");
+  if (held) {
+    return refuse("Overlap", "Another run is active.");
+  }
   const asked = Date.parse(run.metadata.creationTimestamp ?? "");
   if (Math.abs(Date.parse(run.spec.scheduledAt) - asked) > MAX_SCHEDULED_APART_MS) {
     return refuse("NotAccepted", "Its scheduledAt must be when it was asked for: now.");
   }
-  if (now.getTime() >= asked + windowMs) return refuse("Late", "It was asked for too long ago.");
+  if (now.getTime() >= asked + windowMs) {
+    return refuse("Late", "It was asked for too long ago.");
+  }
   return undefined;
 }
 
@@ -130,7 +146,9 @@ export class ManualRuns {
       return refusal ? undefined : { state: { ...jobStateOf(project), activeRun: run.metadata.name } };
     };
     const { project } = seen ? await this.#slot.change(seen, take, signal) : { project: undefined };
-    if (project === undefined) refusal = this.#refusal(marked, undefined, occupied);
+    if (project === undefined) {
+      refusal = this.#refusal(marked, undefined, occupied);
+    }
     if (refusal) {
       const { reason, message } = refusal;
       await this.#objects.writeStatus(marked, refused(marked, reason, message, clock.now()), signal);
@@ -154,11 +172,15 @@ export class ManualRuns {
 
   /** Before anything is done for it, so that it cannot go before it is charged. */
   async #mark(run: JobRun, project: Project | undefined, signal: AbortSignal): Promise<JobRun> {
-    if (project?.spec.type !== "job") return run;
+    if (project?.spec.type !== "job") {
+      return run;
+    }
     const { labels: wanted, finalizers: _ours, ownerReferences } = marksOf(project);
     const owned = projectUidOf(run) !== undefined;
     const labelled = equalJson({ ...run.metadata.labels, ...wanted }, run.metadata.labels);
-    if (owned && labelled && hasFinalizer(run, finalizers.jobRun)) return run;
+    if (owned && labelled && hasFinalizer(run, finalizers.jobRun)) {
+      return run;
+    }
     const metadata = {
       labels: wanted,
       finalizers: [...new Set([...(run.metadata.finalizers ?? []), finalizers.jobRun])],

@@ -34,8 +34,12 @@ export function createJobRunMetrics(registry: Registry) {
     labelNames: ["reason"],
     registers,
   });
-  for (const outcome of outcomes) runs.inc({ outcome }, 0);
-  for (const reason of missedReasons) missed.inc({ reason }, 0);
+  for (const outcome of outcomes) {
+    runs.inc({ outcome }, 0);
+  }
+  for (const reason of missedReasons) {
+    missed.inc({ reason }, 0);
+  }
   return {
     skew: histogram(
       "slipway_job_run_schedule_skew_seconds",

@@ -57,7 +57,9 @@ export class RunObjects {
     signal: AbortSignal,
   ): Promise<T | undefined> {
     const live = await this.#cluster.getOrUndefined<T>(resource, ref, { signal });
-    if (live) store.observe(live);
+    if (live) {
+      store.observe(live);
+    }
     return live;
   }
 
@@ -75,7 +77,9 @@ export class RunObjects {
   async livePodsOf({ namespace, name }: ObjectRef, signal: AbortSignal): Promise<RunPod[]> {
     const selection = { namespace, labelSelector: `${JOB_NAME}=${name}`, signal };
     const pods = await this.#cluster.listAll<RunPod>(resources.pods, selection);
-    for (const pod of pods) this.pods.store.observe(pod);
+    for (const pod of pods) {
+      this.pods.store.observe(pod);
+    }
     return oldestFirst(pods);
   }
 
@@ -93,7 +97,9 @@ export class RunObjects {
       store.observe(created);
       return created;
     } catch (error) {
-      if (isAlreadyExists(error)) return undefined;
+      if (isAlreadyExists(error)) {
+        return undefined;
+      }
       throw error;
     }
   }
@@ -115,10 +121,14 @@ export class RunObjects {
         fieldManager: fieldManagers.jobRun,
         ...options,
       });
-      if (!isLeaving(written)) kind.store.observe(written);
+      if (!isLeaving(written)) {
+        kind.store.observe(written);
+      }
       return written;
     } catch (error) {
-      if (isConflict(error)) await this.live(kind, refOf(object), options.signal);
+      if (isConflict(error)) {
+        await this.live(kind, refOf(object), options.signal);
+      }
       throw error;
     }
   }
@@ -130,7 +140,9 @@ export class RunObjects {
     signal: AbortSignal,
   ): Promise<JobRun> {
     const patch = mergePatch(run.status, status);
-    if (!patch) return run;
+    if (!patch) {
+      return run;
+    }
     return await this.patch(this.runs, run, { status: patch }, { signal, subresource: "status" });
   }
 
@@ -140,12 +152,16 @@ export class RunObjects {
     object: T,
     signal: AbortSignal,
   ): Promise<T | undefined> {
-    if (!hasFinalizer(object, finalizers.jobRun)) return object;
+    if (!hasFinalizer(object, finalizers.jobRun)) {
+      return object;
+    }
     const left = (object.metadata?.finalizers ?? []).filter((name) => name !== finalizers.jobRun);
     try {
       return await this.patch(kind, object, { metadata: { finalizers: left } }, { signal });
     } catch (error) {
-      if (isNotFound(error)) return undefined;
+      if (isNotFound(error)) {
+        return undefined;
+      }
       throw error;
     }
   }
@@ -161,13 +177,17 @@ export class RunObjects {
     { unchanged = false }: DeleteAs = {},
   ): Promise<void> {
     const { uid = "", resourceVersion, deletionTimestamp } = object.metadata ?? {};
-    if (deletionTimestamp || this.#deleted.has(uid)) return;
+    if (deletionTimestamp || this.#deleted.has(uid)) {
+      return;
+    }
     await this.#cluster.delete(resource, refOf(object), {
       uid,
       signal,
       ...(unchanged ? { resourceVersion } : {}),
     });
-    if (this.#deleted.size >= MAX_DELETED) this.#deleted.clear();
+    if (this.#deleted.size >= MAX_DELETED) {
+      this.#deleted.clear();
+    }
     this.#deleted.add(uid);
   }
 }

@@ -13,10 +13,14 @@ export function mergePatch(from: object | undefined, to: object): Json | undefin
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [old, wanted] = [before[key], after[key]];
     if (wanted === undefined) {
-      if (old !== undefined) patch[key] = null;
+      if (old !== undefined) {
+        patch[key] = null;
+      }
     } else if (isObject(old) && isObject(wanted)) {
       const inner = mergePatch(old, wanted);
-      if (inner) patch[key] = inner;
+      if (inner) {
+        patch[key] = inner;
+      }
     } else if (!equalJson(old, wanted)) {
       patch[key] = wanted;
     }

@@ -84,9 +84,13 @@ export class RunProgress {
    */
   async #vanish(run: JobRun, seen: Seen, { signal, wake }: RunContext): Promise<JobRun> {
     const { job, others = [] } = seen;
-    if (job) await this.#objects.remove(this.#objects.jobs, job, signal);
+    if (job) {
+      await this.#objects.remove(this.#objects.jobs, job, signal);
+    }
     const running = others.filter((pod) => readContainer(pod).state !== "ended");
-    for (const pod of running) await this.#objects.remove(this.#objects.pods, pod, signal);
+    for (const pod of running) {
+      await this.#objects.remove(this.#objects.pods, pod, signal);
+    }
     const goingSince = dateOf(job?.metadata.deletionTimestamp);
     const now = this.#deps.clock.now().getTime();
     if (job && (!goingSince || now - goingSince.getTime() < JOB_SETTLE_MS)) {
@@ -107,8 +111,11 @@ export class RunProgress {
     const told = await this.#tell(run, going, seen, { signal, wake });
     if (going.stop) {
       await followed;
-      if (seen.pod) await this.#objects.remove(this.#objects.pods, seen.pod, signal);
-      else if (seen.job) await this.#objects.remove(this.#objects.jobs, seen.job, signal);
+      if (seen.pod) {
+        await this.#objects.remove(this.#objects.pods, seen.pod, signal);
+      } else if (seen.job) {
+        await this.#objects.remove(this.#objects.jobs, seen.job, signal);
+      }
       wake.in(LOOK_AGAIN_MS);
     } else {
       wake.at(going.stopAt, now);
@@ -119,9 +126,13 @@ export class RunProgress {
   /** What a container that is being stopped writes last is read while it can be. Never rejects, and takes a second at most. */
   async #followLog(run: JobRun, going: Going, pod: RunPod | undefined): Promise<void> {
     const stops = going.stop || pod?.metadata.deletionTimestamp !== undefined;
-    if (!pod || !stops || going.is !== "running" || going.nodeSilent) return;
+    if (!pod || !stops || going.is !== "running" || going.nodeSilent) {
+      return;
+    }
     const log = toCapture(run, pod.metadata.name);
-    if (log) await this.#deps.capturer.follow(run.metadata.uid ?? "", log);
+    if (log) {
+      await this.#deps.capturer.follow(run.metadata.uid ?? "", log);
+    }
   }
 
   async #tell(run: JobRun, going: Going, seen: Seen, { signal, wake }: RunContext): Promise<JobRun> {
@@ -145,8 +156,11 @@ export class RunProgress {
     const from = believedFrom(node, startedAt);
     const believed = !going.nodeSilent && now >= from;
     const seenAt = believed ? await this.#seenRunning(run, seen, startedAt, signal) : undefined;
-    if (believed) wake.in(heartbeatIn(run, seenAt, now));
-    else if (!going.nodeSilent) wake.at(from, now);
+    if (believed) {
+      wake.in(heartbeatIn(run, seenAt, now));
+    } else if (!going.nodeSilent) {
+      wake.at(from, now);
+    }
     const metrics = seenAt ? this.#deps.samples.read(run.metadata.uid ?? "") : undefined;
     return await this.#objects.writeStatus(
       run,
@@ -174,22 +188,32 @@ export class RunProgress {
   ): Promise<Date | undefined> {
     const now = this.#deps.clock.now();
     const last = dateOf(run.status?.lastObservedRunningAt);
-    if (!pod) return undefined;
-    if (!last) return now;
-    if (now.getTime() - last.getTime() < HEARTBEAT_MS) return undefined;
+    if (!pod) {
+      return undefined;
+    }
+    if (!last) {
+      return now;
+    }
+    if (now.getTime() - last.getTime() < HEARTBEAT_MS) {
+      return undefined;
+    }
     const [live, node] = await Promise.all([
       this.#objects.live(this.#objects.pods, refOf(pod), signal),
       this.#objects.live(this.#objects.nodes, { name: pod.spec?.nodeName ?? "" }, signal),
     ]);
     const same = live !== undefined && live.metadata.uid === pod.metadata.uid;
-    if (!same || readContainer(live).state !== "running") return undefined;
+    if (!same || readContainer(live).state !== "running") {
+      return undefined;
+    }
     return isReady(node) && now >= believedFrom(node, startedAt) ? now : undefined;
   }
 
   #sample(run: JobRun, pod: RunPod | undefined, startedAt: Date): void {
     const { uid: podUid, name: podName, namespace } = pod?.metadata ?? {};
     const nodeName = pod?.spec?.nodeName;
-    if (!podUid || !podName || !namespace || !nodeName) return;
+    if (!podUid || !podName || !namespace || !nodeName) {
+      return;
+    }
     const before = run.status?.metrics;
     this.#deps.samples.follow({
       key: run.metadata.uid ?? "",
@@ -231,7 +255,9 @@ export class RunProgress {
 
   #terms(run: JobRun, { job, project }: Seen): Terms {
     const terms = termsOfRun(run, job, project, this.#deps.catalog());
-    if (terms) return terms;
+    if (terms) {
+      return terms;
+    }
     throw new RetryableError(
       "UnknownPlan",
       "The price of a run is known to nobody; its plan is not in the catalog.",
@@ -241,7 +267,9 @@ export class RunProgress {
 
 /** The pod of a run: the one that it had, or the first that its Job made. */
 export function podOf({ status }: JobRun, pods: readonly RunPod[]): RunPod | undefined {
-  if (status?.podUid === undefined) return pods[0];
+  if (status?.podUid === undefined) {
+    return pods[0];
+  }
   return pods.find(({ metadata }) => metadata.uid === status.podUid);
 }
 
@@ -256,7 +284,9 @@ export function organizationOf({ metadata }: JobRun): string | undefined {
  */
 function believedFrom(node: RunNode | undefined, startedAt: Date): Date {
   const since = readySince(node);
-  if (!since || startedAt >= since) return new Date(0);
+  if (!since || startedAt >= since) {
+    return new Date(0);
+  }
   return new Date(since.getTime() + NODE_SETTLE_MS);
 }
 

@@ -163,7 +163,9 @@ describe("an occurrence", () => {
         let sent = 0;
         bench[fault] = () => {
           sent += 1;
-          if (sent === failing) throw network();
+          if (sent === failing) {
+            throw network();
+          }
         };
         await expect(bench.once()).rejects.toThrow("cut");
         await bench.settle();
@@ -178,7 +180,9 @@ describe("an occurrence", () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
     bench.beforeWrite = (write) => {
-      if (write === "patch jobs") throw network();
+      if (write === "patch jobs") {
+        throw network();
+      }
     };
     await expect(bench.once()).rejects.toThrow("cut");
     bench.beforeWrite = () => {};

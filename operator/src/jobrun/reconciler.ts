@@ -61,7 +61,9 @@ class JobRunSteps {
 
   async reconcile(ref: ObjectRef, { signal }: ReconcileContext): Promise<Result | undefined> {
     const key = refKey(ref);
-    if (!this.#concerns(ref, key)) return undefined;
+    if (!this.#concerns(ref, key)) {
+      return undefined;
+    }
     const context: RunContext = { signal, wake: new WakeUp() };
     const failures = new Failures();
     await failures.each(this.#runs(key), (run) => this.#follow(run, ref, context));
@@ -79,30 +81,42 @@ class JobRunSteps {
 
   /** Step 1: runs that were let go are followed to their end. */
   async #follow(run: JobRun, ref: ObjectRef, context: RunContext): Promise<void> {
-    if (!isOver(run) && this.#wasLetGo(run)) await this.#progress.bring(run, this.#project(ref), context);
+    if (!isOver(run) && this.#wasLetGo(run)) {
+      await this.#progress.bring(run, this.#project(ref), context);
+    }
   }
 
   /** Step 2: what taking the slot began is carried through, or taken back. */
   async #carryThrough(ref: ObjectRef, context: RunContext): Promise<void> {
     const project = this.#project(ref);
     const name = project && jobStateOf(project).activeRun;
-    if (!project || name === undefined) return;
+    if (!project || name === undefined) {
+      return;
+    }
     const run = this.#deps.stores.runs.get(ref.namespace, name);
-    if (!run || (!isOver(run) && !this.#wasLetGo(run))) await this.#letGo.resume(project, context);
+    if (!run || (!isOver(run) && !this.#wasLetGo(run))) {
+      await this.#letGo.resume(project, context);
+    }
   }
 
   /** Step 3: one write frees the slot of a run that is over, follows the schedule, and decides what is due. */
   async #decide(ref: ObjectRef, key: string, occupied: boolean, context: RunContext): Promise<void> {
     const project = this.#project(ref);
-    if (!project || (project.spec.type !== "job" && project.status?.job === undefined)) return;
+    if (!project || (project.spec.type !== "job" && project.status?.job === undefined)) {
+      return;
+    }
     const { clock, stores, catalog, settings, ledSince } = this.#deps;
     const holder = jobStateOf(project).activeRun;
     // Closing is acknowledged once every run that began before can be seen.
-    if (holder !== undefined && isClosed(project) && !stores.runs.get(ref.namespace, holder)) return;
+    if (holder !== undefined && isClosed(project) && !stores.runs.get(ref.namespace, holder)) {
+      return;
+    }
     const waiting = new Map<number, Job>();
     for (const job of stores.jobs.byIndex(BY_PROJECT, key)) {
       const at = scheduledAtOf(job, ref.name);
-      if (at && !isLetGo(job) && !job.metadata.deletionTimestamp) waiting.set(at.getTime(), job);
+      if (at && !isLetGo(job) && !job.metadata.deletionTimestamp) {
+        waiting.set(at.getTime(), job);
+      }
     }
     const decide = (current: Project): Admission => {
       const freed = this.#freed(current);
@@ -121,18 +135,26 @@ class JobRunSteps {
       return { ...admission, missed: [...freed.missed, ...admission.missed] };
     };
     const { project: written, decision } = await this.#slot.change(project, decide, context.signal);
-    if (!written || !decision) return;
+    if (!written || !decision) {
+      return;
+    }
     this.#letGo.tellMissed(written, decision.missed);
-    if (decision.againAt) context.wake.at(decision.againAt, clock.now());
+    if (decision.againAt) {
+      context.wake.at(decision.againAt, clock.now());
+    }
     const job = decision.admitted && waiting.get(decision.admitted.getTime());
-    if (decision.admitted && job) await this.#letGo.begin(written, job, decision.admitted, context);
+    if (decision.admitted && job) {
+      await this.#letGo.begin(written, job, decision.admitted, context);
+    }
   }
 
   /** Step 4: runs that hold no slot and were never let go are those asked for by hand, or nobody's. */
   async #undecided(run: JobRun, ref: ObjectRef, occupied: boolean, context: RunContext): Promise<void> {
     const project = this.#project(ref);
     const { name } = run.metadata;
-    if (isOver(run) || this.#wasLetGo(run)) return;
+    if (isOver(run) || this.#wasLetGo(run)) {
+      return;
+    }
     if (project && jobStateOf(project).activeRun === name) {
       // It took the slot in this very pass, or has been looked at in step 2.
       context.wake.in(1_000);
@@ -142,7 +164,9 @@ class JobRunSteps {
     if (run.spec.trigger === "manual") {
       await this.#manual.decide(run, live, occupied, context);
       const taken = this.#project(ref);
-      if (taken && jobStateOf(taken).activeRun === name) await this.#letGo.resume(taken, context);
+      if (taken && jobStateOf(taken).activeRun === name) {
+        await this.#letGo.resume(taken, context);
+      }
       return;
     }
     await this.#removeUnheld(run, live, context);
@@ -152,13 +176,22 @@ class JobRunSteps {
   async #settle(run: JobRun, key: string, ref: ObjectRef, context: RunContext): Promise<void> {
     const project = this.#project(ref);
     const waits = this.#rush.delays(run, project);
-    if (waits) context.wake.in(LOOK_AGAIN_MS);
-    if (isEnded(run) && !isSettled(run)) await this.#settlement.bring(key, run, waits, context);
+    if (waits) {
+      context.wake.in(LOOK_AGAIN_MS);
+    }
+    if (isEnded(run) && !isSettled(run)) {
+      await this.#settlement.bring(key, run, waits, context);
+    }
     const over = isRefused(run) || ((isEnded(run) || isNeverStarted(run)) && isSettled(run));
     const holds = project !== undefined && jobStateOf(project).activeRun === run.metadata.name;
-    if (over && !holds && waits) return;
-    if (over && !holds) await this.#cleanUp.settled(run, project, context);
-    else if (over) context.wake.in(1);
+    if (over && !holds && waits) {
+      return;
+    }
+    if (over && !holds) {
+      await this.#cleanUp.settled(run, project, context);
+    } else if (over) {
+      context.wake.in(1);
+    }
   }
 
   /** Step 6: Jobs of occurrences that were not admitted, and what has lost its owner. */
@@ -181,7 +214,9 @@ class JobRunSteps {
       state.activeRun === undefined
         ? undefined
         : stores.runs.get(project.metadata.namespace, state.activeRun);
-    if (!run || !isOver(run)) return { state, missed: [] };
+    if (!run || !isOver(run)) {
+      return { state, missed: [] };
+    }
     const freed = releaseSlot(state, isEnded(run) ? run : undefined, clock.now());
     const missed: Missed[] = [];
     if (isNeverStarted(run) && run.spec.trigger === "schedule" && run.status?.phase === undefined) {
@@ -228,7 +263,9 @@ class JobRunSteps {
   async #liveProject(ref: ObjectRef, signal: AbortSignal): Promise<Project | undefined> {
     const { cluster, stores } = this.#deps;
     const live = await cluster.getOrUndefined<Project>(projectResource, ref, { signal });
-    if (live) stores.projects.observe(live);
+    if (live) {
+      stores.projects.observe(live);
+    }
     return live;
   }
 
@@ -238,7 +275,9 @@ class JobRunSteps {
 
   #concerns(ref: ObjectRef, key: string): boolean {
     const project = this.#project(ref);
-    if (project && (project.spec.type === "job" || project.status?.job !== undefined)) return true;
+    if (project && (project.spec.type === "job" || project.status?.job !== undefined)) {
+      return true;
+    }
     const { runs, jobs, pods } = this.#deps.stores;
     return [runs, jobs, pods].some((store) => store.byIndex(BY_PROJECT, key).length > 0);
   }
@@ -266,6 +305,8 @@ class Failures {
   }
 
   rethrow(): void {
-    if (this.#first) throw this.#first.error;
+    if (this.#first) {
+      throw this.#first.error;
+    }
   }
 }

@@ -139,7 +139,9 @@ export function chargeRefused(run: JobRun, rule: string, now: Date): JobRunStatu
 
 /** The first reason to stop stays: a run that was stopped at its limit is not failed. */
 function setStopping(conditions: ConditionSet<JobRunConditionCatalog>, run: JobRun, seen: Observation): void {
-  if (conditions.get("Cancelling")?.reason === "DeadlineExceeded") return;
+  if (conditions.get("Cancelling")?.reason === "DeadlineExceeded") {
+    return;
+  }
   const asked = run.spec.cancelRequestedAt !== undefined;
   if (seen.overLimit) {
     const message = "The run has reached its time limit and is being stopped.";
@@ -165,7 +167,9 @@ function termsOf({ admittedAt, plan, pricePerMinute }: Terms): JobRunStatus {
 }
 
 function podOf({ status }: JobRun, pod: RunPod | undefined): JobRunStatus {
-  if (!pod || (status?.podUid !== undefined && status.podUid !== pod.metadata.uid)) return {};
+  if (!pod || (status?.podUid !== undefined && status.podUid !== pod.metadata.uid)) {
+    return {};
+  }
   const { nodeName } = pod.spec ?? {};
   return {
     podName: pod.metadata.name,

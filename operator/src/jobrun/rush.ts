@@ -27,7 +27,9 @@ export class Rush {
 
   /** Whether what follows an ended run's charge may wait now: nobody is waiting for it. */
   delays(run: JobRun, project: Project | undefined): boolean {
-    if (!project || !isScheduled(project) || run.metadata.deletionTimestamp) return false;
+    if (!project || !isScheduled(project) || run.metadata.deletionTimestamp) {
+      return false;
+    }
     const ended = dateOf(run.status?.finishedAt);
     const age = ended ? this.#clock.now().getTime() - ended.getTime() : MAX_WAIT_MS;
     return age < MAX_WAIT_MS && this.#isOn();
@@ -35,7 +37,9 @@ export class Rush {
 
   #isOn(): boolean {
     const at = this.#clock.monotonic();
-    if (!this.#counted || at - this.#counted.at >= COUNTED_MS) this.#counted = { at, on: this.#count() };
+    if (!this.#counted || at - this.#counted.at >= COUNTED_MS) {
+      this.#counted = { at, on: this.#count() };
+    }
     return this.#counted.on;
   }
 
@@ -43,8 +47,12 @@ export class Rush {
     const now = this.#clock.now();
     let due = 0;
     for (const project of this.#projects.list()) {
-      if (isAwaited(project, now)) due += 1;
-      if (due >= RUSH) return true;
+      if (isAwaited(project, now)) {
+        due += 1;
+      }
+      if (due >= RUSH) {
+        return true;
+      }
     }
     return false;
   }
@@ -53,6 +61,8 @@ export class Rush {
 /** Whether an occurrence is due that could be let go as soon as its Job is there. */
 function isAwaited(project: Project, now: Date): boolean {
   const { activeRun, nextScheduledAt } = jobStateOf(project);
-  if (activeRun !== undefined || nextScheduledAt === undefined) return false;
+  if (activeRun !== undefined || nextScheduledAt === undefined) {
+    return false;
+  }
   return new Date(nextScheduledAt) <= now && isScheduled(project) && isAccepted(project);
 }

@@ -54,7 +54,9 @@ describe("a schedule", () => {
         const first = Math.floor(from.getTime() / MINUTE) + 1;
         for (let minute = first; minute * MINUTE <= to.getTime(); minute += 1) {
           const at = new Date(minute * MINUTE);
-          if (matches(text, at)) expected.push(at.toISOString());
+          if (matches(text, at)) {
+            expected.push(at.toISOString());
+          }
         }
         const due = parseSchedule(text).between(from, to, 10_000);
         expect(due.map((at) => at.toISOString())).toEqual(expected);
@@ -73,10 +75,14 @@ describe("a schedule", () => {
       let at: Date | undefined = new Date(after);
       while (at && due.length < next.length) {
         at = schedule.next(at);
-        if (at) due.push(at.toISOString().replace(".000", ""));
+        if (at) {
+          due.push(at.toISOString().replace(".000", ""));
+        }
       }
       expect([text, due]).toEqual([text, next]);
-      if (next.length === 0) expect([text, schedule.next(new Date(after))]).toEqual([text, undefined]);
+      if (next.length === 0) {
+        expect([text, schedule.next(new Date(after))]).toEqual([text, undefined]);
+      }
     }
   });
 

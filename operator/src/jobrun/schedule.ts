@@ -38,8 +38,12 @@ const kept = new Map<string, Schedule>();
  */
 export function parseSchedule(cron: string): Schedule {
   const known = kept.get(cron);
-  if (known) return known;
-  if (kept.size >= MAX_KEPT) kept.clear();
+  if (known) {
+    return known;
+  }
+  if (kept.size >= MAX_KEPT) {
+    kept.clear();
+  }
   const parsed = new FieldSchedule(cron);
   kept.set(cron, parsed);
   return parsed;
@@ -56,7 +60,9 @@ class FieldSchedule implements Schedule {
 
   constructor(cron: string) {
     const raw = cron.split(" ");
-    if (raw.length !== FIELDS.length) throw new Error("not a schedule of five fields");
+    if (raw.length !== FIELDS.length) {
+      throw new Error("not a schedule of five fields");
+    }
     const values = (field: Field): number[] => valuesOf(field, raw[FIELDS.indexOf(field)] ?? "");
     const hours = values("hour");
     const minutes = values("minute");
@@ -68,13 +74,19 @@ class FieldSchedule implements Schedule {
   }
 
   next(after: Date): Date | undefined {
-    if (this.#never) return undefined;
+    if (this.#never) {
+      return undefined;
+    }
     const from = Math.floor(after.getTime() / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
     let day = Math.floor(from / DAY_MS) * DAY_MS;
     for (let looked = 0; looked < MAX_DAYS; looked += 1, day += DAY_MS) {
-      if (!this.#isDue(day)) continue;
+      if (!this.#isDue(day)) {
+        continue;
+      }
       const minute = this.#minutes.find((candidate) => day + candidate * MINUTE_MS >= from);
-      if (minute !== undefined) return new Date(day + minute * MINUTE_MS);
+      if (minute !== undefined) {
+        return new Date(day + minute * MINUTE_MS);
+      }
     }
     this.#never = true;
     return undefined;
@@ -97,7 +109,9 @@ class FieldSchedule implements Schedule {
   /** @param day the day's first millisecond */
   #isDue(day: number): boolean {
     const date = new Date(day);
-    if (!this.#months.has(date.getUTCMonth() + 1)) return false;
+    if (!this.#months.has(date.getUTCMonth() + 1)) {
+      return false;
+    }
     const ofMonth = this.#daysOfMonth.has(date.getUTCDate());
     const ofWeek = this.#daysOfWeek.has(date.getUTCDay());
     return this.#eitherDay ? ofMonth || ofWeek : ofMonth && ofWeek;
@@ -128,7 +142,9 @@ function numeric(field: Field, item: string): string {
   const first = field === "month" ? 1 : 0;
   const plain = item.toUpperCase().replace(/[A-Z]{3}/g, (name) => {
     const index = names.indexOf(name);
-    if (index < 0) throw new Error(`not a name of a day or month: ${name}`);
+    if (index < 0) {
+      throw new Error(`not a name of a day or month: ${name}`);
+    }
     return String(index + first);
   });
   const last = LAST[field];

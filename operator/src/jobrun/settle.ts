@@ -28,7 +28,9 @@ export class Settlement {
     const { charger, clock, metrics } = this.#deps;
     const row = rowOf(run);
     const { uid } = run.metadata;
-    if (!row || !uid) return;
+    if (!row || !uid) {
+      return;
+    }
     const charge = charger.charge(key, uid, row);
     if (charge === "full") {
       wake.in(LOOK_AGAIN_MS);
@@ -39,10 +41,14 @@ export class Settlement {
     if (refusal !== undefined) {
       await this.#objects.writeStatus(run, chargeRefused(run, refusal, clock.now()), signal);
     }
-    if (!charge || !logs || waits) return;
+    if (!charge || !logs || waits) {
+      return;
+    }
     const differs = charge.outcome === "differs";
     await this.#objects.writeStatus(run, charged(run, { differs, logs }, clock.now()), signal);
-    if (differs) metrics.differs.inc();
+    if (differs) {
+      metrics.differs.inc();
+    }
     metrics.billingLag.observe(Math.max(charge.at.getTime() - row.finished_at.getTime(), 0) / 1_000);
   }
 
@@ -59,9 +65,15 @@ export function rowOf({ metadata, spec, status }: JobRun): ChargedRun | undefine
   const organizationId = organizationOfNamespace(metadata.namespace ?? "");
   const { phase, startedAt, finishedAt, billedUntil, billedMinutes, amount, plan, pricePerMinute } =
     status ?? {};
-  if (organizationId === undefined || phase === undefined || phase === "running") return undefined;
-  if (!startedAt || !finishedAt || !billedUntil || billedMinutes === undefined) return undefined;
-  if (amount === undefined || plan === undefined || pricePerMinute === undefined) return undefined;
+  if (organizationId === undefined || phase === undefined || phase === "running") {
+    return undefined;
+  }
+  if (!startedAt || !finishedAt || !billedUntil || billedMinutes === undefined) {
+    return undefined;
+  }
+  if (amount === undefined || plan === undefined || pricePerMinute === undefined) {
+    return undefined;
+  }
   return {
     organization_id: organizationId,
     project_id: spec.projectRef.name,

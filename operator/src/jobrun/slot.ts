@@ -43,18 +43,28 @@ export class SlotWriter {
     let current = project;
     for (let left = MAX_TRIES; ; left -= 1) {
       const decision = decide(current);
-      if (!decision) return { project: current };
+      if (!decision) {
+        return { project: current };
+      }
       const patch = mergePatch(jobStateOf(current), decision.state);
-      if (!patch) return { project: current, decision };
+      if (!patch) {
+        return { project: current, decision };
+      }
       try {
         const written = await this.#write(current, patch, signal);
         return { project: written, decision };
       } catch (error) {
-        if (isNotFound(error)) return { project: undefined };
-        if (!isConflict(error) || left === 0) throw error;
+        if (isNotFound(error)) {
+          return { project: undefined };
+        }
+        if (!isConflict(error) || left === 0) {
+          throw error;
+        }
       }
       const live = await this.live(project, signal);
-      if (!live) return { project: undefined };
+      if (!live) {
+        return { project: undefined };
+      }
       current = live;
     }
   }
@@ -62,7 +72,9 @@ export class SlotWriter {
   /** The project as it is now; undefined when it is gone. */
   async live(project: Project, signal: AbortSignal): Promise<Project | undefined> {
     const live = await this.#cluster.getOrUndefined<Project>(projectResource, refOf(project), { signal });
-    if (!live || live.metadata.uid !== project.metadata.uid) return undefined;
+    if (!live || live.metadata.uid !== project.metadata.uid) {
+      return undefined;
+    }
     this.#projects.observe(live);
     return live;
   }

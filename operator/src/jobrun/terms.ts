@@ -20,7 +20,9 @@ export function termsNow(
 ): Terms | undefined {
   for (const plan of [job?.metadata.annotations?.[annotations.plan], project?.spec.plan]) {
     const pricePerMinute = priceOf(catalog, plan);
-    if (plan !== undefined && pricePerMinute !== undefined) return { plan, pricePerMinute };
+    if (plan !== undefined && pricePerMinute !== undefined) {
+      return { plan, pricePerMinute };
+    }
   }
   return undefined;
 }
@@ -35,7 +37,9 @@ export function termsOfRun(
   const admittedAt = letGoAt(run, job);
   const at = admittedAt ? { admittedAt } : {};
   const { plan, pricePerMinute } = run.status ?? {};
-  if (plan !== undefined && pricePerMinute !== undefined) return { plan, pricePerMinute, ...at };
+  if (plan !== undefined && pricePerMinute !== undefined) {
+    return { plan, pricePerMinute, ...at };
+  }
   const marks = job?.metadata.annotations ?? {};
   const [jobPlan, jobPrice] = [marks[annotations.plan], marks[annotations.pricePerMinute]];
   if (jobPrice !== undefined) {

@@ -5,7 +5,9 @@ import type { RunToCapture } from "./ports.ts";
 export function toCapture({ metadata, spec }: JobRun, podName: string): RunToCapture | undefined {
   const { name, namespace = "" } = metadata;
   const organizationId = organizationOfNamespace(namespace);
-  if (organizationId === undefined) return undefined;
+  if (organizationId === undefined) {
+    return undefined;
+  }
   return {
     organizationId,
     namespace,

@@ -36,7 +36,9 @@ export interface VerdictContext {
 export function endOf(run: JobRun, ended: Ended | undefined, context: VerdictContext): RunEnd | undefined {
   const { status } = run;
   const times = timesOf(ended?.startedAt ?? dateOf(status?.startedAt), ended?.finishedAt, context);
-  if (!times) return undefined;
+  if (!times) {
+    return undefined;
+  }
   const { startedAt } = times;
   const seen = dateOf(status?.lastObservedRunningAt) ?? startedAt;
   const finishedAt = latest(startedAt, times.finishedAt ?? seen);
@@ -63,7 +65,9 @@ export function timesOf(
   finishedAt: Date | undefined,
   { letGoAt, now }: Pick<VerdictContext, "letGoAt" | "now">,
 ): { startedAt: Date; finishedAt?: Date } | undefined {
-  if (!startedAt) return undefined;
+  if (!startedAt) {
+    return undefined;
+  }
   const [started, ended] = [startedAt.getTime(), (finishedAt ?? startedAt).getTime()];
   const ahead = ended - now.getTime();
   const behind = letGoAt.getTime() - started;
@@ -93,7 +97,9 @@ function phaseOf(
   const failed = ended?.exitCode !== 0;
   const ranMs = finishedAt.getTime() - startedAt.getTime();
   const stopped = stoppedAtLimit && failed && ranMs >= limitMs - CLOCKS_APART_MS;
-  if (ranMs >= limitMs || stopped) return "deadline_exceeded";
+  if (ranMs >= limitMs || stopped) {
+    return "deadline_exceeded";
+  }
   return failed ? "failed" : "succeeded";
 }
 

@@ -25,7 +25,9 @@ export class FollowedTail {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.wantsMore = promise;
     this.ended = this.#read(body, () => {
-      if (this.#tail.lines >= tailLines) resolve(this.#tail.total < MAX_LOG_BYTES);
+      if (this.#tail.lines >= tailLines) {
+        resolve(this.#tail.total < MAX_LOG_BYTES);
+      }
     }).finally(() => resolve(false));
   }
 
@@ -47,7 +49,9 @@ export class FollowedTail {
       for await (const chunk of body as AsyncIterable<Buffer>) {
         this.#tail.push(chunk);
         onChunk();
-        if (this.#tail.total <= MOST_BYTES) continue;
+        if (this.#tail.total <= MOST_BYTES) {
+          continue;
+        }
         this.#broke = true;
         return;
       }

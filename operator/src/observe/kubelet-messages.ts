@@ -48,7 +48,9 @@ const LONGEST = 1_024;
 
 /** A followed log without the kubelet's word on why it went no further. */
 export function withoutKubeletMessage(text: string): string {
-  if (isKubeletMessage(text)) return "";
+  if (isKubeletMessage(text)) {
+    return "";
+  }
   const start = Math.max(text.lastIndexOf("\n") + 1, text.length - LONGEST);
   return text.slice(0, start) + text.slice(start).replace(last, "");
 }

@@ -50,10 +50,14 @@ export function podReadingsOf(summary: Summary, container: string): Map<string, 
   const containers = readingsOf(summary, container);
   const readings = new Map<string, PodReading>();
   for (const { podRef, volume } of summary.pods ?? []) {
-    if (typeof podRef?.uid !== "string") continue;
+    if (typeof podRef?.uid !== "string") {
+      continue;
+    }
     const volumes = new Map<string, VolumeReading>();
     for (const { name, usedBytes, capacityBytes } of volume ?? []) {
-      if (typeof name !== "string") continue;
+      if (typeof name !== "string") {
+        continue;
+      }
       const [used, capacity] = [positive(usedBytes), positive(capacityBytes)];
       volumes.set(name, {
         ...(used === undefined ? {} : { usedBytes: used }),
@@ -71,7 +75,9 @@ export function readingsOf({ pods }: Summary, container: string): Map<string, Re
   const readings = new Map<string, Reading>();
   for (const { podRef, containers } of pods ?? []) {
     const found = containers?.find(({ name }) => name === container);
-    if (found === undefined || typeof podRef?.uid !== "string") continue;
+    if (found === undefined || typeof podRef?.uid !== "string") {
+      continue;
+    }
     const { startTime, cpu, memory } = found;
     const createdAt = milliseconds(startTime);
     const [cpuAt, memoryAt] = [milliseconds(cpu?.time), milliseconds(memory?.time)];

@@ -44,14 +44,18 @@ export function requestedTokens(
     };
     kept = entry;
     entry.token.catch(() => {
-      if (kept === entry) kept = undefined;
+      if (kept === entry) {
+        kept = undefined;
+      }
     });
     return entry.token;
   };
   return {
     get: () => (kept !== undefined && clock.monotonic() < kept.until ? kept.token : ask()),
     invalidate() {
-      if (kept !== undefined && clock.monotonic() - kept.from > YOUNG_MS) kept = undefined;
+      if (kept !== undefined && clock.monotonic() - kept.from > YOUNG_MS) {
+        kept = undefined;
+      }
     },
   };
 }
@@ -68,6 +72,8 @@ async function requestToken(
   };
   const answer = await client.create<TokenRequest>(resources.serviceAccounts, body, { subresource: "token" });
   const { token, expirationTimestamp } = answer.status ?? { token: "", expirationTimestamp: "" };
-  if (token === "") throw new Error("the apiserver gave no token for the kubelet reader");
+  if (token === "") {
+    throw new Error("the apiserver gave no token for the kubelet reader");
+  }
   return { token, lifetimeMs: (now) => Date.parse(expirationTimestamp) - now.getTime() };
 }

@@ -32,7 +32,9 @@ beforeAll(async () => {
   kubelet = createServer({ cert, key }, (request, response) => {
     asked.push({ url: request.url ?? "", token: request.headers.authorization });
     const answer = respond(request);
-    if (!answer) return;
+    if (!answer) {
+      return;
+    }
     response.writeHead(answer.status ?? 200).end(answer.body ?? "");
   });
   kubelet.on("secureConnection", () => {
@@ -141,7 +143,9 @@ test("a kubelet with a certificate of another authority is shown no token, unles
 
 test("one connection serves one request after the other", async () => {
   const one = kubelets();
-  for (let index = 0; index < 5; index += 1) await read(one);
+  for (let index = 0; index < 5; index += 1) {
+    await read(one);
+  }
   expect(connections).toBe(1);
 });
 
@@ -208,7 +212,9 @@ test("without a token there is an error, and the next request asks again", async
   let calls = 0;
   const create: KubeClient["create"] = async (_, object) => {
     calls += 1;
-    if (calls === 1) throw new Error("forbidden");
+    if (calls === 1) {
+      throw new Error("forbidden");
+    }
     return { ...object, status: { token: "t", expirationTimestamp: new Date().toISOString() } };
   };
   const tokens = requestedTokens({ create }, "slipway-system", new FakeClock());

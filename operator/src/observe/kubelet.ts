@@ -48,7 +48,9 @@ export function kubeletTrust(
     verify: settings.verify,
     async ca() {
       const file = settings.caFile ?? own?.caFile;
-      if (file !== undefined) return readFile(file, "utf8");
+      if (file !== undefined) {
+        return readFile(file, "utf8");
+      }
       return own?.caData === undefined ? undefined : Buffer.from(own.caData, "base64").toString("utf8");
     },
   };
@@ -73,7 +75,9 @@ export class Kubelets {
     const origin = originOf(address);
     const { container } = this.#options;
     const summary = await this.#ask(origin, !this.#long.has(origin), signal);
-    if (this.#long.has(origin) || !lacksContainers(summary)) return readingsOf(summary, container);
+    if (this.#long.has(origin) || !lacksContainers(summary)) {
+      return readingsOf(summary, container);
+    }
     this.#long.add(origin);
     return readingsOf(await this.#ask(origin, false, signal), container);
   }
@@ -103,7 +107,9 @@ export class Kubelets {
     );
     try {
       const summary: unknown = JSON.parse(bytes.toString("utf8"));
-      if (typeof summary === "object" && summary !== null) return summary;
+      if (typeof summary === "object" && summary !== null) {
+        return summary;
+      }
       throw new TypeError("not an object");
     } catch (cause) {
       const message = `GET ${path}: no summary, or more than ${LIMIT_BYTES} bytes`;
@@ -113,7 +119,9 @@ export class Kubelets {
 
   #transport(origin: string): Transport {
     const kept = this.#transports.get(origin);
-    if (kept !== undefined) return kept;
+    if (kept !== undefined) {
+      return kept;
+    }
     const { clock, userAgent } = this.#options;
     const credentials = {
       server: origin,

@@ -26,7 +26,9 @@ export async function readEnd(
   signal: AbortSignal,
 ): Promise<TailBuffer> {
   const tail = await readLines(source, run, FIRST_LINES, signal);
-  if (tail.total >= MAX_LOG_BYTES || tail.lines < FIRST_LINES) return tail;
+  if (tail.total >= MAX_LOG_BYTES || tail.lines < FIRST_LINES) {
+    return tail;
+  }
   return await readLines(source, run, MOST_LINES, signal);
 }
 
@@ -87,9 +89,13 @@ async function readLines(
   const { body } = await source.transport.send(asked);
   const tail = new TailBuffer(MAX_LOG_BYTES);
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) tail.push(chunk);
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      tail.push(chunk);
+    }
   } catch (error) {
-    if (signal.aborted) throw signal.reason;
+    if (signal.aborted) {
+      throw signal.reason;
+    }
     throw new KubeError({
       status: 0,
       reason: "NetworkError",

@@ -7,7 +7,9 @@ test("whatever chunks a log comes in, the last bytes stay and all ends of lines 
   fc.assert(
     fc.property(fc.array(chunk), fc.integer({ min: 1, max: 50 }), (chunks, limit) => {
       const tail = new TailBuffer(limit);
-      for (const one of chunks) tail.push(one);
+      for (const one of chunks) {
+        tail.push(one);
+      }
       const all = Buffer.concat(chunks);
       expect(tail.bytes()).toEqual(all.subarray(Math.max(0, all.length - limit)));
       expect(tail.total).toBe(all.length);

@@ -16,7 +16,9 @@ export class TailBuffer {
 
   push(chunk: Buffer): void {
     this.total += chunk.length;
-    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) this.lines += 1;
+    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) {
+      this.lines += 1;
+    }
     this.#chunks.push(chunk);
     this.#kept += chunk.length;
     while (this.#kept - (this.#chunks[0]?.length ?? 0) >= this.#limit) {
@@ -38,6 +40,8 @@ export class TailBuffer {
 export function tailText(bytes: Buffer, cut: boolean): string {
   let start = 0;
   // Bytes 10xxxxxx go on with a character, which has at most three of them.
-  while (cut && start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
+  while (cut && start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) {
+    start += 1;
+  }
   return bytes.subarray(start).toString("utf8");
 }

@@ -30,7 +30,9 @@ export function createNodeStore(manager: Manager): Store<Node> {
 /** Where a node's kubelet listens; undefined while the node has told no address. */
 export function kubeletAddress(node: Node | undefined): KubeletAddress | undefined {
   const host = node?.status?.addresses?.find(({ type }) => type === "InternalIP")?.address;
-  if (host === undefined) return undefined;
+  if (host === undefined) {
+    return undefined;
+  }
   return { host, port: node?.status?.daemonEndpoints?.kubeletEndpoint?.Port || KUBELET_PORT };
 }
 

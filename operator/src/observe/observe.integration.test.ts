@@ -27,7 +27,9 @@ let operator: KubeClient;
 beforeAll(async () => {
   cluster = await startCluster("none");
   const { client } = cluster;
-  for (const name of [SYSTEM, TENANT]) await client.create(resources.namespaces, { metadata: { name } });
+  for (const name of [SYSTEM, TENANT]) {
+    await client.create(resources.namespaces, { metadata: { name } });
+  }
   for (const name of ["slipway-operator", KUBELET_READER]) {
     await client.create(resources.serviceAccounts, { metadata: { name, namespace: SYSTEM } });
   }

@@ -36,7 +36,9 @@ export function addObserve(
     labelNames: ["result"],
     registers: [registry],
   });
-  for (const result of ["success", "error"]) requests.inc({ result }, 0);
+  for (const result of ["success", "error"]) {
+    requests.inc({ result }, 0);
+  }
   const samples = new KubeletSamples({
     kubelets: new Kubelets({
       trust: kubeletTrust(config.kubelet, cluster),

@@ -35,7 +35,9 @@ beforeEach(async () => {
     spec: { nodeName: "n1" },
   });
   api.raw = (request) => {
-    if (!isLog(request)) return undefined;
+    if (!isLog(request)) {
+      return undefined;
+    }
     const lines = log.split(/(?<=\n)/);
     return Buffer.from(lines.slice(-Number(request.query.tailLines)).join(""));
   };
@@ -85,7 +87,9 @@ test.each([
   ["a container that never began", 400],
   ["a pod that is gone", 404],
 ])("%s has no log for good", async (_, status) => {
-  if (status === 404) api.etcd.delete("v1/pods", `${namespace}/${run.podName}`);
+  if (status === 404) {
+    api.etcd.delete("v1/pods", `${namespace}/${run.podName}`);
+  }
   api.failNext(isLog, { status, times: 9 });
   expect(await capture()).toBe("unavailable");
   expect(stored).toEqual([]);
@@ -153,7 +157,9 @@ describe("a log that is followed", () => {
     streams = [];
     queries = [];
     api.stream = (request, response) => {
-      if (!isLog(request) || request.query.follow !== "true") return false;
+      if (!isLog(request) || request.query.follow !== "true") {
+        return false;
+      }
       queries.push(request.query);
       streams.push(response);
       response.writeHead(200, { "content-type": "text/plain" });
@@ -162,7 +168,9 @@ describe("a log that is followed", () => {
     };
   });
   afterEach(() => {
-    for (const stream of streams) stream.destroy();
+    for (const stream of streams) {
+      stream.destroy();
+    }
   });
 
   const follow = (signal = AbortSignal.timeout(10_000)) =>
@@ -196,7 +204,9 @@ describe("a log that is followed", () => {
       streams[0]?.write(lines(9_488, 10_000));
       await further();
       streams[1]?.write(lines(0, 10_000));
-      for (const stream of streams) stream.end("bye\n");
+      for (const stream of streams) {
+        stream.end("bye\n");
+      }
       await followed.ended;
       expect(await followed.store()).toBe("stored");
       expect(Buffer.byteLength(stored[0] ?? "")).toBe(MAX_LOG_BYTES);
@@ -258,7 +268,9 @@ describe("a log that is followed", () => {
     const [some, none] = [await follow(), await follow()];
     streams[0]?.write("up\n");
     await sleep(100);
-    for (const stream of streams) stream.destroy();
+    for (const stream of streams) {
+      stream.destroy();
+    }
     await Promise.all([some.ended, none.ended]);
     expect(await some.store()).toBe("stored");
     expect(await none.store()).toBe("unavailable");
@@ -279,7 +291,9 @@ describe("a log that is followed", () => {
     const closed = once(stream, "close");
     const line = `${"x".repeat(65_535)}\n`;
     const writing = setInterval(() => {
-      for (let some = 0; some < 40; some += 1) stream.write(line);
+      for (let some = 0; some < 40; some += 1) {
+        stream.write(line);
+      }
     }, 5);
     await Promise.all([followed.ended, closed]);
     clearInterval(writing);
@@ -292,7 +306,9 @@ describe("a log that is followed", () => {
     expect(streams).toHaveLength(40);
     log = "end\n";
     expect(await capture()).toBe("stored");
-    for (const stream of streams) stream.end();
+    for (const stream of streams) {
+      stream.end();
+    }
     await Promise.all(logs.map(({ ended }) => ended));
   });
 

@@ -29,7 +29,9 @@ export function createRunLogs({ client, store }: RunLogsOptions): RunLogs {
      */
     async capture(run, signal) {
       const text = await readTail(client, run, signal);
-      if (text === undefined) return "unavailable";
+      if (text === undefined) {
+        return "unavailable";
+      }
       await store(run, text);
       return "stored";
     },
@@ -44,7 +46,9 @@ export function createRunLogs({ client, store }: RunLogsOptions): RunLogs {
         ended: log.ended,
         async store() {
           const text = log.text();
-          if (text === undefined) return "unavailable";
+          if (text === undefined) {
+            return "unavailable";
+          }
           await store(run, text);
           return "stored";
         },
@@ -67,10 +71,14 @@ async function readTail(
     const tail = await readEnd(client, run, until);
     // Lines before the asked ones end with a whole character.
     const text = tailText(tail.bytes(), tail.total > MAX_LOG_BYTES);
-    if (isKubeletMessage(text)) throw new KubeError({ status: 0, reason: NO_LOG, message: text });
+    if (isKubeletMessage(text)) {
+      throw new KubeError({ status: 0, reason: NO_LOG, message: text });
+    }
     return text;
   } catch (error) {
-    if (await goneForGood(client, run, error, signal)) return undefined;
+    if (await goneForGood(client, run, error, signal)) {
+      return undefined;
+    }
     throw error;
   }
 }
@@ -90,16 +98,24 @@ async function goneForGood(
   error: unknown,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (!(error instanceof KubeError)) return false;
-  if (error.status === 400) return true;
-  if (error.status !== 404 && error.reason !== NO_LOG) return false;
+  if (!(error instanceof KubeError)) {
+    return false;
+  }
+  if (error.status === 400) {
+    return true;
+  }
+  if (error.status !== 404 && error.reason !== NO_LOG) {
+    return false;
+  }
   const pod = await client.getOrUndefined<PodOnNode>(
     resources.pods,
     { namespace, name: podName },
     { signal },
   );
   const nodeName = pod?.spec?.nodeName;
-  if (pod === undefined || nodeName === undefined) return true;
+  if (pod === undefined || nodeName === undefined) {
+    return true;
+  }
   if (error.reason === NO_LOG) {
     return pod.metadata?.deletionTimestamp !== undefined || pod.status?.reason === "Evicted";
   }

@@ -70,7 +70,9 @@ export class KubeletSamples implements RunSamples {
   }
 
   follow({ key, nodeName, podUid, startedAt, before }: RunToFollow): void {
-    if (this.#nodeOf.has(key) || this.#stop.signal.aborted) return;
+    if (this.#nodeOf.has(key) || this.#stop.signal.aborted) {
+      return;
+    }
     const series = seriesOf(startedAt, before);
     let node = this.#nodes.get(nodeName);
     if (node === undefined) {
@@ -92,7 +94,9 @@ export class KubeletSamples implements RunSamples {
     { startedAt, finishedAt, before }: Parameters<RunSamples["finish"]>[1],
   ): ReturnType<RunSamples["finish"]> {
     const run = this.#followed(key);
-    if (run === undefined) return finished(seriesOf(startedAt, before));
+    if (run === undefined) {
+      return finished(seriesOf(startedAt, before));
+    }
     const late = (run.series.sampledAt ?? 0) > finishedAt.getTime();
     return finished(late ? run.settled : run.series);
   }
@@ -101,9 +105,13 @@ export class KubeletSamples implements RunSamples {
     const nodeName = this.#nodeOf.get(key);
     const node = nodeName === undefined ? undefined : this.#nodes.get(nodeName);
     this.#nodeOf.delete(key);
-    if (nodeName === undefined || node === undefined) return;
+    if (nodeName === undefined || node === undefined) {
+      return;
+    }
     node.runs.delete(key);
-    if (node.runs.size === 0) this.#schedule(nodeName, node);
+    if (node.runs.size === 0) {
+      this.#schedule(nodeName, node);
+    }
   }
 
   /** Ends when the signal aborts, and with it every request. */
@@ -112,7 +120,9 @@ export class KubeletSamples implements RunSamples {
     this.#stop.abort();
     const nodes = [...this.#nodes.values()];
     this.#nodes.clear();
-    for (const node of nodes) node.timer?.cancel();
+    for (const node of nodes) {
+      node.timer?.cancel();
+    }
     await Promise.allSettled(nodes.map(({ address }) => address && this.#options.kubelets.close(address)));
   }
 
@@ -124,7 +134,9 @@ export class KubeletSamples implements RunSamples {
   #schedule(name: string, node: Polled): void {
     node.timer?.cancel();
     node.timer = undefined;
-    if (node.asking || this.#stop.signal.aborted) return;
+    if (node.asking || this.#stop.signal.aborted) {
+      return;
+    }
     const { clock } = this.#options;
     if (node.runs.size === 0) {
       node.timer = clock.setTimeout(() => this.#drop(name, node), IDLE_MS);
@@ -136,16 +148,24 @@ export class KubeletSamples implements RunSamples {
   }
 
   #pause({ failures, runs, askedAt = 0 }: Polled, now: number): number {
-    if (failures > 0) return Math.min(PERIOD_MS * 2 ** (failures - 1), LONGEST_MS);
+    if (failures > 0) {
+      return Math.min(PERIOD_MS * 2 ** (failures - 1), LONGEST_MS);
+    }
     const followed = [...runs.values()];
-    if (followed.some(({ since }) => since > askedAt)) return SHORTEST_MS;
+    if (followed.some(({ since }) => since > askedAt)) {
+      return SHORTEST_MS;
+    }
     return followed.some(({ since }) => now - since < YOUNG_MS) ? YOUNG_PERIOD_MS : PERIOD_MS;
   }
 
   #drop(name: string, node: Polled): void {
-    if (node.runs.size > 0) return;
+    if (node.runs.size > 0) {
+      return;
+    }
     this.#nodes.delete(name);
-    if (node.address) void this.#options.kubelets.close(node.address).catch(() => undefined);
+    if (node.address) {
+      void this.#options.kubelets.close(node.address).catch(() => undefined);
+    }
   }
 
   /** Asks one kubelet for all followed runs of its node. Never rejects. */
@@ -155,13 +175,19 @@ export class KubeletSamples implements RunSamples {
     const limiter = node.failures > 0 ? this.#silent : this.#answering;
     try {
       await limiter.run(name, async () => {
-        if (node.runs.size === 0 || this.#stop.signal.aborted) return;
+        if (node.runs.size === 0 || this.#stop.signal.aborted) {
+          return;
+        }
         node.askedAt = clock.monotonic();
         const address = addressOf(name);
-        if (address === undefined) throw new Error("the node has no address");
+        if (address === undefined) {
+          throw new Error("the node has no address");
+        }
         await this.#moved(node, address);
         const readings = await kubelets.read(address, this.#stop.signal);
-        for (const run of node.runs.values()) note(run, readings.get(run.podUid));
+        for (const run of node.runs.values()) {
+          note(run, readings.get(run.podUid));
+        }
         node.failures = 0;
         onRead?.("success");
       });
@@ -182,14 +208,17 @@ export class KubeletSamples implements RunSamples {
   async #moved(node: Polled, address: KubeletAddress): Promise<void> {
     const old = node.address;
     node.address = address;
-    if (old && (old.host !== address.host || old.port !== address.port))
+    if (old && (old.host !== address.host || old.port !== address.port)) {
       await this.#options.kubelets.close(old);
+    }
   }
 }
 
 function note(run: Followed, reading: Reading | undefined): void {
   const next = reading === undefined ? run.series : withReading(run.series, reading);
-  if (next === run.series) return;
+  if (next === run.series) {
+    return;
+  }
   run.settled = run.series;
   run.series = next;
 }

@@ -36,7 +36,9 @@ const NANO = 1_000_000;
 export function seriesOf(startedAt: Date, before?: RunMetrics): Series {
   const start = { startedAt: startedAt.getTime(), samples: before?.samples ?? 0 };
   const sampledAt = Date.parse(before?.sampledAt ?? "");
-  if (before === undefined || Number.isNaN(sampledAt)) return start;
+  if (before === undefined || Number.isNaN(sampledAt)) {
+    return start;
+  }
   const number = (text: string | undefined) => (text === undefined ? undefined : Number(text));
   const [average, peak, latest] = [before.averageCores, before.peakCores, before.latestCores].map(number);
   const [bytes, peakBytes, latestBytes] = [before.averageBytes, before.peakBytes, before.latestBytes].map(
@@ -60,10 +62,14 @@ export function seriesOf(startedAt: Date, before?: RunMetrics): Series {
  */
 export function withReading(series: Series, reading: Reading): Series {
   // Made after this container began: another one.
-  if ((reading.createdAt ?? 0) > series.startedAt + SECOND_MS) return series;
+  if ((reading.createdAt ?? 0) > series.startedAt + SECOND_MS) {
+    return series;
+  }
   const cpu = withCpu(series, reading.cpu);
   const memory = withMemory(series, reading.memory);
-  if (cpu === series.cpu && memory === series.memory) return series;
+  if (cpu === series.cpu && memory === series.memory) {
+    return series;
+  }
   const sampledAt = Math.max(cpu?.at ?? 0, memory?.at ?? 0);
   return { ...series, samples: series.samples + 1, sampledAt, ...defined({ cpu, memory }) };
 }
@@ -74,7 +80,9 @@ export function withReading(series: Series, reading: Reading): Series {
  * the average.
  */
 function withCpu({ cpu: last, startedAt }: Series, reading: Reading["cpu"]): Series["cpu"] {
-  if (reading === undefined || reading.at < startedAt || reading.at <= (last?.at ?? 0)) return last;
+  if (reading === undefined || reading.at < startedAt || reading.at <= (last?.at ?? 0)) {
+    return last;
+  }
   const { at, coreNanoSeconds, nanoCores } = reading;
   const life = at - startedAt;
   const lived = life < SHORT_LIFE_MS ? life + SECOND_MS : life;
@@ -97,9 +105,13 @@ function withCpu({ cpu: last, startedAt }: Series, reading: Reading["cpu"]): Ser
 
 /** Every value stands for the time since the one before it, for they are not taken at even distances. */
 function withMemory({ memory: last, startedAt }: Series, reading: Reading["memory"]): Series["memory"] {
-  if (reading === undefined || reading.at < startedAt || reading.at <= (last?.at ?? 0)) return last;
+  if (reading === undefined || reading.at < startedAt || reading.at <= (last?.at ?? 0)) {
+    return last;
+  }
   const { at, workingSetBytes: value } = reading;
-  if (last === undefined) return { at, average: value, peak: value, latest: value };
+  if (last === undefined) {
+    return { at, average: value, peak: value, latest: value };
+  }
   const [before, since] = [last.at - startedAt, at - last.at];
   const average = (last.average * before + value * since) / (before + since);
   return { at, average, peak: Math.max(last.peak, value), latest: value };
@@ -119,7 +131,9 @@ export function collecting(series: Series): RunMetrics {
 
 /** What the status says of a run that has ended. */
 export function finished(series: Series): RunMetrics {
-  if (series.samples === 0) return { status: "unavailable", samples: 0 };
+  if (series.samples === 0) {
+    return { status: "unavailable", samples: 0 };
+  }
   return { status: "available", samples: series.samples, ...totals(series) };
 }
 

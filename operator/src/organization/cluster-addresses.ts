@@ -87,7 +87,9 @@ export function onApiserverMoved(stores: ClusterStores, listener: () => void): (
   let known = JSON.stringify(apiserverPeers(stores));
   const compare = () => {
     const now = JSON.stringify(apiserverPeers(stores));
-    if (now === known) return;
+    if (now === known) {
+      return;
+    }
     known = now;
     listener();
   };

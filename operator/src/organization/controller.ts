@@ -129,7 +129,9 @@ export function addOrganizationController(
         const all = () => {
           for (const { metadata } of namespaces.list()) {
             const id = metadata?.labels?.[labels.organization];
-            if (id !== undefined) enqueue(id);
+            if (id !== undefined) {
+              enqueue(id);
+            }
           }
         };
         return options.onLimitsChange?.(all) ?? (() => {});

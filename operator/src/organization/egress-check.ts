@@ -38,7 +38,9 @@ export function addEgressCheck(manager: Manager, options: EgressCheckOptions): v
     registers: [manager.registry],
     collect() {
       const found = open();
-      for (const kind of ADDRESS_KINDS) this.set({ kind }, found[kind].length);
+      for (const kind of ADDRESS_KINDS) {
+        this.set({ kind }, found[kind].length);
+      }
     },
   });
   let logged = "";
@@ -52,8 +54,11 @@ export function addEgressCheck(manager: Manager, options: EgressCheckOptions): v
         );
         if (ranges.join() !== logged) {
           logged = ranges.join();
-          if (logged === "") manager.log.info({}, "tenants reach no address of the cluster");
-          else manager.log.error({ ranges }, "tenants reach addresses of the cluster; deny them");
+          if (logged === "") {
+            manager.log.info({}, "tenants reach no address of the cluster");
+          } else {
+            manager.log.error({ ranges }, "tenants reach addresses of the cluster; deny them");
+          }
         }
         await sleep(manager.clock, PERIOD_MS, signal);
       }

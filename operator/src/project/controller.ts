@@ -139,7 +139,9 @@ function ofProjects(
       source.attach((key, afterMs) => {
         const { namespace, name } = parseKey(key);
         const project = projects.get(namespace, name);
-        if (project === undefined || isOwn(project)) enqueue(key, afterMs);
+        if (project === undefined || isOwn(project)) {
+          enqueue(key, afterMs);
+        }
       }),
   };
 }
@@ -171,7 +173,9 @@ function hasChanged(event: StoreEvent<Pod>): boolean {
 
 /** Builds tell in the status what is to run. */
 function toldByBuilds(event: StoreEvent<Project>): boolean {
-  if (event.type !== "update") return false;
+  if (event.type !== "update") {
+    return false;
+  }
   const told = ({ status }: Project) => [status?.build, status?.buildFailure];
   return !equalJson(told(event.old), told(event.object));
 }

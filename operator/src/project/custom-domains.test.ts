@@ -178,8 +178,11 @@ describe("what is told", () => {
     ] as const) {
       const { entry, said } = tell([host], issues, route);
       expect([entry?.status, entry?.sslStatus, said]).toEqual(expected);
-      if (said?.startsWith("False")) expect(entry?.message).toContain(message);
-      else expect(entry?.message).toBeUndefined();
+      if (said?.startsWith("False")) {
+        expect(entry?.message).toContain(message);
+      } else {
+        expect(entry?.message).toBeUndefined();
+      }
     }
   });
 

@@ -57,7 +57,9 @@ export async function liveChildren(
 ): Promise<KubernetesObject[]> {
   const { namespace, name } = project.metadata;
   // Outside of organizations nothing is ever made, and not all may be listed.
-  if (organizationOfNamespace(namespace ?? "") === undefined) return [];
+  if (organizationOfNamespace(namespace ?? "") === undefined) {
+    return [];
+  }
   const labelSelector = `${labels.project}=${name}`;
   const metadataOnly = resource === resources.secrets;
   const found = await listServed(resource, client, { namespace, labelSelector, metadataOnly, signal });

@@ -42,7 +42,9 @@ export async function runDeploymentReaper(
 ): Promise<void> {
   while (!signal.aborted) {
     await reapDeployments(options, signal).catch((error: unknown) => {
-      if (!signal.aborted) options.log.warn({ err: error }, "open deployments could not be looked through");
+      if (!signal.aborted) {
+        options.log.warn({ err: error }, "open deployments could not be looked through");
+      }
     });
     await sleep(options.periodMs ?? PERIOD_MS, undefined, { signal }).catch(() => undefined);
   }
@@ -57,12 +59,18 @@ export async function reapDeployments(
   { deployments, client, projects, log, idleSeconds = IDLE_SECONDS }: DeploymentReaperOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!projects.hasSynced) return;
+  if (!projects.hasSynced) {
+    return;
+  }
   for (const key of await deployments.list(idleSeconds)) {
     const ref = slotRef({ organizationId: key.organization_id, projectId: key.project_id });
-    if (tellsOf(projects.get(ref.namespace, ref.name), key)) continue;
+    if (tellsOf(projects.get(ref.namespace, ref.name), key)) {
+      continue;
+    }
     // The memory may be behind: only the live state is proof.
-    if (tellsOf(await client.getOrUndefined<Project>(projectResource, ref, { signal }), key)) continue;
+    if (tellsOf(await client.getOrUndefined<Project>(projectResource, ref, { signal }), key)) {
+      continue;
+    }
     if (await deployments.supersede(key)) {
       log.info(
         { project: key.project_id, deployment: key.id },

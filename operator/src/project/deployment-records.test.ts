@@ -12,7 +12,9 @@ beforeEach(() => {
   rows = [];
   down = false;
   records = new DeploymentRecords(async (row) => {
-    if (down) throw new Error("connection refused");
+    if (down) {
+      throw new Error("connection refused");
+    }
     rows.push(row);
   });
 });

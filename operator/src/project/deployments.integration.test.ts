@@ -38,7 +38,9 @@ const start = () =>
     clock,
     rolloutDeadlineSeconds: 60,
     recordDeployment: async (row) => {
-      if (ledgerIsDown) throw new Error("connection refused");
+      if (ledgerIsDown) {
+        throw new Error("connection refused");
+      }
       rows.push(row);
     },
   });
@@ -496,7 +498,9 @@ test("Secrets of no listed deployment are deleted, those of a listed one and use
       metadata: { namespace, name, ...(own ? { labels } : {}) },
     });
   const names = ["tidy-env-00000001", "tidy-env-00000002", "tidy-env-00000003"];
-  for (const name of names) await secret(name);
+  for (const name of names) {
+    await secret(name);
+  }
   await secret("tidy-env-00000004", false);
   await running("tidy", { envsFrom: [{ name: "tidy-env-00000001" }] });
   await patch("tidy", { envsFrom: [{ name: "tidy-env-00000002" }] });
@@ -515,7 +519,9 @@ test("Secrets of no listed deployment are deleted, those of a listed one and use
 });
 
 test("a settled platform asks the ledger nothing and writes nothing, after a restart too", async () => {
-  for (const name of ["first", "sleeper"]) await until(name, ({ status }) => status?.phase === "running");
+  for (const name of ["first", "sleeper"]) {
+    await until(name, ({ status }) => status?.phase === "running");
+  }
   const before = await settled(cluster);
   rows = [];
   await operator.stop();

@@ -21,7 +21,9 @@ function wanted(settingsHash: string, image: { url?: string; digest?: string } =
 
 function begin(list: readonly Deployment[], of: WantedDeployment, generation = 1, now = at(0)): Deployment[] {
   const begun = beginDeployment(list, of, { uid: "uid", generation, now });
-  if (!begun) throw new Error("no room");
+  if (!begun) {
+    throw new Error("no room");
+  }
   return begun;
 }
 
@@ -36,7 +38,9 @@ const states = (list: readonly Deployment[]) => list.map(({ status }) => status)
 /** A list of this many deployments, the oldest first succeeded, the others failed. */
 function history(length: number): Deployment[] {
   let list = record(succeed(begin([], wanted("0"))));
-  for (let i = 1; i < length; i += 1) list = record(fail(begin(list, wanted(String(i)), i)));
+  for (let i = 1; i < length; i += 1) {
+    list = record(fail(begin(list, wanted(String(i)), i)));
+  }
   return list;
 }
 

@@ -368,9 +368,13 @@ describe("a second organization", () => {
 
 test("20 custom domains are proved and routed at once, and go with their project, certificates too", async () => {
   const hosts = Array.from({ length: 20 }, (_, i) => `many-${i}.example.com`);
-  for (const host of hosts) publish(host, "alpha");
+  for (const host of hosts) {
+    publish(host, "alpha");
+  }
   await running("many", { customDomains: hosts });
-  for (const host of hosts) await domain("many", host, { status: "active" });
+  for (const host of hosts) {
+    await domain("many", host, { status: "active" });
+  }
   await says("many", "CustomDomainsReady=True/DomainAssigned");
   await cluster.client.create<KubernetesObject>(resources.secrets, {
     metadata: { ...ref(tlsSecretName("many", hosts[0] ?? "")), labels: { "slipway.dev/project": "many" } },
@@ -470,7 +474,9 @@ describe("the default domain", () => {
     ["taken", "DomainTaken", "other-shop"],
     ["reserved", "DomainReserved", "admin"],
   ])("stays when the subdomain asked for is %s", async (_, reason, subdomain) => {
-    if (reason === "DomainTaken") await running("other", { subdomain });
+    if (reason === "DomainTaken") {
+      await running("other", { subdomain });
+    }
     await patch("named", { subdomain });
     await says("named", `DomainReady=False/${reason}`);
     const project = await eventually(async () => {
@@ -537,15 +543,23 @@ describe("a domain that nobody proves for seven days", () => {
     clock.aheadMs = 0;
     const [proved, unproved] = ["late.example.com", "never.example.com"] as const;
     await running("patient", { customDomains: [proved, unproved] });
-    for (const name of [proved, unproved]) await claimSays(name, "Verified=False/TxtRecordMissing");
+    for (const name of [proved, unproved]) {
+      await claimSays(name, "Verified=False/TxtRecordMissing");
+    }
     dns.trouble = "servfail";
-    for (const name of [proved, unproved]) await claimSays(name, "Verified=False/LookupFailed");
+    for (const name of [proved, unproved]) {
+      await claimSays(name, "Verified=False/LookupFailed");
+    }
     publish(proved, "alpha");
     clock.aheadMs += UNPROVED_DOMAIN_MS;
-    for (const name of [proved, unproved]) await touch(name);
+    for (const name of [proved, unproved]) {
+      await touch(name);
+    }
     const asked = dns.asked.length;
     await eventually(async () => dns.asked.length > asked + 6);
-    for (const name of [proved, unproved]) await claimSays(name, "Verified=False/LookupFailed");
+    for (const name of [proved, unproved]) {
+      await claimSays(name, "Verified=False/LookupFailed");
+    }
 
     dns.trouble = undefined;
     await domain("patient", proved, { status: "active" });
@@ -572,7 +586,9 @@ test("projects whose routes never answer hold up nobody else's, nor their own de
     await eventually(() => exists(cluster.client, resources.deployments, ref(name, BETA)));
     await serveDeployment(cluster.client, ref(name, BETA));
   }
-  for (const name of names) await says(name, "Ready=False/DomainPending", BETA);
+  for (const name of names) {
+    await says(name, "Ready=False/DomainPending", BETA);
+  }
   const started = performance.now();
   const project = await running("unharmed");
   await patch("unharmed", { subdomain: "unharmed-shop" });
@@ -662,7 +678,9 @@ test("a settled platform writes nothing and looks nothing up, with domains in ev
   await running("calm", { customDomains: ["calm.example.com", "in.apps.test", "mine.example.com"] });
   await domain("calm", "calm.example.com", { status: "active" });
   await domain("calm", "mine.example.com", { status: "failed" });
-  for (const name of ["open", "idle"]) await served(name);
+  for (const name of ["open", "idle"]) {
+    await served(name);
+  }
   const before = await settled(cluster, () => dns.asked.length);
   const asked = dns.asked.length;
   await new Promise((resolve) => setTimeout(resolve, 2_000));

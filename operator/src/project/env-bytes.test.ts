@@ -30,10 +30,14 @@ const rows = new Map<string, OrganizationUsage & { idleSeconds: number }>();
 const ledger = {
   list: async () => [...rows.values()],
   record: async (found: readonly OrganizationUsage[]) => {
-    for (const one of found) rows.set(one.name, { ...one, idleSeconds: 600 });
+    for (const one of found) {
+      rows.set(one.name, { ...one, idleSeconds: 600 });
+    }
   },
   release: async (gone: readonly OrganizationUsage[]) => {
-    for (const { name } of gone) rows.delete(name);
+    for (const { name } of gone) {
+      rows.delete(name);
+    }
   },
 };
 let version = 1_000;

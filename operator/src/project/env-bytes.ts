@@ -37,6 +37,8 @@ export async function noteBytes(
     const noted = { [annotations.envBytes]: String(bytesOfData(data)) };
     await client.patch(resources.secrets, ref, { metadata: { annotations: noted } }, { signal });
   } catch (error) {
-    if (!isNotFound(error)) throw error;
+    if (!isNotFound(error)) {
+      throw error;
+    }
   }
 }

@@ -113,7 +113,9 @@ test("holds up no project, and none for ever", async () => {
   await eventually(async () => !(await cluster.client.getOrUndefined(projectResource, ref("gone"))), 20_000);
 
   proxy.stall(false);
-  for (const name of ["new", "newer", "newest"]) await condition(name, "Accepted=True/Accepted");
+  for (const name of ["new", "newer", "newest"]) {
+    await condition(name, "Accepted=True/Accepted");
+  }
   const held = (await listSlots(direct)).map((row) => row.project_id);
   expect(held).toEqual(expect.arrayContaining(["kept", "new", "newer", "newest"]));
 });

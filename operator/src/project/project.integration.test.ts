@@ -386,7 +386,9 @@ test("a plan that is given more memory reaches its projects", async () => {
 test("a settled platform writes nothing and asks the ingress nothing, after a restart too", async () => {
   await running("calm-one");
   await running("calm-two", { plan: "premium", instances: 2, subdomain: "calm" });
-  for (const name of ["first", "waiter", "secretive"]) await served(name, "running");
+  for (const name of ["first", "waiter", "secretive"]) {
+    await served(name, "running");
+  }
   const before = await settled(cluster);
   expect(before).toBeGreaterThan(0);
   asked = [];

@@ -66,7 +66,9 @@ export function garbageOf(project: Project, secrets: readonly KubernetesObject[]
     // What is not noted yet is noted within a minute, by the keeper of the ledger's account.
     bytes += bytesNoted(secret) ?? 0;
     const isOver = bytes > KEPT_BYTES;
-    if (!isOver && rank(secret) < rollback.length) return [];
+    if (!isOver && rank(secret) < rollback.length) {
+      return [];
+    }
     const graceMs = isOver ? OVER_BUDGET_MS : YOUNG_MS;
     return [{ secret, dueInMs: neededAt(secret) + graceMs - now.getTime() }];
   });

@@ -63,7 +63,9 @@ export function contentOf({ metadata }: KubernetesObject): "env" | "pull" | unde
   const [, project, content] = metadata?.name?.match(/^(.+)-(env|pull)-[0-9a-f]{8,64}$/) ?? [];
   const own = metadata?.labels ?? {};
   const isMade = own[labels.managedBy] === MANAGED_BY && own[labels.project] === project;
-  if (!isMade || metadata?.deletionTimestamp !== undefined) return undefined;
+  if (!isMade || metadata?.deletionTimestamp !== undefined) {
+    return undefined;
+  }
   return content === "env" || content === "pull" ? content : undefined;
 }
 

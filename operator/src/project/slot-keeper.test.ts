@@ -40,8 +40,12 @@ class FakeLedger implements SlotLedger {
   }
 
   async #ask(what: string): Promise<void> {
-    if (this.away) throw new Error("connection refused");
-    if (this.silent) await new Promise(() => {});
+    if (this.away) {
+      throw new Error("connection refused");
+    }
+    if (this.silent) {
+      await new Promise(() => {});
+    }
     this.asked.push(what);
   }
 }
@@ -84,7 +88,9 @@ beforeEach(() => {
 
 describe("holding", () => {
   test("asks the ledger once, and again only when what is needed has changed", async () => {
-    for (let times = 0; times < 3; times += 1) await keeper.hold(free("a"));
+    for (let times = 0; times < 3; times += 1) {
+      await keeper.hold(free("a"));
+    }
     expect(ledger.asked).toEqual(["list", "take a"]);
     await keeper.hold(free("a", 2));
     await keeper.hold(basic("a"));
@@ -172,7 +178,9 @@ describe("whoever found no slot looks again", () => {
 
 describe("refreshing", () => {
   test("wakes the project whose slot is gone or another, and nobody else", async () => {
-    for (const name of ["a", "b", "c"]) await keeper.hold(basic(name));
+    for (const name of ["a", "b", "c"]) {
+      await keeper.hold(basic(name));
+    }
     ledger.rows = [row(basic("a"), 90), row({ ...basic("b"), plan: "pro" }, 90)];
     await keeper.refresh();
     expect(woken.sort()).toEqual(["b", "c"]);

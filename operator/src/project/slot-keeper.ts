@@ -116,13 +116,17 @@ export class SlotKeeper {
       return this.#ledger.take(request);
     });
     if (!answer.taken) {
-      if (before) this.#held.set(key, before);
+      if (before) {
+        this.#held.set(key, before);
+      }
       this.#refused.set(key, request);
       return answer;
     }
     this.#refused.delete(key);
     this.#held.set(key, heldOf(request, answer.version));
-    if (before) this.#wakeRefused(before);
+    if (before) {
+      this.#wakeRefused(before);
+    }
     return answer;
   }
 
@@ -140,7 +144,9 @@ export class SlotKeeper {
     const key = keyOf(identity);
     this.#refused.delete(key);
     const held = this.#held.get(key);
-    if (held && !held.ahead) await this.#giveBack(identity, { version: held.version });
+    if (held && !held.ahead) {
+      await this.#giveBack(identity, { version: held.version });
+    }
   }
 
   /** Gives back whatever a project that is going away may hold; what fails now is found by the reaper. */
@@ -158,8 +164,12 @@ export class SlotKeeper {
     } catch {
       return;
     }
-    if (this.#held.get(key) === before) this.#held.delete(key);
-    if (before) this.#wakeRefused(before);
+    if (this.#held.get(key) === before) {
+      this.#held.delete(key);
+    }
+    if (before) {
+      this.#wakeRefused(before);
+    }
   }
 
   /**
@@ -176,18 +186,26 @@ export class SlotKeeper {
       seen.add(key);
       const before = this.#held.get(key);
       // What is known is kept with its version: only that may be given back.
-      if (before && held.ahead) continue;
+      if (before && held.ahead) {
+        continue;
+      }
       this.#held.set(key, held);
-      if (before && !isSameHeld(before, held)) this.#wake(held);
+      if (before && !isSameHeld(before, held)) {
+        this.#wake(held);
+      }
     }
     for (const [key, held] of known) {
       // What was taken while the rows were read is in none of them.
-      if (seen.has(key) || this.#held.get(key) !== held) continue;
+      if (seen.has(key) || this.#held.get(key) !== held) {
+        continue;
+      }
       this.#held.delete(key);
       this.#wake(held);
       this.#wakeRefused(held);
     }
-    for (const identity of this.#unsure.values()) this.#wake(identity);
+    for (const identity of this.#unsure.values()) {
+      this.#wake(identity);
+    }
     this.#unsure.clear();
     return rows;
   }
@@ -195,11 +213,15 @@ export class SlotKeeper {
   /** Frees the slot of a project that is gone, unless it was asked for again lately. */
   async reap(identity: SlotIdentity, idleSeconds: number): Promise<void> {
     const freed = await this.#ask(() => this.#ledger.release(identity, { idleSeconds }));
-    if (!freed) return;
+    if (!freed) {
+      return;
+    }
     const before = this.#held.get(keyOf(identity));
     this.#held.delete(keyOf(identity));
     this.#log.info({ organization: identity.organizationId, project: identity.projectId }, "freed a slot");
-    if (before) this.#wakeRefused(before);
+    if (before) {
+      this.#wakeRefused(before);
+    }
   }
 
   /** What the ledger has at the start; when it is away then, the reaper reads it later. */
@@ -211,20 +233,28 @@ export class SlotKeeper {
   /** Whoever may fit now: the organization's other projects, and everybody's on the same plan. */
   #wakeRefused({ organizationId, plan }: Held): void {
     for (const refused of this.#refused.values()) {
-      if (refused.organizationId === organizationId || refused.plan === plan) this.#wake(refused);
+      if (refused.organizationId === organizationId || refused.plan === plan) {
+        this.#wake(refused);
+      }
     }
   }
 
   async #ask<T>(query: () => Promise<T>): Promise<T> {
-    if (this.#now() < this.#awayUntil) throw new LedgerAway("the ledger did not answer a moment ago");
+    if (this.#now() < this.#awayUntil) {
+      throw new LedgerAway("the ledger did not answer a moment ago");
+    }
     try {
       const answer = await inTime(query(), this.#answerMs);
-      if (this.#away) this.#log.info({}, "slots can be counted again");
+      if (this.#away) {
+        this.#log.info({}, "slots can be counted again");
+      }
       this.#away = false;
       return answer;
     } catch (error) {
       this.#awayUntil = this.#now() + BACK_OFF_MS;
-      if (!this.#away) this.#log.warn({ err: error }, "slots cannot be counted");
+      if (!this.#away) {
+        this.#log.warn({ err: error }, "slots cannot be counted");
+      }
       this.#away = true;
       throw new LedgerAway("the ledger does not answer", { cause: error });
     }

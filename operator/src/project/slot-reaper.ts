@@ -38,14 +38,22 @@ export async function reapSlots(
   { keeper, client, projects, idleSeconds = IDLE_SECONDS }: SlotReaperOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!projects.hasSynced) return;
+  if (!projects.hasSynced) {
+    return;
+  }
   for (const row of await keeper.refresh()) {
-    if (row.idle_seconds < idleSeconds) continue;
+    if (row.idle_seconds < idleSeconds) {
+      continue;
+    }
     const identity = { organizationId: row.organization_id, projectId: row.project_id };
     const ref = slotRef(identity);
-    if (needsSlot(projects.get(ref.namespace, ref.name))) continue;
+    if (needsSlot(projects.get(ref.namespace, ref.name))) {
+      continue;
+    }
     // The memory may be behind: only the live state is proof.
-    if (needsSlot(await client.getOrUndefined<Project>(projectResource, ref, { signal }))) continue;
+    if (needsSlot(await client.getOrUndefined<Project>(projectResource, ref, { signal }))) {
+      continue;
+    }
     await keeper.reap(identity, idleSeconds);
   }
 }

@@ -32,7 +32,9 @@ export async function holdSlot(project: Project, plan: ProjectPlan, keeper: Slot
   }
   const request = slotRequest(identity, project.spec, plan);
   const answer = await keeper.hold(request).catch((error: unknown) => {
-    if (error instanceof LedgerAway) return undefined;
+    if (error instanceof LedgerAway) {
+      return undefined;
+    }
     throw error;
   });
   if (answer === undefined) {
@@ -68,8 +70,11 @@ export function setLimitExceeded(
 ): void {
   const type = "LimitExceeded";
   const refusal = REFUSALS.find((one) => one === reason);
-  if (refusal) conditions.set({ type, status: "True", reason: refusal, message });
-  else conditions.remove(type);
+  if (refusal) {
+    conditions.set({ type, status: "True", reason: refusal, message });
+  } else {
+    conditions.remove(type);
+  }
 }
 
 /** Who a project is in the ledger. */

@@ -44,7 +44,9 @@ export interface UsageOptions {
 export async function runUsageKeeper(options: UsageOptions, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await keepUsage(options, signal).catch((error: unknown) => {
-      if (!signal.aborted) options.log.warn({ err: error }, "what organizations have cannot be compared");
+      if (!signal.aborted) {
+        options.log.warn({ err: error }, "what organizations have cannot be compared");
+      }
     });
     await sleep(PERIOD_MS, undefined, { signal }).catch(() => undefined);
   }
@@ -57,14 +59,20 @@ export async function keepUsage(
   idleSeconds = IDLE_SECONDS,
 ): Promise<void> {
   const { ledger, projects, secrets } = options;
-  if (!projects.hasSynced || !secrets.hasSynced) return;
+  if (!projects.hasSynced || !secrets.hasSynced) {
+    return;
+  }
   await noteMissing(options, signal);
   // What is noted just now is observed by the next comparison.
   const rows = await ledger.list();
   const there = [...found(projects), ...foundVariables(secrets)];
   const { missing, gone } = difference(rows, there, secretNames(secrets), idleSeconds);
-  if (missing.length > 0) await ledger.record(missing);
-  if (gone.length > 0) await ledger.release(gone, idleSeconds);
+  if (missing.length > 0) {
+    await ledger.record(missing);
+  }
+  if (gone.length > 0) {
+    await ledger.release(gone, idleSeconds);
+  }
 }
 
 /** Notes the bytes of Secrets of variables that have no note. One that cannot be read keeps none of the others. */
@@ -109,7 +117,9 @@ export function difference(
 function found(projects: Store<Project>): OrganizationUsage[] {
   return projects.list().flatMap(({ metadata, spec }) => {
     const organizationId = organizationOfNamespace(metadata.namespace ?? "");
-    if (organizationId === undefined) return [];
+    if (organizationId === undefined) {
+      return [];
+    }
     const identity = { organizationId, name: metadata.name };
     const domains = spec.customDomains?.length ?? 0;
     return [
@@ -124,7 +134,9 @@ function foundVariables(secrets: Store): OrganizationUsage[] {
     const organizationId = organizationOfNamespace(secret.metadata?.namespace ?? "");
     const amount = bytesNoted(secret);
     const name = secret.metadata?.name;
-    if (organizationId === undefined || amount === undefined || name === undefined) return [];
+    if (organizationId === undefined || amount === undefined || name === undefined) {
+      return [];
+    }
     return isEnvSecret(secret) ? [{ organizationId, kind: "variableBytes" as const, name, amount }] : [];
   });
 }

@@ -32,7 +32,9 @@ describe("withBackoff", () => {
     for (let minute = 0; minute < 60; minute += 1) {
       const before = state.asked;
       await expect(login()).rejects.toThrow("AWS does not answer.");
-      if (state.asked > before) waits.push(minute);
+      if (state.asked > before) {
+        waits.push(minute);
+      }
       await clock.advance(60_000);
     }
     expect(waits).toEqual([0, 1, 3, 7, 15, 30, 45]);

@@ -58,7 +58,9 @@ const ensure = (of = project, isUsed?: (name: string) => Promise<boolean>) => {
   const conditions = new ConditionSet<ProjectConditionCatalog>([], { now: clock.now() });
   const login = async (credentials: AwsCredentials) => {
     asked.push(credentials);
-    if (failing) throw failing;
+    if (failing) {
+      throw failing;
+    }
     return {
       host: "1.dkr.ecr.eu-west-1.amazonaws.com",
       username: "AWS",

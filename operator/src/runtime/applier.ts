@@ -91,7 +91,9 @@ export class Applier {
     this.#options = options;
     for (const { store } of options.kinds) {
       store.subscribe((event) => {
-        if (event.type === "delete") this.#settled.delete(event.object.metadata?.uid ?? "");
+        if (event.type === "delete") {
+          this.#settled.delete(event.object.metadata?.uid ?? "");
+        }
       });
     }
   }
@@ -123,9 +125,13 @@ export class Applier {
         pass,
       );
       this.#count(kind.resource, outcome);
-      if (outcome === "applied") result.applied.push(refOf(object));
-      else if (outcome === "unchanged") result.unchanged += 1;
-      else terminating.push(kind.resource.kind);
+      if (outcome === "applied") {
+        result.applied.push(refOf(object));
+      } else if (outcome === "unchanged") {
+        result.unchanged += 1;
+      } else {
+        terminating.push(kind.resource.kind);
+      }
     }
     result.pruned = await this.#prune(owner, wanted, context, pass);
     if (terminating.length > 0) {
@@ -183,8 +189,12 @@ export class Applier {
           `a ${resource.kind} of the same name belongs to somebody else`,
         );
       }
-      if (live.metadata?.deletionTimestamp) return "terminating";
-      if (this.#isSettled(object, live)) return "unchanged";
+      if (live.metadata?.deletionTimestamp) {
+        return "terminating";
+      }
+      if (this.#isSettled(object, live)) {
+        return "unchanged";
+      }
       await this.#waitUntil(pass.settledAt, context);
     }
     const sent = live && context.onlyAsRead?.(object) ? asRead(object, live) : object;
@@ -192,8 +202,11 @@ export class Applier {
     this.#remember(object, written, context.log);
     store.observe(written);
     const now = this.#clock.monotonic();
-    if (live) pass.changedAt = now;
-    else pass.settledAt = Math.max(pass.settledAt, now + (kind.settleMs ?? 0));
+    if (live) {
+      pass.changedAt = now;
+    } else {
+      pass.settledAt = Math.max(pass.settledAt, now + (kind.settleMs ?? 0));
+    }
     return "applied";
   }
 
@@ -203,13 +216,22 @@ export class Applier {
     const uid = live.metadata?.uid ?? "";
     const known = this.#settled.get(uid);
     const { disagreed } = known ?? {};
-    if (disagreed?.hash === hash && disagreed?.resourceVersion === live.metadata?.resourceVersion)
+    if (disagreed?.hash === hash && disagreed?.resourceVersion === live.metadata?.resourceVersion) {
       return true;
-    if (live.metadata?.annotations?.[APPLIED_HASH] !== hash) return false;
-    if (findMissing(object, live) !== undefined) return false;
+    }
+    if (live.metadata?.annotations?.[APPLIED_HASH] !== hash) {
+      return false;
+    }
+    if (findMissing(object, live) !== undefined) {
+      return false;
+    }
     // Somebody changed the spec where a comparison cannot see it (an addition to an atomic list): apply restores it.
-    if (known && known.generation !== live.metadata?.generation) return false;
-    if (!known) this.#settled.set(uid, { uid, generation: live.metadata?.generation });
+    if (known && known.generation !== live.metadata?.generation) {
+      return false;
+    }
+    if (!known) {
+      this.#settled.set(uid, { uid, generation: live.metadata?.generation });
+    }
     return true;
   }
 
@@ -233,18 +255,30 @@ export class Applier {
   ): Promise<ObjectRef[]> {
     const pruned: ObjectRef[] = [];
     for (const { resource, store, settleMs = 0 } of this.#options.kinds) {
-      if (context.prune && !context.prune.includes(resource)) continue;
+      if (context.prune && !context.prune.includes(resource)) {
+        continue;
+      }
       for (const child of store.byIndex(owner.label.key, owner.label.value)) {
-        if (wanted.has(childKey(resource, child)) || child.metadata?.deletionTimestamp) continue;
-        if (!isOwnChild(child, owner, this.#options.fieldManager)) continue;
+        if (wanted.has(childKey(resource, child)) || child.metadata?.deletionTimestamp) {
+          continue;
+        }
+        if (!isOwnChild(child, owner, this.#options.fieldManager)) {
+          continue;
+        }
         await this.#waitUntil(changedAt + settleMs, context);
         // The store may be behind: look live before anything destructive.
         const live = await this.#options.client.getOrUndefined(resource, refOf(child), {
           signal: context.signal,
         });
-        if (!live || live.metadata?.uid !== child.metadata?.uid) continue;
-        if (!isOwnChild(live, owner, this.#options.fieldManager)) continue;
-        if (await this.#delete(resource, live, context)) pruned.push(refOf(live));
+        if (!live || live.metadata?.uid !== child.metadata?.uid) {
+          continue;
+        }
+        if (!isOwnChild(live, owner, this.#options.fieldManager)) {
+          continue;
+        }
+        if (await this.#delete(resource, live, context)) {
+          pruned.push(refOf(live));
+        }
       }
     }
     return pruned;
@@ -252,7 +286,9 @@ export class Applier {
 
   async #waitUntil(time: number, { signal }: ApplyContext): Promise<void> {
     const ms = time - this.#clock.monotonic();
-    if (!(ms > 0)) return;
+    if (!(ms > 0)) {
+      return;
+    }
     await sleep(this.#clock, ms, signal);
     signal?.throwIfAborted();
   }
@@ -262,20 +298,25 @@ export class Applier {
   }
 
   async #delete(resource: Resource, child: KubernetesObject, context: ApplyContext): Promise<boolean> {
-    if (child.metadata?.deletionTimestamp) return false;
+    if (child.metadata?.deletionTimestamp) {
+      return false;
+    }
     const uid = child.metadata?.uid;
     const deleted = await this.#options.client.delete(resource, refOf(child), {
       uid,
       signal: context.signal,
     });
-    if (deleted) this.#count(resource, "pruned");
+    if (deleted) {
+      this.#count(resource, "pruned");
+    }
     return deleted;
   }
 
   #kindOf(object: KubernetesObject): ChildKind {
     const kind = this.#options.kinds.find(({ resource }) => isOfResource(object, resource));
-    if (!kind)
+    if (!kind) {
       throw new TypeError(`no store for ${object.apiVersion} ${object.kind}: add it to the applier's kinds`);
+    }
     return kind;
   }
 
@@ -291,7 +332,9 @@ export class Applier {
 /** One of ours that lost its marks by hand, or one that may be adopted. */
 function isHealable(live: KubernetesObject, owner: Owner, adopt = false): boolean {
   const controller = live.metadata?.ownerReferences?.find((reference) => reference.controller === true);
-  if (controller) return controller.uid === owner.reference?.uid;
+  if (controller) {
+    return controller.uid === owner.reference?.uid;
+  }
   const appliedBy = live.metadata?.annotations?.[APPLIED_BY];
   const labelled = live.metadata?.labels?.[owner.label.key] === owner.label.value;
   return labelled || (adopt && appliedBy === undefined);

@@ -21,8 +21,12 @@ beforeEach(() => {
     resolutionMs,
     read: async () => {
       const by = ahead[name];
-      if (by === undefined) throw new Error("away");
-      if (latencyMs > 0) await clock.advance(latencyMs);
+      if (by === undefined) {
+        throw new Error("away");
+      }
+      if (latencyMs > 0) {
+        await clock.advance(latencyMs);
+      }
       const at = clock.now().getTime() + by;
       return new Date(at - (at % resolutionMs));
     },

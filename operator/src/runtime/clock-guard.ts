@@ -56,7 +56,9 @@ export class ClockGuard {
    */
   get trusted(): boolean {
     const { references, limitMs } = this.#options;
-    if (references.length === 0) return true;
+    if (references.length === 0) {
+      return true;
+    }
     const skews = references.map(({ name }) => this.skewMs(name)).filter((skew) => skew !== undefined);
     return skews.length > 0 && skews.every((skew) => Math.abs(skew) <= limitMs);
   }
@@ -68,9 +70,13 @@ export class ClockGuard {
   skewMs(name: string): number | undefined {
     const reading = this.#readings.get(name);
     const monotonic = this.#options.clock.monotonic();
-    if (!reading || monotonic - reading.readAt > MAX_AGE_MS) return undefined;
+    if (!reading || monotonic - reading.readAt > MAX_AGE_MS) {
+      return undefined;
+    }
     const here = this.#options.clock.now().getTime() - monotonic;
-    if (here > reading.to) return here - reading.to;
+    if (here > reading.to) {
+      return here - reading.to;
+    }
     return here < reading.from ? here - reading.from : 0;
   }
 
@@ -87,7 +93,9 @@ export class ClockGuard {
       if (clock.monotonic() >= due || !this.trusted) {
         await this.measure(signal);
         due = clock.monotonic() + PERIOD_MS;
-        if (!this.trusted && !signal.aborted) onDistrust();
+        if (!this.trusted && !signal.aborted) {
+          onDistrust();
+        }
       }
       await sleep(clock, TICK_MS, signal);
     }
@@ -95,7 +103,9 @@ export class ClockGuard {
 
   /** Waits for a measurement that finds the clock right; false when the signal aborted first. */
   async untilTrusted(signal: AbortSignal): Promise<boolean> {
-    while (!signal.aborted && !this.trusted) await sleep(this.#options.clock, 100, signal);
+    while (!signal.aborted && !this.trusted) {
+      await sleep(this.#options.clock, 100, signal);
+    }
     return !signal.aborted;
   }
 
@@ -109,8 +119,9 @@ export class ClockGuard {
       now: () => {
         // Read first: a clock that is set in between is noticed.
         const now = clock.now();
-        if (!this.trusted)
+        if (!this.trusted) {
           throw new WaitingError<RuntimeCatalog>("ClockSkew", this.describe(), { requeueAfterMs: 5_000 });
+        }
         return now;
       },
     };
@@ -139,7 +150,9 @@ export class ClockGuard {
         this.reset();
         for (const { name } of references) {
           const skew = skewMs(name);
-          if (skew !== undefined) this.set({ reference: name }, skew / 1_000);
+          if (skew !== undefined) {
+            this.set({ reference: name }, skew / 1_000);
+          }
         }
       },
     });
@@ -168,7 +181,9 @@ export class ClockGuard {
         readAt,
       });
     } catch (error) {
-      if (!signal.aborted) log.debug({ err: error, reference: reference.name }, "clock not read");
+      if (!signal.aborted) {
+        log.debug({ err: error, reference: reference.name }, "clock not read");
+      }
     } finally {
       timer.cancel();
     }

@@ -36,7 +36,9 @@ describe("setCondition", () => {
         [] as ReturnType<typeof setCondition>,
       ),
     );
-    for (const list of orders) expect(list.map(({ type }) => type)).toEqual(["Ready", "Alpha", "Zeta"]);
+    for (const list of orders) {
+      expect(list.map(({ type }) => type)).toEqual(["Ready", "Alpha", "Zeta"]);
+    }
   });
 
   it("does not change the list it is given, and bounds the message", () => {

@@ -64,9 +64,15 @@ export function timestamp(time: Date): string {
 }
 
 function byType(a: Condition, b: Condition): number {
-  if (a.type === b.type) return 0;
-  if (a.type === "Ready") return -1;
-  if (b.type === "Ready") return 1;
+  if (a.type === b.type) {
+    return 0;
+  }
+  if (a.type === "Ready") {
+    return -1;
+  }
+  if (b.type === "Ready") {
+    return 1;
+  }
   return a.type < b.type ? -1 : 1;
 }
 

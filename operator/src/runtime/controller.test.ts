@@ -58,10 +58,14 @@ describe("Controller", () => {
   it("lets a key that always fails harm no other", async () => {
     const done: string[] = [];
     const controller = start((name) => {
-      if (name === "poison") throw new TypeError("defect");
+      if (name === "poison") {
+        throw new TypeError("defect");
+      }
       done.push(name);
     });
-    for (const name of ["poison", "a", "b", "c"]) controller.enqueue({ name });
+    for (const name of ["poison", "a", "b", "c"]) {
+      controller.enqueue({ name });
+    }
     await clock.advance(1_000);
     expect(done).toEqual(["a", "b", "c"]);
     expect(controller.queue.failures("poison")).toBeGreaterThanOrEqual(3);
@@ -89,7 +93,9 @@ describe("Controller", () => {
       { workers: 3 },
     );
     for (let round = 0; round < 5; round += 1) {
-      for (const name of ["a", "b", "c", "d"]) controller.enqueue({ name });
+      for (const name of ["a", "b", "c", "d"]) {
+        controller.enqueue({ name });
+      }
       await clock.advance(4);
     }
     await clock.advance(100);

@@ -99,10 +99,14 @@ export class Controller {
       source.attach((key, afterMs) => this.queue.addAfter(key, afterMs ?? 0)),
     );
     const stop = () => this.queue.shutDown();
-    if (signal.aborted) stop();
+    if (signal.aborted) {
+      stop();
+    }
     signal.addEventListener("abort", stop, { once: true });
     await Promise.all(Array.from({ length: this.#workers }, () => this.#work(signal)));
-    for (const off of detach) off();
+    for (const off of detach) {
+      off();
+    }
     signal.removeEventListener("abort", stop);
   }
 
@@ -148,8 +152,11 @@ export class Controller {
       this.queue.done(key);
     };
     // A reconcile that ignores its signal frees its worker, but keeps its key: never two at once on one key.
-    if (timedOut === "stuck") void running.then(finish);
-    else finish(await running);
+    if (timedOut === "stuck") {
+      void running.then(finish);
+    } else {
+      finish(await running);
+    }
   }
 
   #reconcile(key: string, context: ReconcileContext): Promise<Outcome> {
@@ -190,7 +197,9 @@ export class Controller {
       return;
     }
     this.queue.forget(key);
-    if (outcome.requeue.type === "after") this.queue.addAfter(key, outcome.requeue.ms);
+    if (outcome.requeue.type === "after") {
+      this.queue.addAfter(key, outcome.requeue.ms);
+    }
   }
 
   get #timeoutMs(): number {
@@ -200,8 +209,13 @@ export class Controller {
 
 function logOutcome(log: Logger, outcome: Outcome, error: unknown): void {
   const fields = { reason: outcome.reason, err: error };
-  if (outcome.kind === "panic") log.error(fields, "reconcile failed by a defect");
-  else if (outcome.kind === "waiting") log.debug(fields, "reconcile waits");
-  else if (outcome.visible) log.warn(fields, "reconcile failed");
-  else log.info(fields, "reconcile will be tried again");
+  if (outcome.kind === "panic") {
+    log.error(fields, "reconcile failed by a defect");
+  } else if (outcome.kind === "waiting") {
+    log.debug(fields, "reconcile waits");
+  } else if (outcome.visible) {
+    log.warn(fields, "reconcile failed");
+  } else {
+    log.info(fields, "reconcile will be tried again");
+  }
 }

@@ -60,9 +60,15 @@ export function prepare(desired: KubernetesObject, owner: Owner, fieldManager: s
 /** Whether this field manager applied the object for this owner: only then may it be changed or pruned. */
 export function isOwnChild(object: KubernetesObject, owner: Owner, fieldManager: string): boolean {
   const { annotations, labels, ownerReferences, namespace } = object.metadata ?? {};
-  if (annotations?.[APPLIED_BY] !== fieldManager) return false;
-  if (labels?.[owner.label.key] !== owner.label.value) return false;
-  if (owner.namespace !== undefined && namespace !== undefined && namespace !== owner.namespace) return false;
+  if (annotations?.[APPLIED_BY] !== fieldManager) {
+    return false;
+  }
+  if (labels?.[owner.label.key] !== owner.label.value) {
+    return false;
+  }
+  if (owner.namespace !== undefined && namespace !== undefined && namespace !== owner.namespace) {
+    return false;
+  }
   // A ReplicaSet copies labels and annotations of its Deployment; its controller tells it apart.
   const controller = ownerReferences?.find((reference) => reference.controller === true);
   return controller?.uid === owner.reference?.uid;

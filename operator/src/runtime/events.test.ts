@@ -86,8 +86,9 @@ describe("ApiEventRecorder", () => {
   it("counts repetitions in one series, and writes that rarely", async () => {
     for (let repetition = 0; repetition < 50; repetition += 1) {
       recorder.event(pod(), resources.pods, INPUT);
-      if (repetition < 2)
+      if (repetition < 2) {
         await eventually("written", async () => (await count("recorded")) === repetition + 1);
+      }
     }
     expect(await count("merged")).toBe(48);
     expect(events()).toHaveLength(1);

@@ -124,8 +124,11 @@ export class ApiEventRecorder implements EventRecorder {
     signal.addEventListener("abort", () => this.#wake(), { once: true });
     while (!signal.aborted) {
       const entry = this.#queue.shift();
-      if (entry) await this.#send(entry, signal);
-      else await new Promise<void>((resolve) => (this.#wake = resolve));
+      if (entry) {
+        await this.#send(entry, signal);
+      } else {
+        await new Promise<void>((resolve) => (this.#wake = resolve));
+      }
     }
   }
 
@@ -136,8 +139,11 @@ export class ApiEventRecorder implements EventRecorder {
         if (entry.count > 1) {
           entry.event.series = { count: entry.count, lastObservedTime: microTime(clock.now()) };
         }
-        if (entry.created) await this.#patchSeries(entry.event, signal);
-        else await client.create(resources.events, entry.event, { signal });
+        if (entry.created) {
+          await this.#patchSeries(entry.event, signal);
+        } else {
+          await client.create(resources.events, entry.event, { signal });
+        }
         entry.created = true;
         this.#count("recorded");
         return;
@@ -158,7 +164,9 @@ export class ApiEventRecorder implements EventRecorder {
       await client.patch(resources.events, event.metadata, { series: event.series }, { signal });
     } catch (error) {
       // The event outlived its time in the cluster.
-      if (!isNotFound(error)) throw error;
+      if (!isNotFound(error)) {
+        throw error;
+      }
       await client.create(resources.events, event, { signal });
     }
   }
@@ -192,7 +200,9 @@ export class ApiEventRecorder implements EventRecorder {
 
   /** One object may cause 25 events at once and one each 5 minutes after that; all together 10 a second. */
   #admit(uid: string, now: number): boolean {
-    if (this.#queue.length >= MAX_QUEUED) return false;
+    if (this.#queue.length >= MAX_QUEUED) {
+      return false;
+    }
     let own = this.#perObject.get(uid);
     if (!own) {
       own = new TokenBucket({ perSecond: 1 / 300, burst: 25 }, now);
@@ -203,10 +213,14 @@ export class ApiEventRecorder implements EventRecorder {
 
   #forgetOld(now: number): void {
     for (const [key, known] of this.#known) {
-      if (now - known.lastSeen > SERIES_MS) this.#known.delete(key);
+      if (now - known.lastSeen > SERIES_MS) {
+        this.#known.delete(key);
+      }
     }
     // A bucket that was dropped starts full again: bounded memory is worth 25 events.
-    if (this.#perObject.size > 10_000) this.#perObject.clear();
+    if (this.#perObject.size > 10_000) {
+      this.#perObject.clear();
+    }
   }
 
   #count(result: string): void {

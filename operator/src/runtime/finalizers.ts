@@ -31,7 +31,9 @@ export async function ensureFinalizer<T extends KubernetesObject>(
   finalizer: string,
   options: FinalizerOptions<T>,
 ): Promise<T> {
-  if (hasFinalizer(object, finalizer) || object.metadata?.deletionTimestamp) return object;
+  if (hasFinalizer(object, finalizer) || object.metadata?.deletionTimestamp) {
+    return object;
+  }
   return await patchFinalizers(object, [...(object.metadata?.finalizers ?? []), finalizer], options);
 }
 
@@ -44,12 +46,16 @@ export async function removeFinalizer<T extends KubernetesObject>(
   finalizer: string,
   options: FinalizerOptions<T>,
 ): Promise<void> {
-  if (!hasFinalizer(object, finalizer)) return;
+  if (!hasFinalizer(object, finalizer)) {
+    return;
+  }
   const left = (object.metadata?.finalizers ?? []).filter((name) => name !== finalizer);
   try {
     await patchFinalizers(object, left, options);
   } catch (error) {
-    if (!isNotFound(error)) throw error;
+    if (!isNotFound(error)) {
+      throw error;
+    }
   }
 }
 
@@ -64,6 +70,8 @@ async function patchFinalizers<T extends KubernetesObject>(
   const written = await client.patch<T>(resource, refOf(object), patch, { fieldManager, signal });
   const gone =
     written.metadata?.deletionTimestamp !== undefined && (written.metadata.finalizers ?? []).length === 0;
-  if (!gone) store?.observe(written);
+  if (!gone) {
+    store?.observe(written);
+  }
   return written;
 }

@@ -2,16 +2,24 @@ import { createHash } from "node:crypto";
 
 /** Whether two values are the same JSON; an absent field equals an undefined one. */
 export function equalJson(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (a === b) {
+    return true;
+  }
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) {
+    return false;
+  }
   if (Array.isArray(a) || Array.isArray(b)) {
-    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) {
+      return false;
+    }
     return a.every((item, index) => equalJson(item, b[index]));
   }
   const left = a as Record<string, unknown>;
   const right = b as Record<string, unknown>;
   for (const key of new Set([...Object.keys(left), ...Object.keys(right)])) {
-    if (!equalJson(left[key], right[key])) return false;
+    if (!equalJson(left[key], right[key])) {
+      return false;
+    }
   }
   return true;
 }
@@ -19,7 +27,9 @@ export function equalJson(a: unknown, b: unknown): boolean {
 /** JSON with the keys of every object sorted, so that equal values give equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) => {
-    if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
+    if (typeof item !== "object" || item === null || Array.isArray(item)) {
+      return item;
+    }
     return Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
   });
 }

@@ -44,7 +44,9 @@ const spec = () =>
 async function pass(seconds: number, watch: () => boolean = () => false): Promise<number> {
   for (let step = 0; step < seconds * 2; step += 1) {
     await new Promise((resolve) => setTimeout(resolve, 8));
-    if (watch()) return step / 2;
+    if (watch()) {
+      return step / 2;
+    }
     await clock.advance(500);
   }
   return seconds;

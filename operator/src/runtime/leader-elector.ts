@@ -82,7 +82,9 @@ export class LeaderElector {
   async acquire(signal: AbortSignal): Promise<boolean> {
     const { clock, random } = this.#options;
     while (!signal.aborted) {
-      if (await this.#try(signal)) return true;
+      if (await this.#try(signal)) {
+        return true;
+      }
       await sleep(clock, this.#retryMs * (1 + random() / 5), signal);
     }
     return false;
@@ -93,9 +95,13 @@ export class LeaderElector {
     const { clock } = this.#options;
     while (!signal.aborted) {
       await sleep(clock, this.#retryMs, signal);
-      if (signal.aborted) break;
+      if (signal.aborted) {
+        break;
+      }
       const held = await this.#within(this.#remainingMs(), signal, (limited) => this.#try(limited));
-      if (held) continue;
+      if (held) {
+        continue;
+      }
       // Somebody else holds it, or the deadline passed without a renewal.
       if (this.holder !== this.#options.identity || this.#remainingMs() <= 0) {
         this.#renewedAt = undefined;
@@ -107,7 +113,9 @@ export class LeaderElector {
 
   /** Gives the Lease up, so that another need not wait for its end. Call it once nothing acts any more. */
   async release(): Promise<void> {
-    if (this.#renewedAt === undefined || !this.#observed) return;
+    if (this.#renewedAt === undefined || !this.#observed) {
+      return;
+    }
     this.#renewedAt = undefined;
     try {
       await this.#giveUp(this.#observed.lease);
@@ -129,11 +137,15 @@ export class LeaderElector {
     try {
       await client.replace(resources.leases, { ...lease, spec }, call);
     } catch (error) {
-      if (!isConflict(error)) throw error;
+      if (!isConflict(error)) {
+        throw error;
+      }
       await this.#look(call);
       const now = this.#observed?.lease;
       const isNewer = now?.metadata?.resourceVersion !== lease.metadata?.resourceVersion;
-      if (now && isNewer && now.spec?.holderIdentity === identity) await this.#giveUp(now);
+      if (now && isNewer && now.spec?.holderIdentity === identity) {
+        await this.#giveUp(now);
+      }
     }
   }
 
@@ -154,7 +166,9 @@ export class LeaderElector {
           return true;
         }
         this.#see(lease);
-        if (!this.#isFree(lease)) return false;
+        if (!this.#isFree(lease)) {
+          return false;
+        }
         this.#won(await client.replace<Lease>(resources.leases, this.#desired(lease), call), started);
         return true;
       }
@@ -165,8 +179,11 @@ export class LeaderElector {
       );
       return true;
     } catch (error) {
-      if (isConflict(error) || isAlreadyExists(error)) await this.#look(call);
-      else if (!signal.aborted) log.warn({ err: error }, "lease not written; trying again");
+      if (isConflict(error) || isAlreadyExists(error)) {
+        await this.#look(call);
+      } else if (!signal.aborted) {
+        log.warn({ err: error }, "lease not written; trying again");
+      }
       return false;
     }
   }
@@ -177,11 +194,15 @@ export class LeaderElector {
     const lease = await client
       .getOrUndefined<Lease>(resources.leases, { namespace, name }, call)
       .catch(() => undefined);
-    if (lease) this.#see(lease);
+    if (lease) {
+      this.#see(lease);
+    }
   }
 
   #see(lease: Lease): void {
-    if (this.#observed?.lease.metadata?.resourceVersion === lease.metadata?.resourceVersion) return;
+    if (this.#observed?.lease.metadata?.resourceVersion === lease.metadata?.resourceVersion) {
+      return;
+    }
     this.#observed = { lease, at: this.#options.clock.monotonic() };
   }
 
@@ -192,7 +213,9 @@ export class LeaderElector {
 
   #isFree(lease: Lease): boolean {
     const { holderIdentity, leaseDurationSeconds } = lease.spec ?? {};
-    if (!holderIdentity || holderIdentity === this.#options.identity) return true;
+    if (!holderIdentity || holderIdentity === this.#options.identity) {
+      return true;
+    }
     const durationMs = (leaseDurationSeconds ?? this.#leaseMs / 1000) * 1000;
     return this.#options.clock.monotonic() - (this.#observed?.at ?? Number.POSITIVE_INFINITY) >= durationMs;
   }

@@ -21,12 +21,16 @@ export interface LeadershipOptions {
 export async function leadWhileHeld(options: LeadershipOptions, signal: AbortSignal): Promise<void> {
   const { elector, name, log, metrics } = options;
   metrics.leader.set({ name }, 0);
-  if (!(await elector.acquire(signal))) return;
+  if (!(await elector.acquire(signal))) {
+    return;
+  }
   metrics.leader.set({ name }, 1);
   log.info({ lease: name }, "became leader");
   const stop = new AbortController();
   const holding = elector.hold(stop.signal).then((end) => {
-    if (end === "stopped") return;
+    if (end === "stopped") {
+      return;
+    }
     metrics.leader.set({ name }, 0);
     log.error({ lease: name, holder: elector.holder }, "lost the lease; the process ends");
     options.exit(1);
@@ -35,6 +39,8 @@ export async function leadWhileHeld(options: LeadershipOptions, signal: AbortSig
   stop.abort();
   await holding;
   // With something still under way, the lease has to run out by itself.
-  if (ended) await elector.release();
+  if (ended) {
+    await elector.release();
+  }
   metrics.leader.set({ name }, 0);
 }

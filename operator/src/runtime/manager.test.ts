@@ -25,7 +25,9 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const stop of stops) await stop();
+  for (const stop of stops) {
+    await stop();
+  }
   await api.stop();
 });
 
@@ -75,7 +77,9 @@ const quiet = () => new Promise((resolve) => setTimeout(resolve, 400));
 
 describe("Manager", () => {
   it("brings objects to their desired state, heals them, and then writes nothing", async () => {
-    for (let index = 0; index < 20; index += 1) create(`w-${index}`);
+    for (let index = 0; index < 20; index += 1) {
+      create(`w-${index}`);
+    }
     start();
     await eventually("all ready", () => [...Array(20).keys()].every((index) => isReady(`w-${index}`)));
     await quiet();
@@ -109,7 +113,9 @@ describe("Manager", () => {
   });
 
   it("writes nothing after a restart", async () => {
-    for (let index = 0; index < 20; index += 1) create(`w-${index}`);
+    for (let index = 0; index < 20; index += 1) {
+      create(`w-${index}`);
+    }
     const first = start();
     await eventually("all ready", () => [...Array(20).keys()].every((index) => isReady(`w-${index}`)));
     await quiet();
@@ -140,10 +146,14 @@ describe("Manager", () => {
   it("lets a broken object harm no other", async () => {
     create("broken", { broken: "no such plan" });
     create("poison");
-    for (let index = 0; index < 5; index += 1) create(`w-${index}`);
+    for (let index = 0; index < 5; index += 1) {
+      create(`w-${index}`);
+    }
     start({
       before: (widget) => {
-        if (widget.metadata.name === "poison") throw new TypeError("defect");
+        if (widget.metadata.name === "poison") {
+          throw new TypeError("defect");
+        }
       },
     });
     await eventually("the others ready", () => [...Array(5).keys()].every((index) => isReady(`w-${index}`)));

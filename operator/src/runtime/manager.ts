@@ -258,7 +258,9 @@ export class Manager {
     const stop = new AbortController();
     const stopLeading = () => stop.abort();
     signal.addEventListener("abort", stopLeading, { once: true });
-    if (signal.aborted) stopLeading();
+    if (signal.aborted) {
+      stopLeading();
+    }
     let failure: { error: unknown } | undefined;
     const fail = (error: unknown) => {
       failure ??= { error };
@@ -271,7 +273,9 @@ export class Manager {
       ...this.#start((runnable) => runnable.leaderOnly === false, background.signal, fail),
     ];
     try {
-      for (const pass of this.#gates) await pass(stop.signal);
+      for (const pass of this.#gates) {
+        await pass(stop.signal);
+      }
       this.#gatesPassed = true;
       await this.#syncAndLead(stop.signal, fail);
     } finally {
@@ -281,16 +285,22 @@ export class Manager {
       await server?.close();
       await this.client.close();
     }
-    if (failure) throw failure.error;
+    if (failure) {
+      throw failure.error;
+    }
   }
 
   async #syncAndLead(signal: AbortSignal, fail: (error: unknown) => void): Promise<void> {
     while (!signal.aborted && !this.#reflectors.every((reflector) => reflector.store.hasSynced)) {
       await sleep(this.clock, 50, signal);
     }
-    if (signal.aborted) return;
+    if (signal.aborted) {
+      return;
+    }
     this.log.info({ stores: this.#reflectors.length }, "stores are filled");
-    if (!(await this.#clockGuard.untilTrusted(signal))) return;
+    if (!(await this.#clockGuard.untilTrusted(signal))) {
+      return;
+    }
     const election = this.#options.leaderElection;
     if (!election) {
       await this.#lead(signal, fail);
@@ -309,8 +319,11 @@ export class Manager {
     let reported = false;
     await this.#clockGuard.run(signal, () => {
       const what = this.#clockGuard.describe();
-      if (this.#leads) fail(new Error(what));
-      else if (!reported) this.log.error({ limitMs: this.#options.clockSkewLimitMs }, `${what}; not leading`);
+      if (this.#leads) {
+        fail(new Error(what));
+      } else if (!reported) {
+        this.log.error({ limitMs: this.#options.clockSkewLimitMs }, `${what}; not leading`);
+      }
       reported = true;
     });
   }
@@ -348,12 +361,16 @@ export class Manager {
 
   /** What is added later would never start, silently. */
   #mustNotRun(): void {
-    if (this.#running) throw new Error("the manager runs already");
+    if (this.#running) {
+      throw new Error("the manager runs already");
+    }
   }
 
   async #serve(): Promise<{ close(): Promise<void> } | undefined> {
     const { port, host } = this.#options;
-    if (port === undefined) return undefined;
+    if (port === undefined) {
+      return undefined;
+    }
     const server = await startOpsServer({
       registry: this.registry,
       port,

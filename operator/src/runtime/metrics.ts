@@ -65,7 +65,9 @@ export function createRuntimeMetrics(registry: Registry) {
     labelNames: labels,
     registers,
     collect() {
-      for (const queue of queues) this.set({ name: queue.name, controller: queue.name }, queue.length);
+      for (const queue of queues) {
+        this.set({ name: queue.name, controller: queue.name }, queue.length);
+      }
     },
   });
   new Gauge({
@@ -100,16 +102,21 @@ export function createRuntimeMetrics(registry: Registry) {
       if (outcome.kind === "retryable" || outcome.kind === "panic" || outcome.kind === "terminal") {
         errorsTotal.inc({ controller });
       }
-      if (outcome.kind === "terminal") terminalTotal.inc({ controller });
-      if (outcome.kind === "panic") panicsTotal.inc({ controller });
+      if (outcome.kind === "terminal") {
+        terminalTotal.inc({ controller });
+      }
+      if (outcome.kind === "panic") {
+        panicsTotal.inc({ controller });
+      }
     },
     /** Makes every series of a controller exist from the start, at zero. */
     initController(controller: string): void {
       for (const result of ["success", "error", "requeue", "requeue_after"]) {
         reconcileTotal.inc({ controller, result }, 0);
       }
-      for (const total of [errorsTotal, terminalTotal, panicsTotal, timeoutsTotal])
+      for (const total of [errorsTotal, terminalTotal, panicsTotal, timeoutsTotal]) {
         total.inc({ controller }, 0);
+      }
     },
     /** Adds a queue to those whose depth and unfinished work are reported. */
     registerQueue: (queue: QueueView): void => {
@@ -146,6 +153,8 @@ export function createRuntimeMetrics(registry: Registry) {
 
 /** controller-runtime's label: success, requeue_after or error. */
 function resultLabel(outcome: Outcome): string {
-  if (outcome.kind === "success" && outcome.requeue.type === "none") return "success";
+  if (outcome.kind === "success" && outcome.requeue.type === "none") {
+    return "success";
+  }
   return outcome.kind === "success" || outcome.kind === "waiting" ? "requeue_after" : "error";
 }

@@ -64,7 +64,9 @@ export function objectReconciler<T extends StatusObject, Catalog extends Conditi
     }
     const { outcome, error, context } = await attempt(object, base, options);
     await finish(object, context, outcome, options);
-    if (error !== undefined) throw error;
+    if (error !== undefined) {
+      throw error;
+    }
     return outcome.requeue.type === "after" ? { requeueAfterMs: outcome.requeue.ms } : undefined;
   };
 }
@@ -97,7 +99,9 @@ async function finish<T extends StatusObject>(
 ): Promise<void> {
   const { conditions } = context;
   // A conflict or an unreachable apiserver says nothing of the object; the next try will.
-  if (!outcome.visible) return;
+  if (!outcome.visible) {
+    return;
+  }
   applyOutcome(conditions, outcome);
   const status = context.status as ObjectStatus;
   status.observedGeneration = object.metadata?.generation;
@@ -111,10 +115,14 @@ async function finish<T extends StatusObject>(
       fieldManager: options.fieldManager,
       signal: context.signal,
     });
-    if (wrote) announce(object, conditions, outcome, options);
+    if (wrote) {
+      announce(object, conditions, outcome, options);
+    }
   } catch (error) {
     // Its last finalizer fell: nobody is left to be told.
-    if (!isNotFound(error)) throw error;
+    if (!isNotFound(error)) {
+      throw error;
+    }
   }
 }
 
@@ -132,7 +140,9 @@ function latest<T extends StatusObject>(object: T, store: Store<T>): T {
 /** The one place where an outcome becomes conditions. */
 function applyOutcome(conditions: ConditionSet, outcome: Outcome): void {
   if (outcome.kind === "success") {
-    if (!conditions.wasSet("Ready")) conditions.set({ type: "Ready", status: "True", reason: "Ready" });
+    if (!conditions.wasSet("Ready")) {
+      conditions.set({ type: "Ready", status: "True", reason: "Ready" });
+    }
     return;
   }
   const { reason, message } = outcome;
@@ -150,7 +160,9 @@ function announce<T extends StatusObject>(
 ): void {
   const before = object.status?.conditions?.find((condition) => condition.type === "Ready");
   const after = conditions.get("Ready");
-  if (!after || (before?.status === after.status && before.reason === after.reason)) return;
+  if (!after || (before?.status === after.status && before.reason === after.reason)) {
+    return;
+  }
   const note = after.message === "" ? `Ready is ${after.status}` : after.message;
   const type = after.status === "True" ? "Normal" : outcome.eventType;
   options.recorder.event(object, options.resource, { type, reason: after.reason, note });

@@ -40,7 +40,9 @@ export function outcomeOfResult(result: Result | undefined): Outcome {
 
 /** The outcome of a reconcile that threw. */
 export function outcomeOfError(error: unknown): Outcome {
-  if (isReconcileError(error)) return ofReconcileError(error);
+  if (isReconcileError(error)) {
+    return ofReconcileError(error);
+  }
   return ofOtherError(error);
 }
 

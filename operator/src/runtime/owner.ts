@@ -3,7 +3,9 @@ import { apiVersionOf, type KubernetesObject, type OwnerReference, type Resource
 /** The reference that makes `owner` the controller of a child. @throws TypeError when the owner was never stored */
 export function controllerReference(owner: KubernetesObject, resource: Resource): OwnerReference {
   const { name, uid } = owner.metadata ?? {};
-  if (!name || !uid) throw new TypeError(`${resource.kind} without name and uid cannot own anything`);
+  if (!name || !uid) {
+    throw new TypeError(`${resource.kind} without name and uid cannot own anything`);
+  }
   return {
     apiVersion: apiVersionOf(resource),
     kind: resource.kind,

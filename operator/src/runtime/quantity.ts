@@ -22,11 +22,17 @@ const PATTERN = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,2})|(n|u|m|k|M|G|T|P
 
 /** A quantity in billionths, rounded up as the apiserver does; undefined when it is none. */
 export function parseQuantity(value: unknown): bigint | undefined {
-  if (typeof value !== "string" && typeof value !== "number") return undefined;
+  if (typeof value !== "string" && typeof value !== "number") {
+    return undefined;
+  }
   const match = PATTERN.exec(String(value));
-  if (!match) return undefined;
+  if (!match) {
+    return undefined;
+  }
   const [, sign, whole = "", fraction = "", exponent, suffix = ""] = match;
-  if (whole === "" && fraction === "") return undefined;
+  if (whole === "" && fraction === "") {
+    return undefined;
+  }
   const [multiply, divide] = SUFFIXES[suffix] ?? [1n, 1n];
   const power = BigInt(exponent ?? 0);
   const up = power > 0n ? 10n ** power : 1n;

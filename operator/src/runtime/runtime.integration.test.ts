@@ -52,7 +52,9 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const stop of stops) await stop();
+  for (const stop of stops) {
+    await stop();
+  }
   for (const widget of await client.listAll<Widget>(widgets)) {
     await client.patch(widgets, widget.metadata as { name: string }, { metadata: { finalizers: null } });
     await client.delete(widgets, { namespace: widget.metadata.namespace, name: widget.metadata.name });
@@ -138,7 +140,9 @@ const collectionSize = async (resource: Resource) =>
 describe("a settled platform", () => {
   it("writes nothing, of any kind of child, also after a restart", async () => {
     const one = start();
-    for (let index = 0; index < 5; index += 1) await create(`w-${index}`);
+    for (let index = 0; index < 5; index += 1) {
+      await create(`w-${index}`);
+    }
     await eventually("all ready", async () => (await readyCount()) === 5, 30_000);
     const before = await settled();
     expect(before).toBeGreaterThanOrEqual(5 * awkwardChildren(await get("w-0")).length);
@@ -198,7 +202,9 @@ describe("a settled platform", () => {
       "widget gone",
       async () => !(await client.getOrUndefined(widgets, { namespace, name: "w" })),
     );
-    for (const resource of childResources) expect(await collectionSize(resource)).toBe(0);
+    for (const resource of childResources) {
+      expect(await collectionSize(resource)).toBe(0);
+    }
   });
 });
 
@@ -218,7 +224,9 @@ describe("under trouble", () => {
   it("lets a poison key and a throwing handler harm nobody", async () => {
     const one = start({
       before: (widget) => {
-        if (widget.metadata.name === "poison") throw new TypeError("defect");
+        if (widget.metadata.name === "poison") {
+          throw new TypeError("defect");
+        }
       },
       prepare: (manager) =>
         manager.store(resources.configMaps).subscribe(() => {
@@ -227,7 +235,9 @@ describe("under trouble", () => {
     });
     await create("poison");
     await create("terminal", { broken: "no such plan" });
-    for (let index = 0; index < 5; index += 1) await create(`w-${index}`);
+    for (let index = 0; index < 5; index += 1) {
+      await create(`w-${index}`);
+    }
     await eventually("five ready", async () => (await readyCount()) === 5, 30_000);
     const threw = (await one.manager.registry.metrics()).match(
       /slipway_event_handler_errors_total{.*} (\d+)/,
@@ -239,7 +249,9 @@ describe("under trouble", () => {
 
   it("comes through a storm of conflicts", async () => {
     start();
-    for (let index = 0; index < 5; index += 1) await create(`w-${index}`);
+    for (let index = 0; index < 5; index += 1) {
+      await create(`w-${index}`);
+    }
     // Another client changes the objects and their statuses as fast as it can, right under the operator.
     const end = performance.now() + 4_000;
     const storm = Array.from({ length: 5 }, async (_, index) => {
@@ -296,14 +308,18 @@ describe("two replicas", () => {
 
   async function end(name: string, signal: NodeJS.Signals): Promise<void> {
     const child = replicas.get(name);
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    if (!child || child.exitCode !== null || child.signalCode !== null) {
+      return;
+    }
     const gone = once(child, "exit");
     child.kill(signal);
     await gone;
   }
 
   afterEach(async () => {
-    for (const name of replicas.keys()) await end(name, "SIGKILL");
+    for (const name of replicas.keys()) {
+      await end(name, "SIGKILL");
+    }
     replicas.clear();
     await client.delete(resources.leases, { namespace: "default", name: "widget-operator" });
   });
@@ -326,7 +342,9 @@ describe("two replicas", () => {
     await creating;
     await eventually("all ready", async () => (await readyCount()) === 30, 45_000);
     expect(await holder()).not.toBe(first);
-    for (const resource of childResources) expect(await collectionSize(resource)).toBe(30);
+    for (const resource of childResources) {
+      expect(await collectionSize(resource)).toBe(30);
+    }
     const before = await settled();
     expect((await operatorWrites()).length).toBe(before);
   });

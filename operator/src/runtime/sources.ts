@@ -29,9 +29,13 @@ export function watchMapped<T extends KubernetesObject>(
     hasSynced: () => store.hasSynced,
     attach: (enqueue) =>
       store.subscribe((event) => {
-        if (!predicate(event)) return;
+        if (!predicate(event)) {
+          return;
+        }
         const refs = event.type === "update" ? [...map(event.old), ...map(event.object)] : map(event.object);
-        for (const key of new Set(refs.map(refKey))) enqueue(key);
+        for (const key of new Set(refs.map(refKey))) {
+          enqueue(key);
+        }
       }),
   };
 }
@@ -90,7 +94,9 @@ export function customSource(
  * deletion timestamp are the same.
  */
 export function ignoreStatusUpdates<T extends KubernetesObject>(event: StoreEvent<T>): boolean {
-  if (event.type !== "update") return true;
+  if (event.type !== "update") {
+    return true;
+  }
   const parts = (object: T) => {
     const { generation, labels, annotations, finalizers, deletionTimestamp } = object.metadata ?? {};
     return JSON.stringify([generation, labels, annotations, finalizers, deletionTimestamp]);

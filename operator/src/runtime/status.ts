@@ -35,7 +35,9 @@ export async function writeStatus<T extends StatusObject>(
     signal?: AbortSignal;
   },
 ): Promise<boolean> {
-  if (equalJson(object.status, status)) return false;
+  if (equalJson(object.status, status)) {
+    return false;
+  }
   const { client, resource, store, fieldManager, signal } = options;
   const body = withType({ ...object, status }, resource);
   store.observe(await client.updateStatus<T>(resource, body, { fieldManager, signal }));

@@ -30,23 +30,37 @@ export function findMissing(
   live: unknown,
   path: readonly string[] = [],
 ): string | undefined {
-  if (desired === undefined || desired === null) return undefined;
-  if (live === undefined || live === null) return isZero(desired) ? undefined : path.join(".");
-  if (Array.isArray(desired)) return findMissingItem(desired, live, path);
+  if (desired === undefined || desired === null) {
+    return undefined;
+  }
+  if (live === undefined || live === null) {
+    return isZero(desired) ? undefined : path.join(".");
+  }
+  if (Array.isArray(desired)) {
+    return findMissingItem(desired, live, path);
+  }
   if (typeof desired === "object") {
-    if (typeof live !== "object" || Array.isArray(live)) return path.join(".");
+    if (typeof live !== "object" || Array.isArray(live)) {
+      return path.join(".");
+    }
     for (const [key, value] of Object.entries(desired)) {
       const missing = findMissing(value, (live as Record<string, unknown>)[key], [...path, key]);
-      if (missing !== undefined) return missing;
+      if (missing !== undefined) {
+        return missing;
+      }
     }
     return undefined;
   }
-  if (desired === live) return undefined;
+  if (desired === live) {
+    return undefined;
+  }
   return isQuantity(path) && equalQuantities(desired, live) ? undefined : path.join(".");
 }
 
 function findMissingItem(desired: unknown[], live: unknown, path: readonly string[]): string | undefined {
-  if (!Array.isArray(live)) return path.join(".");
+  if (!Array.isArray(live)) {
+    return path.join(".");
+  }
   if (SETS.has(path.at(-1) ?? "")) {
     return desired.every((item) => live.includes(item)) ? undefined : path.join(".");
   }
@@ -56,23 +70,33 @@ function findMissingItem(desired: unknown[], live: unknown, path: readonly strin
     for (const item of desired) {
       const name = (item as Record<string, unknown>)[key];
       const missing = findMissing(item, byKey.get(name) ?? undefined, [...path, String(name)]);
-      if (missing !== undefined) return missing;
+      if (missing !== undefined) {
+        return missing;
+      }
     }
     return undefined;
   }
-  if (desired.length !== live.length) return path.join(".");
+  if (desired.length !== live.length) {
+    return path.join(".");
+  }
   for (const [index, item] of desired.entries()) {
     const missing = findMissing(item, live[index] as unknown, [...path, String(index)]);
-    if (missing !== undefined) return missing;
+    if (missing !== undefined) {
+      return missing;
+    }
     // In a list, an empty item is not the same as a missing one.
-    if (isZero(item) !== isZero(live[index])) return [...path, String(index)].join(".");
+    if (isZero(item) !== isZero(live[index])) {
+      return [...path, String(index)].join(".");
+    }
   }
   return undefined;
 }
 
 /** The field by which two lists of objects can be matched. */
 function mergeKey(desired: unknown[], live: unknown[]): string | undefined {
-  if (desired.length === 0) return undefined;
+  if (desired.length === 0) {
+    return undefined;
+  }
   return ["uid", "name", "mountPath"].find((key) => isKeyed(desired, key) && isKeyed(live, key));
 }
 
@@ -89,7 +113,11 @@ function isQuantity(path: readonly string[]): boolean {
 
 /** What the apiserver may leave out: null, false, 0, "", and empty lists and objects, nested ones too. */
 function isZero(value: unknown): boolean {
-  if (value === undefined || value === null || value === false || value === 0 || value === "") return true;
-  if (Array.isArray(value)) return value.length === 0;
+  if (value === undefined || value === null || value === false || value === 0 || value === "") {
+    return true;
+  }
+  if (Array.isArray(value)) {
+    return value.length === 0;
+  }
   return typeof value === "object" && Object.values(value).every(isZero);
 }

@@ -29,7 +29,9 @@ export class TokenBucket {
   /** Takes a token when one is there. */
   tryTake(now: number): boolean {
     this.#refill(now);
-    if (this.#tokens < 1) return false;
+    if (this.#tokens < 1) {
+      return false;
+    }
     this.#tokens -= 1;
     return true;
   }

@@ -40,7 +40,9 @@ export class TracedChanges {
   /** Reconciles the key, within a span when there is a trace to go on with. */
   async follow(key: string, reconcile: () => Promise<Outcome>): Promise<Outcome> {
     const span = this.#begin(key);
-    if (!span) return reconcile();
+    if (!span) {
+      return reconcile();
+    }
     let outcome: Outcome | undefined;
     try {
       outcome = await this.#tracing.within(span, reconcile);
@@ -63,10 +65,15 @@ export class TracedChanges {
     for (const object of marked) {
       const isDone = object === change || !isNews(object);
       const trace = isDone ? traceOf(object) : known?.get(uidOf(object));
-      if (trace !== undefined) followed.set(uidOf(object), trace);
+      if (trace !== undefined) {
+        followed.set(uidOf(object), trace);
+      }
     }
-    if (followed.size > 0) this.#followed.set(key, followed);
-    else this.#followed.delete(key);
+    if (followed.size > 0) {
+      this.#followed.set(key, followed);
+    } else {
+      this.#followed.delete(key);
+    }
     return change && this.#spanOf(change);
   }
 

@@ -17,14 +17,18 @@ function queue(options: Partial<WorkQueueOptions> = {}): WorkQueue {
 /** The keys that are handed out now, in order; they stay under way. */
 async function take(from: WorkQueue): Promise<string[]> {
   const keys: string[] = [];
-  while (from.length > 0) keys.push((await from.get()) ?? "");
+  while (from.length > 0) {
+    keys.push((await from.get()) ?? "");
+  }
   return keys;
 }
 
 describe("WorkQueue", () => {
   it("holds a key once, in order of arrival", async () => {
     const q = queue();
-    for (const key of ["a", "b", "a", "c", "b"]) q.add(key);
+    for (const key of ["a", "b", "a", "c", "b"]) {
+      q.add(key);
+    }
     expect(await take(q)).toEqual(["a", "b", "c"]);
   });
 
@@ -68,7 +72,9 @@ describe("WorkQueue", () => {
     for (let failure = 0; failure < 5; failure += 1) {
       q.addRateLimited("a");
       const started = clock.monotonic();
-      while (q.length === 0) await clock.advance(1);
+      while (q.length === 0) {
+        await clock.advance(1);
+      }
       delays.push(clock.monotonic() - started);
       await take(q);
       q.done("a");
@@ -81,7 +87,9 @@ describe("WorkQueue", () => {
 
   it("bounds failing keys together by the bucket", async () => {
     const q = queue({ backoff: { baseMs: 1, maxMs: 1 }, bucket: { perSecond: 10, burst: 2 } });
-    for (const key of ["a", "b", "c", "d"]) q.addRateLimited(key);
+    for (const key of ["a", "b", "c", "d"]) {
+      q.addRateLimited(key);
+    }
     await clock.advance(1);
     expect(q.length).toBe(2);
     await clock.advance(100);

@@ -61,7 +61,9 @@ export class WorkQueue implements QueueView {
 
   /** Adds a key, unless it waits already. */
   add(key: string): void {
-    if (this.#closed || this.#waiting.has(key) || this.#dirty.has(key)) return;
+    if (this.#closed || this.#waiting.has(key) || this.#dirty.has(key)) {
+      return;
+    }
     this.#metrics?.queueAdds.inc(this.#labels);
     if (this.#processing.has(key)) {
       this.#dirty.add(key);
@@ -73,14 +75,18 @@ export class WorkQueue implements QueueView {
 
   /** Adds a key once `ms` have passed. An earlier time that was asked for stays. */
   addAfter(key: string, ms: number): void {
-    if (this.#closed) return;
+    if (this.#closed) {
+      return;
+    }
     if (ms <= 0) {
       this.add(key);
       return;
     }
     const at = this.#clock.monotonic() + ms;
     const present = this.#delayed.get(key);
-    if (present && present.at <= at) return;
+    if (present && present.at <= at) {
+      return;
+    }
     present?.timer.cancel();
     const timer = this.#clock.setTimeout(() => {
       this.#delayed.delete(key);
@@ -123,10 +129,14 @@ export class WorkQueue implements QueueView {
   /** A worker has finished with a key. */
   done(key: string): void {
     const since = this.#processing.get(key);
-    if (since === undefined) return;
+    if (since === undefined) {
+      return;
+    }
     this.#metrics?.workDuration.observe(this.#labels, (this.#clock.monotonic() - since) / 1000);
     this.#processing.delete(key);
-    if (!this.#dirty.delete(key) || this.#closed) return;
+    if (!this.#dirty.delete(key) || this.#closed) {
+      return;
+    }
     this.#waiting.set(key, this.#clock.monotonic());
     this.#handOut();
   }
@@ -136,9 +146,13 @@ export class WorkQueue implements QueueView {
     this.#closed = true;
     this.#waiting.clear();
     this.#dirty.clear();
-    for (const { timer } of this.#delayed.values()) timer.cancel();
+    for (const { timer } of this.#delayed.values()) {
+      timer.cancel();
+    }
     this.#delayed.clear();
-    for (const taker of this.#takers.splice(0)) taker(undefined);
+    for (const taker of this.#takers.splice(0)) {
+      taker(undefined);
+    }
   }
 
   secondsInProgress(): number[] {
@@ -149,7 +163,9 @@ export class WorkQueue implements QueueView {
   #handOut(): void {
     while (this.#takers.length > 0) {
       const next = this.#waiting.entries().next();
-      if (next.done) return;
+      if (next.done) {
+        return;
+      }
       const [key, since] = next.value;
       const now = this.#clock.monotonic();
       this.#waiting.delete(key);

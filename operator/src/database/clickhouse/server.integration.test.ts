@@ -98,7 +98,9 @@ function container(): Container {
     spec: { template: { spec: { containers: Container[] } } };
   };
   const [first] = set.spec.template.spec.containers;
-  if (!first) throw new Error("no container");
+  if (!first) {
+    throw new Error("no container");
+  }
   return first;
 }
 

@@ -45,7 +45,9 @@ test("members that did not answer are asked four at once, two of one organizatio
     const asked = Promise.allSettled(all.map(ask));
     const count = hung.length;
     await clock.advance(9_000);
-    for (const end of hung.splice(0)) end(answer);
+    for (const end of hung.splice(0)) {
+      end(answer);
+    }
     return { count, results: await asked };
   };
   expect((await askAll()).count, "nothing is known of anybody").toBe(9);

@@ -57,7 +57,9 @@ export class Members {
       return this.#observe(process, command);
     }
     const release = this.#trials.tryAcquire(pod.metadata.namespace ?? "");
-    if (!release) throw unanswered("It did not answer, and will be asked again.");
+    if (!release) {
+      throw unanswered("It did not answer, and will be asked again.");
+    }
     try {
       return await this.#observe(process, command);
     } finally {
@@ -73,9 +75,16 @@ export class Members {
       return result;
     } catch (error) {
       const now = this.#clock.monotonic();
-      for (const [one, at] of this.#silent) if (now - at > FORGOTTEN_MS) this.#silent.delete(one);
-      if (now - from >= SILENCE_MS) this.#silent.set(process, now);
-      else this.#silent.delete(process);
+      for (const [one, at] of this.#silent) {
+        if (now - at > FORGOTTEN_MS) {
+          this.#silent.delete(one);
+        }
+      }
+      if (now - from >= SILENCE_MS) {
+        this.#silent.set(process, now);
+      } else {
+        this.#silent.delete(process);
+      }
       throw error;
     }
   }

@@ -58,7 +58,9 @@ test("a process reads a certificate once it is mounted, and one that has started
   expect(reload).not.toHaveBeenCalled();
   await clock.advance(5 * 60_000);
   reload.mockResolvedValueOnce(false);
-  for (let i = 0; i < 3; i += 1) await read();
+  for (let i = 0; i < 3; i += 1) {
+    await read();
+  }
   expect(reload).toHaveBeenCalledTimes(2);
   expect([...known.values()]).toEqual(["02", "02"]);
   const status = { certificatesHash: certificatesHash(known) };

@@ -17,7 +17,9 @@ export class ClickHouseModel implements Model {
     clickhouseEngine(
       new ClickHouseTender(async ({ name }, statements) => {
         const pod = this.#cluster.pods.get(Number(/-([0-9]+)\./.exec(name)?.[1]));
-        if (!pod?.alive) throw new Error("no answer");
+        if (!pod?.alive) {
+          throw new Error("no answer");
+        }
         return statements.map((statement) => this.#answer(pod, statement));
       }),
     );
@@ -37,13 +39,19 @@ export class ClickHouseModel implements Model {
 
   write(id: number): boolean {
     const server = this.#cluster.served();
-    if (!server) return false;
+    if (!server) {
+      return false;
+    }
     const other = this.#cluster.alive().find((pod) => pod !== server);
     const quorum = server.members > 2;
-    if (quorum && !other) return false;
+    if (quorum && !other) {
+      return false;
+    }
     this.#inserted.push(id);
     server.volume.log.push(id);
-    if (quorum) other?.volume.log.push(id);
+    if (quorum) {
+      other?.volume.log.push(id);
+    }
     return true;
   }
 
@@ -51,7 +59,9 @@ export class ClickHouseModel implements Model {
     if (statement.includes("inserts_in_queue")) {
       return volume.log.length === this.#inserted.length ? "0" : "1";
     }
-    if (statement.includes("is_readonly")) return "0";
+    if (statement.includes("is_readonly")) {
+      return "0";
+    }
     return statement.includes("version()") ? "26.8.6.5" : "";
   }
 }

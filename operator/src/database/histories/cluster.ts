@@ -105,7 +105,9 @@ export class Cluster {
 
   write(): void {
     this.#writes += 1;
-    if (this.model.write(this.#writes)) this.acknowledged.push(this.#writes);
+    if (this.model.write(this.#writes)) {
+      this.acknowledged.push(this.#writes);
+    }
   }
 
   restartOperator(): void {
@@ -115,12 +117,16 @@ export class Cluster {
   loseNode(ordinal: number): void {
     this.down.add(ordinal);
     const pod = this.pods.get(ordinal);
-    if (pod) Object.assign(pod, { alive: false, age: 0 });
+    if (pod) {
+      Object.assign(pod, { alive: false, age: 0 });
+    }
   }
 
   /** As by force: its process has no time to say anything. */
   killPod(ordinal: number): void {
-    if (!this.down.has(ordinal)) this.pods.delete(ordinal);
+    if (!this.down.has(ordinal)) {
+      this.pods.delete(ordinal);
+    }
   }
 
   /** A second passes: the StatefulSet's controller, kubelets, and the engine's processes. */
@@ -128,11 +134,17 @@ export class Cluster {
     this.#seen = this.live();
     this.clock.jumpWall(1_000);
     for (const [ordinal, volume] of this.volumes) {
-      if (volume.claim.metadata?.deletionTimestamp && !this.pods.has(ordinal)) this.volumes.delete(ordinal);
+      if (volume.claim.metadata?.deletionTimestamp && !this.pods.has(ordinal)) {
+        this.volumes.delete(ordinal);
+      }
     }
-    for (const pod of this.pods.values()) this.#stepPod(pod);
+    for (const pod of this.pods.values()) {
+      this.#stepPod(pod);
+    }
     for (let ordinal = 0; ordinal < this.#replicas; ordinal += 1) {
-      if (!this.pods.has(ordinal) && !this.down.has(ordinal)) this.#start(ordinal);
+      if (!this.pods.has(ordinal) && !this.down.has(ordinal)) {
+        this.#start(ordinal);
+      }
     }
     this.model.step();
   }
@@ -153,7 +165,9 @@ export class Cluster {
     this.#replicas = database.replicas;
     this.#members = database.members;
     this.#template = `${this.plan}/${database.members}`;
-    if (this.paused) return;
+    if (this.paused) {
+      return;
+    }
     const context = this.#context();
     const now = stale ? live : this.live();
     await releaseMembers(database, now, this.#engine, {
@@ -189,7 +203,9 @@ export class Cluster {
   #start(ordinal: number): void {
     this.#made += 1;
     let volume = this.volumes.get(ordinal);
-    if (volume?.claim.metadata?.deletionTimestamp) return;
+    if (volume?.claim.metadata?.deletionTimestamp) {
+      return;
+    }
     if (!volume) {
       const metadata = {
         name: `data-shop-${ordinal}`,
@@ -217,11 +233,15 @@ export class Cluster {
   #stepPod(pod: SimulatedPod): void {
     pod.age += 1;
     if (this.down.has(pod.ordinal)) {
-      if (pod.age >= UNNOTICED) pod.ready = false;
+      if (pod.age >= UNNOTICED) {
+        pod.ready = false;
+      }
       return;
     }
     if (!pod.alive || pod.deleting || pod.ordinal >= this.#replicas) {
-      if (pod.alive) this.model.stopped?.(pod);
+      if (pod.alive) {
+        this.model.stopped?.(pod);
+      }
       this.pods.delete(pod.ordinal);
     }
   }
@@ -253,7 +273,9 @@ export class Cluster {
             kept && { metadata: { name: ref.name, uid: ref.name, resourceVersion: "1", annotations: kept } }
           );
         }
-        if (resource === resources.persistentVolumeClaims) return volumeOf(ref)?.claim;
+        if (resource === resources.persistentVolumeClaims) {
+          return volumeOf(ref)?.claim;
+        }
         const pod = podOf(ref);
         return pod && viewOf(pod);
       },
@@ -262,12 +284,16 @@ export class Cluster {
           this.#replicas = (patch as { spec: { replicas: number } }).spec.replicas;
         } else if (resource === resources.persistentVolumeClaims) {
           const { claim } = volumeOf(ref) ?? {};
-          if (claim?.metadata) claim.metadata.annotations = merged(claim.metadata.annotations, patch);
+          if (claim?.metadata) {
+            claim.metadata.annotations = merged(claim.metadata.annotations, patch);
+          }
         } else if (resource === resources.configMaps) {
           this.configMaps.set(ref.name, merged(this.configMaps.get(ref.name), patch));
         } else {
           const pod = podOf(ref);
-          if (pod && pod.uid === patch.metadata?.uid) pod.role = patch.metadata?.labels?.[labels.role];
+          if (pod && pod.uid === patch.metadata?.uid) {
+            pod.role = patch.metadata?.labels?.[labels.role];
+          }
         }
         return patch;
       },
@@ -275,16 +301,22 @@ export class Cluster {
         this.configMaps.set(object.metadata?.name ?? "", { ...object.metadata?.annotations });
       },
       delete: async (resource: Resource, ref: ObjectRef, { uid }: { uid?: string }) => {
-        if (resource === resources.persistentVolumeClaims) this.#deleteClaim(volumeOf(ref), uid);
+        if (resource === resources.persistentVolumeClaims) {
+          this.#deleteClaim(volumeOf(ref), uid);
+        }
         const pod = resource === resources.pods ? podOf(ref) : undefined;
-        if (pod?.uid === uid && pod) pod.deleting = true;
+        if (pod?.uid === uid && pod) {
+          pod.deleting = true;
+        }
       },
       podExec: async (
         ref: ObjectRef,
         options: { container: string; command: readonly string[]; stdin?: string },
       ) => {
         const pod = podOf(ref);
-        if (!pod?.alive) throw new Error("no answer");
+        if (!pod?.alive) {
+          throw new Error("no answer");
+        }
         const stdout = this.model.exec(pod, options.container, options.command, options.stdin);
         return { exitCode: 0, stdout, stderr: "" };
       },
@@ -293,9 +325,12 @@ export class Cluster {
   }
 
   #deleteClaim(volume: Volume | undefined, uid: string | undefined): void {
-    if (!volume?.claim.metadata || volume.claim.metadata.uid !== uid) return;
-    if (unusedSince(volume.claim) === undefined)
+    if (!volume?.claim.metadata || volume.claim.metadata.uid !== uid) {
+      return;
+    }
+    if (unusedSince(volume.claim) === undefined) {
       throw new Error("a volume was deleted that was never marked");
+    }
     volume.claim.metadata.deletionTimestamp = this.clock.now().toISOString();
   }
 }

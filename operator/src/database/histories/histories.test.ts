@@ -101,8 +101,12 @@ function happenings(sizes: readonly number[]): fc.Arbitrary<Happening> {
 /** Seconds pass, with writes, and with an operator that is a second behind now and then. */
 async function pass(cluster: Cluster, steps: number, random: () => number, operator = true): Promise<void> {
   for (let i = 0; i < steps; i += 1) {
-    if (operator && random() < 0.9) await cluster.reconcile(random() < 0.2);
-    if (random() < 0.5) cluster.write();
+    if (operator && random() < 0.9) {
+      await cluster.reconcile(random() < 0.2);
+    }
+    if (random() < 0.5) {
+      cluster.write();
+    }
     cluster.step();
   }
 }
@@ -153,7 +157,9 @@ async function healed(cluster: Cluster, random: () => number): Promise<void> {
   cluster.paused = false;
   for (let i = 0; i < 10; i += 1) {
     await pass(cluster, 30, random);
-    if (cluster.served() && i > 2) return;
+    if (cluster.served() && i > 2) {
+      return;
+    }
   }
 }
 
@@ -184,7 +190,9 @@ describe.each(cases)("$name keeps every acknowledged write", ({ sizes, base: dat
           const random = randomOf(seed);
           const cluster = new Cluster(database, (one) => model(one, random));
           await pass(cluster, 40, random);
-          for (const happening of history) await happen(cluster, happening, random);
+          for (const happening of history) {
+            await happen(cluster, happening, random);
+          }
           await healed(cluster, random);
           written += cluster.acknowledged.length;
           const primary = cluster.served();

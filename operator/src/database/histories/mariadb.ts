@@ -27,15 +27,31 @@ export class MariadbModel implements Model {
   exec(pod: SimulatedPod, _container: string, command: readonly string[], stdin?: string): string {
     const member = memberOf(pod);
     const [, script = "", order = ""] = command;
-    if (stdin !== undefined) return `11.8.6-MariaDB from Debian\t${UUID}\n`;
-    if (script.endsWith("ask.sh")) return this.#says(pod);
+    if (stdin !== undefined) {
+      return `11.8.6-MariaDB from Debian\t${UUID}\n`;
+    }
+    if (script.endsWith("ask.sh")) {
+      return this.#says(pod);
+    }
     const { state } = pod.volume;
-    if (order === "initialize" && state.data === undefined) state.data = "unborn";
-    if (order === "bootstrap" && !member.running && state.data !== undefined) this.#form([pod]);
-    if (order === "revive" && member.running) this.#form([pod]);
-    if (order === "restart") Object.assign(member, { running: false, primary: false });
-    if (order === "lead") member.events = true;
-    if (order === "rest") member.events = false;
+    if (order === "initialize" && state.data === undefined) {
+      state.data = "unborn";
+    }
+    if (order === "bootstrap" && !member.running && state.data !== undefined) {
+      this.#form([pod]);
+    }
+    if (order === "revive" && member.running) {
+      this.#form([pod]);
+    }
+    if (order === "restart") {
+      Object.assign(member, { running: false, primary: false });
+    }
+    if (order === "lead") {
+      member.events = true;
+    }
+    if (order === "rest") {
+      member.events = false;
+    }
     return "";
   }
 
@@ -46,25 +62,37 @@ export class MariadbModel implements Model {
       this.#form(together);
       this.#join(running);
     } else {
-      for (const pod of running) Object.assign(memberOf(pod), { primary: false, events: false });
+      for (const pod of running) {
+        Object.assign(memberOf(pod), { primary: false, events: false });
+      }
     }
-    for (const pod of this.#cluster.alive()) pod.ready = memberOf(pod).primary === true;
+    for (const pod of this.#cluster.alive()) {
+      pod.ready = memberOf(pod).primary === true;
+    }
   }
 
   /** A write is on every member of the group before it is acknowledged. */
   write(id: number): boolean {
     const primary = this.#cluster.served();
-    if (!primary || !memberOf(primary).primary) return false;
+    if (!primary || !memberOf(primary).primary) {
+      return false;
+    }
     const group = this.#cluster.alive().filter((pod) => memberOf(pod).primary);
     // Some of them may be gone without anybody having noticed.
-    if (group.length * 2 <= this.#view.length) return false;
-    for (const { volume } of group) volume.log.push(id);
+    if (group.length * 2 <= this.#view.length) {
+      return false;
+    }
+    for (const { volume } of group) {
+      volume.log.push(id);
+    }
     return true;
   }
 
   /** One that leaves in order is no longer counted. */
   stopped({ uid }: SimulatedPod): void {
-    if (this.#view.length > 1) this.#view = this.#view.filter((one) => one !== uid);
+    if (this.#view.length > 1) {
+      this.#view = this.#view.filter((one) => one !== uid);
+    }
   }
 
   #form(group: SimulatedPod[]): void {
@@ -79,7 +107,9 @@ export class MariadbModel implements Model {
   #join(running: SimulatedPod[]): void {
     const others = [...running, ...this.#cluster.alive()].find((pod) => !this.#view.includes(pod.uid));
     const donor = running.find(({ uid }) => this.#view.includes(uid));
-    if (!others || !donor) return;
+    if (!others || !donor) {
+      return;
+    }
     others.volume.log = [...donor.volume.log];
     this.#form([...running.filter(({ uid }) => this.#view.includes(uid)), others]);
   }

@@ -19,7 +19,9 @@ export class PostgresqlModel implements Model {
   engine = postgresqlEngine;
 
   exec(pod: SimulatedPod, _container: string, command: readonly string[], stdin?: string): string {
-    if (stdin !== undefined) return "17.6|7412345678901234567\n";
+    if (stdin !== undefined) {
+      return "17.6|7412345678901234567\n";
+    }
     return command.some((part) => part.includes("NOT pg_is_in_recovery"))
       ? this.#leads(pod)
         ? "t"
@@ -31,14 +33,26 @@ export class PostgresqlModel implements Model {
     const alive = this.#cluster.alive();
     let leader = alive.find((pod) => this.#leads(pod));
     this.#expired = leader ? 0 : this.#expired + 1;
-    if (!leader && this.#expired >= EXPIRES) leader = this.#elect(alive);
-    if (leader) leader = this.#switchOver(leader, alive);
+    if (!leader && this.#expired >= EXPIRES) {
+      leader = this.#elect(alive);
+    }
+    if (leader) {
+      leader = this.#switchOver(leader, alive);
+    }
     const followers = leader ? alive.filter((pod) => pod !== leader) : [];
-    for (const follower of followers) follower.volume.log = [...(leader?.volume.log ?? [])];
-    for (const follower of followers) follower.volume.state.initialized = true;
-    if (leader) this.#synchronize(leader, followers);
+    for (const follower of followers) {
+      follower.volume.log = [...(leader?.volume.log ?? [])];
+    }
+    for (const follower of followers) {
+      follower.volume.state.initialized = true;
+    }
+    if (leader) {
+      this.#synchronize(leader, followers);
+    }
     for (const pod of alive) {
-      if (leader) pod.role = pod === leader ? "primary" : "replica";
+      if (leader) {
+        pod.role = pod === leader ? "primary" : "replica";
+      }
       pod.ready = leader !== undefined;
     }
   }
@@ -46,10 +60,14 @@ export class PostgresqlModel implements Model {
   /** A write waits for one of the synchronous members, whichever answers first. */
   write(id: number): boolean {
     const leader = this.#cluster.served();
-    if (!leader || !this.#leads(leader)) return false;
+    if (!leader || !this.#leads(leader)) {
+      return false;
+    }
     leader.volume.log.push(id);
     const standbys = this.#standbys();
-    if (standbys.length === 0) return true;
+    if (standbys.length === 0) {
+      return true;
+    }
     const alive = this.#cluster.alive().filter(({ ordinal }) => standbys.includes(`shop-${ordinal}`));
     const fastest = alive[Math.floor(this.#random() * alive.length)];
     fastest?.volume.log.splice(0, Number.POSITIVE_INFINITY, ...leader.volume.log);
@@ -72,7 +90,9 @@ export class PostgresqlModel implements Model {
     const { configMaps } = this.#cluster;
     if (!configMaps.has("shop-config")) {
       const first = alive[0];
-      if (!first) return undefined;
+      if (!first) {
+        return undefined;
+      }
       configMaps.set("shop-config", { config: "{}" });
       first.volume.state.initialized = true;
       return this.#lead(first);
@@ -89,7 +109,9 @@ export class PostgresqlModel implements Model {
   }
 
   #lead(pod: SimulatedPod): SimulatedPod {
-    for (const other of this.#cluster.pods.values()) other.state.leads = false;
+    for (const other of this.#cluster.pods.values()) {
+      other.state.leads = false;
+    }
     pod.state.leads = true;
     this.#cluster.configMaps.set("shop-leader", { leader: `shop-${pod.ordinal}` });
     return pod;

@@ -35,16 +35,25 @@ export class ValkeyModel implements Model {
   engine = valkeyEngine;
 
   exec(pod: SimulatedPod, container: string, _command: readonly string[], stdin = ""): string {
-    if (container === "sentinel") return this.#coordinate() ? "OK\n" : "NOGOODREPLICA\n";
+    if (container === "sentinel") {
+      return this.#coordinate() ? "OK\n" : "NOGOODREPLICA\n";
+    }
     const server = serverOf(pod);
-    if (server.role === undefined) throw new Error("connection refused");
+    if (server.role === undefined) {
+      throw new Error("connection refused");
+    }
     const answers = stdin.split("\n").flatMap((line) => {
-      if (line === "" || line.startsWith("INFO")) return [];
+      if (line === "" || line.startsWith("INFO")) {
+        return [];
+      }
       const [, priority] = /^CONFIG SET replica-priority ([0-9]+)/.exec(line) ?? [];
       const [, follows] = /^REPLICAOF shop-node-([0-9]+)/.exec(line) ?? [];
-      if (priority !== undefined) server.priority = Number(priority);
-      if (follows !== undefined)
+      if (priority !== undefined) {
+        server.priority = Number(priority);
+      }
+      if (follows !== undefined) {
         Object.assign(server, { role: "replica", follows: Number(follows), linked: false });
+      }
       return ["OK"];
     });
     const followers = this.#followersOf(pod).map((_, index) => `slave${index}:ip=x,state=online`);
@@ -61,8 +70,14 @@ export class ValkeyModel implements Model {
 
   step(): void {
     const alive = this.#cluster.alive();
-    for (const pod of alive) if (serverOf(pod).role === undefined) this.#begin(pod);
-    for (const pod of alive) this.#replicate(pod);
+    for (const pod of alive) {
+      if (serverOf(pod).role === undefined) {
+        this.#begin(pod);
+      }
+    }
+    for (const pod of alive) {
+      this.#replicate(pod);
+    }
     this.#watch(alive.filter(({ members }) => members > 1));
     for (const pod of alive) {
       const { role, linked } = serverOf(pod);
@@ -73,10 +88,16 @@ export class ValkeyModel implements Model {
   /** One of several takes writes while a replica follows it. */
   write(id: number): boolean {
     const primary = this.#cluster.served();
-    if (!primary || serverOf(primary).role !== "primary") return false;
+    if (!primary || serverOf(primary).role !== "primary") {
+      return false;
+    }
     const followers = this.#followersOf(primary);
-    if (primary.members > 1 && followers.length === 0) return false;
-    for (const { volume } of [primary, ...followers]) volume.log.push(id);
+    if (primary.members > 1 && followers.length === 0) {
+      return false;
+    }
+    for (const { volume } of [primary, ...followers]) {
+      volume.log.push(id);
+    }
     return true;
   }
 
@@ -92,14 +113,18 @@ export class ValkeyModel implements Model {
     }
     const others = this.#cluster.alive().filter((other) => other !== pod && other.members > 1);
     const newest = others.map(sentinelOf).toSorted((a, b) => b.epoch - a.epoch)[0];
-    if (!newest) return;
+    if (!newest) {
+      return;
+    }
     if (newest.primary !== pod.ordinal) {
       Object.assign(server, { role: "replica", follows: newest.primary, linked: false });
       volume.state.data = true;
     } else if (volume.state.data === true || this.#nobodyHasData(pod)) {
       Object.assign(server, { role: "primary" });
       volume.state.data = true;
-      if (newest.epoch > known.epoch) Object.assign(known, newest);
+      if (newest.epoch > known.epoch) {
+        Object.assign(known, newest);
+      }
     }
   }
 
@@ -113,16 +138,22 @@ export class ValkeyModel implements Model {
 
   #replicate(pod: SimulatedPod): void {
     const server = serverOf(pod);
-    if (server.role !== "replica") return;
+    if (server.role !== "replica") {
+      return;
+    }
     const primary = this.#cluster.pods.get(server.follows ?? -1);
     server.linked = primary?.alive === true && serverOf(primary).role === "primary";
-    if (server.linked && primary) pod.volume.log = [...primary.volume.log];
+    if (server.linked && primary) {
+      pod.volume.log = [...primary.volume.log];
+    }
   }
 
   /** Sentinels agree on the newest that any of them knows, and replace a primary that most of them call gone. */
   #watch(pods: SimulatedPod[]): void {
     const newest = pods.map(sentinelOf).toSorted((a, b) => b.epoch - a.epoch)[0];
-    if (!newest) return;
+    if (!newest) {
+      return;
+    }
     const { epoch, primary } = newest;
     const leader = this.#cluster.pods.get(primary);
     const there = leader?.alive === true && serverOf(leader).role === "primary";
@@ -141,14 +172,18 @@ export class ValkeyModel implements Model {
       return silent >= (seen ? DOWN_AFTER : PATIENT);
     });
     const quorum = Math.floor(Math.max(...pods.map(({ members }) => members)) / 2) + 1;
-    if (gone.length >= quorum) this.#promote(pods, epoch);
+    if (gone.length >= quorum) {
+      this.#promote(pods, epoch);
+    }
   }
 
   /** @returns whether one of them has taken over */
   #promote(pods: SimulatedPod[], epoch: number): boolean {
     const able = pods.filter((pod) => serverOf(pod).role === "replica" && serverOf(pod).priority !== 0);
     const best = able.toSorted((a, b) => b.volume.log.length - a.volume.log.length)[0];
-    if (!best) return false;
+    if (!best) {
+      return false;
+    }
     for (const pod of pods) {
       Object.assign(sentinelOf(pod), { epoch: epoch + 1, primary: best.ordinal });
       Object.assign(serverOf(pod), { silent: 0 });

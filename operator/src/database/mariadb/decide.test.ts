@@ -219,11 +219,17 @@ class World {
   step(): void {
     const member = this.members[this.#random(3)] as Member;
     const kind = this.#random(14);
-    if (kind === 0) this.crash(member);
-    else if (kind < 4) this.restart(member);
-    else if (kind < 8) this.join(member);
-    else if (kind < 10) this.write();
-    else this.operate(this.#random(4) === 0 ? this.#random(3) : undefined);
+    if (kind === 0) {
+      this.crash(member);
+    } else if (kind < 4) {
+      this.restart(member);
+    } else if (kind < 8) {
+      this.join(member);
+    } else if (kind < 10) {
+      this.write();
+    } else {
+      this.operate(this.#random(4) === 0 ? this.#random(3) : undefined);
+    }
   }
 
   crash(member: Member): void {
@@ -232,35 +238,54 @@ class World {
   }
 
   restart(member: Member): void {
-    if (!member.up) Object.assign(member, { up: true, run: member.run + 1 });
+    if (!member.up) {
+      Object.assign(member, { up: true, run: member.run + 1 });
+    }
   }
 
   /** Whoever serves gives what the member lacks; it is interrupted now and then. */
   join(member: Member): void {
     const donor = this.members.find(({ serving }) => serving);
-    if (!donor || !member.up || member.serving) return;
+    if (!donor || !member.up || member.serving) {
+      return;
+    }
     if (this.#random(4) === 0) {
-      if (this.#random(2) === 0) Object.assign(member, { data: "incomplete", seqno: -1 });
+      if (this.#random(2) === 0) {
+        Object.assign(member, { data: "incomplete", seqno: -1 });
+      }
       this.crash(member);
       return;
     }
     Object.assign(member, { serving: true, seqno: donor.seqno, data: "whole" });
-    if (this.members.every(({ serving }) => serving)) this.bootstrapped = true;
+    if (this.members.every(({ serving }) => serving)) {
+      this.bootstrapped = true;
+    }
   }
 
   /** Acknowledged once the majority that there is has it; some may not have written it when they crash. */
   write(): void {
     const there = this.members.filter(({ serving }) => serving);
     const [writer] = there;
-    if (!writer || !this.bootstrapped) return;
+    if (!writer || !this.bootstrapped) {
+      return;
+    }
     this.acknowledged = writer.seqno + 1;
     const lag = this.#random(3) === 0;
     for (const member of there) {
-      if (member === writer || !lag) member.seqno = this.acknowledged;
+      if (member === writer || !lag) {
+        member.seqno = this.acknowledged;
+      }
     }
     // Whoever did not write it in time is gone with the next moment, or catches up.
-    if (lag && this.#random(2) === 0) for (const member of there) this.crash(member);
-    else for (const member of there) member.seqno = this.acknowledged;
+    if (lag && this.#random(2) === 0) {
+      for (const member of there) {
+        this.crash(member);
+      }
+    } else {
+      for (const member of there) {
+        member.seqno = this.acknowledged;
+      }
+    }
   }
 
   operate(unseen: number | undefined): void {
@@ -268,7 +293,9 @@ class World {
       ordinal === unseen || !member.up ? undefined : view(member),
     );
     const decision = decide({ members: seen, bootstrapped: this.bootstrapped, identity: HERE, stuck: false });
-    if (decision.kind !== "order") return;
+    if (decision.kind !== "order") {
+      return;
+    }
     const member = this.members[decision.member] as Member;
     expect(unseen, "somebody was not asked").toBeUndefined();
     expect(this.members.some(({ serving }) => serving)).toBe(false);
@@ -301,10 +328,14 @@ test("whatever happens, a group begins once and never loses what was acknowledge
   let recovered = 0;
   for (let seed = 1; seed <= 400; seed += 1) {
     const world = new World(seed);
-    for (let i = 0; i < 200; i += 1) world.step();
+    for (let i = 0; i < 200; i += 1) {
+      world.step();
+    }
     expect(world.initialized, `seed ${seed}`).toBeLessThanOrEqual(1);
     // Left alone with an operator that sees all of them, it comes back.
-    for (const member of world.members) world.restart(member);
+    for (const member of world.members) {
+      world.restart(member);
+    }
     world.operate(undefined);
     expect(
       world.members.some(({ serving }) => serving),

@@ -38,13 +38,17 @@ let credentials = exampleCredentials;
 
 beforeAll(async () => {
   group = await TestGroup.make(database);
-  for (const ordinal of all) group.start(ordinal);
+  for (const ordinal of all) {
+    group.start(ordinal);
+  }
 });
 afterAll(() => group?.close());
 
 /** Orders that a member has taken; another time it says that it knows. */
 function note({ order = "", taken }: { order?: string; taken?: boolean }): void {
-  if (taken) orders.push(order);
+  if (taken) {
+    orders.push(order);
+  }
 }
 
 async function tend(): Promise<Tended> {
@@ -79,7 +83,9 @@ async function reconciledUntil(isExpected: (tended: Tended) => boolean, within: 
   const end = Date.now() + within;
   for (;;) {
     const tended = await tend();
-    if (isExpected(tended)) return tended;
+    if (isExpected(tended)) {
+      return tended;
+    }
     if (Date.now() > end) {
       const outputs = all.map((ordinal) => `--- ${ordinal}\n${group.output(ordinal).slice(-3_000)}`);
       throw new Error(`${JSON.stringify(tended)}\n${outputs.join("\n")}`);
@@ -130,7 +136,9 @@ async function eventsOf(ordinal: number): Promise<ScheduledEvent[]> {
 /** What a statement of the platform's own answers. */
 async function local(ordinal: number, statement: string): Promise<string> {
   const pod = group.pods[ordinal];
-  if (!pod) throw new Error("no such member");
+  if (!pod) {
+    throw new Error("no such member");
+  }
   const context = { client: group.client(), signal: AbortSignal.timeout(10_000) };
   return (await runScript(pod, statement, context)).stdout.trim();
 }
@@ -147,9 +155,13 @@ describe("a group", () => {
       expect(orders).toEqual(["initialize"]);
       const session = await group.session(0);
       await session.query("CREATE TABLE app.kept (id INT PRIMARY KEY AUTO_INCREMENT)");
-      for (let i = 0; i < 10; i += 1) await session.query("INSERT INTO app.kept () VALUES ()");
+      for (let i = 0; i < 10; i += 1) {
+        await session.query("INSERT INTO app.kept () VALUES ()");
+      }
       await session.end();
-      for (const ordinal of all) expect(await rowsOf(ordinal, "kept")).toBe(10);
+      for (const ordinal of all) {
+        expect(await rowsOf(ordinal, "kept")).toBe(10);
+      }
       for (const ordinal of others) {
         expect(group.output(ordinal)).toContain("cafile='/etc/slipway/tls/ca.crt'");
         expect(group.output(ordinal)).toContain("ssl://");
@@ -209,7 +221,9 @@ describe("a group", () => {
     const sample = () => sampleMariadb(server, AbortSignal.timeout(10_000));
     const session = await group.session(0);
     const before = await sample();
-    for (let i = 0; i < 500; i += 1) await session.query("INSERT INTO app.kept () VALUES ()");
+    for (let i = 0; i < 500; i += 1) {
+      await session.query("INSERT INTO app.kept () VALUES ()");
+    }
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     const after = await sample();
     await session.end();
@@ -303,9 +317,13 @@ describe("a group", () => {
 
       const [first] = group.pods;
       const annotated = { ...first?.metadata.annotations };
-      if (first) first.metadata.annotations = { ...annotated, [annotations.settingsHash]: "before" };
+      if (first) {
+        first.metadata.annotations = { ...annotated, [annotations.settingsHash]: "before" };
+      }
       await reconciledUntil(() => group.pods.slice(1).some((pod) => hasRole(pod, "primary")), 60_000);
-      if (first) first.metadata.annotations = annotated;
+      if (first) {
+        first.metadata.annotations = annotated;
+      }
       const next = group.pods.findIndex((pod) => hasRole(pod, "primary"));
       await expect
         .poll(async () => ((await tend()).primary === `shop-${next}` ? lastTick(next, `shop-${next}`) : 0))
@@ -336,7 +354,9 @@ describe("a group", () => {
       await Promise.all(all.map((ordinal) => group.end(ordinal, "SIGKILL")));
       await writing;
       orders.length = 0;
-      for (const ordinal of others) group.start(ordinal);
+      for (const ordinal of others) {
+        group.start(ordinal);
+      }
       // One that does not answer may have had the last of them.
       const waiting = await tend();
       expect(waiting.missing?.reason).toBe("Recovering");
@@ -344,7 +364,9 @@ describe("a group", () => {
       group.start(0);
       await settled();
       expect(orders).toEqual(["bootstrap"]);
-      for (const ordinal of all) expect(await rowsOf(ordinal, "lost")).toBeGreaterThanOrEqual(acknowledged);
+      for (const ordinal of all) {
+        expect(await rowsOf(ordinal, "lost")).toBeGreaterThanOrEqual(acknowledged);
+      }
       const ticks = await rowsOf(0, "ticks");
       await expect
         .poll(async () => {
@@ -370,7 +392,9 @@ describe("a group", () => {
           return local(0, scheduler);
         })
         .toMatch(/OFF$/);
-      for (const ordinal of others) group.start(ordinal);
+      for (const ordinal of others) {
+        group.start(ordinal);
+      }
       await settled();
       expect(orders).toEqual(["revive"]);
     },
@@ -383,10 +407,14 @@ describe("a group", () => {
       const rows = await rowsOf(0, "kept");
       await Promise.all(all.map((ordinal) => group.end(ordinal, "SIGTERM")));
       orders.length = 0;
-      for (const ordinal of all) group.start(ordinal);
+      for (const ordinal of all) {
+        group.start(ordinal);
+      }
       await settled();
       expect(orders).toEqual(["bootstrap"]);
-      for (const ordinal of all) expect(await rowsOf(ordinal, "kept")).toBe(rows);
+      for (const ordinal of all) {
+        expect(await rowsOf(ordinal, "kept")).toBe(rows);
+      }
       expect(await group.alive(0)).toBe(0);
     },
     LIMIT_MS,

@@ -80,7 +80,9 @@ class World {
         const [, script = "", what = ""] = command;
         if (script.endsWith("ask.sh")) {
           const answer = this.answers[Number(name.at(-1))];
-          if (answer === undefined) throw new Error("no answer");
+          if (answer === undefined) {
+            throw new Error("no answer");
+          }
           return { exitCode: 0, stdout: answer, stderr: "" };
         }
         this.done.push(`${what} ${name}`);

@@ -45,7 +45,9 @@ export class TestGroup {
     this.#opened = opened;
     this.#folder = folder;
     this.pods = Array.from({ length: database.instances }, (_, ordinal) => podOf(ordinal, { ready: false }));
-    for (const pod of this.pods) setState(pod, {});
+    for (const pod of this.pods) {
+      setState(pod, {});
+    }
   }
 
   /** Opens the image, and makes a volume, the files of the ConfigMap and a certificate for each member; starts none. */
@@ -87,7 +89,9 @@ export class TestGroup {
     this.#runs += 1;
     const startedAt = new Date(Date.UTC(2026, 1, 1, 0, 0, this.#runs)).toISOString();
     const pod = this.pods[ordinal];
-    if (pod) setState(pod, { startedAt });
+    if (pod) {
+      setState(pod, { startedAt });
+    }
   }
 
   /** As a crash of its node does, or an order that it gets. */
@@ -96,7 +100,9 @@ export class TestGroup {
     this.#running.delete(ordinal);
     await running?.stop(signal).catch(() => undefined);
     const pod = this.pods[ordinal];
-    if (pod) setState(pod, {});
+    if (pod) {
+      setState(pod, {});
+    }
   }
 
   /** What a member's container has written. */
@@ -109,7 +115,9 @@ export class TestGroup {
     for (const ordinal of this.#running.keys()) {
       const ready = (await this.#run(ordinal, ["/bin/sh", `${paths.config}/ready.sh`]).exited) === 0;
       const pod = this.pods[ordinal];
-      if (pod?.status) pod.status.conditions = [{ type: "Ready", status: ready ? "True" : "False" }];
+      if (pod?.status) {
+        pod.status.conditions = [{ type: "Ready", status: ready ? "True" : "False" }];
+      }
     }
   }
 
@@ -147,7 +155,9 @@ export class TestGroup {
         this.exec(find(ref), options.command, options.stdin),
       patch: async (_: unknown, ref: ObjectRef, { metadata }: KubernetesObject) => {
         const pod = this.pods[find(ref)];
-        if (pod) pod.metadata.labels = { ...pod.metadata.labels, ...metadata?.labels };
+        if (pod) {
+          pod.metadata.labels = { ...pod.metadata.labels, ...metadata?.labels };
+        }
       },
     };
     return client as unknown as KubeClient;

@@ -58,7 +58,9 @@ export class Authority {
     const pair = this.#pair ?? this.#load();
     this.#pair = pair;
     pair.catch(() => {
-      if (this.#pair === pair) this.#pair = undefined;
+      if (this.#pair === pair) {
+        this.#pair = undefined;
+      }
     });
     return pair;
   }

@@ -57,8 +57,9 @@ describe("the authority of the databases", () => {
 
   test("fills what the chart has made, once, whoever else does so meanwhile", async () => {
     const metadata = { namespace: SYSTEM, name: AUTHORITY, labels: { of: "the chart" } };
-    for (const resource of [resources.secrets, resources.configMaps])
+    for (const resource of [resources.secrets, resources.configMaps]) {
       await client.create(resource, { metadata });
+    }
     const others = Array.from({ length: 3 }, () => new Authority({ client, clock, namespace: SYSTEM }));
     const pairs = await Promise.all(others.map((one) => one.current()));
     expect(new Set(pairs.map(({ key }) => key)).size).toBe(1);

@@ -20,7 +20,9 @@ const replica = (priority: number, link: "up" | "down") => {
     `slave_priority:${priority}`,
   ];
   const facts = parseFacts(lines.join("\r\n"));
-  if (facts === undefined) throw new Error("no facts");
+  if (facts === undefined) {
+    throw new Error("no facts");
+  }
   return facts;
 };
 const command = (ordinal: number, priority: number, link: "up" | "down", database = three) =>

@@ -34,7 +34,9 @@ export function accountCommand(credentials: DatabaseCredentials): string {
  * synchronized then, and stays promotable when the link breaks.
  */
 export function priorityCommand(database: Database, pod: LivePod, facts: Facts): string | undefined {
-  if (sizeOf(database) === 1 || facts.role !== "replica") return undefined;
+  if (sizeOf(database) === 1 || facts.role !== "replica") {
+    return undefined;
+  }
   const isSurplus = ordinalOf(pod) >= database.instances;
   const wanted = isSurplus ? 0 : DEFAULT_PRIORITY;
   const isRight = facts.priority === wanted || (!isSurplus && !facts.linked);

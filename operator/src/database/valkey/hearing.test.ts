@@ -38,7 +38,9 @@ const sockets = new Map<number, TLSSocket>();
 afterEach(async () => {
   hearing.end();
   hearing = new Hearing();
-  for (const socket of sockets.values()) socket.destroy();
+  for (const socket of sockets.values()) {
+    socket.destroy();
+  }
   sockets.clear();
   await Promise.all(servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve))));
 });
@@ -83,7 +85,9 @@ function listen(members = pods()): boolean {
 
 test("the replicas' Sentinels are listened to, and whatever they say wakes the operator", async () => {
   woken = 0;
-  for (const ordinal of [0, 1, 2]) await sentinel(ordinal);
+  for (const ordinal of [0, 1, 2]) {
+    await sentinel(ordinal);
+  }
   expect(listen()).toBe(false);
   await expect.poll(() => listen()).toBe(true);
   expect([...sockets.keys()].toSorted()).toEqual([1, 2]);

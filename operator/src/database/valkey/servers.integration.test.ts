@@ -64,8 +64,12 @@ async function ready(made: TestMembers, ordinal: number): Promise<void> {
 async function started(database: Database): Promise<TestMembers> {
   const made = await TestMembers.make(database);
   members = made;
-  for (const ordinal of made.pods.keys()) made.start(ordinal);
-  for (const ordinal of made.pods.keys()) await ready(made, ordinal);
+  for (const ordinal of made.pods.keys()) {
+    made.start(ordinal);
+  }
+  for (const ordinal of made.pods.keys()) {
+    await ready(made, ordinal);
+  }
   return made;
 }
 
@@ -99,7 +103,9 @@ describe("a server", () => {
     const made = await started(database);
     for (const [name, ...values] of directives(database)) {
       // Told to nobody, but refused where it is unknown.
-      if (name === "sanitize-dump-payload") continue;
+      if (name === "sanitize-dump-payload") {
+        continue;
+      }
       expect([name, await inForce(made, name)]).toEqual([name, told(name, values)]);
     }
   });
@@ -216,13 +222,17 @@ describe("three servers and their Sentinels", () => {
     /** The primary, once the replicas follow it. */
     const settled = () =>
       waitFor("replicas that follow", 120_000, async () => {
-        for (const ordinal of made.pods.keys()) await made.probe(ordinal, "ready.sh");
+        for (const ordinal of made.pods.keys()) {
+          await made.probe(ordinal, "ready.sh");
+        }
         const tended = await tend();
         return tended.missing || tended.underWay ? false : tended.primary;
       });
     const primary = () => made.pods.findIndex((pod) => hasRole(pod, "primary"));
     const [first, second, third] = made.pods;
-    if (!first || !second || !third) throw new Error("too few pods");
+    if (!first || !second || !third) {
+      throw new Error("too few pods");
+    }
     return { made, context, wake, tend, settled, primary, pods: [first, second, third] as const };
   }
 
@@ -258,7 +268,9 @@ describe("three servers and their Sentinels", () => {
       let count = 0;
       while (counting) {
         const told = await session.incr("count").catch(() => undefined);
-        if (told === undefined) return count;
+        if (told === undefined) {
+          return count;
+        }
         count = told;
       }
       return count;
@@ -310,7 +322,9 @@ describe("three servers and their Sentinels", () => {
       await made.kill(ordinal);
     }
     await made.emptyData(last);
-    for (const ordinal of made.pods.keys()) made.start(ordinal);
+    for (const ordinal of made.pods.keys()) {
+      made.start(ordinal);
+    }
     expect(await settled()).not.toBe(`shop-${last}`);
     for (const ordinal of made.pods.keys()) {
       await ready(made, ordinal);
@@ -350,7 +364,9 @@ describe("three servers and their Sentinels", () => {
     }
 
     made.startOne(0, "database");
-    for (const ordinal of made.pods.keys()) await ready(made, ordinal);
+    for (const ordinal of made.pods.keys()) {
+      await ready(made, ordinal);
+    }
     await waitFor("replicas that may be promoted", 60_000, async () => {
       await tend();
       const infos = await Promise.all(
@@ -358,6 +374,8 @@ describe("three servers and their Sentinels", () => {
       );
       return infos.every((info) => info.includes("slave_priority:100"));
     });
-    for (const ordinal of made.pods.keys()) expect(await made.ask(ordinal, USER, "GET", "a")).toBe("1");
+    for (const ordinal of made.pods.keys()) {
+      expect(await made.ask(ordinal, USER, "GET", "a")).toBe("1");
+    }
   });
 });

@@ -98,7 +98,9 @@ export async function hasEverything(
   await Promise.all(
     running.map(async (pod) => {
       const facts = await ask(pod, [], context);
-      if (facts) answers.set(pod, facts);
+      if (facts) {
+        answers.set(pod, facts);
+      }
     }),
   );
   return (

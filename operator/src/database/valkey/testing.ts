@@ -82,7 +82,9 @@ export class TestMembers {
   /** Starts an instance, as its pod's containers are. */
   start(ordinal: number): void {
     this.startOne(ordinal, "database");
-    if (this.pods.length > 1) this.startOne(ordinal, "sentinel");
+    if (this.pods.length > 1) {
+      this.startOne(ordinal, "sentinel");
+    }
   }
 
   startOne(ordinal: number, role: Role): void {
@@ -98,7 +100,9 @@ export class TestMembers {
 
   /** As a crash does. A kubelet would take note. */
   async kill(ordinal: number, role: Role = "database"): Promise<void> {
-    if (role === "database") this.#setReady(ordinal, false);
+    if (role === "database") {
+      this.#setReady(ordinal, false);
+    }
     await this.#end(`${role}-${ordinal}`, "SIGKILL");
   }
 
@@ -145,7 +149,9 @@ export class TestMembers {
   async probe(ordinal: number, script: string): Promise<number> {
     const command = ["/bin/sh", `${paths.config}/${script}`];
     const code = (await this.#run(ordinal, "database", command, this.#environment(ordinal)).exited) ?? -1;
-    if (script === "ready.sh") this.#setReady(ordinal, code === 0);
+    if (script === "ready.sh") {
+      this.#setReady(ordinal, code === 0);
+    }
     return code;
   }
 
@@ -159,7 +165,9 @@ export class TestMembers {
       },
       patch: async (_: unknown, ref: ObjectRef, { metadata }: KubernetesObject) => {
         const pod = find(ref);
-        if (pod) pod.metadata.labels = { ...pod.metadata.labels, ...metadata?.labels };
+        if (pod) {
+          pod.metadata.labels = { ...pod.metadata.labels, ...metadata?.labels };
+        }
       },
     };
     return client as unknown as KubeClient;
@@ -173,8 +181,9 @@ export class TestMembers {
 
   #setReady(ordinal: number, ready: boolean): void {
     const pod = this.pods[ordinal];
-    if (pod)
+    if (pod) {
       pod.status = { ...pod.status, conditions: [{ type: "Ready", status: ready ? "True" : "False" }] };
+    }
   }
 
   async #end(name: string, signal: NodeJS.Signals): Promise<void> {

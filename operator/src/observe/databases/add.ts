@@ -71,7 +71,9 @@ export function addDatabaseSamples(manager: Manager, options: DatabaseSamplesOpt
     registers: [registry],
   });
   for (const type of Object.keys(READERS)) {
-    for (const result of ["success", "error"]) results.inc({ type, result }, 0);
+    for (const result of ["success", "error"]) {
+      results.inc({ type, result }, 0);
+    }
   }
   const monitors = new MonitorAccounts(client);
   const engines: Partial<Record<SampledType, ReadEngine>> = Object.fromEntries(

@@ -36,7 +36,9 @@ export function count(value: Facts[string] | undefined): number | null {
 export function sum(...values: (number | null)[]): number | null {
   let total = 0;
   for (const value of values) {
-    if (value === null) return null;
+    if (value === null) {
+      return null;
+    }
     total += value;
   }
   return total;
@@ -65,7 +67,9 @@ export class Interval {
 
   /** Undefined where the two are not of one process, or not in order. */
   static between(before: RawSample | undefined, now: RawSample): Interval | undefined {
-    if (before === undefined || before.process !== now.process) return undefined;
+    if (before === undefined || before.process !== now.process) {
+      return undefined;
+    }
     const interval = new Interval(before, now);
     return interval.length >= SHORTEST_MS ? interval : undefined;
   }

@@ -76,6 +76,8 @@ export async function readVolumes({ pods, resources, full, onChange }: VolumeWat
   const changed = new Set(full.observe(used));
   for (const { metadata } of all) {
     const name = metadata.labels?.[labels.project];
-    if (changed.has(metadata.uid) && name !== undefined) onChange({ namespace: metadata.namespace, name });
+    if (changed.has(metadata.uid) && name !== undefined) {
+      onChange({ namespace: metadata.namespace, name });
+    }
   }
 }

@@ -52,7 +52,9 @@ export async function sampleMariadb(server: Server, signal: AbortSignal): Promis
       ),
       database_size: size ?? null,
     };
-    if (facts.uptime === undefined) throw new Error("the server told no figures");
+    if (facts.uptime === undefined) {
+      throw new Error("the server told no figures");
+    }
     return { raw: { process: container, clockMs, facts }, incomplete: size === undefined };
   } finally {
     signal.removeEventListener("abort", hangUp);

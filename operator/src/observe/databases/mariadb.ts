@@ -106,7 +106,9 @@ function flushed(before: RawSample | undefined, now: RawSample): boolean {
     number(before?.facts.uptime_since_flush_status),
     number(now.facts.uptime_since_flush_status),
   ];
-  if (before === undefined || then === null || since === null) return false;
+  if (before === undefined || then === null || since === null) {
+    return false;
+  }
   return (since - then) * 1_000 < now.clockMs - before.clockMs - WHOLE_SECONDS_MS;
 }
 

@@ -36,7 +36,9 @@ test("samples of one second are written together", async () => {
 test("what was not written is tried again, but for what is newer by then", async () => {
   let away = true;
   const { clock, outbox, written } = outboxOf(async () => {
-    if (away) throw new Error("away");
+    if (away) {
+      throw new Error("away");
+    }
   });
   outbox.put(row("a", 1));
   outbox.put(row("b", 1));

@@ -38,7 +38,9 @@ export class Outbox {
   }
 
   #schedule(ms: number): void {
-    if (this.#timer || this.#writing || this.#pending.size === 0) return;
+    if (this.#timer || this.#writing || this.#pending.size === 0) {
+      return;
+    }
     this.#timer = this.#options.clock.setTimeout(() => {
       this.#timer = undefined;
       this.#writing = this.#write();

@@ -23,12 +23,16 @@ export class MonitorAccounts {
   /** @throws KubeError when the Secret cannot be read, Error when it has no such account */
   async get({ namespace, projectId, projectUid }: Target, signal: AbortSignal): Promise<MonitorAccount> {
     const known = this.#known.get(projectUid);
-    if (known) return known;
+    if (known) {
+      return known;
+    }
     const name = databaseNames(projectId).credentials;
     const { data } = await this.#client.get<Secret>(resources.secrets, { namespace, name }, { signal });
     const text = (key: string) => Buffer.from(data?.[key] ?? "", "base64").toString("utf8");
     const account = { password: text(credentialKeys.monitor), database: text(credentialKeys.database) };
-    if (account.password === "") throw new Error("the Secret has no monitoring account");
+    if (account.password === "") {
+      throw new Error("the Secret has no monitoring account");
+    }
     this.#known.set(projectUid, account);
     return account;
   }
@@ -41,7 +45,9 @@ export class MonitorAccounts {
   /** Forgets every project but these. */
   keep(projectUids: ReadonlySet<string>): void {
     for (const uid of this.#known.keys()) {
-      if (!projectUids.has(uid)) this.#known.delete(uid);
+      if (!projectUids.has(uid)) {
+        this.#known.delete(uid);
+      }
     }
   }
 }

@@ -46,7 +46,9 @@ const settled = () => app.query("select pg_sleep(1.2)");
 test("counters and rates are those of what was done", async () => {
   await settled();
   const before = await sample();
-  for (let i = 0; i < 300; i += 1) await app.query("insert into notes values ($1, 'x')", [i]);
+  for (let i = 0; i < 300; i += 1) {
+    await app.query("insert into notes values ($1, 'x')", [i]);
+  }
   await settled();
   const after = await sample();
 

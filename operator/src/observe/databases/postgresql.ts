@@ -67,7 +67,9 @@ export function postgresqlNative(
 
 /** Of what ran between the two samples; statements that were forgotten meanwhile would be missing in the sums. */
 function averageLatency(interval: Interval | undefined): number | null {
-  if (!interval?.same("statements_dropped")) return null;
+  if (!interval?.same("statements_dropped")) {
+    return null;
+  }
   const calls = interval.growth("statement_calls");
   const milliseconds = interval.growth("statement_ms");
   return calls === null || calls === 0 || milliseconds === null ? null : milliseconds / calls;

@@ -33,7 +33,9 @@ export class Resources {
 
   /** Never rejects. */
   async of({ node, podUid }: { node: string | undefined; podUid: string }): Promise<SnapshotResource> {
-    if (node === undefined) return UNKNOWN;
+    if (node === undefined) {
+      return UNKNOWN;
+    }
     try {
       return resourceOf((await this.#node(node)).get(podUid));
     } catch {
@@ -44,9 +46,13 @@ export class Resources {
   #node(node: string): Promise<ReadonlyMap<string, PodReading>> {
     const { clock } = this.#options;
     const kept = this.#nodes.get(node);
-    if (kept && clock.monotonic() - kept.at < FRESH_MS) return kept.answer;
+    if (kept && clock.monotonic() - kept.at < FRESH_MS) {
+      return kept.answer;
+    }
     for (const [name, { at }] of this.#nodes) {
-      if (clock.monotonic() - at >= FRESH_MS) this.#nodes.delete(name);
+      if (clock.monotonic() - at >= FRESH_MS) {
+        this.#nodes.delete(name);
+      }
     }
     const answer = this.#ask(node);
     this.#nodes.set(node, { at: clock.monotonic(), answer });
@@ -56,7 +62,9 @@ export class Resources {
   async #ask(node: string): Promise<ReadonlyMap<string, PodReading>> {
     const { addressOf, clock, kubelets, onRead } = this.#options;
     const address = addressOf(node);
-    if (address === undefined) return new Map();
+    if (address === undefined) {
+      return new Map();
+    }
     const stop = new AbortController();
     const late = Promise.withResolvers<never>();
     const timer = clock.setTimeout(() => {

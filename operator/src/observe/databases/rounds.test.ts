@@ -36,7 +36,9 @@ test("500 instances that take 100 ms each, 20 of which hang, are sampled in less
   const { rounds, samples, failures } = roundsOf(
     range(500),
     async (target) => {
-      if (target % 25 === 3) return never();
+      if (target % 25 === 3) {
+        return never();
+      }
       await sleep(systemClock, 100);
       at.push(performance.now() - begun);
       return target;
@@ -51,7 +53,9 @@ test("500 instances that take 100 ms each, 20 of which hang, are sampled in less
   at.length = 0;
   const again = performance.now();
   const second = rounds.round(stop.signal);
-  while (samples.length < 960 && performance.now() - again < 20_000) await sleep(systemClock, 20);
+  while (samples.length < 960 && performance.now() - again < 20_000) {
+    await sleep(systemClock, 20);
+  }
   expect(performance.now() - again).toBeLessThan(5_000);
   stop.abort();
   await second;
@@ -142,7 +146,9 @@ test("rounds begin a period apart, and who still hangs is not sampled twice at a
 test("a failure is told, and the next round asks again", async () => {
   let fails = true;
   const { rounds, samples, failures } = roundsOf([7], async (target) => {
-    if (fails) throw new RangeError("no");
+    if (fails) {
+      throw new RangeError("no");
+    }
     return target;
   });
   const { signal } = new AbortController();

@@ -60,7 +60,9 @@ export class Rounds<Target, Sample> {
     for (const target of targets()) {
       const key = keyOf(target);
       known.add(key);
-      if (this.#underWay.has(key)) continue;
+      if (this.#underWay.has(key)) {
+        continue;
+      }
       const limiter = this.#silent.has(key) ? this.#silentLimiter : this.#answeringLimiter;
       const work = limiter
         .run(organizationOf(target), () => this.#one(key, target, signal))
@@ -73,14 +75,18 @@ export class Rounds<Target, Sample> {
   }
 
   async #one(key: string, target: Target, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return;
+    if (signal.aborted) {
+      return;
+    }
     const { onFailure, onSample } = this.#options;
     try {
       const sample = await this.#limited(target, signal);
       this.#silent.delete(key);
       onSample(target, sample);
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) {
+        return;
+      }
       this.#silent.add(key);
       onFailure(target, error);
     }

@@ -63,7 +63,9 @@ export class DatabaseSampler {
     try {
       for (const { newest, ...name } of await stored()) {
         const raw = parseRaw(newest.raw);
-        if (raw) this.#bases.set(keyOf(name), { projectUid: name.projectUid, raw });
+        if (raw) {
+          this.#bases.set(keyOf(name), { projectUid: name.projectUid, raw });
+        }
       }
     } catch (error) {
       log.warn({ err: error }, "samples of databases that are kept were not read");
@@ -74,7 +76,9 @@ export class DatabaseSampler {
     const targets = this.#options.targets();
     const known = new Set(targets.map(keyOf));
     for (const key of this.#bases.keys()) {
-      if (!known.has(key)) this.#bases.delete(key);
+      if (!known.has(key)) {
+        this.#bases.delete(key);
+      }
     }
     return targets;
   }
@@ -82,7 +86,9 @@ export class DatabaseSampler {
   async #sample(target: Target, signal: AbortSignal): Promise<MetricSampleRow & { raw: RawSample }> {
     const { clock, engines, resources } = this.#options;
     const read = engines[target.type];
-    if (!read) throw new Error("nobody samples that engine");
+    if (!read) {
+      throw new Error("nobody samples that engine");
+    }
     const asked = resources.of(target);
     const reading = await read(target, signal);
     const observedAt = clock.now();

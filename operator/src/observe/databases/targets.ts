@@ -51,10 +51,13 @@ export function targetsOf(
   const found: Target[] = [];
   for (const project of projects) {
     const { metadata, spec, status } = project;
-    if (!isDatabaseType(spec.type) || !types.has(spec.type) || spec.paused || metadata.deletionTimestamp)
+    if (!isDatabaseType(spec.type) || !types.has(spec.type) || spec.paused || metadata.deletionTimestamp) {
       continue;
+    }
     const plan = databasePlans.find((known) => known.plan === spec.plan);
-    if (!plan || !hasSnapshots(plan, spec.type)) continue;
+    if (!plan || !hasSnapshots(plan, spec.type)) {
+      continue;
+    }
     const instances = instancesOf(project, plan);
     const expected = {
       replicas: instances - 1,
@@ -66,7 +69,9 @@ export function targetsOf(
     for (let ordinal = 0; ordinal < most; ordinal += 1) {
       const pod = pods.get(metadata.namespace, databasePodName(metadata.name, ordinal));
       const target = pod && targetOf(project, spec.type as SampledType, pod, expected);
-      if (target) found.push(target);
+      if (target) {
+        found.push(target);
+      }
     }
   }
   return found;
@@ -84,8 +89,12 @@ function targetOf(
   expected: ValkeyExpected,
 ): Target | undefined {
   const organizationId = pod.labels?.[labels.organization];
-  if (organizationId === undefined || ip === undefined || startedAt === undefined) return undefined;
-  if (pod.labels?.[labels.project] !== metadata.name) return undefined;
+  if (organizationId === undefined || ip === undefined || startedAt === undefined) {
+    return undefined;
+  }
+  if (pod.labels?.[labels.project] !== metadata.name) {
+    return undefined;
+  }
   const capacityGb = spec.storage?.persistent ? status?.database?.storage?.capacity : undefined;
   return {
     organizationId,

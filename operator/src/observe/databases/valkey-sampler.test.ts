@@ -21,8 +21,11 @@ async function serve(...chunks: (string | undefined)[]): Promise<number> {
     socket.on("data", async (data) => {
       heard += data.toString();
       for (const chunk of chunks) {
-        if (chunk === undefined) socket.end();
-        else socket.write(chunk);
+        if (chunk === undefined) {
+          socket.end();
+        } else {
+          socket.write(chunk);
+        }
         await new Promise((done) => setTimeout(done, 20));
       }
     });

@@ -41,11 +41,19 @@ async function answer(socket: Socket): Promise<string> {
     bytes = Buffer.concat([bytes, chunk]);
     const text = bytes.toString("latin1");
     const [, length] = /^\+OK\r\n\$([0-9]+)\r\n/.exec(text) ?? [];
-    if (/^(-|\+OK\r\n-)/.test(text)) throw new Error("the server refused the monitoring account");
-    if (bytes.length > LIMIT_BYTES) throw new Error("the server's answer is too long");
-    if (length === undefined) continue;
+    if (/^(-|\+OK\r\n-)/.test(text)) {
+      throw new Error("the server refused the monitoring account");
+    }
+    if (bytes.length > LIMIT_BYTES) {
+      throw new Error("the server's answer is too long");
+    }
+    if (length === undefined) {
+      continue;
+    }
     const from = text.indexOf("\r\n", 5) + 2;
-    if (bytes.length >= from + Number(length)) return bytes.toString("utf8", from, from + Number(length));
+    if (bytes.length >= from + Number(length)) {
+      return bytes.toString("utf8", from, from + Number(length));
+    }
   }
   throw new Error("the server hung up");
 }

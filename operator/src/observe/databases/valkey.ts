@@ -15,7 +15,9 @@ export function parseInfo(text: string): Facts {
   const facts: Record<string, string> = {};
   for (const line of text.split(/\r?\n/)) {
     const colon = line.indexOf(":");
-    if (colon > 0 && !line.startsWith("#")) facts[line.slice(0, colon)] = line.slice(colon + 1);
+    if (colon > 0 && !line.startsWith("#")) {
+      facts[line.slice(0, colon)] = line.slice(colon + 1);
+    }
   }
   return facts;
 }
@@ -67,7 +69,9 @@ function profileGroup(facts: Facts, { profile }: ValkeyExpected): Pick<ValkeyMet
     const asked = hits === null || misses === null ? null : hits + misses;
     return { cache: { hits_total: hits, misses_total: misses, hit_ratio: ratio(hits, asked) } };
   }
-  if (profile !== "key_value") return {};
+  if (profile !== "key_value") {
+    return {};
+  }
   // A database without keys is not in the section. Without `db0` there are none, if there was an answer at all.
   const databases = Object.keys(facts).filter((name) => /^db[0-9]+$/.test(name));
   const total = (field: string) =>
@@ -79,7 +83,9 @@ function profileGroup(facts: Facts, { profile }: ValkeyExpected): Pick<ValkeyMet
 
 /** Of a value such as `keys=2,expires=1,avg_ttl=0`. */
 function part(value: Facts[string] | undefined, name: string): string | null {
-  if (typeof value !== "string") return null;
+  if (typeof value !== "string") {
+    return null;
+  }
   const found = value.split(",").find((given) => given.startsWith(`${name}=`));
   return found?.slice(name.length + 1) ?? null;
 }
@@ -115,7 +121,9 @@ function persistence(
   facts: Facts,
   { persistent }: ValkeyExpected,
 ): ValkeyMetrics["reliability"]["persistence"] {
-  if (!persistent) return { enabled: false, status: null, last_success_at: null };
+  if (!persistent) {
+    return { enabled: false, status: null, last_success_at: null };
+  }
   const states = [facts.rdb_last_bgsave_status, facts.aof_last_write_status, facts.aof_last_bgrewrite_status];
   const known = states.filter((state) => typeof state === "string");
   const status = facts.loading === "1" ? "loading" : known.every((state) => state === "ok") ? "ok" : "failed";

@@ -166,7 +166,9 @@ test("hosts of one organization that are not answered leave others' to be asked 
   const routes = new RouteCheck(probe, clock);
   const ask = (namespace: string, name: string) =>
     routes.check({ metadata: { namespace, name, uid: name } }, `${name}.example`);
-  for (let index = 0; index < 40; index += 1) ask("slipway-org-alpha", `alpha${index}`);
+  for (let index = 0; index < 40; index += 1) {
+    ask("slipway-org-alpha", `alpha${index}`);
+  }
   ask("slipway-org-beta", "beta");
   await clock.advance(0);
   expect([asked.length, asked.at(-1)]).toEqual([9, "beta.example"]);

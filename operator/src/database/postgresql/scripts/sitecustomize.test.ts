@@ -59,8 +59,9 @@ let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "slipway-patroni-"));
   mkdirSync(join(folder, "patroni/dcs"), { recursive: true });
-  for (const file of ["patroni/__init__.py", "patroni/dcs/__init__.py"])
+  for (const file of ["patroni/__init__.py", "patroni/dcs/__init__.py"]) {
     writeFileSync(join(folder, file), "");
+  }
   writeFileSync(join(folder, "patroni/dcs/kubernetes.py"), STAND_IN);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
