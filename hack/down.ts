@@ -31,15 +31,18 @@ async function main(): Promise<void> {
   }
   await deleteKind();
   if (process.platform === "linux" && (owner !== undefined || knownDaemons().length > 0)) {
-    if (process.getuid?.() !== 0)
+    if (process.getuid?.() !== 0) {
       throw new UserError("the embedded cluster runs as root: run hack/down.sh as root");
+    }
     await stopEmbedded(join(owner?.root ?? root, ".slipway"));
   } else {
     say("no embedded cluster runs");
   }
-  if (values.purge) await step("data", () => purgeState(stateDir));
-  else if (existsSync(stateDir) && readdirSync(stateDir).length > 0)
+  if (values.purge) {
+    await step("data", () => purgeState(stateDir));
+  } else if (existsSync(stateDir) && readdirSync(stateDir).length > 0) {
     say(`data kept in ${stateDir}; --purge removes it`);
+  }
 }
 
 try {

@@ -26,7 +26,9 @@ function current(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") {
+      return undefined;
+    }
     throw error;
   }
 }
@@ -39,7 +41,9 @@ for (const { name, run } of generators) {
   let changed = 0;
   for (const [path, content] of files) {
     const target = join(root, path);
-    if (current(target) === content) continue;
+    if (current(target) === content) {
+      continue;
+    }
     changed += 1;
     if (!check) {
       mkdirSync(dirname(target), { recursive: true });

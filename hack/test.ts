@@ -131,7 +131,9 @@ if (unknown.length > 0) {
   console.error(`test: no stage ${unknown.join(", ")}\n${usage()}`);
   process.exit(2);
 }
-if (values.long) process.env.SLIPWAY_TEST_LONG = "1";
+if (values.long) {
+  process.env.SLIPWAY_TEST_LONG = "1";
+}
 // Hundreds of processes are started that load the same modules.
 process.env.NODE_COMPILE_CACHE ??= join(root, ".slipway", "compile-cache");
 
@@ -145,7 +147,9 @@ const failed: string[] = [];
 /** Runs a stage, counts it, and notes how long it took. */
 async function count(name: string, isBeside: boolean): Promise<Counts> {
   const stage = stages[name];
-  if (stage === undefined) return none;
+  if (stage === undefined) {
+    return none;
+  }
   console.log(`\n== ${name}: ${stage.about}${isBeside ? " (meanwhile, shown at its end)" : ""}`);
   const start = performance.now();
   const counts = await stage.run(isBeside);
@@ -153,7 +157,9 @@ async function count(name: string, isBeside: boolean): Promise<Counts> {
   const beside = isBeside ? `, beside ${stage.beside}` : "";
   rows.push(`${name.padEnd(18)} ${String(seconds).padStart(5)} s  ${closingLine(counts)}${beside}`);
   total = add(total, counts);
-  if (counts.failed > 0) failed.push(name);
+  if (counts.failed > 0) {
+    failed.push(name);
+  }
   return counts;
 }
 
@@ -161,7 +167,9 @@ async function count(name: string, isBeside: boolean): Promise<Counts> {
 const besides = (name: string): string[] => chosen.filter((other) => stages[other]?.beside === name);
 
 for (const name of chosen) {
-  if (chosen.includes(stages[name]?.beside ?? "")) continue;
+  if (chosen.includes(stages[name]?.beside ?? "")) {
+    continue;
+  }
   const meanwhile = besides(name).map((other) => count(other, true));
   const [counts] = await Promise.all([count(name, false), ...meanwhile]);
   if (name === "up" && counts.failed > 0) {

@@ -27,7 +27,9 @@ async function ensureCluster(options: UpOptions): Promise<Cluster> {
   if (choice.cluster === "context") {
     return useContext(options.context ?? "", options.registry ?? "", options.registryCa);
   }
-  if (choice.cluster === "kind") return ensureKind(options);
+  if (choice.cluster === "kind") {
+    return ensureKind(options);
+  }
   await takeDownAbandoned();
   await checkMachine(options.apiPort, options.ingressPort, options.builds);
   return ensureEmbedded(options);
@@ -83,7 +85,9 @@ async function main(): Promise<void> {
       },
       log,
     );
-  if (builds) await step("secrets of builds", () => writeBuildSecrets(cluster, builds.registry), log);
+  if (builds) {
+    await step("secrets of builds", () => writeBuildSecrets(cluster, builds.registry), log);
+  }
   await step("chart", install, log);
   const organization = await step(
     "first organization",
@@ -92,7 +96,9 @@ async function main(): Promise<void> {
   );
   const git = builds ? await step("builds", () => ensureBuilds(cluster, builds), log) : undefined;
   const stack = await step("stack file", () => writeStackFile(cluster, images, organization, git), log);
-  if (late) await deliverAll();
+  if (late) {
+    await deliverAll();
+  }
   await step("last parts of the cluster", cluster.settle, log);
   say(summary(stack));
   say(`up in ${seconds(performance.now() - start)}`);

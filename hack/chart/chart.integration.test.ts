@@ -43,13 +43,16 @@ function settled(objects: Rendered[]): Rendered[] {
     .map((object) => {
       if (object.metadata.name === "slipway-catalog" && object.data?.["catalog.yaml"]) {
         const rendered = parse(object.data["catalog.yaml"]) as unknown;
-        if (isDeepStrictEqual(rendered, catalog))
+        if (isDeepStrictEqual(rendered, catalog)) {
           return { ...object, data: { "catalog.yaml": "(files/catalog.yaml)" } };
-        if (isDeepStrictEqual(rendered, sold))
+        }
+        if (isDeepStrictEqual(rendered, sold)) {
           return { ...object, data: { "catalog.yaml": "(files/catalog.yaml, reserving what is sold)" } };
+        }
       }
-      if (object.kind === "Role" || object.kind === "ClusterRole")
+      if (object.kind === "Role" || object.kind === "ClusterRole") {
         return { ...object, rules: "(files/rbac)" };
+      }
       if (object.kind === "Secret" && object.data) {
         const data = Object.fromEntries(Object.keys(object.data).map((key) => [key, "(made)"]));
         return { ...object, data };

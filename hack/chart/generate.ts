@@ -52,7 +52,9 @@ export function generateChartFiles(): Map<string, string> {
     [`${chart}/rbac/admin-organization.yaml`, renderRules(adminOrganizationRules)],
   ]);
   for (const [path, text] of generateCrds()) {
-    if (path.endsWith(".yaml")) files.set(`${chart}/crds/${path.split("/").at(-1)}`, keptByHelm(text));
+    if (path.endsWith(".yaml")) {
+      files.set(`${chart}/crds/${path.split("/").at(-1)}`, keptByHelm(text));
+    }
   }
   return files;
 }
@@ -64,7 +66,9 @@ export function generateChartFiles(): Map<string, string> {
 export function renderRules(rules: readonly PolicyRule[]): string {
   for (const rule of rules) {
     for (const word of [...rule.apiGroups, ...rule.resources, ...rule.verbs]) {
-      if (word.includes("*")) throw new Error(`a rule names ${word}: ${JSON.stringify(rule)}`);
+      if (word.includes("*")) {
+        throw new Error(`a rule names ${word}: ${JSON.stringify(rule)}`);
+      }
     }
   }
   return header + stringify(rules, { lineWidth: 0, aliasDuplicateObjects: false });
@@ -79,6 +83,8 @@ export function keptByHelm(crd: string): string {
     /^metadata:\n( {2}name: .*\n)(?= {0,1}\S)/m,
     "metadata:\n$1  annotations:\n    helm.sh/resource-policy: keep\n",
   );
-  if (marked === crd) throw new Error("a custom resource definition's metadata is not a name alone");
+  if (marked === crd) {
+    throw new Error("a custom resource definition's metadata is not a name alone");
+  }
   return marked;
 }

@@ -113,11 +113,15 @@ beforeAll(async () => {
   // Those without a value yet, too.
   for (const [, name = "", type] of text.matchAll(/^# TYPE ([a-z_]+) (\w+)$/gm)) {
     const suffixes = type === "histogram" ? ["_bucket", "_sum", "_count"] : [""];
-    for (const suffix of suffixes) served.set(`${name}${suffix}`, new Set());
+    for (const suffix of suffixes) {
+      served.set(`${name}${suffix}`, new Set());
+    }
   }
   for (const [, name = "", labels = ""] of text.matchAll(/^([a-z_]+)(?:\{(.*)\})? \S+$/gm)) {
     const known = served.get(name) ?? new Set<string>();
-    for (const [label] of labels.matchAll(/[a-z_]+="[^"]*"/g)) known.add(label);
+    for (const [label] of labels.matchAll(/[a-z_]+="[^"]*"/g)) {
+      known.add(label);
+    }
     served.set(name, known);
   }
 });

@@ -343,7 +343,9 @@ describe("the operator itself", () => {
       spec: { ...project.spec, envsFrom: [{ name: secret }] },
     });
     const made = [resources.deployments, resources.services, resources.networkPolicies];
-    for (const resource of made) await exists(resource, name);
+    for (const resource of made) {
+      await exists(resource, name);
+    }
     await eventually(async () => {
       const live = await cluster.client.get(resources.secrets, { namespace: ORGANIZATION, name: secret });
       return live.metadata?.ownerReferences?.[0]?.name === name;

@@ -27,7 +27,9 @@ const definitions: Partial<Record<AddonManifest, string>> = {
 export function fillIn(manifest: string, values: Record<string, string>): string {
   return manifest.replace(/\$\{([A-Z_]+)\}/g, (_, name: string) => {
     const value = values[name];
-    if (value === undefined) throw new Error(`no value for ${name}`);
+    if (value === undefined) {
+      throw new Error(`no value for ${name}`);
+    }
     return value;
   });
 }
@@ -58,7 +60,9 @@ async function together(files: readonly string[]): Promise<string> {
 export async function waitForAddons(kubectl: Kubectl, names: AddonManifest[], log: string): Promise<void> {
   for (const name of names) {
     const deployment = deployments[name];
-    if (!deployment) continue;
+    if (!deployment) {
+      continue;
+    }
     const args = ["rollout", "status", `deployment/${deployment[1]}`, "--timeout=120s"];
     await kubectl(["-n", deployment[0], ...args], { log });
   }

@@ -56,7 +56,9 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
   const binary = await ensureBinary("kubernetes");
   const dir = await mkdtemp(join(tmpdir(), "slipway-apiserver-"));
   const [port, clientPort, peerPort] = await freePorts(3);
-  if (!port || !clientPort || !peerPort) throw new Error("no free ports");
+  if (!port || !clientPort || !peerPort) {
+    throw new Error("no free ports");
+  }
   const authority = await ensureAuthority(dir, "test-ca");
   const altNames = ["IP:127.0.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"];
   const server = await ensureCertificate(dir, "server", authority, { commonName: "server", altNames });
@@ -105,7 +107,9 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
     const child = start(binary, dir, args);
     apiserver = child;
     await waitFor("kube-apiserver", 150_000, async () => {
-      if (child.exitCode !== null) throw new GiveUp(`ended with code ${child.exitCode}`);
+      if (child.exitCode !== null) {
+        throw new GiveUp(`ended with code ${child.exitCode}`);
+      }
       return answers(`${url}/readyz`);
     });
   };
@@ -139,7 +143,9 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
 
 /** Ends a component; it is killed when it takes more than 10 s. Nothing happens when it has ended. */
 export async function end(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
-  if (!child || child.exitCode !== null || child.signalCode !== null) return;
+  if (!child || child.exitCode !== null || child.signalCode !== null) {
+    return;
+  }
   const gone = once(child, "exit");
   child.kill(signal);
   const limit = setTimeout(() => child.kill("SIGKILL"), 10_000);

@@ -128,13 +128,17 @@ export function binaryPath(name: BinaryName): string {
     normalizeGoMod(readFileSync(join(module, "go.mod"), "utf8")),
     readFileSync(join(module, "go.sum")),
   ];
-  if (binary.tags) parts.push(`tags ${binary.tags}`);
+  if (binary.tags) {
+    parts.push(`tags ${binary.tags}`);
+  }
   if (binary.sources) {
     const dir = join(module, binary.sources);
     const files = readdirSync(dir, { recursive: true, encoding: "utf8" }).filter(
       (file) => file.endsWith(".go") && !file.endsWith("_test.go"),
     );
-    for (const file of files.sort()) parts.push(file, readFileSync(join(dir, file)));
+    for (const file of files.sort()) {
+      parts.push(file, readFileSync(join(dir, file)));
+    }
   }
   return join(binaryCache, contentHash(parts), name);
 }
@@ -169,13 +173,17 @@ export async function ensureBinary(name: BinaryName): Promise<string> {
 async function ensureFiles(name: BinaryName): Promise<void> {
   const missing = missingFiles(name);
   const module = filesOf(name)?.module;
-  if (missing.length === 0 || module === undefined) return;
+  if (missing.length === 0 || module === undefined) {
+    return;
+  }
   const told = await run("go", ["mod", "download", "-json", module], {
     cwd: join(clusterDir, binaries[name].module),
     env: { GOTOOLCHAIN: "auto", GOFLAGS: "-mod=readonly" },
   });
   const { Dir: source } = JSON.parse(told) as { Dir: string };
-  for (const [file, from] of missing) await copyInto(join(source, from), binaryFile(name, file));
+  for (const [file, from] of missing) {
+    await copyInto(join(source, from), binaryFile(name, file));
+  }
 }
 
 /** A file or folder as a whole, or not at all. The module's own are read-only, which would stay with the copies. */
@@ -184,14 +192,18 @@ async function copyInto(from: string, to: string): Promise<void> {
   await run("cp", ["-r", "--no-preserve=all", from, temporary]);
   await rename(temporary, to).catch((error: NodeJS.ErrnoException) => {
     // Another process has put the same folder there meanwhile.
-    if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+    if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") {
+      throw error;
+    }
     return rm(temporary, { recursive: true });
   });
 }
 
 async function ensureBuilt(name: BinaryName): Promise<string> {
   const path = binaryPath(name);
-  if (existsSync(path)) return path;
+  if (existsSync(path)) {
+    return path;
+  }
   const binary: Binary = binaries[name];
   const dir = join(path, "..");
   const temporary = `${path}.${process.pid}.tmp`;
@@ -219,8 +231,11 @@ async function ensureBuilt(name: BinaryName): Promise<string> {
     log: join(logDir, `build-${name}.log`),
   });
   if (existsSync(temporary)) {
-    if (existsSync(path)) await rm(temporary);
-    else await rename(temporary, path);
+    if (existsSync(path)) {
+      await rm(temporary);
+    } else {
+      await rename(temporary, path);
+    }
   }
   say(`${name} built in ${seconds(performance.now() - start)}`);
   return path;

@@ -30,7 +30,9 @@ export function extensions(spec: CertificateSpec): string {
     "subjectKeyIdentifier=hash",
     "authorityKeyIdentifier=keyid",
   ];
-  if (spec.altNames?.length) lines.push(`subjectAltName=${spec.altNames.join(",")}`);
+  if (spec.altNames?.length) {
+    lines.push(`subjectAltName=${spec.altNames.join(",")}`);
+  }
   return `${lines.join("\n")}\n`;
 }
 
@@ -56,7 +58,9 @@ function expiresWithin(path: string, milliseconds: number): boolean {
 /** A certificate authority kept in `dir`: made once, ten years. */
 export async function ensureAuthority(dir: string, name: string): Promise<KeyPair> {
   const files = fileNames(dir, name);
-  if (existsSync(files.cert) && existsSync(files.key)) return files;
+  if (existsSync(files.cert) && existsSync(files.key)) {
+    return files;
+  }
   await mkdir(dir, { recursive: true, mode: 0o700 });
   await writeKey(files.key);
   // Without keyUsage, OpenSSL's strict mode (the default from Python 3.13 on) refuses the chain.
@@ -82,10 +86,14 @@ export async function ensureCertificate(
   const current = existsSync(files.cert) && existsSync(files.key) && existsSync(extensionFile);
   if (current && readFileSync(extensionFile, "utf8") === wanted && !expiresWithin(files.cert, 30 * day)) {
     const issuer = new X509Certificate(readFileSync(authority.cert)).publicKey;
-    if (new X509Certificate(readFileSync(files.cert)).verify(issuer)) return files;
+    if (new X509Certificate(readFileSync(files.cert)).verify(issuer)) {
+      return files;
+    }
   }
   await mkdir(dir, { recursive: true, mode: 0o700 });
-  if (!existsSync(files.key)) await writeKey(files.key);
+  if (!existsSync(files.key)) {
+    await writeKey(files.key);
+  }
   const request = await run("openssl", ["req", "-new", "-key", files.key, "-subj", subject(spec)]);
   await writeFile(extensionFile, wanted);
   const args = ["x509", "-req", "-CA", authority.cert, "-CAkey", authority.key, "-days", "365"];
@@ -98,7 +106,9 @@ export async function ensureCertificate(
 /** The key pair that signs service account tokens. `cert` is the public key. */
 export async function ensureSigningKey(dir: string, name: string): Promise<KeyPair> {
   const files: KeyPair = { cert: join(dir, `${name}.pub`), key: join(dir, `${name}.key`) };
-  if (existsSync(files.cert) && existsSync(files.key)) return files;
+  if (existsSync(files.cert) && existsSync(files.key)) {
+    return files;
+  }
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const pair = generateKeyPairSync("rsa", { modulusLength: 2048 });
   await writeFile(files.key, pair.privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });

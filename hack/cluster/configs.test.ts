@@ -139,7 +139,9 @@ test("the kubelet answers nobody without a certificate or token", () => {
 
 test("the guard closes every port of the cluster, and the registry to pods too", () => {
   const rules = guardRules();
-  for (const port of Object.values(ports)) expect(rules).toContain(String(port));
+  for (const port of Object.values(ports)) {
+    expect(rules).toContain(String(port));
+  }
   const lines = rules.split("\n").map((line) => line.trim());
   expect(lines.indexOf(`tcp dport ${ports.registry} drop`)).toBeLessThan(
     lines.indexOf(`iifname "${addresses.bridge}" accept`),

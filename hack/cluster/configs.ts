@@ -56,6 +56,7 @@ export async function writeConfigs(pki: Pki): Promise<void> {
   await writeFileAtomic(paths.kubeletConfig, kubeletConfig(kubelet));
   // The first start of the runtime, without which no image can be imported, names no pause image yet.
   const current = await readFile(paths.containerdConfig, "utf8").catch(() => "");
-  if (current === "")
+  if (current === "") {
     await writeFileAtomic(paths.containerdConfig, renderContainerd("slipway.local/slipway/pause:none"));
+  }
 }

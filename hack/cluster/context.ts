@@ -17,7 +17,9 @@ const machineAuthorities = "/etc/ssl/certs/ca-certificates.crt";
  */
 export async function contextKubeconfig(command: string[], context: string): Promise<string> {
   const [program, ...before] = command;
-  if (!program) throw new Error("no kubectl");
+  if (!program) {
+    throw new Error("no kubectl");
+  }
   const view = ["config", "view", "--minify", "--flatten", "--raw", "--context", context];
   const text = await run(program, [...before, ...view]).catch(() => {
     throw new UserError(`the current kubeconfig has no context ${context}`);
@@ -38,7 +40,9 @@ export async function useContext(
 ): Promise<Cluster> {
   const command = await findKubectl();
   const kubeconfig = await contextKubeconfig(command, context);
-  for (const dir of [stateDir, logDir, confDir]) await mkdir(dir, { recursive: true });
+  for (const dir of [stateDir, logDir, confDir]) {
+    await mkdir(dir, { recursive: true });
+  }
   await writeFileAtomic(adminKubeconfig, kubeconfig);
   const helm = await step("cluster tools", () => ensureBinary("helm"));
   return {

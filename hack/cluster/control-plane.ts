@@ -39,7 +39,9 @@ export function etcdArgs(options: EtcdOptions): Argv {
     "quota-backend-bytes": 4 * 1024 ** 3,
     "log-level": "warn",
   });
-  if (options.unsafe) args.push("--unsafe-no-fsync");
+  if (options.unsafe) {
+    args.push("--unsafe-no-fsync");
+  }
   return ["etcd", ...args];
 }
 

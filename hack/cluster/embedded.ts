@@ -61,7 +61,9 @@ const log = join(logDir, "up.log");
  * changed is started again. State is in `.slipway/`.
  */
 export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster> {
-  for (const dir of [stateDir, logDir, confDir]) await mkdir(dir, { recursive: true, mode: 0o755 });
+  for (const dir of [stateDir, logDir, confDir]) {
+    await mkdir(dir, { recursive: true, mode: 0o755 });
+  }
   await mkdir(runDir, { recursive: true, mode: 0o755 });
   // The first checkout that brings one up owns the machine's cluster until `hack/down.sh`, or until none of its processes runs any more.
   await claimMachine();
@@ -146,7 +148,9 @@ function machineAddresses(): string[] {
 async function ensureBinaries(): Promise<Binaries & { helm: string }> {
   const missing = missingBinaries(neededBinaries);
   say(missing.length ? `to build: ${missing.join(", ")}; kept for every later run` : "all built");
-  for (const name of missing) await ensureBinary(name);
+  for (const name of missing) {
+    await ensureBinary(name);
+  }
   return {
     kubernetes: await ensureBinary("kubernetes"),
     registry: await ensureBinary("registry"),
@@ -168,14 +172,20 @@ async function ensureImages(): Promise<Record<string, string> & { IMAGE_PAUSE: s
   const references: Record<string, string> = {};
   for (const name of addonNames) {
     const image = await addonImage(name);
-    if (await importImage(image, paths.containerdSocket)) say(`${name} imported`);
+    if (await importImage(image, paths.containerdSocket)) {
+      say(`${name} imported`);
+    }
     references[`IMAGE_${name.toUpperCase().replaceAll("-", "_")}`] = image.reference;
   }
   const shell = await buildImage(sampleJob());
-  if (await importImage(shell, paths.containerdSocket)) say("shell imported");
+  if (await importImage(shell, paths.containerdSocket)) {
+    say("shell imported");
+  }
   references.IMAGE_SHELL = shell.reference;
   const pause = references.IMAGE_PAUSE;
-  if (!pause) throw new Error("no pause image");
+  if (!pause) {
+    throw new Error("no pause image");
+  }
   return { ...references, IMAGE_PAUSE: pause };
 }
 

@@ -10,7 +10,11 @@ import { binaryPath } from "./binaries.ts";
  */
 export async function findKubectl(): Promise<string[]> {
   const own = binaryPath("kubernetes");
-  if (existsSync(own)) return [own, "kubectl"];
-  if (await succeeds("kubectl", ["version", "--client"])) return ["kubectl"];
+  if (existsSync(own)) {
+    return [own, "kubectl"];
+  }
+  if (await succeeds("kubectl", ["version", "--client"])) {
+    return ["kubectl"];
+  }
   throw new UserError("there is no kubectl: neither in PATH nor built by hack/up.sh");
 }

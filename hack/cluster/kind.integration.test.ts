@@ -34,7 +34,9 @@ async function refusal(config: string): Promise<string> {
   try {
     await run(kind, ["create", "cluster", "--config", "-"], { input: config, env });
   } catch (error) {
-    if (error instanceof CommandError) return error.stderr;
+    if (error instanceof CommandError) {
+      return error.stderr;
+    }
     throw error;
   }
   throw new Error("an engine that starts nothing started a cluster");

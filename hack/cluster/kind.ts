@@ -45,22 +45,28 @@ export async function kindConfig(options: EmbeddedOptions): Promise<string> {
  * Traefik and metrics-server are added as on the embedded cluster. Images are loaded into the node.
  */
 export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
-  for (const dir of [stateDir, logDir, confDir]) await mkdir(dir, { recursive: true });
+  for (const dir of [stateDir, logDir, confDir]) {
+    await mkdir(dir, { recursive: true });
+  }
   const [kind, kubernetes, helm] = await step("cluster tools", async () => [
     await ensureBinary("kind"),
     await ensureBinary("kubernetes"),
     await ensureBinary("helm"),
   ]);
-  if (!kind || !kubernetes || !helm) throw new Error("a tool is missing");
+  if (!kind || !kubernetes || !helm) {
+    throw new Error("a tool is missing");
+  }
   await linkTools(kubernetes, helm);
   const create = async () => {
     const clusters = (await run(kind, ["get", "clusters"], { log })).split("\n");
-    if (clusters.includes(name)) say("runs");
-    else
+    if (clusters.includes(name)) {
+      say("runs");
+    } else {
       await run(kind, ["create", "cluster", "--config", "-", "--wait", "180s"], {
         input: await kindConfig(options),
         log,
       });
+    }
     await run(kind, ["export", "kubeconfig", "--name", name, "--kubeconfig", adminKubeconfig], { log });
   };
   await step("kind cluster", create, log);
@@ -118,9 +124,13 @@ export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {
 /** Deletes the kind cluster of these scripts, where this user ever built kind for it. */
 export async function deleteKind(): Promise<void> {
   const kind = binaryPath("kind");
-  if (!existsSync(kind)) return;
+  if (!existsSync(kind)) {
+    return;
+  }
   const clusters = await run(kind, ["get", "clusters"]).catch(() => "");
-  if (!clusters.split("\n").includes(name)) return;
+  if (!clusters.split("\n").includes(name)) {
+    return;
+  }
   await step("kind cluster", async () => {
     await run(kind, ["delete", "cluster", "--name", name]);
   });

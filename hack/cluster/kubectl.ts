@@ -9,7 +9,9 @@ export type Kubectl = (args: string[], options?: RunOptions) => Promise<string>;
  */
 export function kubectlFor(command: string[], kubeconfig: string): Kubectl {
   const [program, ...before] = command;
-  if (!program) throw new Error("no kubectl");
+  if (!program) {
+    throw new Error("no kubectl");
+  }
   const bound = [...before, "--kubeconfig", kubeconfig];
   return (args, options) => run(program, [...bound, ...args], options);
 }

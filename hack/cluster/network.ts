@@ -17,15 +17,23 @@ const settings: Record<string, string> = {
 /** Closes the cluster to the outside, then makes the bridge that carries the node's address. Repeatable. */
 export async function ensureNetwork(): Promise<void> {
   await run("nft", ["-f", "-"], { input: guardRules() });
-  if (!existsSync("/proc/sys/net/bridge")) await succeeds("modprobe", ["br_netfilter"]);
-  if (!existsSync("/sys/module/overlay")) await succeeds("modprobe", ["overlay"]);
+  if (!existsSync("/proc/sys/net/bridge")) {
+    await succeeds("modprobe", ["br_netfilter"]);
+  }
+  if (!existsSync("/sys/module/overlay")) {
+    await succeeds("modprobe", ["overlay"]);
+  }
   for (const [name, value] of Object.entries(settings)) {
     const file = `/proc/sys/${name}`;
-    if (!existsSync(file)) throw new UserError(`this kernel has no ${file}`);
+    if (!existsSync(file)) {
+      throw new UserError(`this kernel has no ${file}`);
+    }
     await writeFile(file, value);
   }
   const bridge = addresses.bridge;
-  if (!existsSync(`/sys/class/net/${bridge}`)) await run("ip", ["link", "add", bridge, "type", "bridge"]);
+  if (!existsSync(`/sys/class/net/${bridge}`)) {
+    await run("ip", ["link", "add", bridge, "type", "bridge"]);
+  }
   const prefix = addresses.podCidr.split("/")[1];
   await run("ip", ["address", "replace", `${addresses.node}/${prefix}`, "dev", bridge]);
   await run("ip", ["link", "set", bridge, "up"]);
@@ -41,7 +49,9 @@ const NAMESPACES = "/run/netns";
  */
 async function ensureNamespaceFolder(): Promise<void> {
   const mounts = await readFile("/proc/self/mounts", "utf8");
-  if (mounts.includes(` ${NAMESPACES} `) || mounts.includes(` ${NAMESPACES}/`)) return;
+  if (mounts.includes(` ${NAMESPACES} `) || mounts.includes(` ${NAMESPACES}/`)) {
+    return;
+  }
   await mkdir(NAMESPACES, { recursive: true });
   await run("mount", ["--bind", NAMESPACES, NAMESPACES]);
   await run("mount", ["--make-shared", NAMESPACES]);
@@ -63,10 +73,14 @@ export async function removeNetwork(): Promise<void> {
   ] as const) {
     const saved = await run(save, []).catch(() => "");
     const kept = withoutClusterRules(saved);
-    if (kept !== saved) await run(restore, [], { input: kept });
+    if (kept !== saved) {
+      await run(restore, [], { input: kept });
+    }
   }
   for (const table of [`inet ${guardTable}`, "inet slipway_netpol", "ip kube-proxy", "ip6 kube-proxy"]) {
     await succeeds("nft", ["delete", "table", ...table.split(" ")]);
   }
-  if (existsSync(`/sys/class/net/${addresses.bridge}`)) await run("ip", ["link", "delete", addresses.bridge]);
+  if (existsSync(`/sys/class/net/${addresses.bridge}`)) {
+    await run("ip", ["link", "delete", addresses.bridge]);
+  }
 }

@@ -32,7 +32,9 @@ export async function claimMachine(folder = runDir, owner = root): Promise<void>
 /** The checkout whose embedded cluster this machine has; undefined for none. */
 export function ownerOfMachine(folder = runDir): Owner | undefined {
   const file = ownerFile(folder);
-  if (!existsSync(file)) return undefined;
+  if (!existsSync(file)) {
+    return undefined;
+  }
   const claim = parseOwner(readFileSync(file, "utf8"));
   const dirs = { run: folder, logs: folder };
   const alive =

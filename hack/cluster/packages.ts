@@ -49,7 +49,9 @@ export async function ensurePackages(wanted: string[], log: string): Promise<str
   const script = `dpkg-query -W -f '\${Package} \${db:Status-Status}\\n' "$@" 2>/dev/null || true`;
   const names = [...new Set(wanted)];
   const missing = missingFrom(await run("sh", ["-c", script, "packages", ...names]), names);
-  if (missing.length === 0) return [];
+  if (missing.length === 0) {
+    return [];
+  }
   const env = { DEBIAN_FRONTEND: "noninteractive" };
   const install = ["install", "-y", "-q", "--no-install-recommends", ...missing];
   if (!(await succeeds("apt-get", install, { env, log }))) {

@@ -39,8 +39,12 @@ export async function checkMachine(apiPort: number, ingressPort: number, builds:
   if (missing.length > 0) {
     const go = await run("go", ["version"]).catch(() => undefined);
     const wanted = `Go 1.24 or later is needed to build ${missing.join(", ")}`;
-    if (go === undefined) throw new UserError(`${wanted}, and there is no go in PATH`);
-    if (!goIsRecent(go)) throw new UserError(`${wanted}; this is ${go.trim()}`);
+    if (go === undefined) {
+      throw new UserError(`${wanted}, and there is no go in PATH`);
+    }
+    if (!goIsRecent(go)) {
+      throw new UserError(`${wanted}; this is ${go.trim()}`);
+    }
   }
   await checkPort(ingressPort, "127.0.0.1", "choose another by SLIPWAY_INGRESS_PORT");
   await checkPort(apiPort, "127.0.0.1", "choose another by SLIPWAY_API_PORT");
@@ -58,8 +62,12 @@ export async function checkMachine(apiPort: number, ingressPort: number, builds:
     ["volumes", [10291]],
   ];
   for (const [daemon, list] of own) {
-    if (isRunning(daemon)) continue;
-    for (const port of list) await checkPort(port, "127.0.0.1", `the cluster's ${daemon} needs it`);
+    if (isRunning(daemon)) {
+      continue;
+    }
+    for (const port of list) {
+      await checkPort(port, "127.0.0.1", `the cluster's ${daemon} needs it`);
+    }
   }
 }
 
@@ -69,7 +77,9 @@ async function checkPort(port: number, host: string, advice: string): Promise<vo
     server.listen(port, host);
     await once(server, "listening");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") {
+      throw error;
+    }
     throw new UserError(`port ${port} of ${host} is taken; ${advice}`);
   } finally {
     server.close();

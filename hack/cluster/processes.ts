@@ -107,7 +107,9 @@ export async function ensureDaemon(
     await start(daemon, hash, log, dirs);
   }
   await waitFor(daemon.name, daemon.timeoutMs ?? 60_000, async () => {
-    if (!running(daemon.name, dirs)) throw new GiveUp("it ended");
+    if (!running(daemon.name, dirs)) {
+      throw new GiveUp("it ended");
+    }
     return daemon.healthy();
   }).catch((error: Error) => {
     throw new UserError(`${error.message}; run hack/up.sh again once the cause in its log is gone`, log);
@@ -117,19 +119,27 @@ export async function ensureDaemon(
 
 async function start(daemon: Daemon, hash: string, log: string, dirs: DaemonDirs): Promise<void> {
   const [command, ...args] = daemon.argv;
-  if (!command) throw new Error(`${daemon.name} has no command`);
+  if (!command) {
+    throw new Error(`${daemon.name} has no command`);
+  }
   await mkdir(dirs.run, { recursive: true, mode: 0o755 });
   await rotate(log);
   const out = openSync(log, "a", 0o600);
   const env: Record<string, string> = { ...environment };
-  for (const name of passedOn) if (process.env[name]) env[name] = process.env[name];
+  for (const name of passedOn) {
+    if (process.env[name]) {
+      env[name] = process.env[name];
+    }
+  }
   const child = spawn(command, args, { detached: true, cwd: "/", stdio: ["ignore", out, out], env });
   closeSync(out);
   const failed = new Promise<never>((_, reject) => child.on("error", reject));
   await Promise.race([new Promise((resolve) => child.on("spawn", resolve)), failed]);
   child.unref();
   const started = child.pid === undefined ? undefined : startTime(child.pid);
-  if (child.pid === undefined || !started) throw new UserError(`${daemon.name} ended at once`, log);
+  if (child.pid === undefined || !started) {
+    throw new UserError(`${daemon.name} ended at once`, log);
+  }
   await writeFile(pidFile(daemon.name, dirs), JSON.stringify({ pid: child.pid, startTime: started, hash }));
 }
 
@@ -138,7 +148,9 @@ const longestLog = 50 * 1024 * 1024;
 /** Puts a long log aside when its daemon starts anew; one older one is kept. */
 async function rotate(log: string): Promise<void> {
   const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > longestLog) await rename(log, `${log}.1`);
+  if (size > longestLog) {
+    await rename(log, `${log}.1`);
+  }
 }
 
 /** Ends a daemon: SIGTERM, and SIGKILL after `graceMs`. Nothing happens when it does not run. */
@@ -148,7 +160,9 @@ export async function stopDaemon(name: string, graceMs = 15_000, dirs = machine)
     signal(file.pid, "SIGTERM");
     const end = performance.now() + graceMs;
     while (startTime(file.pid) === file.startTime) {
-      if (performance.now() > end) signal(file.pid, "SIGKILL");
+      if (performance.now() > end) {
+        signal(file.pid, "SIGKILL");
+      }
       await sleep(50);
     }
   }
@@ -161,6 +175,8 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") {
+      throw error;
+    }
   }
 }

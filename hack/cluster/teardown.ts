@@ -42,12 +42,16 @@ export async function stopEmbedded(stateDir: string): Promise<void> {
     groups.push(knownDaemons().filter((name) => !named.includes(name)));
     for (const group of groups) {
       const stopped = await Promise.all(group.map(async (name) => ((await stopDaemon(name)) ? [name] : [])));
-      if (stopped.flat().length > 0) say(`stopped ${stopped.flat().join(", ")}`);
+      if (stopped.flat().length > 0) {
+        say(`stopped ${stopped.flat().join(", ")}`);
+      }
     }
     await killShims();
   });
   await step("mounts", async () => {
-    for (const folder of [stateDir, runDir]) await unmountBelow(folder);
+    for (const folder of [stateDir, runDir]) {
+      await unmountBelow(folder);
+    }
     await removeNamespaces();
   });
   await step("network", removeNetwork);
@@ -60,16 +64,22 @@ export async function stopEmbedded(stateDir: string): Promise<void> {
  */
 export async function takeDownAbandoned(): Promise<void> {
   const owner = ownerOfMachine();
-  if (owner === undefined || owner.root === root || owner.alive) return;
+  if (owner === undefined || owner.root === root || owner.alive) {
+    return;
+  }
   say(`none of its processes runs any more: what ${owner.root} left is taken down; its data stays`);
   await stopEmbedded(join(owner.root, ".slipway"));
 }
 
 /** Removes sockets, pid files and the like. buildah's folder stays: a build of images may be under way. */
 async function clearRunDir(): Promise<void> {
-  if (!existsSync(runDir)) return;
+  if (!existsSync(runDir)) {
+    return;
+  }
   for (const entry of readdirSync(runDir)) {
-    if (entry !== "buildah") await rm(join(runDir, entry), { recursive: true, force: true });
+    if (entry !== "buildah") {
+      await rm(join(runDir, entry), { recursive: true, force: true });
+    }
   }
 }
 
@@ -133,47 +143,67 @@ async function killShims(): Promise<void> {
       }
     }
   }
-  for (let tries = 0; shims().length > 0 && tries < 50; tries++) await sleep(100);
+  for (let tries = 0; shims().length > 0 && tries < 50; tries++) {
+    await sleep(100);
+  }
 }
 
 async function unmountBelow(folder: string): Promise<void> {
   for (let tries = 0; tries < 20; tries++) {
     const points = mountsBelow(readFileSync("/proc/self/mounts", "utf8"), folder);
-    if (points.length === 0) return;
+    if (points.length === 0) {
+      return;
+    }
     for (const point of points) {
-      if (!(await succeeds("umount", [point])) && tries > 5) await succeeds("umount", ["--lazy", point]);
+      if (!(await succeeds("umount", [point])) && tries > 5) {
+        await succeeds("umount", ["--lazy", point]);
+      }
     }
     await sleep(200);
   }
   const left = mountsBelow(readFileSync("/proc/self/mounts", "utf8"), folder);
-  if (left.length > 0) throw new UserError(`still mounted, so nothing below is removed: ${left.join(" ")}`);
+  if (left.length > 0) {
+    throw new UserError(`still mounted, so nothing below is removed: ${left.join(" ")}`);
+  }
 }
 
 /** Network namespaces that containerd made; those that name no other owner are left over from this cluster's pods. */
 async function removeNamespaces(): Promise<void> {
   const folder = "/run/netns";
-  if (!existsSync(folder)) return;
+  if (!existsSync(folder)) {
+    return;
+  }
   for (const name of readdirSync(folder).filter((entry) => entry.startsWith("cni-"))) {
     const own = await run("ip", ["-n", name, "-o", "-4", "address", "show"]).catch(() => "");
     // A namespace without addresses is one whose pod is half made or half gone.
-    if (own === "" || own.includes(" 10.244.")) await succeeds("ip", ["netns", "delete", name]);
+    if (own === "" || own.includes(" 10.244.")) {
+      await succeeds("ip", ["netns", "delete", name]);
+    }
   }
 }
 
 /** Removes everything in the state folder but logs, which tell what happened. */
 export async function purgeState(stateDir: string): Promise<void> {
-  if (!existsSync(stateDir)) return;
+  if (!existsSync(stateDir)) {
+    return;
+  }
   const left = mountsBelow(readFileSync("/proc/self/mounts", "utf8"), stateDir);
-  if (left.length > 0)
+  if (left.length > 0) {
     throw new UserError(`mounted below ${stateDir}, so it is not removed: ${left.join(" ")}`);
+  }
   for (const entry of readdirSync(stateDir)) {
-    if (entry !== "logs") await rm(join(stateDir, entry), { recursive: true, force: true });
+    if (entry !== "logs") {
+      await rm(join(stateDir, entry), { recursive: true, force: true });
+    }
   }
   for (const folder of ["/var/lib/cni/results", "/var/lib/cni/networks/slipway"]) {
-    if (!existsSync(folder)) continue;
+    if (!existsSync(folder)) {
+      continue;
+    }
     for (const entry of readdirSync(folder)) {
-      if (entry.startsWith("slipway-") || folder.endsWith("/slipway"))
+      if (entry.startsWith("slipway-") || folder.endsWith("/slipway")) {
         await rm(join(folder, entry), { force: true });
+      }
     }
   }
 }

@@ -92,7 +92,9 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
       return path;
     };
     const [managerPort, schedulerPort, kubeletPort] = await freePorts(3);
-    if (!managerPort || !schedulerPort || !kubeletPort) throw new Error("no free ports");
+    if (!managerPort || !schedulerPort || !kubeletPort) {
+      throw new Error("no free ports");
+    }
     const serving = { "tls-cert-file": server.cert, "tls-private-key-file": server.key };
 
     await addNodes(api, options.nodes ?? 3, kubeletPort);
@@ -166,7 +168,9 @@ async function launchProcess(dir: string, binary: string, argv: Argv, port: numb
     // kwok is no multi-call binary: its name is no word of its command line.
     child = start(binary, dir, args, binary.endsWith("/kwok") ? 1 : 0);
     await waitFor(String(args[0]), 150_000, async () => {
-      if (child.exitCode !== null) throw new GiveUp(await lastLines(dir, String(args[0])));
+      if (child.exitCode !== null) {
+        throw new GiveUp(await lastLines(dir, String(args[0])));
+      }
       const url = `https://127.0.0.1:${port}/healthz`;
       return succeeds("curl", ["-sfk", "--max-time", "2", "-o", "/dev/null", url]);
     });

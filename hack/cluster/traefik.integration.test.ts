@@ -33,5 +33,7 @@ test("Traefik may read all kinds that its own source defines: one less, and it r
   expect(own.flatMap(({ resources }) => resources.map((name) => `${name}.traefik.io`)).sort()).toEqual(
     defined.toSorted(),
   );
-  for (const { verbs } of own) expect(verbs.toSorted()).toEqual(["get", "list", "watch"]);
+  for (const { verbs } of own) {
+    expect(verbs.toSorted()).toEqual(["get", "list", "watch"]);
+  }
 });

@@ -39,7 +39,9 @@ async function openSuite(suite: string): Promise<Apt> {
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const lists = join(folder, "lists");
   const cache = join(folder, "cache");
-  for (const path of [lists, cache]) await mkdir(path, { recursive: true });
+  for (const path of [lists, cache]) {
+    await mkdir(path, { recursive: true });
+  }
   const sources = join(folder, "sources.list");
   await writeFile(
     sources,
@@ -78,7 +80,9 @@ async function aptWith(places: string[], scratch: string): Promise<Apt & { updat
       try {
         await run("apt-get", download, { cwd });
       } catch (error) {
-        if (!(error instanceof CommandError)) throw error;
+        if (!(error instanceof CommandError)) {
+          throw error;
+        }
         // Package lists go stale: a mirror keeps only the newest version of each.
         await update();
         await run("apt-get", download, { cwd });
@@ -97,6 +101,8 @@ async function mirror(): Promise<string> {
   const format = ["--format", "$(ORIGIN) $(SUITE) $(REPO_URI)", "Created-By: Packages"];
   const known = await run("apt-get", ["indextargets", ...format]);
   const line = /^Debian (?!\S*-security)\S+ (\S+)$/m.exec(known);
-  if (!line?.[1]) throw new Error("this machine's apt sources name no Debian archive");
+  if (!line?.[1]) {
+    throw new Error("this machine's apt sources name no Debian archive");
+  }
   return line[1];
 }

@@ -71,7 +71,9 @@ export async function buildImage(recipe: ImageRecipe): Promise<BuiltImage> {
   const keys = await layerKeys(recipe);
   const image = identify(recipe, keys);
   const { reference } = image;
-  if (await hasImage(reference)) return { ...image, built: false };
+  if (await hasImage(reference)) {
+    return { ...image, built: false };
+  }
   const from = await layerImage(recipe.layers, keys);
   await inContainer(from, async (container) => {
     await buildah(["config", ...configArgs(recipe.config), container]);
@@ -83,7 +85,9 @@ export async function buildImage(recipe: ImageRecipe): Promise<BuiltImage> {
 /** The reference of an image that holds exactly these layers; `scratch` for none. */
 async function layerImage(layers: Layer[], keys: string[]): Promise<string> {
   const top = layers.at(-1);
-  if (!top) return "scratch";
+  if (!top) {
+    return "scratch";
+  }
   const reference = `${localHost}/layer:${contentHash(keys)}`;
   const work =
     layersInWork.get(reference) ?? addLayer(reference, top, layers.slice(0, -1), keys.slice(0, -1));
@@ -93,7 +97,9 @@ async function layerImage(layers: Layer[], keys: string[]): Promise<string> {
 }
 
 async function addLayer(reference: string, top: Layer, below: Layer[], keysBelow: string[]): Promise<string> {
-  if (await hasImage(reference)) return reference;
+  if (await hasImage(reference)) {
+    return reference;
+  }
   const from = await layerImage(below, keysBelow);
   const scratch = await mkdtemp(join(await scratchRoot(), `${top.name}-`));
   try {
@@ -123,10 +129,20 @@ async function inContainer(from: string, work: (container: string) => Promise<vo
 export function configArgs(config: ImageConfig): string[] {
   const args = ["--user", config.user];
   args.push("--entrypoint", JSON.stringify(config.entrypoint ?? []));
-  if (config.cmd) args.push("--cmd", JSON.stringify(config.cmd));
-  for (const [name, value] of Object.entries(config.env ?? {})) args.push("--env", `${name}=${value}`);
-  if (config.workdir) args.push("--workingdir", config.workdir);
-  for (const port of config.ports ?? []) args.push("--port", String(port));
-  if (config.stopSignal) args.push("--stop-signal", config.stopSignal);
+  if (config.cmd) {
+    args.push("--cmd", JSON.stringify(config.cmd));
+  }
+  for (const [name, value] of Object.entries(config.env ?? {})) {
+    args.push("--env", `${name}=${value}`);
+  }
+  if (config.workdir) {
+    args.push("--workingdir", config.workdir);
+  }
+  for (const port of config.ports ?? []) {
+    args.push("--port", String(port));
+  }
+  if (config.stopSignal) {
+    args.push("--stop-signal", config.stopSignal);
+  }
   return args;
 }

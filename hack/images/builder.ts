@@ -75,7 +75,9 @@ function toolsLayer(): Layer {
     write: async (tar, scratch) => {
       const bin = join(scratch, "root/usr/local/bin");
       await mkdir(bin, { recursive: true });
-      for (const name of tools) await copyFile(await ensureBinary(name), join(bin, name));
+      for (const name of tools) {
+        await copyFile(await ensureBinary(name), join(bin, name));
+      }
       await packTar(join(scratch, "root"), tar);
     },
   };

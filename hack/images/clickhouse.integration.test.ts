@@ -50,7 +50,9 @@ test.each(versionsOf("clickhouse"))(
     await app.command({ query: "CREATE TABLE t (a UInt32, b String) ENGINE = MergeTree ORDER BY a" });
     const rows = Readable.from(
       (function* () {
-        for (let a = 0; a < 50_000; a++) yield { a, b: `row\n${a}` };
+        for (let a = 0; a < 50_000; a++) {
+          yield { a, b: `row\n${a}` };
+        }
       })(),
     );
     const { summary } = await app.insert({ table: "t", values: rows, format: "JSONEachRow" });
@@ -59,7 +61,9 @@ test.each(versionsOf("clickhouse"))(
     const all = await app.query({ query, query_params: { from: 10 }, format: "JSONEachRow" });
     let seen = 0;
     for await (const batch of all.stream<{ a: number; b: string }>()) {
-      for (const row of batch) expect(row.json()).toEqual({ a: 10 + seen, b: `row\n${10 + seen++}` });
+      for (const row of batch) {
+        expect(row.json()).toEqual({ a: 10 + seen, b: `row\n${10 + seen++}` });
+      }
     }
     expect(seen).toBe(49_990);
     const settings = { max_threads: 1, wait_end_of_query: 1 } as const;

@@ -44,7 +44,9 @@ function engine(): Layer {
       const app = join(scratch, "root/app");
       const [manifest = "", lock = ""] = await files();
       await installNpm(manifest, lock, app);
-      for (const name of ["package.json", "package-lock.json"]) await rm(join(app, name));
+      for (const name of ["package.json", "package-lock.json"]) {
+        await rm(join(app, name));
+      }
       await packTar(join(scratch, "root"), tar, ["*.d.ts", "*.d.mts", "*.map", ".package-lock.json"]);
     },
   };
@@ -70,9 +72,12 @@ function server(): Layer {
       ]),
     write: async (tar, scratch) => {
       const folder = join(scratch, "root");
-      for (const path of ["app", "usr/bin", "usr/local/bin", "tmp"])
+      for (const path of ["app", "usr/bin", "usr/local/bin", "tmp"]) {
         await mkdir(join(folder, path), { recursive: true });
-      for (const path of await sources()) await copyFile(join(source, path), join(folder, "app", path));
+      }
+      for (const path of await sources()) {
+        await copyFile(join(source, path), join(folder, "app", path));
+      }
       await copyFile("/bin/busybox", join(folder, "usr/bin/busybox"));
       await linkBusybox(folder);
       await writeFiles(folder, files);

@@ -18,8 +18,9 @@ test("a stack has an image of every version of every engine, one of each, or non
 test("images have references of their own before they are built", async () => {
   const references = await Promise.all(databaseImages("all").map((image) => image.reference()));
   expect(new Set(references).size).toBe(references.length);
-  for (const reference of references)
+  for (const reference of references) {
     expect(reference).toMatch(/^slipway\.local\/slipway\/[a-z]+:[\d.]+-[0-9a-f]{16}$/);
+  }
 });
 
 test("the chart learns what containers run as, and what runs where it is not the engine", () => {

@@ -63,7 +63,9 @@ function image(user: number, recipe: () => ImageRecipe | Promise<ImageRecipe>): 
 
 /** The images of the engines that a stack is to have. */
 export function databaseImages(selection: DatabaseSelection): DatabaseImageSource[] {
-  if (selection === "none") return [];
+  if (selection === "none") {
+    return [];
+  }
   return databaseTypes.flatMap((engine) =>
     Object.entries<Source>(sources[engine])
       .filter(([version]) => selection === "all" || version === defaultVersions[engine])

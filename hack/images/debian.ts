@@ -48,10 +48,13 @@ export function debianLayer(recipe: DebianRoot): Layer {
     write: async (tar, scratch) => {
       const root = join(scratch, "root");
       await unpack(recipe, root, join(scratch, "debs"));
-      for (const folder of unneeded)
+      for (const folder of unneeded) {
         await rm(join(root, "usr/share", folder), { recursive: true, force: true });
+      }
       await recipe.finish?.(root, scratch);
-      if (recipe.capabilities === undefined) return packTar(root, tar);
+      if (recipe.capabilities === undefined) {
+        return packTar(root, tar);
+      }
       for (const [path, capabilities] of Object.entries(recipe.capabilities)) {
         await chmod(join(root, path), 0o755);
         await run("setcap", [capabilities, join(root, path)]);

@@ -38,7 +38,9 @@ export async function importImage(image: BuiltImage, address: string): Promise<b
   const ctr = (args: string[]): Promise<string> =>
     run("ctr", ["--address", address, "-n", "k8s.io", "images", ...args]);
   const present = await ctr(["ls", "-q", `name==${image.reference}`]);
-  if (present.trim() === image.reference) return false;
+  if (present.trim() === image.reference) {
+    return false;
+  }
   await withScratch(async (scratch) => {
     const archive = join(scratch, "image.tar");
     await archiveImage(image, archive);
@@ -51,14 +53,18 @@ export async function importImage(image: BuiltImage, address: string): Promise<b
 export async function pushImage(image: BuiltImage, registry: Registry): Promise<PushedImage> {
   const repositoryTag = `${image.name}:${image.tag}`;
   const present = await manifestDigest(image, registry);
-  if (present) return { repositoryTag, digest: present, pushed: false };
+  if (present) {
+    return { repositoryTag, digest: present, pushed: false };
+  }
   await withScratch(async (scratch) => {
     await copyFile(registry.caFile, join(scratch, "ca.crt"));
     const flags = ["--quiet", "--cert-dir", scratch, "--tls-verify=true"];
     await buildah(["push", ...flags, image.reference, `docker://${registry.host}/${repositoryTag}`]);
   });
   const digest = await manifestDigest(image, registry);
-  if (!digest) throw new Error(`${registry.host} does not have ${repositoryTag} after a push`);
+  if (!digest) {
+    throw new Error(`${registry.host} does not have ${repositoryTag} after a push`);
+  }
   return { repositoryTag, digest, pushed: true };
 }
 
@@ -76,8 +82,9 @@ export async function pushWithToken(
   const repository = `${registry.host}/${image.name}`;
   const present = await manifestDigest(image, registry);
   const named = await manifestDigest({ name: image.name, tag }, registry);
-  if (present && present === named)
+  if (present && present === named) {
     return { repositoryTag: `${image.name}:${tag}`, digest: present, pushed: false };
+  }
   await withScratch(async (scratch) => {
     const config = { auths: { [registry.host]: { registrytoken: registry.token } } };
     await writeFile(join(scratch, "config.json"), JSON.stringify(config), { mode: 0o600 });
@@ -90,7 +97,9 @@ export async function pushWithToken(
     await run(crane, ["tag", `${repository}:${image.tag}`, tag], { env });
   });
   const digest = await manifestDigest({ name: image.name, tag }, registry);
-  if (!digest) throw new Error(`${registry.host} does not have ${image.name}:${tag} after a push`);
+  if (!digest) {
+    throw new Error(`${registry.host} does not have ${image.name}:${tag} after a push`);
+  }
   return { repositoryTag: `${image.name}:${tag}`, digest, pushed: true };
 }
 
@@ -107,9 +116,13 @@ async function manifestDigest(
   return new Promise((resolve, reject) => {
     const ask = request(url, { method: "HEAD", ca, headers, timeout: 10_000, agent: false }, (answer) => {
       answer.resume();
-      if (answer.statusCode === 404) return resolve(undefined);
+      if (answer.statusCode === 404) {
+        return resolve(undefined);
+      }
       const digest = answer.headers["docker-content-digest"];
-      if (answer.statusCode === 200 && typeof digest === "string") return resolve(digest);
+      if (answer.statusCode === 200 && typeof digest === "string") {
+        return resolve(digest);
+      }
       reject(new Error(`${registry.host} answered ${answer.statusCode} for ${image.name}:${image.tag}`));
     });
     ask.on("timeout", () => ask.destroy(new Error(`${registry.host} did not answer within 10 s`)));

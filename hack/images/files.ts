@@ -40,9 +40,14 @@ export async function listFiles(folder: string, wanted: (path: string) => boolea
   const visit = async (at: string): Promise<void> => {
     for (const entry of await readdir(at, { withFileTypes: true })) {
       const path = join(at, entry.name);
-      if (!wanted(relative(folder, path))) continue;
-      if (entry.isDirectory()) await visit(path);
-      else if (entry.isFile()) found.push(relative(folder, path));
+      if (!wanted(relative(folder, path))) {
+        continue;
+      }
+      if (entry.isDirectory()) {
+        await visit(path);
+      } else if (entry.isFile()) {
+        found.push(relative(folder, path));
+      }
     }
   };
   await visit(folder);

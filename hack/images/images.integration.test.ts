@@ -12,12 +12,16 @@ import { type InsideProcess, inside } from "./inside.ts";
 const undo: (() => Promise<unknown>)[] = [];
 
 afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
+  for (const step of undo.splice(0).reverse()) {
+    await step();
+  }
 });
 
 async function unpacked(name: StackImage["name"]) {
   const image = images.find((candidate) => candidate.name === name);
-  if (!image) throw new Error(`no image ${name}`);
+  if (!image) {
+    throw new Error(`no image ${name}`);
+  }
   const opened = await inside(await image.build());
   undo.push(opened.close);
   return opened;
@@ -31,8 +35,12 @@ function stopAfterTest(running: InsideProcess): InsideProcess {
 }
 
 test("an unchanged image is found, not built again", async () => {
-  for (const image of images) await image.build();
-  for (const image of images) expect(await image.build()).toMatchObject({ built: false });
+  for (const image of images) {
+    await image.build();
+  }
+  for (const image of images) {
+    expect(await image.build()).toMatchObject({ built: false });
+  }
 }, 180_000);
 
 test("the HTTP samples answer as the stack contract says, each with its version, and stop cleanly", async () => {
@@ -148,7 +156,9 @@ test("the ledger's PostgreSQL makes its database, asks for the password, stops c
     const command = ["psql", "-h", "127.0.0.1", "-p", String(port), "-U", "slipway", "-Atc", sql, "ledger"];
     const env = { PATH: "/usr/lib/postgresql/15/bin:/usr/bin:/bin", PGPASSWORD: password };
     const asked = run(["/bin/env", ...command], { uid: 999, env });
-    if ((await asked.exited) !== 0) throw new Error(asked.output());
+    if ((await asked.exited) !== 0) {
+      throw new Error(asked.output());
+    }
     return asked.output().trim();
   };
 

@@ -41,7 +41,9 @@ test("the hash of files follows their names and contents, not their times", asyn
 test("a layer's tar is the same for the same files, without what is left out", async () => {
   const files = join(folder, "files");
   await mkdir(files);
-  for (const name of ["a.js", "a.d.ts", "b.js.map"]) await writeFile(join(files, name), name);
+  for (const name of ["a.js", "a.d.ts", "b.js.map"]) {
+    await writeFile(join(files, name), name);
+  }
   await packTar(files, join(folder, "1.tar"), ["*.d.ts", "*.map"]);
   await utimes(join(files, "a.js"), 1, 1);
   await packTar(files, join(folder, "2.tar"), ["*.d.ts", "*.map"]);
@@ -52,7 +54,11 @@ test("a layer's tar is the same for the same files, without what is left out", a
 test("the Dockerfile copies every workspace's package file, and the sources of the rooms that run", async () => {
   const dockerfile = await readFile(join(root, "Dockerfile"), "utf8");
   const main = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { workspaces: string[] };
-  for (const room of main.workspaces) expect(dockerfile).toContain(`COPY ${room}/package.json ${room}/`);
-  for (const room of rooms) expect(dockerfile).toContain(`COPY ${room} ${room}\n`);
+  for (const room of main.workspaces) {
+    expect(dockerfile).toContain(`COPY ${room}/package.json ${room}/`);
+  }
+  for (const room of rooms) {
+    expect(dockerfile).toContain(`COPY ${room} ${room}\n`);
+  }
   expect([...dockerfile.matchAll(/--workspace (\S+)/g)].map((match) => match[1])).toEqual(rooms);
 });

@@ -89,15 +89,18 @@ async function keepEnglish(share: string): Promise<void> {
   for (const name of ["mysql", "mariadb"]) {
     const folder = join(share, name);
     const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return [];
+      if (error.code === "ENOENT") {
+        return [];
+      }
       throw error;
     });
     for (const entry of entries.filter(
       (one) => one.isDirectory() && !/^(english|charsets)$/.test(one.name),
     )) {
       const files = await readdir(join(folder, entry.name));
-      if (files.every((file) => file === "errmsg.sys"))
+      if (files.every((file) => file === "errmsg.sys")) {
         await rm(join(folder, entry.name), { recursive: true });
+      }
     }
   }
 }

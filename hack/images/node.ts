@@ -82,8 +82,12 @@ function dependencies(rooms: string[]): Layer {
       const flags = ["--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
       await run("npm", ["ci", ...flags, ...only], { cwd: app, env: { NODE_ENV: undefined } });
       // The package files have done their work: the rooms' own come with the sources.
-      for (const path of await manifests()) await rm(join(app, path));
-      for (const folder of await readdir(app)) await rmdir(join(app, folder)).catch(ignoreNotEmpty);
+      for (const path of await manifests()) {
+        await rm(join(app, path));
+      }
+      for (const folder of await readdir(app)) {
+        await rmdir(join(app, folder)).catch(ignoreNotEmpty);
+      }
       await packTar(join(scratch, "root"), tar, [
         "*.d.ts",
         "*.d.mts",
@@ -96,7 +100,9 @@ function dependencies(rooms: string[]): Layer {
 }
 
 function ignoreNotEmpty(error: NodeJS.ErrnoException): void {
-  if (error.code !== "ENOTEMPTY") throw error;
+  if (error.code !== "ENOTEMPTY") {
+    throw error;
+  }
 }
 
 /** The package files that decide what `npm ci` installs; every workspace's, or npm finds the lock file wanting. */

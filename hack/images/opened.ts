@@ -20,13 +20,17 @@ const undo: (() => Promise<unknown>)[] = [];
 export const undoLater = (step: () => Promise<unknown>): number => undo.push(step);
 
 afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
+  for (const step of undo.splice(0).reverse()) {
+    await step();
+  }
 });
 
 /** An image's files, a volume that its user may write, and a certificate for 127.0.0.1 as the platform mounts it. */
 export async function opened(engine: string, version: string) {
   const image = chosen.find((one) => one.engine === engine && one.version === version);
-  if (!image) throw new Error(`no image of ${engine} ${version}`);
+  if (!image) {
+    throw new Error(`no image of ${engine} ${version}`);
+  }
   const files = await inside(await image.build());
   undo.push(files.close);
   // As the kubelet mounts it.
@@ -51,7 +55,9 @@ export async function opened(engine: string, version: string) {
   };
   const run = async (command: string[], env: Record<string, string> = {}): Promise<string> => {
     const running = files.run(command, { uid: image.uid, mounts: { volume }, env: { ...PATHS, ...env } });
-    if ((await running.exited) !== 0) throw new Error(`${command.join(" ")}: ${running.output()}`);
+    if ((await running.exited) !== 0) {
+      throw new Error(`${command.join(" ")}: ${running.output()}`);
+    }
     return running.output().trim();
   };
   return { start, run, volume };

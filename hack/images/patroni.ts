@@ -45,8 +45,12 @@ export async function addPatroni(root: string, scratch: string): Promise<void> {
   await unpackWheels([patroniRequirement], modules, scratch);
   await writeFiles(root, commands, 0o755);
   const [library] = (await listPython(root)).slice(-1);
-  if (!library) throw new Error("the image has no Python");
-  for (const part of leftOut) await rm(join(root, library, part), { recursive: true, force: true });
+  if (!library) {
+    throw new Error("the image has no Python");
+  }
+  for (const part of leftOut) {
+    await rm(join(root, library, part), { recursive: true, force: true });
+  }
   // The root file system of a container is read-only: what is not compiled now is compiled at every start. The tar has no
   // times, so the compiled files must not depend on any.
   const flags = ["-q", "--invalidation-mode", "unchecked-hash"];

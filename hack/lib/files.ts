@@ -6,10 +6,14 @@ import { readFile, rename, writeFile } from "node:fs/promises";
  */
 export async function writeFileAtomic(path: string, text: string, mode = 0o600): Promise<void> {
   const current = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
+    if (error.code === "ENOENT") {
+      return undefined;
+    }
     throw error;
   });
-  if (current === text) return;
+  if (current === text) {
+    return;
+  }
   const temporary = `${path}.${process.pid}.tmp`;
   await writeFile(temporary, text, { mode });
   await rename(temporary, path);

@@ -11,5 +11,7 @@ test("a command is nice beside its session, and its session beside others", asyn
   expect(nice).toBe("19");
   // Not every kernel has them.
   const has = await readFile("/proc/sys/kernel/sched_autogroup_enabled", "utf8").catch(() => "0");
-  if (has.trim() === "1") expect(autogroup).toMatch(/ nice 19$/);
+  if (has.trim() === "1") {
+    expect(autogroup).toMatch(/ nice 19$/);
+  }
 });

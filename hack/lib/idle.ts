@@ -19,9 +19,13 @@ export function spawnIdle(
     process.kill(process.pid, signal);
   };
   const signals: NodeJS.Signals[] = ["SIGHUP", "SIGINT", "SIGTERM"];
-  for (const signal of signals) process.once(signal, end);
+  for (const signal of signals) {
+    process.once(signal, end);
+  }
   child.once("close", () => {
-    for (const signal of signals) process.off(signal, end);
+    for (const signal of signals) {
+      process.off(signal, end);
+    }
   });
   return child;
 }

@@ -15,9 +15,13 @@ const MISSES = 200;
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   for (let tries = 0; ports.size < count; tries += 1) {
-    if (tries - ports.size > MISSES) throw new Error("no free ports");
+    if (tries - ports.size > MISSES) {
+      throw new Error("no free ports");
+    }
     const port = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST + 1));
-    if (!ports.has(port) && (await isFree(port))) ports.add(port);
+    if (!ports.has(port) && (await isFree(port))) {
+      ports.add(port);
+    }
   }
   return [...ports];
 }

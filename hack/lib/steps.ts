@@ -51,7 +51,9 @@ export class StepFailed extends Error {
     const place =
       (cause instanceof UserError || cause instanceof CommandError ? cause.log : undefined) ?? log;
     const lines = [`${name} failed after ${seconds(milliseconds)}: ${cause.message}`];
-    if (place) lines.push(`see ${place}`);
+    if (place) {
+      lines.push(`see ${place}`);
+    }
     super(lines.join("\n"), { cause });
     this.name = "StepFailed";
   }

@@ -19,9 +19,13 @@ export async function waitFor<T>(
   for (;;) {
     try {
       const answer = await probe();
-      if (answer !== undefined && answer !== false) return answer;
+      if (answer !== undefined && answer !== false) {
+        return answer;
+      }
     } catch (error) {
-      if (error instanceof GiveUp) throw new Error(`${what}: ${error.message}`);
+      if (error instanceof GiveUp) {
+        throw new Error(`${what}: ${error.message}`);
+      }
       last = error;
     }
     if (performance.now() >= end) {

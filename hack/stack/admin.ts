@@ -27,8 +27,9 @@ interface AdminResult {
 /** Kubeconfig of the stack: of its file when it has one, else of the environment. */
 function stackKubeconfig(): string {
   const kubeconfig = readEnvFile(stackFile).KUBECONFIG ?? process.env.KUBECONFIG;
-  if (!kubeconfig)
+  if (!kubeconfig) {
     throw new UserError(`there is no stack: no ${stackFile} and no KUBECONFIG; run hack/up.sh`);
+  }
   return kubeconfig;
 }
 
@@ -68,7 +69,9 @@ async function readyPod(access: ApiserverAccess): Promise<string> {
   const selector = encodeURIComponent("app.kubernetes.io/name=slipway-admin");
   const list = await get(access, `/api/v1/namespaces/${NAMESPACE}/pods?labelSelector=${selector}`);
   const pod = readyPods(JSON.parse(list) as PodList)[0];
-  if (!pod) throw new NotReached("no pod of slipway-admin is ready");
+  if (!pod) {
+    throw new NotReached("no pod of slipway-admin is ready");
+  }
   return pod.name;
 }
 
@@ -80,8 +83,11 @@ function get({ server, headers, tls }: ApiserverAccess, path: string): Promise<s
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.on("error", fail);
       response.on("end", () => {
-        if (response.statusCode !== 200) fail(new Error(`the apiserver answers ${response.statusCode}`));
-        else resolve(Buffer.concat(chunks).toString("utf8"));
+        if (response.statusCode !== 200) {
+          fail(new Error(`the apiserver answers ${response.statusCode}`));
+        } else {
+          resolve(Buffer.concat(chunks).toString("utf8"));
+        }
       });
     });
     call.on("timeout", () => call.destroy(new Error("the apiserver does not answer")));
@@ -101,6 +107,8 @@ export async function runAdmin(args: string[]): Promise<number> {
 /** Runs the admin command and returns the one JSON object that it prints. */
 export async function adminJson<T>(kubeconfig: string, args: string[]): Promise<T> {
   const { exitCode, stdout, stderr } = await askAdminServer(kubeconfig, [...args, "--json"]);
-  if (exitCode !== 0) throw new UserError(`slipway ${args.join(" ")} failed: ${stderr.trim()}`);
+  if (exitCode !== 0) {
+    throw new UserError(`slipway ${args.join(" ")} failed: ${stderr.trim()}`);
+  }
   return JSON.parse(stdout) as T;
 }

@@ -38,11 +38,17 @@ export async function apiserverAccess(kubeconfig: string): Promise<ApiserverAcce
   const context = entry("contexts", config["current-context"])?.context;
   const cluster = entry("clusters", context?.cluster)?.cluster;
   const user = entry("users", context?.user)?.user ?? {};
-  if (!cluster) throw new Error(`${kubeconfig} has no cluster in its current context`);
-  if (!hasOnly(cluster, PLAIN_CLUSTER) || !hasOnly(user, PLAIN_USER)) return accessByClient(kubeconfig);
+  if (!cluster) {
+    throw new Error(`${kubeconfig} has no cluster in its current context`);
+  }
+  if (!hasOnly(cluster, PLAIN_CLUSTER) || !hasOnly(user, PLAIN_USER)) {
+    return accessByClient(kubeconfig);
+  }
   const value = async (from: Record<string, unknown>, key: string): Promise<Buffer | undefined> => {
     const data = from[`${key}-data`];
-    if (typeof data === "string") return Buffer.from(data, "base64");
+    if (typeof data === "string") {
+      return Buffer.from(data, "base64");
+    }
     const file = from[key];
     return typeof file === "string" ? readFile(resolve(dirname(kubeconfig), file)) : undefined;
   };
@@ -67,11 +73,15 @@ async function accessByClient(kubeconfig: string): Promise<ApiserverAccess> {
   const config = new KubeConfig();
   config.loadFromFile(kubeconfig);
   const server = config.getCurrentCluster()?.server.replace(/\/+$/, "");
-  if (server === undefined) throw new Error(`${kubeconfig} has no cluster in its current context`);
+  if (server === undefined) {
+    throw new Error(`${kubeconfig} has no cluster in its current context`);
+  }
   const options: Parameters<typeof config.applyToHTTPSOptions>[0] = { headers: {} };
   await config.applyToHTTPSOptions(options);
   const headers: Record<string, string> = {};
-  for (const [name, text] of Object.entries(options.headers ?? {})) headers[name] = String(text);
+  for (const [name, text] of Object.entries(options.headers ?? {})) {
+    headers[name] = String(text);
+  }
   const { ca, cert, key } = options;
   return { server, headers, tls: { ca, cert, key } as ApiserverAccess["tls"] };
 }

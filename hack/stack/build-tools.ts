@@ -50,7 +50,9 @@ export async function buildTools(env = process.env): Promise<Record<string, stri
 /** The authorities that this machine's clients were told to trust, as PEM; empty where they were told nothing. */
 export async function buildAuthorities(env = process.env): Promise<string> {
   const file = env.SSL_CERT_FILE ?? env.NODE_EXTRA_CA_CERTS;
-  if (!file) return "";
+  if (!file) {
+    return "";
+  }
   const text = await readFile(file, "utf8").catch(() => "");
   // Comments between the certificates may name anything.
   return (text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).join("\n");

@@ -43,7 +43,9 @@ export async function writeBuildSecrets(cluster: Cluster, registry: BuildsRegist
     "-o",
     "name",
   ]);
-  if (there.trim() === "") await cluster.kubectl(["create", "namespace", systemNamespace]);
+  if (there.trim() === "") {
+    await cluster.kubectl(["create", "namespace", systemNamespace]);
+  }
   await applyManifests(cluster.kubectl, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
 }
 
@@ -82,11 +84,15 @@ export async function deliverBuildImages(cluster: Cluster, registry: BuildsRegis
     );
     const tag = recipe.version ?? image.tag;
     const { pushed } = await pushWithToken(image, tag, { ...registry, token }, crane);
-    if (pushed) say(`${image.name}:${tag} built and pushed in ${seconds(performance.now() - start)}`);
+    if (pushed) {
+      say(`${image.name}:${tag} built and pushed in ${seconds(performance.now() - start)}`);
+    }
   }
   const start = performance.now();
   const image = await buildImage(builder());
   const reference = await deliver(cluster, { name: "builder", deliver: "import" }, image);
-  if (image.built) say(`builder built in ${seconds(performance.now() - start)}`);
+  if (image.built) {
+    say(`builder built in ${seconds(performance.now() - start)}`);
+  }
   return reference;
 }

@@ -156,7 +156,9 @@ function buildsValues({ image, registry, git, baseImages, ca, toolsSecret }: Bui
 
 /** What a cluster's ingress can do about access lists: those of these scripts all run Traefik with its definitions. */
 export async function allowListOf({ kind, kubectl }: Cluster): Promise<ChartInput["allowList"]> {
-  if (kind !== "context") return "traefik";
+  if (kind !== "context") {
+    return "traefik";
+  }
   const found = await kubectl(["get", "crd", "middlewares.traefik.io", "--ignore-not-found", "-o", "name"]);
   return found.trim() === "" ? "none" : "traefik";
 }

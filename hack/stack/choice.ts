@@ -20,17 +20,24 @@ export interface Choice {
  * @throws UserError when the machine cannot run it
  */
 export function chooseCluster(options: Pick<UpOptions, "context" | "cluster">, machine: Machine): Choice {
-  if (options.context !== undefined) return { cluster: "context", why: `--context ${options.context}` };
+  if (options.context !== undefined) {
+    return { cluster: "context", why: `--context ${options.context}` };
+  }
   if (options.cluster === "kind") {
-    if (!machine.dockerAnswers) throw new UserError("--cluster kind needs a Docker engine, and none answers");
+    if (!machine.dockerAnswers) {
+      throw new UserError("--cluster kind needs a Docker engine, and none answers");
+    }
     return { cluster: "kind", why: "--cluster kind" };
   }
   if (options.cluster === undefined && machine.dockerAnswers) {
     return { cluster: "kind", why: "a Docker engine answers" };
   }
-  if (!machine.linux)
+  if (!machine.linux) {
     throw new UserError("the embedded cluster needs Linux; elsewhere, start Docker for kind");
-  if (!machine.root) throw new UserError("the embedded cluster needs root: run hack/up.sh as root");
+  }
+  if (!machine.root) {
+    throw new UserError("the embedded cluster needs root: run hack/up.sh as root");
+  }
   const why = options.cluster === "embedded" ? "--cluster embedded" : "no Docker engine answers";
   return { cluster: "embedded", why };
 }

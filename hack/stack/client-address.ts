@@ -5,10 +5,14 @@ import { waitFor } from "../lib/wait.ts";
 /** The client of the access-log line that names this path; undefined when no line does. */
 export function clientOf(log: string, path: string): string | undefined {
   for (const line of log.split("\n")) {
-    if (!line.includes(path)) continue;
+    if (!line.includes(path)) {
+      continue;
+    }
     try {
       const entry = JSON.parse(line) as { ClientHost?: string; RequestPath?: string };
-      if (entry.RequestPath === path && entry.ClientHost) return entry.ClientHost;
+      if (entry.RequestPath === path && entry.ClientHost) {
+        return entry.ClientHost;
+      }
     } catch {
       // A line that is no access-log entry.
     }

@@ -12,7 +12,9 @@ export const imageKey = ({ engine, version }: { engine: string; version: string 
  * @throws UserError naming what is no image, with those that are
  */
 export function parseDatabaseChoice(text: string): DatabaseChoice {
-  if (text === "default" || text === "all" || text === "none") return text;
+  if (text === "default" || text === "all" || text === "none") {
+    return text;
+  }
   const known = databaseImages("all").map(imageKey);
   const asked = text.split(",").map((one) => one.trim());
   const unknown = asked.find((one) => !known.includes(one));

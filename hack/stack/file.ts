@@ -58,8 +58,9 @@ export async function writeStackFile(
   const metricsUrls: string[] = [];
   if (cluster.podsReachable) {
     for (const deployment of ["slipway-api-server", "slipway-operator"]) {
-      for (const pod of await podsOf(cluster.kubectl, deployment))
+      for (const pod of await podsOf(cluster.kubectl, deployment)) {
         metricsUrls.push(`http://${pod.ip}:9090/metrics`);
+      }
     }
   }
   const stack: Stack = {

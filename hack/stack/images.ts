@@ -13,7 +13,9 @@ export async function deliverImages(cluster: Cluster): Promise<StackImages> {
   const references: Partial<StackImages> = {};
   for (const image of images) {
     const built = await image.build();
-    if (built.built) say(`${image.name} built`);
+    if (built.built) {
+      say(`${image.name} built`);
+    }
     references[image.name] = await deliver(cluster, image, built);
   }
   return references as StackImages;
@@ -30,10 +32,16 @@ export async function deliver(
     await importImage(built);
     return built.reference;
   }
-  if (!registry) throw new Error("the cluster takes no images");
+  if (!registry) {
+    throw new Error("the cluster takes no images");
+  }
   const { repositoryTag, digest, pushed } = await pushImage(built, registry.push);
-  if (pushed) say(`${image.name} pushed`);
+  if (pushed) {
+    say(`${image.name} pushed`);
+  }
   // The platform's own images are pinned; a sample is named as a person would name it.
-  if (image.deliver === "import") return `${registry.pull}/${built.name}@${digest}`;
+  if (image.deliver === "import") {
+    return `${registry.pull}/${built.name}@${digest}`;
+  }
   return `${registry.pull}/${repositoryTag}`;
 }

@@ -54,7 +54,9 @@ export function parseUpOptions(argv: string[], env: Record<string, string | unde
   if (values.context !== undefined && values.cluster !== undefined) {
     throw new UserError("--context and --cluster exclude each other");
   }
-  if (values.context === "") throw new UserError("--context needs a name");
+  if (values.context === "") {
+    throw new UserError("--context needs a name");
+  }
   if (values.context !== undefined && !values.registry && !values.help) {
     throw new UserError("--context needs --registry: a registry that the cluster pulls from");
   }
@@ -103,16 +105,24 @@ function readArguments(argv: string[]) {
 
 function port(env: Record<string, string | undefined>, name: string, fallback: number): number {
   const text = env[name];
-  if (!text) return fallback;
+  if (!text) {
+    return fallback;
+  }
   const value = Number(text);
-  if (!/^\d+$/.test(text) || value < 1 || value > 65_535) throw new UserError(`${name} is no port: ${text}`);
+  if (!/^\d+$/.test(text) || value < 1 || value > 65_535) {
+    throw new UserError(`${name} is no port: ${text}`);
+  }
   return value;
 }
 
 function positive(env: Record<string, string | undefined>, name: string, fallback: number): number {
   const text = env[name];
-  if (!text) return fallback;
+  if (!text) {
+    return fallback;
+  }
   const value = Number(text);
-  if (!Number.isFinite(value) || value <= 0) throw new UserError(`${name} is no positive number: ${text}`);
+  if (!Number.isFinite(value) || value <= 0) {
+    throw new UserError(`${name} is no positive number: ${text}`);
+  }
   return value;
 }

@@ -18,8 +18,12 @@ async function accepts(url: string, key: string): Promise<boolean | undefined> {
     signal: AbortSignal.timeout(5_000),
   });
   await response.body?.cancel();
-  if (response.status === 200) return true;
-  if (response.status === 401 || response.status === 403) return false;
+  if (response.status === 200) {
+    return true;
+  }
+  if (response.status === 401 || response.status === 403) {
+    return false;
+  }
   return undefined;
 }
 

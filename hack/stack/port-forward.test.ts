@@ -14,7 +14,9 @@ afterEach(() => kubelet.close());
 async function ask(behave: (socket: WebSocket) => void): Promise<string> {
   kubelet = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   kubelet.on("connection", (socket) => {
-    for (const frame of PORT) socket.send(frame);
+    for (const frame of PORT) {
+      socket.send(frame);
+    }
     behave(socket);
   });
   await once(kubelet, "listening");

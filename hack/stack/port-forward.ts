@@ -53,26 +53,39 @@ export function requestPod(
     socket.on("open", () => socket.send(Buffer.concat([Buffer.of(DATA), Buffer.from(request)])));
     socket.on("message", (data) => {
       const [channel = 0, ...rest] = bytes(data);
-      if (!begun.has(channel)) begun.add(channel);
-      else if (channel === DATA) {
+      if (!begun.has(channel)) {
+        begun.add(channel);
+      } else if (channel === DATA) {
         chunks.push(Buffer.from(rest));
-        if (rest.at(-1) !== LINE_FEED) return;
+        if (rest.at(-1) !== LINE_FEED) {
+          return;
+        }
         end();
         resolve(Buffer.concat(chunks).toString("utf8"));
-      } else refusal += Buffer.from(rest).toString("utf8");
+      } else {
+        refusal += Buffer.from(rest).toString("utf8");
+      }
       // The kubelet keeps the connection after what it could not reach.
-      if (refusal !== "" && chunks.length === 0) fail(new NotReached(refusal));
+      if (refusal !== "" && chunks.length === 0) {
+        fail(new NotReached(refusal));
+      }
     });
     socket.on("close", () => {
       clearTimeout(timer);
-      if (chunks.length > 0) reject(new Error("the connection ended within the answer"));
-      else if (refusal !== "" || begun.size === 0) reject(new NotReached(refusal || "the connection ended"));
-      else reject(new Error("the connection ended without an answer"));
+      if (chunks.length > 0) {
+        reject(new Error("the connection ended within the answer"));
+      } else if (refusal !== "" || begun.size === 0) {
+        reject(new NotReached(refusal || "the connection ended"));
+      } else {
+        reject(new Error("the connection ended without an answer"));
+      }
     });
   });
 }
 
 function bytes(data: RawData): Buffer {
-  if (Array.isArray(data)) return Buffer.concat(data);
+  if (Array.isArray(data)) {
+    return Buffer.concat(data);
+  }
   return data instanceof ArrayBuffer ? Buffer.from(data) : data;
 }

@@ -51,16 +51,28 @@ export function goCounts(jsonLines: string): Counts {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   let failedPackages = 0;
   for (const line of jsonLines.split("\n")) {
-    if (!line.startsWith("{")) continue;
-    const event = JSON.parse(line) as GoEvent;
-    if (event.Test === undefined) {
-      if (event.Action === "fail") failedPackages += 1;
+    if (!line.startsWith("{")) {
       continue;
     }
-    if (event.Test.includes("/")) continue;
-    if (event.Action === "pass") counts.passed += 1;
-    if (event.Action === "fail") counts.failed += 1;
-    if (event.Action === "skip") counts.skipped += 1;
+    const event = JSON.parse(line) as GoEvent;
+    if (event.Test === undefined) {
+      if (event.Action === "fail") {
+        failedPackages += 1;
+      }
+      continue;
+    }
+    if (event.Test.includes("/")) {
+      continue;
+    }
+    if (event.Action === "pass") {
+      counts.passed += 1;
+    }
+    if (event.Action === "fail") {
+      counts.failed += 1;
+    }
+    if (event.Action === "skip") {
+      counts.skipped += 1;
+    }
   }
   return counts.failed === 0 ? { ...counts, failed: failedPackages } : counts;
 }
@@ -71,10 +83,14 @@ export function goCounts(jsonLines: string): Counts {
  */
 export function junitCounts(xml: string): Counts {
   const root = /<testsuites\b[^>]*>/.exec(xml)?.[0];
-  if (root === undefined) throw new Error("this is no JUnit report");
+  if (root === undefined) {
+    throw new Error("this is no JUnit report");
+  }
   const total = (name: string): number => {
     const value = new RegExp(` ${name}="([0-9]+)"`).exec(root)?.[1];
-    if (value === undefined) throw new Error(`the JUnit report has no ${name}`);
+    if (value === undefined) {
+      throw new Error(`the JUnit report has no ${name}`);
+    }
     return Number(value);
   };
   const failed = total("failures") + total("errors");

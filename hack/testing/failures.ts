@@ -39,7 +39,9 @@ export function failedTests(json: string, root: string): string[] {
     .flatMap(({ name, message, assertionResults }) => {
       const file = relative(root, name);
       const tests = assertionResults.filter(({ status }) => status === "failed");
-      if (tests.length === 0) return [`${file}: ${why([message])}`];
+      if (tests.length === 0) {
+        return [`${file}: ${why([message])}`];
+      }
       return tests.map((test) => `${file} › ${test.fullName}: ${why(test.failureMessages ?? [])}`);
     });
   const more = failed.length - MAX_LINES;

@@ -51,7 +51,9 @@ export function run(
     stream.on("data", (chunk: Buffer) => {
       chunks.push(chunk);
       log.write(chunk);
-      if (options.quiet !== true && !isBeside) process.stdout.write(chunk);
+      if (options.quiet !== true && !isBeside) {
+        process.stdout.write(chunk);
+      }
     });
   }
   return new Promise((resolve) => {
@@ -59,7 +61,9 @@ export function run(
       log.end();
       const output = Buffer.concat(chunks).toString("utf8");
       outputs.set(name, output);
-      if (isBeside) console.log(`\n== ${name}\n${output}`);
+      if (isBeside) {
+        console.log(`\n== ${name}\n${output}`);
+      }
       resolve({ code, output });
     };
     child.once("error", (error) => {
@@ -103,7 +107,9 @@ export async function vitest(name: string, projects: readonly string[] = [name])
     "--reporter=json",
     `--outputFile.json=${report}`,
   ]);
-  if (!existsSync(report)) return { ...none, failed: 1 };
+  if (!existsSync(report)) {
+    return { ...none, failed: 1 };
+  }
   reports.push(report);
   const counts = vitestCounts(await readFile(report, "utf8"));
   // An unhandled error outside of any test fails the run without failing a test.
@@ -113,8 +119,9 @@ export async function vitest(name: string, projects: readonly string[] = [name])
 /** The Go tests. */
 export async function go(): Promise<Counts> {
   let counts = none;
-  if (process.getuid?.() === 0 && existsSync("/usr/bin/apt-get"))
+  if (process.getuid?.() === 0 && existsSync("/usr/bin/apt-get")) {
     await ensurePackages(goTestPackages, join(logs, "packages.log"));
+  }
   for (const folder of goPackages) {
     const name = `go-${folder.replaceAll("/", "-")}`;
     const { code, output } = await run(name, "go", ["test", "-json", "./..."], {
@@ -124,7 +131,9 @@ export async function go(): Promise<Counts> {
     const own = goCounts(output);
     const counted = code !== 0 && own.failed === 0 ? { ...own, failed: 1 } : own;
     console.log(`  ${folder}: ${closingLine(counted)}`);
-    if (counted.failed > 0) console.log(output);
+    if (counted.failed > 0) {
+      console.log(output);
+    }
     counts = add(counts, counted);
   }
   return counts;
@@ -137,7 +146,9 @@ export async function contract(isBeside = false): Promise<Counts> {
   await ensurePackages(testPackages, join(logs, "packages.log"));
   const args = ["test/contract/run.ts", "--report", report];
   const { code } = await run("contract", process.execPath, args, { isBeside });
-  if (!existsSync(report)) return { ...none, failed: 1 };
+  if (!existsSync(report)) {
+    return { ...none, failed: 1 };
+  }
   const counts = junitCounts(await readFile(report, "utf8"));
   return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
 }
@@ -157,14 +168,18 @@ export async function hostile(isStackKept: boolean): Promise<Counts> {
   }
   const counts = await single("hostile", process.execPath, ["test/hostile/main.ts", "--no-latency"]);
   process.env.SLIPWAY_RATE_LIMIT_SCALE = scale ?? "100";
-  if (isStackKept) await run("hostile-up", "hack/up.sh", [], { quiet: true });
+  if (isStackKept) {
+    await run("hostile-up", "hack/up.sh", [], { quiet: true });
+  }
   return counts;
 }
 
 /** Vitest's projects that need PostgreSQL. */
 export async function withPostgres(name: string, projects?: readonly string[]): Promise<Counts> {
   const installed = await ensurePackages(testPackages, join(logs, "packages.log"));
-  if (installed.length > 0) console.log(`  installed ${installed.join(", ")}`);
+  if (installed.length > 0) {
+    console.log(`  installed ${installed.join(", ")}`);
+  }
   return vitest(name, projects);
 }
 
@@ -172,8 +187,12 @@ export async function withPostgres(name: string, projects?: readonly string[]): 
 export async function lastWords(name: string): Promise<string[]> {
   const report = join(logs, `${name}.json`);
   const tests = existsSync(report) ? failedTests(await readFile(report, "utf8"), root) : [];
-  if (tests.length > 0) return tests;
-  if (name !== "go") return tail(outputs.get(name) ?? "");
+  if (tests.length > 0) {
+    return tests;
+  }
+  if (name !== "go") {
+    return tail(outputs.get(name) ?? "");
+  }
   const parts = [...outputs].filter(([part]) => part.startsWith("go-"));
   return tail(parts.map(([, output]) => failedGoOutput(output)).join("\n"));
 }

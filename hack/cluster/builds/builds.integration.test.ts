@@ -31,7 +31,9 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const name of ["git", "registry-builds"]) await stopDaemon(name, 15_000, dirs);
+  for (const name of ["git", "registry-builds"]) {
+    await stopDaemon(name, 15_000, dirs);
+  }
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -65,7 +67,9 @@ describe("the Git server", () => {
   async function git(args: string[], token?: string): Promise<string> {
     const settings = [["http.sslCAInfo", authority]];
     const basic = Buffer.from(`${account.username}:${token}`).toString("base64");
-    if (token) settings.push(["http.extraHeader", `Authorization: Basic ${basic}`]);
+    if (token) {
+      settings.push(["http.extraHeader", `Authorization: Basic ${basic}`]);
+    }
     const env: Record<string, string | undefined> = {
       GIT_SSL_CAINFO: undefined,
       GIT_TERMINAL_PROMPT: "0",
@@ -183,7 +187,9 @@ describe("the Git server", () => {
       log +
       (await readFile(`/proc/${pid}/cmdline`, "utf8")) +
       (await readFile(`/proc/${pid}/environ`, "utf8"));
-    for (const secret of [...(secrets as string[]), account.token]) expect(seen).not.toContain(secret);
+    for (const secret of [...(secrets as string[]), account.token]) {
+      expect(seen).not.toContain(secret);
+    }
     expect((await readFile(`/proc/${pid}/status`, "utf8")).match(/^Uid:\s+(\d+)/m)?.[1]).toBe("65530");
   });
 });
@@ -241,8 +247,9 @@ describe("the registry of builds", () => {
 
   test("a token opens its own repository, and no other", async () => {
     expect((await pushTo("oone/pmine", token(mine))).status).toBe(202);
-    for (const other of ["oone/pother", "otwo/pmine", "base/node"])
+    for (const other of ["oone/pother", "otwo/pmine", "base/node"]) {
       expect((await pushTo(other, token(mine))).status).toBe(401);
+    }
     expect((await ask("GET", "oone/pother/tags/list", token(mine))).status).toBe(401);
   });
 

@@ -35,8 +35,9 @@ async function ensureUser(
 ): Promise<GitAccount> {
   const file = join(server.folder, `${username}.token`);
   const kept = (await readFile(file, "utf8").catch(() => "")).trim();
-  if (kept !== "" && (await callGit(server, kept, "GET", "/user")).status === 200)
+  if (kept !== "" && (await callGit(server, kept, "GET", "/user")).status === 200) {
     return { username, token: kept };
+  }
   const create = [
     "admin",
     "user",
@@ -48,7 +49,9 @@ async function ensureUser(
   ];
   const flags = ["--random-password", "--random-password-length", "32", "--must-change-password=false"];
   await gitea(server, binary, [...create, ...flags, ...(admin ? ["--admin"] : [])]).catch((error: Error) => {
-    if (!(error instanceof CommandError && /already exists/.test(error.stderr))) throw error;
+    if (!(error instanceof CommandError && /already exists/.test(error.stderr))) {
+      throw error;
+    }
   });
   // A user's tokens are told apart by their names, which are taken for good.
   const name = `stack-${randomBytes(4).toString("hex")}`;
@@ -56,7 +59,9 @@ async function ensureUser(
   const said = await gitea(server, binary, [...generate, "--scopes", "all", "--raw"]);
   // Warnings may stand above it.
   const token = said.split("\n").at(-1) ?? "";
-  if (!/^[0-9a-f]{40}$/.test(token)) throw new Error(`Gitea made no token for ${username}`);
+  if (!/^[0-9a-f]{40}$/.test(token)) {
+    throw new Error(`Gitea made no token for ${username}`);
+  }
   await writeFileAtomic(file, `${token}\n`);
   return { username, token };
 }
@@ -76,7 +81,9 @@ export async function ensureSampleRepository(server: GitServer, account: GitAcco
     };
     found = expectStatus(await call("POST", "/user/repos", body), 201, "creating the sample repository");
   }
-  if (!(expectStatus(found, [200, 201], "the sample repository").body as { empty: boolean }).empty) return;
+  if (!(expectStatus(found, [200, 201], "the sample repository").body as { empty: boolean }).empty) {
+    return;
+  }
   const folder = join(import.meta.dirname, "sample-node");
   const files = await Promise.all(
     (await readdir(folder)).sort().map(async (name) => {
@@ -89,6 +96,8 @@ export async function ensureSampleRepository(server: GitServer, account: GitAcco
 }
 
 function expectStatus(answer: GitAnswer, wanted: number | number[], what: string): GitAnswer {
-  if ([wanted].flat().includes(answer.status)) return answer;
+  if ([wanted].flat().includes(answer.status)) {
+    return answer;
+  }
   throw new Error(`${what}: the Git server answered ${answer.status}: ${JSON.stringify(answer.body)}`);
 }

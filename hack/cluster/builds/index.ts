@@ -46,8 +46,12 @@ export async function buildsRegistry(pki: Pki): Promise<BuildsRegistryAccess> {
  */
 export async function ensureBuilds(pki: Pki, apiPort: number, log: string): Promise<Builds> {
   const added = await ensurePackages(buildsPackages, log);
-  if (added.length > 0) say(`installed ${added.join(" ")}`);
-  for (const name of missingBinaries(buildsBinaries)) await ensureBinary(name);
+  if (added.length > 0) {
+    say(`installed ${added.join(" ")}`);
+  }
+  for (const name of missingBinaries(buildsBinaries)) {
+    await ensureBinary(name);
+  }
   const registry = await buildsRegistry(pki);
   await start(
     await prepareRegistry(

@@ -39,7 +39,9 @@ function toolchain(release: string): Layer {
       await run("cp", ["-r", "--no-preserve=all", source, home]);
       // Modules hold no executable files.
       for (const folder of ["bin", `pkg/tool/linux_${machine}`]) {
-        for (const name of await readdir(join(home, folder))) await chmod(join(home, folder, name), 0o755);
+        for (const name of await readdir(join(home, folder))) {
+          await chmod(join(home, folder, name), 0o755);
+        }
       }
       await packTar(join(scratch, "root"), tar, ["./usr/local/go/test", "./usr/local/go/api", "*/testdata"]);
     },

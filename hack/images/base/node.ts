@@ -48,10 +48,13 @@ function npm(): Layer {
       const modules = join(scratch, "npm");
       await installNpm(manifest, lock, modules);
       const local = join(scratch, "root/usr/local");
-      for (const folder of ["lib/node_modules", "bin"]) await mkdir(join(local, folder), { recursive: true });
+      for (const folder of ["lib/node_modules", "bin"]) {
+        await mkdir(join(local, folder), { recursive: true });
+      }
       await rename(join(modules, "node_modules/npm"), join(local, "lib/node_modules/npm"));
-      for (const name of ["npm", "npx"])
+      for (const name of ["npm", "npx"]) {
         await symlink(`../lib/node_modules/npm/bin/${name}-cli.js`, join(local, "bin", name));
+      }
       await packTar(join(scratch, "root"), tar, ["*.md", "./usr/local/lib/node_modules/npm/docs"]);
     },
   };

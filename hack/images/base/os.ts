@@ -53,7 +53,9 @@ export function osLayer(): Layer {
         ["awk", "mawk"],
       ] as const) {
         await symlink(target, join(root, "usr/bin", link)).catch((error: NodeJS.ErrnoException) => {
-          if (error.code !== "EEXIST") throw error;
+          if (error.code !== "EEXIST") {
+            throw error;
+          }
         });
       }
       await mkdir(join(root, "tmp"), { recursive: true });

@@ -19,8 +19,9 @@ export function pythonBase(): ImageRecipe {
     without: withoutScripts,
     revision: "1",
     finish: async (root) => {
-      for (const part of leftOut)
+      for (const part of leftOut) {
         await rm(join(root, `usr/lib/python${version}`, part), { recursive: true, force: true });
+      }
       await symlink("python3", join(root, "usr/bin/python"));
     },
   });

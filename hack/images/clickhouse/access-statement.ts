@@ -19,7 +19,9 @@ export type AccessChange = { names: string[] } & (
 /** Reads `CREATE USER`, `ALTER USER`, `DROP USER` and `GRANT`; undefined for any other statement. */
 export function parseAccess(text: string): AccessChange | undefined {
   const words = new Words([...tokens(text)].filter(({ text }) => text !== ";"));
-  if (words.take("GRANT")) return grant(words);
+  if (words.take("GRANT")) {
+    return grant(words);
+  }
   if (words.take("CREATE", "USER")) {
     const [orReplace, ifNotExists] = [words.take("OR", "REPLACE"), words.take("IF", "NOT", "EXISTS")];
     return { kind: "create", orReplace, ifNotExists, names: words.names(), identified: identified(words) };
@@ -32,9 +34,13 @@ export function parseAccess(text: string): AccessChange | undefined {
     return { kind: "drop", ifExists: words.take("IF", "EXISTS"), names: words.names() };
   }
   for (const about of ["ROLE", "QUOTA", "ROW", "SETTINGS", "PROFILE"]) {
-    if (["CREATE", "ALTER", "DROP"].some((verb) => words.sees(verb, about))) throw unknown(`${about}s`);
+    if (["CREATE", "ALTER", "DROP"].some((verb) => words.sees(verb, about))) {
+      throw unknown(`${about}s`);
+    }
   }
-  if (words.sees("REVOKE")) throw unknown("REVOKE");
+  if (words.sees("REVOKE")) {
+    throw unknown("REVOKE");
+  }
   return undefined;
 }
 
@@ -43,10 +49,18 @@ const READS = ["SELECT", "SHOW", "dictGet", "SYSTEM FLUSH LOGS"].map((name) => n
 
 function grant(words: Words): AccessChange {
   const privileges: string[] = [];
-  while (!words.done() && !words.sees("ON") && !words.sees("TO")) privileges.push(words.next().toUpperCase());
+  while (!words.done() && !words.sees("ON") && !words.sees("TO")) {
+    privileges.push(words.next().toUpperCase());
+  }
   const target: string[] = [];
-  if (words.take("ON")) while (!words.done() && !words.sees("TO")) target.push(words.next());
-  if (!words.take("TO")) throw failure("SYNTAX_ERROR", "Syntax error: expected TO in GRANT.");
+  if (words.take("ON")) {
+    while (!words.done() && !words.sees("TO")) {
+      target.push(words.next());
+    }
+  }
+  if (!words.take("TO")) {
+    throw failure("SYNTAX_ERROR", "Syntax error: expected TO in GRANT.");
+  }
   const names = words.names();
   const readOnly = READS.includes(privileges[0] ?? "") && !privileges.includes(",");
   const manages =
@@ -55,17 +69,29 @@ function grant(words: Words): AccessChange {
 }
 
 function identified(words: Words): Identified | undefined {
-  if (words.take("ON", "CLUSTER")) words.next();
-  if (words.take("NOT", "IDENTIFIED")) return { sha256: sha256("") };
-  if (!words.take("IDENTIFIED")) return undefined;
+  if (words.take("ON", "CLUSTER")) {
+    words.next();
+  }
+  if (words.take("NOT", "IDENTIFIED")) {
+    return { sha256: sha256("") };
+  }
+  if (!words.take("IDENTIFIED")) {
+    return undefined;
+  }
   const method = words.take("WITH") ? words.next().toLowerCase() : "sha256_password";
-  if (method === "no_password") return { sha256: sha256("") };
-  if (!words.take("BY")) throw failure("SYNTAX_ERROR", "Syntax error: expected BY.");
+  if (method === "no_password") {
+    return { sha256: sha256("") };
+  }
+  if (!words.take("BY")) {
+    throw failure("SYNTAX_ERROR", "Syntax error: expected BY.");
+  }
   const value = words.next();
   if (method === "sha256_hash") {
     return { sha256: value.toLowerCase(), ...(words.take("SALT") ? { salt: words.next() } : {}) };
   }
-  if (!["plaintext_password", "sha256_password"].includes(method)) throw unknown(method);
+  if (!["plaintext_password", "sha256_password"].includes(method)) {
+    throw unknown(method);
+  }
   return { sha256: sha256(value) };
 }
 
@@ -96,13 +122,17 @@ class Words {
   /** Goes behind these words when they come next. */
   take(...wanted: string[]): boolean {
     const there = this.sees(...wanted);
-    if (there) this.#at += wanted.length;
+    if (there) {
+      this.#at += wanted.length;
+    }
     return there;
   }
 
   next(): string {
     const token = this.#tokens[this.#at++];
-    if (!token) throw failure("SYNTAX_ERROR", "Syntax error: the statement ends too early.");
+    if (!token) {
+      throw failure("SYNTAX_ERROR", "Syntax error: the statement ends too early.");
+    }
     return unquoted(token);
   }
 

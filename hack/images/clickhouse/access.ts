@@ -21,7 +21,9 @@ export class Access {
   /** @param file where users made by SQL are kept; need not be there */
   static async open(configured: User[], file: string): Promise<Access> {
     const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return "[]";
+      if (error.code === "ENOENT") {
+        return "[]";
+      }
       throw error;
     });
     return new Access(configured, JSON.parse(text) as User[], file);
@@ -32,7 +34,9 @@ export class Access {
     const user = this.#configured.get(name) ?? this.#made.get(name);
     const given = Buffer.from(sha256(password + (user?.salt ?? "")));
     const wanted = Buffer.from(user?.sha256 ?? "".padEnd(64));
-    if (user && given.length === wanted.length && timingSafeEqual(given, wanted)) return user;
+    if (user && given.length === wanted.length && timingSafeEqual(given, wanted)) {
+      return user;
+    }
     throw failure(
       "AUTHENTICATION_FAILED",
       `${name}: Authentication failed: password is incorrect, or there is no user with such name.`,
@@ -45,14 +49,18 @@ export class Access {
    */
   async carryOut(text: string, by: User): Promise<boolean> {
     const change = parseAccess(text);
-    if (!change) return false;
+    if (!change) {
+      return false;
+    }
     if (!by.manages) {
       throw failure(
         "ACCESS_DENIED",
         `${by.name}: Not enough privileges. To execute this query, manage users.`,
       );
     }
-    for (const name of change.names) this.#change(name, change);
+    for (const name of change.names) {
+      this.#change(name, change);
+    }
     await this.#save();
     return true;
   }
@@ -66,7 +74,9 @@ export class Access {
     }
     const there = this.#made.get(name);
     if (change.kind === "create") {
-      if (there && change.ifNotExists) return;
+      if (there && change.ifNotExists) {
+        return;
+      }
       if (there && !change.orReplace) {
         throw failure("ACCESS_ENTITY_ALREADY_EXISTS", `User \`${name}\` already exists.`);
       }
@@ -81,13 +91,16 @@ export class Access {
       return;
     }
     if (!there) {
-      if (change.kind !== "grant" && change.ifExists) return;
+      if (change.kind !== "grant" && change.ifExists) {
+        return;
+      }
       throw failure("UNKNOWN_USER", `There is no user \`${name}\` in the storages.`);
     }
-    if (change.kind === "drop") this.#made.delete(name);
-    else if (change.kind === "alter")
+    if (change.kind === "drop") {
+      this.#made.delete(name);
+    } else if (change.kind === "alter") {
       this.#made.set(name, { ...there, salt: undefined, ...change.identified });
-    else {
+    } else {
       const readOnly = there.readOnly && change.readOnly;
       this.#made.set(name, { ...there, readOnly, manages: there.manages || change.manages });
     }

@@ -15,7 +15,9 @@ const decoders = {
 /** A request's body, decompressed. @throws Failure for a compression that is not known */
 export function decoded(request: IncomingMessage): Readable {
   const encoding = request.headers["content-encoding"]?.toLowerCase() ?? "identity";
-  if (encoding === "identity") return request;
+  if (encoding === "identity") {
+    return request;
+  }
   if (!Object.hasOwn(decoders, encoding)) {
     throw failure("NOT_IMPLEMENTED", `Unknown content encoding '${encoding}' of the request.`);
   }
@@ -38,8 +40,9 @@ export class Body {
     let length = this.#seen.reduce((sum, chunk) => sum + chunk.length, 0);
     while (!this.#ended && length < bytes) {
       const next = await this.#source.next();
-      if (next.done) this.#ended = true;
-      else {
+      if (next.done) {
+        this.#ended = true;
+      } else {
         this.#seen.push(next.value);
         length += next.value.length;
       }
@@ -51,7 +54,9 @@ export class Body {
   /** All of it. @throws Failure when that is more than `limit` bytes */
   async all(limit: number): Promise<Buffer> {
     const { bytes, whole } = await this.start(limit + 1);
-    if (!whole || bytes.length > limit) throw tooLarge(limit);
+    if (!whole || bytes.length > limit) {
+      throw tooLarge(limit);
+    }
     return bytes;
   }
 
@@ -59,11 +64,16 @@ export class Body {
   async *rest(skip: number): AsyncGenerator<Buffer> {
     const seen = Buffer.concat(this.#seen).subarray(skip);
     this.#seen = [];
-    if (seen.length > 0) yield seen;
+    if (seen.length > 0) {
+      yield seen;
+    }
     while (!this.#ended) {
       const next = await this.#source.next();
-      if (next.done) this.#ended = true;
-      else yield next.value;
+      if (next.done) {
+        this.#ended = true;
+      } else {
+        yield next.value;
+      }
     }
   }
 }

@@ -45,7 +45,9 @@ export function readConfig(texts: string[], env: NodeJS.ProcessEnv): Config {
   const [certificate, key] = [server.certificateFile, server.privateKeyFile];
   const tls = typeof certificate === "string" && typeof key === "string" ? { certificate, key } : undefined;
   const httpsPort = port(resolved.https_port, "https_port");
-  if (httpsPort !== undefined && !tls) throw new Error("https_port needs openSSL.server's files");
+  if (httpsPort !== undefined && !tls) {
+    throw new Error("https_port needs openSSL.server's files");
+  }
   return {
     path: typeof resolved.path === "string" ? resolved.path : "/var/lib/clickhouse/",
     httpPort: "http_port" in resolved || httpsPort ? port(resolved.http_port, "http_port") : 8123,
@@ -84,13 +86,21 @@ export function sha256(text: string): string {
 /** Replaces `{"@from_env": NAME}` by the variable's value, and drops keys with `"@remove"`. */
 function resolveTree(tree: Tree, env: NodeJS.ProcessEnv): Tree {
   const entries = Object.entries(tree).flatMap(([key, value]): [string, unknown][] => {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return [[key, value]];
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      return [[key, value]];
+    }
     const inner = treeOf(value);
-    if ("@remove" in inner) return [];
+    if ("@remove" in inner) {
+      return [];
+    }
     const name = inner["@from_env"];
-    if (typeof name !== "string") return [[key, resolveTree(inner, env)]];
+    if (typeof name !== "string") {
+      return [[key, resolveTree(inner, env)]];
+    }
     const found = env[name];
-    if (found === undefined) throw new Error(`the variable ${name} of ${key} is not set`);
+    if (found === undefined) {
+      throw new Error(`the variable ${name} of ${key} is not set`);
+    }
     return [[key, found]];
   });
   return Object.fromEntries(entries);
@@ -119,9 +129,12 @@ function whole(value: unknown): number | undefined {
 }
 
 function port(value: unknown, key: string): number | undefined {
-  if (value === undefined || value === null) return undefined;
+  if (value === undefined || value === null) {
+    return undefined;
+  }
   const number = whole(value);
-  if (number === undefined || number < 1 || number > 65_535)
+  if (number === undefined || number < 1 || number > 65_535) {
     throw new Error(`${key} is no port: ${String(value)}`);
+  }
   return number;
 }

@@ -11,7 +11,9 @@ const made = () => {
       return connection;
     },
     CloseConnection: (connection: Connection) => {
-      if (!open.delete(connection)) throw new Error("closed twice");
+      if (!open.delete(connection)) {
+        throw new Error("closed twice");
+      }
     },
   };
   return new Connections(native, { path: "/data", limit: 2, settings: {} });

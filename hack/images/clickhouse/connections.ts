@@ -47,8 +47,11 @@ export class Connections {
     return {
       connection,
       release: (clean) => {
-        if (clean && this.#idle.length < this.#limit) this.#idle.push(connection);
-        else this.#native.CloseConnection(connection);
+        if (clean && this.#idle.length < this.#limit) {
+          this.#idle.push(connection);
+        } else {
+          this.#native.CloseConnection(connection);
+        }
         this.#done();
       },
     };
@@ -61,8 +64,12 @@ export class Connections {
    */
   async session(key: string, id: string, options: { timeoutMs: number; mustExist: boolean }): Promise<Lease> {
     const known = this.#sessions.get(key);
-    if (known?.inUse) throw failure("SESSION_IS_LOCKED", `Session ${id} is locked by a concurrent client.`);
-    if (!known && options.mustExist) throw failure("SESSION_NOT_FOUND", `Session ${id} not found.`);
+    if (known?.inUse) {
+      throw failure("SESSION_IS_LOCKED", `Session ${id} is locked by a concurrent client.`);
+    }
+    if (!known && options.mustExist) {
+      throw failure("SESSION_NOT_FOUND", `Session ${id} not found.`);
+    }
     const session = known ?? { connection: this.#open(), inUse: true };
     session.inUse = true;
     clearTimeout(session.timer);
@@ -86,8 +93,14 @@ export class Connections {
 
   /** Closes what is idle. What is in use is closed by the end of the process. */
   close(): void {
-    for (const [key, session] of this.#sessions) if (!session.inUse) this.#end(key, session);
-    for (const connection of this.#idle.splice(0)) this.#native.CloseConnection(connection);
+    for (const [key, session] of this.#sessions) {
+      if (!session.inUse) {
+        this.#end(key, session);
+      }
+    }
+    for (const connection of this.#idle.splice(0)) {
+      this.#native.CloseConnection(connection);
+    }
   }
 
   #end(key: string, session: Session): void {
@@ -113,7 +126,10 @@ export class Connections {
 
   #done(): void {
     const next = this.#waiting.shift();
-    if (next) next();
-    else this.#running--;
+    if (next) {
+      next();
+    } else {
+      this.#running--;
+    }
   }
 }

@@ -38,10 +38,14 @@ export function failure(name: keyof typeof codes, message: string): Failure {
 
 /** What the engine threw, as a failure. */
 export function failureOf(error: unknown): Failure {
-  if (error instanceof Failure) return error;
+  if (error instanceof Failure) {
+    return error;
+  }
   const message = (error instanceof Error ? error.message : String(error)).trim();
   const found = /Code: (\d+)\. /.exec(message);
-  if (found) return new Failure(Number(found[1]), message.slice(found.index));
+  if (found) {
+    return new Failure(Number(found[1]), message.slice(found.index));
+  }
   // LOGICAL_ERROR: whatever it is, it is no client's fault.
   return new Failure(49, `Code: 49. DB::Exception: ${message} (LOGICAL_ERROR)`);
 }

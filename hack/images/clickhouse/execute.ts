@@ -58,7 +58,9 @@ export async function execute(
       "Cannot execute query in readonly mode. For queries over HTTP, method GET implies readonly. You should use method POST for modifying queries.",
     );
   }
-  if (await changeUsers(text, user)) return { ...empty, summary: noCounts() };
+  if (await changeUsers(text, user)) {
+    return { ...empty, summary: noCounts() };
+  }
   const lease = await leaseFor(connections, request, user);
   const start = process.hrtime.bigint();
   try {
@@ -70,7 +72,9 @@ export async function execute(
       return { ...empty, summary: { ...summary, elapsedNs: Number(process.hrtime.bigint() - start) } };
     }
     const format = statement.format ?? request.format;
-    if (statement.gives && PLAIN.test(format)) return await streamed(native, lease, text, format, dirty);
+    if (statement.gives && PLAIN.test(format)) {
+      return await streamed(native, lease, text, format, dirty);
+    }
     const result = await native.QueryAsyncConnection(lease.connection, text, format);
     lease.release(!dirty);
     return {
@@ -149,7 +153,9 @@ async function prepare(native: Native, at: Connection, request: QueryRequest, us
     ...(database === undefined ? [] : [`USE ${identifier(database)}`]),
     ...(changes.length === 0 ? [] : [`SET ${changes.join(", ")}`]),
   ];
-  for (const one of statements) await native.QueryAsyncConnection(at, one, "Null");
+  for (const one of statements) {
+    await native.QueryAsyncConnection(at, one, "Null");
+  }
   return statements.length > 0;
 }
 
@@ -200,7 +206,9 @@ async function streamed(
         throw failureOf(error);
       });
       isDone = piece.done;
-      if (isDone) return;
+      if (isDone) {
+        return;
+      }
       yield piece.bytes;
       last = native.StreamFetch(cursor);
     }
@@ -223,10 +231,14 @@ async function* nothing(): AsyncGenerator<never> {}
 const empty = { chunks: nothing(), close: async () => {} };
 
 async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  if (bytes.length > 0) yield bytes;
+  if (bytes.length > 0) {
+    yield bytes;
+  }
 }
 
 async function* joined(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  if (first.length > 0) yield first;
+  if (first.length > 0) {
+    yield first;
+  }
   yield* rest;
 }

@@ -35,7 +35,9 @@ async function readConfiguration(args: string[]): Promise<Config> {
 
 async function list(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return [];
+    if (error.code === "ENOENT") {
+      return [];
+    }
     throw error;
   });
   return names.sort();
@@ -55,7 +57,9 @@ async function tlsServer(
   const server = createTlsServer(now, listener);
   const check = async (): Promise<void> => {
     const next = await readTls(files);
-    if (next.cert.equals(now.cert) && next.key.equals(now.key)) return;
+    if (next.cert.equals(now.cert) && next.key.equals(now.key)) {
+      return;
+    }
     server.setSecureContext(next);
     now = next;
     log("certificate renewed");
@@ -79,7 +83,9 @@ function listen(server: Server, port: number): Promise<void> {
 async function main(): Promise<void> {
   // The first process of a container ends by no signal that it does not handle.
   const leave = (): never => process.exit(0);
-  for (const signal of SIGNALS) process.once(signal, leave);
+  for (const signal of SIGNALS) {
+    process.once(signal, leave);
+  }
   const config = await readConfiguration(process.argv.slice(2));
   const path = join(config.path, "chdb");
   await mkdir(path, { recursive: true });
@@ -114,7 +120,9 @@ async function main(): Promise<void> {
     log("stopping", { signal });
     setTimeout(() => process.exit(1), GRACE_MS).unref();
     const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)));
-    for (const server of servers) server.closeIdleConnections();
+    for (const server of servers) {
+      server.closeIdleConnections();
+    }
     await Promise.all(closed);
     connections.close();
     log("stopped");

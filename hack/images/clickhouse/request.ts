@@ -39,14 +39,18 @@ const SESSION_SECONDS = { default: 60, max: 3600 };
 export function readRequest(headers: IncomingHttpHeaders, parameters: URLSearchParams): QueryRequest {
   const isOn = (name: string): boolean => /^(1|true)$/.test(parameters.get(name) ?? "");
   for (const name of ["compress", "decompress"]) {
-    if (isOn(name))
+    if (isOn(name)) {
       throw failure("NOT_IMPLEMENTED", `Compression by ${name}=1 is not supported by this server.`);
+    }
   }
   const settings: Record<string, string> = {};
   const values: Record<string, string> = {};
   for (const [name, value] of parameters) {
-    if (name.startsWith("param_")) values[name.slice("param_".length)] = value;
-    else if (!OWN.has(name)) settings[settingName(name)] = value;
+    if (name.startsWith("param_")) {
+      values[name.slice("param_".length)] = value;
+    } else if (!OWN.has(name)) {
+      settings[settingName(name)] = value;
+    }
   }
   return {
     ...credentials(headers, parameters),
@@ -62,7 +66,9 @@ export function readRequest(headers: IncomingHttpHeaders, parameters: URLSearchP
 }
 
 function settingName(name: string): string {
-  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name;
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
+    return name;
+  }
   throw failure(
     "BAD_ARGUMENTS",
     `Setting ${JSON.stringify(name)} is neither a builtin setting nor a parameter.`,
@@ -90,7 +96,9 @@ function credentials(headers: IncomingHttpHeaders, parameters: URLSearchParams) 
       "Invalid authentication: it is not allowed to use several ways of authentication simultaneously.",
     );
   }
-  if (http !== undefined) return basic(http);
+  if (http !== undefined) {
+    return basic(http);
+  }
   const [user, password] = given[0] ? own : inAddress;
   return { user: user || "default", password: password ?? "" };
 }
@@ -110,7 +118,9 @@ function basic(value: string) {
 
 function session(parameters: URLSearchParams): QueryRequest["session"] {
   const id = parameters.get("session_id");
-  if (!id) return undefined;
+  if (!id) {
+    return undefined;
+  }
   const text = parameters.get("session_timeout") ?? String(SESSION_SECONDS.default);
   const seconds = Number(text);
   if (!/^\d+$/.test(text) || seconds > SESSION_SECONDS.max) {

@@ -29,21 +29,33 @@ export async function* pieces(
     held.push(chunk);
     length += chunk.length;
     isArray ??= startsWithBracket(chunk);
-    if (length < limits.piece) continue;
+    if (length < limits.piece) {
+      continue;
+    }
     const all = Buffer.concat(held);
     const end = isArray ? 0 : lastRowEnd(format, all);
-    if (end > 0) yield all.subarray(0, end);
+    if (end > 0) {
+      yield all.subarray(0, end);
+    }
     held = [all.subarray(end)];
     length -= end;
-    if (length > limits.whole) throw tooLarge(limits.whole);
+    if (length > limits.whole) {
+      throw tooLarge(limits.whole);
+    }
   }
-  if (length > 0) yield Buffer.concat(held);
+  if (length > 0) {
+    yield Buffer.concat(held);
+  }
 }
 
 /** Offset behind the last row that certainly ends within `bytes`; 0 when none can be told. */
 function lastRowEnd(format: string, bytes: Buffer): number {
-  if (LINES.test(format)) return bytes.lastIndexOf(0x0a) + 1;
-  if (OBJECTS.test(format)) return Math.max(...["}\n{", "}\r\n{"].map((seam) => seamEnd(bytes, seam)));
+  if (LINES.test(format)) {
+    return bytes.lastIndexOf(0x0a) + 1;
+  }
+  if (OBJECTS.test(format)) {
+    return Math.max(...["}\n{", "}\r\n{"].map((seam) => seamEnd(bytes, seam)));
+  }
   return 0;
 }
 

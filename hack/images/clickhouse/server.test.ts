@@ -23,7 +23,9 @@ let broken: string[];
 
 const bytes = (text: string) => new Uint8Array(Buffer.from(text));
 const failIf = (piece: string | Error | undefined): string => {
-  if (piece instanceof Error) throw piece;
+  if (piece instanceof Error) {
+    throw piece;
+  }
   return piece ?? "";
 };
 
@@ -37,11 +39,15 @@ function engine(): Native {
       return connection;
     },
     CloseConnection: (connection) => {
-      if (!open.delete(connection)) throw new Error("closed twice");
+      if (!open.delete(connection)) {
+        throw new Error("closed twice");
+      }
     },
     QueryAsyncConnection: async (_, sql, format) => {
       asked.push(`${sql} | ${format}`);
-      if (/^(SET|USE)/.test(sql)) return { bytes: bytes(""), elapsed: 0, rowsRead: 0, bytesRead: 0 };
+      if (/^(SET|USE)/.test(sql)) {
+        return { bytes: bytes(""), elapsed: 0, rowsRead: 0, bytesRead: 0 };
+      }
       const whole = rows.map(failIf).join("");
       return { bytes: bytes(whole), elapsed: 0, rowsRead: 7, bytesRead: 8 };
     },
@@ -61,7 +67,9 @@ function engine(): Native {
       return { done, bytes: bytes(failIf(pieces.shift())), numRows: 1 };
     },
     StreamCancel: (cursor) => {
-      if (!left.delete(cursor)) throw new Error("cancelled twice");
+      if (!left.delete(cursor)) {
+        throw new Error("cancelled twice");
+      }
     },
   };
 }

@@ -30,9 +30,12 @@ export function handler(
   return (request, response) => {
     respond(dependencies, request, response).catch((error: unknown) => {
       // The client has gone, or was told within its answer.
-      if (!response.writableFinished) response.destroy();
-      if (!isDisconnect(error))
+      if (!response.writableFinished) {
+        response.destroy();
+      }
+      if (!isDisconnect(error)) {
         dependencies.onError(error instanceof Error ? error : new Error(String(error)));
+      }
     });
   };
 }
@@ -57,8 +60,12 @@ async function respond(
       await answer.close();
     }
   } catch (error) {
-    if (failureOf(error).code === ABORTED) dependencies.onBroken(failureOf(error));
-    if (response.headersSent) throw error;
+    if (failureOf(error).code === ABORTED) {
+      dependencies.onBroken(failureOf(error));
+    }
+    if (response.headersSent) {
+      throw error;
+    }
     tellFailure(error, request, response);
   }
 }
@@ -76,7 +83,9 @@ async function answerTo(
   url: URL,
   response: ServerResponse,
 ): Promise<Answer> {
-  if (url.pathname !== "/") throw failure("BAD_ARGUMENTS", `There is no handle ${url.pathname}.`);
+  if (url.pathname !== "/") {
+    throw failure("BAD_ARGUMENTS", `There is no handle ${url.pathname}.`);
+  }
   if (request.method !== "GET" && request.method !== "POST") {
     throw failure("BAD_ARGUMENTS", `Method ${request.method} is not supported.`);
   }
@@ -111,8 +120,9 @@ async function withForm(
   });
   const all = new URLSearchParams(parameters);
   for (const [name, value] of form) {
-    if (typeof value !== "string")
+    if (typeof value !== "string") {
       throw failure("NOT_IMPLEMENTED", "External tables are not supported by this server.");
+    }
     all.append(name, value);
   }
   return all;
@@ -142,8 +152,11 @@ async function send(
     ...(encoding === undefined ? {} : { "Content-Encoding": encoding }),
   });
   const source = Readable.from(withLateFailure(answer.chunks, tag), { objectMode: false });
-  if (encoding === undefined) await pipeline(source, response);
-  else await pipeline(source, encoders[encoding](), response);
+  if (encoding === undefined) {
+    await pipeline(source, response);
+  } else {
+    await pipeline(source, encoders[encoding](), response);
+  }
 }
 
 /** A failure behind the first rows is told behind them, in the way that ClickHouse 25.11 began with. */
@@ -170,19 +183,27 @@ export function acceptedEncoding(header: string | string[] | undefined): keyof t
 
 /** As ClickHouse names its formats' types. */
 export function contentType(format: string | undefined): string {
-  if (format === undefined || /^(TabSeparated|TSV)/i.test(format))
+  if (format === undefined || /^(TabSeparated|TSV)/i.test(format)) {
     return "text/tab-separated-values; charset=UTF-8";
-  if (/^CSV/i.test(format))
+  }
+  if (/^CSV/i.test(format)) {
     return "text/csv; charset=UTF-8; header=absent".replace(
       /absent$/,
       /names/i.test(format) ? "present" : "absent",
     );
-  if (/^JSON(Compact)?(Strings)?EachRow|^(NDJSON|JSONLines)/i.test(format))
+  }
+  if (/^JSON(Compact)?(Strings)?EachRow|^(NDJSON|JSONLines)/i.test(format)) {
     return "application/x-ndjson; charset=UTF-8";
-  if (/^JSON/i.test(format)) return "application/json; charset=UTF-8";
-  if (/^(RowBinary|Native|Parquet|Arrow|ORC|Avro|MsgPack|Protobuf)/i.test(format))
+  }
+  if (/^JSON/i.test(format)) {
+    return "application/json; charset=UTF-8";
+  }
+  if (/^(RowBinary|Native|Parquet|Arrow|ORC|Avro|MsgPack|Protobuf)/i.test(format)) {
     return "application/octet-stream";
-  if (/^XML$/i.test(format)) return "application/xml; charset=UTF-8";
+  }
+  if (/^XML$/i.test(format)) {
+    return "application/xml; charset=UTF-8";
+  }
   return "text/plain; charset=UTF-8";
 }
 

@@ -45,7 +45,9 @@ test.each([
 });
 
 test("what one request may not ask for is refused", () => {
-  for (const text of ["", " -- nothing", ";"]) expect(() => parseStatement(text)).toThrow("Code: 211.");
+  for (const text of ["", " -- nothing", ";"]) {
+    expect(() => parseStatement(text)).toThrow("Code: 211.");
+  }
   expect(() => parseStatement("SELECT 1; DROP TABLE t")).toThrow(/Code: 62\. .*Multi-statements/);
   expect(() => parseStatement("SELECT 1 INTO OUTFILE '/tmp/x'")).toThrow("Code: 358.");
   const input = "INSERT INTO t SELECT lower(a) FROM input('a String') FORMAT CSV\nA";

@@ -33,26 +33,38 @@ export function parseStatement(text: string): Statement {
   let selects = false;
   for (const token of tokens(text)) {
     const word = token.kind === "word" ? token.text.toUpperCase() : undefined;
-    if (token.text === "(" || token.text === "[") depth++;
-    else if (token.text === ")" || token.text === "]") depth--;
-    else if (depth === 0 && token.text === ";" && token.kind === "symbol") {
+    if (token.text === "(" || token.text === "[") {
+      depth++;
+    } else if (token.text === ")" || token.text === "]") {
+      depth--;
+    } else if (depth === 0 && token.text === ";" && token.kind === "symbol") {
       refuseMore(text, token.end);
       break;
     } else if (depth === 0 && seen.length > 0) {
       const insert = insertData(seen[0], previous, token, { text, selects });
       selects ||= word === "SELECT";
-      if (insert) return { ...describe(seen), format, insert };
+      if (insert) {
+        return { ...describe(seen), format, insert };
+      }
       const before = previous?.kind === "word" ? previous.text.toUpperCase() : undefined;
-      if (before === "FORMAT" && word !== undefined) format = token.text;
-      if (before === "INTO" && word === "OUTFILE")
+      if (before === "FORMAT" && word !== undefined) {
+        format = token.text;
+      }
+      if (before === "INTO" && word === "OUTFILE") {
         throw failure("INTO_OUTFILE_NOT_ALLOWED", "INTO OUTFILE is not allowed.");
-      if (before === "FROM" && word === "INFILE")
+      }
+      if (before === "FROM" && word === "INFILE") {
         throw failure("SUPPORT_IS_DISABLED", "FROM INFILE is not allowed.");
+      }
     }
-    if (seen.length < 4) seen.push(token);
+    if (seen.length < 4) {
+      seen.push(token);
+    }
     previous = token;
   }
-  if (seen.length === 0) throw failure("EMPTY_QUERY", "Empty query.");
+  if (seen.length === 0) {
+    throw failure("EMPTY_QUERY", "Empty query.");
+  }
   return { ...describe(seen), format };
 }
 
@@ -74,15 +86,20 @@ function insertData(
   token: Token,
   { text, selects }: { text: string; selects: boolean },
 ) {
-  if (first?.text.toUpperCase() !== "INSERT" || token.kind !== "word") return undefined;
+  if (first?.text.toUpperCase() !== "INSERT" || token.kind !== "word") {
+    return undefined;
+  }
   const before = previous?.kind === "word" ? previous.text.toUpperCase() : "";
   if (token.text.toUpperCase() === "VALUES" && !NAMES_FOLLOW.includes(before)) {
     return { format: "Values", dataAt: token.end };
   }
-  if (before !== "FORMAT") return undefined;
+  if (before !== "FORMAT") {
+    return undefined;
+  }
   // The engine as a library would take the data and insert nothing.
-  if (selects)
+  if (selects) {
     throw failure("NOT_IMPLEMENTED", "INSERT SELECT with data of its own is not supported by this server.");
+  }
   // As ClickHouse does: spaces and one line break are no data.
   const gap = /[ \t\f\r]*\n?/y;
   gap.lastIndex = token.end;
@@ -94,7 +111,9 @@ const NAMES_FOLLOW = ["INTO", "TABLE", "FUNCTION", "SELECT", "FROM", "JOIN", "FO
 
 function refuseMore(text: string, from: number): void {
   for (const token of tokens(text, from)) {
-    if (token.text === ";") continue;
+    if (token.text === ";") {
+      continue;
+    }
     throw failure("SYNTAX_ERROR", "Syntax error (Multi-statements are not allowed).");
   }
 }

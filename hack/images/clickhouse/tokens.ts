@@ -44,17 +44,25 @@ export function* tokens(text: string, from = 0): Generator<Token> {
 
 function tokenAt(text: string, at: number, match: (pattern: RegExp) => string | undefined) {
   const quote = text[at];
-  if (quote === "'") return { kind: "string" as const, end: quotationEnd(text, at) };
-  if (quote === "`" || quote === '"') return { kind: "identifier" as const, end: quotationEnd(text, at) };
+  if (quote === "'") {
+    return { kind: "string" as const, end: quotationEnd(text, at) };
+  }
+  if (quote === "`" || quote === '"') {
+    return { kind: "identifier" as const, end: quotationEnd(text, at) };
+  }
   const heredoc = match(HEREDOC);
   if (heredoc !== undefined) {
     const close = text.indexOf(heredoc, at + heredoc.length);
     return { kind: "string" as const, end: close < 0 ? text.length : close + heredoc.length };
   }
   const word = match(WORD);
-  if (word !== undefined) return { kind: "word" as const, end: at + word.length };
+  if (word !== undefined) {
+    return { kind: "word" as const, end: at + word.length };
+  }
   const number = match(NUMBER);
-  if (number !== undefined) return { kind: "number" as const, end: at + number.length };
+  if (number !== undefined) {
+    return { kind: "number" as const, end: at + number.length };
+  }
   return { kind: "symbol" as const, end: at + 1 };
 }
 
@@ -62,9 +70,12 @@ function tokenAt(text: string, at: number, match: (pattern: RegExp) => string | 
 function quotationEnd(text: string, start: number): number {
   const quote = text[start];
   for (let at = start + 1; at < text.length; at++) {
-    if (text[at] === "\\") at++;
-    else if (text[at] === quote) {
-      if (text[at + 1] !== quote) return at + 1;
+    if (text[at] === "\\") {
+      at++;
+    } else if (text[at] === quote) {
+      if (text[at + 1] !== quote) {
+        return at + 1;
+      }
       at++;
     }
   }
@@ -81,7 +92,9 @@ function blockCommentEnd(text: string, start: number): number {
     } else if (text.startsWith("*/", at)) {
       depth--;
       at++;
-      if (depth === 0) return at + 1;
+      if (depth === 0) {
+        return at + 1;
+      }
     }
   }
   return text.length;
@@ -89,16 +102,24 @@ function blockCommentEnd(text: string, start: number): number {
 
 /** What a quoted token stands for; any other token stands for itself. */
 export function unquoted({ kind, text }: Token): string {
-  if ((kind !== "string" && kind !== "identifier") || text.length < 2) return text;
+  if ((kind !== "string" && kind !== "identifier") || text.length < 2) {
+    return text;
+  }
   const heredoc = /^\$\w*\$/.exec(text)?.[0];
-  if (heredoc) return text.slice(heredoc.length, -heredoc.length);
+  if (heredoc) {
+    return text.slice(heredoc.length, -heredoc.length);
+  }
   const quote = text.charAt(0);
   const plain: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "0": "\0" };
   return text
     .slice(1, -1)
     .replace(/\\x([0-9A-Fa-f]{2})|\\([\s\S])|(['"`])\3/g, (whole, hex, escaped, doubled) => {
-      if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
-      if (escaped !== undefined) return plain[escaped] ?? escaped;
+      if (hex !== undefined) {
+        return String.fromCharCode(Number.parseInt(hex, 16));
+      }
+      if (escaped !== undefined) {
+        return plain[escaped] ?? escaped;
+      }
       return doubled === quote ? quote : whole;
     });
 }
