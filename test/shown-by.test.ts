@@ -41,7 +41,9 @@ const referencesOf = (row: string): Reference[] =>
 
 /** A title is part of a string in the test's file, and not of a comment. */
 function stands({ file, title }: Reference): boolean {
-  if (!/^[\w./-]+\.test\.ts$/.test(file) || title.length < 8 || !existsSync(join(root, file))) return false;
+  if (!/^[\w./-]+\.test\.ts$/.test(file) || title.length < 8 || !existsSync(join(root, file))) {
+    return false;
+  }
   return read(file)
     .split("\n")
     .some((line) => {

@@ -298,8 +298,12 @@ describe("a change through /v1", () => {
     expect(second?.attributes["slipway.object.generation"]).toBe((await live(id)).metadata.generation);
     expect(named("PATCH /v1/project/:id/name")).toHaveLength(2);
 
-    for (const text of [...answers, receiver.text()]) expect(text).not.toContain("s3cr3t-value");
-    for (const text of answers) expect(text).not.toContain("traceparent");
+    for (const text of [...answers, receiver.text()]) {
+      expect(text).not.toContain("s3cr3t-value");
+    }
+    for (const text of answers) {
+      expect(text).not.toContain("traceparent");
+    }
     expect(receiver.text()).not.toContain(key);
     // Nothing of it reaches what the project is made of.
     const deployment = await client.get(resources.deployments, { namespace: NAMESPACE, name: id });
@@ -317,7 +321,9 @@ describe("a change through /v1", () => {
     again.start();
     // What is new is acted on after what was there: then all of that has been looked at.
     const [some] = await client.listAll<Project>(projectResource, { namespace: NAMESPACE });
-    if (!some) throw new Error("there is no project");
+    if (!some) {
+      throw new Error("there is no project");
+    }
     await client.create<Project>(projectResource, {
       apiVersion: "slipway.dev/v1alpha1",
       kind: "Project",

@@ -46,7 +46,9 @@ export async function wholeTable(
           headers,
           body: `${query} FORMAT JSON`,
         });
-        if (!answer.ok) throw new Error(await answer.text());
+        if (!answer.ok) {
+          throw new Error(await answer.text());
+        }
         await answer.json();
       },
     };
@@ -56,7 +58,9 @@ export async function wholeTable(
       for (const way of ["slipway", "engine"] as const) {
         const start = performance.now();
         await ways[way]();
-        if (round >= 0) took[way].push(performance.now() - start);
+        if (round >= 0) {
+          took[way].push(performance.now() - start);
+        }
       }
     }
     const median = (list: number[]): number =>

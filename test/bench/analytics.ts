@@ -46,9 +46,13 @@ async function ingest(store: Store): Promise<{ seconds: number; latencies: numbe
   const sender = async (): Promise<void> => {
     for (const events of batches) {
       const id = `bench:${number++}`;
-      for (const { project, latencyUs } of events) latencies[Number(project.slice(1))]?.push(latencyUs);
+      for (const { project, latencyUs } of events) {
+        latencies[Number(project.slice(1))]?.push(latencyUs);
+      }
       await insertEvents(store, { id, events });
-      if (number % 50 === 0) console.log(`  ${number * settings.batch} events`);
+      if (number % 50 === 0) {
+        console.log(`  ${number * settings.batch} events`);
+      }
     }
   };
   await Promise.all(Array.from({ length: settings.senders }, sender));
@@ -82,8 +86,9 @@ async function quantileError(store: Store, latencies: number[][]): Promise<numbe
   for (const [index, sorted] of latencies.entries()) {
     const exact = at(sorted, 0.95) / 1000;
     const told = await summary(store, selectionOf(index, { from: window.from, to: now + 1 }));
-    if (told.requests !== sorted.length)
+    if (told.requests !== sorted.length) {
       throw new Error(`${told.requests} requests are told of ${sorted.length}`);
+    }
     most = Math.max(most, Math.abs((told.p95LatencyMs ?? Number.NaN) - exact) / exact);
   }
   return most;

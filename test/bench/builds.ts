@@ -28,7 +28,9 @@ async function call<T>(method: string, path: string, body?: object, asOwner = fa
     body: body && JSON.stringify(body),
   });
   const answer = (await response.json()) as { data: T };
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
+  if (!response.ok) {
+    throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
+  }
   return answer.data;
 }
 
@@ -47,7 +49,9 @@ async function timesOf(project: string, build: string): Promise<Record<string, n
     );
     return read.finished_at === null ? undefined : read;
   });
-  if (ended.status !== "success") throw new Error(`build ${build} is ${ended.status}`);
+  if (ended.status !== "success") {
+    throw new Error(`build ${build} is ${ended.status}`);
+  }
   const { logs } = await call<{ logs: Line[] }>(
     "GET",
     `/v1/project/${project}/builds/${build}/logs?limit=500`,

@@ -20,8 +20,9 @@ const settleSeconds = Number(values.settle);
 const environment = parseEnv(readFileSync(join(root, ".slipway/stack.env"), "utf8"));
 const { SLIPWAY_URL: url, SLIPWAY_API_KEY: key, SLIPWAY_ORGANIZATION_ID: organization } = environment;
 const { KUBECONFIG: kubeconfig } = environment;
-if (!url || !key || !organization || !kubeconfig)
+if (!url || !key || !organization || !kubeconfig) {
   throw new Error("the stack file is incomplete: run hack/up.sh");
+}
 const namespace = organizationNamespace(organization);
 
 const disk = { storage: { persistent: true, capacity: 1 } };
@@ -49,7 +50,9 @@ async function call(method: string, path: string, body?: object): Promise<Answer
     ...(body ? { body: JSON.stringify(body) } : {}),
   });
   const answer = (await response.json()) as Answer;
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
+  if (!response.ok) {
+    throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
+  }
   return answer;
 }
 
@@ -103,11 +106,16 @@ async function memory(id: string): Promise<number[]> {
 const made: string[] = [];
 try {
   const created: [string, number][] = [];
-  if (values["in-turn"]) for (const engine of engines) created.push(await create(engine));
-  else {
+  if (values["in-turn"]) {
+    for (const engine of engines) {
+      created.push(await create(engine));
+    }
+  } else {
     const tries = await Promise.allSettled(engines.map(create));
     for (const one of tries) {
-      if (one.status === "rejected") throw one.reason;
+      if (one.status === "rejected") {
+        throw one.reason;
+      }
       created.push(one.value);
     }
   }

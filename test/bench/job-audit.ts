@@ -31,18 +31,26 @@ export async function readJobWrites(file: string, from: Date): Promise<JobWrites
   const operator = new Map<string, number>();
   const conflicts = new Map<string, number>();
   for await (const line of createInterface({ input: createReadStream(file) })) {
-    if (line === "") continue;
+    if (line === "") {
+      continue;
+    }
     const event = JSON.parse(line) as AuditEvent;
     const at = Date.parse(event.stageTimestamp);
     const code = event.responseStatus?.code ?? 500;
-    if (at < from.getTime() || (code >= 300 && code !== 409)) continue;
+    if (at < from.getTime() || (code >= 300 && code !== 409)) {
+      continue;
+    }
     const { resource = "", subresource, name = "" } = event.objectRef ?? {};
-    if (event.verb === "create" && resource === "jobs" && code < 300) created.set(name, at);
+    if (event.verb === "create" && resource === "jobs" && code < 300) {
+      created.set(name, at);
+    }
     if (event.userAgent === "slipway.dev/operator" && resource !== "leases") {
       const key = `${event.verb} ${resource}${subresource ? `/${subresource}` : ""}`;
       const counts = code === 409 ? conflicts : operator;
       counts.set(key, (counts.get(key) ?? 0) + 1);
-      if (key === "patch jobs" && code < 300 && !admitted.has(name)) admitted.set(name, at);
+      if (key === "patch jobs" && code < 300 && !admitted.has(name)) {
+        admitted.set(name, at);
+      }
     }
   }
   return { created, admitted, operator, conflicts };

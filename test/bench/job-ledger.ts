@@ -73,7 +73,9 @@ async function rate(writers: number, write: (step: number) => Promise<number>): 
 async function recordMinute(ledger: Ledger, prefix: string, minute: number): Promise<number> {
   const rows = Array.from({ length: BATCH }, (_, index) => run(`${prefix}${index}`, minute));
   const answers = await recordJobRuns(ledger, rows);
-  if (answers.some(({ outcome }) => outcome !== "recorded")) throw new Error("a run was not recorded");
+  if (answers.some(({ outcome }) => outcome !== "recorded")) {
+    throw new Error("a run was not recorded");
+  }
   return answers.length;
 }
 
@@ -142,7 +144,9 @@ async function benchReads(ledger: Ledger): Promise<boolean> {
   };
   let good = true;
   for (const vacuumed of [false, true]) {
-    if (vacuumed) await sql`vacuum analyze job_runs`.execute(ledger);
+    if (vacuumed) {
+      await sql`vacuum analyze job_runs`.execute(ledger);
+    }
     console.log(`  of ${count} runs, ${vacuumed ? "after" : "before"} a vacuum (goal ${GOALS.readMs} ms):`);
     for (const [name, read] of Object.entries(reads)) {
       const { median, worst } = await times(read);
@@ -171,7 +175,9 @@ try {
       current_setting('server_version') as server_version`.execute(ledger);
   console.log(`PostgreSQL ${rows[0]?.server_version}, its own settings:`);
   console.log(`  fsync ${rows[0]?.fsync}, synchronous_commit ${rows[0]?.synchronous_commit}`);
-  if (rows[0]?.fsync !== "on") throw new Error("fsync is off");
+  if (rows[0]?.fsync !== "on") {
+    throw new Error("fsync is off");
+  }
   const writes = await benchWrites(ledger);
   const reads = await benchReads(ledger);
   await benchSettlement(ledger);

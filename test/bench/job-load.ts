@@ -28,7 +28,9 @@ async function forEach<T>(items: readonly T[], work: (item: T) => Promise<unknow
   const left = [...items];
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      for (let item = left.pop(); item !== undefined; item = left.pop()) await work(item);
+      for (let item = left.pop(); item !== undefined; item = left.pop()) {
+        await work(item);
+      }
     }),
   );
 }
@@ -87,9 +89,11 @@ export class JobLoad {
   /** Occurrences that were counted as missed so far, by reason. */
   missed(): Record<string, number> {
     const counts: Record<string, number> = {};
-    for (const { status } of this.#projects.list())
-      for (const { reason, count } of status?.job?.missedReasons ?? [])
+    for (const { status } of this.#projects.list()) {
+      for (const { reason, count } of status?.job?.missedReasons ?? []) {
         counts[reason] = (counts[reason] ?? 0) + count;
+      }
+    }
     return counts;
   }
 

@@ -65,7 +65,9 @@ export function printReport(report: Report): boolean {
       `${what}: processor until the last was made`,
       `${sum.toFixed(1)} s, ${(sum / seconds).toFixed(2)} cores`,
     );
-    for (const [name, one] of Object.entries(used)) row(`    ${name}`, `${one.toFixed(1)} s`);
+    for (const [name, one] of Object.entries(used)) {
+      row(`    ${name}`, `${one.toFixed(1)} s`);
+    }
   };
   console.log(`\n${report.jobs} jobs on one operator; load of the machine up to ${report.load.toFixed(1)}`);
   for (const { name, spread, plain, atOnce, minutely } of report.limits) {
@@ -120,7 +122,9 @@ export function printReport(report: Report): boolean {
     const writes = [...atOnce.writes].sort(([, a], [, b]) => b - a);
     const perRun = writes.reduce((sum, [, count]) => sum + count, 0) / atOnce.charged.count;
     row("at :00: operator's writes a run", perRun.toFixed(2));
-    for (const [kind, count] of writes) row(`    ${kind}`, (count / atOnce.charged.count).toFixed(2));
+    for (const [kind, count] of writes) {
+      row(`    ${kind}`, (count / atOnce.charged.count).toFixed(2));
+    }
     row("at :00: writes that met another's", counts(Object.fromEntries(atOnce.conflicts)));
     row(
       "at :00: operator's processor",

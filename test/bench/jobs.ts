@@ -47,7 +47,9 @@ async function dueAt(what: string, change: (minute: Date) => Promise<void>): Pro
     const at = minuteAfter(changeMs);
     say(`${what} at ${at.toISOString()}`);
     await change(at);
-    if (Date.now() < at.getTime()) return at;
+    if (Date.now() < at.getTime()) {
+      return at;
+    }
     changeMs *= 2;
   }
   throw new Error("the schedules were never changed in time");
@@ -93,7 +95,9 @@ async function bench(): Promise<boolean> {
     for (;;) {
       const charged = await load.charged(from, to);
       const missed = total(load.missed()) - missedBefore;
-      if (charged.length + missed >= due || performance.now() > end) return charged;
+      if (charged.length + missed >= due || performance.now() > end) {
+        return charged;
+      }
       await sleep(1_000);
     }
   };
@@ -140,7 +144,9 @@ async function bench(): Promise<boolean> {
     let starts: number[] = [];
     for (const end = performance.now() + 900_000; performance.now() < end; await sleep(1_000)) {
       starts = await load.plainStarts();
-      if (starts.length >= jobs) break;
+      if (starts.length >= jobs) {
+        break;
+      }
     }
     const { created } = await readJobWrites(cluster.auditLog, at);
     await load.removePlain();
@@ -201,7 +207,9 @@ async function bench(): Promise<boolean> {
 
   const report: Report = { jobs, load: loadavg()[0] ?? 0, limits: [], memoryMiB: 0 };
   for (const [index, name] of limits.entries()) {
-    if (index > 0) await cluster.controllerManager.restart(controllerLimits[name]);
+    if (index > 0) {
+      await cluster.controllerManager.restart(controllerLimits[name]);
+    }
     say(`controller-manager with ${name} limits`);
     const spreadMinutes = Number(flags["spread-minutes"]);
     report.limits.push({
@@ -248,8 +256,14 @@ async function ledgerBench(seconds: string): Promise<boolean> {
 
 try {
   let reached = await bench();
-  if (Number(flags["ledger-seconds"]) > 0) reached = (await ledgerBench(flags["ledger-seconds"])) && reached;
-  if (!reached) process.exitCode = 1;
+  if (Number(flags["ledger-seconds"]) > 0) {
+    reached = (await ledgerBench(flags["ledger-seconds"])) && reached;
+  }
+  if (!reached) {
+    process.exitCode = 1;
+  }
 } finally {
-  for (const cleanup of cleanups.reverse()) await cleanup();
+  for (const cleanup of cleanups.reverse()) {
+    await cleanup();
+  }
 }

@@ -26,7 +26,9 @@ export interface LoadOptions {
 
 /** Loads one target on loopback. @throws Error when an answer was not 2xx, since then nothing was measured */
 async function load(target: Target, { connections, seconds }: LoadOptions): Promise<Measurement> {
-  if (!/^https?:\/\/127\.0\.0\.1:/.test(target.url)) throw new Error("only 127.0.0.1 is loaded");
+  if (!/^https?:\/\/127\.0\.0\.1:/.test(target.url)) {
+    throw new Error("only 127.0.0.1 is loaded");
+  }
   const before = target.pid === undefined ? 0 : cpuSeconds(target.pid);
   const result = await autocannon({
     url: target.url,
@@ -66,7 +68,9 @@ export async function takeTurns(
   rounds: number,
   options: LoadOptions,
 ): Promise<Measurement[]> {
-  for (const target of targets) await load(target, { ...options, seconds: 2 });
+  for (const target of targets) {
+    await load(target, { ...options, seconds: 2 });
+  }
   const all = targets.map((): Measurement[] => []);
   for (let round = 1; round <= rounds; round += 1) {
     for (const [index, target] of targets.entries()) {

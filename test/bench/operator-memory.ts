@@ -68,5 +68,7 @@ async function bench(): Promise<void> {
 try {
   await bench();
 } finally {
-  for (const cleanup of cleanups.reverse()) await cleanup();
+  for (const cleanup of cleanups.reverse()) {
+    await cleanup();
+  }
 }

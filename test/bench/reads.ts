@@ -54,7 +54,9 @@ async function bench(): Promise<boolean> {
   await createRunningProjects(kube, 0, 200);
 
   const shared = values.valkey ? await startValkey() : undefined;
-  if (shared) cleanups.push(shared.stop);
+  if (shared) {
+    cleanups.push(shared.stop);
+  }
   const [port = 0, metricsPort = 0, barePort = 0] = await freePorts(3);
   const keyFile = join(directory, "token-key.pem");
   writeTokenKey(keyFile);
@@ -96,7 +98,9 @@ async function bench(): Promise<boolean> {
     pid: bareServer.pid,
   };
   const bareAnswer = await waitFor("bare Fastify", 30_000, async () => (await fetch(bare.url)).text());
-  if (bareAnswer !== answer) throw new Error("the bare server does not answer the same JSON");
+  if (bareAnswer !== answer) {
+    throw new Error("the bare server does not answer the same JSON");
+  }
 
   const user = config.getCurrentUser();
   const cluster = config.getCurrentCluster();
@@ -132,7 +136,11 @@ async function bench(): Promise<boolean> {
 }
 
 try {
-  if (!(await bench())) process.exitCode = 1;
+  if (!(await bench())) {
+    process.exitCode = 1;
+  }
 } finally {
-  for (const cleanup of cleanups.reverse()) await cleanup();
+  for (const cleanup of cleanups.reverse()) {
+    await cleanup();
+  }
 }

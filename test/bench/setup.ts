@@ -52,7 +52,8 @@ async function* newProjects(kube: KubeClient, from: number, to: number): AsyncGe
 
 /** Makes projects `from` to `to` and leaves the rest to an operator. */
 export async function createProjects(kube: KubeClient, from: number, to: number): Promise<void> {
-  for await (const _ of newProjects(kube, from, to));
+  for await (const _ of newProjects(kube, from, to)) {
+  }
 }
 
 /** Makes projects `from` to `to`, as the operator would have left them: running, with a full status. */
@@ -121,6 +122,8 @@ async function setRunning(kube: KubeClient, project: Project): Promise<void> {
 /** Resident memory of a process in MiB. */
 export function residentMiB(pid: number): number {
   const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
-  if (!match) throw new Error(`no memory of process ${pid}`);
+  if (!match) {
+    throw new Error(`no memory of process ${pid}`);
+  }
   return Number(match[1]) / 1024;
 }

@@ -48,7 +48,9 @@ async function underWay(project: string): Promise<Under> {
     namespace,
     labelSelector: `batch.kubernetes.io/job-name=${run}`,
   });
-  if (!pod) throw new Error(`${run} has no pod`);
+  if (!pod) {
+    throw new Error(`${run} has no pod`);
+  }
   return { run, pod };
 }
 

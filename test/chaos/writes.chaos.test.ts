@@ -63,7 +63,9 @@ test("the operator is killed before, within and after every write in the life of
     await runNow(stage, manual);
     await runNow(stage, manual);
     await cancelRunning(stage, cancelled);
-    for (const project of [...plain, manual]) await ageCharged(stage, project);
+    for (const project of [...plain, manual]) {
+      await ageCharged(stage, project);
+    }
     await setClosed(stage, closing, turn % 2 === 0);
     // One of the nodes: runs on those that were silent are not seen running again for a while.
     await silence(stage, "node-0", 2_000);

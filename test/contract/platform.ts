@@ -67,7 +67,9 @@ export interface Platform {
 export async function startPlatform(log: string): Promise<Platform> {
   const undo: (() => unknown)[] = [];
   const stop = async () => {
-    for (const step of undo.splice(0).reverse()) await step();
+    for (const step of undo.splice(0).reverse()) {
+      await step();
+    }
   };
   try {
     // Without its controller nobody would ever let go of a volume claim.
@@ -139,7 +141,9 @@ export async function startPlatform(log: string): Promise<Platform> {
         .map(([name]) => `the ${name} has ended; its log: ${log}`)[0];
     await waitFor("the platform", 60_000, async () => {
       const why = problem();
-      if (why) throw new GiveUp(why);
+      if (why) {
+        throw new GiveUp(why);
+      }
       const ready = await fetch(`http://127.0.0.1:${metricsPort}/readyz`).catch(() => undefined);
       const namespace = await kube.getOrUndefined(resources.namespaces, {
         name: organizationNamespace(ORGANIZATION),
@@ -268,7 +272,9 @@ async function prepareLedger(
 }
 
 async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
+  if (child.exitCode !== null || child.signalCode !== null) {
+    return;
+  }
   const gone = once(child, "exit");
   child.kill("SIGKILL");
   await gone;

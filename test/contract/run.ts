@@ -50,7 +50,9 @@ try {
   });
   const [code] = await once(child, "exit");
   const problem = platform.problem();
-  if (problem !== undefined) console.error(`contract: ${problem}`);
+  if (problem !== undefined) {
+    console.error(`contract: ${problem}`);
+  }
   failed = code !== 0 || problem !== undefined;
 } finally {
   await platform.stop();

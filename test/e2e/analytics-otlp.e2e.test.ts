@@ -21,7 +21,9 @@ const call = apiClient();
 const ids: string[] = [];
 const pods: { namespace: string; name: string }[] = [];
 afterAll(async () => {
-  for (const pod of pods) await cluster.core.deleteNamespacedPod(pod).catch(() => undefined);
+  for (const pod of pods) {
+    await cluster.core.deleteNamespacedPod(pod).catch(() => undefined);
+  }
   await deleteProjects(call, ids);
 });
 

@@ -59,9 +59,10 @@ function known(number: number): Known {
     const status = STATUSES[number % STATUSES.length] ?? 200;
     return { ...common, method: "GET", path: `/status/${status}`, route: "/status/:number", status };
   }
-  if (kind === 5)
+  if (kind === 5) {
     return { ...common, method: "GET", path: `/sleep/${number % 50}`, route: "/sleep/:number", status: 200 };
-  if (kind < 8)
+  }
+  if (kind < 8) {
     return {
       ...common,
       method: "GET",
@@ -69,6 +70,7 @@ function known(number: number): Known {
       route: "/orders/:uuid/items",
       status: 200,
     };
+  }
   return {
     ...common,
     method: "POST",
@@ -82,7 +84,9 @@ function known(number: number): Known {
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
 function tally<T>(items: readonly T[], key: (item: T) => string): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const item of items) counts[key(item)] = (counts[key(item)] ?? 0) + 1;
+  for (const item of items) {
+    counts[key(item)] = (counts[key(item)] ?? 0) + 1;
+  }
   return counts;
 }
 
@@ -102,7 +106,9 @@ function expectItems(
       bytes_received: sum(own.map(({ body }) => body.length)),
       bytes_sent: sum(own.map(({ bytesSent }) => bytesSent)),
     });
-    if (item.status_codes) expect(item.status_codes).toEqual(tally(own, ({ status }) => String(status)));
+    if (item.status_codes) {
+      expect(item.status_codes).toEqual(tally(own, ({ status }) => String(status)));
+    }
   }
 }
 
@@ -159,7 +165,9 @@ test(`${count} known requests: all six endpoints tell exactly them`, async () =>
   for (const { path, latency_ms } of events) {
     const delay = /^\/sleep\/(\d+)$/.exec(path)?.[1];
     // Timers of the application may be a millisecond early.
-    if (delay !== undefined) expect(latency_ms).toBeGreaterThanOrEqual(Number(delay) - 1.5);
+    if (delay !== undefined) {
+      expect(latency_ms).toBeGreaterThanOrEqual(Number(delay) - 1.5);
+    }
   }
   const latencies = events.map(({ latency_ms }) => latency_ms).sort((a, b) => a - b);
   const p95 = latencies[Math.ceil(0.95 * latencies.length) - 1] ?? 0;
@@ -243,8 +251,9 @@ test(`a hostile client with ${hostile} paths and agents: bounded, whole, and not
   const [routes, agents] = await Promise.all([network.all<Item>("routes"), network.all<Item>("user-agents")]);
   expect(routes.length).toBeLessThanOrEqual((MAX_ROUTES_PER_MINUTE + 1) * minutes);
   expect(agents.length).toBeLessThanOrEqual((MAX_AGENTS_PER_MINUTE + 1) * minutes);
-  for (const items of [routes, agents])
+  for (const items of [routes, agents]) {
     expect(sum(items.map(({ requests }) => requests))).toBe(events.length);
+  }
   for (const { path, user_agent, route } of events) {
     expect(Buffer.byteLength(path)).toBeLessThanOrEqual(512);
     expect(Buffer.byteLength(user_agent)).toBeLessThanOrEqual(256);

@@ -37,9 +37,13 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.end();
-  if (!project) return;
+  if (!project) {
+    return;
+  }
   await deleteProjects(call, [project.id]);
-  for (const { id } of await listBackups(call, project.id)) await deleteBackup(call, project.id, id);
+  for (const { id } of await listBackups(call, project.id)) {
+    await deleteBackup(call, project.id, id);
+  }
   expect(await backupFiles(project.id)).toEqual([]);
 }, 400_000);
 

@@ -67,10 +67,13 @@ beforeAll(async () => {
 
 afterAll(async () => {
   // While there is a bucket: nobody could remove what is in it later.
-  for (const { id } of source ? await listBackups(call, source.id) : [])
+  for (const { id } of source ? await listBackups(call, source.id) : []) {
     await deleteBackup(call, source.id, id);
+  }
   await deleteProjects(call, made);
-  for (const step of undo) await step();
+  for (const step of undo) {
+    await step();
+  }
 }, 600_000);
 
 /** The object of a backup. */

@@ -60,7 +60,9 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await deleteProjects(call, made);
-  for (const repository of repositories) await repository.remove();
+  for (const repository of repositories) {
+    await repository.remove();
+  }
 });
 
 /** Creates a project that builds a folder of the repository. */
@@ -123,8 +125,11 @@ describe("with the engine buildah", { timeout: 400_000 }, () => {
 
   test("nothing gets out of a build that attacks", async () => {
     const lines = await attackBuild(call, (each) => {
-      if (typeof each === "string") made.push(each);
-      else repositories.push(each);
+      if (typeof each === "string") {
+        made.push(each);
+      } else {
+        repositories.push(each);
+      }
     });
     expect(lines).toContain("The image is made by buildah.");
     // It found the registry on loopback, and was refused there.

@@ -52,7 +52,9 @@ beforeAll(async () => {
   await untilStatus(call, project.id, "running");
 }, 400_000);
 afterAll(async () => {
-  if (project) await deleteProjects(call, [project.id]);
+  if (project) {
+    await deleteProjects(call, [project.id]);
+  }
   await repository?.remove();
 });
 

@@ -14,7 +14,10 @@ afterAll(async () => {
 
 test("nothing gets out of it, and it fails cleanly", { timeout: 600_000 }, async () => {
   await attackBuild(call, (each) => {
-    if (typeof each === "string") made.push(each);
-    else repository = each;
+    if (typeof each === "string") {
+      made.push(each);
+    } else {
+      repository = each;
+    }
   });
 });

@@ -13,7 +13,9 @@ const made: string[] = [];
 const repositories: Repository[] = [];
 afterAll(async () => {
   await deleteProjects(call, made);
-  for (const repository of repositories) await repository.remove();
+  for (const repository of repositories) {
+    await repository.remove();
+  }
 });
 
 /** An application that says its version. */
@@ -129,7 +131,9 @@ test("a tag is built in the mode of tags, a release in that of releases, and not
   expect(await shas(released)).toEqual([begin, fourth]);
   // The tag of the pre-release is one that fits, on the commit of the tag before it: built once more or not, and no other.
   expect([...new Set(await shas(tagged))]).toEqual([begin, third, fourth]);
-  for (const { domain } of projects) await serves(domain, "v4");
+  for (const { domain } of projects) {
+    await serves(domain, "v4");
+  }
 
   const refused = await call("POST", `/v1/project/${tagged}/deploy`, { branch: "main" });
   expect([refused.status, refused.body.code]).toEqual([400, "GIT_VERSION_REF_OVERRIDE"]);

@@ -19,7 +19,9 @@ const kubectl = (...args: string[]): Promise<string> =>
   run("kubectl", ["--kubeconfig", stack.kubeconfig, "--namespace", namespace, ...args]);
 
 afterAll(async () => {
-  for (const name of made) await kubectl("delete", "project", name, "--wait=false");
+  for (const name of made) {
+    await kubectl("delete", "project", name, "--wait=false");
+  }
   await eventually(async () => {
     const left = await kubectl("get", "projects", "--output", "name");
     expect(made.filter((name) => left.includes(name))).toEqual([]);
@@ -43,7 +45,9 @@ test.concurrent.for(
     const name = uniqueName(type);
     project.metadata = { ...project.metadata, name, namespace };
     // The machine that tests run on has less room than the examples ask for.
-    if (project.spec.storage) project.spec.storage.capacity = 1;
+    if (project.spec.storage) {
+      project.spec.storage.capacity = 1;
+    }
     await cluster.objects.create(project);
     made.push(name);
     await untilReady({ id: name, namespace }, 360_000);

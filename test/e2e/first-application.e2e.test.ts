@@ -75,7 +75,9 @@ test("children that are deleted or edited by hand are healed", async () => {
   await cluster.networking.deleteNamespacedIngress({ namespace, name });
   const deployment = await cluster.apps.readNamespacedDeployment({ namespace, name });
   const container = deployment.spec?.template.spec?.containers[0];
-  if (container === undefined) throw new Error("the Deployment has no container");
+  if (container === undefined) {
+    throw new Error("the Deployment has no container");
+  }
   container.image = stack.imageHttpV2;
   await cluster.apps.replaceNamespacedDeployment({ namespace, name, body: deployment });
 

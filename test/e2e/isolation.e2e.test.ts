@@ -62,7 +62,9 @@ describe("a pod of one organization", () => {
     const nodes = await cluster.core.listNode();
     nodeIp = nodes.items[0]?.status?.addresses?.find(({ type }) => type === "InternalIP")?.address ?? "";
     // An address that was not found would make every refusal below meaningless.
-    for (const address of [victimPodIp, victimServiceIp, nodeIp]) expect(address).toMatch(/^[0-9.]+$/);
+    for (const address of [victimPodIp, victimServiceIp, nodeIp]) {
+      expect(address).toMatch(/^[0-9.]+$/);
+    }
   });
 
   test("reaches a pod of its own organization (the prober works)", async () => {

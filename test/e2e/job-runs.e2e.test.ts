@@ -118,7 +118,9 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     const answers = await Promise.all([job.cancel(id), job.cancel(id)]);
     expect(performance.now() - asked).toBeLessThan(20_000);
     const run = { id, status: "cancelled", billed_minutes: 1, currency: "brl" };
-    for (const answer of answers) expect(answer).toMatchObject({ status: 200, body: { data: { run } } });
+    for (const answer of answers) {
+      expect(answer).toMatchObject({ status: 200, body: { data: { run } } });
+    }
     expect(await job.cancel(id)).toMatchObject({ status: 200, body: { data: { run } } });
     expect(await job.cancel(`${job.id}-1`)).toMatchObject({
       status: 404,
@@ -173,7 +175,9 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
 
   test("whose image cannot be pulled never was: not listed, not billed, the slot is free", async () => {
     // Its schedule is there well before the minute.
-    if (nextMinute(0) - Date.now() < 15_000) await until(nextMinute(0));
+    if (nextMinute(0) - Date.now() < 15_000) {
+      await until(nextMinute(0));
+    }
     const image = { url: `${stack.imageJob.split("/")[0]}/no-such-image:1`, is_public: true };
     const job = await create({
       name: "imageless",

@@ -78,7 +78,9 @@ test(
       await killLeader();
     }
     await until(start + MINUTES * MINUTE_MS);
-    for (const { id } of jobs) expect((await call("POST", `/v1/project/${id}/pause`)).status).toBe(200);
+    for (const { id } of jobs) {
+      expect((await call("POST", `/v1/project/${id}/pause`)).status).toBe(200);
+    }
     // A minute may have come just before its job was paused.
     await sleep(5_000);
 

@@ -66,7 +66,9 @@ beforeAll(async () => {
   ]);
   expect((await call("POST", `/v1/project/${paused.id}/pause`)).status).toBe(200);
   // All get their schedules well before the first minute that counts.
-  if (nextMinute(0) - Date.now() < 15_000) await until(nextMinute(0));
+  if (nextMinute(0) - Date.now() < 15_000) {
+    await until(nextMinute(0));
+  }
   for (const job of [minutely, long, failing, paused]) {
     expect(await job.schedule(EVERY_MINUTE)).toMatchObject({ status: 200 });
   }
@@ -159,7 +161,9 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
     expect(active).toMatchObject({ status: "running" });
     expect(active).not.toHaveProperty("amount");
     expect(ended.length).toBeGreaterThan(0);
-    for (const run of ended) expect(run).toMatchObject({ status: "succeeded", billed_minutes: 2 });
+    for (const run of ended) {
+      expect(run).toMatchObject({ status: "succeeded", billed_minutes: 2 });
+    }
     expectAsPods(ended, await witness.records([long.id]), PRICES["job-basic"]);
     const overlaps = { reason: "Overlap", count: last / 2, last_scheduled_at: at(last - 1) };
     expect(await long.missed()).toEqual({ total: last / 2, reasons: [overlaps] });

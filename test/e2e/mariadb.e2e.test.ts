@@ -95,7 +95,9 @@ describe.for(long ? ["10", "11"] : ["11"])("MariaDB %s", (version) => {
         async () => {
           const path = `/v1/project/${project.id}/metrics?instance=${primary}`;
           const { data } = (await call<Snapshot>("GET", path)).body;
-          if ((data?.observed_at ?? "") <= since) throw new Error(`not sampled since ${since}`);
+          if ((data?.observed_at ?? "") <= since) {
+            throw new Error(`not sampled since ${since}`);
+          }
           return data?.native?.activity.questions_total ?? 0;
         },
         { within: 200_000 },

@@ -16,7 +16,9 @@ test(`kill -9 of the leading operator during ${projects} creations: all end Read
   const killed = await leader();
   const ids: string[] = [];
   for (let index = 0; index < projects; index += 1) {
-    if (index === Math.floor(projects / 2)) await killOperator(killed);
+    if (index === Math.floor(projects / 2)) {
+      await killOperator(killed);
+    }
     const body = httpProject(`failover-${String(index).padStart(2, "0")}`);
     const id = await eventually(async () => {
       const created = await call<CreatedProject>("POST", "/v1/project", body);

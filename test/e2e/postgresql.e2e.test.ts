@@ -160,7 +160,9 @@ test.concurrent("snapshots before and after a workload agree with it within 2 %"
       async () => {
         const { data } = (await call<Snapshot>("GET", `/v1/project/${project.id}/metrics`)).body;
         const { commits_total, rows_written_total } = data?.native?.activity ?? {};
-        if ((data?.observed_at ?? "") <= since) throw new Error(`not sampled since ${since}`);
+        if ((data?.observed_at ?? "") <= since) {
+          throw new Error(`not sampled since ${since}`);
+        }
         return { commits: commits_total ?? 0, rows: rows_written_total ?? 0 };
       },
       { within: 200_000 },
@@ -171,13 +173,16 @@ test.concurrent("snapshots before and after a workload agree with it within 2 %"
   const transactions = 3_000;
   await asking(project, async (client) => {
     const { insert } = rowsOver(client, "outside");
-    for (let id = 0; id < transactions; id += 1) await insert(id);
+    for (let id = 0; id < transactions; id += 1) {
+      await insert(id);
+    }
   });
   const after = await snapshot();
   const grown = { commits: after.commits - before.commits, rows: after.rows - before.rows };
   // The server itself writes statistics of tables, and commits.
-  for (const told of Object.values(grown))
+  for (const told of Object.values(grown)) {
     expect(Math.abs(told - transactions) / transactions, JSON.stringify(grown)).toBeLessThan(0.02);
+  }
 });
 
 // The stack has the images of these with `hack/up.sh --databases all`; the short form's has the one that all tests use.

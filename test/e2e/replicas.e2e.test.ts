@@ -79,12 +79,24 @@ function mix(ids: readonly string[], keys: readonly string[]): (index: number) =
     // Steps through the thousand in an order that mixes the kinds.
     const share = (index * 617) % 1000;
     const get = (kind: string, path: string): MixedRequest => ({ kind, method: "GET", path, apiKey });
-    if (share < 280) return get("read", `/v1/project/${id}`);
-    if (share < 650) return get("list", `/v1/project?limit=10&page=${(index % 2) + 1}`);
-    if (share < 780) return get("plans", "/v1/project/plans");
-    if (share < 900) return get("storage plans", "/v1/project/storage/plans");
-    if (share < 950) return get("envs", `/v1/project/${id}/envs`);
-    if (share < 980) return get("deployments", `/v1/project/${id}/historic/deployments`);
+    if (share < 280) {
+      return get("read", `/v1/project/${id}`);
+    }
+    if (share < 650) {
+      return get("list", `/v1/project?limit=10&page=${(index % 2) + 1}`);
+    }
+    if (share < 780) {
+      return get("plans", "/v1/project/plans");
+    }
+    if (share < 900) {
+      return get("storage plans", "/v1/project/storage/plans");
+    }
+    if (share < 950) {
+      return get("envs", `/v1/project/${id}/envs`);
+    }
+    if (share < 980) {
+      return get("deployments", `/v1/project/${id}/historic/deployments`);
+    }
     const description = `changed ${index} times`;
     return {
       kind: "describe",
@@ -131,7 +143,9 @@ async function killApiServer(pod: string): Promise<void> {
   expect(before.size).toBeGreaterThan(0);
   process.kill(id, "SIGKILL");
   const connections = new Set([...before, ...(await connectionsTo(ingress, status?.podIP ?? ""))]);
-  while (existsSync(`/proc/${id}`) || (await hasOpen(ingress, connections))) await sleep(1);
+  while (existsSync(`/proc/${id}`) || (await hasOpen(ingress, connections))) {
+    await sleep(1);
+  }
 }
 
 const stops: readonly Stop[] = [

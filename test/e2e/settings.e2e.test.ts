@@ -167,7 +167,9 @@ describe("logs", () => {
   test("are the application's lines, of all instances or of one", async () => {
     const { project_id: id, domain } = await runningProject({ instances: 2 });
     const marker = uniqueName("marker");
-    for (let i = 0; i < 10; i += 1) await throughIngress(domain, `/${marker}`);
+    for (let i = 0; i < 10; i += 1) {
+      await throughIngress(domain, `/${marker}`);
+    }
     const logs = await eventually(async () => {
       const answer = await call<string[]>("GET", `/v1/project/${id}/logs`);
       expect(answer.status).toBe(200);

@@ -42,7 +42,9 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await deleteProjects(call, ids);
-  for (const one of undo.reverse()) await one();
+  for (const one of undo.reverse()) {
+    await one();
+  }
 }, 300_000);
 
 async function running(name: string): Promise<string> {

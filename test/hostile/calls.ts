@@ -29,7 +29,9 @@ const TIMEOUT_MS = 15_000;
 /** Calls the API again and again, and counts the answers by status and code. Ends with the signal. */
 export async function calls(options: CallsOptions, signal: AbortSignal): Promise<Answers> {
   const { origin, hostname } = new URL(options.url);
-  if (hostname !== "127.0.0.1") throw new Error("only 127.0.0.1 is attacked");
+  if (hostname !== "127.0.0.1") {
+    throw new Error("only 127.0.0.1 is attacked");
+  }
   const pool = new Pool(origin, {
     connections: options.concurrency,
     headersTimeout: TIMEOUT_MS,
@@ -46,7 +48,9 @@ export async function calls(options: CallsOptions, signal: AbortSignal): Promise
         tally.add(answerOf(status, body));
         options.seen?.(one, status, body);
       } catch {
-        if (signal.aborted) break;
+        if (signal.aborted) {
+          break;
+        }
         tally.add("no answer");
       }
       await sleep(options.restMs ?? 0);

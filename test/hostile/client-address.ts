@@ -30,7 +30,9 @@ export async function routeOfItsOwn(): Promise<Route> {
   const portOf = (name: string) =>
     pod?.spec?.containers[0]?.ports?.find((port) => port.name === name)?.containerPort;
   const [web, api] = [portOf("web"), portOf("api")];
-  if (process.getuid?.() !== 0 || !pod?.status?.podIP || !web || !api) return shared;
+  if (process.getuid?.() !== 0 || !pod?.status?.podIP || !web || !api) {
+    return shared;
+  }
   await run("ip", ["address", "replace", `${ADDRESS}/32`, "dev", "lo"]);
   return {
     apiUrl: `http://${pod.status.podIP}:${api}`,

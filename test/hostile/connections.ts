@@ -26,14 +26,17 @@ const statusOf = (data: Buffer): string | undefined =>
 /** Opens connections, and counts for each its first answer, or that it had none. Ends all of them with the signal. */
 export async function connections(options: ConnectionsOptions, signal: AbortSignal): Promise<Answers> {
   const { hostname, port } = new URL(options.url);
-  if (hostname !== "127.0.0.1") throw new Error("only 127.0.0.1 is attacked");
+  if (hostname !== "127.0.0.1") {
+    throw new Error("only 127.0.0.1 is attacked");
+  }
   const tally = new Tally();
   const sockets: Promise<void>[] = [];
   for (let index = 0; index < options.count && !signal.aborted; index += 1) {
     const socket = connect({ host: hostname, port: Number(port) });
     sockets.push(follow(socket, index, options, tally, signal));
-    if (index % 10 === 9)
+    if (index % 10 === 9) {
       await sleep(10_000 / options.perSecond, undefined, { signal }).catch(() => undefined);
+    }
   }
   await Promise.all(sockets);
   return tally.answers();
@@ -56,13 +59,19 @@ function follow(
     signal.addEventListener("abort", abort, { once: true });
     socket.on("error", () => undefined);
     socket.on("connect", () => {
-      for (const bytes of first?.(index) ?? []) socket.write(bytes);
-      if (drip) dripping = setInterval(() => socket.write(drip.bytes), drip.everyMs);
+      for (const bytes of first?.(index) ?? []) {
+        socket.write(bytes);
+      }
+      if (drip) {
+        dripping = setInterval(() => socket.write(drip.bytes), drip.everyMs);
+      }
     });
     if (reads !== false) {
       socket.on("data", (data) => {
         answer ??= statusOf(data);
-        if (drip && answer !== undefined) socket.destroy();
+        if (drip && answer !== undefined) {
+          socket.destroy();
+        }
       });
     }
     socket.on("close", () => {
@@ -71,6 +80,8 @@ function follow(
       tally.add(answer ?? closed);
       resolve();
     });
-    if (signal.aborted) abort();
+    if (signal.aborted) {
+      abort();
+    }
   });
 }

@@ -14,7 +14,9 @@ const { values } = parseArgs({
   },
   allowNegative: true,
 });
-if (values.long) process.env.SLIPWAY_TEST_LONG = "1";
+if (values.long) {
+  process.env.SLIPWAY_TEST_LONG = "1";
+}
 const { faults, slow } = await measureStack({
   names: values.only?.split(","),
   builds: values.builds !== "off",

@@ -58,7 +58,9 @@ export class Observer {
     await this.#list();
     await this.#sample();
     const taken = [...this.#watched.values()].map(({ files: _, ...one }) => one);
-    for (const one of this.#watched.values()) one.memoryPeak = 0;
+    for (const one of this.#watched.values()) {
+      one.memoryPeak = 0;
+    }
     return taken.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
@@ -80,7 +82,9 @@ export class Observer {
     const pods = await Promise.all(
       this.#namespaces.map((namespace) => cluster.core.listNamespacedPod({ namespace })),
     );
-    for (const pod of pods.flatMap(({ items }) => items)) await this.#note(pod);
+    for (const pod of pods.flatMap(({ items }) => items)) {
+      await this.#note(pod);
+    }
   }
 
   async #note({ metadata, spec, status }: V1Pod): Promise<void> {
@@ -88,7 +92,9 @@ export class Observer {
       const state = status?.containerStatuses?.find((one) => one.name === name);
       const id = state?.containerID?.replace(/^.*:\/\//, "") ?? "";
       // A run of a CronJob ends: that is no process that serves.
-      if (id === "" || spec?.restartPolicy === "Never") continue;
+      if (id === "" || spec?.restartPolicy === "Never") {
+        continue;
+      }
       const key = `${metadata?.name}/${name}`;
       const before = this.#watched.get(key);
       const isSame = before?.restarts === state?.restartCount && before?.files !== undefined;
@@ -106,10 +112,14 @@ export class Observer {
   async #sample(): Promise<void> {
     await Promise.all(
       [...this.#watched.values()].map(async (one) => {
-        if (one.files === undefined) return;
+        if (one.files === undefined) {
+          return;
+        }
         const used = await workingSet(one.files).catch(() => 0);
         const now = this.#watched.get(one.name);
-        if (now) now.memoryPeak = Math.max(now.memoryPeak, used);
+        if (now) {
+          now.memoryPeak = Math.max(now.memoryPeak, used);
+        }
       }),
     );
   }

@@ -32,7 +32,9 @@ export async function startAttacker(attack: Attack, target: Target): Promise<Att
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const line = async (): Promise<string> => {
     const next = await lines.next();
-    if (next.done === true) throw new Error(`the attack ${attack.name} ended early: ${errors}`);
+    if (next.done === true) {
+      throw new Error(`the attack ${attack.name} ended early: ${errors}`);
+    }
     return next.value;
   };
   child.stdin.write(`${JSON.stringify(target)}\n`);

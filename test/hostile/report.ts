@@ -51,7 +51,9 @@ export function restarted({ before, after, ends }: Pick<Row, "before" | "after" 
   const others = after.filter(({ name }) => !ends.some((ended) => name.startsWith(ended)));
   return others.flatMap(({ name, restarts, lastEnd }) => {
     const was = known.get(name);
-    if (was === undefined) return [`${name} is another pod`];
+    if (was === undefined) {
+      return [`${name} is another pod`];
+    }
     return restarts > was.restarts ? [`${name} ${lastEnd ?? "ended"}`] : [];
   });
 }
@@ -73,14 +75,22 @@ export function faults(row: Row): string[] {
   const found: string[] = [];
   for (const kind of kinds) {
     const { failed, sent, failures } = row.seen[kind];
-    if (failed > 0) found.push(`${failed} of ${sent} of kind ${kind} failed (${failures[0]})`);
+    if (failed > 0) {
+      found.push(`${failed} of ${sent} of kind ${kind} failed (${failures[0]})`);
+    }
   }
-  if (typeof row.build === "string") found.push(row.build);
-  for (const one of restarted(row)) found.push(`restarted: ${one}`);
-  for (const one of row.after.filter((each) => shareOf(each) > MEMORY_SHARE))
+  if (typeof row.build === "string") {
+    found.push(row.build);
+  }
+  for (const one of restarted(row)) {
+    found.push(`restarted: ${one}`);
+  }
+  for (const one of row.after.filter((each) => shareOf(each) > MEMORY_SHARE)) {
     found.push(`${one.name} used ${percent(shareOf(one))} of its memory limit`);
-  for (const answer of unexpected(row.answers, row.expected))
+  }
+  for (const answer of unexpected(row.answers, row.expected)) {
     found.push(`the attacker was answered ${answer}`);
+  }
   return found;
 }
 
@@ -91,9 +101,12 @@ export const allSlowness = ({ rows, quiet }: Results): string[] =>
 /** What else is wrong with a run, each named by its attack; empty when the platform withstood all of it. */
 export function allFaults({ rows, outcome }: Results): string[] {
   const found = rows.flatMap((row) => faults(row).map((fault) => `${row.attack}: ${fault}`));
-  if (outcome.lostRows > 0) found.push(`${outcome.lostRows} of ${outcome.acknowledgedRows} rows were lost`);
-  for (const minute of outcome.missedRuns)
+  if (outcome.lostRows > 0) {
+    found.push(`${outcome.lostRows} of ${outcome.acknowledgedRows} rows were lost`);
+  }
+  for (const minute of outcome.missedRuns) {
     found.push(`no run of the job succeeded that was due at ${minute}`);
+  }
   return found;
 }
 

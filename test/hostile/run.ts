@@ -36,7 +36,9 @@ export async function run(options: RunOptions): Promise<Results> {
   const [own, first, second] = await Promise.all(
     ["victim", "attacker-1", "attacker-2"].map((name) => createOrganization(name)),
   );
-  if (!own || !first || !second) throw new Error("no organizations");
+  if (!own || !first || !second) {
+    throw new Error("no organizations");
+  }
   const victim = await startVictim(own, {
     rateLimitScale: options.rateLimitScale,
     builds: options.builds !== "never",
@@ -115,12 +117,17 @@ async function windowOf<T>(victim: Victim, work: () => Promise<T>) {
 
 /** Waits until no request of a window can be pending: each ends or fails within 10 s. */
 async function allEnded({ load }: Victim, { to }: Window): Promise<void> {
-  while ([...load.pending].some(({ due }) => due < to)) await sleep(50);
+  while ([...load.pending].some(({ due }) => due < to)) {
+    await sleep(50);
+  }
 }
 
 function sumOf(answered: readonly Answers[]): Answers {
   const tally = new Tally();
-  for (const answers of answered)
-    for (const [answer, count] of Object.entries(answers)) tally.add(answer, count);
+  for (const answers of answered) {
+    for (const [answer, count] of Object.entries(answers)) {
+      tally.add(answer, count);
+    }
+  }
   return tally.answers();
 }

@@ -41,8 +41,11 @@ export interface Window {
 export function summarize(samples: readonly Sample[], kind: Kind, { from, to }: Window): Seen {
   const own = samples.filter((one) => one.kind === kind && one.due >= from && one.due < to);
   const failures = new Map<string, number>();
-  for (const { failure } of own)
-    if (failure !== undefined) failures.set(failure, (failures.get(failure) ?? 0) + 1);
+  for (const { failure } of own) {
+    if (failure !== undefined) {
+      failures.set(failure, (failures.get(failure) ?? 0) + 1);
+    }
+  }
   const spread = spreadOf(own.filter(({ failure }) => failure === undefined).map(({ latency }) => latency));
   return {
     sent: own.length,
@@ -72,8 +75,12 @@ export async function openLoop(
   for (let index = 0; !signal.aborted; index += 1) {
     const due = start + (index * 1_000) / rate;
     const wait = due - performance.now();
-    if (wait > 0) await sleep(wait, undefined, { signal }).catch(() => undefined);
-    if (signal.aborted) break;
+    if (wait > 0) {
+      await sleep(wait, undefined, { signal }).catch(() => undefined);
+    }
+    if (signal.aborted) {
+      break;
+    }
     const request = { due };
     load.pending.add(request);
     const one = send(index)

@@ -152,9 +152,13 @@ async function sourceOf({ organization_id, api_key, owner_token }: Organization)
     async build(): Promise<number> {
       const start = performance.now();
       const asked = await call<{ build_id: string }>("POST", `/v1/project/${id}/deploy`, {});
-      if (asked.status !== 202) throw new Error(`a deploy was answered ${asked.status}`);
+      if (asked.status !== 202) {
+        throw new Error(`a deploy was answered ${asked.status}`);
+      }
       const ended = await untilEnded(call, id, asked.body.data?.build_id ?? "");
-      if (ended.status !== "success") throw new Error(`the build is ${ended.status}: ${ended.error_message}`);
+      if (ended.status !== "success") {
+        throw new Error(`the build is ${ended.status}: ${ended.error_message}`);
+      }
       return (performance.now() - start) / 1_000;
     },
     async remove(): Promise<void> {
@@ -177,8 +181,9 @@ function requests(
   const send = async (pool: Pool, request: Dispatcher.RequestOptions): Promise<void> => {
     const answer = await pool.request({ ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });
     const text = await answer.body.text();
-    if (answer.statusCode !== 200)
+    if (answer.statusCode !== 200) {
       throw new Error(`${answer.statusCode} ${/"code":"([A-Z0-9_]+)"/.exec(text)?.[1] ?? text.slice(0, 60)}`);
+    }
   };
   const headers = { "x-api-key": api_key };
   const project = `/v1/project/${app.project_id}`;
@@ -230,8 +235,9 @@ function rowWriter(connect: () => Promise<WriteSession>, acknowledged: Set<numbe
 /** The minutes between two moments in which the job was due, and those without a run that succeeded. */
 async function missedRuns(job: Job, from: number, to: number) {
   const due: string[] = [];
-  for (let minute = Math.ceil(from / MINUTE_MS) * MINUTE_MS; minute <= to; minute += MINUTE_MS)
+  for (let minute = Math.ceil(from / MINUTE_MS) * MINUTE_MS; minute <= to; minute += MINUTE_MS) {
     due.push(new Date(minute).toISOString());
+  }
   let runs: readonly JobRun[] = [];
   const missing = () =>
     due.filter(
@@ -241,7 +247,9 @@ async function missedRuns(job: Job, from: number, to: number) {
   // The last of them may just have begun.
   for (let tries = 0; tries < 60; tries += 1) {
     runs = await job.runs();
-    if (missing().length === 0) break;
+    if (missing().length === 0) {
+      break;
+    }
     await sleep(1_000);
   }
   const { reasons }: MissedRuns = await job.missed();

@@ -17,7 +17,9 @@ export class Agenda {
   add(key: string, ms: number): void {
     const at = this.#timeline.now + Math.max(0, ms);
     const present = this.#due.get(key);
-    if (present && present.at <= at) return;
+    if (present && present.at <= at) {
+      return;
+    }
     present?.planned.cancel();
     const planned = this.#timeline.at(at, () => {
       this.#due.delete(key);

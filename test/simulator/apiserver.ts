@@ -82,8 +82,9 @@ export class Apiserver {
     const sent = carried(object) as Stored;
     const collection = this.#collection(resource);
     const key = refKey(sent.metadata);
-    if (collection.has(key))
+    if (collection.has(key)) {
       throw refusal(409, "AlreadyExists", `${resource.plural} "${key}" already exists`);
+    }
     this.#uids += 1;
     const { deletionTimestamp: _deleted, ...kept } = sent.metadata;
     const metadata: StoredMeta = {
@@ -141,7 +142,9 @@ export class Apiserver {
       return;
     }
     // A deletion may be hurried, never slowed down.
-    if (deletionTimestamp !== undefined && (granted ?? 0) <= grace) return;
+    if (deletionTimestamp !== undefined && (granted ?? 0) <= grace) {
+      return;
+    }
     const metadata = {
       ...live.metadata,
       deletionTimestamp: wholeSeconds(this.#timeline.now + grace * 1_000),
@@ -154,20 +157,28 @@ export class Apiserver {
   /** Takes an object away whatever holds it, as an administrator does who strips its finalizers. */
   strip(resource: Resource, ref: ObjectRef): void {
     const live = this.get(resource, ref);
-    if (live) this.#remove(resource, live);
+    if (live) {
+      this.#remove(resource, live);
+    }
   }
 
   #update(resource: Resource, live: Stored, next: Stored): Stored {
-    if (next === live || sameMeta(next, live)) return live;
+    if (next === live || sameMeta(next, live)) {
+      return live;
+    }
     const specChanged = next.spec !== live.spec;
     const metadata = { ...next.metadata };
-    if (specChanged) metadata.generation = live.metadata.generation + 1;
+    if (specChanged) {
+      metadata.generation = live.metadata.generation + 1;
+    }
     const changed = { ...next, metadata };
     const gone =
       metadata.deletionTimestamp !== undefined &&
       (metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
       (metadata.finalizers ?? []).length === 0;
-    if (gone) return this.#remove(resource, changed);
+    if (gone) {
+      return this.#remove(resource, changed);
+    }
     const collection = this.#collection(resource);
     const stored = this.#store(resource, collection, refKey(live.metadata), changed);
     this.#tell({ type: "update", resource, object: stored, old: live });
@@ -200,7 +211,9 @@ export class Apiserver {
 
   #live(resource: Resource, ref: ObjectRef): Stored {
     const live = this.get(resource, ref);
-    if (!live) throw refusal(404, "NotFound", `${resource.plural} "${refKey(ref)}" not found`);
+    if (!live) {
+      throw refusal(404, "NotFound", `${resource.plural} "${refKey(ref)}" not found`);
+    }
     return live;
   }
 
@@ -214,7 +227,9 @@ export class Apiserver {
   }
 
   #tell(change: Change): void {
-    for (const listener of this.#listeners) listener(change);
+    for (const listener of this.#listeners) {
+      listener(change);
+    }
   }
 }
 
@@ -224,7 +239,9 @@ export function refusal(status: number, reason: string, message: string): KubeEr
 }
 
 function check(live: Stored, { uid, resourceVersion }: Preconditions = {}): void {
-  if (uid !== undefined && uid !== live.metadata.uid) throw refusal(409, "Conflict", "the uid is another");
+  if (uid !== undefined && uid !== live.metadata.uid) {
+    throw refusal(409, "Conflict", "the uid is another");
+  }
   if (resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion) {
     throw refusal(409, "Conflict", "the object has been modified");
   }
@@ -232,13 +249,19 @@ function check(live: Stored, { uid, resourceVersion }: Preconditions = {}): void
 
 /** An update may have made another `metadata` without changing anything in it. */
 function sameMeta(next: Stored, live: Stored): boolean {
-  if (next.spec !== live.spec || next.status !== live.status) return false;
+  if (next.spec !== live.spec || next.status !== live.status) {
+    return false;
+  }
   return next.metadata === live.metadata;
 }
 
 /** Seconds of grace, as the apiserver's strategy of pods decides. */
 function podGrace(pod: StoredPod, asked: number | undefined): number {
-  if (pod.spec.nodeName === undefined) return 0;
-  if (pod.status.phase === "Succeeded" || pod.status.phase === "Failed") return 0;
+  if (pod.spec.nodeName === undefined) {
+    return 0;
+  }
+  if (pod.status.phase === "Succeeded" || pod.status.phase === "Failed") {
+    return 0;
+  }
   return asked ?? pod.spec.terminationGracePeriodSeconds ?? 30;
 }

@@ -44,7 +44,11 @@ export function drawBehaviour(chance: Chance, habit: Habit, troubles: Troubles):
 }
 
 function drawPull(chance: Chance, { slowPull, neverPulled }: Troubles): number {
-  if (chance.happens(neverPulled)) return Number.POSITIVE_INFINITY;
-  if (chance.happens(slowPull)) return chance.between(10_000, 700_000);
+  if (chance.happens(neverPulled)) {
+    return Number.POSITIVE_INFINITY;
+  }
+  if (chance.happens(slowPull)) {
+    return chance.between(10_000, 700_000);
+  }
   return chance.happens(0.9) ? 0 : chance.between(200, 4_000);
 }

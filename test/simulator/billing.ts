@@ -11,7 +11,9 @@ export function units(decimal: string): bigint {
 /** Minutes to be charged between two moments: every begun one, 1 to 60. */
 export function minutesBetween(from: number, to: number): number {
   let minutes = 1;
-  while (minutes < 60 && from + minutes * 60_000 < to) minutes += 1;
+  while (minutes < 60 && from + minutes * 60_000 < to) {
+    minutes += 1;
+  }
   return minutes;
 }
 

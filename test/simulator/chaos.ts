@@ -60,17 +60,25 @@ export class Chaos {
   /** Something may happen to a container that has started. */
   started(record: ContainerRecord): void {
     const { timeline, chance } = this.#parts;
-    if (this.#stopped || !chance.happens(this.#options.strikes)) return;
+    if (this.#stopped || !chance.happens(this.#options.strikes)) {
+      return;
+    }
     const after = chance.happens(0.5) ? chance.between(0, 3_000) : chance.exponential(30_000);
     timeline.after(after, () => {
-      if (!this.#stopped) this.#strike(record);
+      if (!this.#stopped) {
+        this.#strike(record);
+      }
     });
   }
 
   #every(mean: number, run: () => void): void {
-    if (!Number.isFinite(mean)) return;
+    if (!Number.isFinite(mean)) {
+      return;
+    }
     this.#parts.timeline.after(this.#parts.chance.exponential(mean), () => {
-      if (this.#stopped) return;
+      if (this.#stopped) {
+        return;
+      }
       run();
       this.#every(mean, run);
     });
@@ -81,7 +89,9 @@ export class Chaos {
     const node = chance.pick(nodes.all);
     const how = chance.weighted({ partition: 6, crash: 4, loss: 1 });
     const ms = how === "loss" ? chance.between(200_000, 900_000) : chance.between(3_000, 700_000);
-    if (node.reachable) judge.noteAll(`${node.name} fails for ${Math.round(ms / 1_000)} s: ${how}`);
+    if (node.reachable) {
+      judge.noteAll(`${node.name} fails for ${Math.round(ms / 1_000)} s: ${how}`);
+    }
     nodes.fail(node, how, ms);
   }
 
@@ -95,18 +105,25 @@ export class Chaos {
     const { api, chance, kubelets, judge } = this.#parts;
     const { namespace, pod: name, run, project } = record;
     const pod = api.get<StoredPod>(resources.pods, { namespace, name });
-    if (pod?.metadata.uid !== record.podUid) return;
+    if (pod?.metadata.uid !== record.podUid) {
+      return;
+    }
     const how = chance.weighted({ oom: 4, evict: 4, delete: 6, hurry: 2, job: 3, strip: 2, pod: 2 });
     judge.note(project, () => `strike: ${how} ${name}`);
-    if (how === "oom" || how === "evict") kubelets.strike(record.podUid, how);
-    else if (how === "delete") this.#delete(() => api.delete(resources.pods, { namespace, name }));
-    else if (how === "hurry") {
+    if (how === "oom" || how === "evict") {
+      kubelets.strike(record.podUid, how);
+    } else if (how === "delete") {
+      this.#delete(() => api.delete(resources.pods, { namespace, name }));
+    } else if (how === "hurry") {
       this.#delete(() => api.delete(resources.pods, { namespace, name }, { gracePeriodSeconds: 0 }));
-    } else if (how === "job") this.#delete(() => api.delete(resources.jobs, { namespace, name: run }));
-    else {
+    } else if (how === "job") {
+      this.#delete(() => api.delete(resources.jobs, { namespace, name: run }));
+    } else {
       judge.tampered(run, record.podUid);
       api.strip(resources.pods, { namespace, name });
-      if (how === "strip") api.strip(resources.jobs, { namespace, name: run });
+      if (how === "strip") {
+        api.strip(resources.jobs, { namespace, name: run });
+      }
     }
   }
 
@@ -114,7 +131,9 @@ export class Chaos {
     try {
       run();
     } catch (error) {
-      if (!(error instanceof KubeError)) throw error;
+      if (!(error instanceof KubeError)) {
+        throw error;
+      }
     }
   }
 }

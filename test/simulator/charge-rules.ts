@@ -20,18 +20,29 @@ export function faultsOfCharge(row: ChargedRun, truth: RunTruth, limits: ChargeL
   // A pod made in place of one taken by force may have started in the same second.
   const those = truth.containers.filter(({ toldStartedAt }) => time(toldStartedAt) === started);
   const record = those.find(({ toldFinishedAt }) => time(toldFinishedAt) === finished) ?? those[0];
-  if (!record) return [`charged from ${row.started_at.toISOString()}, when no container started`];
-  if (record.endedAt === undefined && !truth.tampered) faults.push("charged while its container runs");
-  if (row.trigger !== truth.trigger) faults.push(`trigger is ${row.trigger}`);
-  if (row.scheduled_at.getTime() !== truth.scheduledAt) faults.push("scheduled at another moment");
+  if (!record) {
+    return [`charged from ${row.started_at.toISOString()}, when no container started`];
+  }
+  if (record.endedAt === undefined && !truth.tampered) {
+    faults.push("charged while its container runs");
+  }
+  if (row.trigger !== truth.trigger) {
+    faults.push(`trigger is ${row.trigger}`);
+  }
+  if (row.scheduled_at.getTime() !== truth.scheduledAt) {
+    faults.push("scheduled at another moment");
+  }
   faults.push(...faultsOfEnd(finished, started, record.toldFinishedAt, truth, limits));
   faults.push(...faultsOfStatus(row, truth, record.exitCode, limits));
   if (row.billed_minutes !== minutesBetween(started, billed)) {
     faults.push(`${row.billed_minutes} minutes for ${(billed - started) / 1_000} s`);
   }
-  if (row.plan !== truth.plan) faults.push(`plan ${row.plan} instead of ${truth.plan}`);
-  if (row.price_per_minute !== truth.price)
+  if (row.plan !== truth.plan) {
+    faults.push(`plan ${row.plan} instead of ${truth.plan}`);
+  }
+  if (row.price_per_minute !== truth.price) {
     faults.push(`price ${row.price_per_minute} instead of ${truth.price}`);
+  }
   if (units(row.amount) !== units(row.price_per_minute) * BigInt(row.billed_minutes)) {
     faults.push(`amount ${row.amount}`);
   }
@@ -47,13 +58,17 @@ function faultsOfEnd(
   { skewMs }: ChargeLimits,
 ): string[] {
   const known = told !== undefined && truth.toldEnds.has(told) ? Math.max(time(told), started) : undefined;
-  if (known !== undefined && finished === known) return [];
+  if (known !== undefined && finished === known) {
+    return [];
+  }
   if (known !== undefined && !truth.tampered) {
     return [`finished at ${iso(finished)}, its pod said ${iso(known)}`];
   }
   const seen = time(truth.ended?.status?.lastObservedRunningAt);
   const expected = Number.isNaN(seen) ? started : Math.max(seen, started);
-  if (finished !== expected) return [`finished at ${iso(finished)}, last seen running at ${iso(expected)}`];
+  if (finished !== expected) {
+    return [`finished at ${iso(finished)}, last seen running at ${iso(expected)}`];
+  }
   const ended = Math.max(...truth.containers.map(({ endedAt }) => endedAt ?? Number.POSITIVE_INFINITY));
   // Two clocks, and the time in which a dead container is still told as running by a node that is told as ready.
   return finished > ended + skewMs + MAX_SILENT_MS
@@ -70,25 +85,37 @@ function faultsOfStatus(
   const [started, finished, billed] = [row.started_at, row.finished_at, row.billed_until].map((at) =>
     at.getTime(),
   );
-  if (started === undefined || finished === undefined || billed === undefined) return [];
+  if (started === undefined || finished === undefined || billed === undefined) {
+    return [];
+  }
   const cancelAt = cancelOf(truth);
   const cancelled =
     !Number.isNaN(cancelAt) &&
     (Math.floor(finished / 1_000) >= Math.floor(cancelAt / 1_000) || isUnsure(truth));
   if (row.status === "cancelled" || (cancelled && !isUnsure(truth))) {
     const expected = Math.max(started, Math.min(cancelAt, finished));
-    if (row.status !== "cancelled") return [`${row.status} although it was cancelled`];
-    if (!cancelled) return ["cancelled although nobody asked for it in time"];
+    if (row.status !== "cancelled") {
+      return [`${row.status} although it was cancelled`];
+    }
+    if (!cancelled) {
+      return ["cancelled although nobody asked for it in time"];
+    }
     return billed === expected ? [] : [`billed until ${iso(billed)} instead of ${iso(expected)}`];
   }
-  if (billed !== finished) return [`billed until ${iso(billed)}, finished at ${iso(finished)}`];
+  if (billed !== finished) {
+    return [`billed until ${iso(billed)}, finished at ${iso(finished)}`];
+  }
   const duration = finished - started;
   if (row.status === "deadline_exceeded") {
     return duration >= limitMs - 11_000 ? [] : [`deadline after ${duration / 1_000} s`];
   }
-  if (duration >= limitMs) return [`${row.status} after ${duration / 1_000} s`];
+  if (duration >= limitMs) {
+    return [`${row.status} after ${duration / 1_000} s`];
+  }
   const succeeded = exitCode === 0 && !isUnsure(truth);
-  if (isUnsure(truth)) return [];
+  if (isUnsure(truth)) {
+    return [];
+  }
   return (row.status === "succeeded") === succeeded ? [] : [`${row.status} with exit code ${exitCode}`];
 }
 

@@ -33,11 +33,16 @@ export class CronJobController {
       if (resource === resources.cronJobs) {
         const key = refKey(object.metadata);
         this.#keys.set(object.metadata.uid, key);
-        if (type === "delete") this.#keys.delete(object.metadata.uid);
-        else if (object.spec !== old?.spec) this.#agenda.add(key, manager.delay());
+        if (type === "delete") {
+          this.#keys.delete(object.metadata.uid);
+        } else if (object.spec !== old?.spec) {
+          this.#agenda.add(key, manager.delay());
+        }
       } else if (resource === resources.jobs) {
         const key = this.#keys.get(ownerUid(object) ?? "");
-        if (key !== undefined) this.#agenda.add(key, manager.delay());
+        if (key !== undefined) {
+          this.#agenda.add(key, manager.delay());
+        }
       }
     });
   }
@@ -50,7 +55,9 @@ export class CronJobController {
       return;
     }
     const cronJob = this.#api.get<StoredCronJob>(resources.cronJobs, ref);
-    if (!cronJob) return;
+    if (!cronJob) {
+      return;
+    }
     const status = this.#observed(cronJob);
     let changed = status !== cronJob.status;
     if (cronJob.metadata.deletionTimestamp === undefined && cronJob.spec.suspend !== true) {
@@ -70,7 +77,9 @@ export class CronJobController {
       const next = this.#scheduleOf(cronJob).next(latest) + NEXT_SCHEDULE_DELTA_MS;
       this.#agenda.add(key, next - this.#timeline.now + this.#manager.delay());
     }
-    if (changed) this.#api.patch(resources.cronJobs, ref, { status }, { subresource: "status" });
+    if (changed) {
+      this.#api.patch(resources.cronJobs, ref, { status }, { subresource: "status" });
+    }
   }
 
   /** The status without Jobs that have finished or are gone; the CronJob's own when nothing of it changed. */
@@ -89,17 +98,23 @@ export class CronJobController {
     status: NonNullable<StoredCronJob["status"]>,
   ): { active: { name: string; uid: string }; lastScheduleTime: string } | undefined {
     const scheduled = this.#unmet(cronJob, status);
-    if (scheduled === undefined) return undefined;
+    if (scheduled === undefined) {
+      return undefined;
+    }
     const { namespace } = cronJob.metadata;
     const name = `${cronJob.metadata.name}-${Math.floor(scheduled / 60_000)}`;
     const lastScheduleTime = wholeSeconds(scheduled);
     if (status.active?.some((job) => job.name === name) || status.lastScheduleTime === lastScheduleTime) {
       return undefined;
     }
-    if (cronJob.spec.concurrencyPolicy === "Forbid" && (status.active ?? []).length > 0) return undefined;
+    if (cronJob.spec.concurrencyPolicy === "Forbid" && (status.active ?? []).length > 0) {
+      return undefined;
+    }
     const present = this.#api.get<StoredJob>(resources.jobs, { namespace, name });
     if (present) {
-      if (ownerUid(present) !== cronJob.metadata.uid) return undefined;
+      if (ownerUid(present) !== cronJob.metadata.uid) {
+        return undefined;
+      }
       return { active: { name, uid: present.metadata.uid }, lastScheduleTime };
     }
     const { jobTemplate } = cronJob.spec;

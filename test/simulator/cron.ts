@@ -28,21 +28,27 @@ export class ModelSchedule {
   /** The first occurrence after a moment. */
   next(after: number): number {
     let time = (Math.floor(after / MINUTE) + 1) * MINUTE;
-    while (!this.includes(time)) time += MINUTE;
+    while (!this.includes(time)) {
+      time += MINUTE;
+    }
     return time;
   }
 
   /** The last occurrence at or before a moment. */
   previous(before: number): number {
     let time = Math.floor(before / MINUTE) * MINUTE;
-    while (!this.includes(time)) time -= MINUTE;
+    while (!this.includes(time)) {
+      time -= MINUTE;
+    }
     return time;
   }
 
   /** Occurrences in (after, until]. */
   between(after: number, until: number): number[] {
     const found: number[] = [];
-    for (let time = this.next(after); time <= until; time = this.next(time)) found.push(time);
+    for (let time = this.next(after); time <= until; time = this.next(time)) {
+      found.push(time);
+    }
     return found;
   }
 }
@@ -52,8 +58,13 @@ function field(text: string, size: number): boolean[] {
   for (const part of text.split(",")) {
     const [range = "", step] = part.split("/");
     const every = step === undefined ? 1 : Number(step);
-    if (range === "*") for (let value = 0; value < size; value += every) found[value] = true;
-    else found[Number(range)] = true;
+    if (range === "*") {
+      for (let value = 0; value < size; value += every) {
+        found[value] = true;
+      }
+    } else {
+      found[Number(range)] = true;
+    }
   }
   return found;
 }

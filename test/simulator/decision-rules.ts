@@ -43,9 +43,13 @@ export function faultsOfDecision(decision: Decision): Judgement {
   const missed = newlyMissed(before, after);
   const total = Object.values(missed).reduce((sum, count) => sum + count, 0);
   const faults: string[] = [];
-  if (Object.values(missed).some((count) => count < 0)) faults.push("a count of missed occurrences fell");
+  if (Object.values(missed).some((count) => count < 0)) {
+    faults.push("a count of missed occurrences fell");
+  }
   const sum = (after.missedReasons ?? []).reduce((all, { count }) => all + count, 0);
-  if ((after.missed ?? 0) !== sum) faults.push(`${after.missed} missed, the reasons say ${sum}`);
+  if ((after.missed ?? 0) !== sum) {
+    faults.push(`${after.missed} missed, the reasons say ${sum}`);
+  }
   faults.push(...faultsOfRest(decision));
 
   const passed = passedOver(decision);
@@ -60,40 +64,61 @@ export function faultsOfDecision(decision: Decision): Judgement {
     const range = passed.map((at) => new Date(at).toISOString().slice(11, 16)).join(" ");
     faults.push(`${total} occurrences counted as missed instead of ${expected} of [${range}]`);
   }
-  if ((missed.NeverStarted ?? 0) > Math.max(0, returned)) faults.push("counted as never started at no time");
+  if ((missed.NeverStarted ?? 0) > Math.max(0, returned)) {
+    faults.push("counted as never started at no time");
+  }
   if (admitted !== undefined) {
     faults.push(...faultsOfWindow(admitted, decision));
   }
-  if (passed.some((at) => at > now + decision.slackMs)) faults.push("decided before it was due");
+  if (passed.some((at) => at > now + decision.slackMs)) {
+    faults.push("decided before it was due");
+  }
   const gave = released ? { run: before.activeRun ?? "", missed: returned === 1 } : undefined;
   return { faults, admitted, released: gave, missed };
 }
 
 /** Occurrences between the newest that was decided before and the newest that is decided now. */
 function passedOver({ before, after }: Decision): number[] {
-  if (after.lastScheduledAt === before.lastScheduledAt || after.lastScheduledAt === undefined) return [];
+  if (after.lastScheduledAt === before.lastScheduledAt || after.lastScheduledAt === undefined) {
+    return [];
+  }
   const since = Math.max(time(after.scheduledSince), time(before.lastScheduledAt) || 0);
-  if (after.schedule === undefined || Number.isNaN(since)) return [];
+  if (after.schedule === undefined || Number.isNaN(since)) {
+    return [];
+  }
   return new ModelSchedule(after.schedule).between(since, time(after.lastScheduledAt));
 }
 
 function newlyMissed(before: JobStatus, after: JobStatus): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const { reason, count } of after.missedReasons ?? []) counts[reason] = count;
-  for (const { reason, count } of before.missedReasons ?? []) counts[reason] = (counts[reason] ?? 0) - count;
-  for (const [reason, count] of Object.entries(counts)) if (count === 0) delete counts[reason];
+  for (const { reason, count } of after.missedReasons ?? []) {
+    counts[reason] = count;
+  }
+  for (const { reason, count } of before.missedReasons ?? []) {
+    counts[reason] = (counts[reason] ?? 0) - count;
+  }
+  for (const [reason, count] of Object.entries(counts)) {
+    if (count === 0) {
+      delete counts[reason];
+    }
+  }
   return counts;
 }
 
 /** A schedule begins to be followed anew only after somebody changed it, let it rest or opened it again. */
 function faultsOfRest({ before, after, changes, now, slackMs }: Decision): string[] {
   if (after.lastScheduledAt !== undefined && before.lastScheduledAt !== undefined) {
-    if (time(after.lastScheduledAt) < time(before.lastScheduledAt))
+    if (time(after.lastScheduledAt) < time(before.lastScheduledAt)) {
       return ["went back to an older occurrence"];
+    }
   }
-  if (after.scheduledSince === before.scheduledSince) return [];
+  if (after.scheduledSince === before.scheduledSince) {
+    return [];
+  }
   const spec = changes.at(-1);
-  if (!spec) return ["followed without a spec"];
+  if (!spec) {
+    return ["followed without a spec"];
+  }
   if (after.scheduledSince === undefined) {
     const rested = changes.some(
       (change) => isResting(change) && change.at > time(before.scheduledSince) - slackMs,
@@ -101,7 +126,9 @@ function faultsOfRest({ before, after, changes, now, slackMs }: Decision): strin
     return rested ? [] : ["rests although nobody asked for it"];
   }
   const since = time(after.scheduledSince);
-  if (Math.abs(since - now) > slackMs) return [`follows the schedule since ${after.scheduledSince}`];
+  if (Math.abs(since - now) > slackMs) {
+    return [`follows the schedule since ${after.scheduledSince}`];
+  }
   const from = time(before.scheduledSince) || 0;
   const asked = changes.some(({ at }) => at > from - slackMs);
   return asked ? [] : ["began anew although nobody changed anything"];
@@ -118,10 +145,15 @@ function faultsOfWindow(admitted: number, { after, now, windowMs, slackMs, chang
   if (now > Math.min(admitted + windowMs, next) + slackMs) {
     faults.push(`admitted ${(now - admitted) / 1_000} s after its minute`);
   }
-  if (admitted <= time(after.scheduledSince))
+  if (admitted <= time(after.scheduledSince)) {
     faults.push("admitted an occurrence from before the schedule began");
+  }
   const spec = changes.at(-1);
-  if (spec && isResting(spec)) faults.push("admitted although the schedule rests");
-  if (spec && spec.spec.job?.cron !== after.schedule) faults.push("admitted by a schedule that was changed");
+  if (spec && isResting(spec)) {
+    faults.push("admitted although the schedule rests");
+  }
+  if (spec && spec.spec.job?.cron !== after.schedule) {
+    faults.push("admitted by a schedule that was changed");
+  }
   return faults;
 }

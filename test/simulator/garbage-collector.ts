@@ -29,28 +29,44 @@ export class GarbageCollector {
     this.#manager = manager;
     api.onChange(({ type, resource, object }) => {
       const { uid } = object.metadata;
-      if (DEPENDENTS.includes(resource)) this.#note(type, resource, object);
-      if (type === "delete" && this.#dependents.has(uid)) this.#planCollection(uid);
+      if (DEPENDENTS.includes(resource)) {
+        this.#note(type, resource, object);
+      }
+      if (type === "delete" && this.#dependents.has(uid)) {
+        this.#planCollection(uid);
+      }
     });
     timeline.after(POD_PERIOD_MS, () => this.#collectPods());
   }
 
   #note(type: "add" | "update" | "delete", resource: Resource, object: Stored): void {
     const owner = ownerUid(object);
-    if (owner === undefined || type === "update") return;
+    if (owner === undefined || type === "update") {
+      return;
+    }
     const of = this.#dependents.get(owner) ?? new Map();
-    if (type === "add") of.set(object.metadata.uid, { resource, object });
-    else of.delete(object.metadata.uid);
-    if (of.size > 0) this.#dependents.set(owner, of);
-    else this.#dependents.delete(owner);
+    if (type === "add") {
+      of.set(object.metadata.uid, { resource, object });
+    } else {
+      of.delete(object.metadata.uid);
+    }
+    if (of.size > 0) {
+      this.#dependents.set(owner, of);
+    } else {
+      this.#dependents.delete(owner);
+    }
   }
 
   #planCollection(uid: string): void {
     this.#timeline.after(100 + this.#manager.delay() + this.#manager.downFor(), () => {
       for (const { resource, object } of [...(this.#dependents.get(uid)?.values() ?? [])]) {
         const live = this.#api.get(resource, object.metadata);
-        if (live?.metadata.uid === object.metadata.uid) this.#api.delete(resource, live.metadata, {});
-        if (resource === resources.pods) this.#untrack(object);
+        if (live?.metadata.uid === object.metadata.uid) {
+          this.#api.delete(resource, live.metadata, {});
+        }
+        if (resource === resources.pods) {
+          this.#untrack(object);
+        }
       }
     });
   }
@@ -58,7 +74,9 @@ export class GarbageCollector {
   /** The Job controller lets go of pods whose Job is gone. */
   #untrack(pod: Stored): void {
     const live = this.#api.get<StoredPod>(resources.pods, pod.metadata);
-    if (live?.metadata.uid !== pod.metadata.uid) return;
+    if (live?.metadata.uid !== pod.metadata.uid) {
+      return;
+    }
     const finalizers = (live.metadata.finalizers ?? []).filter((item) => item !== TRACKING_FINALIZER);
     this.#api.patch(resources.pods, live.metadata, { metadata: { finalizers } });
   }
@@ -70,18 +88,28 @@ export class GarbageCollector {
         const { nodeName } = pod.spec;
         const lost =
           nodeName === undefined ? pod.metadata.deletionTimestamp !== undefined : this.#isGone(nodeName);
-        if (lost) this.#forceDelete(pod);
+        if (lost) {
+          this.#forceDelete(pod);
+        }
       }
-      for (const name of this.#missing.keys()) if (this.#isThere(name)) this.#missing.delete(name);
+      for (const name of this.#missing.keys()) {
+        if (this.#isThere(name)) {
+          this.#missing.delete(name);
+        }
+      }
     }
     this.#timeline.after(POD_PERIOD_MS, () => this.#collectPods());
   }
 
   /** Whether a node that was found missing is missing still, after the quarantine. */
   #isGone(name: string): boolean {
-    if (this.#isThere(name)) return false;
+    if (this.#isThere(name)) {
+      return false;
+    }
     const since = this.#missing.get(name);
-    if (since === undefined) this.#missing.set(name, this.#timeline.now);
+    if (since === undefined) {
+      this.#missing.set(name, this.#timeline.now);
+    }
     return since !== undefined && this.#timeline.now - since >= QUARANTINE_MS;
   }
 

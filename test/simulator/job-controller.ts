@@ -54,13 +54,21 @@ export class JobController {
   #notePod(type: "add" | "update" | "delete", pod: StoredPod): void {
     const uid = ownerUid(pod) ?? "";
     const keys = this.#pods.get(uid) ?? new Set();
-    if (type === "delete") keys.delete(refKey(pod.metadata));
-    else keys.add(refKey(pod.metadata));
-    if (keys.size > 0) this.#pods.set(uid, keys);
-    else this.#pods.delete(uid);
+    if (type === "delete") {
+      keys.delete(refKey(pod.metadata));
+    } else {
+      keys.add(refKey(pod.metadata));
+    }
+    if (keys.size > 0) {
+      this.#pods.set(uid, keys);
+    } else {
+      this.#pods.delete(uid);
+    }
     const { namespace, ownerReferences } = pod.metadata;
     const name = ownerReferences?.[0]?.name;
-    if (name !== undefined) this.#agenda.add(refKey({ namespace, name }), BATCH_MS + this.#manager.delay());
+    if (name !== undefined) {
+      this.#agenda.add(refKey({ namespace, name }), BATCH_MS + this.#manager.delay());
+    }
   }
 
   #podsOf(uid: string): StoredPod[] {
@@ -76,10 +84,14 @@ export class JobController {
       return;
     }
     const job = this.#api.get<StoredJob>(resources.jobs, ref);
-    if (!job) return;
+    if (!job) {
+      return;
+    }
     const pods = this.#podsOf(job.metadata.uid);
     if (isFinished(job)) {
-      for (const pod of pods) this.#untrack(pod);
+      for (const pod of pods) {
+        this.#untrack(pod);
+      }
       return;
     }
     const status: JobStatus = { ...job.status };
@@ -90,15 +102,24 @@ export class JobController {
     const failed = (status.failed ?? 0) + tracked.filter((pod) => pod.status.phase === "Failed").length;
     const active = pods.filter((pod) => !isTerminal(pod) && pod.metadata.deletionTimestamp === undefined);
     const ending = pods.filter((pod) => !isTerminal(pod) && pod.metadata.deletionTimestamp !== undefined);
-    if (status.startTime === undefined && !suspended) status.startTime = wholeSeconds(this.#timeline.now);
+    if (status.startTime === undefined && !suspended) {
+      status.startTime = wholeSeconds(this.#timeline.now);
+    }
     const reason = this.#failure(job, status, failed);
     let running = active.length;
     if (reason !== undefined) {
-      for (const pod of active) this.#delete(pod);
-      if (active.length + ending.length === 0) setCondition(status, "Failed", reason, this.#timeline.now);
+      for (const pod of active) {
+        this.#delete(pod);
+      }
+      if (active.length + ending.length === 0) {
+        setCondition(status, "Failed", reason, this.#timeline.now);
+      }
     } else if (job.metadata.deletionTimestamp === undefined) {
-      if (suspended) for (const pod of active) this.#delete(pod);
-      else if (succeeded === 0 && active.length + ending.length === 0) {
+      if (suspended) {
+        for (const pod of active) {
+          this.#delete(pod);
+        }
+      } else if (succeeded === 0 && active.length + ending.length === 0) {
         this.#createPod(job);
         running = 1;
       }
@@ -111,17 +132,29 @@ export class JobController {
     Object.assign(status, { active: running, succeeded, failed });
     this.#api.patch(resources.jobs, ref, { status }, { subresource: "status" });
     const counted = job.metadata.deletionTimestamp !== undefined;
-    for (const pod of tracked) if (counted || isTerminal(pod)) this.#untrack(pod);
+    for (const pod of tracked) {
+      if (counted || isTerminal(pod)) {
+        this.#untrack(pod);
+      }
+    }
   }
 
   /** Why the Job has failed, or asks to be looked at again when it would. */
   #failure(job: StoredJob, status: JobStatus, failed: number): string | undefined {
-    if (failed > (job.spec.backoffLimit ?? 6)) return "BackoffLimitExceeded";
+    if (failed > (job.spec.backoffLimit ?? 6)) {
+      return "BackoffLimitExceeded";
+    }
     const { activeDeadlineSeconds } = job.spec;
-    if (activeDeadlineSeconds === undefined || status.startTime === undefined) return undefined;
+    if (activeDeadlineSeconds === undefined || status.startTime === undefined) {
+      return undefined;
+    }
     const left = Date.parse(status.startTime) + activeDeadlineSeconds * 1_000 - this.#timeline.now;
-    if (left <= 0) return "DeadlineExceeded";
-    if (job.spec.suspend !== true) this.#agenda.add(refKey(job.metadata), left);
+    if (left <= 0) {
+      return "DeadlineExceeded";
+    }
+    if (job.spec.suspend !== true) {
+      this.#agenda.add(refKey(job.metadata), left);
+    }
     return undefined;
   }
 
@@ -152,7 +185,9 @@ export class JobController {
   }
 
   #untrack(pod: StoredPod): void {
-    if (!this.#api.get(resources.pods, pod.metadata) || !isTracked(pod)) return;
+    if (!this.#api.get(resources.pods, pod.metadata) || !isTracked(pod)) {
+      return;
+    }
     const finalizers = (pod.metadata.finalizers ?? []).filter((item) => item !== TRACKING_FINALIZER);
     this.#api.patch(resources.pods, pod.metadata, { metadata: { finalizers } });
   }

@@ -121,8 +121,11 @@ function modelLogs(process: ModelProcess, chance: Chance): RunLogs {
         const fails = chance.happens(0.05);
         const ms = chance.happens(0.05) ? chance.between(1_000, 10_000) : chance.between(5, 50);
         process.clock.setTimeout(() => {
-          if (signal.aborted || fails) reject(new Error("the node does not answer"));
-          else resolve({ ended: Promise.resolve(), store: async () => "stored" });
+          if (signal.aborted || fails) {
+            reject(new Error("the node does not answer"));
+          } else {
+            resolve({ ended: Promise.resolve(), store: async () => "stored" });
+          }
         }, ms);
       }),
     capture: (_run, signal) =>
@@ -130,9 +133,13 @@ function modelLogs(process: ModelProcess, chance: Chance): RunLogs {
         const fails = chance.happens(0.05);
         const ms = chance.happens(0.02) ? chance.between(1_000, 20_000) : chance.between(5, 50);
         process.clock.setTimeout(() => {
-          if (signal.aborted) reject(signal.reason);
-          else if (fails) reject(new Error("the node does not answer"));
-          else resolve(chance.happens(0.9) ? "stored" : "unavailable");
+          if (signal.aborted) {
+            reject(signal.reason);
+          } else if (fails) {
+            reject(new Error("the node does not answer"));
+          } else {
+            resolve(chance.happens(0.9) ? "stored" : "unavailable");
+          }
         }, ms);
       }),
   };
@@ -150,7 +157,9 @@ function defectLogger(judge: Judge, process: ModelProcess): Logger {
   const logger = (bound: object): Logger => ({
     ...silentLogger,
     error: (fields, message) => {
-      if (process.wasFrozen && message === "reconcile over its time limit") return;
+      if (process.wasFrozen && message === "reconcile over its time limit") {
+        return;
+      }
       judge.defect(message, { ...bound, ...fields });
     },
     child: (fields) => logger({ ...bound, ...fields }),

@@ -104,7 +104,9 @@ export class Judge implements Witness {
 
   /** Something that matters to every project. */
   noteAll(what: string): void {
-    for (const id of this.#projects.keys()) this.trace.note(id, () => what);
+    for (const id of this.#projects.keys()) {
+      this.trace.note(id, () => what);
+    }
   }
 
   /** An operator begins to lead, or the one that led stops or stands still. */
@@ -115,9 +117,15 @@ export class Judge implements Witness {
   /** A run's pod is taken away from outside, finalizers or not: its end cannot be known for sure. */
   tampered(run: string, podUid: string): void {
     const truth = this.runs.get(run);
-    if (!truth) return;
+    if (!truth) {
+      return;
+    }
     truth.tampered = true;
-    for (const record of truth.containers) if (record.podUid === podUid) record.stripped = true;
+    for (const record of truth.containers) {
+      if (record.podUid === podUid) {
+        record.stripped = true;
+      }
+    }
   }
 
   containerStarted(record: ContainerRecord): void {
@@ -128,10 +136,13 @@ export class Judge implements Witness {
     for (const other of state?.active ?? []) {
       // A pod that was taken out of the apiserver by force ends when its node finds out.
       const excused = other.stripped || (other.run === run && truth.tampered);
-      if (!excused) this.violate(project, `two containers at once: ${other.pod} and ${record.pod}`);
+      if (!excused) {
+        this.violate(project, `two containers at once: ${other.pod} and ${record.pod}`);
+      }
     }
-    if (truth.containers.length > 0 && !truth.tampered)
+    if (truth.containers.length > 0 && !truth.tampered) {
       this.violate(project, `${run} has a second container`);
+    }
     truth.containers.push(record);
     this.#runOfPod.set(record.podUid, truth);
     state?.active.add(record);
@@ -141,7 +152,9 @@ export class Judge implements Witness {
     }
     const held = this.#api.get<StoredProject>(projectResource, { namespace, name: project })?.status?.job
       ?.activeRun;
-    if (held !== run && !truth.tampered) this.violate(project, `${run} started while ${held} holds the slot`);
+    if (held !== run && !truth.tampered) {
+      this.violate(project, `${run} started while ${held} holds the slot`);
+    }
   }
 
   containerEnded(record: ContainerRecord): void {
@@ -165,22 +178,33 @@ export class Judge implements Witness {
       for (const { metadata } of this.#api.list(resource)) {
         const project = metadata.labels?.["slipway.dev/project"] ?? "";
         const stuck = metadata.finalizers?.includes(finalizers.jobRun) === true;
-        if (stuck) this.violate(project, `${resource.kind} ${metadata.name} is stuck: ${text(metadata)}`);
+        if (stuck) {
+          this.violate(project, `${resource.kind} ${metadata.name} is stuck: ${text(metadata)}`);
+        }
       }
     }
     for (const { metadata, status } of this.#api.list<StoredProject>(projectResource)) {
       const { activeRun } = status?.job ?? {};
-      if (activeRun !== undefined) this.violate(metadata.name, `the slot is stuck with ${activeRun}`);
+      if (activeRun !== undefined) {
+        this.violate(metadata.name, `the slot is stuck with ${activeRun}`);
+      }
     }
     const sum = [...this.#ledger.rows.values()].reduce((total, { amount }) => total + units(amount), 0n);
-    if (sum !== this.expectedSum) this.violate("", `the ledger's sum is ${sum}, not ${this.expectedSum}`);
+    if (sum !== this.expectedSum) {
+      this.violate("", `the ledger's sum is ${sum}, not ${this.expectedSum}`);
+    }
   }
 
   #look(change: Change): void {
-    if (change.resource === projectResource) this.#lookAtProject(change as Change<StoredProject>);
-    else if (change.resource === jobRunResource) this.#lookAtRun(change as Change<StoredJobRun>);
-    else if (change.resource === resources.jobs) this.#lookAtJob(change as Change<StoredJob>);
-    else if (change.resource === resources.pods) this.#lookAtPod(change as Change<StoredPod>);
+    if (change.resource === projectResource) {
+      this.#lookAtProject(change as Change<StoredProject>);
+    } else if (change.resource === jobRunResource) {
+      this.#lookAtRun(change as Change<StoredJobRun>);
+    } else if (change.resource === resources.jobs) {
+      this.#lookAtJob(change as Change<StoredJob>);
+    } else if (change.resource === resources.pods) {
+      this.#lookAtPod(change as Change<StoredPod>);
+    }
   }
 
   #lookAtProject({ type, object, old }: Change<StoredProject>): void {
@@ -202,7 +226,9 @@ export class Judge implements Witness {
       );
     }
     const [before, after] = [old?.status?.job ?? {}, object.status?.job ?? {}];
-    if (after === before || old === undefined) return;
+    if (after === before || old === undefined) {
+      return;
+    }
     this.#lookAtDecision(truth, before, after);
   }
 
@@ -225,11 +251,15 @@ export class Judge implements Witness {
       slackMs: 2 * this.#options.skewMs + this.#options.latencyMs,
       nameOf: (scheduledAt) => jobRunName(id, new Date(scheduledAt)),
     });
-    for (const fault of result.faults) this.violate(id, fault);
+    for (const fault of result.faults) {
+      this.violate(id, fault);
+    }
     for (const [reason, count] of Object.entries(result.missed)) {
       this.decided[reason] = (this.decided[reason] ?? 0) + count;
     }
-    if (result.released) this.#lookAtRelease(id, result.released);
+    if (result.released) {
+      this.#lookAtRelease(id, result.released);
+    }
     if (result.admitted !== undefined) {
       this.decided.admitted = (this.decided.admitted ?? 0) + 1;
       this.#lookAtOverlap(id, result.admitted);
@@ -240,11 +270,21 @@ export class Judge implements Witness {
   #lookAtRelease(project: string, { run, missed }: { run: string; missed: boolean }): void {
     const truth = this.#run(run, project);
     const running = truth.containers.some(({ endedAt }) => endedAt === undefined);
-    if (running && !truth.tampered) this.violate(project, `the slot of ${run} was given back while it runs`);
-    if (missed && isKnown(truth)) this.violate(project, `${run} ran and is counted as missed`);
-    if (missed) this.decided.admitted = (this.decided.admitted ?? 0) - 1;
-    if (missed || truth.trigger === "manual" || truth.containers.length > 0) return;
-    if (!truth.cancelled) this.violate(project, `${run} never ran and is not counted as missed`);
+    if (running && !truth.tampered) {
+      this.violate(project, `the slot of ${run} was given back while it runs`);
+    }
+    if (missed && isKnown(truth)) {
+      this.violate(project, `${run} ran and is counted as missed`);
+    }
+    if (missed) {
+      this.decided.admitted = (this.decided.admitted ?? 0) - 1;
+    }
+    if (missed || truth.trigger === "manual" || truth.containers.length > 0) {
+      return;
+    }
+    if (!truth.cancelled) {
+      this.violate(project, `${run} never ran and is not counted as missed`);
+    }
   }
 
   /** An occurrence at whose minute another run was active is missed. */
@@ -276,11 +316,17 @@ export class Judge implements Witness {
       truth.cancelled = true;
       truth.seenBeforeCancel = old?.status?.lastObservedRunningAt;
     }
-    if (object.status?.startedAt !== undefined) truth.seen = true;
+    if (object.status?.startedAt !== undefined) {
+      truth.seen = true;
+    }
     if (type === "update" && phase !== old?.status?.phase && phase !== undefined) {
       this.note(project, () => `${name} is ${phase} (${text(object.status)})`);
-      if (truth.ended) this.violate(project, `${name} changed from ${truth.ended.status?.phase} to ${phase}`);
-      if (phase !== "running") truth.ended = object;
+      if (truth.ended) {
+        this.violate(project, `${name} changed from ${truth.ended.status?.phase} to ${phase}`);
+      }
+      if (phase !== "running") {
+        truth.ended = object;
+      }
     }
     const charged = this.#ledger.rows.has(this.#rowKey(truth));
     if (
@@ -293,7 +339,9 @@ export class Judge implements Witness {
     }
     if (type === "delete") {
       this.note(project, () => `JobRun ${name} gone`);
-      if (isKnown(truth) && !charged) this.violate(project, `${name} ran and is gone without a charge`);
+      if (isKnown(truth) && !charged) {
+        this.violate(project, `${name} ran and is gone without a charge`);
+      }
       truth.ended = undefined;
     }
   }
@@ -302,10 +350,16 @@ export class Judge implements Witness {
     const { name, annotations: marks = {} } = object.metadata;
     const project = object.metadata.labels?.["slipway.dev/project"] ?? "";
     const truth = this.#run(name, project);
-    if (type === "add") this.note(project, () => `Job ${name} made`);
-    if (type === "delete") this.note(project, () => `Job ${name} gone`);
+    if (type === "add") {
+      this.note(project, () => `Job ${name} made`);
+    }
+    if (type === "delete") {
+      this.note(project, () => `Job ${name} gone`);
+    }
     const letGo = object.spec.suspend !== true && (old === undefined || old.spec.suspend === true);
-    if (type === "delete" || !letGo) return;
+    if (type === "delete" || !letGo) {
+      return;
+    }
     this.note(project, () => `Job ${name} let go`);
     truth.letGoAt = this.#timeline.now;
     truth.plan = marks[annotations.plan];
@@ -323,13 +377,19 @@ export class Judge implements Witness {
   #lookAtPod({ type, object, old }: Change<StoredPod>): void {
     const truth = this.#runOfPod.get(object.metadata.uid);
     const project = object.metadata.labels?.["slipway.dev/project"] ?? "";
-    if (type === "add") this.note(project, () => `Pod ${object.metadata.name} made`);
+    if (type === "add") {
+      this.note(project, () => `Pod ${object.metadata.name} made`);
+    }
     if (type === "update" && object.metadata.deletionTimestamp !== old?.metadata.deletionTimestamp) {
       this.note(project, () => `Pod ${object.metadata.name} is being deleted`);
     }
-    if (!truth) return;
+    if (!truth) {
+      return;
+    }
     // Nobody will ever know what ran on a node that is gone, nor when it ended.
-    if (object.status.conditions?.some(({ reason }) => reason === "DeletionByPodGC")) truth.tampered = true;
+    if (object.status.conditions?.some(({ reason }) => reason === "DeletionByPodGC")) {
+      truth.tampered = true;
+    }
     if (type === "delete") {
       this.note(project, () => `Pod ${object.metadata.name} gone`);
       this.#runOfPod.delete(object.metadata.uid);
@@ -369,7 +429,9 @@ export class Judge implements Witness {
       return;
     }
     const faults = faultsOfCharge(row, truth, this.#options);
-    for (const fault of faults) this.violate(row.project_id, `${row.id}: ${fault}`);
+    for (const fault of faults) {
+      this.violate(row.project_id, `${row.id}: ${fault}`);
+    }
     this.expectedSum += units(truth.price ?? "0") * BigInt(row.billed_minutes);
   }
 
@@ -382,13 +444,17 @@ export class Judge implements Witness {
 
   #run(name: string, project: string): RunTruth {
     const known = this.runs.get(name);
-    if (known) return known;
+    if (known) {
+      return known;
+    }
     const minute = Number(name.slice(project.length + 1).split("-")[0]);
     const truth = newRunTruth(name, project, minute * 60_000);
     this.runs.set(name, truth);
     const newest = this.#byProject.get(project) ?? [];
     newest.push(truth);
-    if (newest.length > REMEMBERED) newest.shift();
+    if (newest.length > REMEMBERED) {
+      newest.shift();
+    }
     this.#byProject.set(project, newest);
     return truth;
   }
@@ -400,7 +466,9 @@ export class Judge implements Witness {
  * comes back tells of a container that it has lost without its times.
  */
 function isKnown({ containers, tampered, seen, toldStart }: RunTruth): boolean {
-  if (seen) return true;
+  if (seen) {
+    return true;
+  }
   return !tampered && (toldStart ? containers.length > 0 : containers.some(({ lost }) => !lost));
 }
 

@@ -57,11 +57,17 @@ export class Kubelets {
     nodes.onBack = (node, rebooted) => this.#back(node, rebooted);
     nodes.onEvict = (node) => this.#taintEvict(node);
     api.onChange(({ type, resource, object, old }) => {
-      if (resource !== resources.pods) return;
+      if (resource !== resources.pods) {
+        return;
+      }
       const pod = object as StoredPod;
-      if (type === "add") this.#added(pod);
+      if (type === "add") {
+        this.#added(pod);
+      }
       const local = this.#pods.get(pod.metadata.uid);
-      if (!local) return;
+      if (!local) {
+        return;
+      }
       const deleted = pod.metadata.deletionTimestamp !== undefined;
       const hurried = pod.metadata.deletionGracePeriodSeconds !== old?.metadata.deletionGracePeriodSeconds;
       if (type === "delete" || (deleted && hurried)) {
@@ -80,8 +86,12 @@ export class Kubelets {
   /** Ends a running container for lack of memory, or evicts its pod. Returns whether there was one. */
   strike(podUid: string, how: "oom" | "evict"): boolean {
     const local = this.#pods.get(podUid);
-    if (!local?.record || local.over || !local.node?.reachable) return false;
-    if (how === "evict") local.reason = "Evicted";
+    if (!local?.record || local.over || !local.node?.reachable) {
+      return false;
+    }
+    if (how === "evict") {
+      local.reason = "Evicted";
+    }
     this.#end(local, 137, how === "oom" ? "OOMKilled" : "Error");
     return true;
   }
@@ -113,7 +123,9 @@ export class Kubelets {
 
   #bind(local: LocalPod): void {
     const pod = this.#live(local);
-    if (!pod || pod.metadata.deletionTimestamp !== undefined) return;
+    if (!pod || pod.metadata.deletionTimestamp !== undefined) {
+      return;
+    }
     const node = this.#nodes.pick();
     if (!node) {
       local.next = this.#timeline.after(5_000, () => this.#bind(local));
@@ -127,13 +139,17 @@ export class Kubelets {
   #pull(local: LocalPod): void {
     const { pullMs } = local.behaviour;
     this.#publishSoon(local);
-    if (!Number.isFinite(pullMs)) return;
+    if (!Number.isFinite(pullMs)) {
+      return;
+    }
     local.next = this.#timeline.after(this.#chance.between(20, 400) + pullMs, () => this.#start(local));
   }
 
   #start(local: LocalPod): void {
     const { node, behaviour } = local;
-    if (!node || local.over || local.stopping) return;
+    if (!node || local.over || local.stopping) {
+      return;
+    }
     const told = wholeSeconds(this.#nodes.clock(node));
     if (behaviour.startError) {
       const never = {
@@ -171,7 +187,9 @@ export class Kubelets {
 
   #end(local: LocalPod, exitCode: number, reason: string): void {
     const { record, node } = local;
-    if (!record || !node || local.over) return;
+    if (!record || !node || local.over) {
+      return;
+    }
     local.over = true;
     local.next?.cancel();
     local.kill?.cancel();
@@ -197,7 +215,9 @@ export class Kubelets {
     if (!local.node) {
       local.over = true;
       local.next?.cancel();
-      if (!pod) this.#pods.delete(local.uid);
+      if (!pod) {
+        this.#pods.delete(local.uid);
+      }
       return;
     }
     if (local.over) {
@@ -214,7 +234,9 @@ export class Kubelets {
     if (!local.stopping && stopMs <= graceMs) {
       const reason = stopCode === 0 ? "Completed" : "Error";
       this.#timeline.after(stopMs, () => {
-        if (local.node?.alive) this.#end(local, stopCode, reason);
+        if (local.node?.alive) {
+          this.#end(local, stopCode, reason);
+        }
       });
     }
     local.stopping = true;
@@ -226,7 +248,9 @@ export class Kubelets {
     for (const local of this.#on(node)) {
       local.next?.cancel();
       local.kill?.cancel();
-      if (local.over || !local.record) continue;
+      if (local.over || !local.record) {
+        continue;
+      }
       // Nobody has seen it end.
       local.over = true;
       local.record.endedAt = this.#timeline.now;
@@ -242,8 +266,11 @@ export class Kubelets {
         // A kubelet that starts anew knows of the pods that the apiserver still has, and starts none that is to go.
         const pod = this.#live(local);
         const leaving = !pod || pod.metadata.deletionTimestamp !== undefined;
-        if (local.deleted || leaving) this.#neverRun(local, STATUS_UNKNOWN);
-        else this.#pull(local);
+        if (local.deleted || leaving) {
+          this.#neverRun(local, STATUS_UNKNOWN);
+        } else {
+          this.#pull(local);
+        }
       } else if (rebooted && record?.lost && record.toldFinishedAt === undefined) {
         // The runtime finds the container's leavings, or nothing at all.
         if (this.#chance.happens(0.6)) {
@@ -251,11 +278,14 @@ export class Kubelets {
           record.toldFinishedAt = wholeSeconds(this.#nodes.clock(node));
           record.exitCode = 255;
           record.reason = "Unknown";
-        } else local.verdict = STATUS_UNKNOWN;
+        } else {
+          local.verdict = STATUS_UNKNOWN;
+        }
       }
       const pod = this.#live(local);
-      if (!pod || pod.metadata.deletionTimestamp !== undefined)
+      if (!pod || pod.metadata.deletionTimestamp !== undefined) {
         this.#soon(local, () => this.#seeDeletion(local));
+      }
       this.#publishSoon(local);
     }
   }
@@ -264,7 +294,9 @@ export class Kubelets {
   #taintEvict(node: ModelNode): void {
     for (const local of this.#on(node)) {
       const pod = this.#live(local);
-      if (pod && !isTerminal(pod)) this.#api.delete(resources.pods, pod.metadata, { uid: pod.metadata.uid });
+      if (pod && !isTerminal(pod)) {
+        this.#api.delete(resources.pods, pod.metadata, { uid: pod.metadata.uid });
+      }
     }
   }
 
@@ -272,24 +304,33 @@ export class Kubelets {
   #soon(local: LocalPod, run: () => void): void {
     this.#timeline.after(this.#chance.between(10, 500), () => {
       // What happened during an outage is read when the node is back.
-      if (local.node === undefined || (local.node.reachable && local.node.alive)) run();
+      if (local.node === undefined || (local.node.reachable && local.node.alive)) {
+        run();
+      }
     });
   }
 
   #publishSoon(local: LocalPod): void {
-    if (local.publishing) return;
+    if (local.publishing) {
+      return;
+    }
     local.publishing = true;
     this.#timeline.after(this.#chance.between(20, 1_000), () => {
       local.publishing = false;
-      if (local.node?.reachable && local.node.alive) this.#publish(local);
+      if (local.node?.reachable && local.node.alive) {
+        this.#publish(local);
+      }
     });
   }
 
   #publish(local: LocalPod): void {
     const pod = this.#live(local);
     if (!pod) {
-      if (local.over) this.#pods.delete(local.uid);
-      else this.#soon(local, () => this.#seeDeletion(local));
+      if (local.over) {
+        this.#pods.delete(local.uid);
+      } else {
+        this.#soon(local, () => this.#seeDeletion(local));
+      }
       return;
     }
     if (!isTerminal(pod)) {
@@ -328,7 +369,9 @@ function podStatus({ record, over, verdict, reason, behaviour }: LocalPod): PodS
     const running = { startedAt: record.toldStartedAt };
     return { phase: "Running", containerStatuses: told({ running }, true) };
   }
-  if (verdict === "none") return { phase: "Failed", ...why };
+  if (verdict === "none") {
+    return { phase: "Failed", ...why };
+  }
   if (verdict !== undefined || !record || record.toldFinishedAt === undefined) {
     return {
       phase: "Failed",

@@ -24,7 +24,9 @@ export class Leading {
     const from = this.#since;
     if (from !== undefined && now - from >= this.#noticeMs) {
       this.#stretches.push({ from, to: now });
-      if (this.#stretches.length > REMEMBERED) this.#stretches.shift();
+      if (this.#stretches.length > REMEMBERED) {
+        this.#stretches.shift();
+      }
     }
     this.#since = leads ? now : undefined;
   }

@@ -62,7 +62,9 @@ export class ModelLedger {
             let settle = () => reject(new Error("the ledger does not answer"));
             if (!down && fate >= this.#faults.refused) {
               const answer = this.#commit(sent);
-              if (fate >= this.#faults.refused + this.#faults.unanswered) settle = () => resolve(answer);
+              if (fate >= this.#faults.refused + this.#faults.unanswered) {
+                settle = () => resolve(answer);
+              }
             }
             this.#timeline.after(chance.between(1, 10) + delay / 2, () => wake(settle));
           });
@@ -84,7 +86,9 @@ export class ModelLedger {
       const equal =
         BILLING_FIELDS.every((field) => row[field] === present[field]) &&
         BILLING_TIMES.every((field) => row[field].getTime() === present[field].getTime());
-      if (!equal) this.onDifference(row, present);
+      if (!equal) {
+        this.onDifference(row, present);
+      }
       return {
         id,
         organization_id,

@@ -48,7 +48,9 @@ const faults: string[] = [];
 const waiting = [...plan];
 await Promise.all(
   Array.from({ length: Math.min(shards, availableParallelism()) }, async () => {
-    for (let shard = waiting.shift(); shard; shard = waiting.shift()) await report(shard);
+    for (let shard = waiting.shift(); shard; shard = waiting.shift()) {
+      await report(shard);
+    }
   }),
 );
 const seconds = (performance.now() - started) / 1_000;
@@ -64,7 +66,9 @@ console.log(
     `${seconds.toFixed(1)} s (${(process.cpuUsage().user / 1e6).toFixed(1)} s of CPU, ${Math.round(decided / seconds)} occurrences/s), ` +
     `${violations} violations`,
 );
-for (const fault of faults) console.log(fault);
+for (const fault of faults) {
+  console.log(fault);
+}
 process.exitCode = faults.length > 0 ? 1 : 0;
 
 /** Runs a shard in a thread and prints its violations, or why it ended without a result. */
@@ -94,8 +98,11 @@ function inThread(workerData: Shard): Promise<SimulationResult> {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB, maxOldGenerationSizeMb: 4_096 },
     });
     worker.on("message", (message: ShardMessage) => {
-      if ("result" in message) resolve(message.result);
-      else if (values.progress) console.log(`seed ${workerData.seed}: ${message.decided} decided`);
+      if ("result" in message) {
+        resolve(message.result);
+      } else if (values.progress) {
+        console.log(`seed ${workerData.seed}: ${message.decided} decided`);
+      }
     });
     worker.once("error", reject);
     worker.once("exit", (code) =>
@@ -108,7 +115,9 @@ function inThread(workerData: Shard): Promise<SimulationResult> {
 function tally(of: (result: SimulationResult) => Record<string, number>): string {
   const all: Record<string, number> = {};
   for (const result of results) {
-    for (const [name, count] of Object.entries(of(result))) all[name] = (all[name] ?? 0) + count;
+    for (const [name, count] of Object.entries(of(result))) {
+      all[name] = (all[name] ?? 0) + count;
+    }
   }
   return Object.entries(all)
     .map(([name, count]) => `${name} ${count}`)
@@ -121,6 +130,8 @@ function total(counts: Record<string, number>): number {
 
 function whole(name: string, text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new RangeError(`--${name} is no whole number over 0`);
+  if (!Number.isSafeInteger(value) || value < 1) {
+    throw new RangeError(`--${name} is no whole number over 0`);
+  }
   return value;
 }

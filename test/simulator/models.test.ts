@@ -161,7 +161,9 @@ describe("a node", () => {
   test("that is cut off tells nothing until it is back, and what it runs goes on", async () => {
     await start();
     const node = nodes.all[0];
-    if (node) nodes.fail(node, "partition", 90_000);
+    if (node) {
+      nodes.fail(node, "partition", 90_000);
+    }
     await after(60);
     expect(pod()?.status.phase).toBe("Running");
     expect(api.list<StoredNode>(resources.nodes)[0]?.status.conditions[0]?.status).toBe("Unknown");
@@ -175,7 +177,9 @@ describe("a node", () => {
     behaviour = { ...usual, runMs: 50_000 };
     await start();
     const node = nodes.all[0];
-    if (node) nodes.fail(node, "crash", 60_000);
+    if (node) {
+      nodes.fail(node, "crash", 60_000);
+    }
     await after(1);
     expect(records[0]).toMatchObject({ lost: true });
     await after(75);
@@ -187,7 +191,9 @@ describe("a node", () => {
     await start();
     const node = nodes.all[0];
     // It is taken away after half of the time, and then missed for the quarantine.
-    if (node) nodes.fail(node, "loss", 300_000);
+    if (node) {
+      nodes.fail(node, "loss", 300_000);
+    }
     await after(185);
     expect(pod()?.status.phase).toBe("Running");
     await after(60);

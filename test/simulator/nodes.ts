@@ -58,7 +58,9 @@ export class Nodes {
       clockOffset: Math.round(chance.between(-maxSkewMs, maxSkewMs)),
       era: 0,
     }));
-    for (const node of this.all) this.#tell(node, "True", "KubeletReady");
+    for (const node of this.all) {
+      this.#tell(node, "True", "KubeletReady");
+    }
   }
 
   /** One that can take a pod: the scheduler binds to none that is not there, or that is tainted as not ready. */
@@ -78,7 +80,9 @@ export class Nodes {
 
   /** Takes a node off the network, or down, for a while. */
   fail(node: ModelNode, how: "partition" | "crash" | "loss", ms: number): void {
-    if (!node.reachable) return;
+    if (!node.reachable) {
+      return;
+    }
     node.reachable = false;
     node.era += 1;
     const { era } = node;
@@ -88,12 +92,16 @@ export class Nodes {
     }
     const during = (after: number, run: () => void) =>
       this.#timeline.after(after, () => {
-        if (node.era === era && !node.reachable) run();
+        if (node.era === era && !node.reachable) {
+          run();
+        }
       });
     const silentMs = this.#chance.between(GRACE_MS - RENEW_MS, MAX_SILENT_MS);
     during(silentMs, () => this.#tell(node, "Unknown", "NodeStatusUnknown"));
     during(silentMs + EVICT_MS, () => this.onEvict(node));
-    if (how === "loss") during(ms / 2, () => this.#api.strip(resources.nodes, { name: node.name }));
+    if (how === "loss") {
+      during(ms / 2, () => this.#api.strip(resources.nodes, { name: node.name }));
+    }
     this.#timeline.after(ms, () => this.#restore(node, how !== "partition"));
   }
 
@@ -108,7 +116,9 @@ export class Nodes {
     this.onBack(node, rebooted);
     const { era } = node;
     this.#timeline.after(this.#chance.between(500, 10_000), () => {
-      if (node.era === era) this.#tell(node, "True", "KubeletReady");
+      if (node.era === era) {
+        this.#tell(node, "True", "KubeletReady");
+      }
     });
   }
 
@@ -116,8 +126,12 @@ export class Nodes {
     const ref = { name: node.name };
     const known = this.#api.get<StoredNode>(resources.nodes, ref);
     // A kubelet makes its Node anew; nobody else does.
-    if (!known && status !== "True") return;
-    if (!known) this.#api.create(resources.nodes, { metadata: ref });
+    if (!known && status !== "True") {
+      return;
+    }
+    if (!known) {
+      this.#api.create(resources.nodes, { metadata: ref });
+    }
     const before = known?.status.conditions.find((condition) => condition.status === status);
     const lastTransitionTime = before?.lastTransitionTime ?? wholeSeconds(this.#timeline.now);
     const conditions = [{ type: "Ready", status, reason, lastTransitionTime }];

@@ -105,7 +105,9 @@ export class ModelProcess {
 
   /** Ends it at once: what it waits for never comes. */
   kill(): void {
-    if (!this.#alive) return;
+    if (!this.#alive) {
+      return;
+    }
     this.#alive = false;
     this.#feeds.length = 0;
     this.#deferred.length = 0;
@@ -119,9 +121,13 @@ export class ModelProcess {
 
   /** Goes on: all that came meanwhile comes at once. */
   thaw(): void {
-    if (!this.#frozen) return;
+    if (!this.#frozen) {
+      return;
+    }
     this.#frozen = false;
-    for (const run of this.#deferred.splice(0)) this.wake(run);
+    for (const run of this.#deferred.splice(0)) {
+      this.wake(run);
+    }
   }
 
   /** A store that is fed by a watch with a delay. It is empty until {@link sync}. */
@@ -153,9 +159,13 @@ export class ModelProcess {
   /** A change was committed: it arrives here later. */
   observe(change: Change): void {
     for (const feed of this.#feeds) {
-      if (feed.resource !== change.resource || !feed.selects(change.object)) continue;
+      if (feed.resource !== change.resource || !feed.selects(change.object)) {
+        continue;
+      }
       feed.pending.push(change);
-      if (feed.planned) continue;
+      if (feed.planned) {
+        continue;
+      }
       feed.planned = true;
       this.#options.timeline.after(this.#options.watchDelay(), () => this.wake(() => this.#deliver(feed)));
     }
@@ -169,9 +179,14 @@ export class ModelProcess {
       // A list may have been ahead of what the watch still had to bring.
       const known = feed.store.resourceVersion;
       const version = object.metadata.resourceVersion;
-      if (known === undefined || compareResourceVersions(version, known) <= 0) continue;
-      if (type === "delete") feed.store.remove(object as KubernetesObject);
-      else feed.store.upsert(object as KubernetesObject);
+      if (known === undefined || compareResourceVersions(version, known) <= 0) {
+        continue;
+      }
+      if (type === "delete") {
+        feed.store.remove(object as KubernetesObject);
+      } else {
+        feed.store.upsert(object as KubernetesObject);
+      }
     }
   }
 
@@ -182,7 +197,9 @@ export class ModelProcess {
 
   /** Runs code of the process: now, after it was thawed, or never. */
   wake(run: () => void): void {
-    if (!this.#alive) return;
+    if (!this.#alive) {
+      return;
+    }
     if (this.#frozen) {
       this.#deferred.push(run);
       return;
@@ -221,7 +238,9 @@ export class ModelProcess {
         patch: unknown,
         options: { signal?: AbortSignal; subresource?: string; type?: string } = {},
       ) => {
-        if ((options.type ?? "merge") !== "merge") throw new TypeError("the model merges patches only");
+        if ((options.type ?? "merge") !== "merge") {
+          throw new TypeError("the model merges patches only");
+        }
         return this.#call<T>(
           "write",
           () => found<T>(api.patch(resource, ref, patch, options)),
@@ -232,7 +251,9 @@ export class ModelProcess {
         this.#call<boolean>(
           "write",
           () => {
-            if (!api.get(resource, ref)) return false;
+            if (!api.get(resource, ref)) {
+              return false;
+            }
             api.delete(resource, ref, options);
             return true;
           },
@@ -245,7 +266,9 @@ export class ModelProcess {
     const { timeline, chance, faults } = this.#options;
     const write = kind === "write";
     return new Promise<T>((resolve, reject) => {
-      if (!this.#alive) return;
+      if (!this.#alive) {
+        return;
+      }
       if (signal?.aborted) {
         reject(signal.reason);
         return;
@@ -281,12 +304,16 @@ export class ModelProcess {
         } catch (error) {
           settle = () => reject(error);
         }
-        if (write && chance.happens(faults.killCommitted)) this.kill();
+        if (write && chance.happens(faults.killCommitted)) {
+          this.kill();
+        }
         const killed = write && chance.happens(faults.killAnswered);
         answer(
           () => {
             settle();
-            if (killed) timeline.after(chance.between(0, 5), () => this.kill());
+            if (killed) {
+              timeline.after(chance.between(0, 5), () => this.kill());
+            }
           },
           back + (chance.happens(0.5) ? delay : 0),
         );
@@ -301,7 +328,9 @@ function noAnswer(): Error {
 
 /** Reads `key=value` and `key` label selectors. */
 function selector(text: string | undefined): (object: Stored) => boolean {
-  if (text === undefined) return () => true;
+  if (text === undefined) {
+    return () => true;
+  }
   const terms = text.split(",").map((term) => term.split("="));
   return ({ metadata }) =>
     terms.every(([key = "", value]) => {

@@ -39,7 +39,9 @@ export class ProjectController {
     this.#options = options;
     this.#agenda = new Agenda(timeline, (key) => this.#sync(parseKey(key)));
     api.onChange(({ type, resource, object, old }) => {
-      if (resource !== projectResource || type === "delete") return;
+      if (resource !== projectResource || type === "delete") {
+        return;
+      }
       if (
         object.spec !== old?.spec ||
         object.metadata.deletionTimestamp !== old?.metadata.deletionTimestamp
@@ -51,8 +53,11 @@ export class ProjectController {
 
   /** Takes something away that a project needs, or gives it back. */
   accept(ref: ObjectRef, accepted: boolean): void {
-    if (accepted) this.#unaccepted.delete(refKey(ref));
-    else this.#unaccepted.add(refKey(ref));
+    if (accepted) {
+      this.#unaccepted.delete(refKey(ref));
+    } else {
+      this.#unaccepted.add(refKey(ref));
+    }
     this.#soon(ref);
   }
 
@@ -63,10 +68,15 @@ export class ProjectController {
 
   #sync(ref: ObjectRef): void {
     const project = this.#api.get<StoredProject>(projectResource, ref);
-    if (!project?.spec.job) return;
+    if (!project?.spec.job) {
+      return;
+    }
     this.#applyCronJob(project);
-    if (project.metadata.deletionTimestamp !== undefined) this.#finish(project);
-    else this.#tellAccepted(project);
+    if (project.metadata.deletionTimestamp !== undefined) {
+      this.#finish(project);
+    } else {
+      this.#tellAccepted(project);
+    }
   }
 
   #tellAccepted(project: StoredProject): void {
@@ -74,7 +84,9 @@ export class ProjectController {
     const status = accepted ? "True" : "False";
     const present = project.status?.conditions?.find(({ type }) => type === "Accepted");
     const observedGeneration = project.metadata.generation;
-    if (present?.status === status && present.observedGeneration === observedGeneration) return;
+    if (present?.status === status && present.observedGeneration === observedGeneration) {
+      return;
+    }
     const condition = {
       type: "Accepted",
       status,
@@ -96,8 +108,9 @@ export class ProjectController {
     const ref = { namespace: project.metadata.namespace, name: project.metadata.name };
     const spec = this.#cronJobSpec(project);
     const live = this.#api.get<StoredCronJob>(resources.cronJobs, ref);
-    if (live) this.#api.patch(resources.cronJobs, ref, { spec });
-    else if (project.metadata.deletionTimestamp === undefined) {
+    if (live) {
+      this.#api.patch(resources.cronJobs, ref, { spec });
+    } else if (project.metadata.deletionTimestamp === undefined) {
       this.#api.create(resources.cronJobs, {
         apiVersion: "batch/v1",
         metadata: { ...ref, labels: marks(project), ownerReferences: [controllerOf(project)] },

@@ -16,7 +16,9 @@ export class Chance {
     this.#a = hash | 0;
     this.#b = seed | 0;
     this.#c = Math.imul(seed, 0x9e3779b1) | 0;
-    for (let round = 0; round < 16; round += 1) this.next();
+    for (let round = 0; round < 16; round += 1) {
+      this.next();
+    }
   }
 
   /** In [0, 1). */
@@ -61,7 +63,9 @@ export class Chance {
     let left = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0);
     for (const [item, weight] of entries) {
       left -= weight;
-      if (left < 0) return item;
+      if (left < 0) {
+        return item;
+      }
     }
     return (entries.at(-1) as [T, number])[0];
   }
@@ -69,7 +73,9 @@ export class Chance {
   /** Letters and digits, as in the names of pods. */
   text(length: number): string {
     let text = "";
-    for (let index = 0; index < length; index += 1) text += "bcdfghjklmnpqrstvwxz2456789"[this.below(27)];
+    for (let index = 0; index < length; index += 1) {
+      text += "bcdfghjklmnpqrstvwxz2456789"[this.below(27)];
+    }
     return text;
   }
 }

@@ -65,9 +65,13 @@ export class Replicas {
     this.#options = options;
     this.#make = make;
     api.onChange((change) => {
-      for (const { process } of this.#replicas) process.observe(change);
+      for (const { process } of this.#replicas) {
+        process.observe(change);
+      }
     });
-    for (let index = 0; index < options.count; index += 1) this.#start();
+    for (let index = 0; index < options.count; index += 1) {
+      this.#start();
+    }
     this.#every(options.freezesMs, () => this.#freeze());
     this.#every(options.outagesMs, () => this.#outage());
     this.#every(options.clockJumpsMs, () => this.#jump());
@@ -97,7 +101,9 @@ export class Replicas {
     replica = { process, operator, leads: false, lagMs: chance.between(0, 4_000) };
     this.#replicas.push(replica);
     this.#timeline.after(chance.between(50, 3_000), () => {
-      if (!process.alive) return;
+      if (!process.alive) {
+        return;
+      }
       process.sync();
       this.#planElection(chance.between(0, 2_000));
     });
@@ -113,7 +119,9 @@ export class Replicas {
       this.#planElection(this.#takeOverMs());
     }
     this.#timeline.after(this.#chance.between(2_000, 25_000), () => {
-      if (this.#replicas.length < this.#options.count) this.#start();
+      if (this.#replicas.length < this.#options.count) {
+        this.#start();
+      }
     });
   }
 
@@ -125,7 +133,9 @@ export class Replicas {
   }
 
   #planElection(ms: number): void {
-    if (this.#electionPlanned) return;
+    if (this.#electionPlanned) {
+      return;
+    }
     this.#electionPlanned = true;
     this.#timeline.after(ms, () => {
       this.#electionPlanned = false;
@@ -134,11 +144,15 @@ export class Replicas {
   }
 
   #elect(): void {
-    if (this.#replicas.some(({ leads, process }) => leads && !process.frozen)) return;
+    if (this.#replicas.some(({ leads, process }) => leads && !process.frozen)) {
+      return;
+    }
     const next = this.#replicas.find(
       ({ leads, process, operator }) => !leads && !process.frozen && operator.synced,
     );
-    if (!next) return;
+    if (!next) {
+      return;
+    }
     next.leads = true;
     // Its memory may be behind for a while yet.
     this.#timeline.after(this.#chance.between(0, 5_000), () => {
@@ -152,24 +166,38 @@ export class Replicas {
   /** Stops the leader for a while. If its Lease runs out meanwhile another leads, and this one finds out late. */
   #freeze(): void {
     const frozen = this.#replicas.find(({ leads }) => leads);
-    if (!frozen) return;
+    if (!frozen) {
+      return;
+    }
     const ms = this.#chance.between(500, 60_000);
     this.freezes += 1;
     frozen.process.freeze();
     this.#tellLead();
     // Whoever takes over fills its memory while the other is stopped.
-    if (this.#replicas.length < 2) this.#start();
+    if (this.#replicas.length < 2) {
+      this.#start();
+    }
     this.onEvent(`the leader is frozen for ${Math.round(ms / 1_000)} s`);
     const lost = ms > LEASE_MS;
-    if (lost) this.#timeline.after(LEASE_MS + this.#chance.between(0, 2_000), () => this.#planElection(0));
+    if (lost) {
+      this.#timeline.after(LEASE_MS + this.#chance.between(0, 2_000), () => this.#planElection(0));
+    }
     this.#timeline.after(ms, () => {
-      if (!frozen.process.alive) return;
-      if (lost) frozen.leads = false;
+      if (!frozen.process.alive) {
+        return;
+      }
+      if (lost) {
+        frozen.leads = false;
+      }
       frozen.process.thaw();
-      if (!lost) this.#tellLead();
+      if (!lost) {
+        this.#tellLead();
+      }
       this.onEvent("the frozen operator goes on");
       // It ends when it notices that its Lease is lost; what was under way goes on until then.
-      if (lost) this.#timeline.after(this.#chance.between(0, 1_500), () => frozen.process.kill());
+      if (lost) {
+        this.#timeline.after(this.#chance.between(0, 1_500), () => frozen.process.kill());
+      }
     });
   }
 
@@ -181,8 +209,12 @@ export class Replicas {
   #outage(): void {
     const until = this.#timeline.now + this.#chance.between(20_000, 600_000);
     const keepDown = () => {
-      for (const { process } of [...this.#replicas]) process.kill();
-      if (this.#timeline.now < until && !this.#calm) this.#timeline.after(2_000, keepDown);
+      for (const { process } of [...this.#replicas]) {
+        process.kill();
+      }
+      if (this.#timeline.now < until && !this.#calm) {
+        this.#timeline.after(2_000, keepDown);
+      }
     };
     this.onEvent("no operator runs for a while");
     keepDown();
@@ -198,20 +230,28 @@ export class Replicas {
   /** A watch brings nothing for a while, and then a list does. */
   #cutWatch(): void {
     const replica = this.#replicas[0];
-    if (!replica) return;
+    if (!replica) {
+      return;
+    }
     const before = replica.lagMs;
     replica.lagMs = this.#chance.between(1_000, 20_000);
     this.onEvent(`an operator's watches bring nothing for ${Math.round(replica.lagMs / 1_000)} s`);
     this.#timeline.after(replica.lagMs, () => {
       replica.lagMs = before;
-      if (replica.process.alive) replica.process.sync();
+      if (replica.process.alive) {
+        replica.process.sync();
+      }
     });
   }
 
   #every(mean: number, run: () => void): void {
-    if (!Number.isFinite(mean)) return;
+    if (!Number.isFinite(mean)) {
+      return;
+    }
     this.#timeline.after(this.#chance.exponential(mean), () => {
-      if (this.#calm) return;
+      if (this.#calm) {
+        return;
+      }
       run();
       this.#every(mean, run);
     });

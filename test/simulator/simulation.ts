@@ -132,7 +132,9 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   replicas.calm();
   const rest = 2 * options.limitSeconds * 1_000 + 45 * 60_000;
   await timeline.runUntil(timeline.now + rest, goOn);
-  if (goOn()) judge.settled();
+  if (goOn()) {
+    judge.settled();
+  }
   return {
     violations: judge.violations,
     decided: judge.decided,
@@ -148,6 +150,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
 
 function countBy(items: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const item of items) counts[item] = (counts[item] ?? 0) + 1;
+  for (const item of items) {
+    counts[item] = (counts[item] ?? 0) + 1;
+  }
   return counts;
 }

@@ -57,14 +57,20 @@ export class Timeline {
     await this.#settle();
     for (;;) {
       const entry = this.#heap[0];
-      if (!entry || entry.at > end || before?.() === false) break;
+      if (!entry || entry.at > end || before?.() === false) {
+        break;
+      }
       this.#pop();
       const { run } = entry;
-      if (!run) continue;
+      if (!run) {
+        continue;
+      }
       this.#now = entry.at;
       this.events += 1;
       run();
-      if (this.#touched) await this.#settle();
+      if (this.#touched) {
+        await this.#settle();
+      }
     }
     this.#now = Math.max(this.#now, end);
   }
@@ -82,7 +88,9 @@ export class Timeline {
     while (index > 0) {
       const parent = (index - 1) >> 1;
       const above = heap[parent] as Entry;
-      if (!isBefore(entry, above)) break;
+      if (!isBefore(entry, above)) {
+        break;
+      }
       heap[index] = above;
       index = parent;
     }
@@ -92,14 +100,20 @@ export class Timeline {
   #pop(): void {
     const heap = this.#heap;
     const last = heap.pop() as Entry;
-    if (heap.length === 0) return;
+    if (heap.length === 0) {
+      return;
+    }
     let index = 0;
     for (;;) {
       const left = 2 * index + 1;
-      if (left >= heap.length) break;
+      if (left >= heap.length) {
+        break;
+      }
       const right = left + 1;
       const least = right < heap.length && isBefore(heap[right] as Entry, heap[left] as Entry) ? right : left;
-      if (!isBefore(heap[least] as Entry, last)) break;
+      if (!isBefore(heap[least] as Entry, last)) {
+        break;
+      }
       heap[index] = heap[least] as Entry;
       index = least;
     }

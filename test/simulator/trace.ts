@@ -15,7 +15,9 @@ export class Trace {
   note(project: string, text: () => string): void {
     const entries = this.#entries.get(project) ?? [];
     entries.push({ at: this.#now(), text });
-    if (entries.length > 2 * KEPT) entries.splice(0, KEPT);
+    if (entries.length > 2 * KEPT) {
+      entries.splice(0, KEPT);
+    }
     this.#entries.set(project, entries);
   }
 

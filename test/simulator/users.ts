@@ -50,8 +50,9 @@ export class Users {
     this.#controller = controller;
     this.#options = options;
     api.onChange(({ type, resource, object }) => {
-      if (resource === jobRunResource && type === "add" && !this.#stopped)
+      if (resource === jobRunResource && type === "add" && !this.#stopped) {
         this.#mayCancel(object as StoredJobRun);
+      }
     });
     for (let index = 0; index < options.projects; index += 1) {
       timeline.after(chance.between(0, 120_000), () => this.#create());
@@ -68,7 +69,9 @@ export class Users {
   }
 
   #create(): void {
-    if (this.#stopped) return;
+    if (this.#stopped) {
+      return;
+    }
     this.#made += 1;
     const name = `p${this.#made.toString().padStart(4, "0")}`;
     this.#api.create(projectResource, {
@@ -94,9 +97,13 @@ export class Users {
   /** The next thing that happens to a project. */
   #goOn(ref: ObjectRef): void {
     const { everyMs } = this.#options;
-    if (!Number.isFinite(everyMs)) return;
+    if (!Number.isFinite(everyMs)) {
+      return;
+    }
     this.#timeline.after(this.#chance.exponential(everyMs), () => {
-      if (this.#stopped || !this.#project(ref)) return;
+      if (this.#stopped || !this.#project(ref)) {
+        return;
+      }
       const deed = this.#chance.weighted({
         run: 6,
         pause: 3,
@@ -108,16 +115,25 @@ export class Users {
         flap: 1,
         touch: 3,
       });
-      if (deed === "run") this.#runNow(ref);
-      else if (deed === "pause") this.#forAWhile(ref, { paused: true }, { paused: false });
-      else if (deed === "schedule") this.#patch(ref, { job: { cron: this.#chance.pick(SCHEDULES) } });
-      else if (deed === "plan") this.#patch(ref, { plan: this.#chance.pick(PLANS) });
-      else if (deed === "close") {
+      if (deed === "run") {
+        this.#runNow(ref);
+      } else if (deed === "pause") {
+        this.#forAWhile(ref, { paused: true }, { paused: false });
+      } else if (deed === "schedule") {
+        this.#patch(ref, { job: { cron: this.#chance.pick(SCHEDULES) } });
+      } else if (deed === "plan") {
+        this.#patch(ref, { plan: this.#chance.pick(PLANS) });
+      } else if (deed === "close") {
         this.#forAWhile(ref, { job: { closedAt: this.#now() } }, { job: { closedAt: null } });
-      } else if (deed === "unaccept") this.#unaccept(ref);
-      else if (deed === "remove") this.#remove(ref);
-      else if (deed === "flap") this.#flap(ref);
-      else this.#touch(ref);
+      } else if (deed === "unaccept") {
+        this.#unaccept(ref);
+      } else if (deed === "remove") {
+        this.#remove(ref);
+      } else if (deed === "flap") {
+        this.#flap(ref);
+      } else {
+        this.#touch(ref);
+      }
       this.#goOn(ref);
     });
   }
@@ -125,7 +141,9 @@ export class Users {
   #forAWhile(ref: ObjectRef, change: object, back: object): void {
     this.#patch(ref, change);
     this.#timeline.after(this.#chance.exponential(240_000), () => {
-      if (!this.#stopped) this.#patch(ref, back);
+      if (!this.#stopped) {
+        this.#patch(ref, back);
+      }
     });
   }
 
@@ -153,9 +171,13 @@ export class Users {
 
   /** Deletes the project, and makes another one later. */
   #remove(ref: ObjectRef): void {
-    if (this.#chance.happens(0.5)) this.#patch(ref, { job: { closedAt: this.#now() } });
+    if (this.#chance.happens(0.5)) {
+      this.#patch(ref, { job: { closedAt: this.#now() } });
+    }
     this.#timeline.after(this.#chance.between(0, 20_000), () => {
-      if (!this.#stopped && this.#project(ref)) this.#api.delete(projectResource, ref);
+      if (!this.#stopped && this.#project(ref)) {
+        this.#api.delete(projectResource, ref);
+      }
     });
     this.#timeline.after(this.#chance.between(60_000, 400_000), () => this.#create());
   }
@@ -165,7 +187,9 @@ export class Users {
     for (let time = 0; time < times; time += 1) {
       this.#timeline.after(this.#chance.between(0, 30), () => {
         const project = this.#project(ref);
-        if (!project) return;
+        if (!project) {
+          return;
+        }
         const now = new Date(this.#timeline.now);
         this.#api.create(jobRunResource, {
           apiVersion: "slipway.dev/v1alpha1",
@@ -195,7 +219,9 @@ export class Users {
   }
 
   #mayCancel({ metadata }: StoredJobRun): void {
-    if (!this.#chance.happens(this.#options.cancels)) return;
+    if (!this.#chance.happens(this.#options.cancels)) {
+      return;
+    }
     const ref = { namespace: metadata.namespace, name: metadata.name };
     const at = this.#chance.happens(0.5) ? this.#chance.between(0, 20_000) : this.#chance.exponential(90_000);
     const times = this.#chance.happens(0.3) ? 2 : 1;
@@ -207,10 +233,16 @@ export class Users {
   /** As the API does: once, and not where the end could not be confirmed. */
   #cancel(ref: ObjectRef): void {
     const run = this.#api.get<StoredJobRun>(jobRunResource, ref);
-    if (!run || run.spec.cancelRequestedAt !== undefined) return;
+    if (!run || run.spec.cancelRequestedAt !== undefined) {
+      return;
+    }
     const { phase, conditions } = run.status ?? {};
-    if (phase !== undefined && phase !== "running") return;
-    if (conditions?.some(({ type, status }) => type === "CancelUnsafe" && status === "True")) return;
+    if (phase !== undefined && phase !== "running") {
+      return;
+    }
+    if (conditions?.some(({ type, status }) => type === "CancelUnsafe" && status === "True")) {
+      return;
+    }
     const frauds = this.#frauds;
     const back = frauds.happens(this.#options.backdated) ? frauds.exponential(600_000) : 0;
     const asked = new Date(this.#timeline.now + this.#chance.between(-800, 800) - back).toISOString();
@@ -222,14 +254,20 @@ export class Users {
           spec: { cancelRequestedAt: asked },
         });
       } catch (error) {
-        if (!(error instanceof KubeError)) throw error;
-        if (error.status === 409) this.#cancel(ref);
+        if (!(error instanceof KubeError)) {
+          throw error;
+        }
+        if (error.status === 409) {
+          this.#cancel(ref);
+        }
       }
     });
   }
 
   #patch(ref: ObjectRef, spec: object): void {
-    if (this.#project(ref)) this.#api.patch(projectResource, ref, { spec });
+    if (this.#project(ref)) {
+      this.#api.patch(projectResource, ref, { spec });
+    }
   }
 
   /** The project, unless it is being deleted. */

@@ -55,7 +55,9 @@ const cases: Case[] = [
 
 const primaryOf = async (project: DatabaseProject): Promise<string> => {
   const primary = (await readDatabase(project)).status?.database?.primary;
-  if (!primary) throw new Error("no instance takes writes");
+  if (!primary) {
+    throw new Error("no instance takes writes");
+  }
   return primary;
 };
 
@@ -78,7 +80,9 @@ test.concurrent.for(cases)("$name of three, paused and resumed as one", async ({
   await untilReady(project, 360_000);
   await moveFromFirst(project, move);
   const session = await eventually(() => engine.open(project));
-  for (let id = 1; id <= ROWS; id += 1) await session.insert(id);
+  for (let id = 1; id <= ROWS; id += 1) {
+    await session.insert(id);
+  }
   await session.close();
 
   await patchDatabase(project, [{ op: "add", path: "/spec/paused", value: true }]);

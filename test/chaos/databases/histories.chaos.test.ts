@@ -51,8 +51,12 @@ interface Step {
 
 function historyOf({ sizes, plans }: Engine): readonly Step[] {
   const kinds: Step["kind"][] = ["pause", "losePrimary", "losePod"];
-  if (sizes.length > 0) kinds.push("scale");
-  if (plans.length > 0) kinds.push("plan");
+  if (sizes.length > 0) {
+    kinds.push("scale");
+  }
+  if (plans.length > 0) {
+    kinds.push("plan");
+  }
   const step = fc.record({
     kind: fc.constantFrom(...kinds),
     which: fc.nat({ max: 2 }),
@@ -69,11 +73,15 @@ const pausing = (op: string, value: boolean) => [{ op, path: "/spec/paused", val
 
 /** Deletes a pod by force, where there is one of that name. */
 async function lose({ namespace }: DatabaseProject, name: string | undefined): Promise<void> {
-  if (!name) return;
+  if (!name) {
+    return;
+  }
   await cluster.core
     .deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0 })
     .catch((error: unknown) => {
-      if ((error as { code?: number }).code !== 404) throw error;
+      if ((error as { code?: number }).code !== 404) {
+        throw error;
+      }
     });
 }
 
@@ -121,10 +129,14 @@ test.concurrent.for(engines)(
       for (const step of history) {
         const from = performance.now() - engine.windowMs;
         await take(step, engine, project);
-        if (!step.settles && engine.windowMs === 0) continue;
+        if (!step.settles && engine.windowMs === 0) {
+          continue;
+        }
         await untilReady(project, SETTLED_MS);
         await writer.untilWrites(SETTLED_MS);
-        if (engine.windowMs > 0) unsure.push({ from, to: performance.now() });
+        if (engine.windowMs > 0) {
+          unsure.push({ from, to: performance.now() });
+        }
         await sleep(CALM_MS);
       }
       await untilReady(project, SETTLED_MS);

@@ -38,7 +38,9 @@ afterAll(() => deleteProjects(call, project ? [project.id] : []));
 
 const primaryNow = async (): Promise<string> => {
   const primary = (await readDatabase(project)).status?.database?.primary;
-  if (!primary) throw new Error("no instance takes writes");
+  if (!primary) {
+    throw new Error("no instance takes writes");
+  }
   return primary;
 };
 
@@ -71,7 +73,9 @@ const faults: Fault[] = [
     name: "all three servers are killed at once",
     befalls: async () => {
       const ids = await Promise.all((await names()).map((name) => processOf(name, SERVER)));
-      for (const id of ids) process.kill(id, "SIGKILL");
+      for (const id of ids) {
+        process.kill(id, "SIGKILL");
+      }
     },
   },
   {

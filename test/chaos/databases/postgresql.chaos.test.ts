@@ -48,7 +48,9 @@ afterAll(() => deleteProjects(call, project ? [project.id] : []));
 
 const primaryNow = async (): Promise<string> => {
   const primary = (await readDatabase(project)).status?.database?.primary;
-  if (!primary) throw new Error("no instance takes writes");
+  if (!primary) {
+    throw new Error("no instance takes writes");
+  }
   return primary;
 };
 

@@ -37,7 +37,9 @@ const SERVER = "valkey-server";
 
 const primaryNow = async (): Promise<string> => {
   const primary = (await readDatabase(project)).status?.database?.primary;
-  if (!primary) throw new Error("no instance takes writes");
+  if (!primary) {
+    throw new Error("no instance takes writes");
+  }
   return primary;
 };
 

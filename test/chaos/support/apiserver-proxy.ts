@@ -103,8 +103,11 @@ export class ApiserverProxy {
   holdWatches(held: boolean): void {
     this.#watchesHeld = held;
     for (const { upstream } of this.#watches) {
-      if (held) upstream.pause();
-      else upstream.resume();
+      if (held) {
+        upstream.pause();
+      } else {
+        upstream.resume();
+      }
     }
   }
 
@@ -116,7 +119,9 @@ export class ApiserverProxy {
   /** From now on nothing gets through, as if the apiserver were away. */
   refuse(refused: boolean): void {
     this.#refused = refused;
-    if (refused) this.cutWatches();
+    if (refused) {
+      this.cutWatches();
+    }
   }
 
   /** Answers each list that begins a watch once more as it was answered last: an operator that starts now sees the past. */
@@ -127,15 +132,20 @@ export class ApiserverProxy {
   async #handle(request: IncomingMessage, answer: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "/", "http://proxy");
     const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
+    for await (const chunk of request) {
+      chunks.push(chunk as Buffer);
+    }
     const body = Buffer.concat(chunks);
     if (this.#refused) {
       answer.destroy();
       return;
     }
     if (request.method === "GET") {
-      if (url.searchParams.get("watch") === "true") this.#watch(request, answer);
-      else await this.#read(request, url, answer);
+      if (url.searchParams.get("watch") === "true") {
+        this.#watch(request, answer);
+      } else {
+        await this.#read(request, url, answer);
+      }
       return;
     }
     const parsed: unknown = body.length === 0 ? undefined : JSON.parse(body.toString("utf8"));
@@ -160,12 +170,16 @@ export class ApiserverProxy {
     try {
       given = await this.#forward(request, body);
     } catch (error) {
-      if (fault) this.#giveBack(fault);
+      if (fault) {
+        this.#giveBack(fault);
+      }
       throw error;
     }
     if (given.status >= 300) {
       // Nothing was committed: the fault waits for the next of this kind.
-      if (fault) this.#giveBack(fault);
+      if (fault) {
+        this.#giveBack(fault);
+      }
     } else {
       this.committed.set(write.kind, (this.committed.get(write.kind) ?? 0) + 1);
       if (fault?.moment === "committed") {
@@ -176,7 +190,9 @@ export class ApiserverProxy {
     }
     send(answer, given);
     if (fault && given.status < 300) {
-      if (!answer.closed) await new Promise<void>((resolve) => answer.once("close", resolve));
+      if (!answer.closed) {
+        await new Promise<void>((resolve) => answer.once("close", resolve));
+      }
       await this.#strike(fault, write);
     }
   }
@@ -192,7 +208,9 @@ export class ApiserverProxy {
     }
     const given = await this.#forward(request, Buffer.alloc(0));
     // A reflector lists all that it watches; a live look is for one project or one object.
-    if (url.searchParams.has("limit") && given.status === 200) this.#lists.set(key, given);
+    if (url.searchParams.has("limit") && given.status === 200) {
+      this.#lists.set(key, given);
+    }
     send(answer, given);
   }
 
@@ -211,7 +229,9 @@ export class ApiserverProxy {
         this.#watches.delete(watch);
         answer.end();
       });
-      if (this.#watchesHeld) upstream.pause();
+      if (this.#watchesHeld) {
+        upstream.pause();
+      }
     });
     sent.once("error", () => answer.destroy());
     answer.once("close", () => sent.destroy());
@@ -245,9 +265,13 @@ export class ApiserverProxy {
 
   /** One at a time: a strike ends whatever else is under way. */
   #take(write: Write): Fault | undefined {
-    if (this.#striking) return undefined;
+    if (this.#striking) {
+      return undefined;
+    }
     const index = this.faults.findIndex(({ kind }) => kind === write.kind);
-    if (index < 0) return undefined;
+    if (index < 0) {
+      return undefined;
+    }
     this.#striking = true;
     return this.faults.splice(index, 1)[0];
   }

@@ -125,27 +125,50 @@ export function violations(records: Records, expectations: Expectations = {}): V
     const jobRun = jobRuns.get(subject);
     const [, second, ...more] = itsPods;
     const stopped = second?.startedAt === undefined || second.exitCode === STOPPED;
-    if (second && (!expectations.replaced?.has(subject) || more.length > 0 || !stopped))
+    if (second && (!expectations.replaced?.has(subject) || more.length > 0 || !stopped)) {
       tell("one pod per run", itsPods.map(({ name, exitCode }) => `${name} ended ${exitCode}`).join(", "));
-    for (const { name, otherEnds = [] } of itsPods)
-      if (otherEnds.length > 0) tell("a pod ends once", `${name} has told ${otherEnds.map(iso)} before`);
-    if (itsPods.length > 0 && !jobRun) tell("no container unrecorded", "a pod without a JobRun");
-    if (itsRuns.length > 1) tell("one ledger entry per run", `${itsRuns.length} entries`);
-    if (itsCharges.length !== itsRuns.length)
+    }
+    for (const { name, otherEnds = [] } of itsPods) {
+      if (otherEnds.length > 0) {
+        tell("a pod ends once", `${name} has told ${otherEnds.map(iso)} before`);
+      }
+    }
+    if (itsPods.length > 0 && !jobRun) {
+      tell("no container unrecorded", "a pod without a JobRun");
+    }
+    if (itsRuns.length > 1) {
+      tell("one ledger entry per run", `${itsRuns.length} entries`);
+    }
+    if (itsCharges.length !== itsRuns.length) {
       tell("one charge per ledger entry", `${itsRuns.length} entries, ${itsCharges.length} charges`);
+    }
     const started = itsPods.find(({ startedAt }) => startedAt);
     const [run] = itsRuns;
-    if (started && !run) tell("no run lost", `its container started at ${iso(started.startedAt)}`);
-    if (run && !started) tell("nothing invented", "the ledger has a run whose container never started");
-    if (jobRun?.refused && itsPods.length > 0) tell("refused runs do not start", started?.name ?? "");
-    if (jobRun) checkAdmission(jobRun, tell);
-    if (!run || !started) continue;
-    for (const charge of itsCharges)
-      if (!sameMoney(charge.amount, run.amount))
+    if (started && !run) {
+      tell("no run lost", `its container started at ${iso(started.startedAt)}`);
+    }
+    if (run && !started) {
+      tell("nothing invented", "the ledger has a run whose container never started");
+    }
+    if (jobRun?.refused && itsPods.length > 0) {
+      tell("refused runs do not start", started?.name ?? "");
+    }
+    if (jobRun) {
+      checkAdmission(jobRun, tell);
+    }
+    if (!run || !started) {
+      continue;
+    }
+    for (const charge of itsCharges) {
+      if (!sameMoney(charge.amount, run.amount)) {
         tell("charge is the run's amount", `${charge.amount}, not ${run.amount}`);
+      }
+    }
     checkBilling(run, started, jobRun, expectations, tell);
   }
-  for (const project of records.projects) found.push(...checkProject(project, records, expectations));
+  for (const project of records.projects) {
+    found.push(...checkProject(project, records, expectations));
+  }
   return found;
 }
 
@@ -153,27 +176,42 @@ export function violations(records: Records, expectations: Expectations = {}): V
 export function unsettled(records: Records): Violation[] {
   const found: Violation[] = [];
   const held = (rule: string, subject: string, detail: string) => found.push({ rule, subject, detail });
-  for (const pod of records.pods)
-    if (!pod.gone && pod.finalizers.length > 0)
+  for (const pod of records.pods) {
+    if (!pod.gone && pod.finalizers.length > 0) {
       held("no finalizer stuck", pod.run, `pod ${pod.name} has ${pod.finalizers.join(", ")}`);
-  for (const job of records.jobs)
-    if (job.finalizers.length > 0)
+    }
+  }
+  for (const job of records.jobs) {
+    if (job.finalizers.length > 0) {
       held("no finalizer stuck", job.name, `its Job has ${job.finalizers.join(", ")}`);
-  for (const jobRun of records.jobRuns)
-    if (!jobRun.gone && !jobRun.chargedAt && !jobRun.refused)
+    }
+  }
+  for (const jobRun of records.jobRuns) {
+    if (!jobRun.gone && !jobRun.chargedAt && !jobRun.refused) {
       held("every run is charged", jobRun.name, "its JobRun is there and not charged");
-  for (const project of records.projects)
-    if (project.activeRun) held("slots are given back", project.id, `held by ${project.activeRun}`);
+    }
+  }
+  for (const project of records.projects) {
+    if (project.activeRun) {
+      held("slots are given back", project.id, `held by ${project.activeRun}`);
+    }
+  }
   return found;
 }
 
 type Tell = (rule: string, detail: string) => void;
 
 function checkAdmission(jobRun: JobRunRecord, tell: Tell): void {
-  if (jobRun.trigger !== "schedule" || !jobRun.admittedAt) return;
+  if (jobRun.trigger !== "schedule" || !jobRun.admittedAt) {
+    return;
+  }
   const late = jobRun.admittedAt.getTime() - jobRun.scheduledAt.getTime();
-  if (late < 0) tell("never early", `admitted ${-late} ms before its minute`);
-  if (late >= Math.min(WINDOW_MS, MINUTE)) tell("never late", `admitted ${late} ms after its minute`);
+  if (late < 0) {
+    tell("never early", `admitted ${-late} ms before its minute`);
+  }
+  if (late >= Math.min(WINDOW_MS, MINUTE)) {
+    tell("never late", `admitted ${late} ms after its minute`);
+  }
 }
 
 function checkBilling(
@@ -184,15 +222,18 @@ function checkBilling(
   tell: Tell,
 ): void {
   const equal = (what: string, given: Date, wanted: Date | undefined) => {
-    if (given.getTime() !== wanted?.getTime())
+    if (given.getTime() !== wanted?.getTime()) {
       tell("times are the container's own", `${what} ${iso(given)}, not ${iso(wanted)}`);
+    }
   };
   equal("started", run.startedAt, pod.startedAt);
   const cancelled = jobRun?.cancelRequestedAt;
   if (vanished?.has(run.id)) {
     // Its end was seen by nobody: it is billed up to where it was seen running last.
     equal("finished", run.finishedAt, jobRun?.lastObservedRunningAt);
-    if (!["failed", "cancelled"].includes(run.status)) tell("status tells the end", run.status);
+    if (!["failed", "cancelled"].includes(run.status)) {
+      tell("status tells the end", run.status);
+    }
   } else {
     // A runtime writes down the start of a container that ends at once after its end, and so a second later at times.
     const endOf = (told: Date) =>
@@ -202,20 +243,26 @@ function checkBilling(
     const ran = ((end?.getTime() ?? 0) - run.startedAt.getTime()) / 1_000;
     const plain = pod.exitCode === 0 ? "succeeded" : "failed";
     const wanted = ran >= limitSeconds ? ["deadline_exceeded"] : cancelled ? ["cancelled", plain] : [plain];
-    if (!wanted.includes(run.status))
+    if (!wanted.includes(run.status)) {
       tell("status tells the end", `${run.status}, with exit code ${pod.exitCode} after ${ran} s`);
+    }
   }
-  if (run.status === "cancelled" && cancelled && !vanished?.has(run.id))
+  if (run.status === "cancelled" && cancelled && !vanished?.has(run.id)) {
     equal(
       "billed until",
       run.billedUntil,
       new Date(clamp(cancelled.getTime(), run.startedAt.getTime(), run.finishedAt.getTime())),
     );
-  else equal("billed until", run.billedUntil, run.finishedAt);
+  } else {
+    equal("billed until", run.billedUntil, run.finishedAt);
+  }
   const minutes = clamp(Math.ceil((run.billedUntil.getTime() - run.startedAt.getTime()) / MINUTE), 1, 60);
-  if (run.billedMinutes !== minutes) tell("billed minutes are right", `${run.billedMinutes}, not ${minutes}`);
-  if (tenThousandths(run.amount) !== price * BigInt(minutes))
+  if (run.billedMinutes !== minutes) {
+    tell("billed minutes are right", `${run.billedMinutes}, not ${minutes}`);
+  }
+  if (tenThousandths(run.amount) !== price * BigInt(minutes)) {
     tell("amount is exact", `${run.amount} for ${minutes} minutes`);
+  }
 }
 
 function checkProject(project: ProjectRecord, records: Records, { replaced }: Expectations): Violation[] {
@@ -227,13 +274,18 @@ function checkProject(project: ProjectRecord, records: Records, { replaced }: Ex
   const scheduled = new Map(records.jobRuns.map((jobRun) => [jobRun.name, jobRun]));
   for (const [index, pod] of pods.entries()) {
     const before = pods[index - 1];
-    if (!before || (before.run === pod.run && replaced?.has(pod.run))) continue;
+    if (!before || (before.run === pod.run && replaced?.has(pod.run))) {
+      continue;
+    }
     const end = before.finishedAt?.getTime() ?? Number.POSITIVE_INFINITY;
-    if (Number(pod.startedAt) < end) tell("never two at once", `${before.run} and ${pod.run}`);
+    if (Number(pod.startedAt) < end) {
+      tell("never two at once", `${before.run} and ${pod.run}`);
+    }
     const jobRun = scheduled.get(pod.run);
     // Container times are whole seconds: one that ended in the second of the minute was active at it.
-    if (jobRun?.trigger === "schedule" && jobRun.scheduledAt.getTime() <= end)
+    if (jobRun?.trigger === "schedule" && jobRun.scheduledAt.getTime() <= end) {
       tell("no catch-up", `${pod.run} was due while ${before.run} ran, until ${iso(before.finishedAt)}`);
+    }
   }
   const { scheduledSince, lastScheduledAt } = project;
   const ran = records.runs.filter((run) => run.project === project.id && run.trigger === "schedule");
@@ -241,15 +293,19 @@ function checkProject(project: ProjectRecord, records: Records, { replaced }: Ex
     const due = lastScheduledAt
       ? Math.floor(lastScheduledAt.getTime() / MINUTE) - Math.floor(scheduledSince.getTime() / MINUTE)
       : 0;
-    if (ran.length + project.missed !== due)
+    if (ran.length + project.missed !== due) {
       tell(
         "every occurrence ran or was missed",
         `${due} were due, ${ran.length} ran, ${project.missed} were missed`,
       );
-  } else if (ran.length > 0) tell("every occurrence ran or was missed", "it has runs and no schedule");
+    }
+  } else if (ran.length > 0) {
+    tell("every occurrence ran or was missed", "it has runs and no schedule");
+  }
   const byReason = Object.values(project.missedReasons).reduce((sum, count) => sum + count, 0);
-  if (byReason !== project.missed)
+  if (byReason !== project.missed) {
     tell("missed ones have their reasons", `${project.missed} missed, ${byReason} by reason`);
+  }
   return found;
 }
 
@@ -259,7 +315,9 @@ const iso = (date: Date | undefined) => date?.toISOString() ?? "unknown";
 /** A decimal in ten-thousandths; digits beyond make it differ from every price of four digits. */
 function tenThousandths(decimal: string): bigint | undefined {
   const [, whole, fraction = ""] = /^([0-9]+)(?:\.([0-9]*))?$/.exec(decimal) ?? [];
-  if (whole === undefined || /[1-9]/.test(fraction.slice(4))) return undefined;
+  if (whole === undefined || /[1-9]/.test(fraction.slice(4))) {
+    return undefined;
+  }
   return BigInt(whole) * 10_000n + BigInt(fraction.slice(0, 4).padEnd(4, "0"));
 }
 

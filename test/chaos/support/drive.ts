@@ -24,7 +24,9 @@ export async function keepAsking(stage: Stage, projects: readonly string[], ms: 
   const end = performance.now() + ms;
   while (performance.now() < end) {
     // The apiserver itself may be away.
-    for (const project of projects) await runNow(stage, project).catch(() => undefined);
+    for (const project of projects) {
+      await runNow(stage, project).catch(() => undefined);
+    }
     await sleep(Math.min(2_000, Math.max(0, end - performance.now())));
   }
 }
@@ -45,7 +47,9 @@ export async function askUntil(
 /** Asks for the cancellation of every run of a project that is running. */
 export async function cancelRunning({ platform, namespace }: Stage, project: string): Promise<void> {
   for (const run of await runsOf(platform, namespace, project)) {
-    if (run.status?.phase !== "running" || run.spec.cancelRequestedAt) continue;
+    if (run.status?.phase !== "running" || run.spec.cancelRequestedAt) {
+      continue;
+    }
     const cancelRequestedAt = new Date().toISOString();
     await quietly(platform.client.patch(jobRunResource, refOf(run), { spec: { cancelRequestedAt } }));
   }
@@ -55,7 +59,9 @@ export async function cancelRunning({ platform, namespace }: Stage, project: str
 export async function ageCharged({ platform, namespace }: Stage, project: string): Promise<void> {
   for (const run of await runsOf(platform, namespace, project)) {
     const charged = Date.parse(run.status?.chargedAt ?? "");
-    if (!(Date.now() - charged < 300_000)) continue;
+    if (!(Date.now() - charged < 300_000)) {
+      continue;
+    }
     const status = { chargedAt: new Date(charged - 600_000).toISOString() };
     await quietly(platform.client.patch(jobRunResource, refOf(run), { status }, { subresource: "status" }));
   }
@@ -85,6 +91,8 @@ async function runsOf({ client }: Stage["platform"], namespace: string, project:
 /** The operator changes the same objects, and some are gone by now. */
 async function quietly(write: Promise<unknown>): Promise<void> {
   await write.catch((error) => {
-    if (!isConflict(error) && !isNotFound(error)) throw error;
+    if (!isConflict(error) && !isNotFound(error)) {
+      throw error;
+    }
   });
 }

@@ -28,7 +28,9 @@ export class LedgerProxy extends TcpProxy {
     const commits = { count: 0 };
     const strike = (moment: Moment): boolean => {
       const index = faults.indexOf(moment);
-      if (index < 0) return false;
+      if (index < 0) {
+        return false;
+      }
       faults.splice(index, 1);
       struck.push(moment);
       onCut(moment);
@@ -39,15 +41,23 @@ export class LedgerProxy extends TcpProxy {
       talks.set(connection, talk);
       const text = chunk.toString("latin1");
       if (from === "client") {
-        if (text.includes("insert into job_runs")) talk.runs = true;
-        if (!talk.runs || !/\bcommit\b/i.test(text)) return "pass";
+        if (text.includes("insert into job_runs")) {
+          talk.runs = true;
+        }
+        if (!talk.runs || !/\bcommit\b/i.test(text)) {
+          return "pass";
+        }
         talk.committing = true;
         return strike("before") ? "cut" : "pass";
       }
-      if (!talk.committing || !text.includes("COMMIT\0")) return "pass";
+      if (!talk.committing || !text.includes("COMMIT\0")) {
+        return "pass";
+      }
       Object.assign(talk, { runs: false, committing: false });
       commits.count += 1;
-      if (strike("committed")) return "cut";
+      if (strike("committed")) {
+        return "cut";
+      }
       // The operator is dead before it has read any of it, or right after: both happen.
       strike("answered");
       return "pass";

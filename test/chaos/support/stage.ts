@@ -53,7 +53,9 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
   const proxy = new ApiserverProxy({ upstream: cluster.url, dir: cluster.dir, strike });
   const kill = { onLedgerCut: true };
   const ledgerProxy = new LedgerProxy(postgres.port, () => {
-    if (kill.onLedgerCut) void strike();
+    if (kill.onLedgerCut) {
+      void strike();
+    }
   });
   const kubeconfig = await writePlainKubeconfig(cluster.dir, "proxied", await proxy.listen());
   await ledgerProxy.up();
@@ -123,7 +125,9 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
       return ids;
     },
     settle: async (projects, expectations) => {
-      for (const name of projects) await setClosed({ platform, namespace }, name, true);
+      for (const name of projects) {
+        await setClosed({ platform, namespace }, name, true);
+      }
       let open: Violation[] = [];
       const settled = await waitFor("all runs to end and be charged", 180_000, async () => {
         const records = await witness.records(projects);
@@ -139,11 +143,15 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
             .filter((_, index) => !closed[index])
             .map((subject) => ({ rule: "schedules are closed", subject, detail: "it is not acknowledged" })),
         ];
-        if (open.length > 0) return false;
+        if (open.length > 0) {
+          return false;
+        }
         // What it has not heard of yet would be missing from the one and not from the other.
         return (await witness.isUpToDate(projects)) && witness.records(projects);
       }).catch((error: Error) => {
-        if (open.length === 0) throw error;
+        if (open.length === 0) {
+          throw error;
+        }
       });
       const wrong = settled ? violations(settled, expectations) : open;
       const records = settled ?? (await witness.records(projects));

@@ -41,7 +41,9 @@ export class Stories {
     this.#lines.set(subject, lines);
     const object = line.split(":", 1)[0] ?? "";
     const said = lines.findLast((known) => known.slice(MOMENT).startsWith(`${object}:`))?.slice(MOMENT);
-    if (said === line || lines.length > MOST_LINES) return;
+    if (said === line || lines.length > MOST_LINES) {
+      return;
+    }
     lines.push(`${new Date().toISOString().slice(11, 23)} ${lines.length === MOST_LINES ? "…" : line}`);
   }
 

@@ -69,7 +69,9 @@ export class Witness {
       const uid = object.metadata?.uid ?? "";
       const ends = this.#pods.get(uid)?.ends ?? new Set();
       const { terminated } = object.status?.containerStatuses?.[0]?.state ?? {};
-      if (terminated?.finishedAt) ends.add(terminated.finishedAt);
+      if (terminated?.finishedAt) {
+        ends.add(terminated.finishedAt);
+      }
       const gone = type === "delete";
       this.#pods.set(uid, { pod: object, gone, ends });
       this.#stories.add(runOf(object), podLine(object, gone));
@@ -90,7 +92,9 @@ export class Witness {
       const since = date(scheduledSince);
       const { name } = object.metadata;
       const known = this.#since.get(name);
-      if (since && known?.schedule !== schedule) this.#since.set(name, { schedule, since });
+      if (since && known?.schedule !== schedule) {
+        this.#since.set(name, { schedule, since });
+      }
     });
   }
 
@@ -184,7 +188,9 @@ export class Witness {
 /** The project that an object is, or is of. */
 function projectOf(object: KubernetesObject, resource: Resource): string {
   const { spec, metadata } = object as JobRun;
-  if (resource === projectResource) return metadata.name;
+  if (resource === projectResource) {
+    return metadata.name;
+  }
   return spec?.projectRef?.name ?? metadata.labels?.[labels.project] ?? "";
 }
 

@@ -52,7 +52,9 @@ export function kindOf(method: string, path: string, body: unknown, contentType 
   const other = `${method} ${resource}${subresource ? `/${subresource}` : ""}`;
   const json = (body ?? {}) as { status?: Json; spec?: Json; metadata?: Json };
   // The project controller applies whole children and replaces whole statuses, conditionally; neither begins nor ends a run.
-  if (contentType.includes("apply-patch") || method === "PUT") return `other: ${other}`;
+  if (contentType.includes("apply-patch") || method === "PUT") {
+    return `other: ${other}`;
+  }
   const known = ((): RunWrite | undefined => {
     switch (resource) {
       case "jobruns":
@@ -67,19 +69,33 @@ export function kindOf(method: string, path: string, body: unknown, contentType 
         return undefined;
     }
   })();
-  if (known) return known;
+  if (known) {
+    return known;
+  }
   const ofRuns = ["jobruns", "jobs", "pods"].includes(resource) || (resource === "projects" && subresource);
   return `${ofRuns ? "unknown" : "other"}: ${other}${ofRuns ? ` ${JSON.stringify(body)}` : ""}`;
 }
 
 function projectWrite({ status }: { status?: Json }): RunWrite | undefined {
   const job = status?.job as Json | undefined;
-  if (!job) return undefined;
-  if (typeof job.activeRun === "string") return runWrites.slotTaken;
-  if (job.activeRun === null) return runWrites.slotReleased;
-  if (job.missed !== undefined) return runWrites.missed;
-  if (typeof job.scheduledSince === "string") return runWrites.scheduleFollowed;
-  if (typeof job.scheduleClosedAt === "string") return runWrites.scheduleClosed;
+  if (!job) {
+    return undefined;
+  }
+  if (typeof job.activeRun === "string") {
+    return runWrites.slotTaken;
+  }
+  if (job.activeRun === null) {
+    return runWrites.slotReleased;
+  }
+  if (job.missed !== undefined) {
+    return runWrites.missed;
+  }
+  if (typeof job.scheduledSince === "string") {
+    return runWrites.scheduleFollowed;
+  }
+  if (typeof job.scheduleClosedAt === "string") {
+    return runWrites.scheduleClosed;
+  }
   return undefined;
 }
 
@@ -88,25 +104,51 @@ function jobRunWrite(
   subresource: string,
   { status, metadata }: { status?: Json; metadata?: Json },
 ): RunWrite | undefined {
-  if (method === "POST") return runWrites.runCreated;
-  if (method === "DELETE") return runWrites.runDeleted;
-  if (subresource !== "status")
+  if (method === "POST") {
+    return runWrites.runCreated;
+  }
+  if (method === "DELETE") {
+    return runWrites.runDeleted;
+  }
+  if (subresource !== "status") {
     return finalizer(metadata, runWrites.runFinalizerOff, runWrites.runFinalizerOn);
-  if (!status) return undefined;
+  }
+  if (!status) {
+    return undefined;
+  }
   const conditions = (status.conditions ?? []) as { type: string; status: string }[];
   const stands = (type: string, value: string) =>
     conditions.some((condition) => condition.type === type && condition.status === value);
-  if (status.chargedAt !== undefined) return runWrites.runCharged;
-  if (stands("Finished", "False")) return runWrites.neverStarted;
-  if (ENDED.includes(String(status.phase))) return runWrites.runEnded;
-  if (status.phase === "running") return runWrites.runRunning;
-  if (stands("Admitted", "False")) return runWrites.runRefused;
-  if (stands("Cancelling", "True")) return runWrites.cancelling;
-  if (status.admittedAt !== undefined) return runWrites.runAdmitted;
-  if (status.podName !== undefined || status.nodeName !== undefined) return runWrites.podTold;
-  if (status.lastObservedRunningAt !== undefined) return runWrites.heartbeat;
-  if (status.conditions !== undefined || status.observedGeneration !== undefined)
+  if (status.chargedAt !== undefined) {
+    return runWrites.runCharged;
+  }
+  if (stands("Finished", "False")) {
+    return runWrites.neverStarted;
+  }
+  if (ENDED.includes(String(status.phase))) {
+    return runWrites.runEnded;
+  }
+  if (status.phase === "running") {
+    return runWrites.runRunning;
+  }
+  if (stands("Admitted", "False")) {
+    return runWrites.runRefused;
+  }
+  if (stands("Cancelling", "True")) {
+    return runWrites.cancelling;
+  }
+  if (status.admittedAt !== undefined) {
+    return runWrites.runAdmitted;
+  }
+  if (status.podName !== undefined || status.nodeName !== undefined) {
+    return runWrites.podTold;
+  }
+  if (status.lastObservedRunningAt !== undefined) {
+    return runWrites.heartbeat;
+  }
+  if (status.conditions !== undefined || status.observedGeneration !== undefined) {
     return runWrites.conditionsTold;
+  }
   return undefined;
 }
 
@@ -114,20 +156,30 @@ function jobWrite(
   method: string,
   { spec, metadata }: { spec?: Json; metadata?: Json },
 ): RunWrite | undefined {
-  if (method === "POST") return runWrites.jobCreated;
-  if (method === "DELETE") return runWrites.jobDeleted;
-  if (spec?.suspend === false) return runWrites.jobLetGo;
+  if (method === "POST") {
+    return runWrites.jobCreated;
+  }
+  if (method === "DELETE") {
+    return runWrites.jobDeleted;
+  }
+  if (spec?.suspend === false) {
+    return runWrites.jobLetGo;
+  }
   return finalizer(metadata, runWrites.jobFinalizerOff);
 }
 
 function podWrite(method: string, { metadata }: { metadata?: Json }): RunWrite | undefined {
-  if (method === "DELETE") return runWrites.podStopped;
+  if (method === "DELETE") {
+    return runWrites.podStopped;
+  }
   return finalizer(metadata, runWrites.podFinalizerOff);
 }
 
 function finalizer(metadata: Json | undefined, off: RunWrite, on?: RunWrite): RunWrite | undefined {
   const finalizers = metadata?.finalizers;
-  if (finalizers === undefined) return undefined;
+  if (finalizers === undefined) {
+    return undefined;
+  }
   const held = Array.isArray(finalizers) && finalizers.includes("slipway.dev/jobrun");
   return held ? on : off;
 }

@@ -37,7 +37,9 @@ export function secondPrimaries(acknowledged: readonly Acknowledged[]): Acknowle
       term = Math.max(term, one.term);
       next += 1;
     }
-    if (row.term < term) wrong.push(row);
+    if (row.term < term) {
+      wrong.push(row);
+    }
   }
   return wrong;
 }
@@ -92,8 +94,9 @@ export class Writer {
   async untilWrites(within = 180_000): Promise<void> {
     const from = performance.now();
     while (!this.acknowledged.some(({ sentAt }) => sentAt > from)) {
-      if (performance.now() - from > within)
+      if (performance.now() - from > within) {
         throw new Error(`nothing was acknowledged in ${within} ms; ${this.failures.slice(-3).join("; ")}`);
+      }
       await sleep(50);
     }
   }

@@ -47,7 +47,9 @@ const PENDING = ["DOMAIN_RELEASE_PENDING", "ADDRESS_NOT_ASSIGNED", "CREATION_IN_
 export async function retried<T>(write: () => Promise<Answer<T>>): Promise<Answer<T>> {
   for (let retry = 1; ; retry += 1) {
     const answer = await write();
-    if (!PENDING.includes(answer.body.code ?? "") || retry > RETRIES) return answer;
+    if (!PENDING.includes(answer.body.code ?? "") || retry > RETRIES) {
+      return answer;
+    }
     console.log(`answered ${answer.status} ${answer.body.code}: retried`);
     await sleep(retry * 1_000);
   }
@@ -141,8 +143,9 @@ export async function deleteProjects(call: Call, ids: readonly string[]): Promis
       await eventually(async () => {
         const { status } = await call("DELETE", path);
         // 202: Valkey, in the background. 409: an earlier try had already done it.
-        if (status !== 200 && status !== 202 && status !== 409)
+        if (status !== 200 && status !== 202 && status !== 409) {
           throw new Error(`DELETE ${path} answered ${status}`);
+        }
       });
     }
   };

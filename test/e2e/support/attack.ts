@@ -103,7 +103,9 @@ export async function attackBuild(
     const { items } = await cluster.core.listNamespacedPod({ namespace, labelSelector });
     const address = items.find(({ status }) => status?.phase === "Running")?.status?.podIP;
     // An address that was not found would make the refusal below meaningless.
-    if (address === undefined) throw new Error(`no pod ${labelSelector} runs in ${namespace}`);
+    if (address === undefined) {
+      throw new Error(`no pod ${labelSelector} runs in ${namespace}`);
+    }
     return address;
   };
   const neighbour = await addressOf(
@@ -159,15 +161,21 @@ RUN --mount=type=secret,id=CANARY node attack.js
   );
 
   expect(results.get("registry"), log).toBe("reached");
-  for (const [name] of forbidden) expect([name, results.get(name)]).toEqual([name, "blocked"]);
+  for (const [name] of forbidden) {
+    expect([name, results.get(name)]).toEqual([name, "blocked"]);
+  }
   // Whatever tokens it may have found: base images are all that they open.
   for (const name of repositories.slice(1)) {
     const statuses = results.get(`registry ${name}`) as number[];
     expect(statuses.length).toBeGreaterThan(0);
-    for (const status of statuses) expect([401, 403]).toContain(status);
+    for (const status of statuses) {
+      expect([401, 403]).toContain(status);
+    }
   }
   // And so does what listens beside it.
-  for (const status of results.get("loopback") as number[]) expect([401, 403, 404, 405]).toContain(status);
+  for (const status of results.get("loopback") as number[]) {
+    expect([401, 403, 404, 405]).toContain(status);
+  }
   expect(results.get("fork bomb")).toBe("stopped");
 
   // It had the secret, and printed it in every form.

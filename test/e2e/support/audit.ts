@@ -23,7 +23,9 @@ export async function writesSince(position: number, username: string): Promise<s
   const handle = await open(file);
   try {
     const { size } = await handle.stat();
-    if (size < position) throw new Error("the audit log was rotated meanwhile: measure again");
+    if (size < position) {
+      throw new Error("the audit log was rotated meanwhile: measure again");
+    }
     const buffer = Buffer.alloc(size - position);
     await handle.read(buffer, 0, buffer.length, position);
     const lines = buffer.toString("utf8").split("\n");

@@ -82,7 +82,9 @@ export async function readLog(call: Call, project: string, build: string): Promi
     const path = `/v1/project/${project}/builds/${build}/logs?cursor=${cursor}&limit=500`;
     const { body } = await call<LogRead>("GET", path);
     const read = body.data as LogRead;
-    if (read.logs.length === 0) return lines;
+    if (read.logs.length === 0) {
+      return lines;
+    }
     lines.push(...read.logs);
     cursor = read.next_cursor;
   }
@@ -96,7 +98,9 @@ export async function untilBuilt(
   within?: number,
 ): Promise<Build> {
   const ended = await untilEnded(call, project, build, within);
-  if (ended.status === "success") return ended;
+  if (ended.status === "success") {
+    return ended;
+  }
   const log = (await readLog(call, project, build)).slice(-40).map(({ message }) => message);
   throw new Error(`build ${build} is ${ended.status}: ${JSON.stringify(ended)}\n${log.join("\n")}`);
 }

@@ -87,7 +87,9 @@ export async function makeConsole(): Promise<Console> {
       job.ended(run),
       untilEnded(call, built.project_id, build),
     ]);
-    for (let sent = 0; sent < REQUESTS; sent += 1) await throughIngress(shop.domain, "/some/where");
+    for (let sent = 0; sent < REQUESTS; sent += 1) {
+      await throughIngress(shop.domain, "/some/where");
+    }
     return {
       browser,
       key,

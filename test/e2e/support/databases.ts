@@ -165,7 +165,9 @@ export async function untilReady(place: Reachable, within = 360_000): Promise<Da
     },
     { within },
   );
-  if (place.connection) await untilOpen(place.connection);
+  if (place.connection) {
+    await untilOpen(place.connection);
+  }
   return ready;
 }
 
@@ -177,7 +179,9 @@ async function untilOpen({ host, port }: Connection): Promise<void> {
   const start = performance.now();
   await eventually(() => attemptConnection(host, port), { within: OPEN_MS, every: 250 });
   const waited = performance.now() - start;
-  if (waited > 250) console.log(`port ${port} refused connections for ${Math.round(waited)} ms after Ready`);
+  if (waited > 250) {
+    console.log(`port ${port} refused connections for ${Math.round(waited)} ms after Ready`);
+  }
 }
 
 /** @throws ECONNREFUSED; whatever else becomes of a connection is its test's to assert */
@@ -186,8 +190,11 @@ function attemptConnection(host: string, port: number): Promise<void> {
     const socket = connect({ host, port, timeout: 2_000 });
     const end = (error?: NodeJS.ErrnoException) => {
       socket.destroy();
-      if (error?.code === "ECONNREFUSED") reject(error);
-      else resolve();
+      if (error?.code === "ECONNREFUSED") {
+        reject(error);
+      } else {
+        resolve();
+      }
     };
     socket.once("connect", () => end());
     socket.once("timeout", () => end());

@@ -15,7 +15,9 @@ const WAIT_SECONDS = 300;
 export async function waitAsDocumented(kind: Kind, name: string): Promise<void> {
   const page = await readFile(join(import.meta.dirname, `../../../docs/resources/${kind}.md`), "utf8");
   const [, command] = new RegExp(`^    kubectl (wait .*) ${kind}/\\S+$`, "m").exec(page) ?? [];
-  if (command === undefined) throw new Error(`docs/resources/${kind}.md shows no kubectl wait`);
+  if (command === undefined) {
+    throw new Error(`docs/resources/${kind}.md shows no kubectl wait`);
+  }
   const namespace = namespaceOf(stack.organization);
   const words = command.replace("slipway-org-<organization id>", namespace).split(" ");
   const access = ["--kubeconfig", stack.kubeconfig, `--timeout=${WAIT_SECONDS}s`];

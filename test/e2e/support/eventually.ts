@@ -18,7 +18,9 @@ export async function eventually<T>(
       return await attempt();
     } catch (error) {
       const waited = performance.now() - start;
-      if (waited > within) throw error;
+      if (waited > within) {
+        throw error;
+      }
       await sleep(every ?? Math.min(EVERY.most, Math.max(EVERY.least, waited / 20)));
     }
   }

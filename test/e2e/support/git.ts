@@ -15,7 +15,9 @@ async function api<T>(method: "GET" | "POST" | "DELETE", path: string, body?: ob
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await answer.body.text();
-  if (answer.statusCode >= 300) throw new Error(`${method} ${path} answered ${answer.statusCode}: ${text}`);
+  if (answer.statusCode >= 300) {
+    throw new Error(`${method} ${path} answered ${answer.statusCode}: ${text}`);
+  }
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
@@ -54,7 +56,11 @@ export async function createRepository(name: string, files: Files): Promise<Repo
       commit: { sha: string };
       files: ({ path: string; sha: string } | null)[];
     }>("POST", `${at}/contents`, { branch: "main", message, files: operations });
-    for (const file of written) if (file) known.set(file.path, file.sha);
+    for (const file of written) {
+      if (file) {
+        known.set(file.path, file.sha);
+      }
+    }
     return made.sha;
   };
   await commit(files, "Begin");

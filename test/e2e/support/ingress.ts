@@ -20,7 +20,9 @@ const SERVING_MS = 15_000;
 export async function untilServing(domain: string): Promise<void> {
   const began = performance.now();
   const unavailable = async () => (await throughIngress(domain)).status === 503;
-  if (!(await unavailable())) return;
+  if (!(await unavailable())) {
+    return;
+  }
   console.log(`${domain} is running and answers 503\n${await describeInstances(domain)}`);
   await eventually(async () => expect(await unavailable()).toBe(false), { within: SERVING_MS, every: 100 });
   console.log(`${domain} answers after ${Math.round(performance.now() - began)} ms`);
@@ -36,7 +38,9 @@ export async function describeInstances(domain: string): Promise<string> {
   ]);
   const ingress = ingresses.items.find(({ spec }) => spec?.rules?.some(({ host }) => host === domain));
   const name = ingress?.spec?.rules?.[0]?.http?.paths[0]?.backend.service?.name;
-  if (!name) return `no Ingress leads from ${domain}`;
+  if (!name) {
+    return `no Ingress leads from ${domain}`;
+  }
   const isOf = (object: { metadata?: { namespace?: string; name?: string } }) =>
     object.metadata?.namespace === ingress.metadata?.namespace && object.metadata?.name?.startsWith(name);
   return [

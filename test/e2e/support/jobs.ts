@@ -116,7 +116,9 @@ export class Job {
 
   async run(id: string): Promise<JobRun> {
     const run = (await this.runs()).find((one) => one.id === id);
-    if (run === undefined) throw new Error(`run ${id} is not listed`);
+    if (run === undefined) {
+      throw new Error(`run ${id} is not listed`);
+    }
     return run;
   }
 
@@ -194,7 +196,9 @@ export async function deleteJobs(jobs: readonly Job[]): Promise<void> {
     jobs.map((job) =>
       eventually(async () => {
         const { status, body } = await job.delete();
-        if (status === 200 || (status === 409 && body.code !== "JOB_RUNS_PENDING")) return;
+        if (status === 200 || (status === 409 && body.code !== "JOB_RUNS_PENDING")) {
+          return;
+        }
         const running = await job.list("?limit=50&status=running");
         await Promise.all(running.runs.map(({ id }) => job.cancel(id)));
         throw new Error(`DELETE ${job.id} answered ${status} ${body.code}`);

@@ -41,7 +41,9 @@ export async function mixedLoad(options: {
 }): Promise<LoadReport> {
   const { rate, seconds, next } = options;
   const url = new URL(stack.url);
-  if (url.hostname !== "127.0.0.1") throw new Error("only 127.0.0.1 is loaded");
+  if (url.hostname !== "127.0.0.1") {
+    throw new Error("only 127.0.0.1 is loaded");
+  }
   const pool = new Pool(url.origin, { connections: 64 });
   const statuses: Record<string, Record<number, number>> = {};
   const reads: number[] = [];
@@ -52,15 +54,21 @@ export async function mixedLoad(options: {
   const one = async ({ kind, method, path, apiKey, body }: MixedRequest, due: number): Promise<void> => {
     const sentAt = performance.now();
     const status = await send(pool, { method, path, apiKey, body });
-    if (status !== 200) failed.push({ kind, status, sentAt, endedAt: performance.now() });
-    if (method === "GET") reads.push(performance.now() - due);
+    if (status !== 200) {
+      failed.push({ kind, status, sentAt, endedAt: performance.now() });
+    }
+    if (method === "GET") {
+      reads.push(performance.now() - due);
+    }
     const counts = statuses[kind] ?? {};
     statuses[kind] = { ...counts, [status]: (counts[status] ?? 0) + 1 };
   };
   for (let index = 0; index < rate * seconds; index += 1) {
     const due = start + (index * 1000) / rate;
     const wait = due - performance.now();
-    if (wait > 1) await sleep(wait);
+    if (wait > 1) {
+      await sleep(wait);
+    }
     const request = one(next(index), due).finally(() => open.delete(request));
     open.add(request);
   }

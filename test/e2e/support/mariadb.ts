@@ -41,7 +41,9 @@ export const connectMariadb = (
 /** Connects to one pod, past every Service. */
 export async function connectPod(project: DatabaseProject, pod: string): Promise<MariadbClient> {
   const { status } = await cluster.core.readNamespacedPod({ namespace: project.namespace, name: pod });
-  if (!status?.podIP) throw new Error(`${pod} has no address`);
+  if (!status?.podIP) {
+    throw new Error(`${pod} has no address`);
+  }
   const name = `${pod}.${project.id}-nodes.${project.namespace}.svc`;
   return connect(project, { host: status.podIP, port: 3306, name }, project.connection.password);
 }

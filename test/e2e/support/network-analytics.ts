@@ -48,7 +48,9 @@ export async function inParallel<T, R>(
   const left = [...items];
   const done: R[] = [];
   const worker = async (): Promise<void> => {
-    for (let item = left.shift(); item !== undefined; item = left.shift()) done.push(await work(item));
+    for (let item = left.shift(); item !== undefined; item = left.shift()) {
+      done.push(await work(item));
+    }
   };
   await Promise.all(Array.from({ length: width }, worker));
   return done;
@@ -110,7 +112,9 @@ export function networkAnalytics(call: Call, project: string, from: Date) {
         expect(read.status, JSON.stringify(read.body)).toBe(200);
         const { data, pagination } = read.body.data as { data: T[]; pagination: { total_pages: number } };
         items.push(...data);
-        if (page >= pagination.total_pages) return items;
+        if (page >= pagination.total_pages) {
+          return items;
+        }
       }
     },
     /** Waits until so many requests are counted. */
@@ -130,6 +134,8 @@ export async function collectorPod(): Promise<string> {
   const labelSelector = "app.kubernetes.io/name=slipway-collector";
   const pods = await cluster.core.listNamespacedPod({ namespace: collectorNamespace, labelSelector });
   const pod = pods.items.find(({ status }) => status?.phase === "Running");
-  if (!pod?.metadata?.name) throw new Error("no collector runs");
+  if (!pod?.metadata?.name) {
+    throw new Error("no collector runs");
+  }
   return pod.metadata.name;
 }

@@ -18,7 +18,9 @@ export async function leader(): Promise<string> {
     labelSelector: "app.kubernetes.io/name=slipway-operator",
   });
   const pod = pods.items.map(({ metadata }) => metadata?.name ?? "").find((name) => holder.startsWith(name));
-  if (pod === undefined) throw new Error(`no operator pod holds the Lease (holder: ${holder})`);
+  if (pod === undefined) {
+    throw new Error(`no operator pod holds the Lease (holder: ${holder})`);
+  }
   return pod;
 }
 

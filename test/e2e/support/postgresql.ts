@@ -55,7 +55,9 @@ export const connectPostgresql = (
 /** Connects to one pod, past every Service. */
 export async function connectPod(project: DatabaseProject, pod: string): Promise<pg.Client> {
   const { status } = await cluster.core.readNamespacedPod({ namespace: project.namespace, name: pod });
-  if (!status?.podIP) throw new Error(`${pod} has no address`);
+  if (!status?.podIP) {
+    throw new Error(`${pod} has no address`);
+  }
   const name = `${pod}.${project.id}-nodes.${project.namespace}.svc`;
   return connect(project, { host: status.podIP, port: 5432, name }, project.connection.password);
 }

@@ -49,7 +49,9 @@ export async function processOf(pod: string, words: string): Promise<number> {
   const matching = all.filter(
     ({ pidNamespace, command }) => containers.has(pidNamespace) && command.includes(words),
   );
-  if (matching.length === 0) throw new Error(`no process ${words} of pod ${pod} runs on this machine`);
+  if (matching.length === 0) {
+    throw new Error(`no process ${words} of pod ${pod} runs on this machine`);
+  }
   return Math.max(...matching.map(({ id }) => id));
 }
 
@@ -57,7 +59,9 @@ export async function processOf(pod: string, words: string): Promise<number> {
 export async function machineProcess(words: string): Promise<number> {
   const all = (await processes()).filter(({ command }) => command.includes(words));
   const [found] = all;
-  if (!found || all.length > 1) throw new Error(`${all.length} processes ${words} run on this machine`);
+  if (!found || all.length > 1) {
+    throw new Error(`${all.length} processes ${words} run on this machine`);
+  }
   return found.id;
 }
 

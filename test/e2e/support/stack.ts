@@ -17,7 +17,9 @@ const values = load();
 
 function value(key: string): string {
   const found = values[key];
-  if (found === undefined || found === "") throw new Error(`${file} has no ${key}: run hack/up.sh`);
+  if (found === undefined || found === "") {
+    throw new Error(`${file} has no ${key}: run hack/up.sh`);
+  }
   return found;
 }
 

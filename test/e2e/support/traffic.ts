@@ -29,9 +29,13 @@ export function traffic(domain: string, path = "/"): { stop: () => Promise<Traff
     const at = `after ${Math.round(performance.now() - start)} ms`;
     try {
       const { status, text } = await throughIngress(domain, path);
-      if (status !== 200) failures.push(`${status} ${at}`);
+      if (status !== 200) {
+        failures.push(`${status} ${at}`);
+      }
       const version = /"version":"([^"]+)"/.exec(text)?.[1];
-      if (version !== undefined && !versions.includes(version)) versions.push(version);
+      if (version !== undefined && !versions.includes(version)) {
+        versions.push(version);
+      }
     } catch (error) {
       failures.push(`${(error as Error).message} ${at}`);
     }

@@ -85,7 +85,9 @@ export function connectValkey(
 /** Connects to one pod, past every Service. */
 export async function connectPod(project: DatabaseProject, pod: string): Promise<Redis> {
   const { status } = await cluster.core.readNamespacedPod({ namespace: project.namespace, name: pod });
-  if (!status?.podIP) throw new Error(`${pod} has no address`);
+  if (!status?.podIP) {
+    throw new Error(`${pod} has no address`);
+  }
   const name = `${pod}.${project.id}-nodes.${project.namespace}.svc`;
   return connect(project, { host: status.podIP, port: 6379, name }, project.connection.password);
 }
@@ -101,7 +103,9 @@ export async function readRows(client: Redis): Promise<Set<number>> {
 export function rowsOver(client: Redis, by: string): WriteSession {
   return {
     async insert(id) {
-      if ((await client.sadd(ROWS, id)) !== 1) throw new Error(`row ${id} was there`);
+      if ((await client.sadd(ROWS, id)) !== 1) {
+        throw new Error(`row ${id} was there`);
+      }
       return { by, term: 0 };
     },
     async close() {

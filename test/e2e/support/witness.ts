@@ -34,7 +34,9 @@ export async function startWitness(): Promise<StackWitness> {
       eventually(async () => {
         const records = await witness.records(projects);
         const left = unsettled(records);
-        if (left.length > 0) throw new Error(`not over: ${JSON.stringify(left)}`);
+        if (left.length > 0) {
+          throw new Error(`not over: ${JSON.stringify(left)}`);
+        }
         return violations(records, expectations);
       }),
     stop: async () => {
@@ -62,7 +64,9 @@ export function expectAsPods(runs: readonly JobRun[], { pods }: Records, price: 
       duration_seconds: seconds,
       currency: "brl",
     });
-    if (run.status === "cancelled") continue;
+    if (run.status === "cancelled") {
+      continue;
+    }
     const minutes = Math.max(1, Math.ceil(seconds / 60));
     expect(run.billed_minutes).toBe(minutes);
     expect(tenThousandths(run.amount)).toBe(minutes * price);

@@ -18,7 +18,9 @@ export const adminCommands: Attack = {
           () => "made",
           (error: Error) => error.message.split("\n")[0] ?? "failed",
         );
-      for (const answer of await Promise.all(Array.from({ length: COUNT }, one))) tally.add(answer);
+      for (const answer of await Promise.all(Array.from({ length: COUNT }, one))) {
+        tally.add(answer);
+      }
       return tally.answers();
     },
   }),

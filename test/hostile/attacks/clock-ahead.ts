@@ -19,7 +19,9 @@ async function startAhead(): Promise<void> {
   const { spec } = await cluster.apps.readNamespacedDeployment(OPERATOR);
   const template = spec?.template;
   const [container, ...others] = template?.spec?.containers ?? [];
-  if (!template?.spec || !container) throw new Error("the operator's Deployment has no container");
+  if (!template?.spec || !container) {
+    throw new Error("the operator's Deployment has no container");
+  }
   const options = {
     name: "NODE_OPTIONS",
     value: `--import=data:text/javascript,${encodeURIComponent(SHIFT)}`,
@@ -32,7 +34,9 @@ async function startAhead(): Promise<void> {
   await cluster.core.createNamespacedPod({ namespace: systemNamespace, body });
   await eventually(async () => {
     const { status } = await cluster.core.readNamespacedPod({ namespace: systemNamespace, name: NAME });
-    if (status?.containerStatuses?.[0]?.state?.running === undefined) throw new Error(`${NAME} does not run`);
+    if (status?.containerStatuses?.[0]?.state?.running === undefined) {
+      throw new Error(`${NAME} does not run`);
+    }
   });
 }
 
@@ -57,7 +61,9 @@ export const clockAhead: Attack = {
         const name = pod?.metadata?.name ?? "";
         await cluster.core.deleteNamespacedPod({ namespace: systemNamespace, name, gracePeriodSeconds: 0 });
         while (!signal.aborted) {
-          if ((await holder()).startsWith(NAME)) tally.add("led by the clock ahead");
+          if ((await holder()).startsWith(NAME)) {
+            tally.add("led by the clock ahead");
+          }
           await sleep(500, undefined, { signal }).catch(() => undefined);
         }
         const next = await holder();
@@ -68,8 +74,9 @@ export const clockAhead: Attack = {
         await cluster.core.deleteNamespacedPod({ namespace: systemNamespace, name: NAME });
         await eventually(async () => {
           const { items } = await cluster.core.listNamespacedPod({ namespace: systemNamespace });
-          if (items.some(({ metadata }) => metadata?.name === NAME))
+          if (items.some(({ metadata }) => metadata?.name === NAME)) {
             throw new Error(`${NAME} is there still`);
+          }
         });
       },
     };

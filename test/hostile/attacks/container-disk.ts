@@ -42,7 +42,8 @@ export async function endAndRemove(
   id: string,
 ): Promise<void> {
   const read = await call<{ runs: { id: string }[] }>("GET", `/v1/project/${id}/job-runs?status=running`);
-  for (const run of read.body.data?.runs ?? [])
+  for (const run of read.body.data?.runs ?? []) {
     await call("POST", `/v1/project/${id}/job-runs/${run.id}/cancel`);
+  }
   await remove();
 }

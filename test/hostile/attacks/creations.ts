@@ -25,10 +25,13 @@ export const creations: Attack = {
             );
             tally.add(answerOf(made));
             const id = made.body.data?.project_id;
-            if (id === undefined) continue;
+            if (id === undefined) {
+              continue;
+            }
             projects.add(id);
-            for (const step of ["pause", "resume", "pause"])
+            for (const step of ["pause", "resume", "pause"]) {
               tally.add(answerOf(await projects.call("POST", `/v1/project/${id}/${step}`)));
+            }
           }
         };
         await Promise.all([worker(), worker(), worker(), worker()]);

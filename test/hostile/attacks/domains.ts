@@ -31,7 +31,9 @@ export const domains: Attack = {
             }),
             seen: (_, status, body) => {
               const id = /"project_id":"([a-z0-9]+)"/.exec(body)?.[1];
-              if (status === 201 && id !== undefined) projects.add(id);
+              if (status === 201 && id !== undefined) {
+                projects.add(id);
+              }
             },
           },
           signal,

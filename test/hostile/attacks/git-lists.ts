@@ -26,7 +26,9 @@ export async function connectedRepository(name: string, { organization_id, owner
 }
 
 async function addBranches(repository: Repository): Promise<void> {
-  for (let index = 0; index < BRANCHES; index += 1) await repository.branch(branchName(index));
+  for (let index = 0; index < BRANCHES; index += 1) {
+    await repository.branch(branchName(index));
+  }
 }
 
 export const gitLists: Attack = {

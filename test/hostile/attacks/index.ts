@@ -51,6 +51,8 @@ export const attacks: readonly Attack[] = [
 /** @throws when there is no attack of that name */
 export function attackNamed(name: string): Attack {
   const found = attacks.find((one) => one.name === name);
-  if (found === undefined) throw new Error(`no attack is called ${name}`);
+  if (found === undefined) {
+    throw new Error(`no attack is called ${name}`);
+  }
   return found;
 }

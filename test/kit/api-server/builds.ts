@@ -25,7 +25,9 @@ export function memoryBuilds(): MemoryBuilds {
   const queue: { held: HeldDelivery; dueAt: number; isHeld: boolean }[] = [];
   const remove = (held: HeldDelivery): void => {
     const at = queue.findIndex(({ held: { sequence } }) => sequence === held.sequence);
-    if (at >= 0) queue.splice(at, 1);
+    if (at >= 0) {
+      queue.splice(at, 1);
+    }
   };
   let sequence = 0;
   const key = (projectUid: string, id: string): string => `${projectUid}/${id}`;
@@ -37,7 +39,9 @@ export function memoryBuilds(): MemoryBuilds {
     record: async (row) => {
       const at = key(row.project_uid, row.id);
       const before = builds.get(at);
-      if (before !== undefined && before.status !== "pending") return before.status === row.status;
+      if (before !== undefined && before.status !== "pending") {
+        return before.status === row.status;
+      }
       builds.set(at, { log_truncated: false, ...row, updated_at: row.created_at } as Build);
       return true;
     },
@@ -54,17 +58,24 @@ export function memoryBuilds(): MemoryBuilds {
       (logs.get(id) ?? []).filter(({ sequence }) => sequence > cursor).slice(0, limit),
     claim: async (trigger, buildId) => {
       const at = triggerKey(trigger);
-      if (!triggers.has(at)) triggers.set(at, buildId);
+      if (!triggers.has(at)) {
+        triggers.set(at, buildId);
+      }
       return triggers.get(at) ?? null;
     },
     note: async (noted) => {
-      for (const trigger of noted)
-        if (!triggers.has(triggerKey(trigger))) triggers.set(triggerKey(trigger), null);
+      for (const trigger of noted) {
+        if (!triggers.has(triggerKey(trigger))) {
+          triggers.set(triggerKey(trigger), null);
+        }
+      }
     },
     deliveries: {
       queue: async (delivery, event) => {
         const known = deliveryKey(delivery);
-        if (done.has(known) || queue.some(({ held }) => deliveryKey(held) === known)) return "duplicate";
+        if (done.has(known) || queue.some(({ held }) => deliveryKey(held) === known)) {
+          return "duplicate";
+        }
         const held = {
           ...delivery,
           event: JSON.stringify(event),
@@ -76,7 +87,9 @@ export function memoryBuilds(): MemoryBuilds {
       },
       hold: async ({ most }) => {
         const due = queue.filter(({ dueAt, isHeld }) => !isHeld && dueAt <= Date.now()).slice(0, most);
-        for (const one of due) one.isHeld = true;
+        for (const one of due) {
+          one.isHeld = true;
+        }
         return due.map((one) => (one.held = { ...one.held, attempts: one.held.attempts + 1 }));
       },
       finish: async (held) => {
@@ -86,7 +99,9 @@ export function memoryBuilds(): MemoryBuilds {
       drop: async (held) => remove(held),
       postpone: async (held, afterMs) => {
         const found = queue.find(({ held: { sequence: known } }) => known === held.sequence);
-        if (found) Object.assign(found, { isHeld: false, dueAt: Date.now() + afterMs });
+        if (found) {
+          Object.assign(found, { isHeld: false, dueAt: Date.now() + afterMs });
+        }
       },
     },
   };

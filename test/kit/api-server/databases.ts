@@ -91,7 +91,9 @@ export function startDatabaseOperator(kube: KubeClient): { stop: () => Promise<v
   const run = async (): Promise<void> => {
     while (!stopped.signal.aborted) {
       for (const project of await kube.listAll<Project>(projectResource)) {
-        if (isDatabaseType(project.spec.type)) await tend(kube, project);
+        if (isDatabaseType(project.spec.type)) {
+          await tend(kube, project);
+        }
       }
       await sleep(20);
     }
@@ -108,7 +110,9 @@ export function startDatabaseOperator(kube: KubeClient): { stop: () => Promise<v
 async function tend(kube: KubeClient, project: Project): Promise<void> {
   const { namespace, name } = project.metadata;
   const secret = await readCredentialsSecret(kube, project.metadata);
-  if (!secret) return;
+  if (!secret) {
+    return;
+  }
   const credentials = decodeCredentials(secret);
   const hash = credentialsHash(credentials);
   try {
@@ -123,6 +127,8 @@ async function tend(kube: KubeClient, project: Project): Promise<void> {
       await kube.patch(resources.secrets, ref, { metadata: { resourceVersion }, data });
     }
   } catch (error) {
-    if (!isConflict(error) && !isNotFound(error)) throw error;
+    if (!isConflict(error) && !isNotFound(error)) {
+      throw error;
+    }
   }
 }

@@ -52,14 +52,19 @@ export function fakeGit(): FakeGit {
 
 function provider(git: FakeGit, { token }: GitAccount): GitProvider {
   const answer = async <T>(value: T): Promise<T> => {
-    if (git.failure) throw git.failure;
-    if (token !== git.token)
+    if (git.failure) {
+      throw git.failure;
+    }
+    if (token !== git.token) {
       throw new GitError("CredentialRefused", "the Git server does not take the credential");
+    }
     return value;
   };
   const found = async (isThere: boolean): Promise<Repository> => {
     await answer(undefined);
-    if (!isThere) throw new GitError("RepositoryNotFound", "the credential sees no such repository");
+    if (!isThere) {
+      throw new GitError("RepositoryNotFound", "the credential sees no such repository");
+    }
     return repository;
   };
   return {
@@ -73,7 +78,9 @@ function provider(git: FakeGit, { token }: GitAccount): GitProvider {
     releases: () => answer(git.releases),
     commit: async (_id, ref) => {
       const sha = await answer(git.refs === undefined ? FAKE_SHA : git.refs.get(ref));
-      if (sha === undefined) throw new GitError("RefNotFound", "the repository has no such ref");
+      if (sha === undefined) {
+        throw new GitError("RefNotFound", "the repository has no such ref");
+      }
       return { sha, title: "First" };
     },
     ensureHook: async (id, { url }) => {

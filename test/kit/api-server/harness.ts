@@ -237,7 +237,9 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
   projects.start();
   jobRuns.start();
   connections.start();
-  if (options.ledger || options.builds?.store) deliveries.start();
+  if (options.ledger || options.builds?.store) {
+    deliveries.start();
+  }
   await eventually("the stores to have synced", () =>
     [projects, jobRuns, connections].every(({ hasSynced }) => hasSynced),
   );
@@ -273,9 +275,14 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     revoke: (headers, ...left) => {
       const id = apiKeyId(headers["x-api-key"] ?? "") ?? "";
       const known = keys.get(id);
-      if (left.length === 0) keys.delete(id);
-      else if (known) keys.set(id, { ...known, grants: left.map(parseGrant) });
-      if (headers.authorization) members.splice(0);
+      if (left.length === 0) {
+        keys.delete(id);
+      } else if (known) {
+        keys.set(id, { ...known, grants: left.map(parseGrant) });
+      }
+      if (headers.authorization) {
+        members.splice(0);
+      }
     },
     owner: (organizationId) => user(organizationId, "owner"),
     user,
@@ -303,7 +310,9 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
       await connections.stop();
       await git.close();
       await kube.close();
-      if (!options.ledger) await ledger.destroy();
+      if (!options.ledger) {
+        await ledger.destroy();
+      }
     },
   };
 }

@@ -31,11 +31,15 @@ export async function startIssuer(name: string, algorithm = "ES256"): Promise<Te
     requests.push(request.url ?? "");
     const answer = (status: number, body: object) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-    if (issuer.broken) answer(500, {});
-    else if (request.url === "/.well-known/openid-configuration") {
+    if (issuer.broken) {
+      answer(500, {});
+    } else if (request.url === "/.well-known/openid-configuration") {
       answer(200, { issuer: issuer.url, jwks_uri: `${issuer.url}/keys` });
-    } else if (request.url === "/keys") answer(200, { keys: published });
-    else answer(404, {});
+    } else if (request.url === "/keys") {
+      answer(200, { keys: published });
+    } else {
+      answer(404, {});
+    }
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

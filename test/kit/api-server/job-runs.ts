@@ -134,7 +134,9 @@ export class OperatorActor {
       try {
         return await this.#admin.patch<Project>(projectResource, ref, { status }, { subresource: "status" });
       } catch (error) {
-        if (!isConflict(error)) throw error;
+        if (!isConflict(error)) {
+          throw error;
+        }
       }
     }
   }
@@ -147,7 +149,9 @@ export class OperatorActor {
     const stopped = new AbortController();
     const loop = async () => {
       while (!stopped.signal.aborted) {
-        for (const run of await this.listRuns(organizationId)) await step(run, this);
+        for (const run of await this.listRuns(organizationId)) {
+          await step(run, this);
+        }
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     };

@@ -26,18 +26,24 @@ export function startReleaser(kube: KubeClient): { stop: () => Promise<void> } {
 async function releaseOnce(kube: KubeClient): Promise<void> {
   for (const claim of await kube.listAll<DomainClaim>(domainClaimResource)) {
     const project = await kube.getOrUndefined<Project>(projectResource, claim.spec.projectRef);
-    if (project && isWanted(claim, project)) continue;
+    if (project && isWanted(claim, project)) {
+      continue;
+    }
     const { name, uid, resourceVersion } = claim.metadata;
     try {
       await kube.delete(domainClaimResource, { name }, { uid, resourceVersion });
     } catch (error) {
-      if (!isConflict(error) && !isNotFound(error)) throw error;
+      if (!isConflict(error) && !isNotFound(error)) {
+        throw error;
+      }
     }
   }
 }
 
 function isWanted(claim: DomainClaim, project: Project): boolean {
-  if (!holds(project, claim)) return false;
+  if (!holds(project, claim)) {
+    return false;
+  }
   const ahead = claim.spec.reservedFor?.generation ?? 0;
   return (
     ahead > (project.metadata.generation ?? 0) ||

@@ -28,7 +28,9 @@ async function countOnce(client: KubeClient): Promise<void> {
   for (const quota of await client.listAll<Quota>(resources.resourceQuotas)) {
     const { metadata, spec, status } = quota;
     const hard = spec?.hard ?? {};
-    if (isCounted(hard, quota)) continue;
+    if (isCounted(hard, quota)) {
+      continue;
+    }
     const used = { ...Object.fromEntries(Object.keys(hard).map((what) => [what, "0"])), ...status?.used };
     const ref = { namespace: metadata?.namespace, name: metadata?.name ?? "" };
     await client.patch(resources.resourceQuotas, ref, { status: { hard, used } }, { subresource: "status" });

@@ -73,7 +73,9 @@ export class FakeKubelet {
   async run(pod: BuildPod, name: ContainerName, text: string): Promise<void> {
     const container = this.#container(pod.metadata.name, name);
     container.text += text;
-    for (const each of container.followers) each.write(text);
+    for (const each of container.followers) {
+      each.write(text);
+    }
     await this.#tell(pod, { phase: "Running" });
   }
 
@@ -82,7 +84,9 @@ export class FakeKubelet {
     const container = this.#container(pod.metadata.name, name);
     container.exitCode = exitCode;
     container.message = `${JSON.stringify({ step: name, ...result })}\n`;
-    for (const each of container.followers.splice(0)) each.end();
+    for (const each of container.followers.splice(0)) {
+      each.end();
+    }
     const isLast = exitCode !== 0 || name === "push";
     await this.#tell(pod, { phase: isLast ? (exitCode === 0 ? "Succeeded" : "Failed") : "Running" });
   }
@@ -90,7 +94,9 @@ export class FakeKubelet {
   /** Pods that are to be stopped go at once. */
   async reap(): Promise<void> {
     for (const { metadata } of await this.#client.listAll<BuildPod>(resources.pods)) {
-      if (!metadata.deletionTimestamp) continue;
+      if (!metadata.deletionTimestamp) {
+        continue;
+      }
       const { name, namespace } = metadata;
       await this.#client.delete(resources.pods, { name, namespace }, { gracePeriodSeconds: 0 });
     }
@@ -110,14 +116,19 @@ export class FakeKubelet {
     const container = this.#container(pod, name);
     answer.writeHead(200).write(container.text);
     answer.flushHeaders();
-    if (query.includes("follow") && container.exitCode === undefined) container.followers.push(answer);
-    else answer.end();
+    if (query.includes("follow") && container.exitCode === undefined) {
+      container.followers.push(answer);
+    } else {
+      answer.end();
+    }
   }
 
   async #tell({ metadata: { name, namespace } }: BuildPod, status: object): Promise<void> {
     const told = containers.flatMap((each) => {
       const container = this.#containers.get(`${name}/${each}`);
-      if (!container) return [];
+      if (!container) {
+        return [];
+      }
       const { exitCode, message } = container;
       const at = new Date().toISOString();
       const state =

@@ -126,7 +126,9 @@ export class BuildStack {
   operator({ server, builds }: OperatorOptions = {}): RunningOperator {
     const config = loadKubeConfig({ file: this.cluster.api.kubeconfig });
     Object.assign(config, { users: this.#config.users, contexts: this.#config.contexts });
-    if (server) config.clusters = config.clusters.map(({ name }) => ({ name, server, skipTLSVerify: true }));
+    if (server) {
+      config.clusters = config.clusters.map(({ name }) => ({ name, server, skipTLSVerify: true }));
+    }
     const manager = new Manager({
       name: "slipway.dev/operator",
       cluster: config,

@@ -235,7 +235,9 @@ export async function startOperator(
       (error: unknown) => error,
     ),
     catalogChanged: () => {
-      for (const listener of listeners) listener();
+      for (const listener of listeners) {
+        listener();
+      }
     },
     stop: async () => {
       stop.abort();

@@ -45,14 +45,18 @@ class BenchLedger {
   refuses: string | undefined;
 
   async record(rows: ChargedRun[]): Promise<RecordedRun[]> {
-    if (this.down) throw new Error("no ledger");
+    if (this.down) {
+      throw new Error("no ledger");
+    }
     const reason = this.refuses;
     return rows.map((row) => {
       if (reason !== undefined) {
         return { id: row.id, organization_id: row.organization_id, outcome: "refused", reason };
       }
       const known = this.rows.get(row.id);
-      if (!known) this.rows.set(row.id, row);
+      if (!known) {
+        this.rows.set(row.id, row);
+      }
       const outcome = !known ? "recorded" : known.amount === row.amount ? "already" : "differs";
       return { id: row.id, organization_id: row.organization_id, outcome };
     });
@@ -151,7 +155,9 @@ export class Bench {
       const before = this.api.version;
       after = (await this.once())?.requeueAfterMs;
       await this.pass(60);
-      if (this.api.version === before && (after === undefined || after > 60)) return after;
+      if (this.api.version === before && (after === undefined || after > 60)) {
+        return after;
+      }
     }
     throw new Error("it never settles");
   }
@@ -320,9 +326,14 @@ export class Bench {
     const store = new Store<T>({ indexers: indexes, transform: (object) => object });
     store.replace([], "0");
     this.api.onChange(({ type, resource, object }) => {
-      if (resource.plural !== plural || this.unheard.has(plural)) return;
-      if (type === "delete") store.remove(object as unknown as T);
-      else store.upsert(object as unknown as T);
+      if (resource.plural !== plural || this.unheard.has(plural)) {
+        return;
+      }
+      if (type === "delete") {
+        store.remove(object as unknown as T);
+      } else {
+        store.upsert(object as unknown as T);
+      }
     });
     return store;
   }
@@ -350,7 +361,9 @@ export class Bench {
       patch: async <T>(resource: { plural: string }, ref: ObjectRef, patch: unknown, options = {}) =>
         write(`patch ${resource.plural}`, () => api.patch(resource as never, ref, patch, options) as T),
       delete: async (resource: { plural: string }, ref: ObjectRef, options = {}) => {
-        if (!api.get(resource as never, ref)) return false;
+        if (!api.get(resource as never, ref)) {
+          return false;
+        }
         write(`delete ${resource.plural}`, () => api.delete(resource as never, ref, options));
         return true;
       },

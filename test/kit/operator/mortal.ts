@@ -49,26 +49,36 @@ export class Life {
 
   /** A write that goes another way than to the apiserver. @throws Error when the process is dead, before or after it */
   async write<T>(key: WriteKey, carryOut: () => Promise<T>): Promise<T> {
-    if (this.#dead) throw new Error("dead");
+    if (this.#dead) {
+      throw new Error("dead");
+    }
     const done = await carryOut();
-    if (this.#isLast(key) || this.#dead) throw new Error("killed");
+    if (this.#isLast(key) || this.#dead) {
+      throw new Error("killed");
+    }
     return done;
   }
 
   /** Ends it, if nothing has yet. */
   kill(): void {
-    if (this.#dead) return;
+    if (this.#dead) {
+      return;
+    }
     this.#dead = true;
     this.#server.close();
     this.#server.closeAllConnections();
     // What it has sent off arrives all the same.
-    for (const read of this.#reads) read.destroy();
+    for (const read of this.#reads) {
+      read.destroy();
+    }
     this.#die();
   }
 
   /** Two may be under way at once: neither is answered then. */
   #isLast(key: WriteKey): boolean {
-    if (this.#known.has(key)) return false;
+    if (this.#known.has(key)) {
+      return false;
+    }
     this.#known.add(key);
     this.kill();
     return true;
@@ -77,7 +87,9 @@ export class Life {
   async #pass(target: URL, asked: IncomingMessage, answer: ServerResponse): Promise<void> {
     const { method = "GET", url = "/", headers } = asked;
     const body = await bodyOf(asked);
-    if (this.#dead) return;
+    if (this.#dead) {
+      return;
+    }
     const { hostname, port } = target;
     const options = { hostname, port, method, path: url, headers: { ...headers, host: target.host } };
     const forwarded = request({ ...options, agent: this.#agent });
@@ -98,7 +110,9 @@ export class Life {
       const parts: Buffer[] = [];
       response.on("data", (part: Buffer) => parts.push(part));
       response.on("end", () => {
-        if (this.#isLast(key) || this.#dead) return;
+        if (this.#isLast(key) || this.#dead) {
+          return;
+        }
         answer.writeHead(response.statusCode ?? 500, response.headers).end(Buffer.concat(parts));
       });
     });
@@ -109,7 +123,9 @@ export class Life {
 async function bodyOf(asked: IncomingMessage): Promise<Buffer> {
   const parts: Buffer[] = [];
   try {
-    for await (const part of asked) parts.push(part as Buffer);
+    for await (const part of asked) {
+      parts.push(part as Buffer);
+    }
   } catch {
     // It has died in the middle.
   }
@@ -125,10 +141,16 @@ interface Written {
 /** A write told from every other by what it is about, not by when; undefined of reads and of Events, which count nothing. Pure. */
 export function writeKey(method: string, url: string, body: Buffer): WriteKey | undefined {
   const path = url.replace(/\?.*$/, "");
-  if (method === "GET" || path.includes("/events")) return undefined;
-  if (method === "DELETE") return `DELETE ${path}`;
+  if (method === "GET" || path.includes("/events")) {
+    return undefined;
+  }
+  if (method === "DELETE") {
+    return `DELETE ${path}`;
+  }
   const { metadata, spec, status }: Written = JSON.parse(body.toString("utf8") || "{}") as Written;
-  if (method === "POST") return `POST ${path}/${metadata?.name ?? ""}`;
+  if (method === "POST") {
+    return `POST ${path}/${metadata?.name ?? ""}`;
+  }
   const told = JSON.stringify([status, metadata?.annotations, metadata?.finalizers, spec?.sourceRevision]);
   return `${method} ${path} ${told.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "…")}`;
 }

@@ -37,7 +37,9 @@ export async function startJobPlatform(
 ): Promise<JobPlatform> {
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
-    for (const end of stops.reverse()) await end();
+    for (const end of stops.reverse()) {
+      await end();
+    }
   };
   try {
     const [cluster, postgres] = await Promise.all([
@@ -58,7 +60,9 @@ export async function startJobPlatform(
     stops.push(() => ledger.destroy());
     await migrateToLatest(ledger);
     const ids = Array.from({ length: options.organizations ?? 1 }, (_, index) => `chaos${index}`);
-    for (const id of ids) await insertOrganization(ledger, { id, name: id });
+    for (const id of ids) {
+      await insertOrganization(ledger, { id, name: id });
+    }
     await client.create(resources.namespaces, { metadata: { name: "slipway-system" } });
     await applyCrds(client);
     // The quota controller asks only twice a minute which kinds there are to count, and once when it starts.

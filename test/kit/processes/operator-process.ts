@@ -58,13 +58,17 @@ export class OperatorProcess {
   }
 
   get pid(): number {
-    if (!this.isRunning || this.#child?.pid === undefined) throw new Error("the operator does not run");
+    if (!this.isRunning || this.#child?.pid === undefined) {
+      throw new Error("the operator does not run");
+    }
     return this.#child.pid;
   }
 
   /** Starts it unless it runs; returns at once. It ends with this process. */
   start(): void {
-    if (this.isRunning) return;
+    if (this.isRunning) {
+      return;
+    }
     const { kubeconfig, ledgerUrl, identity, dir, env } = this.#options;
     const log = openSync(this.log, "a");
     this.starts += 1;
@@ -88,7 +92,9 @@ export class OperatorProcess {
     closeSync(log);
     this.#child = child;
     child.once("exit", () => {
-      if (this.#ending !== child) this.#endedItself();
+      if (this.#ending !== child) {
+        this.#endedItself();
+      }
     });
   }
 
@@ -107,12 +113,16 @@ export class OperatorProcess {
   }
 
   thaw(): void {
-    if (this.isRunning) process.kill(this.pid, "SIGCONT");
+    if (this.isRunning) {
+      process.kill(this.pid, "SIGCONT");
+    }
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
-    if (!child || !this.isRunning) return;
+    if (!child || !this.isRunning) {
+      return;
+    }
     this.#ending = child;
     const gone = once(child, "exit");
     child.kill(signal);
@@ -121,7 +131,10 @@ export class OperatorProcess {
 
   #endedItself(): void {
     const lines = readFileSync(this.log, "utf8").trimEnd().split("\n");
-    if (!lines.at(-1)?.includes(LEASE_LOST)) this.crashes.push(lines.slice(-5).join("\n"));
-    else if (this.restarts) this.start();
+    if (!lines.at(-1)?.includes(LEASE_LOST)) {
+      this.crashes.push(lines.slice(-5).join("\n"));
+    } else if (this.restarts) {
+      this.start();
+    }
   }
 }

@@ -89,7 +89,9 @@ export async function startHarness(api?: FakeApiserver): Promise<Harness> {
       abort.abort();
       await Promise.all(all.map(({ run }) => run));
       await client.close();
-      if (!api) await server.stop();
+      if (!api) {
+        await server.stop();
+      }
     },
   };
 }

@@ -90,7 +90,9 @@ export function widgetOperator(options: WidgetOperatorOptions & { log: ManagerOp
         };
         if (widget.metadata.deletionTimestamp) {
           const remaining = await applier.removeAll(owner, context);
-          if (remaining.length > 0) return { requeueAfterMs: 100 };
+          if (remaining.length > 0) {
+            return { requeueAfterMs: 100 };
+          }
           await removeFinalizer(widget, FINALIZER, { client, resource: widgets, store });
           return undefined;
         }
@@ -100,7 +102,9 @@ export function widgetOperator(options: WidgetOperatorOptions & { log: ManagerOp
           store,
           signal: context.signal,
         });
-        if (widget.spec?.broken) throw new TerminalError("Broken", widget.spec.broken);
+        if (widget.spec?.broken) {
+          throw new TerminalError("Broken", widget.spec.broken);
+        }
         await applier.applyAndPrune(owner, options.desired(widget), context);
         context.status.size = widget.spec?.size;
         return undefined;

@@ -54,7 +54,9 @@ export async function startInside(
       await waitFor(name, timeoutMs, answers);
     };
     const pid = async (): Promise<number> => {
-      if (!running) throw new Error(`${name} does not run`);
+      if (!running) {
+        throw new Error(`${name} does not run`);
+      }
       return running.pid();
     };
     await restart();

@@ -78,7 +78,9 @@ export async function startS3({ host = "127.0.0.1", tls = false }: TestS3Options
   };
   try {
     await waitFor("versitygw", 60_000, async () => {
-      if (child.exitCode !== null) throw new GiveUp(await readFile(join(dir, "versitygw.log"), "utf8"));
+      if (child.exitCode !== null) {
+        throw new GiveUp(await readFile(join(dir, "versitygw.log"), "utf8"));
+      }
       return accepts(host, port);
     });
   } catch (error) {

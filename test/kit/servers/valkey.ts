@@ -19,7 +19,9 @@ export interface TestValkey extends InsideServer {
  */
 export async function startValkey(): Promise<TestValkey> {
   const image = images.find(({ name }) => name === "valkey");
-  if (!image) throw new Error("there is no image of Valkey");
+  if (!image) {
+    throw new Error("there is no image of Valkey");
+  }
   const password = "a-password";
   const [port = 0] = await freePorts(1);
   const server = await startInside("Valkey", await image.build(), async ({ folder }) => {

@@ -37,7 +37,9 @@ export async function launchBrowser(target: string, log: string): Promise<LoneBr
   await once(server, "listening");
   const stop = async () => {
     server.close();
-    for (const one of open) one.destroy();
+    for (const one of open) {
+      one.destroy();
+    }
     await rm(folder, { recursive: true, force: true });
   };
   try {

@@ -29,7 +29,9 @@ export async function watchedPage({ browser, url }: LoneBrowser, look: Look = "d
   const problems: string[] = [];
   const addresses: string[] = [];
   page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) problems.push(`${message.type()}: ${message.text()}`);
+    if (["error", "warning"].includes(message.type())) {
+      problems.push(`${message.type()}: ${message.text()}`);
+    }
   });
   page.on("pageerror", (error) => problems.push(`thrown: ${error.message}`));
   page.on("dialog", (dialog) => {
@@ -38,7 +40,9 @@ export async function watchedPage({ browser, url }: LoneBrowser, look: Look = "d
   });
   page.on("request", (request) => {
     addresses.push(request.url());
-    if (!request.url().startsWith(`${url}/`)) problems.push(`request: ${request.url()}`);
+    if (!request.url().startsWith(`${url}/`)) {
+      problems.push(`request: ${request.url()}`);
+    }
   });
   await page.addInitScript(
     `addEventListener("securitypolicyviolation", (event) => console.error("policy: " + event.violatedDirective + " " + event.blockedURI));`,
