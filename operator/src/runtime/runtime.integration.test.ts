@@ -293,7 +293,7 @@ describe("two replicas", () => {
 
   function launch(name: string, leaseSeconds: number): ChildProcess {
     const log = openSync(logOf(name), "w");
-    const child = spawn(process.execPath, [join(import.meta.dirname, "testing/replica.ts")], {
+    const child = spawn(process.execPath, [join(import.meta.dirname, "../../../test/kit/runtime/replica.ts")], {
       env: {
         ...process.env,
         KUBECONFIG: api.kubeconfig,
