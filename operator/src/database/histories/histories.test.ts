@@ -179,6 +179,19 @@ function reducedWhilePaused(sizes: readonly number[]): Happening[] {
   ];
 }
 
+/** The one instance becomes several, and its node is lost as the others begin to copy it. */
+function lostAsOthersBegin(sizes: readonly number[]): Happening[] {
+  return [
+    { kind: "returnNode", ordinal: 0 },
+    { kind: "scale", instances: Math.min(...sizes) },
+    { kind: "plan" },
+    { kind: "scale", instances: Math.max(...sizes) },
+    { kind: "loseNode", ordinal: 0 },
+    { kind: "wait", steps: 8 },
+    { kind: "plan" },
+  ];
+}
+
 describe.each(cases)("$name keeps every acknowledged write", ({ sizes, base: database, model }) => {
   test(
     "over any history of scale, plan, pause, resume, failover and lost nodes",
@@ -200,7 +213,10 @@ describe.each(cases)("$name keeps every acknowledged write", ({ sizes, base: dat
           const kept = new Set(primary?.volume.log);
           expect(cluster.acknowledged.filter((id) => !kept.has(id))).toEqual([]);
         }),
-        { numRuns: RUNS, examples: [[reducedWhilePaused(sizes), 1]] },
+        {
+          numRuns: RUNS,
+          examples: [reducedWhilePaused(sizes), lostAsOthersBegin(sizes)].map((history) => [history, 1]),
+        },
       );
       // The histories are worth something.
       expect(written).toBeGreaterThan(RUNS * 20);

@@ -3,6 +3,7 @@
  * write at once: what asynchronous replication loses is another matter.
  */
 
+import { DEFAULT_PRIORITY } from "../valkey/facts.ts";
 import { valkeyEngine } from "../valkey/index.ts";
 import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
@@ -64,6 +65,7 @@ export class ValkeyModel implements Model {
             "role:slave",
             `master_host:shop-node-${server.follows}.slipway-org-alpha.svc`,
             `master_link_status:${server.linked ? "up" : "down"}`,
+            `slave_priority:${server.priority}`,
           ];
     return [...answers, "valkey_version:9.1.2", ...role, ""].join("\n");
   }
@@ -82,6 +84,9 @@ export class ValkeyModel implements Model {
     for (const pod of alive) {
       const { role, linked } = serverOf(pod);
       pod.ready = role === "primary" || (role === "replica" && linked === true);
+      if (pod.ready) {
+        pod.volume.state.synchronized = true;
+      }
     }
   }
 
@@ -117,7 +122,9 @@ export class ValkeyModel implements Model {
       return;
     }
     if (newest.primary !== pod.ordinal) {
-      Object.assign(server, { role: "replica", follows: newest.primary, linked: false });
+      // One that has never been synchronized may not be promoted before the operator has seen it linked.
+      const priority = volume.state.synchronized === true ? DEFAULT_PRIORITY : 0;
+      Object.assign(server, { role: "replica", follows: newest.primary, linked: false, priority });
       volume.state.data = true;
     } else if (volume.state.data === true || this.#nobodyHasData(pod)) {
       Object.assign(server, { role: "primary" });
