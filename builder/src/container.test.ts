@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Repository } from "../testing/repository.ts";
+import { Repository } from "../../test/kit/builder/repository.ts";
 import { runContainer } from "./container.ts";
 import { handedOver, handOver } from "./hand-over.ts";
 import { type LogLine, parseLogLine } from "./log/line.ts";

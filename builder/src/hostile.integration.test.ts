@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { BuildHarness, CANARY } from "../testing/build-harness.ts";
-import { Repository } from "../testing/repository.ts";
+import { BuildHarness, CANARY } from "../../test/kit/builder/build-harness.ts";
+import { Repository } from "../../test/kit/builder/repository.ts";
 import { engineNames } from "./engine/names.ts";
 
 /** Repositories of somebody who means harm, through all steps. What a pod and its network keep from them is tested on a cluster. */

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Repository } from "../testing/repository.ts";
+import { Repository } from "../../test/kit/builder/repository.ts";
 import { type LogLine, MAX_LOG_BYTES, parseLogLine } from "./log/line.ts";
 import { type Paths, workPaths } from "./paths.ts";
 import { parseStepResult, stepResult } from "./result.ts";

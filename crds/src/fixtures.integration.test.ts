@@ -1,15 +1,15 @@
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
-import { TestClient } from "../testing/apiserver.ts";
+import { TestClient } from "../../test/kit/crds/apiserver.ts";
 import {
   type FixtureCase,
   type FixtureResource,
   fixtureCases,
   kindOf,
   validFixtures,
-} from "../testing/fixtures.ts";
-import { committedCrd } from "../testing/layers.ts";
+} from "../../test/kit/crds/fixtures.ts";
+import { committedCrd } from "../../test/kit/crds/layers.ts";
 
 /** The same fixtures as in `fixtures.test.ts`, before a real kube-apiserver with the committed definitions. */
 

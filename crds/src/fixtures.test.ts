@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { fixtureCases, kindOf, validFixtures } from "../testing/fixtures.ts";
-import { ajvFailures, transitionFailures, zodFailures } from "../testing/layers.ts";
+import { fixtureCases, kindOf, validFixtures } from "../../test/kit/crds/fixtures.ts";
+import { ajvFailures, transitionFailures, zodFailures } from "../../test/kit/crds/layers.ts";
 
 describe("valid fixtures and documented examples", () => {
   it.each(validFixtures())("%s", (_, resource) => {

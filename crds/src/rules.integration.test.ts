@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
-import { TestClient } from "../testing/apiserver.ts";
-import { almostCidr, almostCron, wellFormedSpec } from "../testing/arbitraries.ts";
-import type { FixtureResource } from "../testing/fixtures.ts";
-import { committedCrd, zodFailures } from "../testing/layers.ts";
+import { TestClient } from "../../test/kit/crds/apiserver.ts";
+import { almostCidr, almostCron, wellFormedSpec } from "../../test/kit/crds/arbitraries.ts";
+import type { FixtureResource } from "../../test/kit/crds/fixtures.ts";
+import { committedCrd, zodFailures } from "../../test/kit/crds/layers.ts";
 import { isCron } from "./cron.ts";
 import { type Kind, kinds } from "./kinds.ts";
 

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { almostCidr } from "../testing/arbitraries.ts";
+import { almostCidr } from "../../test/kit/crds/arbitraries.ts";
 import { isCidr } from "./cidr.ts";
 import { CONTEXT_PATH, normalizeContextPath } from "./context-path.ts";
 import { compareDecimal, equalDecimal, formatDecimal, parseDecimal, timesDecimal } from "./decimal.ts";

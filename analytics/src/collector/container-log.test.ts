@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { FakeContainerLog } from "../testing/fake-kubelet.ts";
+import { FakeContainerLog } from "../../../test/kit/analytics/fake-kubelet.ts";
 import { ContainerLog, type Position } from "./container-log.ts";
 import { inOrder } from "./log-files.ts";
 

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@slipway/kube/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { FakeContainerLog } from "../../../test/kit/analytics/fake-kubelet.ts";
+import { TestCollector, traefikLine } from "../../../test/kit/analytics/test-collector.ts";
 import { startClickHouse, type TestClickHouse } from "../../../test/kit/servers/clickhouse.ts";
 import { rowsOf } from "../store/rows.ts";
 import { rollups } from "../store/schema.ts";
 import { openStore, type Store } from "../store/store.ts";
-import { FakeContainerLog } from "../testing/fake-kubelet.ts";
-import { TestCollector, traefikLine } from "../testing/test-collector.ts";
 
 /** The buffer on a real disk, with a real store that is away and comes back. */
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@slipway/kube/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FakeContainerLog } from "../testing/fake-kubelet.ts";
-import { FakeStore } from "../testing/fake-store.ts";
-import { TestCollector, traefikLine } from "../testing/test-collector.ts";
+import { FakeContainerLog } from "../../../test/kit/analytics/fake-kubelet.ts";
+import { FakeStore } from "../../../test/kit/analytics/fake-store.ts";
+import { TestCollector, traefikLine } from "../../../test/kit/analytics/test-collector.ts";
 
 const kills = process.env.SLIPWAY_TEST_LONG === "1" ? 40 : 8;
 

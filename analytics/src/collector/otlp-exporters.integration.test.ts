@@ -5,8 +5,8 @@ import { BatchLogRecordProcessor, LoggerProvider } from "@opentelemetry/sdk-logs
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { eventually } from "@slipway/kube/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FakeStore } from "../testing/fake-store.ts";
-import { TestCollector } from "../testing/test-collector.ts";
+import { FakeStore } from "../../../test/kit/analytics/fake-store.ts";
+import { TestCollector } from "../../../test/kit/analytics/test-collector.ts";
 
 /** OpenTelemetry's own exporters, logs as JSON and spans as protobuf, against the collector as a process. */
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { random, randomEvent } from "../../../test/kit/analytics/store/events.ts";
 import { MAX_AGENTS_PER_MINUTE, MAX_ROUTES_PER_MINUTE, MinuteBounds, OTHER } from "./bounds.ts";
-import { random, randomEvent } from "./testing/events.ts";
 
 const event = randomEvent(random(1), ["o/p"], 0, 1);
 

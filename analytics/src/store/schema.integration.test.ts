@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { random, randomEvent } from "../../../test/kit/analytics/store/events.ts";
 import { startClickHouse, type TestClickHouse } from "../../../test/kit/servers/clickhouse.ts";
 import { insertEvents } from "./insert.ts";
 import { migrate } from "./migrate.ts";
 import { rowsOf } from "./rows.ts";
 import { foundation, migrations, name, RETENTION_DAYS, type Rollup, rollups } from "./schema.ts";
 import { openStore, type Store } from "./store.ts";
-import { random, randomEvent } from "./testing/events.ts";
 
 /** The engine takes a while to come up on a busy machine, and longer when its image has to be made. */
 const START_MS = 900_000;

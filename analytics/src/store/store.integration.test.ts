@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../hack/lib/wait.ts";
+import {
+  ADDRESSES,
+  PATHS,
+  pick,
+  random,
+  randomEvent,
+  STATUSES,
+} from "../../../test/kit/analytics/store/events.ts";
+import { counts, groups, p95, selected, shares } from "../../../test/kit/analytics/store/expected.ts";
 import { startClickHouse, type TestClickHouse } from "../../../test/kit/servers/clickhouse.ts";
 import type { AccessEvent, EventBatch } from "../event.ts";
 import { OTHER } from "./bounds.ts";
@@ -10,8 +19,6 @@ import { rowsOf } from "./rows.ts";
 import { migrations, name, rollups } from "./schema.ts";
 import type { Filter, Selection } from "./statement.ts";
 import { openStore, type Store, StoreUnavailable } from "./store.ts";
-import { ADDRESSES, PATHS, pick, random, randomEvent, STATUSES } from "./testing/events.ts";
-import { counts, groups, p95, selected, shares } from "./testing/expected.ts";
 
 /** The engine takes a while to come up on a busy machine, and longer when its image has to be made. */
 const START_MS = 900_000;

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { BuildHarness, CANARY } from "../../testing/build-harness.ts";
+import { BuildHarness, CANARY } from "../../../test/kit/builder/build-harness.ts";
 import { Redactor } from "../log/redact.ts";
 import { OutputLines } from "../log/writer.ts";
 import { Buildah } from "./buildah.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { BuildHarness, CANARY, quiet } from "../../testing/build-harness.ts";
+import { BuildHarness, CANARY, quiet } from "../../../test/kit/builder/build-harness.ts";
 import type { StepError } from "../failures/step-error.ts";
 import { pushStep } from "../push.ts";
 

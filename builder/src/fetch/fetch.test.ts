@@ -4,8 +4,8 @@ import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node:fs/pro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { GitServer, type GitServerOptions } from "../../testing/git-server.ts";
-import { Repository } from "../../testing/repository.ts";
+import { GitServer, type GitServerOptions } from "../../../test/kit/builder/git-server.ts";
+import { Repository } from "../../../test/kit/builder/repository.ts";
 import type { FailureCode } from "../failures/codes.ts";
 import { StepError } from "../failures/step-error.ts";
 import { Redactor } from "../log/redact.ts";

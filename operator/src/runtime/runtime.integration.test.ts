@@ -293,15 +293,19 @@ describe("two replicas", () => {
 
   function launch(name: string, leaseSeconds: number): ChildProcess {
     const log = openSync(logOf(name), "w");
-    const child = spawn(process.execPath, [join(import.meta.dirname, "../../../test/kit/runtime/replica.ts")], {
-      env: {
-        ...process.env,
-        KUBECONFIG: api.kubeconfig,
-        POD_NAME: name,
-        LEASE_SECONDS: String(leaseSeconds),
+    const child = spawn(
+      process.execPath,
+      [join(import.meta.dirname, "../../../test/kit/runtime/replica.ts")],
+      {
+        env: {
+          ...process.env,
+          KUBECONFIG: api.kubeconfig,
+          POD_NAME: name,
+          LEASE_SECONDS: String(leaseSeconds),
+        },
+        stdio: ["ignore", log, log],
       },
-      stdio: ["ignore", log, log],
-    });
+    );
     replicas.set(name, child);
     return child;
   }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "yaml";
-import { type Kind, kinds } from "../src/kinds.ts";
+import { type Kind, kinds } from "../../../crds/src/kinds.ts";
 
 /** A resource as a fixture has it. */
 export interface FixtureResource {
@@ -47,8 +47,8 @@ interface CaseFile {
   }[];
 }
 
-const testdata = new URL("../testdata/", import.meta.url);
-const examples = new URL("../../docs/resources/examples/", import.meta.url);
+const testdata = new URL("../../../crds/testdata/", import.meta.url);
+const examples = new URL("../../../docs/resources/examples/", import.meta.url);
 const read = (url: URL): unknown => parse(readFileSync(url, "utf8"));
 const yamlFiles = (directory: URL): string[] =>
   readdirSync(directory).filter((file) => file.endsWith(".yaml"));

@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
-import type { Crd } from "../src/generate/crd.ts";
-import type { Kind } from "../src/kinds.ts";
-import { API_VERSION } from "../src/names.ts";
+import type { Crd } from "../../../crds/src/generate/crd.ts";
+import type { Kind } from "../../../crds/src/kinds.ts";
+import { API_VERSION } from "../../../crds/src/names.ts";
 import type { FixtureResource } from "./fixtures.ts";
 
 interface Kubeconfig {

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { Ajv, type ValidateFunction } from "ajv";
 import { parse } from "yaml";
-import { type Crd, crdFileName } from "../src/generate/crd.ts";
-import { type Kind, resourceSchema } from "../src/kinds.ts";
-import { transitionIssues } from "../src/rule.ts";
+import { type Crd, crdFileName } from "../../../crds/src/generate/crd.ts";
+import { type Kind, resourceSchema } from "../../../crds/src/kinds.ts";
+import { transitionIssues } from "../../../crds/src/rule.ts";
 import { dotted, type FixtureResource } from "./fixtures.ts";
 
 /** The layers that need no cluster; each answers with one line a failure, `path: message`. */
@@ -46,7 +46,7 @@ export function ajvFailures(kind: Kind, resource: unknown): string[] {
 
 /** A definition as it stands under `crds/generated/`. */
 export function committedCrd(file: string): Crd {
-  return parse(readFileSync(new URL(`../generated/${file}`, import.meta.url), "utf8")) as Crd;
+  return parse(readFileSync(new URL(`../../../crds/generated/${file}`, import.meta.url), "utf8")) as Crd;
 }
 
 /** `fieldValidation=Strict` refuses what pruning would drop: the same as closing every object that lists properties. */

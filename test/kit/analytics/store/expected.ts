@@ -1,5 +1,5 @@
-import type { AccessEvent } from "../../event.ts";
-import type { Selection } from "../statement.ts";
+import type { AccessEvent } from "../../../../analytics/src/event.ts";
+import type { Selection } from "../../../../analytics/src/store/statement.ts";
 
 /** What the store has to tell, computed in the plainest way from the events themselves. */
 

@@ -5,7 +5,7 @@ import {
   projectTypes,
   type TypedField,
   typedFields,
-} from "../src/project/types.ts";
+} from "../../../crds/src/project/types.ts";
 
 /** Random specs whose every field is well-formed, so that only the rules that span fields can refuse them. */
 
