@@ -4,13 +4,13 @@ import {
   nextSourceRevision,
   type Project,
   type ProjectSpec,
-  recordedSource,
 } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { ensureHook } from "../git/hooks.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { type ChangeOptions, type ChangeServices, changeProject } from "../projects/change.ts";
+import { mergePatch } from "../projects/merge-patch.ts";
 import type { Services } from "../services.ts";
 import type { KnownRequest } from "./object.ts";
 import type { OpenedSource } from "./opened-source.ts";
@@ -26,6 +26,13 @@ import { notePresent } from "./triggered.ts";
 type Source = NonNullable<ProjectSpec["source"]>;
 type Settings = NonNullable<ProjectSpec["build"]>;
 
+/** The wanted spec with the revision of its source; as it is when it changes nothing. Pure. */
+export function withRevision(wanted: ProjectSpec, live: Pick<Project, "metadata" | "spec">): ProjectSpec {
+  return mergePatch(live.spec, wanted) === undefined
+    ? wanted
+    : { ...wanted, sourceRevision: nextSourceRevision(wanted, live) };
+}
+
 /** Changes the spec and counts the revision. @throws Failure as `changeProject` */
 export async function changeSource(
   project: ApiProject,
@@ -33,12 +40,7 @@ export async function changeSource(
   change: (spec: ProjectSpec, live: Project) => ProjectSpec,
   options: ChangeOptions = {},
 ): Promise<ApiProject> {
-  const counted = (spec: ProjectSpec, live: Project): ProjectSpec => {
-    const wanted = change(spec, live);
-    return recordedSource({ ...live, spec: wanted }) === "now"
-      ? wanted
-      : { ...wanted, sourceRevision: nextSourceRevision(wanted, live) };
-  };
+  const counted = (spec: ProjectSpec, live: Project): ProjectSpec => withRevision(change(spec, live), live);
   return (await changeProject(project, services, counted, options)).project;
 }
 
