@@ -84,7 +84,7 @@ describe("organizations", () => {
     }
   });
 
-  test("one whose quota the quota controller passed over gets another quota, which is counted", async () => {
+  test("one whose quota stays uncounted gets another quota", async () => {
     let aheadMs = 0;
     const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
     const uncounted = await startCluster("traefik", { countsQuotas: false });
