@@ -57,6 +57,9 @@ export async function describeInstances(domain: string): Promise<string> {
       .map(({ metadata, endpoints }) => `slice ${metadata?.name}: ${JSON.stringify(endpoints)}`),
     ...events.items
       .filter(({ involvedObject }) => isOf({ metadata: involvedObject }))
-      .map(({ lastTimestamp, reason, message }) => `${lastTimestamp?.toISOString()} ${reason}: ${message}`),
+      .map(
+        ({ lastTimestamp, eventTime, reason, message }) =>
+          `${(lastTimestamp ?? eventTime)?.toISOString()} ${reason}: ${message}`,
+      ),
   ].join("\n");
 }
