@@ -22,7 +22,7 @@ import {
   watchMapped,
   watchObjects,
 } from "../runtime/index.ts";
-import { leftToApiMs } from "./claiming.ts";
+import { leftToApiMs } from "./creation-pending.ts";
 import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
 import type { SlotKeeper } from "./slot-keeper.ts";
 import { slotRef } from "./slot-reaper.ts";

@@ -27,7 +27,7 @@ import {
 import { type Accepted, organizationOf, refuseForeignBuild, refuseUnbuilt } from "./accept.ts";
 import { pullsBuilt, requireBuilt, setBuildCondition, withBuiltImage } from "./built-image.ts";
 import type { BuiltPull } from "./built-pull.ts";
-import { leftToApiMs } from "./claiming.ts";
+import { leftToApiMs } from "./creation-pending.ts";
 import type { DeploymentRecords } from "./deployment-records.ts";
 import { DeploymentSteps } from "./deployment-steps.ts";
 import { convertFormerState } from "./former-state.ts";

@@ -1,6 +1,6 @@
 import type { Project } from "@slipway/crds";
 import { expect, it } from "vitest";
-import { leftToApiMs } from "./claiming.ts";
+import { leftToApiMs } from "./creation-pending.ts";
 
 const born = "2026-01-01T00:00:00Z";
 const at = (second: number) => new Date(Date.parse(born) + second * 1000);

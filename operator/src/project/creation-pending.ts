@@ -1,9 +1,9 @@
-/** New projects whose hostnames the API claims. Pure. */
+/** New projects whose creation through `/v1` is not over. Pure. */
 
 import type { Project } from "@slipway/crds";
 
 /** How long the API is left alone with a new project, in milliseconds: it may have died. */
-const CLAIMING_MS = 30_000;
+const PENDING_MS = 30_000;
 
 /**
  * For how many more milliseconds a new project is left to the API, which claims its hostnames and takes it back when one is
@@ -14,5 +14,5 @@ export function leftToApiMs({ metadata, spec }: Project, now: Date): number {
   if (!spec.creationPending || deletionTimestamp !== undefined) {
     return 0;
   }
-  return Math.max(0, Date.parse(creationTimestamp) + CLAIMING_MS - now.getTime()) || 0;
+  return Math.max(0, Date.parse(creationTimestamp) + PENDING_MS - now.getTime()) || 0;
 }
