@@ -22,6 +22,9 @@ export interface OperatorProcessOptions {
 /** What it says as it ends because it could not renew its lease in time. */
 const LEASE_LOST = "lost the lease; the process ends";
 
+/** Characters of a log line that a failed test prints. */
+const MAX_LINE = 300;
+
 /** The operator as a process of its own, which a test may kill, freeze and start anew. */
 export class OperatorProcess {
   readonly #options: OperatorProcessOptions;
@@ -91,9 +94,9 @@ export class OperatorProcess {
     );
     closeSync(log);
     this.#child = child;
-    child.once("exit", () => {
+    child.once("exit", (code, signal) => {
       if (this.#ending !== child) {
-        this.#endedItself();
+        this.#endedItself(`ended with ${signal ?? `exit code ${code}`}`);
       }
     });
   }
@@ -129,10 +132,12 @@ export class OperatorProcess {
     await gone;
   }
 
-  #endedItself(): void {
+  #endedItself(how: string): void {
     const lines = readFileSync(this.log, "utf8").trimEnd().split("\n");
     if (!lines.at(-1)?.includes(LEASE_LOST)) {
-      this.crashes.push(lines.slice(-5).join("\n"));
+      // The last line first, and the rest of none so long that it hides the others.
+      const last = lines.slice(-20).toReversed();
+      this.crashes.push([how, ...last.map((line) => line.slice(0, MAX_LINE))].join("\n"));
     } else if (this.restarts) {
       this.start();
     }
