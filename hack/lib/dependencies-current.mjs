@@ -1,6 +1,6 @@
 // Ends with 0 when node_modules has what package-lock.json names, else with 1. Plain JavaScript without
 // dependencies: it runs before anything is installed, on any Node from 20 on.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 
 const packages = (file) => JSON.parse(readFileSync(file, "utf8")).packages;
 
@@ -11,9 +11,13 @@ function current() {
   }
   const have = packages(installed);
   return Object.entries(packages("package-lock.json")).every(([path, wanted]) => {
-    // Workspaces are links; optional packages are there for some platforms only.
-    if (!path.startsWith("node_modules/") || wanted.link || wanted.optional) {
+    // Optional packages are there for some platforms only.
+    if (!path.startsWith("node_modules/") || wanted.optional) {
       return true;
+    }
+    // A workspace is a link to its folder, which may have moved.
+    if (wanted.link) {
+      return existsSync(path) && realpathSync(path) === realpathSync(wanted.resolved);
     }
     return have[path]?.version === wanted.version && existsSync(path);
   });
