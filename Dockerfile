@@ -13,11 +13,11 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 COPY crds/package.json crds/
 COPY kube/package.json kube/
-COPY ledger/package.json ledger/
+COPY packages/ledger/package.json packages/ledger/
 COPY operator/package.json operator/
 COPY api-server/package.json api-server/
 COPY builder/package.json builder/
-COPY git/package.json git/
+COPY packages/git/package.json packages/git/
 COPY analytics/package.json analytics/
 COPY hack/package.json hack/
 COPY test/package.json test/
@@ -25,7 +25,7 @@ COPY test/package.json test/
 # Behind a proxy with a CA of its own: --secret id=ca,src=FILE.
 RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
     npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
-      --workspace crds --workspace kube --workspace ledger --workspace builder --workspace git --workspace analytics --workspace operator --workspace api-server \
+      --workspace crds --workspace kube --workspace packages/ledger --workspace packages/git --workspace builder --workspace analytics --workspace operator --workspace api-server \
     && rm -rf hack test
 
 FROM ${NODE_IMAGE} AS platform
@@ -35,9 +35,8 @@ COPY --from=dependencies /app ./
 COPY package.json ./
 COPY crds crds
 COPY kube kube
-COPY ledger ledger
+COPY packages packages
 COPY builder builder
-COPY git git
 COPY analytics analytics
 COPY operator operator
 COPY api-server api-server

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir, readFile, rm, rmdir } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rm, rmdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { run } from "../lib/exec.ts";
@@ -12,7 +12,16 @@ import { caBundle, hashFiles, listFiles, packTar, writeFiles } from "./files.ts"
 export const nodeUser = 65532;
 
 /** The rooms that run inside the operator and the API server. */
-export const rooms = ["crds", "kube", "ledger", "builder", "git", "analytics", "operator", "api-server"];
+export const rooms = [
+  "crds",
+  "kube",
+  "packages/ledger",
+  "packages/git",
+  "builder",
+  "analytics",
+  "operator",
+  "api-server",
+];
 
 /** Both processes run from the same layers; only the command differs. */
 export function operator(): ImageRecipe {
@@ -84,9 +93,9 @@ function dependencies(rooms: string[]): Layer {
       // The package files have done their work: the rooms' own come with the sources.
       for (const path of await manifests()) {
         await rm(join(app, path));
-      }
-      for (const folder of await readdir(app)) {
-        await rmdir(join(app, folder)).catch(ignoreNotEmpty);
+        for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
+          await rmdir(join(app, folder)).catch(ignoreNotEmpty);
+        }
       }
       await packTar(join(scratch, "root"), tar, [
         "*.d.ts",

@@ -6,7 +6,10 @@ import { type DeliveryName, type DeliveryPorts, takeDelivery } from "./delivery.
 
 /** Recorded from Gitea 1.26. */
 const recorded = (name: string): { headers: Record<string, string>; body: Buffer } => {
-  const file = new URL(`../../../git/src/delivery/testdata/gitea-1.26/${name}.json`, import.meta.url);
+  const file = new URL(
+    `../../../packages/git/src/delivery/testdata/gitea-1.26/${name}.json`,
+    import.meta.url,
+  );
   const { headers, body } = JSON.parse(readFileSync(file, "utf8"));
   return { headers, body: Buffer.from(body) };
 };

@@ -110,7 +110,7 @@ in it (bodies, TLS, code, the young generation), so that a full heap is collecte
 - name: migrate
   image: {{ .image | quote }}
   imagePullPolicy: {{ .root.Values.images.pullPolicy }}
-  args: [node, ledger/src/migrate.ts]
+  args: [node, packages/ledger/src/migrate.ts]
   {{- $resources := dict "requests" (dict "cpu" "20m" "memory" "96Mi") "limits" (dict "memory" "256Mi") }}
   env:
     {{- include "slipway.ledger.env" .root | nindent 4 }}

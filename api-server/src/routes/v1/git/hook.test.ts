@@ -55,7 +55,10 @@ beforeEach(() => {
 
 /** As Gitea 1.26 sends it, about the repository of the fake server. */
 const recorded = (name: string) => {
-  const file = new URL(`../../../../../git/src/delivery/testdata/gitea-1.26/${name}.json`, import.meta.url);
+  const file = new URL(
+    `../../../../../packages/git/src/delivery/testdata/gitea-1.26/${name}.json`,
+    import.meta.url,
+  );
   const { headers, body } = JSON.parse(readFileSync(file, "utf8"));
   const told = JSON.parse(body);
   told.repository.id = 17;

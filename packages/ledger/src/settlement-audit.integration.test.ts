@@ -17,7 +17,7 @@ beforeEach(() => test.empty());
 const month = (index: number) => new Date(Date.UTC(2025, 9 + index, 1));
 
 describe("what docs/ledger.md gives an auditor", () => {
-  const page = readFileSync(new URL("../../docs/ledger.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../../docs/ledger.md", import.meta.url), "utf8");
   const [recompute = "", unmatched = ""] = (/```sql\n([^`]*)```/.exec(page)?.[1] ?? "").split(";\n");
   /** What a statement finds, after a forgery that nobody could make: it is taken back. */
   const audit = async (statement: string, forgery = "select"): Promise<Record<string, unknown>[]> => {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startGitea, type TestGitea } from "../../../test/kit/servers/gitea.ts";
+import { startGitea, type TestGitea } from "../../../../test/kit/servers/gitea.ts";
 import type { GitEvent } from "../delivery/event.ts";
 import { readDelivery } from "../delivery/read.ts";
 import { GuardedFetch } from "../net/fetch.ts";
