@@ -2,9 +2,14 @@ import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { KubeClient, loadKubeConfig, resources } from "@slipway/controller-runtime";
+import {
+  eventually,
+  type ReceivedSpan,
+  startTraceReceiver,
+  type TraceReceiver,
+} from "@slipway/controller-runtime/testing";
 import { annotations, organizationNamespace, type Project } from "@slipway/crds";
-import { KubeClient, loadKubeConfig, resources } from "@slipway/kube";
-import { eventually, type ReceivedSpan, startTraceReceiver, type TraceReceiver } from "@slipway/kube/testing";
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,5 +1,5 @@
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type Deployment, organizationNamespace, type Project } from "@slipway/crds";
-import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import {
   type Ledger,
   listSlots,

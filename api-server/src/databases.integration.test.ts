@@ -1,3 +1,4 @@
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import {
   allNull,
   credentialKeys,
@@ -11,7 +12,6 @@ import {
   postgresqlMetrics,
   snapshotResource,
 } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import { findIdempotencyRecord, listSlots, recordMetricSamples } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { databaseBody, HOST, PORT, startDatabaseOperator } from "../../test/kit/api-server/databases.ts";

@@ -1,4 +1,4 @@
-import type { Span } from "@slipway/kube/tracing";
+import type { Span } from "@slipway/controller-runtime/tracing";
 import type { AuditKey } from "@slipway/ledger";
 import type { Principal } from "./auth/principal.ts";
 import type { BodyRoom } from "./http/body-budget.ts";

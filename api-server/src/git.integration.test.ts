@@ -1,5 +1,5 @@
+import { resources } from "@slipway/controller-runtime";
 import { type Build, organizationNamespace } from "@slipway/crds";
-import { resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RealHarness, startRealHarness } from "../../test/kit/api-server/real-harness.ts";
 import { startGitea, type TestGitea } from "../../test/kit/servers/gitea.ts";

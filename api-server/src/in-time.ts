@@ -1,4 +1,4 @@
-import { KubeError } from "@slipway/kube";
+import { KubeError } from "@slipway/controller-runtime";
 
 /**
  * Work that looks at a signal, which aborts after `ms` as a call does that got no answer: with a KubeError of status 0.

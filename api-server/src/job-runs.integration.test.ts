@@ -1,5 +1,5 @@
+import { KubeError } from "@slipway/controller-runtime";
 import { type JobRun, type JobRunPhase, jobRunName } from "@slipway/crds";
-import { KubeError } from "@slipway/kube";
 import {
   type JobRunRow,
   recordJobRuns,

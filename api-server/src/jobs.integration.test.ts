@@ -1,5 +1,5 @@
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { jobRunName, organizationNamespace, type Project } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import { listSlots, setOrganizationBlocked, setPlanCapacity, storeJobRunLog } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleBody, exampleJobBody } from "../../test/kit/api-server/harness.ts";

@@ -1,8 +1,8 @@
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { KubeClient, resources } from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
-import { KubeClient, resources } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
 import {
   connectLedger,
   insertApiKey,

@@ -1,5 +1,5 @@
-import { KubeClient } from "@slipway/kube";
-import { FakeApiserver, TcpProxy } from "@slipway/kube/testing";
+import { KubeClient } from "@slipway/controller-runtime";
+import { FakeApiserver, TcpProxy } from "@slipway/controller-runtime/testing";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { pino } from "pino";

@@ -6,9 +6,9 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { KubeClient } from "@slipway/controller-runtime";
+import { eventually, FakeApiserver } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
-import { KubeClient } from "@slipway/kube";
-import { eventually, FakeApiserver } from "@slipway/kube/testing";
 import {
   connectLedger,
   insertApiKey,

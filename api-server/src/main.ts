@@ -2,8 +2,6 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { openStore } from "@slipway/analytics";
 import { defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
-import { findPlan, parseCatalog } from "@slipway/crds";
-import { mountedGithubApp } from "@slipway/git";
 import {
   createKubeMetrics,
   KubeClient,
@@ -11,8 +9,10 @@ import {
   MountedFile,
   registerFiles,
   startOpsServer,
-} from "@slipway/kube";
-import { openTracing, traceRequests } from "@slipway/kube/tracing";
+} from "@slipway/controller-runtime";
+import { openTracing, traceRequests } from "@slipway/controller-runtime/tracing";
+import { findPlan, parseCatalog } from "@slipway/crds";
+import { mountedGithubApp } from "@slipway/git";
 import { connectLedger } from "@slipway/ledger";
 import { Analytics } from "./analytics/analytics.ts";
 import { buildApp } from "./app.ts";

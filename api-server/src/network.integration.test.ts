@@ -1,6 +1,6 @@
 import { type AccessEvent, insertEvents, migrate, openStore, type Store } from "@slipway/analytics";
+import { customResource, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { labels, organizationNamespace } from "@slipway/crds";
-import { customResource, type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseSpec } from "../../test/kit/api-server/databases.ts";
 import { type FakeHarness, jobSpec, startFakeHarness } from "../../test/kit/api-server/harness.ts";

@@ -1,5 +1,5 @@
+import { KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/controller-runtime";
 import { defaultDomain, organizationNamespace, type Project } from "@slipway/crds";
-import { KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
 import {
   connectLedger,
   insertOrganization,

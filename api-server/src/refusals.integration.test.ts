@@ -1,5 +1,5 @@
+import { KubeClient, KubeError, resources } from "@slipway/controller-runtime";
 import { organizationNamespace } from "@slipway/crds";
-import { KubeClient, KubeError, resources } from "@slipway/kube";
 import { insertOrganization, setOrganizationBlocked } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { databaseSpec } from "../../test/kit/api-server/databases.ts";

@@ -1,6 +1,6 @@
+import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
+import { eventually, TcpProxy } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
-import { KubeClient, loadKubeConfig } from "@slipway/kube";
-import { eventually, TcpProxy } from "@slipway/kube/testing";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import type { FastifyInstance } from "fastify";

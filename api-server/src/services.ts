@@ -1,7 +1,7 @@
 import type { PublicRuntime } from "@slipway/builder";
+import type { KubeClient } from "@slipway/controller-runtime";
+import type { Tracing } from "@slipway/controller-runtime/tracing";
 import type { Catalog, EnvironmentVariable } from "@slipway/crds";
-import type { KubeClient } from "@slipway/kube";
-import type { Tracing } from "@slipway/kube/tracing";
 import type { Ledger } from "@slipway/ledger";
 import type { Logger } from "pino";
 import type { Analytics } from "./analytics/analytics.ts";

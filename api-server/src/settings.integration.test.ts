@@ -1,5 +1,5 @@
+import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { labels, organizationNamespace, type Project } from "@slipway/crds";
-import { KubeClient, loadKubeConfig } from "@slipway/kube";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";

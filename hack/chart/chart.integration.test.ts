@@ -2,7 +2,7 @@ import { createPrivateKey } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { KubeClient, loadKubeConfig, resources, systemClock } from "@slipway/kube";
+import { KubeClient, loadKubeConfig, resources, systemClock } from "@slipway/controller-runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { Authority } from "../../operator/src/database/tls/authority.ts";

@@ -2,8 +2,8 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createKubeMetrics, registerFiles, Store } from "@slipway/controller-runtime";
 import { type Backup, type Build, type JobRun, missedReasons, type Project } from "@slipway/crds";
-import { createKubeMetrics, registerFiles, Store } from "@slipway/kube";
 import type { Registry } from "prom-client";
 import { beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";

@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type KubernetesObject, loadKubeConfig, resources } from "@slipway/controller-runtime";
 import { annotations, labels, type Project } from "@slipway/crds";
-import { type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
 import { Agent, fetch } from "undici";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";

@@ -14,7 +14,7 @@ export const nodeUser = 65532;
 /** The rooms that run inside the operator and the API server. */
 export const rooms = [
   "crds",
-  "kube",
+  "packages/controller-runtime",
   "packages/ledger",
   "packages/git",
   "builder",

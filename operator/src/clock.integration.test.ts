@@ -1,5 +1,5 @@
+import { type KubernetesObject, resources, systemClock } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import { type KubernetesObject, resources, systemClock } from "@slipway/kube";
 import { connectLedger, type Ledger, ledgerTime, migrateToLatest, recordJobRuns } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { sql } from "kysely";

@@ -1,4 +1,4 @@
-import { FakeClock } from "@slipway/kube/testing";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { expect, test, vi } from "vitest";
 import { checkCluster, type Verdict, watchCluster } from "./cluster-check.ts";
 import { ConfigError } from "./config.ts";

@@ -8,7 +8,7 @@ import {
   type KubernetesObject,
   resources,
   sleep,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 import { Gauge } from "prom-client";
 import { type Config, ConfigError } from "./config.ts";
 import type { AllowList } from "./project/http/access.ts";

@@ -1,4 +1,4 @@
-import type { KubernetesObject, ObjectMeta } from "@slipway/kube";
+import type { KubernetesObject, ObjectMeta } from "@slipway/controller-runtime";
 
 /** An object as a reconciler wants it: what it leaves out belongs to others. */
 export interface DesiredObject extends KubernetesObject {

@@ -1,9 +1,9 @@
 /** The operator process. */
 
 import { hostname } from "node:os";
+import { loadKubeConfig, MountedFile, registerFiles } from "@slipway/controller-runtime";
+import { openTracing } from "@slipway/controller-runtime/tracing";
 import { parseCatalog } from "@slipway/crds";
-import { loadKubeConfig, MountedFile, registerFiles } from "@slipway/kube";
-import { openTracing } from "@slipway/kube/tracing";
 import {
   connectLedger,
   firstClaimOf,

@@ -1,7 +1,7 @@
 /** What the operator counts beside its controllers. */
 
+import type { Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import type { Store } from "@slipway/kube";
 import { Gauge, type Registry } from "prom-client";
 
 /** Registers the number of projects by type and phase, read when metrics are scraped. */

@@ -1,9 +1,9 @@
 /** Puts the operator together: one manager and its controllers. It starts with `manager.run`. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
+import { type BackoffOptions, type KubeClient, type MountedFile, sleep } from "@slipway/controller-runtime";
+import type { Tracing } from "@slipway/controller-runtime/tracing";
 import { type Catalog, contendersOf, organizationOfNamespace } from "@slipway/crds";
-import { type BackoffOptions, type KubeClient, type MountedFile, sleep } from "@slipway/kube";
-import type { Tracing } from "@slipway/kube/tracing";
 import { createBackups } from "./backup/controller.ts";
 import { mountedCredentials } from "./backup/s3-credentials.ts";
 import type { BackupSettings } from "./backup/settings.ts";

@@ -1,7 +1,7 @@
 /** Where Slipway's own kinds are served, and those of others that it writes. */
 
+import { customResource } from "@slipway/controller-runtime";
 import { GROUP, plurals, VERSION } from "@slipway/crds";
-import { customResource } from "@slipway/kube";
 
 export const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
 export const jobRunResource = customResource(GROUP, VERSION, plurals.JobRun, "JobRun");

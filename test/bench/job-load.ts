@@ -1,5 +1,5 @@
+import { type KubernetesObject, Reflector, refOf, resources, Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import { type KubernetesObject, Reflector, refOf, resources, Store } from "@slipway/kube";
 import { sql } from "kysely";
 import { scriptArgs } from "../../hack/cluster/kwok-config.ts";
 import { waitFor } from "../../hack/lib/wait.ts";

@@ -5,8 +5,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { KubeClient, loadKubeConfig, resources } from "@slipway/controller-runtime";
 import { organizationNamespace } from "@slipway/crds";
-import { KubeClient, loadKubeConfig, resources } from "@slipway/kube";
 import { startPostgres } from "@slipway/ledger/testing";
 import { startApiserver } from "../../hack/cluster/apiserver.ts";
 import { root } from "../../hack/lib/paths.ts";

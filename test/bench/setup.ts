@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { customResource, type KubeClient, resources } from "@slipway/controller-runtime";
 import {
   API_VERSION,
   annotations,
@@ -9,7 +10,6 @@ import {
   plurals,
   VERSION,
 } from "@slipway/crds";
-import { customResource, type KubeClient, resources } from "@slipway/kube";
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
 import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
 import { applyCrds } from "../kit/clusters/crds.ts";

@@ -1,5 +1,5 @@
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { JobRun, JobRunPhase } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Script } from "../../hack/cluster/kwok-config.ts";
 import { run as command } from "../../hack/lib/exec.ts";

@@ -4,6 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/controller-runtime";
 import {
   API_VERSION,
   billingCycle,
@@ -12,7 +13,6 @@ import {
   type Project,
   SYSTEM_NAMESPACE,
 } from "@slipway/crds";
-import { KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
 import {
   connectLedger,
   insertApiKey,

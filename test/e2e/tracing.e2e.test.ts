@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { startTraceReceiver, type TraceReceiver } from "@slipway/kube/testing";
+import { startTraceReceiver, type TraceReceiver } from "@slipway/controller-runtime/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiClient, type CreatedProject, deleteProjects, httpProject } from "./support/api.ts";
 import { auditPosition, writesSince } from "./support/audit.ts";

@@ -1,4 +1,4 @@
-import { isAlreadyExists, isConflict, isNotFound, resources } from "@slipway/kube";
+import { isAlreadyExists, isConflict, isNotFound, resources } from "@slipway/controller-runtime";
 import { beforeEach, expect, test } from "vitest";
 import { jobRunResource } from "../../operator/src/resources.ts";
 import { Apiserver, type Change } from "./apiserver.ts";

@@ -7,7 +7,7 @@ import {
   type Resource,
   refKey,
   resources,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 import { carried, freeze, merged } from "./merge.ts";
 import { type Stored, type StoredMeta, type StoredPod, wholeSeconds } from "./objects.ts";
 import type { Timeline } from "./timeline.ts";

@@ -1,6 +1,6 @@
 /** Everything that goes wrong around the operator: machines, networks, the controller-manager, the ledger, administrators. */
 
-import { KubeError, resources } from "@slipway/kube";
+import { KubeError, resources } from "@slipway/controller-runtime";
 import type { Apiserver } from "./apiserver.ts";
 import { type ModelCatalog, PLANS } from "./catalog.ts";
 import type { ContainerRecord } from "./container.ts";

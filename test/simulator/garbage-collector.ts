@@ -1,6 +1,6 @@
 /** The controller-manager's garbage collectors: dependents of what is gone, and pods that no node will ever end. */
 
-import { type Resource, resources } from "@slipway/kube";
+import { type Resource, resources } from "@slipway/controller-runtime";
 import { jobRunResource } from "../../operator/src/resources.ts";
 import type { Apiserver } from "./apiserver.ts";
 import type { ControllerManager } from "./controller-manager.ts";

@@ -3,7 +3,7 @@
  * `podReplacementPolicy: Failed`.
  */
 
-import { type ObjectRef, parseKey, refKey, resources } from "@slipway/kube";
+import { type ObjectRef, parseKey, refKey, resources } from "@slipway/controller-runtime";
 import { Agenda } from "./agenda.ts";
 import type { Apiserver } from "./apiserver.ts";
 import type { ControllerManager } from "./controller-manager.ts";

@@ -1,7 +1,7 @@
 /** The operator's jobrun controller as one process of the model runs it: the same reconciler, queue and background work. */
 
+import { resources } from "@slipway/controller-runtime";
 import { type JobRun, labels, type Project } from "@slipway/crds";
-import { resources } from "@slipway/kube";
 import { Registry } from "prom-client";
 import { LogCapturer } from "../../operator/src/jobrun/capturer.ts";
 import { Charger } from "../../operator/src/jobrun/charger.ts";

@@ -1,7 +1,7 @@
 /** Looks on at everything that is committed and at every container, and says what must not be. */
 
+import { resources } from "@slipway/controller-runtime";
 import { annotations, finalizers, jobRunName } from "@slipway/crds";
-import { resources } from "@slipway/kube";
 import type { ChargedRun } from "../../operator/src/jobrun/ports.ts";
 import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import type { Apiserver, Change } from "./apiserver.ts";

@@ -1,6 +1,6 @@
 /** The scheduler and the kubelets: pods get a node, their image and a container, and in the end a word on how it went. */
 
-import { parseKey, refKey, resources } from "@slipway/kube";
+import { parseKey, refKey, resources } from "@slipway/controller-runtime";
 import type { Apiserver } from "./apiserver.ts";
 import type { Behaviour, ContainerRecord, Witness } from "./container.ts";
 import { isTerminal } from "./job-controller.ts";

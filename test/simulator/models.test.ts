@@ -1,4 +1,4 @@
-import { resources } from "@slipway/kube";
+import { resources } from "@slipway/controller-runtime";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Apiserver } from "./apiserver.ts";
 import { minutesBetween, units } from "./billing.ts";

@@ -1,6 +1,6 @@
 /** Nodes: clocks that are off, networks that fail, machines that crash and some that never come back. */
 
-import { resources } from "@slipway/kube";
+import { resources } from "@slipway/controller-runtime";
 import type { Apiserver } from "./apiserver.ts";
 import { type StoredNode, wholeSeconds } from "./objects.ts";
 import type { Chance } from "./random.ts";

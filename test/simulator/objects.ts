@@ -1,7 +1,7 @@
 /** The parts of Kubernetes' objects that the models write and read. All are frozen: whoever changes a shared one throws. */
 
+import type { ObjectMeta, OwnerReference } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";
-import type { ObjectMeta, OwnerReference } from "@slipway/kube";
 
 /** `metadata` as the model's apiserver fills it. */
 export interface StoredMeta extends ObjectMeta {

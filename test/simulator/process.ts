@@ -9,7 +9,7 @@ import {
   Store,
   type StoreOptions,
   type Timer,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 import type { RunCluster } from "../../operator/src/jobrun/cluster.ts";
 import { type Apiserver, type Change, type NewObject, refusal } from "./apiserver.ts";
 import { freeze } from "./merge.ts";

@@ -3,8 +3,8 @@
  * schedule and waits until every run is charged. It comes late by random amounts and holds no slot.
  */
 
+import { type ObjectRef, parseKey, refKey, resources } from "@slipway/controller-runtime";
 import { annotations, finalizers, labels, MANAGED_BY } from "@slipway/crds";
-import { type ObjectRef, parseKey, refKey, resources } from "@slipway/kube";
 import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import { Agenda } from "./agenda.ts";
 import type { Apiserver } from "./apiserver.ts";

@@ -1,6 +1,6 @@
 /** That a simulation of the operator as it is finds nothing, and that one of a broken operator does. */
 
-import type { KubernetesObject } from "@slipway/kube";
+import type { KubernetesObject } from "@slipway/controller-runtime";
 import { expect, test, vi } from "vitest";
 import type { RunCluster } from "../../operator/src/jobrun/cluster.ts";
 import { calm, stormy } from "./profiles.ts";

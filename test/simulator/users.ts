@@ -1,7 +1,7 @@
 /** Users of the model: through the API or kubectl they cancel, run, pause, change, close and delete, at any time. */
 
+import { KubeError, type ObjectRef } from "@slipway/controller-runtime";
 import { finalizers, jobRunName, labels, MANAGED_BY } from "@slipway/crds";
-import { KubeError, type ObjectRef } from "@slipway/kube";
 import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import type { Apiserver } from "./apiserver.ts";
 import { PLANS } from "./catalog.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "@slipway/kube/testing";
+import { eventually } from "@slipway/controller-runtime/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { FakeContainerLog } from "../../../test/kit/analytics/fake-kubelet.ts";
 import { TestCollector, traefikLine } from "../../../test/kit/analytics/test-collector.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "@slipway/kube/testing";
+import { eventually } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeContainerLog } from "../../../test/kit/analytics/fake-kubelet.ts";
 import { FakeStore } from "../../../test/kit/analytics/fake-store.ts";

@@ -1,5 +1,5 @@
+import { type KubernetesObject, keyOf } from "@slipway/controller-runtime";
 import { labels, organizationOfNamespace } from "@slipway/crds";
-import { type KubernetesObject, keyOf } from "@slipway/kube";
 import type { Target } from "./access-line.ts";
 
 /** Whose requests those of a Service or an Ingress are. */

@@ -3,7 +3,7 @@ import { OTLPLogExporter } from "@opentelemetry/exporter-logs-otlp-http";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import { BatchLogRecordProcessor, LoggerProvider } from "@opentelemetry/sdk-logs";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
-import { eventually } from "@slipway/kube/testing";
+import { eventually } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeStore } from "../../../test/kit/analytics/fake-store.ts";
 import { TestCollector } from "../../../test/kit/analytics/test-collector.ts";

@@ -1,5 +1,5 @@
-import { KubeClient, type KubernetesObject, type Resource, resources } from "@slipway/kube";
-import { eventually, FakeApiserver, FakeClock } from "@slipway/kube/testing";
+import { KubeClient, type KubernetesObject, type Resource, resources } from "@slipway/controller-runtime";
+import { eventually, FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { expect, test } from "vitest";
 import type { AccessLine, Target } from "./access-line.ts";
 import { NameTable, normalized, REMEMBERED_MS, routerNames, serviceNames } from "./names.ts";

@@ -1,4 +1,3 @@
-import { labels, ORGANIZATION_NAMESPACE_PREFIX } from "@slipway/crds";
 import {
   type Clock,
   type KubeClient,
@@ -9,7 +8,8 @@ import {
   type ReflectorOptions,
   resources,
   Store,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { labels, ORGANIZATION_NAMESPACE_PREFIX } from "@slipway/crds";
 import type { AccessLine } from "./access-line.ts";
 import {
   type IngressView,

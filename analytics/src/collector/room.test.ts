@@ -1,4 +1,4 @@
-import { FakeClock } from "@slipway/kube/testing";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { expect, test } from "vitest";
 import { CollectorMetrics } from "./metrics.ts";
 import { Room } from "./room.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ClickHouseError } from "@clickhouse/client";
-import { Backoff } from "@slipway/kube";
+import { Backoff } from "@slipway/controller-runtime";
 import type { EventBatch } from "../event.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import type { Spool, Waiting } from "./spool.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
+import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { type Catalog, parseCatalog } from "@slipway/crds";
-import { KubeClient, loadKubeConfig } from "@slipway/kube";
 import { connectLedger, type Ledger } from "@slipway/ledger";
 import { readTokenKey, type TokenKey } from "../auth/token-key.ts";
 

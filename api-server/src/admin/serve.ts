@@ -1,4 +1,4 @@
-import { startOpsServer } from "@slipway/kube";
+import { startOpsServer } from "@slipway/controller-runtime";
 import { Counter, Registry } from "prom-client";
 import { createLogger } from "../logger.ts";
 import { shutdownInOrder } from "../shutdown.ts";

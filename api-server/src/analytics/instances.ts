@@ -1,5 +1,11 @@
+import {
+  customResource,
+  type KubeClient,
+  KubeError,
+  type KubernetesObject,
+  resources,
+} from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
-import { customResource, type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { APP } from "../projects/logs/instance-log.ts";

@@ -1,4 +1,11 @@
 import {
+  isForbidden,
+  isNamespaceTerminating,
+  isNotFound,
+  type KubeClient,
+  KubeError,
+} from "@slipway/controller-runtime";
+import {
   API_VERSION,
   BACKUP_ID,
   type Backup,
@@ -6,7 +13,6 @@ import {
   labels,
   organizationNamespace,
 } from "@slipway/crds";
-import { isForbidden, isNamespaceTerminating, isNotFound, type KubeClient, KubeError } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import { quotaFailure } from "../organizations/limits.ts";
 import { backupResource } from "../projects/kinds.ts";

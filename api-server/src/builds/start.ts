@@ -1,5 +1,11 @@
+import {
+  isAlreadyExists,
+  isForbidden,
+  isNamespaceTerminating,
+  isNotFound,
+  KubeError,
+} from "@slipway/controller-runtime";
 import { type Build, buildObject, fieldManagers, organizationOfNamespace, type Project } from "@slipway/crds";
-import { isAlreadyExists, isForbidden, isNamespaceTerminating, isNotFound, KubeError } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import { buildResource } from "../projects/kinds.ts";
 import type { Services } from "../services.ts";

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { completeCredentials, type DatabaseCredentials, databaseNames, type EngineName } from "@slipway/crds";
-import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 
 /** The Secret with a database's accounts. What is in it is never logged, nor kept anywhere else. */
 

@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isConflict, isNotFound, type KubeClient, KubeError, resources } from "@slipway/controller-runtime";
 import {
   credentialKeys,
   credentialsHash,
@@ -7,7 +8,6 @@ import {
   fieldManagers,
   newPassword,
 } from "@slipway/crds";
-import { isConflict, isNotFound, type KubeClient, KubeError, resources } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import { inTime } from "../in-time.ts";
 import type { ApiProject } from "../projects/api-project.ts";

@@ -1,4 +1,14 @@
 import {
+  isConflict,
+  isForbidden,
+  isNamespaceTerminating,
+  isNotFound,
+  type KubeClient,
+  KubeError,
+  type KubernetesObject,
+  resources,
+} from "@slipway/controller-runtime";
+import {
   API_VERSION,
   type Build,
   fieldManagers,
@@ -10,16 +20,6 @@ import {
   MANAGED_BY,
   organizationNamespace,
 } from "@slipway/crds";
-import {
-  isConflict,
-  isForbidden,
-  isNamespaceTerminating,
-  isNotFound,
-  type KubeClient,
-  KubeError,
-  type KubernetesObject,
-  resources,
-} from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { quotaFailure } from "../organizations/limits.ts";

@@ -1,5 +1,5 @@
-import { KubeClient } from "@slipway/kube";
-import { eventually, FakeApiserver } from "@slipway/kube/testing";
+import { KubeClient } from "@slipway/controller-runtime";
+import { eventually, FakeApiserver } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createLogger } from "../logger.ts";
 import { gitConnectionResource } from "../projects/kinds.ts";

@@ -1,5 +1,5 @@
+import { type KubeClient, Reflector, Store } from "@slipway/controller-runtime";
 import { type GitConnection, organizationOfNamespace } from "@slipway/crds";
-import { type KubeClient, Reflector, Store } from "@slipway/kube";
 import type { Logger } from "pino";
 import { failures } from "../errors/catalog.ts";
 import { gitConnectionResource } from "../projects/kinds.ts";

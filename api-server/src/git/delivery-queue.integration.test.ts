@@ -1,8 +1,8 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "@slipway/controller-runtime/testing";
 import type { GitEvent } from "@slipway/git";
-import { eventually } from "@slipway/kube/testing";
 import { connectLedger, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { sql } from "kysely";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { eventually } from "@slipway/kube/testing";
+import { eventually } from "@slipway/controller-runtime/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type HarnessOptions, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { CLIENT_LIMITS } from "./client-limits.ts";

@@ -1,4 +1,4 @@
-import { eventually } from "@slipway/kube/testing";
+import { eventually } from "@slipway/controller-runtime/testing";
 import { describe, expect, it } from "vitest";
 import { type EventSource, EventStreams } from "./event-streams.ts";
 

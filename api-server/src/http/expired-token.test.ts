@@ -1,4 +1,4 @@
-import { eventually } from "@slipway/kube/testing";
+import { eventually } from "@slipway/controller-runtime/testing";
 import { expect, it } from "vitest";
 import { startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { eventually } from "@slipway/kube/testing";
+import { eventually } from "@slipway/controller-runtime/testing";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { putConnection } from "../../../test/kit/api-server/git.ts";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";

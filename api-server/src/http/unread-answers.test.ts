@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { eventually } from "@slipway/controller-runtime/testing";
 import { organizationNamespace } from "@slipway/crds";
-import { eventually } from "@slipway/kube/testing";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 

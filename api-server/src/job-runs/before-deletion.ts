@@ -1,5 +1,5 @@
+import { KubeError } from "@slipway/controller-runtime";
 import { isRunPending, type JobRun, labels, type Project, type ProjectSpec } from "@slipway/crds";
-import { KubeError } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { changeProject } from "../projects/change.ts";

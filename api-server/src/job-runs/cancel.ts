@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isConflict, isForbidden, isInvalid, isNotFound, KubeError } from "@slipway/controller-runtime";
 import { fieldManagers, isRunNeverStarted, isRunRefused, type JobRun } from "@slipway/crds";
-import { isConflict, isForbidden, isInvalid, isNotFound, KubeError } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { jobRunResource } from "../projects/kinds.ts";

@@ -1,5 +1,5 @@
+import { KubeError } from "@slipway/controller-runtime";
 import { billingCycle } from "@slipway/crds";
-import { KubeError } from "@slipway/kube";
 import { endOfLog, MAX_LOG_BYTES, readJobRunLog } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { askLedger } from "../ledger-call.ts";

@@ -1,4 +1,11 @@
 import {
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  type KubeClient,
+  KubeError,
+} from "@slipway/controller-runtime";
+import {
   API_VERSION,
   fieldManagers,
   type JobRun,
@@ -8,7 +15,6 @@ import {
   type Project,
   projectConditions,
 } from "@slipway/crds";
-import { isAlreadyExists, isConflict, isForbidden, type KubeClient, KubeError } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
 import type { ApiProject } from "../projects/api-project.ts";

@@ -1,5 +1,5 @@
+import { eventually } from "@slipway/controller-runtime/testing";
 import type { JobRun } from "@slipway/crds";
-import { eventually } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type FakeHarness, jobSpec, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { OperatorActor, runResource } from "../../../test/kit/api-server/job-runs.ts";

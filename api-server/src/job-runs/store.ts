@@ -1,4 +1,3 @@
-import { type JobRun, organizationOfNamespace } from "@slipway/crds";
 import {
   byNamespace,
   compareResourceVersions,
@@ -6,7 +5,8 @@ import {
   KubeError,
   Reflector,
   Store,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { type JobRun, organizationOfNamespace } from "@slipway/crds";
 import type { Logger } from "pino";
 import { failures } from "../errors/catalog.ts";
 import type { Memory } from "../http/fresh-read.ts";

@@ -1,5 +1,5 @@
+import { keyOf, type Store } from "@slipway/controller-runtime";
 import type { JobRun } from "@slipway/crds";
-import { keyOf, type Store } from "@slipway/kube";
 
 /** Told of each change of one run; undefined when it is gone. */
 type Listener = (run: JobRun | undefined) => void;

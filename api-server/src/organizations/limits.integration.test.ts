@@ -1,5 +1,5 @@
-import { KubeClient } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
+import { KubeClient } from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import {
   connectLedger,
   insertOrganization,

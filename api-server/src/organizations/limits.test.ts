@@ -1,4 +1,4 @@
-import { KubeError } from "@slipway/kube";
+import { KubeError } from "@slipway/controller-runtime";
 import { expect, test } from "vitest";
 import { quotaFailure } from "./limits.ts";
 

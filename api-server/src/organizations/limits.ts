@@ -1,5 +1,5 @@
+import { isForbidden } from "@slipway/controller-runtime";
 import type { Catalog, OrganizationLimits } from "@slipway/crds";
-import { isForbidden } from "@slipway/kube";
 import { type Ledger, releaseUsage, reserveUsage, type Usage } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";

@@ -1,5 +1,5 @@
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, organizationNamespace } from "@slipway/crds";
-import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 
 /** The live namespace of an organization, or undefined when there is none. */
 export function readNamespace(

@@ -1,7 +1,7 @@
+import { KubeClient, resources } from "@slipway/controller-runtime";
+import { eventually, startTraceReceiver, type TraceReceiver } from "@slipway/controller-runtime/testing";
+import { openTracing, parseTraceparent, type Tracing } from "@slipway/controller-runtime/tracing";
 import { annotations, type Project } from "@slipway/crds";
-import { KubeClient, resources } from "@slipway/kube";
-import { eventually, startTraceReceiver, type TraceReceiver } from "@slipway/kube/testing";
-import { openTracing, parseTraceparent, type Tracing } from "@slipway/kube/tracing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { projectResource } from "../projects/kinds.ts";

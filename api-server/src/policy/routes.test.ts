@@ -1,5 +1,5 @@
+import { eventually } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
-import { eventually } from "@slipway/kube/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { putConnection } from "../../../test/kit/api-server/git.ts";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";

@@ -1,5 +1,5 @@
+import { KubeError } from "@slipway/controller-runtime";
 import { type DomainClaim, defaultDomain, organizationNamespace, type Project } from "@slipway/crds";
-import { KubeError } from "@slipway/kube";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { failures } from "../errors/catalog.ts";

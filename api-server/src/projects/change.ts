@@ -1,5 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
+  ConcurrencyLimiter,
+  isConflict,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+  type KubeClient,
+  KubeError,
+} from "@slipway/controller-runtime";
+import {
   type DomainClaim,
   fieldManagers,
   type Project,
@@ -9,15 +18,6 @@ import {
   snakeCase,
   transitionIssues,
 } from "@slipway/crds";
-import {
-  ConcurrencyLimiter,
-  isConflict,
-  isForbidden,
-  isInvalid,
-  isNotFound,
-  type KubeClient,
-  KubeError,
-} from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { fieldName } from "../http/validate.ts";

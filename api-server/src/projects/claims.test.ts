@@ -1,6 +1,6 @@
+import { KubeClient } from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
-import { KubeClient } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
 import { claimHostnames, readClaim } from "./claims.ts";

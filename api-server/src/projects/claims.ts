@@ -1,3 +1,4 @@
+import { isAlreadyExists, isConflict, isNotFound, type KubeClient } from "@slipway/controller-runtime";
 import {
   challengeName,
   challengeValue,
@@ -11,7 +12,6 @@ import {
   organizationOfNamespace,
   type Project,
 } from "@slipway/crds";
-import { isAlreadyExists, isConflict, isNotFound, type KubeClient } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import { domainClaimResource } from "./kinds.ts";
 

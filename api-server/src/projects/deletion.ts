@@ -1,5 +1,5 @@
+import { isConflict, KubeError } from "@slipway/controller-runtime";
 import { type DomainClaim, labels, organizationNamespace, type Project } from "@slipway/crds";
-import { isConflict, KubeError } from "@slipway/kube";
 import { hasTombstone, insertTombstone } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { closeJob, isClosed, refusePending } from "../job-runs/before-deletion.ts";

@@ -1,6 +1,6 @@
+import { KubeClient } from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import type { Project, ProjectSpec } from "@slipway/crds";
-import { KubeClient } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
 import { requireCredentialsFor, withImage } from "./image-change.ts";

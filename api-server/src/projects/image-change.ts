@@ -1,5 +1,5 @@
+import { type KubeClient, KubeError, resources } from "@slipway/controller-runtime";
 import type { Project, ProjectSpec } from "@slipway/crds";
-import { type KubeClient, KubeError, resources } from "@slipway/kube";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "./api-project.ts";
 import { awsRegistryOf, isImageOf } from "./creation/aws-registry.ts";

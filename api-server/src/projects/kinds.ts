@@ -1,5 +1,5 @@
+import { customResource } from "@slipway/controller-runtime";
 import { GROUP, plurals, VERSION } from "@slipway/crds";
-import { customResource } from "@slipway/kube";
 
 /** Where the custom resources are served. */
 export const gitConnectionResource = customResource(GROUP, VERSION, plurals.GitConnection, "GitConnection");

@@ -1,4 +1,4 @@
-import type { KubeError } from "@slipway/kube";
+import type { KubeError } from "@slipway/controller-runtime";
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
 import { projectResource } from "./kinds.ts";

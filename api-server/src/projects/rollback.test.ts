@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs";
+import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import {
   annotations,
   type Deployment,
@@ -8,8 +10,6 @@ import {
   type ProjectSpec,
   parseCatalog,
 } from "@slipway/crds";
-import { KubeClient, type KubernetesObject, resources } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
 import { describe, expect, it } from "vitest";
 import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
 import { builtRollback, keepSecrets, permissionsOf, withDeployment } from "./rollback.ts";

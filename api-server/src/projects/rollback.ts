@@ -1,4 +1,11 @@
 import {
+  isNotFound,
+  type KubeClient,
+  KubeError,
+  type KubernetesObject,
+  resources,
+} from "@slipway/controller-runtime";
+import {
   annotations,
   BUILDS_PULL_SECRET,
   type Catalog,
@@ -11,7 +18,6 @@ import {
   type ProjectSpec,
   type Rollback,
 } from "@slipway/crds";
-import { isNotFound, type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/kube";
 import { findDeployment } from "@slipway/ledger";
 import type { Principal } from "../auth/principal.ts";
 import { mapConcurrently } from "../concurrent.ts";

@@ -1,6 +1,6 @@
+import { KubeClient, type KubernetesObject } from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
-import { KubeClient, type KubernetesObject } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
 import {
   connectLedger,
   insertOrganization,

@@ -1,6 +1,6 @@
+import { KubeClient } from "@slipway/controller-runtime";
+import { eventually, FakeApiserver } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
-import { KubeClient } from "@slipway/kube";
-import { eventually, FakeApiserver } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exampleSpec, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { createLogger } from "../logger.ts";

@@ -1,4 +1,12 @@
 import {
+  byNamespace,
+  compareResourceVersions,
+  dropManagedFields,
+  type KubeClient,
+  Reflector,
+  Store,
+} from "@slipway/controller-runtime";
+import {
   isDatabaseType,
   organizationNamespace,
   organizationOfNamespace,
@@ -6,14 +14,6 @@ import {
   type Project,
   type ProjectPlan,
 } from "@slipway/crds";
-import {
-  byNamespace,
-  compareResourceVersions,
-  dropManagedFields,
-  type KubeClient,
-  Reflector,
-  Store,
-} from "@slipway/kube";
 import type { Logger } from "pino";
 import { planInForce } from "../databases/plan-in-force.ts";
 import { failures } from "../errors/catalog.ts";

@@ -1,5 +1,5 @@
+import type { KubernetesObject } from "@slipway/controller-runtime";
 import { fieldManagers, type Project, withFormerState } from "@slipway/crds";
-import type { KubernetesObject } from "@slipway/kube";
 
 interface ManagedFieldsEntry {
   manager?: string;

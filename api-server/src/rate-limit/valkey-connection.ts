@@ -1,5 +1,5 @@
 import { createClient } from "@redis/client";
-import { Backoff, sleep, systemClock } from "@slipway/kube";
+import { Backoff, sleep, systemClock } from "@slipway/controller-runtime";
 import type { Logger } from "pino";
 import type { Script } from "./scripts.ts";
 

@@ -1,5 +1,5 @@
 import { createClient } from "@redis/client";
-import { eventually, TcpProxy } from "@slipway/kube/testing";
+import { eventually, TcpProxy } from "@slipway/controller-runtime/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startValkey, type TestValkey } from "../../../test/kit/servers/valkey.ts";
 import { createLogger } from "../logger.ts";

@@ -1,7 +1,7 @@
 /** The controllers of backups: what they need, what wakes them, what they may do. */
 
+import { refKey, type Store } from "@slipway/controller-runtime";
 import { type Backup, isDatabaseType, labels, type Project } from "@slipway/crds";
-import { refKey, type Store } from "@slipway/kube";
 import type { DatabaseImages } from "../database/settings.ts";
 import type { PolicyRule } from "../rbac.ts";
 import { backupResource } from "../resources.ts";

@@ -1,5 +1,5 @@
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { Backup, BackupStatus } from "@slipway/crds";
-import { FakeClock } from "@slipway/kube/testing";
 import { expect, test } from "vitest";
 import { silentLogger } from "../runtime/index.ts";
 import { eraseStored } from "./erase.ts";

@@ -1,6 +1,6 @@
 /** How a backup's Job stands, from it and its pods. Pure. */
 
-import type { KubernetesObject, ObjectMeta } from "@slipway/kube";
+import type { KubernetesObject, ObjectMeta } from "@slipway/controller-runtime";
 import { parseResult, type Result } from "./agent/protocol.ts";
 import { AGENT_CONTAINER, ENGINE_CONTAINER } from "./job.ts";
 

@@ -4,8 +4,8 @@
  * neither has a key to the store: of a volume there is one for each organization, and URLs are good for one backup.
  */
 
+import type { OwnerReference } from "@slipway/controller-runtime";
 import { databaseNames } from "@slipway/crds";
-import type { OwnerReference } from "@slipway/kube";
 import type { DatabaseImage } from "../database/settings.ts";
 import type { DesiredObject } from "../desired.ts";
 import { type Place, TASK_VARIABLE, type Task, WORK } from "./agent/protocol.ts";

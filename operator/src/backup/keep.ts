@@ -1,5 +1,6 @@
 /** What becomes of a backup that has ended: it is tried when somebody asks for it, and deleted when it has expired. */
 
+import type { Clock, KubeClient, Store } from "@slipway/controller-runtime";
 import {
   type Backup,
   type BackupContents,
@@ -7,7 +8,6 @@ import {
   backupReasons,
   type Project,
 } from "@slipway/crds";
-import type { Clock, KubeClient, Store } from "@slipway/kube";
 import { type DatabaseImages, imageOf } from "../database/settings.ts";
 import { backupResource } from "../resources.ts";
 import { controllerReference, type Result } from "../runtime/index.ts";

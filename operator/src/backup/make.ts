@@ -1,5 +1,6 @@
 /** Makes a backup: waits for its turn, dumps, stores, writes down what it is. */
 
+import type { Clock, Store } from "@slipway/controller-runtime";
 import {
   type Backup,
   type BackupConditionCatalog,
@@ -9,7 +10,6 @@ import {
   isDatabaseType,
   type Project,
 } from "@slipway/crds";
-import type { Clock, Store } from "@slipway/kube";
 import { type DatabaseImages, imageOf } from "../database/settings.ts";
 import { backupResource } from "../resources.ts";
 import { controllerReference, isConditionTrue, type ObjectContext, type Result } from "../runtime/index.ts";

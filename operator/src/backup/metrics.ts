@@ -1,7 +1,7 @@
 /** What is measured of backups. No label has values without bound. */
 
+import type { Store } from "@slipway/controller-runtime";
 import { type Backup, isDatabaseType, type Project } from "@slipway/crds";
-import type { Store } from "@slipway/kube";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 export type BackupMetrics = ReturnType<typeof createBackupMetrics>;

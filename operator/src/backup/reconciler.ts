@@ -1,7 +1,7 @@
 /** Brings one backup from its request to its end, step by step. */
 
+import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/controller-runtime";
 import { type Backup, type BackupConditionCatalog, fieldManagers, finalizers, labels } from "@slipway/crds";
-import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
 import { backupResource } from "../resources.ts";
 import {
   controllerOf,

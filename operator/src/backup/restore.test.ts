@@ -1,6 +1,6 @@
+import { Store } from "@slipway/controller-runtime";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { Backup, DatabaseStatus } from "@slipway/crds";
-import { Store } from "@slipway/kube";
-import { FakeClock } from "@slipway/kube/testing";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { databaseOf, exampleDatabase } from "../database/testing.ts";

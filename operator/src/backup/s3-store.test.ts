@@ -1,5 +1,5 @@
+import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
 import type { Backup } from "@slipway/crds";
-import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/kube";
 import { beforeEach, describe, expect, test } from "vitest";
 import { etagsHash } from "./agent/protocol.ts";
 import { storePolicy } from "./network-policy.ts";

@@ -3,8 +3,13 @@
  * for reading one, and for as long as their Job may take.
  */
 
+import {
+  isAlreadyExists,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+} from "@slipway/controller-runtime";
 import { type Backup, type BackupBucket, fieldManagers, organizationOfNamespace } from "@slipway/crds";
-import { isAlreadyExists, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { etagsHash, type Urls } from "./agent/protocol.ts";
 import type { JobPlace } from "./job.ts";
 import { fileOf, urlsSecret, workLabels } from "./names.ts";

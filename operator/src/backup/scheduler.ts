@@ -3,6 +3,7 @@
  * passed while nobody looked are one, made late. The minute is in the Backup's name, so none has two.
  */
 
+import { type Clock, isAlreadyExists, type KubeClient, type Store } from "@slipway/controller-runtime";
 import {
   API_VERSION,
   annotations,
@@ -14,7 +15,6 @@ import {
   organizationOfNamespace,
   type Project,
 } from "@slipway/crds";
-import { type Clock, isAlreadyExists, type KubeClient, type Store } from "@slipway/kube";
 import { parseSchedule } from "../jobrun/schedule.ts";
 import { backupResource, projectResource } from "../resources.ts";
 import type { Reconciler, Result } from "../runtime/index.ts";

@@ -1,7 +1,7 @@
 /** Where backups are kept, as the operator sees it. */
 
+import type { OwnerReference } from "@slipway/controller-runtime";
 import type { Backup, BackupBucket } from "@slipway/crds";
-import type { OwnerReference } from "@slipway/kube";
 import type { Result } from "./agent/protocol.ts";
 import type { JobPlace } from "./job.ts";
 

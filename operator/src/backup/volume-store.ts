@@ -1,13 +1,13 @@
 /** Backups on a volume: one claim in each organization's namespace, which its own pods of backups alone mount. */
 
-import { type Backup, fieldManagers } from "@slipway/crds";
 import {
   isAlreadyExists,
   isNamespaceTerminating,
   type KubeClient,
   type KubernetesObject,
   resources,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { type Backup, fieldManagers } from "@slipway/crds";
 import { backupResource } from "../resources.ts";
 import { controllerReference } from "../runtime/index.ts";
 import { eraseJob } from "./job.ts";

@@ -1,6 +1,5 @@
 /** The Jobs of backups in the cluster: made once, read from the watches, taken away when they are over. */
 
-import { type Backup, fieldManagers, labels } from "@slipway/crds";
 import {
   type Clock,
   isAlreadyExists,
@@ -10,7 +9,8 @@ import {
   refKey,
   resources,
   type Store,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { type Backup, fieldManagers, labels } from "@slipway/crds";
 import type { DatabaseImage } from "../database/settings.ts";
 import type { Manager } from "../runtime/index.ts";
 import type { Result } from "./agent/protocol.ts";

@@ -1,6 +1,6 @@
+import { Store } from "@slipway/controller-runtime";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { Project } from "@slipway/crds";
-import { Store } from "@slipway/kube";
-import { FakeClock } from "@slipway/kube/testing";
 import { connectLedger, type Ledger, listSettlements, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,7 +1,7 @@
 /** Adds to a manager what charges by time: hours of storage, and the settlement of cycles. */
 
+import type { Store } from "@slipway/controller-runtime";
 import type { Catalog, Project } from "@slipway/crds";
-import type { Store } from "@slipway/kube";
 import { type Ledger, lastStorageHour, recordStorageCharges, settleCycle } from "@slipway/ledger";
 import { Counter } from "prom-client";
 import type { Manager } from "../runtime/index.ts";

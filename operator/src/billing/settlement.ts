@@ -1,6 +1,6 @@
 /** Settles billing cycles, at start and hourly: whole cents are charged, the fraction is carried. */
 
-import { type Clock, sleep } from "@slipway/kube";
+import { type Clock, sleep } from "@slipway/controller-runtime";
 import { newestSettleableCycle } from "@slipway/ledger";
 import type { Logger } from "../runtime/logger.ts";
 

@@ -1,6 +1,6 @@
+import { Store } from "@slipway/controller-runtime";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { Project } from "@slipway/crds";
-import { Store } from "@slipway/kube";
-import { FakeClock } from "@slipway/kube/testing";
 import type { RecordedStorageHour, StorageHour } from "@slipway/ledger";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exampleJob } from "../../../test/kit/operator/projects.ts";

@@ -1,7 +1,7 @@
 /** Charges persistent storage of jobs: an entry for each started hour, once, whatever happens meanwhile. */
 
+import { type Clock, type Store, sleep } from "@slipway/controller-runtime";
 import { type Catalog, organizationOfNamespace, type Project } from "@slipway/crds";
-import { type Clock, type Store, sleep } from "@slipway/kube";
 import type { RecordedStorageHour, StorageHour } from "@slipway/ledger";
 import type { Logger } from "../runtime/logger.ts";
 import {

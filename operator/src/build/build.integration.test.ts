@@ -1,6 +1,6 @@
 import { containerSteps, containers } from "@slipway/builder/contract";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Build } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   BUILDS,

@@ -1,6 +1,13 @@
+import {
+  KubeClient,
+  KubeError,
+  type KubernetesObject,
+  type Resource,
+  resources,
+  Store,
+} from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { labels } from "@slipway/crds";
-import { KubeClient, KubeError, type KubernetesObject, type Resource, resources, Store } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { WaitingError } from "../reconcile-errors.ts";

@@ -1,7 +1,7 @@
 /** Room for a new cache where the quota of builds is full: nobody's caches keep another organization from building. */
 
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
-import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { CACHE_LABEL } from "./names.ts";
 
 /** The cache that gives way: of the organization that has most, its oldest that no build uses now. Pure. */

@@ -1,7 +1,6 @@
 /** The objects of a build in the cluster: made once, read from the watches, taken away when they are over. */
 
 import { containers } from "@slipway/builder/contract";
-import { type Build, fieldManagers, type Project } from "@slipway/crds";
 import {
   isAlreadyExists,
   isQuotaExceeded,
@@ -10,7 +9,8 @@ import {
   type Resource,
   resources,
   type Store,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { type Build, fieldManagers, type Project } from "@slipway/crds";
 import { WaitingError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
 import { makeRoom } from "./cache-room.ts";

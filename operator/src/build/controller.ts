@@ -1,8 +1,8 @@
 /** The controller of builds: what it needs, what wakes it, what it may do. */
 
+import { byNamespace, refKey, resources, type Store } from "@slipway/controller-runtime";
 import { type Build, labels, organizationNamespace, type Project } from "@slipway/crds";
 import type { GithubApp } from "@slipway/git";
-import { byNamespace, refKey, resources, type Store } from "@slipway/kube";
 import type { BuildRow } from "@slipway/ledger";
 import type { PolicyRule } from "../rbac.ts";
 import { buildResource } from "../resources.ts";

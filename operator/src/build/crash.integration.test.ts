@@ -1,6 +1,6 @@
 import { containerSteps, containers } from "@slipway/builder/contract";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Build, Project } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import { recordBuild, recordBuildLog } from "@slipway/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BUILDS, BuildStack, digestOf, line, ORGANIZATION } from "../../../test/kit/operator/build-stack.ts";

@@ -1,4 +1,4 @@
-import type { Clock, KubeClient } from "@slipway/kube";
+import type { Clock, KubeClient } from "@slipway/controller-runtime";
 import type { BuildRow } from "@slipway/ledger";
 import type { EventRecorder } from "../runtime/index.ts";
 import type { BuildCluster, BuildStores } from "./cluster.ts";

@@ -1,6 +1,6 @@
+import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
+import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { type Build, type Deployment, labels, type Project } from "@slipway/crds";
-import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/kube";
-import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";

@@ -1,7 +1,5 @@
 /** What outlives its builds and is needed no more: caches of projects that are gone or no longer build, images that nobody can go back to. */
 
-import { type Build, mintRegistryToken, organizationNamespace, type Project } from "@slipway/crds";
-import { GuardedFetch } from "@slipway/git";
 import {
   type Clock,
   type KubeClient,
@@ -9,7 +7,9 @@ import {
   resources,
   type Store,
   sleep,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { type Build, mintRegistryToken, organizationNamespace, type Project } from "@slipway/crds";
+import { GuardedFetch } from "@slipway/git";
 import type { RetiredImage } from "@slipway/ledger";
 import { rollbackOf } from "../project/built-image.ts";
 import { projectResource } from "../resources.ts";

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { KubeError, systemClock } from "@slipway/kube";
+import { KubeError, systemClock } from "@slipway/controller-runtime";
 import type { BuildLogChunk } from "@slipway/ledger";
 import { afterEach, expect, test } from "vitest";
 import { silentLogger } from "../runtime/index.ts";

@@ -2,7 +2,7 @@
 
 import type { Readable } from "node:stream";
 import { type Container, containers } from "@slipway/builder/contract";
-import { type Clock, type KubeClient, KubeError, sleep, type Transport } from "@slipway/kube";
+import { type Clock, type KubeClient, KubeError, sleep, type Transport } from "@slipway/controller-runtime";
 import type { BuildLogChunk } from "@slipway/ledger";
 import type { Logger } from "../runtime/index.ts";
 import { LogLines } from "./log-lines.ts";

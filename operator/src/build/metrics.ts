@@ -1,7 +1,7 @@
 /** What is measured of builds. No label has values without bound. */
 
+import type { Store } from "@slipway/controller-runtime";
 import type { Build } from "@slipway/crds";
-import type { Store } from "@slipway/kube";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { isBuilding, isEnded } from "./order.ts";
 

@@ -1,6 +1,6 @@
+import { KubeClient, Store, systemClock } from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import type { Build, Project } from "@slipway/crds";
-import { KubeClient, Store, systemClock } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";

@@ -13,7 +13,7 @@ import {
   type Step,
   type StepResult,
 } from "@slipway/builder/contract";
-import type { KubernetesObject, ObjectMeta } from "@slipway/kube";
+import type { KubernetesObject, ObjectMeta } from "@slipway/controller-runtime";
 
 interface ContainerState {
   waiting?: { reason?: string; message?: string };

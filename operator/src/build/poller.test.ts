@@ -1,7 +1,7 @@
+import { KubeClient, Store } from "@slipway/controller-runtime";
+import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { type Build, nextSourceRevision, type Project } from "@slipway/crds";
 import { GitError } from "@slipway/git";
-import { KubeClient, Store } from "@slipway/kube";
-import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
 import type { BuildTrigger, KnownBuildTrigger } from "@slipway/ledger";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";

@@ -1,8 +1,14 @@
 /** Asks Git servers from time to time for what starts builds: a hook's delivery that was lost only delays. */
 
+import {
+  type Clock,
+  ConcurrencyLimiter,
+  type KubeClient,
+  type Store,
+  sleep,
+} from "@slipway/controller-runtime";
 import { type Build, newBuildId, organizationOfNamespace, type Project } from "@slipway/crds";
 import { triggerMode } from "@slipway/git";
-import { type Clock, ConcurrencyLimiter, type KubeClient, type Store, sleep } from "@slipway/kube";
 import type { BuildTrigger, KnownBuildTrigger } from "@slipway/ledger";
 import type { Logger } from "../runtime/index.ts";
 import { askForBuild } from "./ask.ts";

@@ -1,8 +1,8 @@
 /** What the containers of a build are given in secret: a Secret for each, which goes with the pod. Pure. */
 
 import type { BaseImages, Container } from "@slipway/builder/contract";
+import type { KubernetesObject, OwnerReference } from "@slipway/controller-runtime";
 import { type Build, mintRegistryToken, type RegistryAccess } from "@slipway/crds";
-import type { KubernetesObject, OwnerReference } from "@slipway/kube";
 import { buildLabels, secretName } from "./names.ts";
 import type { BuildSettings } from "./settings.ts";
 import { repositoryPath } from "./tasks.ts";

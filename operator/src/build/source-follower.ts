@@ -1,5 +1,6 @@
 /** Looks after sources that did not come through `/v1`, or of which it could not start the first build any more. */
 
+import type { Clock, KubeClient, Store } from "@slipway/controller-runtime";
 import {
   type Build,
   fieldManagers,
@@ -8,7 +9,6 @@ import {
   type Project,
   recordedSource,
 } from "@slipway/crds";
-import type { Clock, KubeClient, Store } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
 import type { Reconciler } from "../runtime/index.ts";
 import { askForBuild } from "./ask.ts";

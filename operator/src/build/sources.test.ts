@@ -1,7 +1,7 @@
+import { KubeClient } from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import type { Build, GitConnection } from "@slipway/crds";
 import { type GithubServer, startGithub } from "@slipway/git/testing";
-import { KubeClient } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { gitConnectionResource } from "../resources.ts";
 import { type SourceOptions, sourceOpener } from "./sources.ts";

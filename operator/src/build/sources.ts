@@ -3,6 +3,7 @@
 import { lookup as systemLookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { type Failure, type FailureCode, failure } from "@slipway/builder/contract";
+import { type KubeClient, resources } from "@slipway/controller-runtime";
 import {
   type Build,
   type BuildSpec,
@@ -19,7 +20,6 @@ import {
   isPublicAddress,
   openRepositoryId,
 } from "@slipway/git";
-import { type KubeClient, resources } from "@slipway/kube";
 import { gitConnectionResource } from "../resources.ts";
 import { type SecretValues, secretTexts } from "./secrets.ts";
 import type { SourceAddress } from "./tasks.ts";

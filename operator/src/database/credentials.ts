@@ -2,6 +2,13 @@
 
 import { randomInt } from "node:crypto";
 import {
+  isAlreadyExists,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
+import {
   completeCredentials,
   credentialKeys,
   type DatabaseCredentials,
@@ -10,13 +17,6 @@ import {
   fieldManagers,
   type Project,
 } from "@slipway/crds";
-import {
-  isAlreadyExists,
-  type KubeClient,
-  type KubernetesObject,
-  resources,
-  type Store,
-} from "@slipway/kube";
 import { childLabels } from "../project/workload/app.ts";
 import { RetryableError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";

@@ -1,6 +1,6 @@
 /** Takes a database out of the cluster: first the ways that lead to it, then what runs, then what it kept. */
 
-import { resources } from "@slipway/kube";
+import { resources } from "@slipway/controller-runtime";
 import type { DeletionStep } from "../project/deletion.ts";
 
 export const deletionSteps: readonly DeletionStep[] = [

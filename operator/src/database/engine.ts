@@ -1,7 +1,7 @@
 /** What every database engine does in its own way. All else (Secrets, volumes, status, deletion) is the same for all. */
 
+import type { Clock, KubeClient, KubernetesObject } from "@slipway/controller-runtime";
 import type { DatabaseCredentials, DatabasePlan, DatabaseStatus, EngineName, Project } from "@slipway/crds";
-import type { Clock, KubeClient, KubernetesObject } from "@slipway/kube";
 import type { DesiredObject } from "../desired.ts";
 import type { PodView } from "../project/http/rollout.ts";
 import type { Finding } from "../project/summarize.ts";

@@ -1,5 +1,6 @@
 /** Projects that are databases or key-value services, whatever their engine. */
 
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import {
   annotations,
   credentialKeys,
@@ -10,7 +11,6 @@ import {
   isDatabaseType,
   type Project,
 } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import type { Restorer } from "../backup/restore.ts";
 import type { Accepted } from "../project/accept.ts";
 import { LOOK_AGAIN_MS, runDeletionStep } from "../project/deletion.ts";

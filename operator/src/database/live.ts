@@ -1,7 +1,7 @@
 /** A database as the watches told it. */
 
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { databaseNames, labels, type Project } from "@slipway/crds";
-import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { childOf, childrenOf, type ProjectStores } from "../project/stores.ts";
 import { controllerOf } from "../runtime/index.ts";
 import { ordinalOf } from "./common/pods.ts";

@@ -1,8 +1,8 @@
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:https";
+import { type KubernetesObject, type Resource, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import { type KubernetesObject, type Resource, resources } from "@slipway/kube";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import {
   conditionsOf,

@@ -1,7 +1,7 @@
 /** How changes of plans that run in the background are seen and told. */
 
+import { resources } from "@slipway/controller-runtime";
 import { annotations, type ProjectStatus } from "@slipway/crds";
-import { resources } from "@slipway/kube";
 import type { ProjectContext } from "../project/kind.ts";
 import type { Standing } from "./clickhouse/decide.ts";
 import { isReady } from "./common/pods.ts";

@@ -1,6 +1,6 @@
+import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { annotations } from "@slipway/crds";
-import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/kube";
-import { FakeClock } from "@slipway/kube/testing";
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../runtime/index.ts";
 import type { LiveClaim, LiveDatabase } from "./engine.ts";

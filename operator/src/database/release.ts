@@ -1,7 +1,7 @@
 /** Members that a project no longer asks for: they stop, their volumes are marked as unused, and deleted later. */
 
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, fieldManagers } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import { soonest } from "../project/soonest.ts";
 import { ordinalOf } from "./common/pods.ts";
 import type { Database } from "./database.ts";

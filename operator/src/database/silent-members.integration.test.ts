@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TestOperator } from "../../../test/kit/operator/harness.ts";
 import {

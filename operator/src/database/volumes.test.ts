@@ -1,4 +1,4 @@
-import { type KubeClient, KubeError, type ObjectRef } from "@slipway/kube";
+import { type KubeClient, KubeError, type ObjectRef } from "@slipway/controller-runtime";
 import { describe, expect, test } from "vitest";
 import type { LiveClaim } from "./engine.ts";
 import { databaseOf, exampleDatabase, liveOf } from "./testing.ts";

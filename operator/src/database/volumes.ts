@@ -1,6 +1,6 @@
 /** Volumes of databases: they grow, and never shrink. */
 
-import type { KubeClient } from "@slipway/kube";
+import type { KubeClient } from "@slipway/controller-runtime";
 import { type Growth, type GrowthObstacle, growClaims } from "../project/workload/growth.ts";
 import { parseQuantity } from "../runtime/index.ts";
 import { ordinalOf } from "./common/pods.ts";

@@ -1,5 +1,6 @@
 /** Taking and giving back hostnames. A DomainClaim is named after its hostname, so creating it is atomic. */
 
+import { isAlreadyExists, isConflict, type KubeClient, type Store } from "@slipway/controller-runtime";
 import {
   type DomainClaim,
   type DomainClaimSpec,
@@ -7,7 +8,6 @@ import {
   fieldManagers,
   type Project,
 } from "@slipway/crds";
-import { isAlreadyExists, isConflict, type KubeClient, type Store } from "@slipway/kube";
 import { domainClaimResource } from "../resources.ts";
 
 /** What claiming needs beside the project. */

@@ -1,5 +1,6 @@
 /** The controller of claims: proves ownership, says how each stands, and frees the hostnames of projects that are gone. */
 
+import type { Store } from "@slipway/controller-runtime";
 import {
   annotations,
   type DomainClaim,
@@ -10,7 +11,6 @@ import {
   type Project,
   UNPROVED_DOMAIN_MS,
 } from "@slipway/crds";
-import type { Store } from "@slipway/kube";
 import type { PolicyRule } from "../rbac.ts";
 import { domainClaimResource } from "../resources.ts";
 import {

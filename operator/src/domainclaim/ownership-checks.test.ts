@@ -1,5 +1,5 @@
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { challengeValue } from "@slipway/crds";
-import { FakeClock } from "@slipway/kube/testing";
 import { describe, expect, test } from "vitest";
 import { exampleClaim } from "../../../test/kit/operator/claims.ts";
 import { challengeOf, type TxtAnswer } from "./ownership.ts";

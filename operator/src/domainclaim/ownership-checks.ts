@@ -7,7 +7,7 @@ import {
   ConcurrencyLimiter,
   type ConcurrencyLimits,
   type Random,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 import { type Challenge, judge, type Proof } from "./ownership.ts";
 import type { TxtLookup } from "./txt-lookup.ts";
 

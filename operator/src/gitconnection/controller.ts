@@ -1,7 +1,7 @@
 /** The controller of Git connections: what wakes it, what it may do. */
 
+import type { Store } from "@slipway/controller-runtime";
 import type { GitConnection, Project } from "@slipway/crds";
-import type { Store } from "@slipway/kube";
 import type { OpenConnection } from "../build/sources.ts";
 import type { PolicyRule } from "../rbac.ts";
 import { gitConnectionResource } from "../resources.ts";

@@ -1,6 +1,6 @@
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { finalizers, type GitConnection, type Project } from "@slipway/crds";
 import { GitError, type GitProvider, sealRepositoryId } from "@slipway/git";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { grantedConfig } from "../../../test/kit/operator/grant.ts";
 import { eventually, startCluster, type TestCluster } from "../../../test/kit/operator/harness.ts";

@@ -1,8 +1,15 @@
 /** Takes hooks away from a Git server, and knows which are left. */
 
+import {
+  isConflict,
+  isForbidden,
+  isNotFound,
+  type KubeClient,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
 import { fieldManagers, type GitConnection, type Project } from "@slipway/crds";
 import { GitError, type GitProvider } from "@slipway/git";
-import { isConflict, isForbidden, isNotFound, type KubeClient, resources, type Store } from "@slipway/kube";
 import { type SecretValues, secretTexts } from "../build/secrets.ts";
 import type { OpenConnection } from "../build/sources.ts";
 import { RetryableError } from "../reconcile-errors.ts";

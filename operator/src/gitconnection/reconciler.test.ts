@@ -1,7 +1,7 @@
+import { KubeClient, resources, Store } from "@slipway/controller-runtime";
+import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { finalizers, type GitConnection, type Project } from "@slipway/crds";
 import { GitError, type GitProvider, sealRepositoryId } from "@slipway/git";
-import { KubeClient, resources, Store } from "@slipway/kube";
-import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { gitConnectionResource, projectResource } from "../resources.ts";

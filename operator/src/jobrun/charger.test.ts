@@ -1,4 +1,4 @@
-import { FakeClock } from "@slipway/kube/testing";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../runtime/index.ts";
 import { Charger } from "./charger.ts";

@@ -1,6 +1,6 @@
 /** The cluster as the jobrun controller sees it: the calls that it makes, and the part of each object that it reads. */
 
-import type { KubeClient, KubernetesObject, ObjectMeta } from "@slipway/kube";
+import type { KubeClient, KubernetesObject, ObjectMeta } from "@slipway/controller-runtime";
 
 /** Everything that the controller asks of the apiserver. */
 export type RunCluster = Pick<KubeClient, "getOrUndefined" | "listAll" | "create" | "patch" | "delete">;

@@ -1,7 +1,7 @@
 /** The jobrun controller: what it needs, what wakes it, what it may do. */
 
+import { keyOf, type ObjectRef, refKey } from "@slipway/controller-runtime";
 import { type Catalog, labels, type Project } from "@slipway/crds";
-import { keyOf, type ObjectRef, refKey } from "@slipway/kube";
 import type { PolicyRule } from "../rbac.ts";
 import {
   type Controller,

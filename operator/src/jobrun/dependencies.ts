@@ -1,5 +1,5 @@
+import type { Clock } from "@slipway/controller-runtime";
 import type { Catalog } from "@slipway/crds";
-import type { Clock } from "@slipway/kube";
 import type { EventRecorder } from "../runtime/index.ts";
 import type { LogCapturer } from "./capturer.ts";
 import type { Charger } from "./charger.ts";

@@ -3,7 +3,13 @@
  * its log about a second after its end, before that end is known here.
  */
 
-import { type Clock, ConcurrencyLimiter, type ConcurrencyLimits, type Release, sleep } from "@slipway/kube";
+import {
+  type Clock,
+  ConcurrencyLimiter,
+  type ConcurrencyLimits,
+  type Release,
+  sleep,
+} from "@slipway/controller-runtime";
 import type { Logger } from "../runtime/index.ts";
 import type { FollowedLog, RunLogs, RunToCapture } from "./ports.ts";
 

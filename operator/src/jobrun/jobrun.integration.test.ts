@@ -1,5 +1,5 @@
+import { type Clock, type KubernetesObject, resources, systemClock } from "@slipway/controller-runtime";
 import { type JobRun, jobRunName, type Project } from "@slipway/crds";
-import { type Clock, type KubernetesObject, resources, systemClock } from "@slipway/kube";
 import { connectLedger, findJobRun, type Ledger, migrateToLatest, recordJobRuns } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-import { resources } from "@slipway/kube";
+import { resources } from "@slipway/controller-runtime";
 import { expect, test } from "vitest";
 import { Bench } from "../../../test/kit/operator/jobrun-bench.ts";
 

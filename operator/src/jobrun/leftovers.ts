@@ -3,8 +3,8 @@
  * finalizers and all, before the Job's own controller has counted it as ended.
  */
 
+import { refOf } from "@slipway/controller-runtime";
 import type { JobRun } from "@slipway/crds";
-import { refOf } from "@slipway/kube";
 import type { Job, RunPod } from "./cluster.ts";
 import { readContainer } from "./container.ts";
 import type { RunObjects } from "./objects.ts";

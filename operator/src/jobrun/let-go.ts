@@ -3,8 +3,8 @@
  * carries it through must have read the Job before it looked whether the slot is still the run's.
  */
 
+import { refOf } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";
-import { refOf } from "@slipway/kube";
 import { WaitingError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
 import { windowEnd } from "./admission.ts";

@@ -1,7 +1,7 @@
 /** What the jobrun controller measures. No label has values without bound. */
 
+import type { Store } from "@slipway/controller-runtime";
 import { type JobRun, type MissedReason, missedReasons, type Project } from "@slipway/crds";
-import type { Store } from "@slipway/kube";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { EndPhase } from "./ports.ts";
 import { isEnded, isSettled, stands } from "./run.ts";

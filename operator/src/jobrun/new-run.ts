@@ -1,5 +1,6 @@
 /** The objects that the controller makes. Pure. */
 
+import type { OwnerReference } from "@slipway/controller-runtime";
 import {
   API_VERSION,
   annotations,
@@ -11,7 +12,6 @@ import {
   organizationOfNamespace,
   type Project,
 } from "@slipway/crds";
-import type { OwnerReference } from "@slipway/kube";
 import { type CronJob, type Job, SCHEDULED_TIMESTAMP } from "./cluster.ts";
 import type { Terms } from "./run-status.ts";
 

@@ -1,6 +1,5 @@
 /** The controller's reads of Nodes, and reads and writes of Jobs, Pods and JobRuns. Every write holds only for the object that was read. */
 
-import { fieldManagers, finalizers, type JobRun } from "@slipway/crds";
 import {
   isAlreadyExists,
   isConflict,
@@ -12,7 +11,8 @@ import {
   refOf,
   resources,
   type Store,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { fieldManagers, finalizers, type JobRun } from "@slipway/crds";
 import { jobRunResource } from "../resources.ts";
 import { hasFinalizer } from "../runtime/index.ts";
 import { type CronJob, JOB_NAME, type Job, type RunCluster, type RunNode, type RunPod } from "./cluster.ts";

@@ -1,4 +1,4 @@
-import { resources } from "@slipway/kube";
+import { resources } from "@slipway/controller-runtime";
 import { describe, expect, test } from "vitest";
 import { Bench } from "../../../test/kit/operator/jobrun-bench.ts";
 import { jobRunResource } from "../resources.ts";

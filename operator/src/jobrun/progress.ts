@@ -1,7 +1,7 @@
 /** Follows one run that was let go, until it has ended. */
 
+import { refOf } from "@slipway/controller-runtime";
 import { type JobRun, organizationOfNamespace, type Project } from "@slipway/crds";
-import { refOf } from "@slipway/kube";
 import { RetryableError } from "../reconcile-errors.ts";
 import { isReady, type Job, type RunNode, type RunPod, readySince } from "./cluster.ts";
 import { type ContainerFacts, readContainer } from "./container.ts";

@@ -1,4 +1,4 @@
-import { KubeError, resources } from "@slipway/kube";
+import { KubeError, resources } from "@slipway/controller-runtime";
 import { describe, expect, test } from "vitest";
 import { Bench, PROJECT } from "../../../test/kit/operator/jobrun-bench.ts";
 import { jobRunResource } from "../resources.ts";

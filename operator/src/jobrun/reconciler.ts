@@ -3,8 +3,8 @@
  * decided one after another; every write holds only for what it was decided from, so that a second operator does no harm.
  */
 
+import { type ObjectRef, refKey, refOf } from "@slipway/controller-runtime";
 import { type JobRun, jobRunName, type Project } from "@slipway/crds";
-import { type ObjectRef, refKey, refOf } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
 import type { ReconcileContext, Reconciler, Result } from "../runtime/index.ts";
 import { type Admission, decideAdmission } from "./admission.ts";

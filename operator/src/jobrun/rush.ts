@@ -3,8 +3,8 @@
  * the end of one run makes another begin later.
  */
 
+import type { Clock, Store } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";
-import type { Clock, Store } from "@slipway/kube";
 import { isAccepted, isScheduled, jobStateOf } from "./job-state.ts";
 import { dateOf } from "./verdict.ts";
 

@@ -1,7 +1,7 @@
 /** Writes to `status.job` of a project: each one holds only for the project that it was decided from. */
 
+import { isConflict, isNotFound, refOf, type Store } from "@slipway/controller-runtime";
 import { fieldManagers, type Project } from "@slipway/crds";
-import { isConflict, isNotFound, refOf, type Store } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
 import type { RunCluster } from "./cluster.ts";
 import { type JobState, jobStateOf } from "./job-state.ts";

@@ -1,7 +1,13 @@
 /** What the jobrun controller watches. */
 
+import {
+  type KubernetesObject,
+  type ObjectRef,
+  refKey,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
 import { type JobRun, labels, type Project } from "@slipway/crds";
-import { type KubernetesObject, type ObjectRef, refKey, resources, type Store } from "@slipway/kube";
 import { jobRunResource } from "../resources.ts";
 import type { Manager } from "../runtime/index.ts";
 import { JOB_NAME, type Job, type RunNode, type RunPod, slimJob, slimRunPod } from "./cluster.ts";

@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import type { KubeConfig } from "@kubernetes/client-node";
-import { type Clock, type Credentials, KubeError, Transport } from "@slipway/kube";
+import { type Clock, type Credentials, KubeError, Transport } from "@slipway/controller-runtime";
 import {
   lacksContainers,
   type PodReading,

@@ -1,7 +1,7 @@
 /** Requests to the apiserver for the log of a run's container. */
 
 import type { Readable } from "node:stream";
-import { type KubeClient, KubeError, type Transport } from "@slipway/kube";
+import { type KubeClient, KubeError, type Transport } from "@slipway/controller-runtime";
 import { MAX_LOG_BYTES } from "@slipway/ledger";
 import type { RunToCapture } from "../jobrun/ports.ts";
 import { FollowedTail } from "./followed-tail.ts";

@@ -6,7 +6,13 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { KubeClient, type KubernetesObject, loadKubeConfig, resources, systemClock } from "@slipway/kube";
+import {
+  KubeClient,
+  type KubernetesObject,
+  loadKubeConfig,
+  resources,
+  systemClock,
+} from "@slipway/controller-runtime";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certificates.ts";
 import { run } from "../../../hack/lib/exec.ts";

@@ -1,7 +1,7 @@
 /** Puts together what tells of runs: their logs, their samples, and the nodes that they are on. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
-import type { Store } from "@slipway/kube";
+import type { Store } from "@slipway/controller-runtime";
 import { Counter } from "prom-client";
 import type { Config } from "../config.ts";
 import type { RunLogs, RunSamples } from "../jobrun/ports.ts";

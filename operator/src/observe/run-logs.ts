@@ -1,6 +1,6 @@
 /** Keeps the end of a finished run's log, so that it outlives the pod. */
 
-import { type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/kube";
+import { type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { MAX_LOG_BYTES } from "@slipway/ledger";
 import type { FollowedLog, RunLogs, RunToCapture } from "../jobrun/ports.ts";
 import { isKubeletMessage } from "./kubelet-messages.ts";

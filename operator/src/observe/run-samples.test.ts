@@ -1,4 +1,4 @@
-import { FakeClock } from "@slipway/kube/testing";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLogger } from "../runtime/index.ts";
 import type { Reading } from "./kubelet-summary.ts";

@@ -1,6 +1,6 @@
 /** Samples the containers of running runs: asks each node that has some, and no other, again and again. */
 
-import { type Clock, ConcurrencyLimiter, type Timer } from "@slipway/kube";
+import { type Clock, ConcurrencyLimiter, type Timer } from "@slipway/controller-runtime";
 import type { RunSamples, RunToFollow } from "../jobrun/ports.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { untilAborted } from "../runtime/until-aborted.ts";

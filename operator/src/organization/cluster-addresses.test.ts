@@ -1,4 +1,4 @@
-import { Store } from "@slipway/kube";
+import { Store } from "@slipway/controller-runtime";
 import { expect, test } from "vitest";
 import {
   apiserverPeers,

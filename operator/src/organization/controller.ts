@@ -1,6 +1,5 @@
 /** The organization controller: a guarded namespace for every organization of the ledger. */
 
-import { fieldManagers, labels, type OrganizationLimits, organizationNamespace } from "@slipway/crds";
 import {
   byLabel,
   type KubeClient,
@@ -10,7 +9,8 @@ import {
   resources,
   type Store,
   type WatchedNamespaces,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { fieldManagers, labels, type OrganizationLimits, organizationNamespace } from "@slipway/crds";
 import type { PolicyRule } from "../rbac.ts";
 import {
   Applier,

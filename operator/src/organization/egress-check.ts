@@ -1,6 +1,6 @@
 /** Compares what tenants are denied with the cluster's own addresses, for as long as the process runs. */
 
-import { resources, type Store, sleep } from "@slipway/kube";
+import { resources, type Store, sleep } from "@slipway/controller-runtime";
 import { Gauge } from "prom-client";
 import type { Node } from "../observe/nodes.ts";
 import type { ChildKind, Manager } from "../runtime/index.ts";

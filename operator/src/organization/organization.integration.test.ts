@@ -1,4 +1,4 @@
-import { type KubernetesObject, resources, systemClock } from "@slipway/kube";
+import { type KubernetesObject, resources, systemClock } from "@slipway/controller-runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   eventually,

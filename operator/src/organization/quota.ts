@@ -1,6 +1,6 @@
 /** Whether a namespace's quota bounds anything yet. */
 
-import type { Clock, KubernetesObject } from "@slipway/kube";
+import type { Clock, KubernetesObject } from "@slipway/controller-runtime";
 import { equalQuantities } from "../runtime/index.ts";
 
 /** The parts of a ResourceQuota that are read here. */

@@ -1,5 +1,6 @@
 /** Whether a project can be carried out here at all, as far as that is the same for every type. Pure. */
 
+import type { KubernetesObject } from "@slipway/controller-runtime";
 import {
   annotations,
   type Catalog,
@@ -11,7 +12,6 @@ import {
   type ProjectPlan,
   type ProjectReason,
 } from "@slipway/crds";
-import type { KubernetesObject } from "@slipway/kube";
 import { TerminalError, WaitingError } from "../reconcile-errors.ts";
 import { isBuilt } from "./built-image.ts";
 

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
-import { KubeClient, type KubernetesObject, resources } from "@slipway/kube";
-import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
+import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { BuiltPull } from "./built-pull.ts";
 

@@ -1,5 +1,6 @@
 /** Keeps the Secret with which an organization's nodes pull what was built for it: made before the first pull, renewed before it ends. */
 
+import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import {
   BUILDS_PULL_SECRET,
   fieldManagers,
@@ -8,7 +9,6 @@ import {
   mintRegistryPassword,
   registryKeySet,
 } from "@slipway/crds";
-import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { RetryableError } from "../reconcile-errors.ts";
 import { RENEW_AT } from "../registry/login.ts";
 

@@ -1,6 +1,5 @@
 /** The controllers of projects: what they need, what wakes them, what they may do. */
 
-import { isDatabaseType, labels, type Project } from "@slipway/crds";
 import {
   type KubernetesObject,
   type ObjectRef,
@@ -8,7 +7,8 @@ import {
   refKey,
   resources,
   type StoreEvent,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { isDatabaseType, labels, type Project } from "@slipway/crds";
 import { eventRules, type PolicyRule } from "../rbac.ts";
 import {
   type Controller,

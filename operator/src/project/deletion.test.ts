@@ -4,7 +4,7 @@ import {
   type OwnerReference,
   type Resource,
   resources,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 import { expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { deletionSteps } from "../database/deletion.ts";

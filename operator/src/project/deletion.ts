@@ -1,6 +1,5 @@
 /** Takes the objects of a project out of the cluster, read live, step by step. */
 
-import { isDatabaseType, labels, organizationOfNamespace, type Project } from "@slipway/crds";
 import {
   isNotFound,
   type KubeClient,
@@ -8,7 +7,8 @@ import {
   type ListOptions,
   type Resource,
   resources,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { isDatabaseType, labels, organizationOfNamespace, type Project } from "@slipway/crds";
 import { controllerOf } from "../runtime/owner.ts";
 import type { Finding } from "./summarize.ts";
 

@@ -3,8 +3,8 @@
  * A ledger that is away is tried again and again; nothing waits for it, and a settled platform does not call it.
  */
 
+import { type ObjectRef, refKey, type Store } from "@slipway/controller-runtime";
 import { type Deployment, organizationOfNamespace, type Project } from "@slipway/crds";
-import { type ObjectRef, refKey, type Store } from "@slipway/kube";
 import type { Deployment as DeploymentRow } from "@slipway/ledger";
 import { RetryableError } from "../reconcile-errors.ts";
 import { inTime } from "../runtime/in-time.ts";

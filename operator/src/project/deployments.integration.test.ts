@@ -1,5 +1,5 @@
+import { type Clock, type KubernetesObject, resources, systemClock } from "@slipway/controller-runtime";
 import type { Deployment, Project } from "@slipway/crds";
-import { type Clock, type KubernetesObject, resources, systemClock } from "@slipway/kube";
 import type { Deployment as DeploymentRow } from "@slipway/ledger";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {

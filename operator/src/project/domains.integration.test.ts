@@ -1,4 +1,11 @@
 import {
+  type Clock,
+  isAlreadyExists,
+  type KubernetesObject,
+  resources,
+  systemClock,
+} from "@slipway/controller-runtime";
+import {
   type CustomDomainStatus,
   challengeName,
   challengeValue,
@@ -8,7 +15,6 @@ import {
   type Project,
   UNPROVED_DOMAIN_MS,
 } from "@slipway/crds";
-import { type Clock, isAlreadyExists, type KubernetesObject, resources, systemClock } from "@slipway/kube";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startDnsServer, type TestDnsServer } from "../../../test/kit/operator/dns-server.ts";
 import {

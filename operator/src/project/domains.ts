@@ -1,7 +1,7 @@
 /** The hostnames of a project: claimed, routed, given back, in an order in which no name leads to two projects. */
 
+import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
-import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { type ConditionSet, controllerOf } from "../runtime/index.ts";
 import { customDomainStatuses, tellCustomDomains } from "./custom-domains.ts";
 import { type Claimed, claimDomains } from "./domain-claims.ts";

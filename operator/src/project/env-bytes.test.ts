@@ -1,6 +1,6 @@
+import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import type { Project } from "@slipway/crds";
-import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
 import type { OrganizationUsage } from "@slipway/ledger";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLogger } from "../runtime/logger.ts";

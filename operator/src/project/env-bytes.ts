@@ -1,7 +1,7 @@
 /** Bytes of the variables in a Secret that the API made: noted on it, so that they are known without reading it. */
 
+import { isNotFound, type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations } from "@slipway/crds";
-import { isNotFound, type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { contentOf } from "./secrets.ts";
 
 /** Whether a Secret holds variables of its project. Pure. */

@@ -1,7 +1,7 @@
 /** Converts Projects that an earlier version of the platform has written. */
 
+import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { fieldManagers, formerStatePatch, type Project } from "@slipway/crds";
-import type { KubeClient, Store } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
 
 /**

@@ -3,8 +3,8 @@
  * spec does not admit, nor from a hostname that it has given up. A project without a route gets none.
  */
 
+import { type KubeClient, resources } from "@slipway/controller-runtime";
 import { organizationOfNamespace, type Project, type ProjectConditionCatalog } from "@slipway/crds";
-import { type KubeClient, resources } from "@slipway/kube";
 import { middlewareResource } from "../resources.ts";
 import { type Applier, type ObjectContext, outcomeOfError } from "../runtime/index.ts";
 import { type Claimed, routedHosts } from "./domain-claims.ts";

@@ -1,5 +1,5 @@
+import { resources } from "@slipway/controller-runtime";
 import type { JobRun } from "@slipway/crds";
-import { resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   exists,

@@ -1,4 +1,4 @@
-import { type KubernetesObject, resources } from "@slipway/kube";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   conditionsOf,

@@ -1,6 +1,6 @@
+import { resources } from "@slipway/controller-runtime";
+import { TcpProxy } from "@slipway/controller-runtime/testing";
 import type { Project } from "@slipway/crds";
-import { resources } from "@slipway/kube";
-import { TcpProxy } from "@slipway/kube/testing";
 import {
   connectLedger,
   type Ledger,

@@ -1,5 +1,6 @@
 /** Reconciles one project, step by step. */
 
+import type { Clock, KubeClient, ObjectRef } from "@slipway/controller-runtime";
 import {
   type Catalog,
   fieldManagers,
@@ -7,7 +8,6 @@ import {
   type Project,
   type ProjectConditionCatalog,
 } from "@slipway/crds";
-import type { Clock, KubeClient, ObjectRef } from "@slipway/kube";
 import { WaitingError } from "../reconcile-errors.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";

@@ -1,5 +1,5 @@
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { DomainClaim, Project } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   conditionsOf,

@@ -1,6 +1,6 @@
+import { byLabel, KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import type { Deployment, Project } from "@slipway/crds";
-import { byLabel, KubeClient, type KubernetesObject, resources, Store } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exampleJob, exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";

@@ -4,7 +4,6 @@
  * registries are none of it.
  */
 
-import { annotations, labels, type Project } from "@slipway/crds";
 import {
   isConflict,
   isNotFound,
@@ -12,7 +11,8 @@ import {
   type KubernetesObject,
   resources,
   type Store,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { annotations, labels, type Project } from "@slipway/crds";
 import { projectResource } from "../resources.ts";
 import { bytesNoted } from "./env-bytes.ts";
 import { secretsOfRuns } from "./job/secrets.ts";

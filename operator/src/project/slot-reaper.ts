@@ -1,8 +1,8 @@
 /** Frees the slots of projects that are gone or paused: whoever took them ended before it could give them back. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { organizationNamespace, type Project } from "@slipway/crds";
-import type { KubeClient, Store } from "@slipway/kube";
 import { projectResource } from "../resources.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { LedgerAway, type SlotIdentity, type SlotKeeper } from "./slot-keeper.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type Project, parseCatalog } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import {
   connectLedger,
   type Ledger,

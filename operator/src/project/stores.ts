@@ -1,7 +1,13 @@
 /** What the project controller watches: its own kind, every kind of child, and what children depend on. */
 
+import {
+  byLabel,
+  type KubernetesObject,
+  type Resource,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
 import { annotations, type DomainClaim, labels, MANAGED_BY, type Project } from "@slipway/crds";
-import { byLabel, type KubernetesObject, type Resource, resources, type Store } from "@slipway/kube";
 import { claimIndexers } from "../domainclaim/claims.ts";
 import { guardedNamespaces } from "../organization/controller.ts";
 import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";

@@ -1,8 +1,8 @@
 /** Projects of a type that nobody here carries out yet: refused, and let go. */
 
+import type { KubeClient } from "@slipway/controller-runtime";
+import { resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import type { KubeClient } from "@slipway/kube";
-import { resources } from "@slipway/kube";
 import { refuse } from "./accept.ts";
 import { LOOK_AGAIN_MS, runDeletionStep } from "./deletion.ts";
 import type { ProjectContext, ProjectKind } from "./kind.ts";

@@ -4,8 +4,8 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { organizationOfNamespace, type Project } from "@slipway/crds";
-import type { KubeClient, Store } from "@slipway/kube";
 import { type Ledger, listUsage, type OrganizationUsage, recordUsage, releaseUsage } from "@slipway/ledger";
 import type { Logger } from "../runtime/logger.ts";
 import { bytesNoted, isEnvSecret, noteBytes } from "./env-bytes.ts";

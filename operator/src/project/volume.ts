@@ -1,7 +1,7 @@
 /** The one volume of an HTTP project or a job. */
 
+import { type KubeClient, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import { type KubeClient, resources } from "@slipway/kube";
 import type { ProjectContext } from "./kind.ts";
 import { childOf, type ProjectStores } from "./stores.ts";
 import { reportGrowth } from "./summarize.ts";

@@ -1,4 +1,4 @@
-import { FakeClock } from "@slipway/kube/testing";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { describe, expect, it } from "vitest";
 import { withBackoff } from "./backoff.ts";
 import { type AwsCredentials, RegistryLoginError } from "./ecr.ts";

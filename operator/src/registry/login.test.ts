@@ -1,6 +1,6 @@
+import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
+import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { labels, type ProjectConditionCatalog } from "@slipway/crds";
-import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/kube";
-import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { dropSecretData } from "../project/secrets.ts";

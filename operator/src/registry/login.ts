@@ -1,7 +1,13 @@
 /** Keeps the Secret with which a project's nodes pull from Amazon's registry: made before the first pull, renewed before it ends. */
 
+import {
+  type Clock,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
 import { fieldManagers, labels, MANAGED_BY, type Project, type ProjectConditionCatalog } from "@slipway/crds";
-import { type Clock, type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
 import { RetryableError, WaitingError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
 import { type ConditionSet, controllerReference } from "../runtime/index.ts";

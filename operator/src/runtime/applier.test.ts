@@ -1,5 +1,5 @@
-import { isConflict, type KubernetesObject, resources } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
+import { isConflict, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Harness, OWNER_LABEL, startHarness } from "../../../test/kit/runtime/harness.ts";
 import { Applier } from "./applier.ts";

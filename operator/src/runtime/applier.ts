@@ -9,7 +9,7 @@ import {
   type Store,
   sleep,
   systemClock,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 import { APPLIED_BY, APPLIED_HASH, isOwnChild, type Owner, prepare } from "./desired-object.ts";
 import { RetryableError, WaitingError } from "./errors.ts";
 import type { Logger } from "./logger.ts";

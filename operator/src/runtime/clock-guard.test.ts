@@ -1,4 +1,4 @@
-import { FakeClock } from "@slipway/kube/testing";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { beforeEach, expect, test } from "vitest";
 import { ClockGuard } from "./clock-guard.ts";
 import { silentLogger } from "./logger.ts";

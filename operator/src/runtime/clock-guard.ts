@@ -1,6 +1,6 @@
 /** Whether this process's clock may be acted on: it is compared with clocks of others, all the time. */
 
-import { type Clock, sleep } from "@slipway/kube";
+import { type Clock, sleep } from "@slipway/controller-runtime";
 import { Gauge, type Registry } from "prom-client";
 import { WaitingError } from "./errors.ts";
 import type { Logger } from "./logger.ts";

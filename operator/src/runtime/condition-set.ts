@@ -1,4 +1,4 @@
-import type { Condition } from "@slipway/kube";
+import type { Condition } from "@slipway/controller-runtime";
 import {
   type ConditionCatalog,
   type ConditionUpdate,

@@ -1,4 +1,4 @@
-import type { Condition } from "@slipway/kube";
+import type { Condition } from "@slipway/controller-runtime";
 
 /** What conditions of a kind may say: their types, and their reasons. CamelCase, each from a fixed set. */
 export interface ConditionCatalog {

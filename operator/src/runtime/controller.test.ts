@@ -1,5 +1,5 @@
-import type { ObjectRef } from "@slipway/kube";
-import { FakeClock } from "@slipway/kube/testing";
+import type { ObjectRef } from "@slipway/controller-runtime";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Controller, type ControllerOptions, type ReconcileContext } from "./controller.ts";

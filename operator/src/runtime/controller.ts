@@ -6,8 +6,8 @@ import {
   parseKey,
   type Random,
   refKey,
-} from "@slipway/kube";
-import type { Tracing } from "@slipway/kube/tracing";
+} from "@slipway/controller-runtime";
+import type { Tracing } from "@slipway/controller-runtime/tracing";
 import type { Logger } from "./logger.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import { type Outcome, outcomeOfError, outcomeOfResult, type Result } from "./outcome.ts";

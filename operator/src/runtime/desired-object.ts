@@ -1,4 +1,4 @@
-import type { KubernetesObject, OwnerReference } from "@slipway/kube";
+import type { KubernetesObject, OwnerReference } from "@slipway/controller-runtime";
 import { hashJson } from "./json.ts";
 
 /** Hash of what was last applied: a child whose hash and fields are right needs no write. */

@@ -1,5 +1,5 @@
-import { KubeClient, type KubernetesObject, resources } from "@slipway/kube";
-import { eventually, FakeApiserver, FakeClock } from "@slipway/kube/testing";
+import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { eventually, FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ApiEventRecorder, type EventInput } from "./events.ts";

@@ -9,7 +9,7 @@ import {
   type Resource,
   resources,
   sleep,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 import type { Logger } from "./logger.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import { TokenBucket } from "./token-bucket.ts";

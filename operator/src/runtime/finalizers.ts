@@ -5,7 +5,7 @@ import {
   type Resource,
   refOf,
   type Store,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 
 /** What the finalizer helpers need beside the object. */
 export interface FinalizerOptions<T extends KubernetesObject> {

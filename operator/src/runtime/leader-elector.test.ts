@@ -1,5 +1,5 @@
-import { KubeClient, resources } from "@slipway/kube";
-import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
+import { KubeClient, resources } from "@slipway/controller-runtime";
+import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LeaderElector } from "./leader-elector.ts";
 import { silentLogger } from "./logger.ts";

@@ -7,7 +7,7 @@ import {
   type Random,
   resources,
   sleep,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 import { microTime } from "./events.ts";
 import type { Logger } from "./logger.ts";
 

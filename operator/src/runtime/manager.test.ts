@@ -1,5 +1,5 @@
-import { resources } from "@slipway/kube";
-import { eventually, FakeApiserver } from "@slipway/kube/testing";
+import { resources } from "@slipway/controller-runtime";
+import { eventually, FakeApiserver } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Widget } from "../../../test/kit/runtime/harness.ts";
 import { type WidgetOperatorOptions, widgetOperator } from "../../../test/kit/runtime/widget-operator.ts";

@@ -19,8 +19,8 @@ import {
   startOpsServer,
   systemClock,
   type WatchedNamespaces,
-} from "@slipway/kube";
-import { type Tracing, traceRequests } from "@slipway/kube/tracing";
+} from "@slipway/controller-runtime";
+import { type Tracing, traceRequests } from "@slipway/controller-runtime/tracing";
 import { Registry } from "prom-client";
 import { ClockGuard, type ClockReference } from "./clock-guard.ts";
 import { Controller, type ControllerOptions } from "./controller.ts";

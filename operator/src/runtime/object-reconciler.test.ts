@@ -1,5 +1,5 @@
-import { systemClock } from "@slipway/kube";
-import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
+import { systemClock } from "@slipway/controller-runtime";
+import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Harness, startHarness, type Widget, widgets } from "../../../test/kit/runtime/harness.ts";
 import type { ReconcileContext } from "./controller.ts";

@@ -5,7 +5,7 @@ import {
   type ObjectRef,
   type Resource,
   type Store,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 import { ConditionSet } from "./condition-set.ts";
 import type { ConditionCatalog } from "./conditions.ts";
 import type { ReconcileContext, Reconciler } from "./controller.ts";

@@ -1,4 +1,4 @@
-import { KubeError } from "@slipway/kube";
+import { KubeError } from "@slipway/controller-runtime";
 import { describe, expect, it } from "vitest";
 import { RetryableError, TerminalError, WaitingError } from "./errors.ts";
 import { outcomeOfError, outcomeOfResult } from "./outcome.ts";

@@ -1,4 +1,4 @@
-import { isConflict, isNamespaceTerminating, isTransient, KubeError } from "@slipway/kube";
+import { isConflict, isNamespaceTerminating, isTransient, KubeError } from "@slipway/controller-runtime";
 import { isReconcileError, TerminalError, WaitingError } from "./errors.ts";
 import type { RuntimeReason } from "./reasons.ts";
 

@@ -1,4 +1,9 @@
-import { apiVersionOf, type KubernetesObject, type OwnerReference, type Resource } from "@slipway/kube";
+import {
+  apiVersionOf,
+  type KubernetesObject,
+  type OwnerReference,
+  type Resource,
+} from "@slipway/controller-runtime";
 
 /** The reference that makes `owner` the controller of a child. @throws TypeError when the owner was never stored */
 export function controllerReference(owner: KubernetesObject, resource: Resource): OwnerReference {

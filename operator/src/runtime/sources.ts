@@ -6,7 +6,7 @@ import {
   refKey,
   type Store,
   type StoreEvent,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 
 /** Where a controller's keys come from. */
 export interface Source {

@@ -5,7 +5,7 @@ import {
   type Resource,
   type Store,
   withType,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 import { equalJson } from "./json.ts";
 
 /** A status as every kind of ours has it. */

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { KubernetesObject } from "@slipway/kube";
-import { type SpanStart, Tracing } from "@slipway/kube/tracing";
+import type { KubernetesObject } from "@slipway/controller-runtime";
+import { type SpanStart, Tracing } from "@slipway/controller-runtime/tracing";
 import { describe, expect, it } from "vitest";
 import { RetryableError, TerminalError, WaitingError } from "./errors.ts";
 import { type Outcome, outcomeOfError, outcomeOfResult } from "./outcome.ts";

@@ -1,5 +1,5 @@
-import { type KubernetesObject, type ObjectRef, parseKey, type Store } from "@slipway/kube";
-import { parseTraceparent, type Span, type Tracing } from "@slipway/kube/tracing";
+import { type KubernetesObject, type ObjectRef, parseKey, type Store } from "@slipway/controller-runtime";
+import { parseTraceparent, type Span, type Tracing } from "@slipway/controller-runtime/tracing";
 import type { Outcome } from "./outcome.ts";
 import type { StatusObject } from "./status.ts";
 

@@ -1,4 +1,4 @@
-import { FakeClock } from "@slipway/kube/testing";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { Registry } from "prom-client";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createRuntimeMetrics } from "./metrics.ts";

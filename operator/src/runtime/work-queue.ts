@@ -1,4 +1,10 @@
-import { type BackoffOptions, backoffDelay, type Clock, type Random, type Timer } from "@slipway/kube";
+import {
+  type BackoffOptions,
+  backoffDelay,
+  type Clock,
+  type Random,
+  type Timer,
+} from "@slipway/controller-runtime";
 import type { QueueView, RuntimeMetrics } from "./metrics.ts";
 import { type BucketOptions, TokenBucket } from "./token-bucket.ts";
 

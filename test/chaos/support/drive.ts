@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isConflict, isNotFound, refOf, resources } from "@slipway/controller-runtime";
 import { type JobRun, jobRunName } from "@slipway/crds";
-import { isConflict, isNotFound, refOf, resources } from "@slipway/kube";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import { jobRunResource } from "../../kit/processes/job-platform.ts";
 import type { Stage } from "./stage.ts";

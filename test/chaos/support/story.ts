@@ -1,7 +1,7 @@
 /** What was seen of runs and projects, line by line: what happened cannot be looked up any more once a stage is gone. */
 
+import type { KubernetesObject } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";
-import type { KubernetesObject } from "@slipway/kube";
 import type { Records } from "./checks.ts";
 
 /** The part of a Pod that is read. */

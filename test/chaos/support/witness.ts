@@ -1,4 +1,3 @@
-import { type JobRun, labels, type Project } from "@slipway/crds";
 import {
   type KubeClient,
   type KubernetesObject,
@@ -6,7 +5,8 @@ import {
   type Resource,
   resources,
   Store,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { type JobRun, labels, type Project } from "@slipway/crds";
 import type { Ledger } from "@slipway/ledger";
 import { sql } from "kysely";
 import { jobRunResource, projectResource } from "../../kit/processes/job-platform.ts";

@@ -1,4 +1,4 @@
-import { KubeClient, loadKubeConfig } from "@slipway/kube";
+import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { connectLedger } from "@slipway/ledger";
 import { expect } from "vitest";
 import {

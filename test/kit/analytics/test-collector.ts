@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { KubeClient, resources } from "@slipway/kube";
-import { FakeApiserver } from "@slipway/kube/testing";
+import { KubeClient, resources } from "@slipway/controller-runtime";
+import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { stringify } from "yaml";
 import { freePorts } from "../../../hack/lib/ports.ts";
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isConflict, isNotFound, type KubeClient, resources } from "@slipway/controller-runtime";
 import {
   credentialKeys,
   credentialsHash,
@@ -8,7 +9,6 @@ import {
   type Project,
   type ProjectStatus,
 } from "@slipway/crds";
-import { isConflict, isNotFound, type KubeClient, resources } from "@slipway/kube";
 import { decodeCredentials, readCredentialsSecret } from "../../../api-server/src/databases/credentials.ts";
 import { projectResource } from "../../../api-server/src/projects/kinds.ts";
 

@@ -1,6 +1,6 @@
+import { type KubeClient, resources } from "@slipway/controller-runtime";
 import { type GitConnection, organizationNamespace } from "@slipway/crds";
 import { GitError, type GitProvider, type Release, type Repository, type Tag } from "@slipway/git";
-import { type KubeClient, resources } from "@slipway/kube";
 import type { GitAccount, GitServers } from "../../../api-server/src/git/servers.ts";
 import { gitConnectionResource } from "../../../api-server/src/projects/kinds.ts";
 

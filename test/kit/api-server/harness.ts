@@ -1,6 +1,9 @@
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type BaseImages, defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
+import { KubeClient, resources } from "@slipway/controller-runtime";
+import { eventually, FakeApiserver } from "@slipway/controller-runtime/testing";
+import { type Tracing, traceRequests } from "@slipway/controller-runtime/tracing";
 import {
   annotations,
   type Catalog,
@@ -9,9 +12,6 @@ import {
   type Project,
   parseCatalog,
 } from "@slipway/crds";
-import { KubeClient, resources } from "@slipway/kube";
-import { eventually, FakeApiserver } from "@slipway/kube/testing";
-import { type Tracing, traceRequests } from "@slipway/kube/tracing";
 import {
   type AuditEntry,
   type AuditIntent,

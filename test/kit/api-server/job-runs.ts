@@ -1,5 +1,5 @@
+import { isConflict, type KubeClient } from "@slipway/controller-runtime";
 import { type Condition, type JobRun, organizationNamespace, type Project } from "@slipway/crds";
-import { isConflict, type KubeClient } from "@slipway/kube";
 import type { JobRunRow } from "@slipway/ledger";
 import { jobRunResource, projectResource } from "../../../api-server/src/projects/kinds.ts";
 

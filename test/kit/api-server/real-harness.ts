@@ -1,4 +1,4 @@
-import { KubeClient, loadKubeConfig } from "@slipway/kube";
+import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isConflict, isNotFound, type KubeClient } from "@slipway/controller-runtime";
 import type { DomainClaim, Project } from "@slipway/crds";
-import { isConflict, isNotFound, type KubeClient } from "@slipway/kube";
 import { holds, hostnamesOf } from "../../../api-server/src/projects/claims.ts";
 import { domainClaimResource, projectResource } from "../../../api-server/src/projects/kinds.ts";
 import { ZONE } from "./harness.ts";

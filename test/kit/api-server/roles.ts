@@ -1,6 +1,12 @@
+import {
+  customResource,
+  KubeClient,
+  type KubernetesObject,
+  loadKubeConfig,
+  resources,
+} from "@slipway/controller-runtime";
+import { eventually } from "@slipway/controller-runtime/testing";
 import { organizationNamespace } from "@slipway/crds";
-import { customResource, KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
-import { eventually } from "@slipway/kube/testing";
 import { projectResource } from "../../../api-server/src/projects/kinds.ts";
 import { clusterRules, organizationRules } from "../../../api-server/src/rbac.ts";
 

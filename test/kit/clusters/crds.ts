@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { customResource, type KubeClient, resources } from "@slipway/controller-runtime";
 import { GROUP, plurals, VERSION } from "@slipway/crds";
-import { customResource, type KubeClient, resources } from "@slipway/kube";
 import { parse } from "yaml";
 import { root } from "../../../hack/lib/paths.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";

@@ -1,6 +1,6 @@
 /** Quotas beside a bare apiserver. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type KubeClient, resources } from "@slipway/kube";
+import { type KubeClient, resources } from "@slipway/controller-runtime";
 import { isCounted, type Quota } from "../../../operator/src/organization/quota.ts";
 
 const EVERY_MS = 300;

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Container as ContainerName, containers } from "@slipway/builder/contract";
-import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certificates.ts";
 import type { BuildPod } from "../../../operator/src/build/pod-state.ts";
 

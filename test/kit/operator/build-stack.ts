@@ -3,8 +3,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { Step } from "@slipway/builder/contract";
+import { type KubernetesObject, loadKubeConfig, resources } from "@slipway/controller-runtime";
 import type { Build, Project } from "@slipway/crds";
-import { type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
 import {
   connectLedger,
   findBuild,

@@ -2,7 +2,6 @@
 
 import { readdir, readFile } from "node:fs/promises";
 import type { KubeConfig } from "@kubernetes/client-node";
-import { type Catalog, type Project, parseCatalog } from "@slipway/crds";
 import {
   type BackoffOptions,
   type Clock,
@@ -12,7 +11,8 @@ import {
   type ObjectRef,
   type Resource,
   resources,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { type Catalog, type Project, parseCatalog } from "@slipway/crds";
 import type { HeldSlot } from "@slipway/ledger";
 import { parse, parseAllDocuments } from "yaml";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";

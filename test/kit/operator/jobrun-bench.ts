@@ -1,7 +1,7 @@
 /** A cluster in memory, one job in it, and the reconciler: tests play the controller-manager and the kubelet. */
 
+import { type KubernetesObject, type ObjectRef, resources, Store } from "@slipway/controller-runtime";
 import { annotations, type JobRun, jobRunName, labels, type Project } from "@slipway/crds";
-import { type KubernetesObject, type ObjectRef, resources, Store } from "@slipway/kube";
 import { Registry } from "prom-client";
 import { LogCapturer } from "../../../operator/src/jobrun/capturer.ts";
 import { Charger } from "../../../operator/src/jobrun/charger.ts";

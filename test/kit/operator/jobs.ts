@@ -1,7 +1,7 @@
 /** Scheduled jobs in a cluster without controllers: what tests ask of them, and what others would make for them. */
 
+import { type KubernetesObject, type ObjectRef, type Resource, resources } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";
-import { type KubernetesObject, type ObjectRef, type Resource, resources } from "@slipway/kube";
 import { jobRunResource, projectResource } from "../../../operator/src/resources.ts";
 import { conditionsOf, eventually, settled, type TestCluster } from "./harness.ts";
 import { exampleJob } from "./projects.ts";

@@ -1,6 +1,11 @@
 /** What the controllers of a real cluster do for a Deployment, for tests on an apiserver that has none. */
 
-import { type KubeClient, type KubernetesObject, type ObjectRef, resources } from "@slipway/kube";
+import {
+  type KubeClient,
+  type KubernetesObject,
+  type ObjectRef,
+  resources,
+} from "@slipway/controller-runtime";
 import { serveDeployment } from "./harness.ts";
 
 interface Template {

@@ -1,8 +1,8 @@
 /** The project controller by itself, for tests in which they play everybody else's part. */
 
 import { readFile } from "node:fs/promises";
+import { type KubernetesObject, loadKubeConfig, resources } from "@slipway/controller-runtime";
 import { type Catalog, organizationOfNamespace, parseCatalog } from "@slipway/crds";
-import { type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
 import { Members } from "../../../operator/src/database/common/members.ts";
 import { Authority } from "../../../operator/src/database/tls/authority.ts";
 import { createNamespaceStore } from "../../../operator/src/organization/controller.ts";

@@ -1,7 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import {
+  customResource,
+  KubeClient,
+  type KubernetesObject,
+  loadKubeConfig,
+  resources,
+} from "@slipway/controller-runtime";
 import { annotations, GROUP, organizationNamespace, type Project, plurals, VERSION } from "@slipway/crds";
-import { customResource, KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/kube";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { stringify } from "yaml";

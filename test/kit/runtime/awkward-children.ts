@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "@slipway/kube";
+import type { KubernetesObject } from "@slipway/controller-runtime";
 import type { Widget } from "./harness.ts";
 
 /**

@@ -8,8 +8,8 @@ import {
   type Resource,
   resources,
   Store,
-} from "@slipway/kube";
-import { eventually, FakeApiserver } from "@slipway/kube/testing";
+} from "@slipway/controller-runtime";
+import { eventually, FakeApiserver } from "@slipway/controller-runtime/testing";
 import { Registry } from "prom-client";
 import { createRuntimeMetrics, type RuntimeMetrics } from "../../../operator/src/runtime/metrics.ts";
 import type { ObjectStatus } from "../../../operator/src/runtime/status.ts";

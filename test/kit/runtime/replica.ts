@@ -2,7 +2,7 @@
  * One replica of the widget operator as a process of its own, for tests that kill it. Reads KUBECONFIG, POD_NAME and
  * LEASE_SECONDS.
  */
-import { loadKubeConfig } from "@slipway/kube";
+import { loadKubeConfig } from "@slipway/controller-runtime";
 import pino from "pino";
 import { awkwardChildren } from "./awkward-children.ts";
 import { childResources, widgetOperator } from "./widget-operator.ts";

@@ -6,7 +6,7 @@ import {
   type Resource,
   resources,
   systemClock,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
 import { Applier } from "../../../operator/src/runtime/applier.ts";
 import { TerminalError } from "../../../operator/src/runtime/errors.ts";
 import { ensureFinalizer, removeFinalizer } from "../../../operator/src/runtime/finalizers.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isNotFound } from "@slipway/controller-runtime";
 import { annotations, type DomainClaim, domainClaimConditions } from "@slipway/crds";
-import { isNotFound } from "@slipway/kube";
 import { domainClaimResource } from "../../projects/kinds.ts";
 import { type AdminContext, AdminError } from "../context.ts";
 

@@ -1,4 +1,14 @@
 import {
+  isForbidden,
+  isInvalid,
+  isNamespaceTerminating,
+  isNotFound,
+  isUnbound,
+  KubeError,
+  type KubernetesObject,
+  onceBound,
+} from "@slipway/controller-runtime";
+import {
   type CreateProjectRequest,
   type DatabaseCredentials,
   databaseNames,
@@ -8,16 +18,6 @@ import {
   type Project,
   type ProjectSpec,
 } from "@slipway/crds";
-import {
-  isForbidden,
-  isInvalid,
-  isNamespaceTerminating,
-  isNotFound,
-  isUnbound,
-  KubeError,
-  type KubernetesObject,
-  onceBound,
-} from "@slipway/kube";
 import type { Usage } from "@slipway/ledger";
 import { type FirstBuild, lookUpFirstBuild, settleFirstBuild, startFirstBuild } from "../../builds/first.ts";
 import { requireBuilds } from "../../builds/platform.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import type { KubeClient } from "@slipway/controller-runtime";
 import { type CreateProjectRequest, isDatabaseType, type Project } from "@slipway/crds";
-import type { KubeClient } from "@slipway/kube";
 import {
   completeIdempotencyKey,
   findIdempotencyRecord,

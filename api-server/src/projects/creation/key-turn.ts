@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConcurrencyLimiter } from "@slipway/kube";
+import { ConcurrencyLimiter } from "@slipway/controller-runtime";
 import {
   freeIdempotencyKey,
   type IdempotencyRecord,

@@ -1,3 +1,4 @@
+import type { KubernetesObject, ObjectMeta } from "@slipway/controller-runtime";
 import {
   API_VERSION,
   annotations,
@@ -9,7 +10,6 @@ import {
   type Project,
   type ProjectSpec,
 } from "@slipway/crds";
-import type { KubernetesObject, ObjectMeta } from "@slipway/kube";
 import { encodeCredentials } from "../../databases/credentials.ts";
 import { AWS_REGISTRY_SECRET, type AwsRegistrySecret } from "./aws-registry.ts";
 import type { EnvShard } from "./env-secrets.ts";

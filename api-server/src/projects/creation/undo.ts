@@ -1,11 +1,17 @@
 import {
+  isConflict,
+  type KubeClient,
+  type KubernetesObject,
+  type Resource,
+  resources,
+} from "@slipway/controller-runtime";
+import {
   type DomainClaim,
   databaseNames,
   isDatabaseType,
   organizationNamespace,
   type Project,
 } from "@slipway/crds";
-import { isConflict, type KubeClient, type KubernetesObject, type Resource, resources } from "@slipway/kube";
 import type { Services } from "../../services.ts";
 import { giveBack, holds, hostnamesOf, readClaim } from "../claims.ts";
 import { projectResource } from "../kinds.ts";

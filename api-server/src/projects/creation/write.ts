@@ -1,11 +1,11 @@
-import { fieldManagers, type Project } from "@slipway/crds";
 import {
   isAlreadyExists,
   type KubeClient,
   type KubernetesObject,
   type Resource,
   resources,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { fieldManagers, type Project } from "@slipway/crds";
 import { failures } from "../../errors/catalog.ts";
 import { claimHostnames, type WantedHostname } from "../claims.ts";
 import { projectResource } from "../kinds.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { KubeClient } from "@slipway/controller-runtime";
 import { type DomainClaim, labels, type Project } from "@slipway/crds";
-import type { KubeClient } from "@slipway/kube";
 import { failures } from "../../errors/catalog.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";

@@ -1,5 +1,5 @@
+import { type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, type EnvironmentVariable, type Project } from "@slipway/crds";
-import { type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/kube";
 import { mapConcurrently } from "../../concurrent.ts";
 import { failures } from "../../errors/catalog.ts";
 import { byName } from "../creation/env-secrets.ts";

@@ -1,3 +1,4 @@
+import { isAlreadyExists, isNotFound, type KubeClient, resources } from "@slipway/controller-runtime";
 import {
   annotations,
   type EnvironmentVariable,
@@ -5,7 +6,6 @@ import {
   type Project,
   type ProjectSpec,
 } from "@slipway/crds";
-import { isAlreadyExists, isNotFound, type KubeClient, resources } from "@slipway/kube";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
 import type { Services } from "../../services.ts";

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { ConcurrencyLimiter, type KubeClient } from "@slipway/kube";
+import { ConcurrencyLimiter, type KubeClient } from "@slipway/controller-runtime";
 import type { Logger } from "pino";
 import { failures } from "../../errors/catalog.ts";
 import type { EventStreams, StreamCaller } from "../../http/event-streams.ts";

@@ -1,4 +1,9 @@
-import { type KubeClient, KubeError, type KubernetesObject, type ObjectRef } from "@slipway/kube";
+import {
+  type KubeClient,
+  KubeError,
+  type KubernetesObject,
+  type ObjectRef,
+} from "@slipway/controller-runtime";
 import { type LogLine, parseLog } from "./lines.ts";
 
 interface ContainerState {

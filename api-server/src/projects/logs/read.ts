@@ -1,5 +1,5 @@
+import { type KubeClient, resources } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
-import { type KubeClient, resources } from "@slipway/kube";
 import type { Logger } from "pino";
 import { mapConcurrently } from "../../concurrent.ts";
 import { failures } from "../../errors/catalog.ts";

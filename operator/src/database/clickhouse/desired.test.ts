@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { KubernetesObject } from "@slipway/kube";
+import type { KubernetesObject } from "@slipway/controller-runtime";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { goldenTests } from "../../../../test/kit/operator/golden.ts";

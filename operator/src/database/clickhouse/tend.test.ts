@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
+import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { labels } from "@slipway/crds";
-import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/kube";
-import { FakeClock } from "@slipway/kube/testing";
 import { describe, expect, test } from "vitest";
 import type { Node } from "../../observe/nodes.ts";
 import { silentLogger } from "../../runtime/index.ts";

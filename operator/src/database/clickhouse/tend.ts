@@ -1,7 +1,7 @@
 /** What running ClickHouse servers need beside their objects: role labels, database, accounts, new pods in order. */
 
 import { randomBytes } from "node:crypto";
-import { type KubernetesObject, resources } from "@slipway/kube";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { podProblem } from "../../project/http/rollout.ts";
 import { CONTAINER } from "../common/pod.ts";
 import { isReady, ordinalOf, processOf, stayingPrimary } from "../common/pods.ts";

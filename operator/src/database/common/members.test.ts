@@ -1,4 +1,4 @@
-import { FakeClock } from "@slipway/kube/testing";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { expect, test, vi } from "vitest";
 import type { Node } from "../../observe/nodes.ts";
 import type { LivePod } from "../engine.ts";

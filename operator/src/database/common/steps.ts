@@ -1,7 +1,7 @@
 /** Small pieces of work on a database's pods. */
 
+import { type ExecResult, resources } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
-import { type ExecResult, resources } from "@slipway/kube";
 import type { Database } from "../database.ts";
 import type { LivePod, TendContext } from "../engine.ts";
 import type { Role } from "./metadata.ts";

@@ -1,5 +1,5 @@
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { DatabaseStatus } from "@slipway/crds";
-import { FakeClock } from "@slipway/kube/testing";
 import { expect, test, vi } from "vitest";
 import { databaseOf, exampleDatabase, liveOf, podOf } from "../testing.ts";
 import { certificatesHash, readCertificates, type SetUp, setUpOnce } from "./tending.ts";

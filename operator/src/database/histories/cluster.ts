@@ -1,14 +1,14 @@
 /** A cluster in memory for one database: StatefulSet, kubelets, volumes and nodes, with the operator's real steps. */
 
-import { annotations, labels } from "@slipway/crds";
 import {
   type KubeClient,
   type KubernetesObject,
   type ObjectRef,
   type Resource,
   resources,
-} from "@slipway/kube";
-import { FakeClock } from "@slipway/kube/testing";
+} from "@slipway/controller-runtime";
+import { FakeClock } from "@slipway/controller-runtime/testing";
+import { annotations, labels } from "@slipway/crds";
 import { silentLogger } from "../../runtime/index.ts";
 import type { Database } from "../database.ts";
 import type { Engine, LiveClaim, LiveDatabase, LivePod, TendContext, Tended } from "../engine.ts";

@@ -1,5 +1,5 @@
+import { systemClock } from "@slipway/controller-runtime";
 import { annotations, type DatabaseStatus } from "@slipway/crds";
-import { systemClock } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WORK } from "../../backup/agent/protocol.ts";
 import { mariadbScripts } from "../../backup/engines/mariadb.ts";

@@ -3,8 +3,8 @@
 import { chmod, chown, cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ExecResult, KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
 import { credentialKeys } from "@slipway/crds";
-import type { ExecResult, KubeClient, KubernetesObject, ObjectRef } from "@slipway/kube";
 import mariadb from "mariadb";
 import { buildImage } from "../../../../hack/images/build.ts";
 import { type InsideProcess, inside } from "../../../../hack/images/inside.ts";

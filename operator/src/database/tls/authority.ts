@@ -1,6 +1,5 @@
 /** The authority of the platform's databases: a Secret with its key, and a ConfigMap for whoever has to trust it. */
 
-import { labels, MANAGED_BY } from "@slipway/crds";
 import {
   type Clock,
   isAlreadyExists,
@@ -8,7 +7,8 @@ import {
   type KubeClient,
   type KubernetesObject,
   resources,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { labels, MANAGED_BY } from "@slipway/crds";
 import type { PolicyRule } from "../../rbac.ts";
 import { makeAuthority, type Pair } from "./certificates.ts";
 

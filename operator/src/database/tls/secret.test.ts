@@ -1,5 +1,5 @@
-import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/kube";
-import { FakeApiserver, FakeClock } from "@slipway/kube/testing";
+import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
+import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { dropSecretData } from "../../project/secrets.ts";
 import { exampleDatabase } from "../testing.ts";

@@ -1,7 +1,13 @@
 /** The Secret with a database's certificate: signed by the platform's authority, renewed well before its end. */
 
+import {
+  type Clock,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
 import { databaseNames, fieldManagers, type Project } from "@slipway/crds";
-import { type Clock, type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/kube";
 import { CERTIFICATE } from "../../project/secrets.ts";
 import { type ChildOwner, childLabels } from "../../project/workload/app.ts";
 import { RetryableError } from "../../reconcile-errors.ts";

@@ -1,5 +1,5 @@
+import { systemClock } from "@slipway/controller-runtime";
 import { credentialKeys } from "@slipway/crds";
-import { systemClock } from "@slipway/kube";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitFor } from "../../../../hack/lib/wait.ts";
 import { silentLogger } from "../../runtime/index.ts";

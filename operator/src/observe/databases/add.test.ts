@@ -1,5 +1,5 @@
+import { Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import { Store } from "@slipway/kube";
 import { expect, test } from "vitest";
 import { chartCatalog } from "../../database/testing.ts";
 import { Manager, silentLogger } from "../../runtime/index.ts";

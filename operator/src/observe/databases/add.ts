@@ -1,8 +1,8 @@
 /** Puts together what samples databases. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
+import type { ObjectRef, Store } from "@slipway/controller-runtime";
 import type { Catalog, Project } from "@slipway/crds";
-import type { ObjectRef, Store } from "@slipway/kube";
 import type { MetricSampleRow, StoredMetricSamples } from "@slipway/ledger";
 import { Counter } from "prom-client";
 import type { Config } from "../../config.ts";

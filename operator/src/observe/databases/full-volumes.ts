@@ -1,7 +1,7 @@
 /** Which databases' volumes are full, as the kubelets tell. */
 
+import { type Clock, type Store, sleep } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
-import { type Clock, type Store, sleep } from "@slipway/kube";
 import type { DatabasePod } from "./pods.ts";
 import type { Resources } from "./resources.ts";
 

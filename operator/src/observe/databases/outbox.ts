@@ -1,6 +1,6 @@
 /** Gathers samples for a moment and writes them together; what cannot be written is tried again. */
 
-import type { Clock, Timer } from "@slipway/kube";
+import type { Clock, Timer } from "@slipway/controller-runtime";
 import type { MetricSampleRow } from "@slipway/ledger";
 import type { Logger } from "../../runtime/logger.ts";
 

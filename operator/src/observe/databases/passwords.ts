@@ -1,7 +1,7 @@
 /** Passwords of the monitoring accounts: read when they are needed for the first time, and again when they do not serve. */
 
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { credentialKeys, databaseNames } from "@slipway/crds";
-import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import type { Target } from "./targets.ts";
 
 export interface MonitorAccount {

@@ -1,7 +1,7 @@
 /** Pods of databases with where they are: the other stores keep no addresses. */
 
+import { type KubernetesObject, resources, type Store } from "@slipway/controller-runtime";
 import { databaseTypes, labels } from "@slipway/crds";
-import { type KubernetesObject, resources, type Store } from "@slipway/kube";
 import { CONTAINER } from "../../database/common/pod.ts";
 import type { Manager } from "../../runtime/index.ts";
 

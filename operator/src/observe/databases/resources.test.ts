@@ -1,4 +1,4 @@
-import { FakeClock } from "@slipway/kube/testing";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { expect, test } from "vitest";
 import { podReadingsOf } from "../kubelet-summary.ts";
 import { Resources, resourceOf, UNKNOWN } from "./resources.ts";

@@ -1,5 +1,5 @@
-import { sleep, systemClock } from "@slipway/kube";
-import { FakeClock } from "@slipway/kube/testing";
+import { sleep, systemClock } from "@slipway/controller-runtime";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { expect, test } from "vitest";
 import { Rounds, type RoundsOptions } from "./rounds.ts";
 

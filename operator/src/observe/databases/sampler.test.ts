@@ -1,5 +1,5 @@
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { SnapshotResource } from "@slipway/crds";
-import { FakeClock } from "@slipway/kube/testing";
 import type { MetricSampleRow, StoredMetricSamples } from "@slipway/ledger";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../runtime/index.ts";

@@ -1,7 +1,7 @@
 /** Samples databases every minute: reads the engines and the kubelets, derives snapshots, hands them on. */
 
+import type { Clock } from "@slipway/controller-runtime";
 import { SNAPSHOT_REFRESH_SECONDS } from "@slipway/crds";
-import type { Clock } from "@slipway/kube";
 import type { MetricSampleRow, StoredMetricSamples } from "@slipway/ledger";
 import type { Logger } from "../../runtime/logger.ts";
 import { parseRaw, type RawSample } from "./facts.ts";

@@ -1,5 +1,5 @@
+import type { KubernetesObject } from "@slipway/controller-runtime";
 import { labels, type Project } from "@slipway/crds";
-import type { KubernetesObject } from "@slipway/kube";
 import { expect, test } from "vitest";
 import { chartCatalog, exampleDatabase } from "../../database/testing.ts";
 import { type DatabasePod, slimDatabasePod } from "./pods.ts";

@@ -1,5 +1,6 @@
 /** Which instances are sampled. Pure. */
 
+import type { Store } from "@slipway/controller-runtime";
 import {
   type Catalog,
   type DatabasePlan,
@@ -11,7 +12,6 @@ import {
   type MetricsSnapshot,
   type Project,
 } from "@slipway/crds";
-import type { Store } from "@slipway/kube";
 import type { MetricInstance } from "@slipway/ledger";
 import { instancesOf } from "../../database/to-database.ts";
 import type { DatabasePod } from "./pods.ts";

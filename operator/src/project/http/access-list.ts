@@ -1,6 +1,6 @@
 /** How an ingress controller is told whom to admit: an annotation of every Ingress, and what the annotation names. */
 
-import type { KubernetesObject } from "@slipway/kube";
+import type { KubernetesObject } from "@slipway/controller-runtime";
 import type { DesiredObject } from "../../desired.ts";
 import { middlewareResource } from "../../resources.ts";
 import { equalJson } from "../../runtime/index.ts";

@@ -1,5 +1,5 @@
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   conditionsOf,

@@ -1,8 +1,8 @@
 /** The routes of a project's custom domains: an Ingress for each, so that they come, go and fail one by one. */
 
 import { createHash } from "node:crypto";
+import type { ObjectMeta } from "@slipway/controller-runtime";
 import { labels, MANAGED_BY } from "@slipway/crds";
-import type { ObjectMeta } from "@slipway/kube";
 import type { DesiredObject } from "../../desired.ts";
 import { ingressMetadata } from "./access-list.ts";
 import type { HttpRoute, RoutedApp } from "./app.ts";

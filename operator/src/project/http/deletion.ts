@@ -1,6 +1,6 @@
 /** Takes an HTTP project out of the cluster, in an order in which nothing is left behind and no request meets a dead end. */
 
-import { resources } from "@slipway/kube";
+import { resources } from "@slipway/controller-runtime";
 import { middlewareResource } from "../../resources.ts";
 import type { DeletionStep } from "../deletion.ts";
 

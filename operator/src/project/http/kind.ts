@@ -1,7 +1,7 @@
 /** Projects of type http: instances behind a public or private address. */
 
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type HttpPlan, labels, type Project } from "@slipway/crds";
-import { type KubernetesObject, resources } from "@slipway/kube";
 import { TerminalError } from "../../reconcile-errors.ts";
 import type { Accepted } from "../accept.ts";
 import { type DeletionStep, LOOK_AGAIN_MS, runDeletionStep } from "../deletion.ts";

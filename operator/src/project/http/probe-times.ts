@@ -1,6 +1,6 @@
 /** How long answers of the ingress are doubted, and when it is asked again. Pure. */
 
-import { backoffDelay } from "@slipway/kube";
+import { backoffDelay } from "@slipway/controller-runtime";
 import type { ProbeResult } from "./ingress-probe.ts";
 
 /** How long answers that may be right are doubted, in milliseconds; `RouteCheck.check` says why. */

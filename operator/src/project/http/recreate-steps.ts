@@ -1,13 +1,13 @@
 /** Replaces the version of a project with a volume: pulls its image first, and goes back when it does not start. */
 
-import { annotations, labels, type Project, type ProjectStatus } from "@slipway/crds";
 import {
   isAlreadyExists,
   isConflict,
   type KubeClient,
   type KubernetesObject,
   resources,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { annotations, labels, type Project, type ProjectStatus } from "@slipway/crds";
 import { projectResource } from "../../resources.ts";
 import { controllerReference } from "../../runtime/index.ts";
 import type { LiveDeployment } from "../pause.ts";

@@ -1,5 +1,5 @@
-import { systemClock } from "@slipway/kube";
-import { FakeClock } from "@slipway/kube/testing";
+import { systemClock } from "@slipway/controller-runtime";
+import { FakeClock } from "@slipway/controller-runtime/testing";
 import { expect, test, vi } from "vitest";
 import type { ProbeResult } from "./ingress-probe.ts";
 import { RouteCheck } from "./route-check.ts";

@@ -3,7 +3,7 @@
  * waits for an answer: it is remembered, and whoever asked is woken.
  */
 
-import { type Clock, ConcurrencyLimiter, type ObjectRef } from "@slipway/kube";
+import { type Clock, ConcurrencyLimiter, type ObjectRef } from "@slipway/controller-runtime";
 import type { Finding } from "../summarize.ts";
 import type { IngressProbe, ProbeResult } from "./ingress-probe.ts";
 import { DOUBT_MS, pauseMs } from "./probe-times.ts";

@@ -1,7 +1,12 @@
 /** Takes a scheduled job out of the cluster: no run is cut short, and none goes before its charge is recorded. */
 
+import {
+  type KubeClient,
+  type KubernetesObject,
+  type Resource,
+  resources,
+} from "@slipway/controller-runtime";
 import { fieldManagers, finalizers, type Project } from "@slipway/crds";
-import { type KubeClient, type KubernetesObject, type Resource, resources } from "@slipway/kube";
 import { jobRunResource } from "../../resources.ts";
 import { removeFinalizer } from "../../runtime/index.ts";
 import { type DeletionStep, LOOK_AGAIN_MS, liveChildren, runDeletionStep } from "../deletion.ts";

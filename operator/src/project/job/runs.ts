@@ -1,7 +1,7 @@
 /** Runs that a job's deletion has to wait for. */
 
+import type { KubeClient } from "@slipway/controller-runtime";
 import { isRunPending, type JobRun, labels, type Project } from "@slipway/crds";
-import type { KubeClient } from "@slipway/kube";
 import { jobRunResource, projectResource } from "../../resources.ts";
 
 /**

@@ -1,7 +1,7 @@
 /** Secrets that runs which have not ended are made from: their pods may still have to start. */
 
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import { type KubeClient, type KubernetesObject, resources } from "@slipway/kube";
 import { liveChildren } from "../deletion.ts";
 
 /** The parts of a Job that are read here. */

@@ -1,4 +1,4 @@
-import { type KubernetesObject, resources } from "@slipway/kube";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startCluster, type TestCluster } from "../../../../test/kit/operator/harness.ts";
 import { growClaims, type VolumeClaim } from "./growth.ts";

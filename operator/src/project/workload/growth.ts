@@ -1,6 +1,5 @@
 /** Volume claims that grow, apart from what is applied: the cluster may refuse it. */
 
-import { fieldManagers, type ProjectReason } from "@slipway/crds";
 import {
   isForbidden,
   isInvalid,
@@ -8,7 +7,8 @@ import {
   type KubeClient,
   type KubernetesObject,
   resources,
-} from "@slipway/kube";
+} from "@slipway/controller-runtime";
+import { fieldManagers, type ProjectReason } from "@slipway/crds";
 import { parseQuantity } from "../../runtime/index.ts";
 
 /** The parts of a claim that are read here. */

@@ -1,6 +1,6 @@
+import { eventually } from "@slipway/controller-runtime/testing";
 import { type Build, firstBuildId, organizationNamespace, type Project } from "@slipway/crds";
 import { sealRepositoryId } from "@slipway/git";
-import { eventually } from "@slipway/kube/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type MemoryBuilds, memoryBuilds } from "../../../../../test/kit/api-server/builds.ts";
 import { FAKE_SHA, type FakeGit, fakeGit, putConnection } from "../../../../../test/kit/api-server/git.ts";

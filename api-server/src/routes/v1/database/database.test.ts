@@ -1,3 +1,5 @@
+import { resources } from "@slipway/controller-runtime";
+import { eventually } from "@slipway/controller-runtime/testing";
 import {
   credentialsHash,
   databaseNames,
@@ -5,8 +7,6 @@ import {
   organizationNamespace,
   type Project,
 } from "@slipway/crds";
-import { resources } from "@slipway/kube";
-import { eventually } from "@slipway/kube/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   databaseSpec,

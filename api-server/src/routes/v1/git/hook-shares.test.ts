@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "@slipway/controller-runtime/testing";
 import { signBody } from "@slipway/git";
-import { eventually } from "@slipway/kube/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { memoryBuilds } from "../../../../../test/kit/api-server/builds.ts";
 import { fakeGit, putConnection } from "../../../../../test/kit/api-server/git.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
+import { eventually } from "@slipway/controller-runtime/testing";
 import { GitError, sealRepositoryId, signBody } from "@slipway/git";
-import { eventually } from "@slipway/kube/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type MemoryBuilds, memoryBuilds } from "../../../../../test/kit/api-server/builds.ts";
 import { FAKE_SHA, type FakeGit, fakeGit, putConnection } from "../../../../../test/kit/api-server/git.ts";

@@ -1,5 +1,5 @@
+import { eventually, type SeenRequest } from "@slipway/controller-runtime/testing";
 import { labels, organizationNamespace } from "@slipway/crds";
-import { eventually, type SeenRequest } from "@slipway/kube/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
 import { readLog } from "../../../projects/logs/read.ts";

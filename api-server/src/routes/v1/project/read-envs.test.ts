@@ -1,5 +1,5 @@
+import { resources } from "@slipway/controller-runtime";
 import { organizationNamespace } from "@slipway/crds";
-import { resources } from "@slipway/kube";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
 

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import type { MountedFile } from "./mounted-file.ts";
-import type { ReflectorEvents } from "./reflector.ts";
+import type { ReflectorEvents } from "../cache/reflector.ts";
+import type { MountedFile } from "../mounted-file.ts";
 import type { RequestObservation } from "./transport.ts";
 
 /** Metrics of requests to the apiserver and of reflectors, in the shapes that client-go gives them. */

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { KubeClient } from "./client.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { KubeClient } from "../client/client.ts";
+import { resources } from "../client/resources.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { eventually } from "../testing/eventually.ts";
+import { FakeApiserver } from "../testing/fake-apiserver.ts";
 import { Reflector, type ReflectorOptions } from "./reflector.ts";
-import { resources } from "./resources.ts";
 import { Store } from "./store.ts";
-import { eventually } from "./testing/eventually.ts";
-import { FakeApiserver } from "./testing/fake-apiserver.ts";
 
 const CONFIG_MAPS = "v1/configmaps";
 

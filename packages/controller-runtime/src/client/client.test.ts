@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeApiserver } from "../testing/fake-apiserver.ts";
+import { TcpProxy } from "../testing/tcp-proxy.ts";
 import { KubeClient } from "./client.ts";
 import { isAlreadyExists, isConflict, isNetworkError, isNotFound, KubeError } from "./errors.ts";
 import { collectionPath, objectPath, queryString } from "./paths.ts";
 import { resources } from "./resources.ts";
-import { FakeApiserver } from "./testing/fake-apiserver.ts";
-import { TcpProxy } from "./testing/tcp-proxy.ts";
 import type { RequestObservation } from "./transport.ts";
 import type { KubernetesObject } from "./types.ts";
 

@@ -1,4 +1,4 @@
-import type { KubernetesObject, StatusBody } from "./types.ts";
+import type { KubernetesObject, StatusBody } from "../client/types.ts";
 
 /** One line of a watch, understood. */
 export type WatchEvent<T> =

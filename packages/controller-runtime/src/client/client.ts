@@ -1,6 +1,6 @@
 import type { KubeConfig } from "@kubernetes/client-node";
+import { type Clock, systemClock } from "../clock.ts";
 import { type Annotate, annotated, annotatedPatch } from "./annotate.ts";
-import { type Clock, systemClock } from "./clock.ts";
 import { anonymousCredentials, kubeConfigCredentials } from "./credentials.ts";
 import { isNotFound } from "./errors.ts";
 import type { ExecResult } from "./exec.ts";

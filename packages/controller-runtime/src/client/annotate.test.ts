@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeApiserver } from "../testing/fake-apiserver.ts";
 import { KubeClient } from "./client.ts";
 import { resources } from "./resources.ts";
-import { FakeApiserver } from "./testing/fake-apiserver.ts";
 import type { KubernetesObject } from "./types.ts";
 
 let apiserver: FakeApiserver;

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "./types.ts";
+import type { KubernetesObject } from "../client/types.ts";
 
 /** Names the values under which an object is found; none leaves it out of the index. */
 export type Indexer<T> = (object: T) => readonly string[];

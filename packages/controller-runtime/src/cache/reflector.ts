@@ -1,9 +1,9 @@
+import { type KubeClient, pageSizeOf, withType } from "../client/client.ts";
+import { isGone, KubeError } from "../client/errors.ts";
+import type { KubernetesList, KubernetesObject, Resource } from "../client/types.ts";
+import { type Clock, type Random, sleep, systemClock, type Timer } from "../clock.ts";
 import { Backoff } from "./backoff.ts";
-import { type KubeClient, pageSizeOf, withType } from "./client.ts";
-import { type Clock, type Random, sleep, systemClock, type Timer } from "./clock.ts";
-import { isGone, KubeError } from "./errors.ts";
 import type { Store } from "./store.ts";
-import type { KubernetesList, KubernetesObject, Resource } from "./types.ts";
 import { parseWatchEvent, type WatchEvent } from "./watch-event.ts";
 import { splitLines } from "./watch-lines.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { KubernetesObject, ObjectMeta } from "../client/types.ts";
+import { FakeClock } from "../testing/fake-clock.ts";
 import { byControllerUid, byLabel } from "./index-table.ts";
 import { Store, type StoreEvent } from "./store.ts";
-import { FakeClock } from "./testing/fake-clock.ts";
-import type { KubernetesObject, ObjectMeta } from "./types.ts";
 
 function object(name: string, version: number, meta: ObjectMeta = {}): KubernetesObject {
   return {

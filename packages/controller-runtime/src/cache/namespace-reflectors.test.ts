@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { KubeClient } from "./client.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { KubeClient } from "../client/client.ts";
+import { resources } from "../client/resources.ts";
+import type { KubernetesObject } from "../client/types.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { eventually } from "../testing/eventually.ts";
+import { FakeApiserver } from "../testing/fake-apiserver.ts";
+import { FakeClock } from "../testing/fake-clock.ts";
 import { NamespaceReflectors, namesOf } from "./namespace-reflectors.ts";
-import { resources } from "./resources.ts";
 import { Store } from "./store.ts";
-import { eventually } from "./testing/eventually.ts";
-import { FakeApiserver } from "./testing/fake-apiserver.ts";
-import { FakeClock } from "./testing/fake-clock.ts";
-import type { KubernetesObject } from "./types.ts";
 
 const SECRETS = "v1/secrets";
 /** The real clock, with backoffs a hundred times as short. */

@@ -1,7 +1,7 @@
-import { isForbidden } from "./errors.ts";
+import { isForbidden } from "../client/errors.ts";
+import type { KubernetesObject, Resource } from "../client/types.ts";
 import { Reflector, type ReflectorOptions } from "./reflector.ts";
 import type { Store } from "./store.ts";
-import type { KubernetesObject, Resource } from "./types.ts";
 
 /** Which namespaces are watched, each for itself. */
 export interface WatchedNamespaces {

@@ -1,4 +1,4 @@
-import type { RequestObservation } from "../transport.ts";
+import type { RequestObservation } from "../client/transport.ts";
 import type { Tracing } from "./tracing.ts";
 
 type Observer = (observation: RequestObservation) => void;

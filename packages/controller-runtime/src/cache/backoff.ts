@@ -1,4 +1,4 @@
-import type { Random } from "./clock.ts";
+import type { Random } from "../clock.ts";
 
 /** Bounds of an exponential backoff, in milliseconds. */
 export interface BackoffOptions {

@@ -1,4 +1,4 @@
-/** Fakes and helpers for tests of whatever uses `@slipway/kube`. */
+/** Fakes and helpers for tests of whatever uses `@slipway/controller-runtime`. */
 export { eventually } from "./eventually.ts";
 export { FakeApiserver, type SeenRequest } from "./fake-apiserver.ts";
 export { FakeClock } from "./fake-clock.ts";

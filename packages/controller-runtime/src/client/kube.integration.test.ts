@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
+import { startApiserver, type TestApiserver } from "../../../../hack/cluster/apiserver.ts";
+import { Reflector, type ReflectorOptions } from "../cache/reflector.ts";
+import { Store } from "../cache/store.ts";
+import { eventually } from "../testing/eventually.ts";
+import { TcpProxy } from "../testing/tcp-proxy.ts";
 import { KubeClient } from "./client.ts";
 import { loadKubeConfig } from "./config.ts";
 import { isAlreadyExists, isConflict, isInvalid, isNamespaceTerminating, isNotFound } from "./errors.ts";
-import { Reflector, type ReflectorOptions } from "./reflector.ts";
 import { resources } from "./resources.ts";
-import { Store } from "./store.ts";
-import { eventually } from "./testing/eventually.ts";
-import { TcpProxy } from "./testing/tcp-proxy.ts";
 import type { KubernetesObject } from "./types.ts";
 
 interface ConfigMap extends KubernetesObject {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { registerFiles } from "./metrics.ts";
+import { registerFiles } from "./client/metrics.ts";
 import { MountedFile } from "./mounted-file.ts";
 
 let folder: string;
