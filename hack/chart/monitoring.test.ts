@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createKubeMetrics, registerFiles, Store } from "@slipway/controller-runtime";
+import { createKubeMetrics, Manager, registerFiles, Store, silentLogger } from "@slipway/controller-runtime";
 import { type Backup, type Build, type JobRun, missedReasons, type Project } from "@slipway/crds";
 import type { Registry } from "prom-client";
 import { beforeAll, expect, test } from "vitest";
@@ -17,7 +17,6 @@ import { registerProjectMetrics } from "../../operator/src/metrics.ts";
 import { addObserve } from "../../operator/src/observe/observe.ts";
 import { createClusterStores } from "../../operator/src/organization/cluster-addresses.ts";
 import { addEgressCheck } from "../../operator/src/organization/egress-check.ts";
-import { Manager, silentLogger } from "../../operator/src/runtime/index.ts";
 import { root } from "../lib/paths.ts";
 import { chartDir } from "./render.ts";
 

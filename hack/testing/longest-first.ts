@@ -14,7 +14,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/simulator/simulation.test.ts": 75,
   "operator/src/project/domains.integration.test.ts": 90,
   "operator/src/project/project.integration.test.ts": 55,
-  "operator/src/runtime/runtime.integration.test.ts": 70,
+  "packages/controller-runtime/src/runtime.integration.test.ts": 70,
   "test/chaos/cluster.chaos.test.ts": 170,
   "test/chaos/databases/fewer-instances.chaos.test.ts": 95,
   "test/chaos/databases/full-disk.chaos.test.ts": 270,

@@ -1,8 +1,8 @@
+import { silentLogger } from "@slipway/controller-runtime";
 import { FakeClock } from "@slipway/controller-runtime/testing";
 import { expect, test, vi } from "vitest";
 import { checkCluster, type Verdict, watchCluster } from "./cluster-check.ts";
 import { ConfigError } from "./config.ts";
-import { silentLogger } from "./runtime/index.ts";
 
 const UNKNOWN: Verdict = { is: "unknown", why: "no answer" };
 const UNFIT: Verdict = { is: "unfit", why: "another controller" };

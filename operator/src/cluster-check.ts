@@ -6,6 +6,8 @@ import {
   isNotFound,
   type KubeClient,
   type KubernetesObject,
+  type Logger,
+  type Manager,
   resources,
   sleep,
 } from "@slipway/controller-runtime";
@@ -13,7 +15,6 @@ import { Gauge } from "prom-client";
 import { type Config, ConfigError } from "./config.ts";
 import type { AllowList } from "./project/http/access.ts";
 import { middlewareResource } from "./resources.ts";
-import type { Logger, Manager } from "./runtime/index.ts";
 
 type IngressClass = KubernetesObject & { spec?: { controller?: string } };
 

@@ -1,7 +1,16 @@
 /** Puts the operator together: one manager and its controllers. It starts with `manager.run`. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
-import { type BackoffOptions, type KubeClient, type MountedFile, sleep } from "@slipway/controller-runtime";
+import {
+  type BackoffOptions,
+  type ClockReference,
+  type KubeClient,
+  type Logger,
+  Manager,
+  type ManagerOptions,
+  type MountedFile,
+  sleep,
+} from "@slipway/controller-runtime";
 import type { Tracing } from "@slipway/controller-runtime/tracing";
 import { type Catalog, contendersOf, organizationOfNamespace } from "@slipway/crds";
 import { createBackups } from "./backup/controller.ts";
@@ -48,7 +57,6 @@ import { runUsageKeeper, type UsageLedger } from "./project/usage-keeper.ts";
 import { projectKinds } from "./project-kinds.ts";
 import { withBackoff } from "./registry/backoff.ts";
 import { ecrLogin, type RegistryLogin } from "./registry/ecr.ts";
-import { type ClockReference, type Logger, Manager, type ManagerOptions } from "./runtime/index.ts";
 
 export interface OperatorOptions {
   config: Omit<Config, "ledgerUrl" | "catalogFile" | "logLevel">;

@@ -1,6 +1,12 @@
 /** What reconcilers throw, with a reason that the catalog of conditions has. */
 
 import {
+  RetryableError as Retryable,
+  type RuntimeReason,
+  TerminalError as Terminal,
+  WaitingError as Waiting,
+} from "@slipway/controller-runtime";
+import {
   type BackupConditionCatalog,
   type BuildConditionCatalog,
   type CommonReason,
@@ -10,12 +16,6 @@ import {
   type JobRunConditionCatalog,
   type ProjectConditionCatalog,
 } from "@slipway/crds";
-import {
-  RetryableError as Retryable,
-  type RuntimeReason,
-  TerminalError as Terminal,
-  WaitingError as Waiting,
-} from "./runtime/index.ts";
 
 type OfKind =
   | BackupConditionCatalog

@@ -1,6 +1,14 @@
 /** The operator's jobrun controller as one process of the model runs it: the same reconciler, queue and background work. */
 
-import { resources } from "@slipway/controller-runtime";
+import {
+  Controller,
+  createRuntimeMetrics,
+  customSource,
+  type Logger,
+  resources,
+  type Source,
+  silentLogger,
+} from "@slipway/controller-runtime";
 import { type JobRun, labels, type Project } from "@slipway/crds";
 import { Registry } from "prom-client";
 import { LogCapturer } from "../../operator/src/jobrun/capturer.ts";
@@ -20,14 +28,6 @@ import type { JobRunSettings } from "../../operator/src/jobrun/settings.ts";
 import { indexers, type JobRunStores } from "../../operator/src/jobrun/stores.ts";
 import { slimNode } from "../../operator/src/observe/nodes.ts";
 import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
-import {
-  Controller,
-  createRuntimeMetrics,
-  customSource,
-  type Logger,
-  type Source,
-  silentLogger,
-} from "../../operator/src/runtime/index.ts";
 import type { ModelCatalog } from "./catalog.ts";
 import type { Judge } from "./judge.ts";
 import type { ModelLedger } from "./ledger.ts";

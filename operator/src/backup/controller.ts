@@ -1,19 +1,20 @@
 /** The controllers of backups: what they need, what wakes them, what they may do. */
 
-import { refKey, type Store } from "@slipway/controller-runtime";
-import { type Backup, isDatabaseType, labels, type Project } from "@slipway/crds";
-import type { DatabaseImages } from "../database/settings.ts";
-import type { PolicyRule } from "../rbac.ts";
-import { backupResource } from "../resources.ts";
 import {
   customSource,
   ignoreStatusUpdates,
   type Manager,
+  refKey,
+  type Store,
   tracedIn,
   watchLabelled,
   watchMapped,
   watchObjects,
-} from "../runtime/index.ts";
+} from "@slipway/controller-runtime";
+import { type Backup, isDatabaseType, labels, type Project } from "@slipway/crds";
+import type { DatabaseImages } from "../database/settings.ts";
+import type { PolicyRule } from "../rbac.ts";
+import { backupResource } from "../resources.ts";
 import { BY_PROJECT, projectKey } from "./make.ts";
 import { createBackupMetrics, registerBackupGauges } from "./metrics.ts";
 import { policyOf } from "./policy.ts";

@@ -1,7 +1,7 @@
+import { silentLogger } from "@slipway/controller-runtime";
 import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { Backup, BackupStatus } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { silentLogger } from "../runtime/index.ts";
 import { eraseStored } from "./erase.ts";
 import type { BackupStore } from "./store.ts";
 

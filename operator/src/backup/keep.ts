@@ -1,6 +1,12 @@
 /** What becomes of a backup that has ended: it is tried when somebody asks for it, and deleted when it has expired. */
 
-import type { Clock, KubeClient, Store } from "@slipway/controller-runtime";
+import {
+  type Clock,
+  controllerReference,
+  type KubeClient,
+  type Result,
+  type Store,
+} from "@slipway/controller-runtime";
 import {
   type Backup,
   type BackupContents,
@@ -10,7 +16,6 @@ import {
 } from "@slipway/crds";
 import { type DatabaseImages, imageOf } from "../database/settings.ts";
 import { backupResource } from "../resources.ts";
-import { controllerReference, type Result } from "../runtime/index.ts";
 import { scriptsOf } from "./engines/index.ts";
 import { type BackupContext, BY_PROJECT, projectKey } from "./make.ts";
 import type { BackupMetrics } from "./metrics.ts";

@@ -1,6 +1,13 @@
 /** Makes a backup: waits for its turn, dumps, stores, writes down what it is. */
 
-import type { Clock, Store } from "@slipway/controller-runtime";
+import {
+  type Clock,
+  controllerReference,
+  isConditionTrue,
+  type ObjectContext,
+  type Result,
+  type Store,
+} from "@slipway/controller-runtime";
 import {
   type Backup,
   type BackupConditionCatalog,
@@ -12,7 +19,6 @@ import {
 } from "@slipway/crds";
 import { type DatabaseImages, imageOf } from "../database/settings.ts";
 import { backupResource } from "../resources.ts";
-import { controllerReference, isConditionTrue, type ObjectContext, type Result } from "../runtime/index.ts";
 import { clear } from "./clear.ts";
 import { scriptsOf } from "./engines/index.ts";
 import type { BackupMetrics } from "./metrics.ts";

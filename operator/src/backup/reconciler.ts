@@ -1,18 +1,21 @@
 /** Brings one backup from its request to its end, step by step. */
 
-import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/controller-runtime";
-import { type Backup, type BackupConditionCatalog, fieldManagers, finalizers, labels } from "@slipway/crds";
-import { backupResource } from "../resources.ts";
 import {
   controllerOf,
   type EventRecorder,
   ensureFinalizer,
+  type KubeClient,
+  type KubernetesObject,
   type Logger,
   objectReconciler,
   type Reconciler,
   type Result,
   removeFinalizer,
-} from "../runtime/index.ts";
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
+import { type Backup, type BackupConditionCatalog, fieldManagers, finalizers, labels } from "@slipway/crds";
+import { backupResource } from "../resources.ts";
 import { eraseStored } from "./erase.ts";
 import { BackupKeeper, type KeepDependencies } from "./keep.ts";
 import { type BackupContext, BackupMaker, isActive, type MakeDependencies } from "./make.ts";

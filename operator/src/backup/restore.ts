@@ -1,11 +1,10 @@
 /** Loads a backup into a new database, before the database is called ready. */
 
-import type { Clock, Store } from "@slipway/controller-runtime";
+import { type Clock, controllerReference, type Store } from "@slipway/controller-runtime";
 import { type Backup, type DatabaseStatus, type Project, projectReasons } from "@slipway/crds";
 import type { Database } from "../database/database.ts";
 import type { Finding } from "../project/summarize.ts";
 import { projectResource } from "../resources.ts";
-import { controllerReference } from "../runtime/index.ts";
 import { scriptsOf } from "./engines/index.ts";
 import { differenceOf } from "./keep.ts";
 import type { BackupMetrics } from "./metrics.ts";

@@ -3,7 +3,14 @@
  * passed while nobody looked are one, made late. The minute is in the Backup's name, so none has two.
  */
 
-import { type Clock, isAlreadyExists, type KubeClient, type Store } from "@slipway/controller-runtime";
+import {
+  type Clock,
+  isAlreadyExists,
+  type KubeClient,
+  type Reconciler,
+  type Result,
+  type Store,
+} from "@slipway/controller-runtime";
 import {
   API_VERSION,
   annotations,
@@ -17,7 +24,6 @@ import {
 } from "@slipway/crds";
 import { parseSchedule } from "../jobrun/schedule.ts";
 import { backupResource, projectResource } from "../resources.ts";
-import type { Reconciler, Result } from "../runtime/index.ts";
 import { BY_PROJECT } from "./make.ts";
 import { policyOf, type Schedule } from "./policy.ts";
 import type { BackupSettings } from "./settings.ts";

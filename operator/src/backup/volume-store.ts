@@ -1,6 +1,7 @@
 /** Backups on a volume: one claim in each organization's namespace, which its own pods of backups alone mount. */
 
 import {
+  controllerReference,
   isAlreadyExists,
   isNamespaceTerminating,
   type KubeClient,
@@ -9,7 +10,6 @@ import {
 } from "@slipway/controller-runtime";
 import { type Backup, fieldManagers } from "@slipway/crds";
 import { backupResource } from "../resources.ts";
-import { controllerReference } from "../runtime/index.ts";
 import { eraseJob } from "./job.ts";
 import { fileOf, jobNames, VOLUME, workLabels } from "./names.ts";
 import type { BackupSettings } from "./settings.ts";

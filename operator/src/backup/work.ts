@@ -4,6 +4,7 @@ import {
   type Clock,
   isAlreadyExists,
   type KubeClient,
+  type Manager,
   type ObjectRef,
   type OwnerReference,
   refKey,
@@ -12,7 +13,6 @@ import {
 } from "@slipway/controller-runtime";
 import { type Backup, fieldManagers, labels } from "@slipway/crds";
 import type { DatabaseImage } from "../database/settings.ts";
-import type { Manager } from "../runtime/index.ts";
 import type { Result } from "./agent/protocol.ts";
 import type { EngineScripts } from "./engines/engine.ts";
 import { engineJob } from "./job.ts";

@@ -1,11 +1,10 @@
-import { Store } from "@slipway/controller-runtime";
+import { Store, silentLogger } from "@slipway/controller-runtime";
 import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { Project } from "@slipway/crds";
 import { connectLedger, type Ledger, listSettlements, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { exampleJob } from "../../../test/kit/operator/projects.ts";
-import { silentLogger } from "../runtime/index.ts";
 import { ledgerBilling } from "./billing.ts";
 import { runSettlement } from "./settlement.ts";
 import { StorageMeter } from "./storage-meter.ts";

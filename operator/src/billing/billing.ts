@@ -1,10 +1,9 @@
 /** Adds to a manager what charges by time: hours of storage, and the settlement of cycles. */
 
-import type { Store } from "@slipway/controller-runtime";
+import type { Manager, Store } from "@slipway/controller-runtime";
 import type { Catalog, Project } from "@slipway/crds";
 import { type Ledger, lastStorageHour, recordStorageCharges, settleCycle } from "@slipway/ledger";
 import { Counter } from "prom-client";
-import type { Manager } from "../runtime/index.ts";
 import { runSettlement, type SettleCycle } from "./settlement.ts";
 import { type StorageLedger, StorageMeter } from "./storage-meter.ts";
 

@@ -1,6 +1,6 @@
+import { silentLogger } from "@slipway/controller-runtime";
 import { FakeClock } from "@slipway/controller-runtime/testing";
 import { expect, test } from "vitest";
-import { silentLogger } from "../runtime/index.ts";
 import { runSettlement } from "./settlement.ts";
 
 test("a cycle is settled two hours after its end, once, and again and again while the ledger is away", async () => {

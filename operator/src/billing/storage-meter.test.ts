@@ -1,10 +1,9 @@
-import { Store } from "@slipway/controller-runtime";
+import { Store, silentLogger } from "@slipway/controller-runtime";
 import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { Project } from "@slipway/crds";
 import type { RecordedStorageHour, StorageHour } from "@slipway/ledger";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exampleJob } from "../../../test/kit/operator/projects.ts";
-import { silentLogger } from "../runtime/index.ts";
 import { StorageMeter } from "./storage-meter.ts";
 
 const HOUR = 3_600_000;

@@ -1,9 +1,8 @@
 /** Charges persistent storage of jobs: an entry for each started hour, once, whatever happens meanwhile. */
 
-import { type Clock, type Store, sleep } from "@slipway/controller-runtime";
+import { type Clock, type Logger, type Store, sleep } from "@slipway/controller-runtime";
 import { type Catalog, organizationOfNamespace, type Project } from "@slipway/crds";
 import type { RecordedStorageHour, StorageHour } from "@slipway/ledger";
-import type { Logger } from "../runtime/logger.ts";
 import {
   hourStart,
   hoursOf,

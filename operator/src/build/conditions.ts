@@ -1,7 +1,7 @@
 /** What a Build's conditions say, from where it is. Pure. */
 
+import type { ConditionSet } from "@slipway/controller-runtime";
 import type { BuildCondition, BuildConditionCatalog, BuildReason, BuildStatus } from "@slipway/crds";
-import type { ConditionSet } from "../runtime/index.ts";
 
 type Finding = { status: "True" | "False" | "Unknown"; reason: BuildReason; message?: string };
 

@@ -1,19 +1,22 @@
 /** The controller of builds: what it needs, what wakes it, what it may do. */
 
-import { byNamespace, refKey, resources, type Store } from "@slipway/controller-runtime";
+import {
+  byNamespace,
+  customSource,
+  ignoreStatusUpdates,
+  type Manager,
+  refKey,
+  resources,
+  type Store,
+  tracedIn,
+  watchMapped,
+  watchObjects,
+} from "@slipway/controller-runtime";
 import { type Build, labels, organizationNamespace, type Project } from "@slipway/crds";
 import type { GithubApp } from "@slipway/git";
 import type { BuildRow } from "@slipway/ledger";
 import type { PolicyRule } from "../rbac.ts";
 import { buildResource } from "../resources.ts";
-import {
-  customSource,
-  ignoreStatusUpdates,
-  type Manager,
-  tracedIn,
-  watchMapped,
-  watchObjects,
-} from "../runtime/index.ts";
 import { BuildCluster, BY_BUILD, BY_CACHE } from "./cluster.ts";
 import { imageDeleter, type LeftoverOptions, runLeftovers } from "./leftovers.ts";
 import { LogFollower, type StoreBuildLog } from "./log-follower.ts";

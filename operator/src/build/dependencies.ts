@@ -1,6 +1,5 @@
-import type { Clock, KubeClient } from "@slipway/controller-runtime";
+import type { Clock, EventRecorder, KubeClient } from "@slipway/controller-runtime";
 import type { BuildRow } from "@slipway/ledger";
-import type { EventRecorder } from "../runtime/index.ts";
 import type { BuildCluster, BuildStores } from "./cluster.ts";
 import type { LogFollower, StoreBuildLog } from "./log-follower.ts";
 import type { BuildMetrics } from "./metrics.ts";

@@ -1,8 +1,8 @@
 /** What is told of a build's image and of its end: to the project, to the ledger, and then to nobody any more. */
 
+import type { Result } from "@slipway/controller-runtime";
 import type { Build, Project } from "@slipway/crds";
 import { buildResource } from "../resources.ts";
-import type { Result } from "../runtime/index.ts";
 import { patchProject } from "./cluster.ts";
 import type { Decision } from "./decide.ts";
 import type { BuildDependencies } from "./dependencies.ts";

@@ -2,8 +2,8 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { silentLogger } from "@slipway/controller-runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { silentLogger } from "../runtime/index.ts";
 import { openBuildFiles } from "./files.ts";
 import { parseBuildSettings } from "./settings.ts";
 

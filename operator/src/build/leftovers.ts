@@ -4,6 +4,7 @@ import {
   type Clock,
   type KubeClient,
   type KubernetesObject,
+  type Logger,
   resources,
   type Store,
   sleep,
@@ -13,7 +14,6 @@ import { GuardedFetch } from "@slipway/git";
 import type { RetiredImage } from "@slipway/ledger";
 import { rollbackOf } from "../project/built-image.ts";
 import { projectResource } from "../resources.ts";
-import type { Logger } from "../runtime/index.ts";
 import { CACHE_LABEL, cacheName } from "./names.ts";
 import type { BuildSettings } from "./settings.ts";
 

@@ -1,8 +1,7 @@
 import { Readable } from "node:stream";
-import { KubeError, systemClock } from "@slipway/controller-runtime";
+import { KubeError, silentLogger, systemClock } from "@slipway/controller-runtime";
 import type { BuildLogChunk } from "@slipway/ledger";
 import { afterEach, expect, test } from "vitest";
-import { silentLogger } from "../runtime/index.ts";
 import { LogFollower, type LogSource } from "./log-follower.ts";
 
 const source: LogSource = {

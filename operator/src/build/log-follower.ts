@@ -2,9 +2,15 @@
 
 import type { Readable } from "node:stream";
 import { type Container, containers } from "@slipway/builder/contract";
-import { type Clock, type KubeClient, KubeError, sleep, type Transport } from "@slipway/controller-runtime";
+import {
+  type Clock,
+  type KubeClient,
+  KubeError,
+  type Logger,
+  sleep,
+  type Transport,
+} from "@slipway/controller-runtime";
 import type { BuildLogChunk } from "@slipway/ledger";
-import type { Logger } from "../runtime/index.ts";
 import { LogLines } from "./log-lines.ts";
 
 /** Which container's log it is, and of which build. */

@@ -1,11 +1,10 @@
-import { KubeClient, Store, systemClock } from "@slipway/controller-runtime";
+import { KubeClient, Store, silentLogger, systemClock } from "@slipway/controller-runtime";
 import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import type { Build, Project } from "@slipway/crds";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { buildResource, projectResource } from "../resources.ts";
-import { silentLogger } from "../runtime/index.ts";
 import type { BuildCluster } from "./cluster.ts";
 import type { LogFollower } from "./log-follower.ts";
 import { createBuildMetrics } from "./metrics.ts";

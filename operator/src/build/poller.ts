@@ -4,13 +4,13 @@ import {
   type Clock,
   ConcurrencyLimiter,
   type KubeClient,
+  type Logger,
   type Store,
   sleep,
 } from "@slipway/controller-runtime";
 import { type Build, newBuildId, organizationOfNamespace, type Project } from "@slipway/crds";
 import { triggerMode } from "@slipway/git";
 import type { BuildTrigger, KnownBuildTrigger } from "@slipway/ledger";
-import type { Logger } from "../runtime/index.ts";
 import { askForBuild } from "./ask.ts";
 import { askedBy, beginning, isLater, keyOfSeen, look, type Seen, triggerOf } from "./poll.ts";
 import { nextLook, offsetOf, POLL_MS } from "./poll-times.ts";

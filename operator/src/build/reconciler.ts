@@ -1,6 +1,14 @@
 /** Brings one build from its request to its end, step by step. */
 
 import {
+  ensureFinalizer,
+  type ObjectContext,
+  objectReconciler,
+  type Reconciler,
+  type Result,
+  removeFinalizer,
+} from "@slipway/controller-runtime";
+import {
   type Build,
   type BuildConditionCatalog,
   fieldManagers,
@@ -8,14 +16,6 @@ import {
   type Project,
 } from "@slipway/crds";
 import { buildResource, projectResource } from "../resources.ts";
-import {
-  ensureFinalizer,
-  type ObjectContext,
-  objectReconciler,
-  type Reconciler,
-  type Result,
-  removeFinalizer,
-} from "../runtime/index.ts";
 import { patchProject } from "./cluster.ts";
 import { setBuildConditions } from "./conditions.ts";
 import { type Decision, decide, type Observed } from "./decide.ts";

@@ -1,6 +1,6 @@
 /** Looks after sources that did not come through `/v1`, or of which it could not start the first build any more. */
 
-import type { Clock, KubeClient, Store } from "@slipway/controller-runtime";
+import type { Clock, KubeClient, Reconciler, Store } from "@slipway/controller-runtime";
 import {
   type Build,
   fieldManagers,
@@ -10,7 +10,6 @@ import {
   recordedSource,
 } from "@slipway/crds";
 import { projectResource } from "../resources.ts";
-import type { Reconciler } from "../runtime/index.ts";
 import { askForBuild } from "./ask.ts";
 import { asksLedger, decideSource } from "./source-change.ts";
 

@@ -2,6 +2,8 @@
 
 import { randomInt } from "node:crypto";
 import {
+  controllerOf,
+  controllerReference,
   isAlreadyExists,
   type KubeClient,
   type KubernetesObject,
@@ -20,7 +22,6 @@ import {
 import { childLabels } from "../project/workload/app.ts";
 import { RetryableError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
-import { controllerOf, controllerReference } from "../runtime/index.ts";
 
 export interface CredentialDependencies {
   client: KubeClient;

@@ -1,11 +1,10 @@
 /** What every database engine does in its own way. All else (Secrets, volumes, status, deletion) is the same for all. */
 
-import type { Clock, KubeClient, KubernetesObject } from "@slipway/controller-runtime";
+import type { Clock, KubeClient, KubernetesObject, Logger } from "@slipway/controller-runtime";
 import type { DatabaseCredentials, DatabasePlan, DatabaseStatus, EngineName, Project } from "@slipway/crds";
 import type { DesiredObject } from "../desired.ts";
 import type { PodView } from "../project/http/rollout.ts";
 import type { Finding } from "../project/summarize.ts";
-import type { Logger } from "../runtime/index.ts";
 import type { decide, lateInMs, planToBuild } from "./clickhouse/decide.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseImage } from "./settings.ts";

@@ -1,9 +1,8 @@
 /** A database as the watches told it. */
 
-import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { controllerOf, type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { databaseNames, labels, type Project } from "@slipway/crds";
 import { childOf, childrenOf, type ProjectStores } from "../project/stores.ts";
-import { controllerOf } from "../runtime/index.ts";
 import { ordinalOf } from "./common/pods.ts";
 import type { LiveClaim, LiveDatabase, LivePod, LiveService, LiveStatefulSet } from "./engine.ts";
 

@@ -1,8 +1,12 @@
-import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
+import {
+  type KubeClient,
+  type KubernetesObject,
+  type ObjectRef,
+  silentLogger,
+} from "@slipway/controller-runtime";
 import { FakeClock } from "@slipway/controller-runtime/testing";
 import { annotations } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
-import { silentLogger } from "../runtime/index.ts";
 import type { LiveClaim, LiveDatabase } from "./engine.ts";
 import { planMembers } from "./members.ts";
 import { type ReleaseContext, releaseMembers } from "./release.ts";

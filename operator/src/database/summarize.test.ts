@@ -1,8 +1,8 @@
+import { ConditionSet } from "@slipway/controller-runtime";
 import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
 import { projectStatus } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { setPhase } from "../project/summarize.ts";
-import { ConditionSet } from "../runtime/index.ts";
 import type { LiveDatabase, Tended } from "./engine.ts";
 import { type DatabaseFindings, summarizeDatabase } from "./summarize.ts";
 import { databaseOf, exampleCredentials, exampleDatabase, liveOf, podOf } from "./testing.ts";

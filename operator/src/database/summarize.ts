@@ -1,5 +1,6 @@
 /** The only place where what a reconcile of a database has found becomes conditions and status. Pure but for its arguments. */
 
+import type { ConditionSet } from "@slipway/controller-runtime";
 import type {
   DatabaseCredentials,
   DatabasePlan,
@@ -13,7 +14,6 @@ import { credentialKeys } from "@slipway/crds";
 import { podProblem } from "../project/http/rollout.ts";
 import { type Finding, setLimits } from "../project/summarize.ts";
 import { growthMessages } from "../project/workload/growth.ts";
-import type { ConditionSet } from "../runtime/index.ts";
 import { ADDRESS_PENDING, type Address } from "./address.ts";
 import { CONTAINER } from "./common/pod.ts";
 import { isReady } from "./common/pods.ts";

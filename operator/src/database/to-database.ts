@@ -1,5 +1,6 @@
 /** From a Project to what its objects are made from. Pure. */
 
+import { hashJson, parseQuantity } from "@slipway/controller-runtime";
 import {
   type Catalog,
   credentialKeys,
@@ -12,7 +13,6 @@ import {
 } from "@slipway/crds";
 import type { Accepted } from "../project/accept.ts";
 import { toWorkload } from "../project/workload/view.ts";
-import { hashJson, parseQuantity } from "../runtime/index.ts";
 import { admittedBlocks } from "./common/access.ts";
 import type { Database } from "./database.ts";
 import type { ClaimTemplate, LiveDatabase, LiveStatefulSet } from "./engine.ts";

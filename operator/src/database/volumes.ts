@@ -1,8 +1,7 @@
 /** Volumes of databases: they grow, and never shrink. */
 
-import type { KubeClient } from "@slipway/controller-runtime";
+import { type KubeClient, parseQuantity } from "@slipway/controller-runtime";
 import { type Growth, type GrowthObstacle, growClaims } from "../project/workload/growth.ts";
-import { parseQuantity } from "../runtime/index.ts";
 import { ordinalOf } from "./common/pods.ts";
 import type { Database } from "./database.ts";
 import type { LiveDatabase } from "./engine.ts";

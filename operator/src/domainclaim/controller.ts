@@ -1,6 +1,18 @@
 /** The controller of claims: proves ownership, says how each stands, and frees the hostnames of projects that are gone. */
 
-import type { Store } from "@slipway/controller-runtime";
+import {
+  type Controller,
+  customSource,
+  type Manager,
+  type ObjectContext,
+  objectReconciler,
+  type Result,
+  type Store,
+  timestamp,
+  tracedIn,
+  watchMapped,
+  watchObjects,
+} from "@slipway/controller-runtime";
 import {
   annotations,
   type DomainClaim,
@@ -13,18 +25,6 @@ import {
 } from "@slipway/crds";
 import type { PolicyRule } from "../rbac.ts";
 import { domainClaimResource } from "../resources.ts";
-import {
-  type Controller,
-  customSource,
-  type Manager,
-  type ObjectContext,
-  objectReconciler,
-  type Result,
-  timestamp,
-  tracedIn,
-  watchMapped,
-  watchObjects,
-} from "../runtime/index.ts";
 import { BY_PROJECT_UID } from "./claims.ts";
 import { challengeOf } from "./ownership.ts";
 import type { OwnershipChecks } from "./ownership-checks.ts";

@@ -1,9 +1,8 @@
 /** Frees hostnames whose project is gone: a namespaced Project cannot own a cluster-scoped claim. */
 
-import type { KubeClient, ObjectRef, Store } from "@slipway/controller-runtime";
+import type { KubeClient, ObjectRef, ReconcileContext, Store } from "@slipway/controller-runtime";
 import type { DomainClaim, Project } from "@slipway/crds";
 import { projectResource } from "../resources.ts";
-import type { ReconcileContext } from "../runtime/controller.ts";
 import { deleteClaim, holds } from "./claims.ts";
 
 export interface ReaperDependencies {

@@ -1,8 +1,8 @@
+import { ConditionSet } from "@slipway/controller-runtime";
 import type { DomainClaimConditionCatalog, DomainClaimStatus, Project, ProjectStatus } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { exampleClaim } from "../../../test/kit/operator/claims.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { ConditionSet } from "../runtime/index.ts";
 import { isPlatforms, recordsOf, tellRoute, tellUnproved, tellVerified } from "./tell.ts";
 
 const HOST = "shop.example.com";

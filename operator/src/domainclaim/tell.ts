@@ -1,5 +1,6 @@
 /** What a claim's status says. Pure but for its arguments. */
 
+import type { ConditionSet } from "@slipway/controller-runtime";
 import {
   customDomainRecords,
   type DomainClaim,
@@ -11,7 +12,6 @@ import {
   organizationOfNamespace,
   type Project,
 } from "@slipway/crds";
-import type { ConditionSet } from "../runtime/index.ts";
 import type { Proof } from "./ownership.ts";
 
 interface Unproved {

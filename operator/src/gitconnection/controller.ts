@@ -1,11 +1,17 @@
 /** The controller of Git connections: what wakes it, what it may do. */
 
-import type { Store } from "@slipway/controller-runtime";
+import {
+  ignoreStatusUpdates,
+  type Manager,
+  type Store,
+  tracedIn,
+  watchMapped,
+  watchObjects,
+} from "@slipway/controller-runtime";
 import type { GitConnection, Project } from "@slipway/crds";
 import type { OpenConnection } from "../build/sources.ts";
 import type { PolicyRule } from "../rbac.ts";
 import { gitConnectionResource } from "../resources.ts";
-import { ignoreStatusUpdates, type Manager, tracedIn, watchMapped, watchObjects } from "../runtime/index.ts";
 import { usesConnection } from "./hooks.ts";
 import { gitConnectionReconciler, turnOfApi } from "./reconciler.ts";
 

@@ -1,4 +1,4 @@
-import { type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { type KubernetesObject, Manager, resources, silentLogger } from "@slipway/controller-runtime";
 import { finalizers, type GitConnection, type Project } from "@slipway/crds";
 import { GitError, type GitProvider, sealRepositoryId } from "@slipway/git";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -6,7 +6,6 @@ import { grantedConfig } from "../../../test/kit/operator/grant.ts";
 import { eventually, startCluster, type TestCluster } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { gitConnectionResource, projectResource } from "../resources.ts";
-import { Manager, silentLogger } from "../runtime/index.ts";
 import { addGitConnectionController, organizationRules, rules } from "./controller.ts";
 
 /** Connections on a real apiserver, with the rights that the chart gives and no more; the Git server is played. */

@@ -1,11 +1,10 @@
-import { KubeClient, resources, Store } from "@slipway/controller-runtime";
+import { KubeClient, resources, Store, silentLogger } from "@slipway/controller-runtime";
 import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { finalizers, type GitConnection, type Project } from "@slipway/crds";
 import { GitError, type GitProvider, sealRepositoryId } from "@slipway/git";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { gitConnectionResource, projectResource } from "../resources.ts";
-import { silentLogger } from "../runtime/index.ts";
 import { unwantedHooks } from "./hooks.ts";
 import { GIVE_UP_MS, gitConnectionReconciler } from "./reconciler.ts";
 

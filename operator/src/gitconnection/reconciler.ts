@@ -1,10 +1,15 @@
 /** Takes hooks away from Git servers once they are for nothing; a connection goes when its last one has gone. */
 
-import type { Clock } from "@slipway/controller-runtime";
+import {
+  type Clock,
+  ensureFinalizer,
+  hasFinalizer,
+  type Reconciler,
+  removeFinalizer,
+} from "@slipway/controller-runtime";
 import { fieldManagers, finalizers, type GitConnection } from "@slipway/crds";
 import { RetryableError } from "../reconcile-errors.ts";
 import { gitConnectionResource } from "../resources.ts";
-import { ensureFinalizer, hasFinalizer, type Reconciler, removeFinalizer } from "../runtime/index.ts";
 import { HookRemover, type HookRemoverOptions } from "./hook-remover.ts";
 
 export interface GitConnectionDependencies extends HookRemoverOptions {

@@ -1,7 +1,12 @@
 /** Has the logs of ended runs kept, a few at a time and not for ever. */
 
-import { type Clock, ConcurrencyLimiter, type ConcurrencyLimits, sleep } from "@slipway/controller-runtime";
-import type { Logger } from "../runtime/index.ts";
+import {
+  type Clock,
+  ConcurrencyLimiter,
+  type ConcurrencyLimits,
+  type Logger,
+  sleep,
+} from "@slipway/controller-runtime";
 import { LogFollower } from "./follower.ts";
 import type { RunLogs, RunToCapture } from "./ports.ts";
 

@@ -1,6 +1,6 @@
+import { silentLogger } from "@slipway/controller-runtime";
 import { FakeClock } from "@slipway/controller-runtime/testing";
 import { describe, expect, test } from "vitest";
-import { silentLogger } from "../runtime/index.ts";
 import { Charger } from "./charger.ts";
 import type { ChargedRun, RecordedRun } from "./ports.ts";
 

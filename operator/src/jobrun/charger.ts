@@ -1,7 +1,6 @@
 /** Brings charges into the ledger in batches, for as long as it takes. */
 
-import { Backoff, type Clock, type Random, type Timer } from "@slipway/controller-runtime";
-import type { Logger } from "../runtime/index.ts";
+import { Backoff, type Clock, type Logger, type Random, type Timer } from "@slipway/controller-runtime";
 import type { ChargedRun, RecordedRun, RunLedger } from "./ports.ts";
 
 export interface ChargerOptions {

@@ -1,8 +1,7 @@
 /** What is taken away once nothing more is wanted of it. */
 
-import { refOf } from "@slipway/controller-runtime";
+import { hasFinalizer, refOf } from "@slipway/controller-runtime";
 import { finalizers, type JobRun, type Project } from "@slipway/crds";
-import { hasFinalizer } from "../runtime/index.ts";
 import { isAwaited } from "./admission.ts";
 import type { Job, RunPod } from "./cluster.ts";
 import type { JobRunDependencies } from "./dependencies.ts";

@@ -1,16 +1,18 @@
 /** The jobrun controller: what it needs, what wakes it, what it may do. */
 
-import { keyOf, type ObjectRef, refKey } from "@slipway/controller-runtime";
-import { type Catalog, labels, type Project } from "@slipway/crds";
-import type { PolicyRule } from "../rbac.ts";
 import {
   type Controller,
   customSource,
+  keyOf,
   type Manager,
+  type ObjectRef,
+  refKey,
   type Source,
   untilAborted,
   watchMapped,
-} from "../runtime/index.ts";
+} from "@slipway/controller-runtime";
+import { type Catalog, labels, type Project } from "@slipway/crds";
+import type { PolicyRule } from "../rbac.ts";
 import { LogCapturer } from "./capturer.ts";
 import { Charger } from "./charger.ts";
 import { isReady, type RunNode } from "./cluster.ts";

@@ -1,6 +1,5 @@
-import type { Clock } from "@slipway/controller-runtime";
+import type { Clock, EventRecorder } from "@slipway/controller-runtime";
 import type { Catalog } from "@slipway/crds";
-import type { EventRecorder } from "../runtime/index.ts";
 import type { LogCapturer } from "./capturer.ts";
 import type { Charger } from "./charger.ts";
 import type { RunCluster } from "./cluster.ts";

@@ -7,10 +7,10 @@ import {
   type Clock,
   ConcurrencyLimiter,
   type ConcurrencyLimits,
+  type Logger,
   type Release,
   sleep,
 } from "@slipway/controller-runtime";
-import type { Logger } from "../runtime/index.ts";
 import type { FollowedLog, RunLogs, RunToCapture } from "./ports.ts";
 
 export interface LogFollowerOptions {

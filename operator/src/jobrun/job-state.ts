@@ -1,7 +1,7 @@
 /** `status.job` of a project: what changes in it, and when. Pure. */
 
+import { findCondition, isConditionTrue } from "@slipway/controller-runtime";
 import { type JobRun, type MissedReason, missedReasons, type Project } from "@slipway/crds";
-import { findCondition, isConditionTrue } from "../runtime/index.ts";
 import { dateOf } from "./verdict.ts";
 
 /** Where a scheduled job stands. */

@@ -1,7 +1,7 @@
 /** Runs that were asked for by hand: admitted when the slot is free, refused otherwise. */
 
+import { equalJson, hasFinalizer } from "@slipway/controller-runtime";
 import { finalizers, type JobRun, type JobRunReason, jobRunName, type Project } from "@slipway/crds";
-import { equalJson, hasFinalizer } from "../runtime/index.ts";
 import type { JobRunDependencies } from "./dependencies.ts";
 import { isAccepted, isClosed, isJudged, type JobState, jobStateOf } from "./job-state.ts";
 import { marksOf } from "./new-run.ts";

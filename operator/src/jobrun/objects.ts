@@ -1,6 +1,7 @@
 /** The controller's reads of Nodes, and reads and writes of Jobs, Pods and JobRuns. Every write holds only for the object that was read. */
 
 import {
+  hasFinalizer,
   isAlreadyExists,
   isConflict,
   isNotFound,
@@ -14,7 +15,6 @@ import {
 } from "@slipway/controller-runtime";
 import { fieldManagers, finalizers, type JobRun } from "@slipway/crds";
 import { jobRunResource } from "../resources.ts";
-import { hasFinalizer } from "../runtime/index.ts";
 import { type CronJob, JOB_NAME, type Job, type RunCluster, type RunNode, type RunPod } from "./cluster.ts";
 import { mergePatch } from "./patch.ts";
 import { BY_JOB, type JobRunStores } from "./stores.ts";

@@ -1,4 +1,4 @@
-import { equalJson } from "../runtime/index.ts";
+import { equalJson } from "@slipway/controller-runtime";
 
 type Json = Record<string, unknown>;
 

@@ -3,10 +3,16 @@
  * decided one after another; every write holds only for what it was decided from, so that a second operator does no harm.
  */
 
-import { type ObjectRef, refKey, refOf } from "@slipway/controller-runtime";
+import {
+  type ObjectRef,
+  type ReconcileContext,
+  type Reconciler,
+  type Result,
+  refKey,
+  refOf,
+} from "@slipway/controller-runtime";
 import { type JobRun, jobRunName, type Project } from "@slipway/crds";
 import { projectResource } from "../resources.ts";
-import type { ReconcileContext, Reconciler, Result } from "../runtime/index.ts";
 import { type Admission, decideAdmission } from "./admission.ts";
 import { CleanUp } from "./clean-up.ts";
 import { JOB_NAME, type Job } from "./cluster.ts";

@@ -1,7 +1,7 @@
 /** A run's status as it should be at each step of its life. Pure. */
 
+import { ConditionSet } from "@slipway/controller-runtime";
 import type { JobRun, JobRunConditionCatalog, JobRunReason, JobRunStatus } from "@slipway/crds";
-import { ConditionSet } from "../runtime/index.ts";
 import { cancelEffectiveAt } from "./cancellation.ts";
 import type { RunPod } from "./cluster.ts";
 import type { EndPhase, RunMetrics } from "./ports.ts";

@@ -1,7 +1,7 @@
 /** Where a JobRun stands, as its own conditions say. Pure. */
 
+import { findCondition } from "@slipway/controller-runtime";
 import { annotations, type JobRun, type JobRunCondition, type JobRunReason } from "@slipway/crds";
-import { findCondition } from "../runtime/index.ts";
 import type { Job } from "./cluster.ts";
 import { dateOf } from "./verdict.ts";
 

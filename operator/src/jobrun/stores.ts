@@ -2,6 +2,7 @@
 
 import {
   type KubernetesObject,
+  type Manager,
   type ObjectRef,
   refKey,
   resources,
@@ -9,7 +10,6 @@ import {
 } from "@slipway/controller-runtime";
 import { type JobRun, labels, type Project } from "@slipway/crds";
 import { jobRunResource } from "../resources.ts";
-import type { Manager } from "../runtime/index.ts";
 import { JOB_NAME, type Job, type RunNode, type RunPod, slimJob, slimRunPod } from "./cluster.ts";
 
 export interface JobRunStores {

@@ -1,7 +1,6 @@
 /** The cluster's nodes: where their kubelets listen, and what they say of themselves. */
 
-import { type KubernetesObject, resources, type Store } from "@slipway/controller-runtime";
-import type { Manager } from "../runtime/index.ts";
+import { type KubernetesObject, type Manager, resources, type Store } from "@slipway/controller-runtime";
 
 /** A node without what nobody here reads. */
 export interface Node extends KubernetesObject {

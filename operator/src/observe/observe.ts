@@ -1,11 +1,10 @@
 /** Puts together what tells of runs: their logs, their samples, and the nodes that they are on. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
-import type { Store } from "@slipway/controller-runtime";
+import type { Manager, Store } from "@slipway/controller-runtime";
 import { Counter } from "prom-client";
 import type { Config } from "../config.ts";
 import type { RunLogs, RunSamples } from "../jobrun/ports.ts";
-import type { Manager } from "../runtime/index.ts";
 import { Kubelets, kubeletTrust } from "./kubelet.ts";
 import { requestedTokens } from "./kubelet-token.ts";
 import { createNodeStore, kubeletAddress, type Node } from "./nodes.ts";

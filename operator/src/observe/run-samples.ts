@@ -1,9 +1,13 @@
 /** Samples the containers of running runs: asks each node that has some, and no other, again and again. */
 
-import { type Clock, ConcurrencyLimiter, type Timer } from "@slipway/controller-runtime";
+import {
+  type Clock,
+  ConcurrencyLimiter,
+  type Logger,
+  type Timer,
+  untilAborted,
+} from "@slipway/controller-runtime";
 import type { RunSamples, RunToFollow } from "../jobrun/ports.ts";
-import type { Logger } from "../runtime/logger.ts";
-import { untilAborted } from "../runtime/until-aborted.ts";
 import type { Reading } from "./kubelet-summary.ts";
 import type { KubeletAddress } from "./nodes.ts";
 import { collecting, finished, type Series, seriesOf, withReading } from "./sample-series.ts";

@@ -1,10 +1,9 @@
 /** Which addresses are the cluster's own, as its objects say. Pure but for the stores that it makes. */
 
 import { isIP } from "node:net";
-import { type KubernetesObject, resources, type Store } from "@slipway/controller-runtime";
+import { type KubernetesObject, type Manager, resources, type Store } from "@slipway/controller-runtime";
 import { subtractCidrs } from "../net/cidr.ts";
 import type { PolicyRule } from "../rbac.ts";
-import type { Manager } from "../runtime/index.ts";
 import { deniedCidrs } from "./cidrs.ts";
 
 /** The Service of the apiserver in every cluster, and the namespace that it is in. */

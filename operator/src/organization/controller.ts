@@ -1,27 +1,25 @@
 /** The organization controller: a guarded namespace for every organization of the ledger. */
 
 import {
-  byLabel,
-  type KubeClient,
-  type ObjectRef,
-  onceBound,
-  type Resource,
-  resources,
-  type Store,
-  type WatchedNamespaces,
-} from "@slipway/controller-runtime";
-import { fieldManagers, labels, type OrganizationLimits, organizationNamespace } from "@slipway/crds";
-import type { PolicyRule } from "../rbac.ts";
-import {
   Applier,
+  byLabel,
   type ChildKind,
   type Controller,
   customSource,
+  type KubeClient,
   type Manager,
+  type ObjectRef,
+  onceBound,
   type ReconcileContext,
+  type Resource,
   type Result,
+  resources,
+  type Store,
+  type WatchedNamespaces,
   watchMapped,
-} from "../runtime/index.ts";
+} from "@slipway/controller-runtime";
+import { fieldManagers, labels, type OrganizationLimits, organizationNamespace } from "@slipway/crds";
+import type { PolicyRule } from "../rbac.ts";
 import {
   ADMIN_ROLE,
   API_SERVER_ROLE,

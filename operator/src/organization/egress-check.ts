@@ -1,9 +1,8 @@
 /** Compares what tenants are denied with the cluster's own addresses, for as long as the process runs. */
 
-import { resources, type Store, sleep } from "@slipway/controller-runtime";
+import { type ChildKind, type Manager, resources, type Store, sleep } from "@slipway/controller-runtime";
 import { Gauge } from "prom-client";
 import type { Node } from "../observe/nodes.ts";
-import type { ChildKind, Manager } from "../runtime/index.ts";
 import {
   ADDRESS_KINDS,
   type ClusterStores,

@@ -1,7 +1,6 @@
 /** Whether a namespace's quota bounds anything yet. */
 
-import type { Clock, KubernetesObject } from "@slipway/controller-runtime";
-import { equalQuantities } from "../runtime/index.ts";
+import { type Clock, equalQuantities, type KubernetesObject } from "@slipway/controller-runtime";
 
 /** The parts of a ResourceQuota that are read here. */
 export interface Quota extends KubernetesObject {

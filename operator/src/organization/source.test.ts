@@ -1,5 +1,5 @@
+import { silentLogger } from "@slipway/controller-runtime";
 import { expect, test, vi } from "vitest";
-import { silentLogger } from "../runtime/logger.ts";
 import { OrganizationSource } from "./source.ts";
 
 const logger = silentLogger;

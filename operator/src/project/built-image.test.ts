@@ -1,8 +1,8 @@
+import { ConditionSet } from "@slipway/controller-runtime";
 import type { Project, ProjectConditionCatalog, Rollback } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { TerminalError, WaitingError } from "../reconcile-errors.ts";
-import { ConditionSet } from "../runtime/condition-set.ts";
 import { refuseUnbuilt } from "./accept.ts";
 import { builtImage, requireBuilt, setBuildCondition, withBuiltImage } from "./built-image.ts";
 import { settingsOf } from "./deployments.ts";

@@ -1,5 +1,6 @@
 /** What a project that is built from Git runs: the image that a build gave it. Pure. */
 
+import type { ConditionSet } from "@slipway/controller-runtime";
 import {
   BUILDS_PULL_SECRET,
   type Project,
@@ -9,7 +10,6 @@ import {
   withFormerState,
 } from "@slipway/crds";
 import { TerminalError, WaitingError } from "../reconcile-errors.ts";
-import type { ConditionSet } from "../runtime/condition-set.ts";
 
 /** Whether a project is built from Git. */
 export const isBuilt = ({ spec }: Pick<Project, "spec">): boolean =>

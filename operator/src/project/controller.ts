@@ -1,27 +1,25 @@
 /** The controllers of projects: what they need, what wakes them, what they may do. */
 
 import {
-  type KubernetesObject,
-  type ObjectRef,
-  parseKey,
-  refKey,
-  resources,
-  type StoreEvent,
-} from "@slipway/controller-runtime";
-import { isDatabaseType, labels, type Project } from "@slipway/crds";
-import { eventRules, type PolicyRule } from "../rbac.ts";
-import {
   type Controller,
   customSource,
   equalJson,
   ignoreStatusUpdates,
+  type KubernetesObject,
   type Manager,
+  type ObjectRef,
+  parseKey,
+  refKey,
+  resources,
   type Source,
+  type StoreEvent,
   tracedIn,
   watchLabelled,
   watchMapped,
   watchObjects,
-} from "../runtime/index.ts";
+} from "@slipway/controller-runtime";
+import { isDatabaseType, labels, type Project } from "@slipway/crds";
+import { eventRules, type PolicyRule } from "../rbac.ts";
 import { leftToApiMs } from "./creation-pending.ts";
 import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
 import type { SlotKeeper } from "./slot-keeper.ts";

@@ -1,3 +1,4 @@
+import { ConditionSet } from "@slipway/controller-runtime";
 import {
   type Condition,
   customDomainRecords,
@@ -8,7 +9,6 @@ import {
 import { describe, expect, test } from "vitest";
 import { exampleClaim } from "../../../test/kit/operator/claims.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { ConditionSet } from "../runtime/index.ts";
 import {
   type CustomHost,
   type CustomRoute,

@@ -1,5 +1,6 @@
 /** Where each custom domain of a project stands, as its status and the condition `CustomDomainsReady` say it. Pure. */
 
+import { type ConditionSet, findCondition, timestamp } from "@slipway/controller-runtime";
 import {
   type CustomDomainStatus,
   customDomainRecords,
@@ -9,7 +10,6 @@ import {
   type Project,
   type ProjectConditionCatalog,
 } from "@slipway/crds";
-import { type ConditionSet, findCondition, timestamp } from "../runtime/index.ts";
 import type { Finding } from "./summarize.ts";
 
 /** One custom domain, before its route is looked at. */

@@ -1,6 +1,7 @@
 /** Takes the objects of a project out of the cluster, read live, step by step. */
 
 import {
+  controllerOf,
   isNotFound,
   type KubeClient,
   type KubernetesObject,
@@ -9,7 +10,6 @@ import {
   resources,
 } from "@slipway/controller-runtime";
 import { isDatabaseType, labels, organizationOfNamespace, type Project } from "@slipway/crds";
-import { controllerOf } from "../runtime/owner.ts";
 import type { Finding } from "./summarize.ts";
 
 /** Nothing of a step is touched before everything of the one before is gone. */

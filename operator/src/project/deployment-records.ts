@@ -3,12 +3,18 @@
  * A ledger that is away is tried again and again; nothing waits for it, and a settled platform does not call it.
  */
 
-import { type ObjectRef, refKey, type Store } from "@slipway/controller-runtime";
+import {
+  type Controller,
+  type Manager,
+  type ObjectRef,
+  refKey,
+  type Store,
+  watchObjects,
+} from "@slipway/controller-runtime";
 import { type Deployment, organizationOfNamespace, type Project } from "@slipway/crds";
 import type { Deployment as DeploymentRow } from "@slipway/ledger";
+import { inTime } from "../../../packages/controller-runtime/src/controller/in-time.ts";
 import { RetryableError } from "../reconcile-errors.ts";
-import { inTime } from "../runtime/in-time.ts";
-import { type Controller, type Manager, watchObjects } from "../runtime/index.ts";
 import { stageOf } from "./deployments.ts";
 
 /** Writes one row; writing it again changes nothing. */

@@ -1,6 +1,7 @@
 /** A project's deployments: when a new one begins, and how the newest one ends. Pure. */
 
 import { createHash } from "node:crypto";
+import { timestamp } from "@slipway/controller-runtime";
 import {
   DEPLOYMENTS_KEPT,
   type Deployment,
@@ -8,7 +9,6 @@ import {
   imageReference,
   type Project,
 } from "@slipway/crds";
-import { timestamp } from "../runtime/index.ts";
 
 /** What should run. */
 export interface WantedDeployment {

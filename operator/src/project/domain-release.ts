@@ -1,9 +1,8 @@
 /** Gives back the hostnames that a project does not ask for any more, and what belonged to them. */
 
-import { type Clock, type KubeClient, resources } from "@slipway/controller-runtime";
+import { type Clock, findCondition, type KubeClient, resources } from "@slipway/controller-runtime";
 import { type DomainClaim, labels, type Project } from "@slipway/crds";
 import { claimsOf, deleteClaim, keptAheadMs } from "../domainclaim/claims.ts";
-import { findCondition } from "../runtime/index.ts";
 import type { Claimed } from "./domain-claims.ts";
 import { hostsOf, type IngressView, type Routes } from "./domain-routes.ts";
 import { isTlsSecret, tlsSecretName } from "./http/custom-ingress.ts";

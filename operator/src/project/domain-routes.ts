@@ -1,8 +1,7 @@
 /** Whether the routes of a project are in place. */
 
-import { type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { isConditionTrue, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import { isConditionTrue } from "../runtime/index.ts";
 import type { CustomRoute } from "./custom-domains.ts";
 import type { Claimed } from "./domain-claims.ts";
 import { tlsSecretName } from "./http/custom-ingress.ts";

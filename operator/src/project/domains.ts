@@ -1,8 +1,14 @@
 /** The hostnames of a project: claimed, routed, given back, in an order in which no name leads to two projects. */
 
-import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import {
+  type Clock,
+  type ConditionSet,
+  controllerOf,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+} from "@slipway/controller-runtime";
 import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
-import { type ConditionSet, controllerOf } from "../runtime/index.ts";
 import { customDomainStatuses, tellCustomDomains } from "./custom-domains.ts";
 import { type Claimed, claimDomains } from "./domain-claims.ts";
 import { type Release, releaseAllDomains, releaseDomains } from "./domain-release.ts";

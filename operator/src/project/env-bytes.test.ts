@@ -1,9 +1,14 @@
-import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
+import {
+  KubeClient,
+  type KubernetesObject,
+  resources,
+  Store,
+  silentLogger,
+} from "@slipway/controller-runtime";
 import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import type { Project } from "@slipway/crds";
 import type { OrganizationUsage } from "@slipway/ledger";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { silentLogger } from "../runtime/logger.ts";
 import { bytesOfData, isEnvSecret } from "./env-bytes.ts";
 import { dropSecretData } from "./secrets.ts";
 import { keepUsage } from "./usage-keeper.ts";

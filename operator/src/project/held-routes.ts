@@ -3,10 +3,15 @@
  * spec does not admit, nor from a hostname that it has given up. A project without a route gets none.
  */
 
-import { type KubeClient, resources } from "@slipway/controller-runtime";
+import {
+  type Applier,
+  type KubeClient,
+  type ObjectContext,
+  outcomeOfError,
+  resources,
+} from "@slipway/controller-runtime";
 import { organizationOfNamespace, type Project, type ProjectConditionCatalog } from "@slipway/crds";
 import { middlewareResource } from "../resources.ts";
-import { type Applier, type ObjectContext, outcomeOfError } from "../runtime/index.ts";
 import { type Claimed, routedHosts } from "./domain-claims.ts";
 import type { Release } from "./domain-release.ts";
 import type { Routes } from "./domain-routes.ts";

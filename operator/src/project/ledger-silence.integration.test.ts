@@ -1,4 +1,4 @@
-import { resources } from "@slipway/controller-runtime";
+import { resources, silentLogger } from "@slipway/controller-runtime";
 import { TcpProxy } from "@slipway/controller-runtime/testing";
 import type { Project } from "@slipway/crds";
 import {
@@ -22,7 +22,6 @@ import {
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";
-import { silentLogger } from "../runtime/index.ts";
 import { ledgerDeployments, reapDeployments } from "./deployment-reaper.ts";
 import { ledgerSlots } from "./slot-keeper.ts";
 

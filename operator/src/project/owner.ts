@@ -1,8 +1,8 @@
 /** Whose children are applied. Pure. */
 
+import { controllerReference } from "@slipway/controller-runtime";
 import { labels, type Project } from "@slipway/crds";
 import { projectResource } from "../resources.ts";
-import { controllerReference } from "../runtime/index.ts";
 
 /** A project as the owner of its children, by which the applier finds them. */
 export function ownerOf(project: Project) {

@@ -1,8 +1,7 @@
 /** A pause that holds whatever else is wrong with a project: its slot may be another's already. */
 
-import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { controllerOf, type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, fieldManagers, type Project } from "@slipway/crds";
-import { controllerOf } from "../runtime/index.ts";
 import { type DeploymentView, type PodView, type Rollout, readRollout } from "./http/rollout.ts";
 import { childOf, type ProjectStores } from "./stores.ts";
 

@@ -3,8 +3,7 @@
  * container until the pull has ended.
  */
 
-import { customResource, type KubernetesObject, type Store } from "@slipway/controller-runtime";
-import type { Manager } from "../runtime/index.ts";
+import { customResource, type KubernetesObject, type Manager, type Store } from "@slipway/controller-runtime";
 
 /** An Event that says that the kubelet has begun to pull an image for a pod. */
 export interface PullEvent extends KubernetesObject {

@@ -1,6 +1,20 @@
 /** Reconciles one project, step by step. */
 
-import type { Clock, KubeClient, ObjectRef } from "@slipway/controller-runtime";
+import {
+  Applier,
+  type Clock,
+  type EventRecorder,
+  ensureFinalizer,
+  type KubeClient,
+  type ObjectRef,
+  objectReconciler,
+  outcomeOfError,
+  type Reconciler,
+  type Result,
+  type RuntimeMetrics,
+  removeFinalizer,
+  retriedIn,
+} from "@slipway/controller-runtime";
 import {
   type Catalog,
   fieldManagers,
@@ -12,18 +26,6 @@ import { WaitingError } from "../reconcile-errors.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
-import {
-  Applier,
-  type EventRecorder,
-  ensureFinalizer,
-  objectReconciler,
-  outcomeOfError,
-  type Reconciler,
-  type Result,
-  type RuntimeMetrics,
-  removeFinalizer,
-  retriedIn,
-} from "../runtime/index.ts";
 import { type Accepted, organizationOf, refuseForeignBuild, refuseUnbuilt } from "./accept.ts";
 import { pullsBuilt, requireBuilt, setBuildCondition, withBuiltImage } from "./built-image.ts";
 import type { BuiltPull } from "./built-pull.ts";

@@ -1,10 +1,16 @@
 /** The Secrets that a project names: they must exist, and those made for it end with it. */
 
-import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/controller-runtime";
+import {
+  controllerOf,
+  controllerReference,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
 import { fieldManagers, annotations as known, labels, MANAGED_BY, type Project } from "@slipway/crds";
 import { registryAnnotations } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
-import { controllerOf, controllerReference } from "../runtime/owner.ts";
 import type { Finding } from "./summarize.ts";
 
 export interface SecretDependencies {

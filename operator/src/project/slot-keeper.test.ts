@@ -1,6 +1,6 @@
+import { silentLogger } from "@slipway/controller-runtime";
 import type { HeldSlot, ReleaseCondition, SlotAnswer, SlotRequest } from "@slipway/ledger";
 import { beforeEach, describe, expect, test } from "vitest";
-import { silentLogger } from "../runtime/index.ts";
 import { LedgerAway, SlotKeeper, type SlotLedger } from "./slot-keeper.ts";
 
 const LIMIT = { scope: "free", max: 2 };

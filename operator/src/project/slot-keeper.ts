@@ -3,6 +3,7 @@
  * start and again every minute, so what others did there is found out, and a slot of a project that is gone is freed.
  */
 
+import type { Logger } from "@slipway/controller-runtime";
 import {
   type HeldSlot,
   type Ledger,
@@ -13,8 +14,7 @@ import {
   type SlotRequest,
   takeSlot,
 } from "@slipway/ledger";
-import { inTime } from "../runtime/in-time.ts";
-import type { Logger } from "../runtime/logger.ts";
+import { inTime } from "../../../packages/controller-runtime/src/controller/in-time.ts";
 
 /** The ledger's slots. Each call may throw when the ledger is away. */
 export interface SlotLedger {

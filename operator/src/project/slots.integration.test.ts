@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { type KubernetesObject, resources, silentLogger } from "@slipway/controller-runtime";
 import { type Project, parseCatalog } from "@slipway/crds";
 import {
   connectLedger,
@@ -25,7 +25,6 @@ import {
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";
-import { silentLogger } from "../runtime/index.ts";
 import { ledgerSlots, SlotKeeper, type SlotLedger } from "./slot-keeper.ts";
 import { reapSlots } from "./slot-reaper.ts";
 

@@ -1,10 +1,10 @@
+import { ConditionSet, silentLogger } from "@slipway/controller-runtime";
 import type { HttpPlan, Project, ProjectConditionCatalog } from "@slipway/crds";
 import type { SlotAnswer } from "@slipway/ledger";
 import { describe, expect, test } from "vitest";
 import { endlessSlots } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { WaitingError } from "../reconcile-errors.ts";
-import { ConditionSet, silentLogger } from "../runtime/index.ts";
 import { SlotKeeper, type SlotLedger } from "./slot-keeper.ts";
 import { holdSlot, setLimitExceeded } from "./slots.ts";
 

@@ -1,5 +1,6 @@
 /** The step in which an active project takes its slot: what counts against the organization's limits and the plan's capacity. */
 
+import type { ConditionSet } from "@slipway/controller-runtime";
 import {
   organizationOfNamespace,
   type Project,
@@ -9,7 +10,6 @@ import {
 } from "@slipway/crds";
 import { type SlotAnswer, slotRequest } from "@slipway/ledger";
 import { WaitingError } from "../reconcile-errors.ts";
-import type { ConditionSet } from "../runtime/condition-set.ts";
 import { LedgerAway, type SlotKeeper } from "./slot-keeper.ts";
 
 const RETRY_MS = 30_000;

@@ -2,7 +2,9 @@
 
 import {
   byLabel,
+  type ChildKind,
   type KubernetesObject,
+  type Manager,
   type Resource,
   resources,
   type Store,
@@ -11,7 +13,6 @@ import { annotations, type DomainClaim, labels, MANAGED_BY, type Project } from 
 import { claimIndexers } from "../domainclaim/claims.ts";
 import { guardedNamespaces } from "../organization/controller.ts";
 import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
-import type { ChildKind, Manager } from "../runtime/index.ts";
 import type { AllowList } from "./http/access.ts";
 import type { PodView } from "./http/rollout.ts";
 import { wantedHosts } from "./http/view.ts";

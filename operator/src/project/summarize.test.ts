@@ -1,7 +1,7 @@
+import { ConditionSet } from "@slipway/controller-runtime";
 import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
 import { projectStatus } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
-import { ConditionSet } from "../runtime/index.ts";
 import type { Rollout } from "./http/rollout.ts";
 import { type Findings, setDeployments, setPhase, summarize } from "./summarize.ts";
 

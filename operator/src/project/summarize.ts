@@ -1,5 +1,6 @@
 /** The only place where what a reconcile of a project has found becomes conditions and status. Pure but for its arguments. */
 
+import type { ConditionSet } from "@slipway/controller-runtime";
 import type {
   Deployment,
   Project,
@@ -7,7 +8,6 @@ import type {
   ProjectReason,
   ProjectStatus,
 } from "@slipway/crds";
-import type { ConditionSet } from "../runtime/condition-set.ts";
 import type { Rollout } from "./http/rollout.ts";
 import { phaseOf } from "./phase.ts";
 import { type Growth, type GrowthObstacle, growthMessages } from "./workload/growth.ts";

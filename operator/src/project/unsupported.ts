@@ -1,7 +1,6 @@
 /** Projects of a type that nobody here carries out yet: refused, and let go. */
 
-import type { KubeClient } from "@slipway/controller-runtime";
-import { resources } from "@slipway/controller-runtime";
+import { type KubeClient, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { refuse } from "./accept.ts";
 import { LOOK_AGAIN_MS, runDeletionStep } from "./deletion.ts";

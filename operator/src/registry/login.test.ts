@@ -1,10 +1,15 @@
-import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
+import {
+  ConditionSet,
+  KubeClient,
+  type KubernetesObject,
+  resources,
+  Store,
+} from "@slipway/controller-runtime";
 import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { labels, type ProjectConditionCatalog } from "@slipway/crds";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { dropSecretData } from "../project/secrets.ts";
-import { ConditionSet } from "../runtime/index.ts";
 import { type AwsCredentials, RegistryLoginError } from "./ecr.ts";
 import { ensureRegistryLogin, registrySecretName } from "./login.ts";
 

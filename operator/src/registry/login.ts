@@ -2,6 +2,9 @@
 
 import {
   type Clock,
+  type ConditionSet,
+  controllerOf,
+  controllerReference,
   type KubeClient,
   type KubernetesObject,
   resources,
@@ -10,8 +13,6 @@ import {
 import { fieldManagers, labels, MANAGED_BY, type Project, type ProjectConditionCatalog } from "@slipway/crds";
 import { RetryableError, WaitingError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
-import { type ConditionSet, controllerReference } from "../runtime/index.ts";
-import { controllerOf } from "../runtime/owner.ts";
 import { type AwsCredentials, type RegistryLogin, RegistryLoginError, type RegistryToken } from "./ecr.ts";
 
 export interface RegistryDependencies {

@@ -1,5 +1,17 @@
-/** What a process needs to speak to Kubernetes: kubeconfig, REST client, reflector, store. Knows nothing of Slipway. */
+/** What turns a reconciler into a controller process: Kubernetes client, cache, work queue, controllers, apply, leader election. Knows nothing of Slipway. */
 
+export {
+  Applier,
+  type ApplierOptions,
+  type ApplyContext,
+  type ApplyResult,
+  type ChildKind,
+} from "./apply/applier.ts";
+export { APPLIED_BY, APPLIED_HASH, type Owner, type OwnerLabel } from "./apply/desired-object.ts";
+export { ensureFinalizer, type FinalizerOptions, hasFinalizer, removeFinalizer } from "./apply/finalizers.ts";
+export { canonicalJson, equalJson, hashJson } from "./apply/json.ts";
+export { controllerOf, controllerReference } from "./apply/owner.ts";
+export { equalQuantities, parseQuantity } from "./apply/quantity.ts";
 export { Backoff, type BackoffOptions, backoffDelay } from "./cache/backoff.ts";
 export { byControllerUid, byLabel, byNamespace, type Indexer } from "./cache/index-table.ts";
 export { NamespaceReflectors, namesOf, type WatchedNamespaces } from "./cache/namespace-reflectors.ts";
@@ -72,5 +84,51 @@ export {
 } from "./client/types.ts";
 export { type Clock, type Random, sleep, systemClock, type Timer } from "./clock.ts";
 export { ConcurrencyLimiter, type ConcurrencyLimits, type Release } from "./concurrency-limiter.ts";
+export {
+  Controller,
+  type ControllerOptions,
+  type ReconcileContext,
+  type Reconciler,
+} from "./controller/controller.ts";
+export { RetryableError, TerminalError, WaitingError } from "./controller/errors.ts";
+export {
+  type ObjectContext,
+  type ObjectReconcilerOptions,
+  objectReconciler,
+} from "./controller/object-reconciler.ts";
+export { type Outcome, outcomeOfError, type Result } from "./controller/outcome.ts";
+export type { RuntimeReason } from "./controller/reasons.ts";
+export { retriedIn } from "./controller/retried-in.ts";
+export {
+  customSource,
+  ignoreStatusUpdates,
+  type Predicate,
+  type Source,
+  watchLabelled,
+  watchMapped,
+  watchObjects,
+  watchOwned,
+} from "./controller/sources.ts";
+export { type BucketOptions, TokenBucket } from "./controller/token-bucket.ts";
+export { type TracedObjects, tracedIn } from "./controller/traced-changes.ts";
+export { WorkQueue, type WorkQueueOptions } from "./controller/work-queue.ts";
+export { ClockGuard, type ClockReference } from "./manager/clock-guard.ts";
+export { LeaderElector, type LeaderElectorOptions } from "./manager/leader-elector.ts";
+export { type Logger, silentLogger } from "./manager/logger.ts";
+export { Manager, type ManagerOptions, type Runnable, type StoreRequest } from "./manager/manager.ts";
+export { createRuntimeMetrics, type RuntimeMetrics } from "./manager/runtime-metrics.ts";
+export { untilAborted } from "./manager/until-aborted.ts";
 export { MountedFile } from "./mounted-file.ts";
 export { type Check, type OpsServerOptions, startOpsServer } from "./ops-server.ts";
+export { ConditionSet } from "./status/condition-set.ts";
+export {
+  type ConditionCatalog,
+  type ConditionUpdate,
+  findCondition,
+  isConditionTrue,
+  removeCondition,
+  setCondition,
+  timestamp,
+} from "./status/conditions.ts";
+export { ApiEventRecorder, type EventInput, type EventRecorder, microTime } from "./status/events.ts";
+export { type ObjectStatus, type StatusObject, writeStatus } from "./status/status.ts";

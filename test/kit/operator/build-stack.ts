@@ -3,7 +3,13 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { Step } from "@slipway/builder/contract";
-import { type KubernetesObject, loadKubeConfig, resources } from "@slipway/controller-runtime";
+import {
+  type KubernetesObject,
+  loadKubeConfig,
+  Manager,
+  resources,
+  silentLogger,
+} from "@slipway/controller-runtime";
 import type { Build, Project } from "@slipway/crds";
 import {
   connectLedger,
@@ -27,7 +33,6 @@ import { BUILD_NAME } from "../../../operator/src/build/names.ts";
 import type { BuildPod } from "../../../operator/src/build/pod-state.ts";
 import { type BuildSettings, parseBuildSettings } from "../../../operator/src/build/settings.ts";
 import { buildResource, projectResource } from "../../../operator/src/resources.ts";
-import { Manager, silentLogger } from "../../../operator/src/runtime/index.ts";
 import { FakeKubelet } from "./build-kubelet.ts";
 import { grantedConfig } from "./grant.ts";
 import { startCluster, type TestCluster } from "./harness.ts";

@@ -8,9 +8,11 @@ import {
   KubeClient,
   type KubernetesObject,
   loadKubeConfig,
+  type ManagerOptions,
   type ObjectRef,
   type Resource,
   resources,
+  silentLogger,
 } from "@slipway/controller-runtime";
 import { type Catalog, type Project, parseCatalog } from "@slipway/crds";
 import type { HeldSlot } from "@slipway/ledger";
@@ -31,7 +33,6 @@ import type { CloseMetering } from "../../../operator/src/project/job/deletion.t
 import type { SlotLedger } from "../../../operator/src/project/slot-keeper.ts";
 import type { RegistryLogin } from "../../../operator/src/registry/ecr.ts";
 import { projectResource } from "../../../operator/src/resources.ts";
-import { type ManagerOptions, silentLogger } from "../../../operator/src/runtime/index.ts";
 import { countQuotas } from "../clusters/quotas.ts";
 
 const repository = new URL("../../../", import.meta.url);

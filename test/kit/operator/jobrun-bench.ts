@@ -1,6 +1,13 @@
 /** A cluster in memory, one job in it, and the reconciler: tests play the controller-manager and the kubelet. */
 
-import { type KubernetesObject, type ObjectRef, resources, Store } from "@slipway/controller-runtime";
+import {
+  type EventInput,
+  type KubernetesObject,
+  type ObjectRef,
+  resources,
+  Store,
+  silentLogger,
+} from "@slipway/controller-runtime";
 import { annotations, type JobRun, jobRunName, labels, type Project } from "@slipway/crds";
 import { Registry } from "prom-client";
 import { LogCapturer } from "../../../operator/src/jobrun/capturer.ts";
@@ -19,7 +26,6 @@ import type { ChargedRun, RecordedRun, RunLogs } from "../../../operator/src/job
 import { jobRunReconciler } from "../../../operator/src/jobrun/reconciler.ts";
 import { indexers } from "../../../operator/src/jobrun/stores.ts";
 import { jobRunResource, projectResource } from "../../../operator/src/resources.ts";
-import { type EventInput, silentLogger } from "../../../operator/src/runtime/index.ts";
 import { Apiserver, type NewObject } from "../../simulator/apiserver.ts";
 import type { Stored } from "../../simulator/objects.ts";
 import { Timeline } from "../../simulator/timeline.ts";

@@ -1,7 +1,13 @@
 /** The project controller by itself, for tests in which they play everybody else's part. */
 
 import { readFile } from "node:fs/promises";
-import { type KubernetesObject, loadKubeConfig, resources } from "@slipway/controller-runtime";
+import {
+  type KubernetesObject,
+  loadKubeConfig,
+  Manager,
+  resources,
+  silentLogger,
+} from "@slipway/controller-runtime";
 import { type Catalog, organizationOfNamespace, parseCatalog } from "@slipway/crds";
 import { Members } from "../../../operator/src/database/common/members.ts";
 import { Authority } from "../../../operator/src/database/tls/authority.ts";
@@ -14,7 +20,6 @@ import { SlotKeeper } from "../../../operator/src/project/slot-keeper.ts";
 import { createProjectStores } from "../../../operator/src/project/stores.ts";
 import { projectKinds } from "../../../operator/src/project-kinds.ts";
 import type { RegistryLogin } from "../../../operator/src/registry/ecr.ts";
-import { Manager, silentLogger } from "../../../operator/src/runtime/index.ts";
 import { endlessSlots, type TestCluster, type TestOperator } from "./harness.ts";
 
 const catalogFile = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);

@@ -1,18 +1,19 @@
 import {
   byLabel,
+  createRuntimeMetrics,
   customResource,
   KubeClient,
   type KubernetesObject,
   type ObjectMeta,
+  type ObjectStatus,
   Reflector,
   type Resource,
+  type RuntimeMetrics,
   resources,
   Store,
 } from "@slipway/controller-runtime";
 import { eventually, FakeApiserver } from "@slipway/controller-runtime/testing";
 import { Registry } from "prom-client";
-import { createRuntimeMetrics, type RuntimeMetrics } from "../../../operator/src/runtime/metrics.ts";
-import type { ObjectStatus } from "../../../operator/src/runtime/status.ts";
 
 /** A custom resource for tests of the runtime, which knows no real one. */
 export const widgets: Resource = customResource("test.dev", "v1", "widgets", "Widget");

@@ -1,19 +1,22 @@
 import {
+  Applier,
   byLabel,
   type Clock,
+  controllerReference,
+  ensureFinalizer,
   type KubernetesObject,
+  Manager,
+  type ManagerOptions,
   type ObjectMeta,
+  objectReconciler,
   type Resource,
+  removeFinalizer,
   resources,
   systemClock,
+  TerminalError,
+  watchObjects,
+  watchOwned,
 } from "@slipway/controller-runtime";
-import { Applier } from "../../../operator/src/runtime/applier.ts";
-import { TerminalError } from "../../../operator/src/runtime/errors.ts";
-import { ensureFinalizer, removeFinalizer } from "../../../operator/src/runtime/finalizers.ts";
-import { Manager, type ManagerOptions } from "../../../operator/src/runtime/manager.ts";
-import { objectReconciler } from "../../../operator/src/runtime/object-reconciler.ts";
-import { controllerReference } from "../../../operator/src/runtime/owner.ts";
-import { watchObjects, watchOwned } from "../../../operator/src/runtime/sources.ts";
 import { OWNER_LABEL, type Widget, widgets } from "./harness.ts";
 
 /** The objects that a widget wants: every kind whose fields the apiserver defaults or rewrites. */

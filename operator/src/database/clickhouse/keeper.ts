@@ -1,10 +1,10 @@
 /** The Keepers of several servers: what these agree by. Their own small resources are beside what is sold. Pure. */
 
+import { hashJson } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import { childLabels } from "../../project/workload/app.ts";
 import { stamped } from "../../project/workload/pod.ts";
-import { hashJson } from "../../runtime/index.ts";
 import { COMPONENT, metadataOf } from "../common/metadata.ts";
 import {
   CONTAINER,

@@ -1,10 +1,14 @@
 import { createHash } from "node:crypto";
-import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
+import {
+  type KubeClient,
+  type KubernetesObject,
+  type ObjectRef,
+  silentLogger,
+} from "@slipway/controller-runtime";
 import { FakeClock } from "@slipway/controller-runtime/testing";
 import { labels } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import type { Node } from "../../observe/nodes.ts";
-import { silentLogger } from "../../runtime/index.ts";
 import { Members } from "../common/members.ts";
 import type { Database } from "../database.ts";
 import type { LiveDatabase, TendContext } from "../engine.ts";

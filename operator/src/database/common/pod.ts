@@ -1,12 +1,12 @@
 /** The parts of a database's StatefulSet and pods that are the same for every engine. Pure. */
 
+import { hashJson } from "@slipway/controller-runtime";
 import { annotations } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import { placementFields } from "../../placement.ts";
 import { childLabels } from "../../project/workload/app.ts";
 import { environmentFields } from "../../project/workload/container.ts";
 import { type PodTemplate, stamped } from "../../project/workload/pod.ts";
-import { hashJson } from "../../runtime/index.ts";
 import type { Database } from "../database.ts";
 import { metadataOf, podLabels } from "./metadata.ts";
 

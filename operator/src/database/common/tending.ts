@@ -1,9 +1,8 @@
 /** What tending comes to for every engine: findings in the same words, new pods in order, accounts and certificates once. */
 
-import type { ExecResult } from "@slipway/controller-runtime";
+import { type ExecResult, hashJson } from "@slipway/controller-runtime";
 import { credentialKeys, type DatabaseCredentials, type DatabaseStatus } from "@slipway/crds";
 import type { Finding } from "../../project/summarize.ts";
-import { hashJson } from "../../runtime/index.ts";
 import type { Database } from "../database.ts";
 import type { LiveDatabase, LivePod, TendContext, Tended } from "../engine.ts";
 import { isReady, ordinalOf, processOf, startOf } from "./pods.ts";

@@ -1,11 +1,10 @@
-import { systemClock } from "@slipway/controller-runtime";
+import { silentLogger, systemClock } from "@slipway/controller-runtime";
 import { annotations, type DatabaseStatus } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WORK } from "../../backup/agent/protocol.ts";
 import { mariadbScripts } from "../../backup/engines/mariadb.ts";
 import { mariadbNative } from "../../observe/databases/mariadb.ts";
 import { sampleMariadb } from "../../observe/databases/mariadb-sampler.ts";
-import { silentLogger } from "../../runtime/index.ts";
 import { hasRole } from "../common/pods.ts";
 import type { TendContext, Tended } from "../engine.ts";
 import { databaseOf, exampleCredentials, exampleDatabase, liveOf } from "../testing.ts";

@@ -1,6 +1,6 @@
 /** MariaDB's and Galera's settings, derived from what one instance gets. Pure. */
 
-import { hashJson } from "../../runtime/index.ts";
+import { hashJson } from "@slipway/controller-runtime";
 import type { Database } from "../database.ts";
 import { GROUP_PORT, INCREMENT_PORT, MARIADB_PORT, paths } from "./names.ts";
 

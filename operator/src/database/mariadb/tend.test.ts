@@ -1,7 +1,11 @@
-import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
+import {
+  type KubeClient,
+  type KubernetesObject,
+  type ObjectRef,
+  silentLogger,
+} from "@slipway/controller-runtime";
 import { FakeClock } from "@slipway/controller-runtime/testing";
 import { describe, expect, test } from "vitest";
-import { silentLogger } from "../../runtime/index.ts";
 import type { Database } from "../database.ts";
 import type { LiveDatabase, TendContext } from "../engine.ts";
 import { databaseOf, exampleCredentials, exampleDatabase, liveOf, podOf } from "../testing.ts";

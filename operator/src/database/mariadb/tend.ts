@@ -1,9 +1,8 @@
 /** What the members of a MariaDB group need beside their objects: a beginning, role labels, accounts, new pods in order. */
 
-import type { KubernetesObject } from "@slipway/controller-runtime";
+import { hashJson, type KubernetesObject } from "@slipway/controller-runtime";
 import { annotations, fieldManagers } from "@slipway/crds";
 import { projectResource } from "../../resources.ts";
-import { hashJson } from "../../runtime/index.ts";
 import { isReady, ordinalOf, startOf, stayingPrimary } from "../common/pods.ts";
 import { labelRole } from "../common/steps.ts";
 import {

@@ -1,8 +1,7 @@
 /** What the operator asks of Patroni, by the ConfigMaps in which it keeps its state. */
 
-import { type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { equalJson, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
-import { equalJson } from "../../runtime/index.ts";
 import { configMapNow } from "../common/steps.ts";
 import type { Database } from "../database.ts";
 import type { LivePod, TendContext } from "../engine.ts";

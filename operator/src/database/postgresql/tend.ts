@@ -1,6 +1,6 @@
 /** What a running PostgreSQL cluster needs beside its objects: accounts, shared settings, switchovers, new pods in order. */
 
-import { hashJson } from "../../runtime/index.ts";
+import { hashJson } from "@slipway/controller-runtime";
 import { isReady, ordinalOf, primaryOf, stayingPrimary } from "../common/pods.ts";
 import { execIn } from "../common/steps.ts";
 import {

@@ -2,6 +2,9 @@
 
 import {
   type Clock,
+  controllerOf,
+  controllerReference,
+  hashJson,
   type KubeClient,
   type KubernetesObject,
   resources,
@@ -12,7 +15,6 @@ import { CERTIFICATE } from "../../project/secrets.ts";
 import { type ChildOwner, childLabels } from "../../project/workload/app.ts";
 import { RetryableError } from "../../reconcile-errors.ts";
 import { projectResource } from "../../resources.ts";
-import { controllerOf, controllerReference, hashJson } from "../../runtime/index.ts";
 import type { Authority } from "./authority.ts";
 import { certify, SERVER_DAYS, serialOf } from "./certificates.ts";
 

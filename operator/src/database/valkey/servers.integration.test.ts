@@ -1,8 +1,7 @@
-import { systemClock } from "@slipway/controller-runtime";
+import { silentLogger, systemClock } from "@slipway/controller-runtime";
 import { credentialKeys } from "@slipway/crds";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitFor } from "../../../../hack/lib/wait.ts";
-import { silentLogger } from "../../runtime/index.ts";
 import { hasRole } from "../common/pods.ts";
 import type { Database } from "../database.ts";
 import type { TendContext, Tended } from "../engine.ts";

@@ -1,8 +1,7 @@
-import { Store } from "@slipway/controller-runtime";
+import { Manager, Store, silentLogger } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { chartCatalog } from "../../database/testing.ts";
-import { Manager, silentLogger } from "../../runtime/index.ts";
 import type { Node } from "../nodes.ts";
 import { addDatabaseSamples } from "./add.ts";
 import { FullVolumes } from "./full-volumes.ts";

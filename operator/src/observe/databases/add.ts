@@ -1,7 +1,7 @@
 /** Puts together what samples databases. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
-import type { ObjectRef, Store } from "@slipway/controller-runtime";
+import type { Controller, Manager, ObjectRef, Store } from "@slipway/controller-runtime";
 import type { Catalog, Project } from "@slipway/crds";
 import type { MetricSampleRow, StoredMetricSamples } from "@slipway/ledger";
 import { Counter } from "prom-client";
@@ -11,7 +11,6 @@ import { MARIADB_PORT, accounts as mariadbAccounts } from "../../database/mariad
 import { POSTGRESQL_PORT, accounts as postgresqlAccounts } from "../../database/postgresql/names.ts";
 import type { Authority } from "../../database/tls/authority.ts";
 import { VALKEY_PORT, accounts as valkeyAccounts } from "../../database/valkey/names.ts";
-import type { Controller, Manager } from "../../runtime/index.ts";
 import { Kubelets, kubeletTrust } from "../kubelet.ts";
 import { requestedTokens } from "../kubelet-token.ts";
 import { kubeletAddress, type Node } from "../nodes.ts";

@@ -1,9 +1,8 @@
 /** Pods of databases with where they are: the other stores keep no addresses. */
 
-import { type KubernetesObject, resources, type Store } from "@slipway/controller-runtime";
+import { type KubernetesObject, type Manager, resources, type Store } from "@slipway/controller-runtime";
 import { databaseTypes, labels } from "@slipway/crds";
 import { CONTAINER } from "../../database/common/pod.ts";
-import type { Manager } from "../../runtime/index.ts";
 
 export interface DatabasePod extends KubernetesObject {
   metadata: { name: string; namespace: string; uid: string; labels?: Readonly<Record<string, string>> };

@@ -1,9 +1,8 @@
 /** How an ingress controller is told whom to admit: an annotation of every Ingress, and what the annotation names. */
 
-import type { KubernetesObject } from "@slipway/controller-runtime";
+import { equalJson, type KubernetesObject } from "@slipway/controller-runtime";
 import type { DesiredObject } from "../../desired.ts";
 import { middlewareResource } from "../../resources.ts";
-import { equalJson } from "../../runtime/index.ts";
 import { childMetadata } from "../workload/app.ts";
 import type { AllowList } from "./access.ts";
 import type { HttpRoute, RoutedApp } from "./app.ts";

@@ -1,5 +1,5 @@
+import { parseQuantity } from "@slipway/controller-runtime";
 import type { DesiredObject } from "../../desired.ts";
-import { parseQuantity } from "../../runtime/quantity.ts";
 import { childMetadata } from "../workload/app.ts";
 import type { HttpApp } from "./app.ts";
 

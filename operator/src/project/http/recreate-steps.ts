@@ -1,6 +1,7 @@
 /** Replaces the version of a project with a volume: pulls its image first, and goes back when it does not start. */
 
 import {
+  controllerReference,
   isAlreadyExists,
   isConflict,
   type KubeClient,
@@ -9,7 +10,6 @@ import {
 } from "@slipway/controller-runtime";
 import { annotations, labels, type Project, type ProjectStatus } from "@slipway/crds";
 import { projectResource } from "../../resources.ts";
-import { controllerReference } from "../../runtime/index.ts";
 import type { LiveDeployment } from "../pause.ts";
 import type { Pod, ProjectStores } from "../stores.ts";
 import type { PodTemplate } from "../workload/pod.ts";

@@ -4,11 +4,11 @@ import {
   type KubeClient,
   type KubernetesObject,
   type Resource,
+  removeFinalizer,
   resources,
 } from "@slipway/controller-runtime";
 import { fieldManagers, finalizers, type Project } from "@slipway/crds";
 import { jobRunResource } from "../../resources.ts";
-import { removeFinalizer } from "../../runtime/index.ts";
 import { type DeletionStep, LOOK_AGAIN_MS, liveChildren, runDeletionStep } from "../deletion.ts";
 import type { Remaining } from "../kind.ts";
 import type { Finding } from "../summarize.ts";

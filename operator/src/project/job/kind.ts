@@ -1,8 +1,7 @@
 /** Projects of type job: a schedule whose occurrences `jobrun/` lets go or refuses. */
 
-import { type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { controllerOf, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, fieldManagers, type JobPlan, type Project } from "@slipway/crds";
-import { controllerOf } from "../../runtime/index.ts";
 import type { Accepted } from "../accept.ts";
 import type { KindDependencies, Observation, ProjectContext, ProjectKind, Remaining } from "../kind.ts";
 import { ownerOf } from "../owner.ts";

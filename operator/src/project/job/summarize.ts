@@ -1,7 +1,7 @@
 /** The only place where what a reconcile of a scheduled job has found becomes conditions and status. Pure but for its arguments. */
 
+import type { ConditionSet } from "@slipway/controller-runtime";
 import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
-import type { ConditionSet } from "../../runtime/index.ts";
 import { type Finding, setImage, setLimits, setVolume } from "../summarize.ts";
 
 /** What one reconcile has found out about a job. */

@@ -6,10 +6,10 @@ import {
   isQuotaExceeded,
   type KubeClient,
   type KubernetesObject,
+  parseQuantity,
   resources,
 } from "@slipway/controller-runtime";
 import { fieldManagers, type ProjectReason } from "@slipway/crds";
-import { parseQuantity } from "../../runtime/index.ts";
 
 /** The parts of a claim that are read here. */
 export interface VolumeClaim extends KubernetesObject {

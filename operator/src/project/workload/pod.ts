@@ -1,8 +1,8 @@
 /** The parts of a pod and its template that are the same for every type of project. */
 
+import { hashJson } from "@slipway/controller-runtime";
 import { annotations } from "@slipway/crds";
 import { placementFields } from "../../placement.ts";
-import { hashJson } from "../../runtime/index.ts";
 import { childLabels, type Workload } from "./app.ts";
 
 /** Group that owns the files of a volume, so that images which do not run as root can write to it. */

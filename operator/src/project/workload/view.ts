@@ -1,8 +1,8 @@
 /** From a Project to what its pods are made from, whatever its type. Pure. */
 
+import { parseQuantity } from "@slipway/controller-runtime";
 import { type Catalog, imageReference, type Project, type ProjectPlan } from "@slipway/crds";
 import { registrySecretName } from "../../registry/login.ts";
-import { parseQuantity } from "../../runtime/index.ts";
 import type { Workload } from "./app.ts";
 
 /** What every type of project has of its container. */

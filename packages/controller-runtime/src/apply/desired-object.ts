@@ -1,0 +1,75 @@
+import type { KubernetesObject, OwnerReference } from "../client/types.ts";
+import { hashJson } from "./json.ts";
+
+/** Hash of what was last applied: a child whose hash and fields are right needs no write. */
+export const APPLIED_HASH = "slipway.dev/applied-hash";
+/** Field manager that applied the object: what it did not apply is never pruned. */
+export const APPLIED_BY = "slipway.dev/applied-by";
+
+/** The label by which the children of one owner are found. */
+export interface OwnerLabel {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** Whose children are applied. */
+export interface Owner {
+  label: OwnerLabel;
+  /** The controller reference that each child gets; absent for owners that cannot have one (cluster-scoped children). */
+  reference?: OwnerReference;
+  /** Namespace of the children; absent when they are cluster-scoped or in several. */
+  namespace?: string;
+}
+
+/**
+ * A desired object as it is sent: with the owner's label, the owner reference, the annotations that mark it as applied,
+ * without status and without undefined fields. `stringData` of a Secret becomes `data`, since the apiserver keeps only
+ * that. Pure.
+ */
+export function prepare(desired: KubernetesObject, owner: Owner, fieldManager: string): KubernetesObject {
+  const {
+    status: _status,
+    stringData,
+    ...rest
+  } = desired as KubernetesObject & {
+    status?: unknown;
+    stringData?: Record<string, string>;
+    data?: Record<string, string>;
+  };
+  const data = stringData
+    ? Object.fromEntries(
+        Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString("base64")]),
+      )
+    : undefined;
+  const object = JSON.parse(
+    JSON.stringify({
+      ...rest,
+      ...(data ? { data: { ...rest.data, ...data } } : {}),
+      metadata: {
+        ...rest.metadata,
+        labels: { ...rest.metadata?.labels, [owner.label.key]: owner.label.value },
+        ...(owner.reference ? { ownerReferences: [owner.reference] } : {}),
+      },
+    }),
+  ) as KubernetesObject;
+  const hash = hashJson(object);
+  const annotations = { ...object.metadata?.annotations, [APPLIED_BY]: fieldManager, [APPLIED_HASH]: hash };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+/** Whether this field manager applied the object for this owner: only then may it be changed or pruned. */
+export function isOwnChild(object: KubernetesObject, owner: Owner, fieldManager: string): boolean {
+  const { annotations, labels, ownerReferences, namespace } = object.metadata ?? {};
+  if (annotations?.[APPLIED_BY] !== fieldManager) {
+    return false;
+  }
+  if (labels?.[owner.label.key] !== owner.label.value) {
+    return false;
+  }
+  if (owner.namespace !== undefined && namespace !== undefined && namespace !== owner.namespace) {
+    return false;
+  }
+  // A ReplicaSet copies labels and annotations of its Deployment; its controller tells it apart.
+  const controller = ownerReferences?.find((reference) => reference.controller === true);
+  return controller?.uid === owner.reference?.uid;
+}

@@ -1,0 +1,64 @@
+/** What a reconciler throws to say how its object stands. `outcome.ts` is the one place that acts on them. */
+
+import type { ConditionCatalog } from "../status/conditions.ts";
+
+/** Details of a reconcile error. */
+export interface ReconcileErrorOptions<Catalog extends ConditionCatalog = ConditionCatalog> {
+  cause?: unknown;
+  /** A more specific condition that gets the same status, reason and message as `Ready`. */
+  condition?: Catalog["type"] | undefined;
+}
+
+abstract class ReconcileError<Catalog extends ConditionCatalog> extends Error {
+  /** It becomes the condition's and the event's reason. */
+  readonly reason: Catalog["reason"];
+  readonly condition: Catalog["type"] | undefined;
+
+  constructor(reason: Catalog["reason"], message: string, options: ReconcileErrorOptions<Catalog> = {}) {
+    super(message, { cause: options.cause });
+    this.reason = reason;
+    this.condition = options.condition;
+  }
+}
+
+/**
+ * The object as it is can never succeed: only a change of its spec, or of what it refers to, helps. Not retried.
+ * The message is for the object's owner; it holds no secret and nothing that changes by itself.
+ */
+export class TerminalError<
+  Catalog extends ConditionCatalog = ConditionCatalog,
+> extends ReconcileError<Catalog> {
+  override readonly name = "TerminalError";
+}
+
+/**
+ * Nothing is wrong; something else must happen first (a rollout, a namespace going away). Not counted as an error.
+ * An event of a watched object brings the key back; `requeueAfterMs` is the time after which it comes back anyway.
+ */
+export class WaitingError<
+  Catalog extends ConditionCatalog = ConditionCatalog,
+> extends ReconcileError<Catalog> {
+  override readonly name = "WaitingError";
+  readonly requeueAfterMs: number;
+
+  constructor(
+    reason: Catalog["reason"],
+    message: string,
+    options: ReconcileErrorOptions<Catalog> & { requeueAfterMs?: number } = {},
+  ) {
+    super(reason, message, options);
+    this.requeueAfterMs = options.requeueAfterMs ?? 30_000;
+  }
+}
+
+/** It failed and may succeed later: retried with exponential backoff. */
+export class RetryableError<
+  Catalog extends ConditionCatalog = ConditionCatalog,
+> extends ReconcileError<Catalog> {
+  override readonly name = "RetryableError";
+}
+
+/** Whether an error is one of the three. */
+export function isReconcileError(error: unknown): error is TerminalError | WaitingError | RetryableError {
+  return error instanceof ReconcileError;
+}

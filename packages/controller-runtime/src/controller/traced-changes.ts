@@ -1,0 +1,118 @@
+import type { Store } from "../cache/store.ts";
+import { type KubernetesObject, type ObjectRef, parseKey } from "../client/types.ts";
+import type { StatusObject } from "../status/status.ts";
+import { parseTraceparent, type Span, type Tracing } from "../tracing/index.ts";
+import type { Outcome } from "./outcome.ts";
+
+/** On an object: `traceparent` of what last wrote it, if that was traced. */
+export const TRACEPARENT = "slipway.dev/traceparent";
+
+/** The objects that a key's reconcile would act on now. */
+export type TracedObjects = (ref: ObjectRef) => readonly KubernetesObject[];
+
+/** The object that the key names, unless it is left alone for now. */
+export function tracedIn<T extends KubernetesObject>(
+  store: Store<T>,
+  isLeftAlone: (object: T) => boolean = () => false,
+): TracedObjects {
+  return ({ namespace, name }) => {
+    const object = store.get(namespace, name);
+    return object && !isLeftAlone(object) ? [object] : [];
+  };
+}
+
+/**
+ * Goes on with traces that writes of objects began: the first reconcile after such a write is a span of its trace, and no later
+ * one is. What a status already tells of was acted on by an earlier process.
+ */
+export class TracedChanges {
+  readonly #tracing: Tracing;
+  readonly #controller: string;
+  readonly #objectsOf: TracedObjects;
+  /** By key, of each object that is there, by uid: the trace that was followed last. */
+  readonly #followed = new Map<string, Map<string, string>>();
+
+  constructor(tracing: Tracing, controller: string, objectsOf: TracedObjects) {
+    this.#tracing = tracing;
+    this.#controller = controller;
+    this.#objectsOf = objectsOf;
+  }
+
+  /** Reconciles the key, within a span when there is a trace to go on with. */
+  async follow(key: string, reconcile: () => Promise<Outcome>): Promise<Outcome> {
+    const span = this.#begin(key);
+    if (!span) {
+      return reconcile();
+    }
+    let outcome: Outcome | undefined;
+    try {
+      outcome = await this.#tracing.within(span, reconcile);
+      return outcome;
+    } finally {
+      span.set({
+        "slipway.outcome": outcome?.kind ?? "panic",
+        "slipway.reason": outcome?.reason || undefined,
+      });
+      this.#tracing.end(span, { failed: isFailure(outcome) });
+    }
+  }
+
+  #begin(key: string): Span | undefined {
+    const known = this.#followed.get(key);
+    const marked = this.#objectsOf(parseKey(key)).filter((object) => traceOf(object) !== undefined);
+    const change = marked.find((object) => known?.get(uidOf(object)) !== traceOf(object) && isNews(object));
+    // What is gone is forgotten with it. What was acted on already is not followed when somebody else changes the object.
+    const followed = new Map<string, string>();
+    for (const object of marked) {
+      const isDone = object === change || !isNews(object);
+      const trace = isDone ? traceOf(object) : known?.get(uidOf(object));
+      if (trace !== undefined) {
+        followed.set(uidOf(object), trace);
+      }
+    }
+    if (followed.size > 0) {
+      this.#followed.set(key, followed);
+    } else {
+      this.#followed.delete(key);
+    }
+    return change && this.#spanOf(change);
+  }
+
+  #spanOf({ kind, metadata }: KubernetesObject): Span | undefined {
+    return this.#tracing.begin({
+      name: this.#controller,
+      kind: "internal",
+      parent: metadata?.annotations?.[TRACEPARENT],
+      attributes: {
+        "slipway.controller": this.#controller,
+        "slipway.object.kind": kind,
+        "k8s.namespace.name": metadata?.namespace,
+        "slipway.object.name": metadata?.name,
+        "slipway.object.uid": metadata?.uid,
+        "slipway.object.generation": metadata?.generation,
+      },
+    });
+  }
+}
+
+const uidOf = ({ metadata }: KubernetesObject): string => metadata?.uid ?? "";
+
+/** The sampled trace that the last write of an object began. */
+function traceOf({ metadata }: KubernetesObject): string | undefined {
+  const text = metadata?.annotations?.[TRACEPARENT];
+  return parseTraceparent(text)?.sampled ? text : undefined;
+}
+
+/** Whether its spec is newer than its status. A deletion is no write of it. */
+function isNews(object: KubernetesObject): boolean {
+  const { generation = 0, deletionTimestamp } = object.metadata ?? {};
+  const { observedGeneration = 0 } = (object as StatusObject).status ?? {};
+  return deletionTimestamp === undefined && generation > observedGeneration;
+}
+
+/** Waiting is no failure, and neither is a conflict that is tried again. */
+const isFailure = (outcome: Outcome | undefined): boolean =>
+  outcome === undefined ||
+  outcome.kind === "terminal" ||
+  outcome.kind === "panic" ||
+  (outcome.kind === "retryable" && outcome.visible);

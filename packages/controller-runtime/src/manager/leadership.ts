@@ -1,0 +1,46 @@
+import type { LeaderElector } from "./leader-elector.ts";
+import type { Logger } from "./logger.ts";
+import type { RuntimeMetrics } from "./runtime-metrics.ts";
+
+export interface LeadershipOptions {
+  elector: LeaderElector;
+  /** The Lease's name, for the metric. */
+  name: string;
+  log: Logger;
+  metrics: RuntimeMetrics;
+  /** Ends the process. */
+  exit: (code: number) => void;
+  /** What the leader does until it is told to stop; answers whether all of it has ended then. */
+  work: () => Promise<boolean>;
+}
+
+/**
+ * Waits for the lease, works while it is held, and gives it up once the work has ended. A lost lease ends the process:
+ * what is under way might still write, and only that surely stops it.
+ */
+export async function leadWhileHeld(options: LeadershipOptions, signal: AbortSignal): Promise<void> {
+  const { elector, name, log, metrics } = options;
+  metrics.leader.set({ name }, 0);
+  if (!(await elector.acquire(signal))) {
+    return;
+  }
+  metrics.leader.set({ name }, 1);
+  log.info({ lease: name }, "became leader");
+  const stop = new AbortController();
+  const holding = elector.hold(stop.signal).then((end) => {
+    if (end === "stopped") {
+      return;
+    }
+    metrics.leader.set({ name }, 0);
+    log.error({ lease: name, holder: elector.holder }, "lost the lease; the process ends");
+    options.exit(1);
+  });
+  const ended = await options.work();
+  stop.abort();
+  await holding;
+  // With something still under way, the lease has to run out by itself.
+  if (ended) {
+    await elector.release();
+  }
+  metrics.leader.set({ name }, 0);
+}

@@ -1,0 +1,373 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { openSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
+import { awkwardChildren } from "../../../test/kit/runtime/awkward-children.ts";
+import { type Widget, widgets } from "../../../test/kit/runtime/harness.ts";
+import {
+  childResources,
+  type WidgetOperatorOptions,
+  widgetDefinition,
+  widgetOperator,
+} from "../../../test/kit/runtime/widget-operator.ts";
+import { KubeClient } from "./client/client.ts";
+import { loadKubeConfig } from "./client/config.ts";
+import { resources } from "./client/resources.ts";
+import type { Resource } from "./client/types.ts";
+import { type Logger, silentLogger } from "./manager/logger.ts";
+import type { Manager } from "./manager/manager.ts";
+import { eventually } from "./testing/index.ts";
+
+let api: TestApiserver;
+let client: KubeClient;
+let namespace: string;
+let counter = 0;
+let stops: (() => Promise<void>)[];
+
+beforeAll(async () => {
+  api = await startApiserver();
+  client = KubeClient.fromConfig(loadKubeConfig({ file: api.kubeconfig }));
+  await client.create(resources.customResourceDefinitions, widgetDefinition);
+  await eventually(
+    "widgets served",
+    () =>
+      client.list(widgets).then(
+        () => true,
+        () => false,
+      ),
+    20_000,
+  );
+});
+
+afterAll(async () => {
+  await client.close();
+  await api.stop();
+});
+
+beforeEach(async () => {
+  stops = [];
+  counter += 1;
+  namespace = `test-${counter}`;
+  await client.create(resources.namespaces, { metadata: { name: namespace } });
+});
+
+afterEach(async () => {
+  for (const stop of stops) {
+    await stop();
+  }
+  for (const widget of await client.listAll<Widget>(widgets)) {
+    await client.patch(widgets, widget.metadata as { name: string }, { metadata: { finalizers: null } });
+    await client.delete(widgets, { namespace: widget.metadata.namespace, name: widget.metadata.name });
+  }
+});
+
+function start({
+  prepare,
+  ...options
+}: Partial<WidgetOperatorOptions> & { log?: Logger; prepare?: (manager: Manager) => void } = {}): {
+  manager: Manager;
+  stop: () => Promise<void>;
+} {
+  const manager = widgetOperator({
+    cluster: loadKubeConfig({ file: api.kubeconfig }),
+    identity: "one",
+    children: childResources,
+    desired: awkwardChildren,
+    log: silentLogger,
+    ...options,
+  });
+  prepare?.(manager);
+  const abort = new AbortController();
+  const running = manager.run(abort.signal);
+  const stop = async () => {
+    abort.abort();
+    await running;
+  };
+  stops.push(stop);
+  return { manager, stop };
+}
+
+const create = (name: string, spec: Widget["spec"] = { size: 1 }) =>
+  client.create<Widget>(widgets, { metadata: { namespace, name }, spec });
+const get = (name: string) => client.get<Widget>(widgets, { namespace, name });
+
+async function readyCount(): Promise<number> {
+  const { items } = await client.list<Widget>(widgets, { namespace });
+  return items.filter((widget) => widget.status?.conditions?.[0]?.status === "True").length;
+}
+
+/** The operator's writes so far, its leases and events aside, as the apiserver's audit log has them. */
+async function operatorWrites(): Promise<string[]> {
+  const lines = (await readFile(api.auditLog, "utf8")).trim().split("\n");
+  return lines
+    .map((line) => JSON.parse(line) as Audit)
+    .filter(({ userAgent }) => userAgent === "test.dev/operator")
+    .filter(({ objectRef }) => !["leases", "events"].includes(objectRef?.resource ?? ""))
+    .map(
+      ({ verb, objectRef }) =>
+        `${verb} ${objectRef?.resource}/${objectRef?.name} ${objectRef?.subresource ?? ""}`,
+    );
+}
+
+interface Audit {
+  verb: string;
+  userAgent: string;
+  objectRef?: { resource?: string; name?: string; subresource?: string };
+}
+
+/** Waits until the operator has written nothing for a while; returns how many writes there are. */
+async function settled(): Promise<number> {
+  let before = -1;
+  for (let now = (await operatorWrites()).length; now !== before; now = (await operatorWrites()).length) {
+    before = now;
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+  }
+  return before;
+}
+
+const reconciles = async ({ registry }: Manager) => {
+  const text = await registry.metrics();
+  return Number(
+    text.match(/controller_runtime_reconcile_total{controller="widget",result="success"} (\d+)/)?.[1] ?? 0,
+  );
+};
+
+const collectionSize = async (resource: Resource) =>
+  (await client.list(resource, { namespace })).items.filter(
+    (item) => item.metadata?.annotations?.["slipway.dev/applied-by"],
+  ).length;
+
+describe("a settled platform", () => {
+  it("writes nothing, of any kind of child, also after a restart", async () => {
+    const one = start();
+    for (let index = 0; index < 5; index += 1) {
+      await create(`w-${index}`);
+    }
+    await eventually("all ready", async () => (await readyCount()) === 5, 30_000);
+    const before = await settled();
+    expect(before).toBeGreaterThanOrEqual(5 * awkwardChildren(await get("w-0")).length);
+    // A change of the object that changes nothing of what is desired makes every child be looked at again.
+    const seen = await reconciles(one.manager);
+    await client.patch(widgets, { namespace, name: "w-0" }, { metadata: { labels: { touched: "yes" } } });
+    await eventually("looked at", async () => (await reconciles(one.manager)) > seen);
+    expect((await operatorWrites()).slice(before)).toEqual([]);
+    await one.stop();
+    const two = start({ identity: "two" });
+    await eventually("five reconciles", async () => (await reconciles(two.manager)) >= 5, 20_000);
+    await settled();
+    expect((await operatorWrites()).slice(before)).toEqual([]);
+  });
+
+  it("heals children that were edited and deleted by hand", async () => {
+    start();
+    await create("w");
+    await eventually("ready", async () => (await readyCount()) === 1, 20_000);
+    const ref = { namespace, name: "w" };
+    await client.patch(resources.deployments, ref, { spec: { replicas: 7 } });
+    await eventually("replicas healed", async () => {
+      const deployment = await client.get<Widget>(resources.deployments, ref);
+      return (deployment.spec as { replicas: number }).replicas === 1;
+    });
+    const open = { spec: { ingress: [{}], egress: [{}] } };
+    await client.patch(resources.networkPolicies, ref, open);
+    await eventually("policy closed again", async () => {
+      const policy = await client.get<Widget>(resources.networkPolicies, ref);
+      return (
+        ((policy.spec as { egress: object[] }).egress[1] as { to?: object[] } | undefined)?.to?.length === 1
+      );
+    });
+    await client.delete(resources.services, ref);
+    await eventually("service back", () => client.getOrUndefined(resources.services, ref));
+    await client.patch(resources.secrets, ref, { data: { password: "AAAA" } });
+    await eventually("secret healed", async () => {
+      const secret = await client.get<Widget & { data: Record<string, string> }>(resources.secrets, ref);
+      return Buffer.from(secret.data.password ?? "", "base64").toString() === "p-1";
+    });
+    const before = await settled();
+    expect((await operatorWrites()).length).toBe(before);
+  });
+
+  it("prunes what is no longer desired and deletes everything at the end", async () => {
+    start({ desired: (widget) => awkwardChildren(widget).slice(0, widget.spec?.size === 2 ? 3 : 14) });
+    await create("w");
+    await eventually("ready", async () => (await readyCount()) === 1, 20_000);
+    await client.patch(widgets, { namespace, name: "w" }, { spec: { size: 2 } });
+    await eventually("pruned", async () => (await collectionSize(resources.deployments)) === 0);
+    expect(await collectionSize(resources.configMaps)).toBe(1);
+    // No controller is here that lets a claim go.
+    const claim = { namespace, name: "w" };
+    await client.patch(resources.persistentVolumeClaims, claim, { metadata: { finalizers: null } });
+    await client.delete(widgets, { namespace, name: "w" });
+    await eventually(
+      "widget gone",
+      async () => !(await client.getOrUndefined(widgets, { namespace, name: "w" })),
+    );
+    for (const resource of childResources) {
+      expect(await collectionSize(resource)).toBe(0);
+    }
+  });
+});
+
+describe("under trouble", () => {
+  it("goes on after the apiserver was killed and restarted, and settles again", async () => {
+    start();
+    await create("w-0");
+    await eventually("ready", async () => (await readyCount()) === 1, 20_000);
+    await api.kill();
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await api.restart();
+    await create("w-1");
+    await eventually("both ready", async () => (await readyCount()) === 2, 60_000);
+    await settled();
+  });
+
+  it("lets a poison key and a throwing handler harm nobody", async () => {
+    const one = start({
+      before: (widget) => {
+        if (widget.metadata.name === "poison") {
+          throw new TypeError("defect");
+        }
+      },
+      prepare: (manager) =>
+        manager.store(resources.configMaps).subscribe(() => {
+          throw new Error("handler");
+        }),
+    });
+    await create("poison");
+    await create("terminal", { broken: "no such plan" });
+    for (let index = 0; index < 5; index += 1) {
+      await create(`w-${index}`);
+    }
+    await eventually("five ready", async () => (await readyCount()) === 5, 30_000);
+    const threw = (await one.manager.registry.metrics()).match(
+      /slipway_event_handler_errors_total{.*} (\d+)/,
+    );
+    expect(Number(threw?.[1])).toBeGreaterThanOrEqual(5);
+    expect((await get("poison")).status?.conditions?.[0]).toMatchObject({ reason: "InternalError" });
+    expect((await get("terminal")).status?.conditions?.[0]).toMatchObject({ reason: "Broken" });
+  });
+
+  it("comes through a storm of conflicts", async () => {
+    start();
+    for (let index = 0; index < 5; index += 1) {
+      await create(`w-${index}`);
+    }
+    // Another client changes the objects and their statuses as fast as it can, right under the operator.
+    const end = performance.now() + 4_000;
+    const storm = Array.from({ length: 5 }, async (_, index) => {
+      const ref = { namespace, name: `w-${index}` };
+      for (let turn = 0; performance.now() < end; turn += 1) {
+        await client.patch(widgets, ref, { metadata: { labels: { turn: String(turn) } } });
+        await client.patch(widgets, ref, { status: { noise: turn } }, { subresource: "status" });
+      }
+    });
+    await Promise.all(storm);
+    for (let index = 0; index < 5; index += 1) {
+      await client.patch(widgets, { namespace, name: `w-${index}` }, { spec: { size: 3 } });
+    }
+    await eventually(
+      "all at size 3",
+      async () => {
+        const { items } = await client.list<Widget>(widgets, { namespace });
+        return items.every(({ status }) => status?.size === 3 && status.conditions?.[0]?.status === "True");
+      },
+      30_000,
+    );
+    await settled();
+  });
+
+  it("shows events in events.k8s.io/v1", async () => {
+    start();
+    await create("w");
+    await eventually("an event", async () => {
+      const { items } = await client.list(resources.events, { namespace });
+      return items.some((event) => (event as { reason?: string }).reason === "Ready");
+    });
+  });
+});
+
+describe("two replicas", () => {
+  const replicas = new Map<string, ChildProcess>();
+
+  const logOf = (name: string) => join(api.dir, `${name}.log`);
+
+  function launch(name: string, leaseSeconds: number): ChildProcess {
+    const log = openSync(logOf(name), "w");
+    const child = spawn(
+      process.execPath,
+      [join(import.meta.dirname, "../../../test/kit/runtime/replica.ts")],
+      {
+        env: {
+          ...process.env,
+          KUBECONFIG: api.kubeconfig,
+          POD_NAME: name,
+          LEASE_SECONDS: String(leaseSeconds),
+        },
+        stdio: ["ignore", log, log],
+      },
+    );
+    replicas.set(name, child);
+    return child;
+  }
+
+  async function end(name: string, signal: NodeJS.Signals): Promise<void> {
+    const child = replicas.get(name);
+    if (!child || child.exitCode !== null || child.signalCode !== null) {
+      return;
+    }
+    const gone = once(child, "exit");
+    child.kill(signal);
+    await gone;
+  }
+
+  afterEach(async () => {
+    for (const name of replicas.keys()) {
+      await end(name, "SIGKILL");
+    }
+    replicas.clear();
+    await client.delete(resources.leases, { namespace: "default", name: "widget-operator" });
+  });
+
+  const holder = async () => {
+    const lease = await client.getOrUndefined(resources.leases, {
+      namespace: "default",
+      name: "widget-operator",
+    });
+    return (lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity ?? "";
+  };
+
+  it("bring every object home when the leader is killed in the middle", async () => {
+    launch("replica-a", 3);
+    launch("replica-b", 3);
+    const first = await eventually("a leader", holder, 30_000);
+    const creating = Promise.all(Array.from({ length: 30 }, (_, index) => create(`w-${index}`)));
+    await eventually("some ready", async () => (await readyCount()) >= 3, 20_000);
+    await end(first, "SIGKILL");
+    await creating;
+    await eventually("all ready", async () => (await readyCount()) === 30, 45_000);
+    expect(await holder()).not.toBe(first);
+    for (const resource of childResources) {
+      expect(await collectionSize(resource)).toBe(30);
+    }
+    const before = await settled();
+    expect((await operatorWrites()).length).toBe(before);
+  });
+
+  it("hand over at once on an orderly stop", async () => {
+    const leaseSeconds = 30;
+    launch("replica-a", leaseSeconds);
+    const first = await eventually("a leader", holder, 30_000);
+    launch("replica-b", leaseSeconds);
+    await eventually(
+      "the other to wait",
+      async () => (await readFile(logOf("replica-b"), "utf8")).includes("stores are filled"),
+      30_000,
+    );
+    await end(first, "SIGTERM");
+    // Long before it could know by itself that nobody renews the lease any more.
+    await eventually("the other leads", async () => (await holder()) === "replica-b", 10_000);
+  });
+});
