@@ -12,6 +12,7 @@ FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY crds/package.json crds/
+COPY packages/process/package.json packages/process/
 COPY packages/controller-runtime/package.json packages/controller-runtime/
 COPY packages/ledger/package.json packages/ledger/
 COPY operator/package.json operator/
@@ -25,7 +26,7 @@ COPY test/package.json test/
 # Behind a proxy with a CA of its own: --secret id=ca,src=FILE.
 RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
     npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
-      --workspace crds --workspace packages/controller-runtime --workspace packages/ledger --workspace packages/git --workspace builder --workspace analytics --workspace operator --workspace api-server \
+      --workspace crds --workspace packages/process --workspace packages/controller-runtime --workspace packages/ledger --workspace packages/git --workspace builder --workspace analytics --workspace operator --workspace api-server \
     && rm -rf hack test
 
 FROM ${NODE_IMAGE} AS platform

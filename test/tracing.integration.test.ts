@@ -3,12 +3,6 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KubeClient, loadKubeConfig, resources } from "@slipway/controller-runtime";
-import {
-  eventually,
-  type ReceivedSpan,
-  startTraceReceiver,
-  type TraceReceiver,
-} from "@slipway/controller-runtime/testing";
 import { annotations, organizationNamespace, type Project } from "@slipway/crds";
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
@@ -19,9 +13,11 @@ import { root } from "../hack/lib/paths.ts";
 import { freePorts } from "../hack/lib/ports.ts";
 import { applyCrds } from "./kit/clusters/crds.ts";
 import { countQuotas } from "./kit/clusters/quotas.ts";
+import { eventually } from "./kit/processes/eventually.ts";
 import { projectResource } from "./kit/processes/job-platform.ts";
 import { startNode, writeTokenKey } from "./kit/processes/node.ts";
 import { OperatorProcess } from "./kit/processes/operator-process.ts";
+import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from "./kit/processes/trace-receiver.ts";
 
 /** Both processes as they run in pods, a real apiserver, a real ledger, and a receiver of traces. */
 

@@ -1,6 +1,6 @@
 import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "@slipway/analytics";
-import { type TracingSettings, tracingSettings, tracingVariables } from "@slipway/controller-runtime/tracing";
 import { allowedGitHosts, type GithubAppConfig, githubAppConfig, githubEnvironment } from "@slipway/git";
+import { type TracingSettings, tracingSettings, tracingVariables } from "@slipway/process/tracing";
 import { z } from "zod";
 import { type OidcIssuer, oidcIssuers } from "./auth/oidc-config.ts";
 

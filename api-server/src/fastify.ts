@@ -1,5 +1,5 @@
-import type { Span } from "@slipway/controller-runtime/tracing";
 import type { AuditKey } from "@slipway/ledger";
+import type { Span } from "@slipway/process/tracing";
 import type { Principal } from "./auth/principal.ts";
 import type { BodyRoom } from "./http/body-budget.ts";
 import type { OperationObservation } from "./metrics.ts";

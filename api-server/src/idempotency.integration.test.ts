@@ -1,5 +1,4 @@
 import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import {
   connectLedger,
@@ -15,6 +14,7 @@ import {
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleBody, type Harness, startHarness, ZONE } from "../../test/kit/api-server/harness.ts";
+import { FakeApiserver } from "../../test/kit/apiserver/fake-apiserver.ts";
 import { bodyHash } from "./projects/creation/idempotency.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";
 

@@ -1,7 +1,6 @@
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KubeClient, resources } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import {
   connectLedger,
@@ -15,6 +14,7 @@ import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { exampleBody, type Harness, startHarness } from "../../test/kit/api-server/harness.ts";
+import { FakeApiserver } from "../../test/kit/apiserver/fake-apiserver.ts";
 import { LedgerAuditLog } from "./audit-log.ts";
 import { generateApiKey } from "./auth/api-key.ts";
 import { Authenticator, ledgerCredentials } from "./auth/authenticator.ts";

@@ -7,7 +7,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KubeClient } from "@slipway/controller-runtime";
-import { eventually, FakeApiserver } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import {
   connectLedger,
@@ -24,6 +23,8 @@ import { freePorts } from "../../hack/lib/ports.ts";
 import { exampleSpec } from "../../test/kit/api-server/harness.ts";
 import { AUDIENCE, startIssuer } from "../../test/kit/api-server/issuer.ts";
 import { fakeKubeconfig } from "../../test/kit/api-server/kubeconfig.ts";
+import { FakeApiserver } from "../../test/kit/apiserver/fake-apiserver.ts";
+import { eventually } from "../../test/kit/processes/eventually.ts";
 import { generateApiKey } from "./auth/api-key.ts";
 import { oidcUserId } from "./auth/oidc.ts";
 import { projectResource } from "./projects/kinds.ts";

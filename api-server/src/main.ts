@@ -2,18 +2,12 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { openStore } from "@slipway/analytics";
 import { defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
-import {
-  createKubeMetrics,
-  KubeClient,
-  loadKubeConfig,
-  MountedFile,
-  registerFiles,
-  startOpsServer,
-} from "@slipway/controller-runtime";
-import { openTracing, traceRequests } from "@slipway/controller-runtime/tracing";
+import { createKubeMetrics, KubeClient, loadKubeConfig, traceRequests } from "@slipway/controller-runtime";
 import { findPlan, parseCatalog } from "@slipway/crds";
 import { mountedGithubApp } from "@slipway/git";
 import { connectLedger } from "@slipway/ledger";
+import { MountedFile, registerFiles, startOpsServer } from "@slipway/process";
+import { openTracing } from "@slipway/process/tracing";
 import { Analytics } from "./analytics/analytics.ts";
 import { buildApp } from "./app.ts";
 import { LedgerAuditLog } from "./audit-log.ts";

@@ -1,5 +1,4 @@
 import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
-import { eventually, TcpProxy } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
@@ -8,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
 import { exampleBody, type Harness, startHarness, ZONE } from "../../test/kit/api-server/harness.ts";
 import { applyCrds } from "../../test/kit/clusters/crds.ts";
+import { eventually } from "../../test/kit/processes/eventually.ts";
+import { TcpProxy } from "../../test/kit/processes/tcp-proxy.ts";
 import { startValkey, type TestValkey } from "../../test/kit/servers/valkey.ts";
 import { buildApp } from "./app.ts";
 import { createLogger } from "./logger.ts";

@@ -1,8 +1,8 @@
 import type { PublicRuntime } from "@slipway/builder";
 import type { KubeClient } from "@slipway/controller-runtime";
-import type { Tracing } from "@slipway/controller-runtime/tracing";
 import type { Catalog, EnvironmentVariable } from "@slipway/crds";
 import type { Ledger } from "@slipway/ledger";
+import type { Tracing } from "@slipway/process/tracing";
 import type { Logger } from "pino";
 import type { Analytics } from "./analytics/analytics.ts";
 import type { AuditLog } from "./audit-log.ts";

@@ -2,8 +2,9 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createKubeMetrics, Manager, registerFiles, Store, silentLogger } from "@slipway/controller-runtime";
+import { createKubeMetrics, Manager, Store } from "@slipway/controller-runtime";
 import { type Backup, type Build, type JobRun, missedReasons, type Project } from "@slipway/crds";
+import { registerFiles, silentLogger } from "@slipway/process";
 import type { Registry } from "prom-client";
 import { beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";

@@ -14,6 +14,7 @@ export const nodeUser = 65532;
 /** The rooms that run inside the operator and the API server. */
 export const rooms = [
   "crds",
+  "packages/process",
   "packages/controller-runtime",
   "packages/ledger",
   "packages/git",

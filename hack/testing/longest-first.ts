@@ -1,6 +1,5 @@
 import { relative } from "node:path";
-import type { TestSpecification } from "vitest/node";
-import { BaseSequencer } from "vitest/node";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { root } from "../lib/paths.ts";
 
 /**

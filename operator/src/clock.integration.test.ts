@@ -1,7 +1,8 @@
-import { type KubernetesObject, resources, systemClock } from "@slipway/controller-runtime";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { connectLedger, type Ledger, ledgerTime, migrateToLatest, recordJobRuns } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
+import { systemClock } from "@slipway/process";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {

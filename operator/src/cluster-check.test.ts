@@ -1,6 +1,6 @@
-import { silentLogger } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
+import { silentLogger } from "@slipway/process";
 import { expect, test, vi } from "vitest";
+import { FakeClock } from "../../test/kit/processes/fake-clock.ts";
 import { checkCluster, type Verdict, watchCluster } from "./cluster-check.ts";
 import { ConfigError } from "./config.ts";
 

@@ -2,15 +2,13 @@
 
 import {
   backoffDelay,
-  type Clock,
   isNotFound,
   type KubeClient,
   type KubernetesObject,
-  type Logger,
   type Manager,
   resources,
-  sleep,
 } from "@slipway/controller-runtime";
+import { type Clock, type Logger, sleep } from "@slipway/process";
 import { Gauge } from "prom-client";
 import { type Config, ConfigError } from "./config.ts";
 import type { AllowList } from "./project/http/access.ts";

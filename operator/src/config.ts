@@ -1,8 +1,8 @@
 /** The operator's settings, read from the environment once, at start. */
 
 import { isIP, isIPv6 } from "node:net";
-import { type TracingSettings, tracingSettings, tracingVariables } from "@slipway/controller-runtime/tracing";
 import { allowedGitHosts, githubAppConfig, githubEnvironment } from "@slipway/git";
+import { type TracingSettings, tracingSettings, tracingVariables } from "@slipway/process/tracing";
 import { z } from "zod";
 import type { BuildConfig } from "./build/files.ts";
 import { type DatabaseConfig, OUTSIDE_TYPES } from "./database/settings.ts";

@@ -1,8 +1,7 @@
 /** The operator process. */
 
 import { hostname } from "node:os";
-import { loadKubeConfig, MountedFile, registerFiles } from "@slipway/controller-runtime";
-import { openTracing } from "@slipway/controller-runtime/tracing";
+import { loadKubeConfig } from "@slipway/controller-runtime";
 import { parseCatalog } from "@slipway/crds";
 import {
   connectLedger,
@@ -18,6 +17,8 @@ import {
   recordMetricSamples,
   storeJobRunLog,
 } from "@slipway/ledger";
+import { MountedFile, registerFiles } from "@slipway/process";
+import { openTracing } from "@slipway/process/tracing";
 import { pino } from "pino";
 import { collectDefaultMetrics } from "prom-client";
 import { parseBackupSettings } from "./backup/settings.ts";

@@ -5,14 +5,12 @@ import {
   type BackoffOptions,
   type ClockReference,
   type KubeClient,
-  type Logger,
   Manager,
   type ManagerOptions,
-  type MountedFile,
-  sleep,
 } from "@slipway/controller-runtime";
-import type { Tracing } from "@slipway/controller-runtime/tracing";
 import { type Catalog, contendersOf, organizationOfNamespace } from "@slipway/crds";
+import { type Logger, type MountedFile, sleep } from "@slipway/process";
+import type { Tracing } from "@slipway/process/tracing";
 import { createBackups } from "./backup/controller.ts";
 import { mountedCredentials } from "./backup/s3-credentials.ts";
 import type { BackupSettings } from "./backup/settings.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { startTraceReceiver, type TraceReceiver } from "@slipway/controller-runtime/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTraceReceiver, type TraceReceiver } from "../kit/processes/trace-receiver.ts";
 import { apiClient, type CreatedProject, deleteProjects, httpProject } from "./support/api.ts";
 import { auditPosition, writesSince } from "./support/audit.ts";
 import { cluster } from "./support/cluster.ts";

@@ -1,6 +1,5 @@
 /** The table: what attackers did, and what the victim and the platform's processes saw of it. Pure. */
-import type { Answers } from "./attack.ts";
-import { unexpected } from "./attack.ts";
+import { type Answers, unexpected } from "./attack.ts";
 import type { Process } from "./process.ts";
 import { type Kind, kinds, type Seen } from "./samples.ts";
 import type { Outcome } from "./victim.ts";

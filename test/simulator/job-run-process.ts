@@ -4,12 +4,11 @@ import {
   Controller,
   createRuntimeMetrics,
   customSource,
-  type Logger,
   resources,
   type Source,
-  silentLogger,
 } from "@slipway/controller-runtime";
 import { type JobRun, labels, type Project } from "@slipway/crds";
+import { type Logger, silentLogger } from "@slipway/process";
 import { Registry } from "prom-client";
 import { LogCapturer } from "../../operator/src/jobrun/capturer.ts";
 import { Charger } from "../../operator/src/jobrun/charger.ts";

@@ -1,15 +1,14 @@
 /** One process of the operator: its clock, its connections and its memory. It can be killed, frozen and thawed. */
 
 import {
-  type Clock,
   compareResourceVersions,
   type KubernetesObject,
   type ObjectRef,
   type Resource,
   Store,
   type StoreOptions,
-  type Timer,
 } from "@slipway/controller-runtime";
+import type { Clock, Timer } from "@slipway/process";
 import type { RunCluster } from "../../operator/src/jobrun/cluster.ts";
 import { type Apiserver, type Change, type NewObject, refusal } from "./apiserver.ts";
 import { freeze } from "./merge.ts";

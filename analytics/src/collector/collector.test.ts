@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "@slipway/controller-runtime";
+import { systemClock } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeContainerLog } from "../../../test/kit/analytics/fake-kubelet.ts";
 import { traefikLine } from "../../../test/kit/analytics/test-collector.ts";

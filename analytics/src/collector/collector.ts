@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Clock } from "@slipway/controller-runtime";
+import type { Clock } from "@slipway/process";
 import type { AccessEvent } from "../event.ts";
 import { MinuteBounds } from "../store/bounds.ts";
 import { type AccessLine, parseAccessLine } from "./access-line.ts";

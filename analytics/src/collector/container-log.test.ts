@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FakeClock } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeContainerLog } from "../../../test/kit/analytics/fake-kubelet.ts";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { ContainerLog, type Position } from "./container-log.ts";
 import { inOrder } from "./log-files.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock } from "@slipway/controller-runtime";
+import type { Clock } from "@slipway/process";
 import { LineAssembler, parseCriLine } from "./cri.ts";
 import { type KnownFile, knownFiles, logFiles, namesOf } from "./log-files.ts";
 import { type OpenFile, openLog } from "./open-log.ts";

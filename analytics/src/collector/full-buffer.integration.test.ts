@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "@slipway/controller-runtime/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { FakeContainerLog } from "../../../test/kit/analytics/fake-kubelet.ts";
 import { TestCollector, traefikLine } from "../../../test/kit/analytics/test-collector.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { startClickHouse, type TestClickHouse } from "../../../test/kit/servers/clickhouse.ts";
 import { rowsOf } from "../store/rows.ts";
 import { rollups } from "../store/schema.ts";

@@ -1,8 +1,7 @@
 /** Which files hold a container's log, as a kubelet leaves them: `0.log` is written to, `0.log.20261122-044209` was. */
 
 import { createHash } from "node:crypto";
-import type { Dirent } from "node:fs";
-import { createReadStream } from "node:fs";
+import { createReadStream, type Dirent } from "node:fs";
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createGunzip } from "node:zlib";

@@ -1,7 +1,8 @@
 /** The collector: reads the ingress's access log of this node and brings it to the store. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { KubeClient, loadKubeConfig, startOpsServer, systemClock } from "@slipway/controller-runtime";
+import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
+import { startOpsServer, systemClock } from "@slipway/process";
 import { pino } from "pino";
 import { insertEvents } from "../store/insert.ts";
 import { migrate } from "../store/migrate.ts";

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { systemClock } from "@slipway/controller-runtime";
+import { systemClock } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { AccessEvent } from "../event.ts";
 import { type Disk, realDisk } from "./disk.ts";

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { type Clock, sleep } from "@slipway/controller-runtime";
+import { type Clock, sleep } from "@slipway/process";
 import type { AccessEvent } from "../event.ts";
 import { MinuteBounds } from "../store/bounds.ts";
 import { type AccessLine, type LineRefusal, readAccessFields } from "./access-line.ts";

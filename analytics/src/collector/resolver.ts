@@ -1,5 +1,4 @@
 import {
-  type Clock,
   type KubeClient,
   type KubernetesObject,
   keyOf,
@@ -10,6 +9,7 @@ import {
   Store,
 } from "@slipway/controller-runtime";
 import { labels, ORGANIZATION_NAMESPACE_PREFIX } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import type { AccessLine } from "./access-line.ts";
 import {
   type IngressView,

@@ -1,4 +1,4 @@
-import type { Clock } from "@slipway/controller-runtime";
+import type { Clock } from "@slipway/process";
 import type { Disk } from "./disk.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import type { Spool } from "./spool.ts";

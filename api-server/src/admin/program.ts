@@ -1,5 +1,4 @@
-import type { Role } from "@slipway/ledger";
-import { revokeApiKey, revokeUserTokens } from "@slipway/ledger";
+import { type Role, revokeApiKey, revokeUserTokens } from "@slipway/ledger";
 import { Command, CommanderError, Option } from "commander";
 import { audited } from "./audit.ts";
 import { setCapacity } from "./commands/capacity.ts";

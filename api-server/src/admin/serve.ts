@@ -1,4 +1,4 @@
-import { startOpsServer } from "@slipway/controller-runtime";
+import { startOpsServer } from "@slipway/process";
 import { Counter, Registry } from "prom-client";
 import { createLogger } from "../logger.ts";
 import { shutdownInOrder } from "../shutdown.ts";

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
-import { ConcurrencyLimiter } from "@slipway/controller-runtime";
+import { ConcurrencyLimiter } from "@slipway/process";
 import type { AdminResult } from "./program.ts";
 
 /** Where the admin server listens, on loopback of its pod: only a port-forward into the pod reaches it. */

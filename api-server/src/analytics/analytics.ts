@@ -1,5 +1,5 @@
 import { type Filter, type Selection, type Store, StoreUnavailable, type Window } from "@slipway/analytics";
-import { ConcurrencyLimiter } from "@slipway/controller-runtime";
+import { ConcurrencyLimiter } from "@slipway/process";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { Recent } from "./recent.ts";

@@ -1,5 +1,4 @@
-import type { GitConnection, Project } from "@slipway/crds";
-import { sourceRevision, toSnake } from "@slipway/crds";
+import { type GitConnection, type Project, sourceRevision, toSnake } from "@slipway/crds";
 import { Failure } from "../errors/failure.ts";
 import type { RepositoryIds } from "../git/repository-ids.ts";
 import { connectionView } from "../git/view.ts";

@@ -1,5 +1,4 @@
 import { resources } from "@slipway/controller-runtime";
-import { eventually } from "@slipway/controller-runtime/testing";
 import {
   credentialKeys,
   credentialsHash,
@@ -10,6 +9,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseSpec, databaseStatus } from "../../../test/kit/api-server/databases.ts";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 import type { Failure } from "../errors/failure.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { projectResource } from "../projects/kinds.ts";

@@ -1,6 +1,7 @@
 import { KubeClient } from "@slipway/controller-runtime";
-import { eventually, FakeApiserver } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { createLogger } from "../logger.ts";
 import { gitConnectionResource } from "../projects/kinds.ts";
 import { ConnectionStore } from "./connection-owners.ts";

@@ -1,12 +1,12 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "@slipway/controller-runtime/testing";
 import type { GitEvent } from "@slipway/git";
 import { connectLedger, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { createLogger } from "../logger.ts";
 import { ledgerDeliveries } from "./delivery-queue.ts";
 import { DeliveryWorker, type DeliveryWorkerOptions } from "./delivery-worker.ts";

@@ -1,4 +1,4 @@
-import { ConcurrencyLimiter, type Release } from "@slipway/controller-runtime";
+import { ConcurrencyLimiter, type Release } from "@slipway/process";
 import type { FastifyRequest } from "fastify";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup } from "./address.ts";

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { eventually } from "@slipway/controller-runtime/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type HarnessOptions, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { CLIENT_LIMITS } from "./client-limits.ts";
 
 const busy = { statusCode: 503, code: "SERVER_BUSY", retryAfter: "2" };

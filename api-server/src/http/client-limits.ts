@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import { BlockList, isIP, isIPv6, type Socket } from "node:net";
-import { ConcurrencyLimiter } from "@slipway/controller-runtime";
+import { ConcurrencyLimiter } from "@slipway/process";
 import type { FastifyInstance } from "fastify";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup } from "./address.ts";

@@ -1,5 +1,5 @@
-import { eventually } from "@slipway/controller-runtime/testing";
 import { describe, expect, it } from "vitest";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { type EventSource, EventStreams } from "./event-streams.ts";
 
 /** Says nothing, until it is ended. */

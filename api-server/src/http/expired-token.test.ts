@@ -1,6 +1,6 @@
-import { eventually } from "@slipway/controller-runtime/testing";
 import { expect, it } from "vitest";
 import { startFakeHarness } from "../../../test/kit/api-server/harness.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 
 const LIFETIME_MS = 2_000;
 

@@ -3,10 +3,10 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { eventually } from "@slipway/controller-runtime/testing";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { putConnection } from "../../../test/kit/api-server/git.ts";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 
 /** Clients that announce a body, send all of it but its last byte, and then nothing. */
 

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { eventually } from "@slipway/controller-runtime/testing";
 import { organizationNamespace } from "@slipway/crds";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 
 /** Clients that ask for large answers, again and again on one connection, and read nothing. */
 

@@ -1,8 +1,8 @@
-import { eventually } from "@slipway/controller-runtime/testing";
 import type { JobRun } from "@slipway/crds";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type FakeHarness, jobSpec, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { OperatorActor, runResource } from "../../../test/kit/api-server/job-runs.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { jobRunResource } from "../projects/kinds.ts";
 import { JobRunStore } from "./store.ts";

@@ -1,5 +1,4 @@
 import { KubeClient } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import {
   connectLedger,
   insertOrganization,
@@ -13,6 +12,7 @@ import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleBody, type Harness, startHarness } from "../../../test/kit/api-server/harness.ts";
 import { startReleaser } from "../../../test/kit/api-server/releaser.ts";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 
 /** Two replicas of the API server over one ledger and one cluster. */
 

@@ -1,9 +1,10 @@
 import { KubeClient, resources } from "@slipway/controller-runtime";
-import { eventually, startTraceReceiver, type TraceReceiver } from "@slipway/controller-runtime/testing";
-import { openTracing, parseTraceparent, type Tracing } from "@slipway/controller-runtime/tracing";
 import { annotations, type Project } from "@slipway/crds";
+import { openTracing, parseTraceparent, type Tracing } from "@slipway/process/tracing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
+import { startTraceReceiver, type TraceReceiver } from "../../../test/kit/processes/trace-receiver.ts";
 import { projectResource } from "../projects/kinds.ts";
 import { traceWrites } from "./tracing.ts";
 

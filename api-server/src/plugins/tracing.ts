@@ -1,6 +1,6 @@
 import type { Annotate } from "@slipway/controller-runtime";
-import { parseTraceparent, type Tracing } from "@slipway/controller-runtime/tracing";
 import { annotations, GROUP } from "@slipway/crds";
+import { parseTraceparent, type Tracing } from "@slipway/process/tracing";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { projectOfPath } from "../http/audit.ts";
 

@@ -1,8 +1,8 @@
-import { eventually } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { putConnection } from "../../../test/kit/api-server/git.ts";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 import type { AnyRoute } from "../http/route.ts";
 import { routes } from "../routes/index.ts";
 import { PERMISSIONS } from "./permissions.ts";

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  ConcurrencyLimiter,
   isConflict,
   isForbidden,
   isInvalid,
@@ -18,6 +17,7 @@ import {
   snakeCase,
   transitionIssues,
 } from "@slipway/crds";
+import { ConcurrencyLimiter } from "@slipway/process";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { fieldName } from "../http/validate.ts";

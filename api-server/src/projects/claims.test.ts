@@ -1,8 +1,8 @@
 import { KubeClient } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { claimHostnames, readClaim } from "./claims.ts";
 
 let apiserver: FakeApiserver;

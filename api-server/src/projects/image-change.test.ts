@@ -1,8 +1,8 @@
 import { KubeClient } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import type { Project, ProjectSpec } from "@slipway/crds";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { requireCredentialsFor, withImage } from "./image-change.ts";
 
 const NOW = "2026-03-01T12:00:00.000Z";

@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import {
   annotations,
   type Deployment,
@@ -12,6 +11,7 @@ import {
 } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { builtRollback, keepSecrets, permissionsOf, withDeployment } from "./rollback.ts";
 
 const catalog = parseCatalog(

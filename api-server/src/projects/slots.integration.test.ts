@@ -1,5 +1,4 @@
 import { KubeClient, type KubernetesObject } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import {
   connectLedger,
@@ -18,6 +17,7 @@ import {
   startHarness,
   ZONE,
 } from "../../../test/kit/api-server/harness.ts";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { failures } from "../errors/catalog.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";

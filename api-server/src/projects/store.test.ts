@@ -1,8 +1,9 @@
 import { KubeClient } from "@slipway/controller-runtime";
-import { eventually, FakeApiserver } from "@slipway/controller-runtime/testing";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exampleSpec, ZONE } from "../../../test/kit/api-server/harness.ts";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { createLogger } from "../logger.ts";
 import { projectResource } from "./kinds.ts";
 import { ProjectStore } from "./store.ts";

@@ -1,5 +1,6 @@
 import { createClient } from "@redis/client";
-import { Backoff, sleep, systemClock } from "@slipway/controller-runtime";
+import { Backoff } from "@slipway/controller-runtime";
+import { sleep, systemClock } from "@slipway/process";
 import type { Logger } from "pino";
 import type { Script } from "./scripts.ts";
 

@@ -1,6 +1,7 @@
 import { createClient } from "@redis/client";
-import { eventually, TcpProxy } from "@slipway/controller-runtime/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
+import { TcpProxy } from "../../../test/kit/processes/tcp-proxy.ts";
 import { startValkey, type TestValkey } from "../../../test/kit/servers/valkey.ts";
 import { createLogger } from "../logger.ts";
 import type { Decision } from "./limiter.ts";

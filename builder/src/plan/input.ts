@@ -1,7 +1,6 @@
 import type { BaseImages } from "../base-images.ts";
 import type { RuntimeCatalog } from "../catalog.ts";
-import type { Failure, FailureCode, FailureDetail } from "../failures/codes.ts";
-import { failure } from "../failures/codes.ts";
+import { type Failure, type FailureCode, type FailureDetail, failure } from "../failures/codes.ts";
 
 /** How to build, as the client has set it. Null and undefined are the same: the planner decides. */
 export interface BuildSettings {

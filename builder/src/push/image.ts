@@ -1,8 +1,7 @@
 /** The image that a build has left, opened once and for all before any of it is published. */
 
 import { createHash } from "node:crypto";
-import type { FileHandle } from "node:fs/promises";
-import { realpath } from "node:fs/promises";
+import { type FileHandle, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { failure } from "../failures/codes.ts";

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Readable } from "node:stream";
-import { pipeline } from "node:stream";
+import { pipeline, type Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { failure } from "./errors.ts";
 

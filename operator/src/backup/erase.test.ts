@@ -1,7 +1,7 @@
-import { silentLogger } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { Backup, BackupStatus } from "@slipway/crds";
+import { silentLogger } from "@slipway/process";
 import { expect, test } from "vitest";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { eraseStored } from "./erase.ts";
 import type { BackupStore } from "./store.ts";
 

@@ -1,7 +1,7 @@
 /** Removes what is stored of a backup that is being deleted, and reports one that should have been there and was not. */
 
-import type { Clock, Logger } from "@slipway/controller-runtime";
 import type { Backup } from "@slipway/crds";
+import type { Clock, Logger } from "@slipway/process";
 import type { BackupContext } from "./make.ts";
 import type { BackupMetrics } from "./metrics.ts";
 import type { BackupStore } from "./store.ts";

@@ -1,12 +1,6 @@
 /** What becomes of a backup that has ended: it is tried when somebody asks for it, and deleted when it has expired. */
 
-import {
-  type Clock,
-  controllerReference,
-  type KubeClient,
-  type Result,
-  type Store,
-} from "@slipway/controller-runtime";
+import { controllerReference, type KubeClient, type Result, type Store } from "@slipway/controller-runtime";
 import {
   type Backup,
   type BackupContents,
@@ -14,6 +8,7 @@ import {
   backupReasons,
   type Project,
 } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { type DatabaseImages, imageOf } from "../database/settings.ts";
 import { backupResource } from "../resources.ts";
 import { scriptsOf } from "./engines/index.ts";

@@ -1,7 +1,6 @@
 /** Makes a backup: waits for its turn, dumps, stores, writes down what it is. */
 
 import {
-  type Clock,
   controllerReference,
   isConditionTrue,
   type ObjectContext,
@@ -17,6 +16,7 @@ import {
   isDatabaseType,
   type Project,
 } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { type DatabaseImages, imageOf } from "../database/settings.ts";
 import { backupResource } from "../resources.ts";
 import { clear } from "./clear.ts";

@@ -6,7 +6,6 @@ import {
   ensureFinalizer,
   type KubeClient,
   type KubernetesObject,
-  type Logger,
   objectReconciler,
   type Reconciler,
   type Result,
@@ -15,6 +14,7 @@ import {
   type Store,
 } from "@slipway/controller-runtime";
 import { type Backup, type BackupConditionCatalog, fieldManagers, finalizers, labels } from "@slipway/crds";
+import type { Logger } from "@slipway/process";
 import { backupResource } from "../resources.ts";
 import { eraseStored } from "./erase.ts";
 import { BackupKeeper, type KeepDependencies } from "./keep.ts";

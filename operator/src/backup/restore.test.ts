@@ -1,8 +1,8 @@
 import { Store } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { Backup, DatabaseStatus } from "@slipway/crds";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { databaseOf, exampleDatabase } from "../database/testing.ts";
 import type { JobState } from "./job-state.ts";
 import { createBackupMetrics } from "./metrics.ts";

@@ -1,7 +1,8 @@
 /** Loads a backup into a new database, before the database is called ready. */
 
-import { type Clock, controllerReference, type Store } from "@slipway/controller-runtime";
+import { controllerReference, type Store } from "@slipway/controller-runtime";
 import { type Backup, type DatabaseStatus, type Project, projectReasons } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import type { Database } from "../database/database.ts";
 import type { Finding } from "../project/summarize.ts";
 import { projectResource } from "../resources.ts";

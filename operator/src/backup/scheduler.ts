@@ -4,7 +4,6 @@
  */
 
 import {
-  type Clock,
   isAlreadyExists,
   type KubeClient,
   type Reconciler,
@@ -22,6 +21,7 @@ import {
   organizationOfNamespace,
   type Project,
 } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { parseSchedule } from "../jobrun/schedule.ts";
 import { backupResource, projectResource } from "../resources.ts";
 import { BY_PROJECT } from "./make.ts";

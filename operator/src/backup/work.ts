@@ -1,7 +1,6 @@
 /** The Jobs of backups in the cluster: made once, read from the watches, taken away when they are over. */
 
 import {
-  type Clock,
   isAlreadyExists,
   type KubeClient,
   type Manager,
@@ -12,6 +11,7 @@ import {
   type Store,
 } from "@slipway/controller-runtime";
 import { type Backup, fieldManagers, labels } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import type { DatabaseImage } from "../database/settings.ts";
 import type { Result } from "./agent/protocol.ts";
 import type { EngineScripts } from "./engines/engine.ts";

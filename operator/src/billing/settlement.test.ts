@@ -1,6 +1,6 @@
-import { silentLogger } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
+import { silentLogger } from "@slipway/process";
 import { expect, test } from "vitest";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { runSettlement } from "./settlement.ts";
 
 test("a cycle is settled two hours after its end, once, and again and again while the ledger is away", async () => {

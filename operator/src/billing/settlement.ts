@@ -1,7 +1,7 @@
 /** Settles billing cycles, at start and hourly: whole cents are charged, the fraction is carried. */
 
-import { type Clock, type Logger, sleep } from "@slipway/controller-runtime";
 import { newestSettleableCycle } from "@slipway/ledger";
+import { type Clock, type Logger, sleep } from "@slipway/process";
 
 /** Settles a cycle and all before it; returns how many settlements that made. Throws when the ledger is away. */
 export type SettleCycle = (cycleStart: Date) => Promise<number>;

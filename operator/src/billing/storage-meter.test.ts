@@ -1,9 +1,10 @@
-import { Store, silentLogger } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
+import { Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import type { RecordedStorageHour, StorageHour } from "@slipway/ledger";
+import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exampleJob } from "../../../test/kit/operator/projects.ts";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { StorageMeter } from "./storage-meter.ts";
 
 const HOUR = 3_600_000;

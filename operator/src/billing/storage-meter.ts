@@ -1,8 +1,9 @@
 /** Charges persistent storage of jobs: an entry for each started hour, once, whatever happens meanwhile. */
 
-import { type Clock, type Logger, type Store, sleep } from "@slipway/controller-runtime";
+import type { Store } from "@slipway/controller-runtime";
 import { type Catalog, organizationOfNamespace, type Project } from "@slipway/crds";
 import type { RecordedStorageHour, StorageHour } from "@slipway/ledger";
+import { type Clock, type Logger, sleep } from "@slipway/process";
 import {
   hourStart,
   hoursOf,

@@ -1,7 +1,8 @@
 /** Builds that the operator itself asks for. */
 
-import { type Clock, isAlreadyExists, type KubeClient } from "@slipway/controller-runtime";
+import { isAlreadyExists, type KubeClient } from "@slipway/controller-runtime";
 import { type Build, type BuildRequest, buildObject, fieldManagers, type Project } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { buildResource } from "../resources.ts";
 
 /** Asks for a build; the build's reconciler tells the ledger of it. @returns false when it was asked for before */

@@ -6,9 +6,9 @@ import {
   resources,
   Store,
 } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { labels } from "@slipway/crds";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { WaitingError } from "../reconcile-errors.ts";
 import { cacheToRemove } from "./cache-room.ts";

@@ -1,5 +1,6 @@
-import type { Clock, EventRecorder, KubeClient } from "@slipway/controller-runtime";
+import type { EventRecorder, KubeClient } from "@slipway/controller-runtime";
 import type { BuildRow } from "@slipway/ledger";
+import type { Clock } from "@slipway/process";
 import type { BuildCluster, BuildStores } from "./cluster.ts";
 import type { LogFollower, StoreBuildLog } from "./log-follower.ts";
 import type { BuildMetrics } from "./metrics.ts";

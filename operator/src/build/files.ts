@@ -2,9 +2,9 @@
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { MountedFile } from "@slipway/controller-runtime";
 import { registryKeySet } from "@slipway/crds";
 import { type GithubAppConfig, mountedGithubApp } from "@slipway/git";
+import { MountedFile } from "@slipway/process";
 import type { BuildOptions } from "./controller.ts";
 import { parseBuildSettings } from "./settings.ts";
 

@@ -1,9 +1,10 @@
 import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
-import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { type Build, type Deployment, labels, type Project } from "@slipway/crds";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { projectResource } from "../resources.ts";
 import { clearCaches, clearImages, digestsInUse, type LeftoverOptions } from "./leftovers.ts";
 import { cacheName } from "./names.ts";

@@ -1,17 +1,10 @@
 /** What outlives its builds and is needed no more: caches of projects that are gone or no longer build, images that nobody can go back to. */
 
-import {
-  type Clock,
-  type KubeClient,
-  type KubernetesObject,
-  type Logger,
-  resources,
-  type Store,
-  sleep,
-} from "@slipway/controller-runtime";
+import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/controller-runtime";
 import { type Build, mintRegistryToken, organizationNamespace, type Project } from "@slipway/crds";
 import { GuardedFetch } from "@slipway/git";
 import type { RetiredImage } from "@slipway/ledger";
+import { type Clock, type Logger, sleep } from "@slipway/process";
 import { rollbackOf } from "../project/built-image.ts";
 import { projectResource } from "../resources.ts";
 import { CACHE_LABEL, cacheName } from "./names.ts";

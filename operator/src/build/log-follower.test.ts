@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
-import { KubeError, silentLogger, systemClock } from "@slipway/controller-runtime";
+import { KubeError } from "@slipway/controller-runtime";
 import type { BuildLogChunk } from "@slipway/ledger";
+import { silentLogger, systemClock } from "@slipway/process";
 import { afterEach, expect, test } from "vitest";
 import { LogFollower, type LogSource } from "./log-follower.ts";
 

@@ -2,15 +2,9 @@
 
 import type { Readable } from "node:stream";
 import { type Container, containers } from "@slipway/builder/contract";
-import {
-  type Clock,
-  type KubeClient,
-  KubeError,
-  type Logger,
-  sleep,
-  type Transport,
-} from "@slipway/controller-runtime";
+import { type KubeClient, KubeError, type Transport } from "@slipway/controller-runtime";
 import type { BuildLogChunk } from "@slipway/ledger";
+import { type Clock, type Logger, sleep } from "@slipway/process";
 import { LogLines } from "./log-lines.ts";
 
 /** Which container's log it is, and of which build. */

@@ -1,8 +1,9 @@
-import { KubeClient, Store, silentLogger, systemClock } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
+import { KubeClient, Store } from "@slipway/controller-runtime";
 import type { Build, Project } from "@slipway/crds";
+import { silentLogger, systemClock } from "@slipway/process";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { buildResource, projectResource } from "../resources.ts";
 import type { BuildCluster } from "./cluster.ts";

@@ -1,8 +1,7 @@
 /** What a Git server has that starts builds, and what of it is new. Pure. */
 
 import { createHash } from "node:crypto";
-import type { BuildRequest } from "@slipway/crds";
-import { type Build, type Project, sourceRevision } from "@slipway/crds";
+import { type Build, type BuildRequest, type Project, sourceRevision } from "@slipway/crds";
 import { type GitProvider, triggeredBy, triggerMode } from "@slipway/git";
 import type { BuildTrigger } from "@slipway/ledger";
 

@@ -1,11 +1,12 @@
 import { KubeClient, Store } from "@slipway/controller-runtime";
-import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { type Build, nextSourceRevision, type Project } from "@slipway/crds";
 import { GitError } from "@slipway/git";
 import type { BuildTrigger, KnownBuildTrigger } from "@slipway/ledger";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { buildResource } from "../resources.ts";
 import { keyOfSeen } from "./poll.ts";
 import { LONGEST_MS, nextLook, POLL_MS } from "./poll-times.ts";

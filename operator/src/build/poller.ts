@@ -1,16 +1,10 @@
 /** Asks Git servers from time to time for what starts builds: a hook's delivery that was lost only delays. */
 
-import {
-  type Clock,
-  ConcurrencyLimiter,
-  type KubeClient,
-  type Logger,
-  type Store,
-  sleep,
-} from "@slipway/controller-runtime";
+import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { type Build, newBuildId, organizationOfNamespace, type Project } from "@slipway/crds";
 import { triggerMode } from "@slipway/git";
 import type { BuildTrigger, KnownBuildTrigger } from "@slipway/ledger";
+import { type Clock, ConcurrencyLimiter, type Logger, sleep } from "@slipway/process";
 import { askForBuild } from "./ask.ts";
 import { askedBy, beginning, isLater, keyOfSeen, look, type Seen, triggerOf } from "./poll.ts";
 import { nextLook, offsetOf, POLL_MS } from "./poll-times.ts";

@@ -1,7 +1,14 @@
 /** What is to be done about a project's source that nobody but the operator looks after. Pure. */
 
-import type { BuildRequest } from "@slipway/crds";
-import { buildIdOf, firstBuildId, labels, type Project, recordedSource, sourceRevision } from "@slipway/crds";
+import {
+  type BuildRequest,
+  buildIdOf,
+  firstBuildId,
+  labels,
+  type Project,
+  recordedSource,
+  sourceRevision,
+} from "@slipway/crds";
 import { triggerMode } from "@slipway/git";
 
 /** For so long `/v1` may be about to ask for the first build of a project that it has created. */

@@ -1,6 +1,6 @@
 /** Looks after sources that did not come through `/v1`, or of which it could not start the first build any more. */
 
-import type { Clock, KubeClient, Reconciler, Store } from "@slipway/controller-runtime";
+import type { KubeClient, Reconciler, Store } from "@slipway/controller-runtime";
 import {
   type Build,
   fieldManagers,
@@ -9,6 +9,7 @@ import {
   type Project,
   recordedSource,
 } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { projectResource } from "../resources.ts";
 import { askForBuild } from "./ask.ts";
 import { asksLedger, decideSource } from "./source-change.ts";

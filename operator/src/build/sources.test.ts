@@ -1,8 +1,8 @@
 import { KubeClient } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import type { Build, GitConnection } from "@slipway/crds";
 import { type GithubServer, startGithub } from "@slipway/git/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { gitConnectionResource } from "../resources.ts";
 import { type SourceOptions, sourceOpener } from "./sources.ts";
 import { exampleBuild } from "./testing.ts";

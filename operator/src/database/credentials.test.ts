@@ -1,7 +1,7 @@
 import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import type { Project } from "@slipway/crds";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { dropSecretData } from "../project/secrets.ts";
 import { Credentials } from "./credentials.ts";
 import { exampleDatabase } from "./testing.ts";

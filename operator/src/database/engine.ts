@@ -1,7 +1,8 @@
 /** What every database engine does in its own way. All else (Secrets, volumes, status, deletion) is the same for all. */
 
-import type { Clock, KubeClient, KubernetesObject, Logger } from "@slipway/controller-runtime";
+import type { KubeClient, KubernetesObject } from "@slipway/controller-runtime";
 import type { DatabaseCredentials, DatabasePlan, DatabaseStatus, EngineName, Project } from "@slipway/crds";
+import type { Clock, Logger } from "@slipway/process";
 import type { DesiredObject } from "../desired.ts";
 import type { PodView } from "../project/http/rollout.ts";
 import type { Finding } from "../project/summarize.ts";

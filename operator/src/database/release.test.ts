@@ -1,12 +1,8 @@
-import {
-  type KubeClient,
-  type KubernetesObject,
-  type ObjectRef,
-  silentLogger,
-} from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
+import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
 import { annotations } from "@slipway/crds";
+import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import type { LiveClaim, LiveDatabase } from "./engine.ts";
 import { planMembers } from "./members.ts";
 import { type ReleaseContext, releaseMembers } from "./release.ts";

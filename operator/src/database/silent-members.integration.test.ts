@@ -4,13 +4,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { TestOperator } from "../../../test/kit/operator/harness.ts";
 import {
   eventually,
   exists,
   startCluster,
   startOperator,
   type TestCluster,
+  type TestOperator,
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";

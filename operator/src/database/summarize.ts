@@ -1,16 +1,16 @@
 /** The only place where what a reconcile of a database has found becomes conditions and status. Pure but for its arguments. */
 
 import type { ConditionSet } from "@slipway/controller-runtime";
-import type {
-  DatabaseCredentials,
-  DatabasePlan,
-  DatabaseStatus,
-  Project,
-  ProjectCondition,
-  ProjectConditionCatalog,
-  ProjectStatus,
+import {
+  credentialKeys,
+  type DatabaseCredentials,
+  type DatabasePlan,
+  type DatabaseStatus,
+  type Project,
+  type ProjectCondition,
+  type ProjectConditionCatalog,
+  type ProjectStatus,
 } from "@slipway/crds";
-import { credentialKeys } from "@slipway/crds";
 import { podProblem } from "../project/http/rollout.ts";
 import { type Finding, setLimits } from "../project/summarize.ts";
 import { growthMessages } from "../project/workload/growth.ts";

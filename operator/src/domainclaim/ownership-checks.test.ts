@@ -1,7 +1,7 @@
-import { FakeClock } from "@slipway/controller-runtime/testing";
 import { challengeValue } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { exampleClaim } from "../../../test/kit/operator/claims.ts";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { challengeOf, type TxtAnswer } from "./ownership.ts";
 import { OwnershipChecks } from "./ownership-checks.ts";
 

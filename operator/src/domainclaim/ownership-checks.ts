@@ -1,13 +1,7 @@
 /** When each claim's ownership is looked up: apart from the controller's workers, which never wait for a name server. */
 
-import {
-  type BackoffOptions,
-  backoffDelay,
-  type Clock,
-  ConcurrencyLimiter,
-  type ConcurrencyLimits,
-  type Random,
-} from "@slipway/controller-runtime";
+import { type BackoffOptions, backoffDelay } from "@slipway/controller-runtime";
+import { type Clock, ConcurrencyLimiter, type ConcurrencyLimits, type Random } from "@slipway/process";
 import { type Challenge, judge, type Proof } from "./ownership.ts";
 import type { TxtLookup } from "./txt-lookup.ts";
 

@@ -1,7 +1,7 @@
 /** Since when an organization has reserved a hostname that it has not proved. */
 
-import type { Logger } from "@slipway/controller-runtime";
 import { type DomainClaim, organizationOfNamespace } from "@slipway/crds";
+import type { Logger } from "@slipway/process";
 
 /** What remembers reservations when their claims are gone. */
 export interface ReservationLedger {

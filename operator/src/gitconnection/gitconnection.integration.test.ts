@@ -1,6 +1,7 @@
-import { type KubernetesObject, Manager, resources, silentLogger } from "@slipway/controller-runtime";
+import { type KubernetesObject, Manager, resources } from "@slipway/controller-runtime";
 import { finalizers, type GitConnection, type Project } from "@slipway/crds";
 import { GitError, type GitProvider, sealRepositoryId } from "@slipway/git";
+import { silentLogger } from "@slipway/process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { grantedConfig } from "../../../test/kit/operator/grant.ts";
 import { eventually, startCluster, type TestCluster } from "../../../test/kit/operator/harness.ts";

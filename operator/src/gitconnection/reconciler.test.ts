@@ -1,9 +1,11 @@
-import { KubeClient, resources, Store, silentLogger } from "@slipway/controller-runtime";
-import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
+import { KubeClient, resources, Store } from "@slipway/controller-runtime";
 import { finalizers, type GitConnection, type Project } from "@slipway/crds";
 import { GitError, type GitProvider, sealRepositoryId } from "@slipway/git";
+import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { gitConnectionResource, projectResource } from "../resources.ts";
 import { unwantedHooks } from "./hooks.ts";
 import { GIVE_UP_MS, gitConnectionReconciler } from "./reconciler.ts";

@@ -1,13 +1,8 @@
 /** Takes hooks away from Git servers once they are for nothing; a connection goes when its last one has gone. */
 
-import {
-  type Clock,
-  ensureFinalizer,
-  hasFinalizer,
-  type Reconciler,
-  removeFinalizer,
-} from "@slipway/controller-runtime";
+import { ensureFinalizer, hasFinalizer, type Reconciler, removeFinalizer } from "@slipway/controller-runtime";
 import { fieldManagers, finalizers, type GitConnection } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { RetryableError } from "../reconcile-errors.ts";
 import { gitConnectionResource } from "../resources.ts";
 import { HookRemover, type HookRemoverOptions } from "./hook-remover.ts";

@@ -1,6 +1,7 @@
 /** Brings charges into the ledger in batches, for as long as it takes. */
 
-import { Backoff, type Clock, type Logger, type Random, type Timer } from "@slipway/controller-runtime";
+import { Backoff } from "@slipway/controller-runtime";
+import type { Clock, Logger, Random, Timer } from "@slipway/process";
 import type { ChargedRun, RecordedRun, RunLedger } from "./ports.ts";
 
 export interface ChargerOptions {

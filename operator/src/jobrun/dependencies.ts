@@ -1,5 +1,6 @@
-import type { Clock, EventRecorder } from "@slipway/controller-runtime";
+import type { EventRecorder } from "@slipway/controller-runtime";
 import type { Catalog } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import type { LogCapturer } from "./capturer.ts";
 import type { Charger } from "./charger.ts";
 import type { RunCluster } from "./cluster.ts";

@@ -1,6 +1,6 @@
-import { silentLogger } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
+import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { LogFollower } from "./follower.ts";
 import type { RunLogs, RunToCapture } from "./ports.ts";
 

@@ -10,7 +10,7 @@ import {
   type Logger,
   type Release,
   sleep,
-} from "@slipway/controller-runtime";
+} from "@slipway/process";
 import type { FollowedLog, RunLogs, RunToCapture } from "./ports.ts";
 
 export interface LogFollowerOptions {

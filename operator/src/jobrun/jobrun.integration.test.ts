@@ -1,7 +1,8 @@
-import { type Clock, type KubernetesObject, resources, systemClock } from "@slipway/controller-runtime";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type JobRun, jobRunName, type Project } from "@slipway/crds";
 import { connectLedger, findJobRun, type Ledger, migrateToLatest, recordJobRuns } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
+import { type Clock, systemClock } from "@slipway/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   eventually,

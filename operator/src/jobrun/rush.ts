@@ -3,8 +3,9 @@
  * the end of one run makes another begin later.
  */
 
-import type { Clock, Store } from "@slipway/controller-runtime";
+import type { Store } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { isAccepted, isScheduled, jobStateOf } from "./job-state.ts";
 import { dateOf } from "./verdict.ts";
 

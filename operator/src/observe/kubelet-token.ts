@@ -1,12 +1,12 @@
 /** Tokens of the kubelet reader: the only credential that a node is shown. */
 
 import {
-  type Clock,
   customResource,
   type KubeClient,
   type KubernetesObject,
   resources,
 } from "@slipway/controller-runtime";
+import type { Clock } from "@slipway/process";
 import { KUBELET_READER } from "./rules.ts";
 
 /** Seconds that a token is good for. */

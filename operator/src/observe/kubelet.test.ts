@@ -4,10 +4,11 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type KubeClient, systemClock } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
+import type { KubeClient } from "@slipway/controller-runtime";
+import { systemClock } from "@slipway/process";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { ensureAuthority, ensureCertificate, type KeyPair } from "../../../hack/cluster/certificates.ts";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { Kubelets, type KubeletTrust } from "./kubelet.ts";
 import { requestedTokens, type TokenSource } from "./kubelet-token.ts";
 

@@ -2,7 +2,8 @@
 
 import { readFile } from "node:fs/promises";
 import type { KubeConfig } from "@kubernetes/client-node";
-import { type Clock, type Credentials, KubeError, Transport } from "@slipway/controller-runtime";
+import { type Credentials, KubeError, Transport } from "@slipway/controller-runtime";
+import type { Clock } from "@slipway/process";
 import {
   lacksContainers,
   type PodReading,

@@ -6,13 +6,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  KubeClient,
-  type KubernetesObject,
-  loadKubeConfig,
-  resources,
-  systemClock,
-} from "@slipway/controller-runtime";
+import { KubeClient, type KubernetesObject, loadKubeConfig, resources } from "@slipway/controller-runtime";
+import { systemClock } from "@slipway/process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certificates.ts";
 import { run } from "../../../hack/lib/exec.ts";

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KubeClient, type KubeError } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { MAX_LOG_BYTES } from "@slipway/ledger";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { createRunLogs } from "./run-logs.ts";
 
 const namespace = "slipway-org-alpha";

@@ -1,6 +1,6 @@
-import { silentLogger } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
+import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import type { Reading } from "./kubelet-summary.ts";
 import type { KubeletAddress } from "./nodes.ts";
 import { KubeletSamples } from "./run-samples.ts";

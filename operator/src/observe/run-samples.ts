@@ -1,12 +1,7 @@
 /** Samples the containers of running runs: asks each node that has some, and no other, again and again. */
 
-import {
-  type Clock,
-  ConcurrencyLimiter,
-  type Logger,
-  type Timer,
-  untilAborted,
-} from "@slipway/controller-runtime";
+import { untilAborted } from "@slipway/controller-runtime";
+import { type Clock, ConcurrencyLimiter, type Logger, type Timer } from "@slipway/process";
 import type { RunSamples, RunToFollow } from "../jobrun/ports.ts";
 import type { Reading } from "./kubelet-summary.ts";
 import type { KubeletAddress } from "./nodes.ts";

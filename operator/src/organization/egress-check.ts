@@ -1,6 +1,7 @@
 /** Compares what tenants are denied with the cluster's own addresses, for as long as the process runs. */
 
-import { type ChildKind, type Manager, resources, type Store, sleep } from "@slipway/controller-runtime";
+import { type ChildKind, type Manager, resources, type Store } from "@slipway/controller-runtime";
+import { sleep } from "@slipway/process";
 import { Gauge } from "prom-client";
 import type { Node } from "../observe/nodes.ts";
 import {

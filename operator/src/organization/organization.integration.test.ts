@@ -1,4 +1,5 @@
-import { type KubernetesObject, resources, systemClock } from "@slipway/controller-runtime";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { systemClock } from "@slipway/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   eventually,

@@ -1,6 +1,7 @@
 /** Whether a namespace's quota bounds anything yet. */
 
-import { type Clock, equalQuantities, type KubernetesObject } from "@slipway/controller-runtime";
+import { equalQuantities, type KubernetesObject } from "@slipway/controller-runtime";
+import type { Clock } from "@slipway/process";
 
 /** The parts of a ResourceQuota that are read here. */
 export interface Quota extends KubernetesObject {

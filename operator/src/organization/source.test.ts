@@ -1,4 +1,4 @@
-import { silentLogger } from "@slipway/controller-runtime";
+import { silentLogger } from "@slipway/process";
 import { expect, test, vi } from "vitest";
 import { OrganizationSource } from "./source.ts";
 

@@ -1,7 +1,7 @@
 /** Where organizations come from: the ledger, read every few seconds. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Logger } from "@slipway/controller-runtime";
+import type { Logger } from "@slipway/process";
 
 /** How often the ledger is read, in milliseconds. */
 const POLL_MS = 5_000;

@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
-import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { BuiltPull } from "./built-pull.ts";
 
 const namespace = "slipway-org-alpha";

@@ -1,6 +1,6 @@
 /** Keeps the Secret with which an organization's nodes pull what was built for it: made before the first pull, renewed before it ends. */
 
-import { type Clock, type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import {
   BUILDS_PULL_SECRET,
   fieldManagers,
@@ -9,6 +9,7 @@ import {
   mintRegistryPassword,
   registryKeySet,
 } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { RetryableError } from "../reconcile-errors.ts";
 import { RENEW_AT } from "../registry/login.ts";
 

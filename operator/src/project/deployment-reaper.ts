@@ -1,9 +1,10 @@
 /** Ends, in the ledger, the deployments of projects that went before they could tell of their end. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { KubeClient, Logger, Store } from "@slipway/controller-runtime";
+import type { KubeClient, Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { type DeploymentKey, type Ledger, listOpenDeployments, supersedeDeployment } from "@slipway/ledger";
+import type { Logger } from "@slipway/process";
 import { projectResource } from "../resources.ts";
 import { slotRef } from "./slot-reaper.ts";
 

@@ -13,7 +13,7 @@ import {
 } from "@slipway/controller-runtime";
 import { type Deployment, organizationOfNamespace, type Project } from "@slipway/crds";
 import type { Deployment as DeploymentRow } from "@slipway/ledger";
-import { inTime } from "../../../packages/controller-runtime/src/controller/in-time.ts";
+import { inTime } from "@slipway/process";
 import { RetryableError } from "../reconcile-errors.ts";
 import { stageOf } from "./deployments.ts";
 

@@ -1,7 +1,7 @@
 /** The steps of a project's reconcile that are about its deployments. The rules are in `deployments.ts`. */
 
-import type { Clock } from "@slipway/controller-runtime";
 import type { Deployment, Project, ProjectStatus } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { WaitingError } from "../reconcile-errors.ts";
 import type { DeploymentRecords } from "./deployment-records.ts";
 import {

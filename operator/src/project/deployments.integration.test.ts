@@ -1,6 +1,7 @@
-import { type Clock, type KubernetesObject, resources, systemClock } from "@slipway/controller-runtime";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Deployment, Project } from "@slipway/crds";
 import type { Deployment as DeploymentRow } from "@slipway/ledger";
+import { type Clock, systemClock } from "@slipway/process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   eventually,

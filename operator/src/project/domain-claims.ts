@@ -1,7 +1,8 @@
 /** Which of the hostnames that a project asks for it has. */
 
-import type { Clock, KubeClient } from "@slipway/controller-runtime";
+import type { KubeClient } from "@slipway/controller-runtime";
 import { type DomainClaim, isReservedHostname, type Project } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { claimHostname, holds } from "../domainclaim/claims.ts";
 import { type CustomHost, refusalOf, standOf, takenBy, unseen } from "./custom-domains.ts";
 import { type HttpPlatform, type RoutedHosts, wantedHost } from "./http/view.ts";

@@ -1,7 +1,8 @@
 /** Gives back the hostnames that a project does not ask for any more, and what belonged to them. */
 
-import { type Clock, findCondition, type KubeClient, resources } from "@slipway/controller-runtime";
+import { findCondition, type KubeClient, resources } from "@slipway/controller-runtime";
 import { type DomainClaim, labels, type Project } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { claimsOf, deleteClaim, keptAheadMs } from "../domainclaim/claims.ts";
 import type { Claimed } from "./domain-claims.ts";
 import { hostsOf, type IngressView, type Routes } from "./domain-routes.ts";

@@ -1,10 +1,4 @@
-import {
-  type Clock,
-  isAlreadyExists,
-  type KubernetesObject,
-  resources,
-  systemClock,
-} from "@slipway/controller-runtime";
+import { isAlreadyExists, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import {
   type CustomDomainStatus,
   challengeName,
@@ -15,6 +9,7 @@ import {
   type Project,
   UNPROVED_DOMAIN_MS,
 } from "@slipway/crds";
+import { type Clock, systemClock } from "@slipway/process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startDnsServer, type TestDnsServer } from "../../../test/kit/operator/dns-server.ts";
 import {

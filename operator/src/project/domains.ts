@@ -1,7 +1,6 @@
 /** The hostnames of a project: claimed, routed, given back, in an order in which no name leads to two projects. */
 
 import {
-  type Clock,
   type ConditionSet,
   controllerOf,
   type KubeClient,
@@ -9,6 +8,7 @@ import {
   resources,
 } from "@slipway/controller-runtime";
 import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { customDomainStatuses, tellCustomDomains } from "./custom-domains.ts";
 import { type Claimed, claimDomains } from "./domain-claims.ts";
 import { type Release, releaseAllDomains, releaseDomains } from "./domain-release.ts";

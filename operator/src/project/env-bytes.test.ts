@@ -1,14 +1,9 @@
-import {
-  KubeClient,
-  type KubernetesObject,
-  resources,
-  Store,
-  silentLogger,
-} from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
+import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import type { OrganizationUsage } from "@slipway/ledger";
+import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { bytesOfData, isEnvSecret } from "./env-bytes.ts";
 import { dropSecretData } from "./secrets.ts";
 import { keepUsage } from "./usage-keeper.ts";

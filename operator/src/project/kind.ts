@@ -1,7 +1,8 @@
 /** What the types of projects do each in their own way, within one reconcile that is the same for all. */
 
-import type { Applier, Clock, KubeClient, ObjectContext, ObjectRef } from "@slipway/controller-runtime";
+import type { Applier, KubeClient, ObjectContext, ObjectRef } from "@slipway/controller-runtime";
 import type { Catalog, Project, ProjectConditionCatalog, ProjectPlan } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import type { TerminalError } from "../reconcile-errors.ts";
 import type { Accepted } from "./accept.ts";
 import type { DeploymentSteps } from "./deployment-steps.ts";

@@ -1,5 +1,4 @@
-import { resources, silentLogger } from "@slipway/controller-runtime";
-import { TcpProxy } from "@slipway/controller-runtime/testing";
+import { resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import {
   connectLedger,
@@ -10,6 +9,7 @@ import {
   recordDeployment,
 } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
+import { silentLogger } from "@slipway/process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   conditionsOf,
@@ -21,6 +21,7 @@ import {
   type TestOperator,
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { TcpProxy } from "../../../test/kit/processes/tcp-proxy.ts";
 import { projectResource } from "../resources.ts";
 import { ledgerDeployments, reapDeployments } from "./deployment-reaper.ts";
 import { ledgerSlots } from "./slot-keeper.ts";

@@ -2,7 +2,6 @@
 
 import {
   Applier,
-  type Clock,
   type EventRecorder,
   ensureFinalizer,
   type KubeClient,
@@ -22,6 +21,7 @@ import {
   type Project,
   type ProjectConditionCatalog,
 } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { WaitingError } from "../reconcile-errors.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";

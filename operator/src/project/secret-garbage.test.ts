@@ -1,7 +1,7 @@
 import { byLabel, KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import type { Deployment, Project } from "@slipway/crds";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleJob, exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";
 import { collectGarbage, garbageOf } from "./secret-garbage.ts";

@@ -1,5 +1,5 @@
-import { silentLogger } from "@slipway/controller-runtime";
 import type { HeldSlot, ReleaseCondition, SlotAnswer, SlotRequest } from "@slipway/ledger";
+import { silentLogger } from "@slipway/process";
 import { beforeEach, describe, expect, test } from "vitest";
 import { LedgerAway, SlotKeeper, type SlotLedger } from "./slot-keeper.ts";
 

@@ -3,7 +3,6 @@
  * start and again every minute, so what others did there is found out, and a slot of a project that is gone is freed.
  */
 
-import type { Logger } from "@slipway/controller-runtime";
 import {
   type HeldSlot,
   type Ledger,
@@ -14,7 +13,7 @@ import {
   type SlotRequest,
   takeSlot,
 } from "@slipway/ledger";
-import { inTime } from "../../../packages/controller-runtime/src/controller/in-time.ts";
+import { inTime, type Logger } from "@slipway/process";
 
 /** The ledger's slots. Each call may throw when the ledger is away. */
 export interface SlotLedger {

@@ -1,8 +1,9 @@
 /** Frees the slots of projects that are gone or paused: whoever took them ended before it could give them back. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { KubeClient, Logger, Store } from "@slipway/controller-runtime";
+import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { organizationNamespace, type Project } from "@slipway/crds";
+import type { Logger } from "@slipway/process";
 import { projectResource } from "../resources.ts";
 import { LedgerAway, type SlotIdentity, type SlotKeeper } from "./slot-keeper.ts";
 

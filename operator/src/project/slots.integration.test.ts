@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { type KubernetesObject, resources, silentLogger } from "@slipway/controller-runtime";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type Project, parseCatalog } from "@slipway/crds";
 import {
   connectLedger,
@@ -12,6 +12,7 @@ import {
   takeSlot,
 } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
+import { silentLogger } from "@slipway/process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   conditionsOf,

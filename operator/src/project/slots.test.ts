@@ -1,6 +1,7 @@
-import { ConditionSet, silentLogger } from "@slipway/controller-runtime";
+import { ConditionSet } from "@slipway/controller-runtime";
 import type { HttpPlan, Project, ProjectConditionCatalog } from "@slipway/crds";
 import type { SlotAnswer } from "@slipway/ledger";
+import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
 import { endlessSlots } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";

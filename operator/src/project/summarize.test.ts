@@ -1,6 +1,5 @@
 import { ConditionSet } from "@slipway/controller-runtime";
-import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
-import { projectStatus } from "@slipway/crds";
+import { type Project, type ProjectConditionCatalog, type ProjectStatus, projectStatus } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import type { Rollout } from "./http/rollout.ts";
 import { type Findings, setDeployments, setPhase, summarize } from "./summarize.ts";

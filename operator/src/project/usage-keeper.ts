@@ -4,9 +4,10 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { KubeClient, Logger, Store } from "@slipway/controller-runtime";
+import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { organizationOfNamespace, type Project } from "@slipway/crds";
 import { type Ledger, listUsage, type OrganizationUsage, recordUsage, releaseUsage } from "@slipway/ledger";
+import type { Logger } from "@slipway/process";
 import { bytesNoted, isEnvSecret, noteBytes } from "./env-bytes.ts";
 
 const PERIOD_MS = 60_000;

@@ -1,5 +1,5 @@
-import { FakeClock } from "@slipway/controller-runtime/testing";
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { withBackoff } from "./backoff.ts";
 import { type AwsCredentials, RegistryLoginError } from "./ecr.ts";
 

@@ -1,7 +1,7 @@
 /** Spares AWS, and the workers that wait for it, the log-ins that have just failed. */
 
 import { createHash } from "node:crypto";
-import type { Clock } from "@slipway/controller-runtime";
+import type { Clock } from "@slipway/process";
 import { type AwsCredentials, type RegistryLogin, RegistryLoginError } from "./ecr.ts";
 
 const FIRST_MS = 60_000;

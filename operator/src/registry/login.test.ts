@@ -5,10 +5,11 @@ import {
   resources,
   Store,
 } from "@slipway/controller-runtime";
-import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { labels, type ProjectConditionCatalog } from "@slipway/crds";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { dropSecretData } from "../project/secrets.ts";
 import { type AwsCredentials, RegistryLoginError } from "./ecr.ts";
 import { ensureRegistryLogin, registrySecretName } from "./login.ts";

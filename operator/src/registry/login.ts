@@ -1,7 +1,6 @@
 /** Keeps the Secret with which a project's nodes pull from Amazon's registry: made before the first pull, renewed before it ends. */
 
 import {
-  type Clock,
   type ConditionSet,
   controllerOf,
   controllerReference,
@@ -11,6 +10,7 @@ import {
   type Store,
 } from "@slipway/controller-runtime";
 import { fieldManagers, labels, MANAGED_BY, type Project, type ProjectConditionCatalog } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { RetryableError, WaitingError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
 import { type AwsCredentials, type RegistryLogin, RegistryLoginError, type RegistryToken } from "./ecr.ts";

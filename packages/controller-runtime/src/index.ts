@@ -57,9 +57,10 @@ export {
   KubeError,
 } from "./client/errors.ts";
 export type { ExecResult } from "./client/exec.ts";
-export { createKubeMetrics, type KubeMetrics, registerFiles } from "./client/metrics.ts";
+export { createKubeMetrics, type KubeMetrics } from "./client/metrics.ts";
 export { isUnbound, onceBound } from "./client/once-bound.ts";
 export { customResource, isOfResource, resources } from "./client/resources.ts";
+export { traceRequests } from "./client/traced-requests.ts";
 export {
   type HttpRequest,
   type RequestObservation,
@@ -82,8 +83,6 @@ export {
   refOf,
   type StatusBody,
 } from "./client/types.ts";
-export { type Clock, type Random, sleep, systemClock, type Timer } from "./clock.ts";
-export { ConcurrencyLimiter, type ConcurrencyLimits, type Release } from "./concurrency-limiter.ts";
 export {
   Controller,
   type ControllerOptions,
@@ -114,12 +113,9 @@ export { type TracedObjects, tracedIn } from "./controller/traced-changes.ts";
 export { WorkQueue, type WorkQueueOptions } from "./controller/work-queue.ts";
 export { ClockGuard, type ClockReference } from "./manager/clock-guard.ts";
 export { LeaderElector, type LeaderElectorOptions } from "./manager/leader-elector.ts";
-export { type Logger, silentLogger } from "./manager/logger.ts";
 export { Manager, type ManagerOptions, type Runnable, type StoreRequest } from "./manager/manager.ts";
 export { createRuntimeMetrics, type RuntimeMetrics } from "./manager/runtime-metrics.ts";
 export { untilAborted } from "./manager/until-aborted.ts";
-export { MountedFile } from "./mounted-file.ts";
-export { type Check, type OpsServerOptions, startOpsServer } from "./ops-server.ts";
 export { ConditionSet } from "./status/condition-set.ts";
 export {
   type ConditionCatalog,

@@ -3,8 +3,10 @@ import { once } from "node:events";
 import { openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type Logger, silentLogger } from "@slipway/process";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
+import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { awkwardChildren } from "../../../test/kit/runtime/awkward-children.ts";
 import { type Widget, widgets } from "../../../test/kit/runtime/harness.ts";
 import {
@@ -17,9 +19,7 @@ import { KubeClient } from "./client/client.ts";
 import { loadKubeConfig } from "./client/config.ts";
 import { resources } from "./client/resources.ts";
 import type { Resource } from "./client/types.ts";
-import { type Logger, silentLogger } from "./manager/logger.ts";
 import type { Manager } from "./manager/manager.ts";
-import { eventually } from "./testing/index.ts";
 
 let api: TestApiserver;
 let client: KubeClient;

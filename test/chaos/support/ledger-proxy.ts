@@ -1,4 +1,4 @@
-import { TcpProxy } from "@slipway/controller-runtime/testing";
+import { TcpProxy } from "../../kit/processes/tcp-proxy.ts";
 import type { Moment } from "./apiserver-proxy.ts";
 
 /** What a connection is about to do, as far as its words tell. */

@@ -1,7 +1,6 @@
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 import type { WriteSession } from "./acknowledged.ts";
-import type { Connection } from "./databases.ts";
-import { databaseAuthority } from "./databases.ts";
+import { type Connection, databaseAuthority } from "./databases.ts";
 
 /** ClickHouse's own client, with what creation returned; the server's certificate is checked. */
 export function connectClickhouse({

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { KubeClient, resources } from "@slipway/controller-runtime";
-import { FakeApiserver } from "@slipway/controller-runtime/testing";
 import { stringify } from "yaml";
 import { freePorts } from "../../../hack/lib/ports.ts";
+import { FakeApiserver } from "../apiserver/fake-apiserver.ts";
 
 const main = fileURLToPath(new URL("../../../analytics/src/collector/main.ts", import.meta.url));
 

@@ -1,9 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type BaseImages, defaultRuntimeCatalog, publicRuntimes } from "@slipway/builder";
-import { KubeClient, resources } from "@slipway/controller-runtime";
-import { eventually, FakeApiserver } from "@slipway/controller-runtime/testing";
-import { type Tracing, traceRequests } from "@slipway/controller-runtime/tracing";
+import { KubeClient, resources, traceRequests } from "@slipway/controller-runtime";
 import {
   annotations,
   type Catalog,
@@ -21,6 +19,7 @@ import {
   type Member,
   type Role,
 } from "@slipway/ledger";
+import type { Tracing } from "@slipway/process/tracing";
 import type { FastifyInstance } from "fastify";
 import { Analytics } from "../../../api-server/src/analytics/analytics.ts";
 import { type AppOptions, buildApp } from "../../../api-server/src/app.ts";
@@ -57,6 +56,8 @@ import { MemoryRateLimiter } from "../../../api-server/src/rate-limit/memory.ts"
 import type { Services } from "../../../api-server/src/services.ts";
 import { SharedReads } from "../../../api-server/src/shared-reads.ts";
 import { ledgerSnapshots, type Snapshots } from "../../../api-server/src/snapshots/port.ts";
+import { FakeApiserver } from "../apiserver/fake-apiserver.ts";
+import { eventually } from "../processes/eventually.ts";
 
 export const ZONE = "apps.localhost";
 const CATALOG_FILE = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);

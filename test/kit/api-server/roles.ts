@@ -5,10 +5,10 @@ import {
   loadKubeConfig,
   resources,
 } from "@slipway/controller-runtime";
-import { eventually } from "@slipway/controller-runtime/testing";
 import { organizationNamespace } from "@slipway/crds";
 import { projectResource } from "../../../api-server/src/projects/kinds.ts";
 import { clusterRules, organizationRules } from "../../../api-server/src/rbac.ts";
+import { eventually } from "../processes/eventually.ts";
 
 /** The API server's own roles on a real apiserver, so that a rule that is missing in them fails a test. */
 

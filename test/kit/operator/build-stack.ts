@@ -3,13 +3,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { Step } from "@slipway/builder/contract";
-import {
-  type KubernetesObject,
-  loadKubeConfig,
-  Manager,
-  resources,
-  silentLogger,
-} from "@slipway/controller-runtime";
+import { type KubernetesObject, loadKubeConfig, Manager, resources } from "@slipway/controller-runtime";
 import type { Build, Project } from "@slipway/crds";
 import {
   connectLedger,
@@ -21,6 +15,7 @@ import {
   recordBuildLog,
 } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
+import { silentLogger } from "@slipway/process";
 import { stringify } from "yaml";
 import {
   addBuildController,

@@ -4,7 +4,6 @@ import { readdir, readFile } from "node:fs/promises";
 import type { KubeConfig } from "@kubernetes/client-node";
 import {
   type BackoffOptions,
-  type Clock,
   KubeClient,
   type KubernetesObject,
   loadKubeConfig,
@@ -12,10 +11,10 @@ import {
   type ObjectRef,
   type Resource,
   resources,
-  silentLogger,
 } from "@slipway/controller-runtime";
 import { type Catalog, type Project, parseCatalog } from "@slipway/crds";
 import type { HeldSlot } from "@slipway/ledger";
+import { type Clock, silentLogger } from "@slipway/process";
 import { parse, parseAllDocuments } from "yaml";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { binaryFile, ensureBinary } from "../../../hack/cluster/binaries.ts";

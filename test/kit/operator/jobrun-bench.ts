@@ -6,9 +6,9 @@ import {
   type ObjectRef,
   resources,
   Store,
-  silentLogger,
 } from "@slipway/controller-runtime";
 import { annotations, type JobRun, jobRunName, labels, type Project } from "@slipway/crds";
+import { silentLogger } from "@slipway/process";
 import { Registry } from "prom-client";
 import { LogCapturer } from "../../../operator/src/jobrun/capturer.ts";
 import { Charger } from "../../../operator/src/jobrun/charger.ts";

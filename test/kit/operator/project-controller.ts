@@ -1,14 +1,9 @@
 /** The project controller by itself, for tests in which they play everybody else's part. */
 
 import { readFile } from "node:fs/promises";
-import {
-  type KubernetesObject,
-  loadKubeConfig,
-  Manager,
-  resources,
-  silentLogger,
-} from "@slipway/controller-runtime";
+import { type KubernetesObject, loadKubeConfig, Manager, resources } from "@slipway/controller-runtime";
 import { type Catalog, organizationOfNamespace, parseCatalog } from "@slipway/crds";
+import { silentLogger } from "@slipway/process";
 import { Members } from "../../../operator/src/database/common/members.ts";
 import { Authority } from "../../../operator/src/database/tls/authority.ts";
 import { createNamespaceStore } from "../../../operator/src/organization/controller.ts";

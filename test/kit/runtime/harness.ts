@@ -12,8 +12,9 @@ import {
   resources,
   Store,
 } from "@slipway/controller-runtime";
-import { eventually, FakeApiserver } from "@slipway/controller-runtime/testing";
 import { Registry } from "prom-client";
+import { FakeApiserver } from "../apiserver/fake-apiserver.ts";
+import { eventually } from "../processes/eventually.ts";
 
 /** A custom resource for tests of the runtime, which knows no real one. */
 export const widgets: Resource = customResource("test.dev", "v1", "widgets", "Widget");

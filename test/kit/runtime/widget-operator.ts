@@ -1,7 +1,6 @@
 import {
   Applier,
   byLabel,
-  type Clock,
   controllerReference,
   ensureFinalizer,
   type KubernetesObject,
@@ -12,11 +11,11 @@ import {
   type Resource,
   removeFinalizer,
   resources,
-  systemClock,
   TerminalError,
   watchObjects,
   watchOwned,
 } from "@slipway/controller-runtime";
+import { type Clock, systemClock } from "@slipway/process";
 import { OWNER_LABEL, type Widget, widgets } from "./harness.ts";
 
 /** The objects that a widget wants: every kind whose fields the apiserver defaults or rewrites. */

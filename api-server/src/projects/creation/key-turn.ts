@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConcurrencyLimiter } from "@slipway/controller-runtime";
 import {
   freeIdempotencyKey,
   type IdempotencyRecord,
@@ -10,6 +9,7 @@ import {
   renewIdempotencyKey,
   reserveIdempotencyKey,
 } from "@slipway/ledger";
+import { ConcurrencyLimiter } from "@slipway/process";
 import { failures } from "../../errors/catalog.ts";
 import { askLedger } from "../../ledger-call.ts";
 

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
-import { ConcurrencyLimiter, type KubeClient } from "@slipway/controller-runtime";
+import type { KubeClient } from "@slipway/controller-runtime";
+import { ConcurrencyLimiter } from "@slipway/process";
 import type { Logger } from "pino";
 import { failures } from "../../errors/catalog.ts";
 import type { EventStreams, StreamCaller } from "../../http/event-streams.ts";

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ConcurrencyLimiter, type KubeClient, KubeError } from "@slipway/controller-runtime";
+import { type KubeClient, KubeError } from "@slipway/controller-runtime";
+import type { ConcurrencyLimiter } from "@slipway/process";
 import type { Logger } from "pino";
 import { eventText } from "../../http/event-streams.ts";
 import type { ApiProject } from "../api-project.ts";

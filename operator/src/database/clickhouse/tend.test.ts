@@ -1,13 +1,9 @@
 import { createHash } from "node:crypto";
-import {
-  type KubeClient,
-  type KubernetesObject,
-  type ObjectRef,
-  silentLogger,
-} from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
+import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
+import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { Node } from "../../observe/nodes.ts";
 import { Members } from "../common/members.ts";
 import type { Database } from "../database.ts";

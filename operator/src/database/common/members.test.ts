@@ -1,5 +1,5 @@
-import { FakeClock } from "@slipway/controller-runtime/testing";
 import { expect, test, vi } from "vitest";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { Node } from "../../observe/nodes.ts";
 import type { LivePod } from "../engine.ts";
 import { podOf } from "../testing.ts";

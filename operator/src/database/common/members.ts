@@ -1,6 +1,7 @@
 /** Which members commands are run in: none on a node that is not ready, and few at once of those that did not answer before. */
 
-import { type Clock, ConcurrencyLimiter, type KubeClient, type Store } from "@slipway/controller-runtime";
+import type { KubeClient, Store } from "@slipway/controller-runtime";
+import { type Clock, ConcurrencyLimiter } from "@slipway/process";
 import type { Node } from "../../observe/nodes.ts";
 import { WaitingError } from "../../reconcile-errors.ts";
 import type { LiveDatabase, LivePod, TendClient } from "../engine.ts";

@@ -1,6 +1,6 @@
-import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { DatabaseStatus } from "@slipway/crds";
 import { expect, test, vi } from "vitest";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { databaseOf, exampleDatabase, liveOf, podOf } from "../testing.ts";
 import { certificatesHash, readCertificates, type SetUp, setUpOnce } from "./tending.ts";
 

@@ -6,10 +6,10 @@ import {
   type ObjectRef,
   type Resource,
   resources,
-  silentLogger,
 } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
 import { annotations, labels } from "@slipway/crds";
+import { silentLogger } from "@slipway/process";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { Database } from "../database.ts";
 import type { Engine, LiveClaim, LiveDatabase, LivePod, TendContext, Tended } from "../engine.ts";
 import { planMembers, unusedSince } from "../members.ts";

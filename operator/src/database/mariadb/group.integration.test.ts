@@ -1,5 +1,5 @@
-import { silentLogger, systemClock } from "@slipway/controller-runtime";
 import { annotations, type DatabaseStatus } from "@slipway/crds";
+import { silentLogger, systemClock } from "@slipway/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WORK } from "../../backup/agent/protocol.ts";
 import { mariadbScripts } from "../../backup/engines/mariadb.ts";

@@ -1,7 +1,6 @@
 /** The authority of the platform's databases: a Secret with its key, and a ConfigMap for whoever has to trust it. */
 
 import {
-  type Clock,
   isAlreadyExists,
   isConflict,
   type KubeClient,
@@ -9,6 +8,7 @@ import {
   resources,
 } from "@slipway/controller-runtime";
 import { labels, MANAGED_BY } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import type { PolicyRule } from "../../rbac.ts";
 import { makeAuthority, type Pair } from "./certificates.ts";
 

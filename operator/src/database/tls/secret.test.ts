@@ -1,6 +1,7 @@
 import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
-import { FakeApiserver, FakeClock } from "@slipway/controller-runtime/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { dropSecretData } from "../../project/secrets.ts";
 import { exampleDatabase } from "../testing.ts";
 import { AUTHORITY, Authority } from "./authority.ts";

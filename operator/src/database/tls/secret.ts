@@ -1,7 +1,6 @@
 /** The Secret with a database's certificate: signed by the platform's authority, renewed well before its end. */
 
 import {
-  type Clock,
   controllerOf,
   controllerReference,
   hashJson,
@@ -11,6 +10,7 @@ import {
   type Store,
 } from "@slipway/controller-runtime";
 import { databaseNames, fieldManagers, type Project } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { CERTIFICATE } from "../../project/secrets.ts";
 import { type ChildOwner, childLabels } from "../../project/workload/app.ts";
 import { RetryableError } from "../../reconcile-errors.ts";

@@ -1,5 +1,5 @@
-import { silentLogger, systemClock } from "@slipway/controller-runtime";
 import { credentialKeys } from "@slipway/crds";
+import { silentLogger, systemClock } from "@slipway/process";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitFor } from "../../../../hack/lib/wait.ts";
 import { hasRole } from "../common/pods.ts";

@@ -1,12 +1,8 @@
 import { createHash } from "node:crypto";
-import {
-  type KubeClient,
-  type KubernetesObject,
-  type ObjectRef,
-  silentLogger,
-} from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
+import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
+import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { Database } from "../database.ts";
 import type { LiveDatabase, TendContext } from "../engine.ts";
 import { databaseOf, exampleCredentials, exampleDatabase, liveOf, podOf } from "../testing.ts";

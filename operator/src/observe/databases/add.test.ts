@@ -1,5 +1,6 @@
-import { Manager, Store, silentLogger } from "@slipway/controller-runtime";
+import { Manager, Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
+import { silentLogger } from "@slipway/process";
 import { expect, test } from "vitest";
 import { chartCatalog } from "../../database/testing.ts";
 import type { Node } from "../nodes.ts";

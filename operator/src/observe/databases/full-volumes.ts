@@ -1,7 +1,8 @@
 /** Which databases' volumes are full, as the kubelets tell. */
 
-import { type Clock, type Store, sleep } from "@slipway/controller-runtime";
+import type { Store } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
+import { type Clock, sleep } from "@slipway/process";
 import type { DatabasePod } from "./pods.ts";
 import type { Resources } from "./resources.ts";
 

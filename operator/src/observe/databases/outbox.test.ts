@@ -1,7 +1,7 @@
-import { silentLogger } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { MetricSampleRow } from "@slipway/ledger";
+import { silentLogger } from "@slipway/process";
 import { expect, test } from "vitest";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { Outbox } from "./outbox.ts";
 
 const row = (instance: string, raw: number) =>

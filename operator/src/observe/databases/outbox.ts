@@ -1,7 +1,7 @@
 /** Gathers samples for a moment and writes them together; what cannot be written is tried again. */
 
-import type { Clock, Logger, Timer } from "@slipway/controller-runtime";
 import type { MetricSampleRow } from "@slipway/ledger";
+import type { Clock, Logger, Timer } from "@slipway/process";
 
 export interface OutboxOptions {
   write(rows: readonly MetricSampleRow[]): Promise<unknown>;

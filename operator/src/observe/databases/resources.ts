@@ -1,7 +1,7 @@
 /** CPU, memory and storage of databases' pods, as the kubelets tell them: one request a node and round. */
 
-import type { Clock } from "@slipway/controller-runtime";
 import { allNull, type SnapshotResource, snapshotResource } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { DATA } from "../../database/common/pod.ts";
 import type { PodReading } from "../kubelet-summary.ts";
 import type { KubeletAddress } from "../nodes.ts";

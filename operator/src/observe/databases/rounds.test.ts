@@ -1,6 +1,6 @@
-import { sleep, systemClock } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
+import { sleep, systemClock } from "@slipway/process";
 import { expect, test } from "vitest";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { Rounds, type RoundsOptions } from "./rounds.ts";
 
 const never = () => new Promise<never>(() => undefined);

@@ -1,6 +1,6 @@
 /** Samples many instances again and again, so that one that hangs delays no other. */
 
-import { type Clock, ConcurrencyLimiter, sleep } from "@slipway/controller-runtime";
+import { type Clock, ConcurrencyLimiter, sleep } from "@slipway/process";
 
 export interface RoundsOptions<Target, Sample> {
   /** Whom to sample now. */

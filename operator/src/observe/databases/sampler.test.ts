@@ -1,8 +1,8 @@
-import { silentLogger } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
 import type { SnapshotResource } from "@slipway/crds";
 import type { MetricSampleRow, StoredMetricSamples } from "@slipway/ledger";
+import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { Facts } from "./facts.ts";
 import { DatabaseSampler } from "./sampler.ts";
 import type { Reading } from "./snapshot.ts";

@@ -1,8 +1,8 @@
 /** Samples databases every minute: reads the engines and the kubelets, derives snapshots, hands them on. */
 
-import type { Clock, Logger } from "@slipway/controller-runtime";
 import { SNAPSHOT_REFRESH_SECONDS } from "@slipway/crds";
 import type { MetricSampleRow, StoredMetricSamples } from "@slipway/ledger";
+import type { Clock, Logger } from "@slipway/process";
 import { parseRaw, type RawSample } from "./facts.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Resources } from "./resources.ts";

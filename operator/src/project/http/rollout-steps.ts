@@ -1,6 +1,6 @@
 /** How the rollout of an HTTP project's deployment goes, and when it is given up. */
 
-import type { Clock, ConditionSet } from "@slipway/controller-runtime";
+import type { ConditionSet } from "@slipway/controller-runtime";
 import type {
   Deployment,
   Project,
@@ -8,6 +8,7 @@ import type {
   ProjectReason,
   ProjectStatus,
 } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
 import { type DeploymentProgress, remainingMs } from "../deployments.ts";
 import { settingsHash } from "./deployment.ts";
 import type { Running } from "./recreate-steps.ts";

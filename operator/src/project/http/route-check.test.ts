@@ -1,6 +1,6 @@
-import { systemClock } from "@slipway/controller-runtime";
-import { FakeClock } from "@slipway/controller-runtime/testing";
+import { systemClock } from "@slipway/process";
 import { expect, test, vi } from "vitest";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { ProbeResult } from "./ingress-probe.ts";
 import { RouteCheck } from "./route-check.ts";
 

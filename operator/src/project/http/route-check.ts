@@ -3,7 +3,8 @@
  * waits for an answer: it is remembered, and whoever asked is woken.
  */
 
-import { type Clock, ConcurrencyLimiter, type ObjectRef } from "@slipway/controller-runtime";
+import type { ObjectRef } from "@slipway/controller-runtime";
+import { type Clock, ConcurrencyLimiter } from "@slipway/process";
 import type { Finding } from "../summarize.ts";
 import type { IngressProbe, ProbeResult } from "./ingress-probe.ts";
 import { DOUBT_MS, pauseMs } from "./probe-times.ts";

@@ -1,10 +1,10 @@
+import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
 import { type Harness, OWNER_LABEL, startHarness } from "../../../../test/kit/runtime/harness.ts";
 import { isConflict } from "../client/errors.ts";
 import { resources } from "../client/resources.ts";
 import type { KubernetesObject } from "../client/types.ts";
-import { silentLogger } from "../manager/logger.ts";
-import { FakeApiserver } from "../testing/index.ts";
 import { Applier } from "./applier.ts";
 import { APPLIED_HASH, type Owner } from "./desired-object.ts";
 

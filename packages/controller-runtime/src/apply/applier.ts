@@ -1,11 +1,10 @@
+import { type Clock, type Logger, sleep, systemClock } from "@slipway/process";
 import type { Store } from "../cache/store.ts";
 import type { KubeClient } from "../client/client.ts";
 import { isOfResource } from "../client/resources.ts";
 import { type KubernetesObject, type ObjectRef, type Resource, refOf } from "../client/types.ts";
-import { type Clock, sleep, systemClock } from "../clock.ts";
 import { RetryableError, WaitingError } from "../controller/errors.ts";
 import type { RuntimeCatalog } from "../controller/reasons.ts";
-import type { Logger } from "../manager/logger.ts";
 import type { RuntimeMetrics } from "../manager/runtime-metrics.ts";
 import { APPLIED_BY, APPLIED_HASH, isOwnChild, type Owner, prepare } from "./desired-object.ts";
 import { findMissing } from "./subset.ts";

@@ -1,4 +1,4 @@
-import type { Random } from "../clock.ts";
+import type { Random } from "@slipway/process";
 
 /** Bounds of an exponential backoff, in milliseconds. */
 export interface BackoffOptions {

@@ -1,11 +1,11 @@
+import { type Clock, systemClock } from "@slipway/process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
+import { eventually } from "../../../../test/kit/processes/eventually.ts";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { KubeClient } from "../client/client.ts";
 import { resources } from "../client/resources.ts";
 import type { KubernetesObject } from "../client/types.ts";
-import { type Clock, systemClock } from "../clock.ts";
-import { eventually } from "../testing/eventually.ts";
-import { FakeApiserver } from "../testing/fake-apiserver.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { NamespaceReflectors, namesOf } from "./namespace-reflectors.ts";
 import { Store } from "./store.ts";
 

@@ -1,9 +1,9 @@
+import { type Clock, systemClock } from "@slipway/process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
+import { eventually } from "../../../../test/kit/processes/eventually.ts";
 import { KubeClient } from "../client/client.ts";
 import { resources } from "../client/resources.ts";
-import { type Clock, systemClock } from "../clock.ts";
-import { eventually } from "../testing/eventually.ts";
-import { FakeApiserver } from "../testing/fake-apiserver.ts";
 import { Reflector, type ReflectorOptions } from "./reflector.ts";
 import { Store } from "./store.ts";
 

@@ -1,7 +1,7 @@
+import { type Clock, type Random, sleep, systemClock, type Timer } from "@slipway/process";
 import { type KubeClient, pageSizeOf, withType } from "../client/client.ts";
 import { isGone, KubeError } from "../client/errors.ts";
 import type { KubernetesList, KubernetesObject, Resource } from "../client/types.ts";
-import { type Clock, type Random, sleep, systemClock, type Timer } from "../clock.ts";
 import { Backoff } from "./backoff.ts";
 import type { Store } from "./store.ts";
 import { parseWatchEvent, type WatchEvent } from "./watch-event.ts";

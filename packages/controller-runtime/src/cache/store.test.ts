@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { KubernetesObject, ObjectMeta } from "../client/types.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { byControllerUid, byLabel } from "./index-table.ts";
 import { Store, type StoreEvent } from "./store.ts";
 

@@ -1,5 +1,5 @@
+import { type Clock, systemClock } from "@slipway/process";
 import { type KubernetesObject, keyOf, type ObjectRef, refKey } from "../client/types.ts";
-import { type Clock, systemClock } from "../clock.ts";
 import { type Indexer, IndexTable } from "./index-table.ts";
 import { compareResourceVersions, maxResourceVersion } from "./resource-version.ts";
 import { VersionWaiters } from "./version-waiters.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@slipway/process";
 import { compareResourceVersions } from "./resource-version.ts";
 
 interface Waiter {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { FakeApiserver } from "../testing/fake-apiserver.ts";
+import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
 import { KubeClient } from "./client.ts";
 import { resources } from "./resources.ts";
 import type { KubernetesObject } from "./types.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { FakeApiserver } from "../testing/fake-apiserver.ts";
-import { TcpProxy } from "../testing/tcp-proxy.ts";
+import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
+import { TcpProxy } from "../../../../test/kit/processes/tcp-proxy.ts";
 import { KubeClient } from "./client.ts";
 import { isAlreadyExists, isConflict, isNetworkError, isNotFound, KubeError } from "./errors.ts";
 import { collectionPath, objectPath, queryString } from "./paths.ts";

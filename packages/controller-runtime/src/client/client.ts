@@ -1,5 +1,5 @@
 import type { KubeConfig } from "@kubernetes/client-node";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "@slipway/process";
 import { type Annotate, annotated, annotatedPatch } from "./annotate.ts";
 import { anonymousCredentials, kubeConfigCredentials } from "./credentials.ts";
 import { isNotFound } from "./errors.ts";

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { FakeClock } from "../testing/fake-clock.ts";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { KubeClient } from "./client.ts";
 import { loadKubeConfig } from "./config.ts";
 import { resources } from "./resources.ts";

@@ -1,6 +1,6 @@
 import type { RequestOptions } from "node:https";
 import type { KubeConfig } from "@kubernetes/client-node";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@slipway/process";
 
 /** TLS material and headers that authenticate one request. */
 export interface Credentials {

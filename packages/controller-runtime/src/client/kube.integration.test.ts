@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../../../hack/cluster/apiserver.ts";
+import { eventually } from "../../../../test/kit/processes/eventually.ts";
+import { TcpProxy } from "../../../../test/kit/processes/tcp-proxy.ts";
 import { Reflector, type ReflectorOptions } from "../cache/reflector.ts";
 import { Store } from "../cache/store.ts";
-import { eventually } from "../testing/eventually.ts";
-import { TcpProxy } from "../testing/tcp-proxy.ts";
 import { KubeClient } from "./client.ts";
 import { loadKubeConfig } from "./config.ts";
 import { isAlreadyExists, isConflict, isInvalid, isNamespaceTerminating, isNotFound } from "./errors.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import { type Clock, sleep, systemClock } from "@slipway/process";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
-import { type Clock, sleep, systemClock } from "../clock.ts";
 import type { CredentialSource, Credentials } from "./credentials.ts";
 import { isConflict, KubeError } from "./errors.ts";
 import { type ExecResult, exec } from "./exec.ts";

@@ -1,9 +1,9 @@
+import { silentLogger } from "@slipway/process";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { ObjectRef } from "../client/types.ts";
-import { silentLogger } from "../manager/logger.ts";
 import { createRuntimeMetrics } from "../manager/runtime-metrics.ts";
-import { FakeClock } from "../testing/index.ts";
 import { Controller, type ControllerOptions, type ReconcileContext } from "./controller.ts";
 import { RetryableError, TerminalError, WaitingError } from "./errors.ts";
 

@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
+import type { Clock, Logger, Random } from "@slipway/process";
+import type { Tracing } from "@slipway/process/tracing";
 import type { BackoffOptions } from "../cache/backoff.ts";
 import { type ObjectRef, parseKey, refKey } from "../client/types.ts";
-import type { Clock, Random } from "../clock.ts";
-import type { Logger } from "../manager/logger.ts";
 import type { RuntimeMetrics } from "../manager/runtime-metrics.ts";
-import type { Tracing } from "../tracing/index.ts";
 import { type Outcome, outcomeOfError, outcomeOfResult, type Result } from "./outcome.ts";
 import type { Source } from "./sources.ts";
 import type { BucketOptions } from "./token-bucket.ts";

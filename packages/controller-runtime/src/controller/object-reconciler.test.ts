@@ -1,10 +1,10 @@
+import { silentLogger, systemClock } from "@slipway/process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { type Harness, startHarness, type Widget, widgets } from "../../../../test/kit/runtime/harness.ts";
 import { ensureFinalizer, removeFinalizer } from "../apply/finalizers.ts";
-import { systemClock } from "../clock.ts";
-import { silentLogger } from "../manager/logger.ts";
 import type { EventInput } from "../status/events.ts";
-import { FakeApiserver, FakeClock } from "../testing/index.ts";
 import type { ReconcileContext } from "./controller.ts";
 import { RetryableError, TerminalError, WaitingError } from "./errors.ts";
 import { type ObjectReconcilerOptions, objectReconciler } from "./object-reconciler.ts";

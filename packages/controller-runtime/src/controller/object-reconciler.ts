@@ -1,9 +1,9 @@
+import type { Clock } from "@slipway/process";
 import { equalJson } from "../apply/json.ts";
 import type { Store } from "../cache/store.ts";
 import type { KubeClient } from "../client/client.ts";
 import { isNotFound } from "../client/errors.ts";
 import type { ObjectRef, Resource } from "../client/types.ts";
-import type { Clock } from "../clock.ts";
 import { ConditionSet } from "../status/condition-set.ts";
 import type { ConditionCatalog } from "../status/conditions.ts";
 import type { EventRecorder } from "../status/events.ts";

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { type SpanStart, Tracing } from "@slipway/process/tracing";
 import { describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../client/types.ts";
-import { type SpanStart, Tracing } from "../tracing/index.ts";
 import { RetryableError, TerminalError, WaitingError } from "./errors.ts";
 import { type Outcome, outcomeOfError, outcomeOfResult } from "./outcome.ts";
 import { TRACEPARENT, TracedChanges, tracedIn } from "./traced-changes.ts";

@@ -1,7 +1,7 @@
+import { parseTraceparent, type Span, type Tracing } from "@slipway/process/tracing";
 import type { Store } from "../cache/store.ts";
 import { type KubernetesObject, type ObjectRef, parseKey } from "../client/types.ts";
 import type { StatusObject } from "../status/status.ts";
-import { parseTraceparent, type Span, type Tracing } from "../tracing/index.ts";
 import type { Outcome } from "./outcome.ts";
 
 /** On an object: `traceparent` of what last wrote it, if that was traced. */

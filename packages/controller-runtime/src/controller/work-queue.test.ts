@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { createRuntimeMetrics } from "../manager/runtime-metrics.ts";
-import { FakeClock } from "../testing/index.ts";
 import { WorkQueue, type WorkQueueOptions } from "./work-queue.ts";
 
 let clock: FakeClock;

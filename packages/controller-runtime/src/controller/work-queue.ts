@@ -1,5 +1,5 @@
+import type { Clock, Random, Timer } from "@slipway/process";
 import { type BackoffOptions, backoffDelay } from "../cache/backoff.ts";
-import type { Clock, Random, Timer } from "../clock.ts";
 import type { QueueView, RuntimeMetrics } from "../manager/runtime-metrics.ts";
 import { type BucketOptions, TokenBucket } from "./token-bucket.ts";
 

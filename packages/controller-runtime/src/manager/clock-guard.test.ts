@@ -1,7 +1,7 @@
+import { silentLogger } from "@slipway/process";
 import { beforeEach, expect, test } from "vitest";
-import { FakeClock } from "../testing/index.ts";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { ClockGuard } from "./clock-guard.ts";
-import { silentLogger } from "./logger.ts";
 
 const HOUR = 3_600_000;
 const signal = new AbortController().signal;

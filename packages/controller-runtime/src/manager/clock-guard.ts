@@ -1,10 +1,9 @@
 /** Whether this process's clock may be acted on: it is compared with clocks of others, all the time. */
 
+import { type Clock, type Logger, sleep } from "@slipway/process";
 import { Gauge, type Registry } from "prom-client";
-import { type Clock, sleep } from "../clock.ts";
 import { WaitingError } from "../controller/errors.ts";
 import type { RuntimeCatalog } from "../controller/reasons.ts";
-import type { Logger } from "./logger.ts";
 
 /** Another clock. */
 export interface ClockReference {

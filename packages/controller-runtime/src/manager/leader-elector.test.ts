@@ -1,9 +1,10 @@
+import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { KubeClient } from "../client/client.ts";
 import { resources } from "../client/resources.ts";
-import { FakeApiserver, FakeClock } from "../testing/index.ts";
 import { LeaderElector } from "./leader-elector.ts";
-import { silentLogger } from "./logger.ts";
 
 const LEASES = "coordination.k8s.io/v1/leases";
 

@@ -1,10 +1,9 @@
+import { type Clock, type Logger, type Random, sleep } from "@slipway/process";
 import type { KubeClient } from "../client/client.ts";
 import { isAlreadyExists, isConflict } from "../client/errors.ts";
 import { resources } from "../client/resources.ts";
 import type { KubernetesObject } from "../client/types.ts";
-import { type Clock, type Random, sleep } from "../clock.ts";
 import { microTime } from "../status/events.ts";
-import type { Logger } from "./logger.ts";
 
 export interface LeaderElectorOptions {
   client: KubeClient;

@@ -1,5 +1,5 @@
+import type { Logger } from "@slipway/process";
 import type { LeaderElector } from "./leader-elector.ts";
-import type { Logger } from "./logger.ts";
 import type { RuntimeMetrics } from "./runtime-metrics.ts";
 
 export interface LeadershipOptions {

@@ -1,9 +1,10 @@
+import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
+import { eventually } from "../../../../test/kit/processes/eventually.ts";
 import type { Widget } from "../../../../test/kit/runtime/harness.ts";
 import { type WidgetOperatorOptions, widgetOperator } from "../../../../test/kit/runtime/widget-operator.ts";
 import { resources } from "../client/resources.ts";
-import { eventually, FakeApiserver } from "../testing/index.ts";
-import { silentLogger } from "./logger.ts";
 import type { Manager } from "./manager.ts";
 
 const WIDGETS = "test.dev/v1/widgets";

@@ -1,4 +1,14 @@
 import type { KubeConfig } from "@kubernetes/client-node";
+import {
+  type Check,
+  type Clock,
+  type Logger,
+  type Random,
+  sleep,
+  startOpsServer,
+  systemClock,
+} from "@slipway/process";
+import type { Tracing } from "@slipway/process/tracing";
 import { Registry } from "prom-client";
 import type { Indexer } from "../cache/index-table.ts";
 import { NamespaceReflectors, namesOf, type WatchedNamespaces } from "../cache/namespace-reflectors.ts";
@@ -6,16 +16,13 @@ import { Reflector, type ReflectorEvents, type ReflectorOptions } from "../cache
 import { Store } from "../cache/store.ts";
 import { KubeClient } from "../client/client.ts";
 import { createKubeMetrics, type KubeMetrics } from "../client/metrics.ts";
+import { traceRequests } from "../client/traced-requests.ts";
 import type { KubernetesObject, Resource } from "../client/types.ts";
-import { type Clock, type Random, sleep, systemClock } from "../clock.ts";
 import { Controller, type ControllerOptions } from "../controller/controller.ts";
-import { type Check, startOpsServer } from "../ops-server.ts";
 import { ApiEventRecorder, type EventRecorder } from "../status/events.ts";
-import { type Tracing, traceRequests } from "../tracing/index.ts";
 import { ClockGuard, type ClockReference } from "./clock-guard.ts";
 import { LeaderElector } from "./leader-elector.ts";
 import { leadWhileHeld } from "./leadership.ts";
-import type { Logger } from "./logger.ts";
 import { createRuntimeMetrics, type RuntimeMetrics } from "./runtime-metrics.ts";
 import { untilAborted } from "./until-aborted.ts";
 

@@ -1,11 +1,13 @@
+import { silentLogger } from "@slipway/process";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
+import { eventually } from "../../../../test/kit/processes/eventually.ts";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { KubeClient } from "../client/client.ts";
 import { resources } from "../client/resources.ts";
 import type { KubernetesObject } from "../client/types.ts";
-import { silentLogger } from "../manager/logger.ts";
 import { createRuntimeMetrics } from "../manager/runtime-metrics.ts";
-import { eventually, FakeApiserver, FakeClock } from "../testing/index.ts";
 import { ApiEventRecorder, type EventInput } from "./events.ts";
 
 let api: FakeApiserver;

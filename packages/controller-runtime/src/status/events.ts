@@ -1,10 +1,9 @@
+import { type Clock, type Logger, type Random, sleep } from "@slipway/process";
 import type { KubeClient } from "../client/client.ts";
 import { isNetworkError, isNotFound } from "../client/errors.ts";
 import { resources } from "../client/resources.ts";
 import { apiVersionOf, type KubernetesObject, type Resource } from "../client/types.ts";
-import { type Clock, type Random, sleep } from "../clock.ts";
 import { TokenBucket } from "../controller/token-bucket.ts";
-import type { Logger } from "../manager/logger.ts";
 import type { RuntimeMetrics } from "../manager/runtime-metrics.ts";
 
 /** One thing worth telling the owner of an object. */

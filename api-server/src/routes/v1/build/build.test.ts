@@ -1,4 +1,3 @@
-import { eventually } from "@slipway/controller-runtime/testing";
 import { type Build, firstBuildId, organizationNamespace, type Project } from "@slipway/crds";
 import { sealRepositoryId } from "@slipway/git";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -10,6 +9,7 @@ import {
   repositoryIds,
   startFakeHarness,
 } from "../../../../../test/kit/api-server/harness.ts";
+import { eventually } from "../../../../../test/kit/processes/eventually.ts";
 import { buildResource, gitConnectionResource, projectResource } from "../../../projects/kinds.ts";
 
 import { githubOf } from "../github/routes.ts";

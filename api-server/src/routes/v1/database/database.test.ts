@@ -1,5 +1,4 @@
 import { resources } from "@slipway/controller-runtime";
-import { eventually } from "@slipway/controller-runtime/testing";
 import {
   credentialsHash,
   databaseNames,
@@ -16,6 +15,7 @@ import {
   startDatabaseOperator,
 } from "../../../../../test/kit/api-server/databases.ts";
 import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
+import { eventually } from "../../../../../test/kit/processes/eventually.ts";
 import { encodeCredentials, newCredentials } from "../../../databases/credentials.ts";
 import { projectResource } from "../../../projects/kinds.ts";
 import { readConnection, renewedConnection } from "./schemas.ts";

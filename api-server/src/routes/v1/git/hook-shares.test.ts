@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "@slipway/controller-runtime/testing";
 import { signBody } from "@slipway/git";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { memoryBuilds } from "../../../../../test/kit/api-server/builds.ts";
 import { fakeGit, putConnection } from "../../../../../test/kit/api-server/git.ts";
 import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
+import { eventually } from "../../../../../test/kit/processes/eventually.ts";
 import { buildApp } from "../../../app.ts";
 import { MemoryRateLimiter } from "../../../rate-limit/memory.ts";
 

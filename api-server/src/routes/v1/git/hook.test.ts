@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import { eventually } from "@slipway/controller-runtime/testing";
 import { GitError, sealRepositoryId, signBody } from "@slipway/git";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type MemoryBuilds, memoryBuilds } from "../../../../../test/kit/api-server/builds.ts";
 import { FAKE_SHA, type FakeGit, fakeGit, putConnection } from "../../../../../test/kit/api-server/git.ts";
 import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
+import { eventually } from "../../../../../test/kit/processes/eventually.ts";
 import type { ApiProject } from "../../../projects/api-project.ts";
 
 const ORGANIZATION = "hooks";

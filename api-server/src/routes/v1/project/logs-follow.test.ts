@@ -1,8 +1,9 @@
 import type { ServerResponse } from "node:http";
-import { eventually, type SeenRequest } from "@slipway/controller-runtime/testing";
 import { labels, organizationNamespace } from "@slipway/crds";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
+import type { SeenRequest } from "../../../../../test/kit/apiserver/fake-apiserver.ts";
+import { eventually } from "../../../../../test/kit/processes/eventually.ts";
 import { projectResource } from "../../../projects/kinds.ts";
 
 const ORGANIZATION = "acme";

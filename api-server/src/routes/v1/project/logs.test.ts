@@ -1,7 +1,8 @@
-import { eventually, type SeenRequest } from "@slipway/controller-runtime/testing";
 import { labels, organizationNamespace } from "@slipway/crds";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../../../test/kit/api-server/harness.ts";
+import type { SeenRequest } from "../../../../../test/kit/apiserver/fake-apiserver.ts";
+import { eventually } from "../../../../../test/kit/processes/eventually.ts";
 import { readLog } from "../../../projects/logs/read.ts";
 
 const ORGANIZATION = "acme";

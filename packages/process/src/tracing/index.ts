@@ -1,5 +1,4 @@
-/** Optional traces of what a process does, and the requests to Kubernetes that are part of it. Off, it costs nothing. */
-export { traceRequests } from "./kube-requests.ts";
+/** Optional traces of what a process does. Off, it costs nothing. */
 export { openTracing } from "./open.ts";
 export { type TracingOptions, type TracingSettings, tracingSettings, tracingVariables } from "./settings.ts";
 export { formatTraceparent, parseTraceparent, type SpanName } from "./traceparent.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inTime, TooLate } from "./in-time.ts";
+import { inTime, TooLate } from "./timeout.ts";
 
 test("gives on what comes in time, good or bad", async () => {
   expect(await inTime(Promise.resolve(1), 1_000)).toBe(1);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ObjectMeta } from "../client/types.ts";
+import type { ObjectMeta } from "../../../packages/controller-runtime/src/client/types.ts";
 import { applyConfiguration, mergePatch } from "./fake-apply.ts";
 
 /** An object as the fake keeps it. */

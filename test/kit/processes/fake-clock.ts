@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../clock.ts";
+import type { Clock, Timer } from "@slipway/process";
 
 /** A clock that moves only when told. Wall and monotonic time move together unless `jumpWall` says otherwise. */
 export class FakeClock implements Clock {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { registerFiles } from "./client/metrics.ts";
 import { MountedFile } from "./mounted-file.ts";
+import { registerFiles } from "./mounted-file-metrics.ts";
 
 let folder: string;
 let path: string;

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { eventually } from "../testing/eventually.ts";
-import { startTraceReceiver, type TraceReceiver } from "../testing/trace-receiver.ts";
+import { eventually } from "../../../../test/kit/processes/eventually.ts";
+import { startTraceReceiver, type TraceReceiver } from "../../../../test/kit/processes/trace-receiver.ts";
 import { openTracing } from "./open.ts";
 import { parseTraceparent } from "./traceparent.ts";
 import type { Tracing } from "./tracing.ts";

@@ -1,5 +1,5 @@
-import type { RequestObservation } from "../client/transport.ts";
-import type { Tracing } from "./tracing.ts";
+import type { Tracing } from "@slipway/process/tracing";
+import type { RequestObservation } from "./transport.ts";
 
 type Observer = (observation: RequestObservation) => void;
 

@@ -1,6 +1,6 @@
+import { type SpanStart, Tracing } from "@slipway/process/tracing";
 import { describe, expect, it } from "vitest";
-import { describePath, traceRequests } from "./kube-requests.ts";
-import { type SpanStart, Tracing } from "./tracing.ts";
+import { describePath, traceRequests } from "./traced-requests.ts";
 
 describe("paths of the Kubernetes API", () => {
   it.each([

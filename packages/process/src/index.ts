@@ -1,0 +1,8 @@
+/** What every process of the platform is made of: clock, logger, settings files, ops server, limits and timeouts. */
+export { type Clock, type Random, sleep, systemClock, type Timer } from "./clock.ts";
+export { ConcurrencyLimiter, type ConcurrencyLimits, type Release } from "./concurrency-limiter.ts";
+export { type Logger, silentLogger } from "./logger.ts";
+export { MountedFile } from "./mounted-file.ts";
+export { registerFiles } from "./mounted-file-metrics.ts";
+export { type Check, type OpsServerOptions, startOpsServer } from "./ops-server.ts";
+export { inTime, TooLate } from "./timeout.ts";
