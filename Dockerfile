@@ -19,14 +19,15 @@ COPY operator/package.json operator/
 COPY api-server/package.json api-server/
 COPY builder/package.json builder/
 COPY packages/git/package.json packages/git/
-COPY analytics/package.json analytics/
+COPY packages/analytics/package.json packages/analytics/
+COPY collector/package.json collector/
 COPY hack/package.json hack/
 COPY test/package.json test/
 # The root's own dependency is the Node binary, which the base image has.
 # Behind a proxy with a CA of its own: --secret id=ca,src=FILE.
 RUN --mount=type=secret,id=ca if [ -s /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
     npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
-      --workspace crds --workspace packages/process --workspace packages/controller-runtime --workspace packages/ledger --workspace packages/git --workspace builder --workspace analytics --workspace operator --workspace api-server \
+      --workspace crds --workspace packages/process --workspace packages/controller-runtime --workspace packages/ledger --workspace packages/git --workspace builder --workspace packages/analytics --workspace collector --workspace operator --workspace api-server \
     && rm -rf hack test
 
 FROM ${NODE_IMAGE} AS platform
@@ -37,7 +38,7 @@ COPY package.json ./
 COPY crds crds
 COPY packages packages
 COPY builder builder
-COPY analytics analytics
+COPY collector collector
 COPY operator operator
 COPY api-server api-server
 USER 65532:65532

@@ -1,13 +1,13 @@
 import {
-  namespaceRules as collectorNamespaceRules,
-  clusterRules as collectorRules,
-} from "@slipway/analytics/rules";
-import {
   adminClusterRules,
   adminOrganizationRules,
   clusterRules as apiServerRules,
   organizationRules,
 } from "@slipway/api-server/rbac";
+import {
+  namespaceRules as collectorNamespaceRules,
+  clusterRules as collectorRules,
+} from "@slipway/collector/rules";
 import { generateCrds } from "@slipway/crds/generate";
 import {
   buildsNamespaceRules,

@@ -57,8 +57,8 @@ test("the Dockerfile copies every workspace's package file, and the sources of t
   for (const room of main.workspaces) {
     expect(dockerfile).toContain(`COPY ${room}/package.json ${room}/`);
   }
-  for (const room of rooms) {
-    expect(dockerfile).toContain(`COPY ${room} ${room}\n`);
+  for (const folder of new Set(rooms.map((room) => room.split("/")[0]))) {
+    expect(dockerfile).toContain(`COPY ${folder} ${folder}\n`);
   }
   expect([...dockerfile.matchAll(/--workspace (\S+)/g)].map((match) => match[1])).toEqual(rooms);
 });

@@ -19,7 +19,8 @@ export const rooms = [
   "packages/ledger",
   "packages/git",
   "builder",
-  "analytics",
+  "packages/analytics",
+  "collector",
   "operator",
   "api-server",
 ];

@@ -36,7 +36,7 @@ async function scaleStore(replicas: number): Promise<void> {
 
 /** Kills the process; it may be starting anew after the kill before. */
 const killCollector = () =>
-  eventually(async () => killProcess(await collectorPod(), "analytics/src/collector/main.ts"), {
+  eventually(async () => killProcess(await collectorPod(), "collector/src/main.ts"), {
     every: 200,
   });
 

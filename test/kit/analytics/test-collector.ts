@@ -9,7 +9,7 @@ import { stringify } from "yaml";
 import { freePorts } from "../../../hack/lib/ports.ts";
 import { FakeApiserver } from "../apiserver/fake-apiserver.ts";
 
-const main = fileURLToPath(new URL("../../../analytics/src/collector/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../../collector/src/main.ts", import.meta.url));
 
 /** The collector as a process that can be killed and started again, beside an API server with one project, `p1` of `o1`. */
 export class TestCollector {

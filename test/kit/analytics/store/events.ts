@@ -1,4 +1,4 @@
-import type { AccessEvent, Method } from "../../../../analytics/src/event.ts";
+import type { AccessEvent, Method } from "@slipway/analytics";
 
 /** Numbers from 0 to 1, the same for the same seed. */
 export function random(seed: number): () => number {

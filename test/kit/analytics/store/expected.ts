@@ -1,5 +1,4 @@
-import type { AccessEvent } from "../../../../analytics/src/event.ts";
-import type { Selection } from "../../../../analytics/src/store/statement.ts";
+import type { AccessEvent, Selection } from "@slipway/analytics";
 
 /** What the store has to tell, computed in the plainest way from the events themselves. */
 

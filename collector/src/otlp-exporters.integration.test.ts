@@ -4,9 +4,9 @@ import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import { BatchLogRecordProcessor, LoggerProvider } from "@opentelemetry/sdk-logs";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FakeStore } from "../../../test/kit/analytics/fake-store.ts";
-import { TestCollector } from "../../../test/kit/analytics/test-collector.ts";
-import { eventually } from "../../../test/kit/processes/eventually.ts";
+import { FakeStore } from "../../test/kit/analytics/fake-store.ts";
+import { TestCollector } from "../../test/kit/analytics/test-collector.ts";
+import { eventually } from "../../test/kit/processes/eventually.ts";
 
 /** OpenTelemetry's own exporters, logs as JSON and spans as protobuf, against the collector as a process. */
 

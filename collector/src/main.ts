@@ -1,12 +1,10 @@
 /** The collector: reads the ingress's access log of this node and brings it to the store. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { insertEvents, migrate, openStore } from "@slipway/analytics";
 import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { startOpsServer, systemClock } from "@slipway/process";
 import { pino } from "pino";
-import { insertEvents } from "../store/insert.ts";
-import { migrate } from "../store/migrate.ts";
-import { openStore } from "../store/store.ts";
 import type { AccessLine } from "./access-line.ts";
 import { Collector } from "./collector.ts";
 import { realDisk } from "./disk.ts";

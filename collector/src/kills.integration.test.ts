@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FakeContainerLog } from "../../../test/kit/analytics/fake-kubelet.ts";
-import { FakeStore } from "../../../test/kit/analytics/fake-store.ts";
-import { TestCollector, traefikLine } from "../../../test/kit/analytics/test-collector.ts";
-import { eventually } from "../../../test/kit/processes/eventually.ts";
+import { FakeContainerLog } from "../../test/kit/analytics/fake-kubelet.ts";
+import { FakeStore } from "../../test/kit/analytics/fake-store.ts";
+import { TestCollector, traefikLine } from "../../test/kit/analytics/test-collector.ts";
+import { eventually } from "../../test/kit/processes/eventually.ts";
 
 const kills = process.env.SLIPWAY_TEST_LONG === "1" ? 40 : 8;
 

@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type AccessEvent, MinuteBounds } from "@slipway/analytics";
 import type { Clock } from "@slipway/process";
-import type { AccessEvent } from "../event.ts";
-import { MinuteBounds } from "../store/bounds.ts";
 import { type AccessLine, parseAccessLine } from "./access-line.ts";
 import type { TrustedProxies } from "./client-address.ts";
 import { ContainerLog, type LogLine } from "./container-log.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ClickHouseError } from "@clickhouse/client";
+import type { EventBatch } from "@slipway/analytics";
 import { Backoff } from "@slipway/controller-runtime";
-import type { EventBatch } from "../event.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import type { Spool, Waiting } from "./spool.ts";
 

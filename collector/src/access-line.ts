@@ -1,7 +1,13 @@
-import { type AccessEvent, MAX_PATH_BYTES, MAX_USER_AGENT_BYTES, METHODS, type Method } from "../event.ts";
-import { routeOf, withoutQuery } from "../route.ts";
-import { printable } from "../text.ts";
+import {
+  type AccessEvent,
+  MAX_PATH_BYTES,
+  MAX_USER_AGENT_BYTES,
+  METHODS,
+  type Method,
+} from "@slipway/analytics";
 import { addressOf, clientAddress, type TrustedProxies, UNKNOWN_ADDRESS } from "./client-address.ts";
+import { routeOf, withoutQuery } from "./route.ts";
+import { printable } from "./text.ts";
 
 /** What of the ingress's own names tells whose request it was. */
 export interface Target {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { waitFor } from "../../../hack/lib/wait.ts";
+import { waitFor } from "../../../../hack/lib/wait.ts";
 import {
   ADDRESSES,
   PATHS,
@@ -7,9 +7,9 @@ import {
   random,
   randomEvent,
   STATUSES,
-} from "../../../test/kit/analytics/store/events.ts";
-import { counts, groups, p95, selected, shares } from "../../../test/kit/analytics/store/expected.ts";
-import { startClickHouse, type TestClickHouse } from "../../../test/kit/servers/clickhouse.ts";
+} from "../../../../test/kit/analytics/store/events.ts";
+import { counts, groups, p95, selected, shares } from "../../../../test/kit/analytics/store/expected.ts";
+import { startClickHouse, type TestClickHouse } from "../../../../test/kit/servers/clickhouse.ts";
 import type { AccessEvent, EventBatch } from "../event.ts";
 import { OTHER } from "./bounds.ts";
 import { insertEvents } from "./insert.ts";

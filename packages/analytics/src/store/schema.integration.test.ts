@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { random, randomEvent } from "../../../test/kit/analytics/store/events.ts";
-import { startClickHouse, type TestClickHouse } from "../../../test/kit/servers/clickhouse.ts";
+import { random, randomEvent } from "../../../../test/kit/analytics/store/events.ts";
+import { startClickHouse, type TestClickHouse } from "../../../../test/kit/servers/clickhouse.ts";
 import { insertEvents } from "./insert.ts";
 import { migrate } from "./migrate.ts";
 import { rowsOf } from "./rows.ts";

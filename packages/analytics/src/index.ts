@@ -35,7 +35,7 @@ export {
   userAgents,
 } from "./store/queries.ts";
 export { rowsOf as readRows } from "./store/rows.ts";
-export { migrations, RETENTION_DAYS } from "./store/schema.ts";
+export { migrations, RETENTION_DAYS, rollups } from "./store/schema.ts";
 export type { Filter, Selection } from "./store/statement.ts";
 export { openStore, type Store, StoreUnavailable } from "./store/store.ts";
 export type { Window } from "./store/window.ts";

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from "node:net";
-import { canonicalAddress } from "../address.ts";
+import { canonicalAddress } from "@slipway/analytics";
 
 /** Stands for an address that nobody told. */
 export const UNKNOWN_ADDRESS = "::";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { random, randomEvent } from "../../../test/kit/analytics/store/events.ts";
+import { random, randomEvent } from "../../../../test/kit/analytics/store/events.ts";
 import { MAX_AGENTS_PER_MINUTE, MAX_ROUTES_PER_MINUTE, MinuteBounds, OTHER } from "./bounds.ts";
 
 const event = randomEvent(random(1), ["o/p"], 0, 1);

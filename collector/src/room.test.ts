@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
+import { FakeClock } from "../../test/kit/processes/fake-clock.ts";
 import { CollectorMetrics } from "./metrics.ts";
 import { Room } from "./room.ts";
 

@@ -1,8 +1,8 @@
 import { KubeClient, type KubernetesObject, type Resource, resources } from "@slipway/controller-runtime";
 import { expect, test } from "vitest";
-import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
-import { eventually } from "../../../test/kit/processes/eventually.ts";
-import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
+import { FakeApiserver } from "../../test/kit/apiserver/fake-apiserver.ts";
+import { eventually } from "../../test/kit/processes/eventually.ts";
+import { FakeClock } from "../../test/kit/processes/fake-clock.ts";
 import type { AccessLine, Target } from "./access-line.ts";
 import { NameTable, normalized, REMEMBERED_MS, routerNames, serviceNames } from "./names.ts";
 import { Resolver } from "./resolver.ts";

@@ -3,8 +3,8 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { FakeContainerLog } from "../../../test/kit/analytics/fake-kubelet.ts";
-import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
+import { FakeContainerLog } from "../../test/kit/analytics/fake-kubelet.ts";
+import { FakeClock } from "../../test/kit/processes/fake-clock.ts";
 import { ContainerLog, type Position } from "./container-log.ts";
 import { inOrder } from "./log-files.ts";
 

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
+import type { AccessEvent, EventBatch } from "@slipway/analytics";
 import { z } from "zod";
-import type { AccessEvent, EventBatch } from "../event.ts";
 import type { Position } from "./container-log.ts";
 import type { Disk } from "./disk.ts";
 

@@ -1,5 +1,5 @@
+import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "@slipway/analytics";
 import { z } from "zod";
-import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "../config.ts";
 import { type TrustedProxies, trustedProxies } from "./client-address.ts";
 import type { Source } from "./log-files.ts";
 

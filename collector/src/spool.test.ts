@@ -1,8 +1,8 @@
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import type { AccessEvent, EventBatch } from "@slipway/analytics";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { AccessEvent, EventBatch } from "../event.ts";
 import { type Disk, type DiskFile, realDisk } from "./disk.ts";
 import { Spool } from "./spool.ts";
 

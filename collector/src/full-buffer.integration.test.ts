@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { openStore, readRows, rollups, type Store } from "@slipway/analytics";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { FakeContainerLog } from "../../../test/kit/analytics/fake-kubelet.ts";
-import { TestCollector, traefikLine } from "../../../test/kit/analytics/test-collector.ts";
-import { eventually } from "../../../test/kit/processes/eventually.ts";
-import { startClickHouse, type TestClickHouse } from "../../../test/kit/servers/clickhouse.ts";
-import { rowsOf } from "../store/rows.ts";
-import { rollups } from "../store/schema.ts";
-import { openStore, type Store } from "../store/store.ts";
+import { FakeContainerLog } from "../../test/kit/analytics/fake-kubelet.ts";
+import { TestCollector, traefikLine } from "../../test/kit/analytics/test-collector.ts";
+import { eventually } from "../../test/kit/processes/eventually.ts";
+import { startClickHouse, type TestClickHouse } from "../../test/kit/servers/clickhouse.ts";
 
 /** The buffer on a real disk, with a real store that is away and comes back. */
 
@@ -85,7 +83,7 @@ async function settled(name: string): Promise<number> {
 async function counted() {
   const query = `SELECT count() AS n, uniqExact(bytes_sent) AS different, max(bytes_sent) AS last,
     sum(bytes_sent) AS total FROM ${store.database}.events`;
-  const { rows } = await rowsOf<Record<"n" | "different" | "last" | "total", number>>(store, {
+  const { rows } = await readRows<Record<"n" | "different" | "last" | "total", number>>(store, {
     query,
     parameters: {},
   });
@@ -96,7 +94,7 @@ async function counted() {
 async function countedByRollups(): Promise<number[]> {
   const asked = rollups.map(({ table }) => `SELECT sum(requests) AS n FROM ${store.database}.${table}`);
   const found = await Promise.all(
-    asked.map((query) => rowsOf<{ n: number }>(store, { query, parameters: {} })),
+    asked.map((query) => readRows<{ n: number }>(store, { query, parameters: {} })),
   );
   return found.map(({ rows }) => rows[0]?.n ?? 0);
 }
