@@ -6,7 +6,7 @@ import { KubeClient, loadKubeConfig, resources } from "@slipway/controller-runti
 import { systemClock } from "@slipway/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
-import { Authority } from "../../operator/src/database/tls/authority.ts";
+import { Authority } from "../../operator/src/databases/tls/authority.ts";
 import { startApiserver, type TestApiserver } from "../cluster/apiserver.ts";
 import { run } from "../lib/exec.ts";
 import { chartDir, helm, type Rendered, renderChart } from "./render.ts";

@@ -15,10 +15,10 @@ const root = join(import.meta.dirname, "../..");
 const isAssignment = (kind: ts.SyntaxKind): boolean =>
   kind >= ts.SyntaxKind.FirstAssignment && kind <= ts.SyntaxKind.LastAssignment;
 
-/** What the operator's and the API server's own files name and set, tests apart. */
+/** What files of the operator, of the API server and of libraries name and set, tests apart. */
 const { named, set } = wordsOf(
-  globSync("{operator,api-server}/src/**/*.ts", { cwd: root })
-    .filter((file) => !/\.test\.ts$|\/(testing|testdata|simulator|histories)\//.test(file))
+  globSync("{operator,api-server,packages/*}/src/**/*.ts", { cwd: root })
+    .filter((file) => !/\.test\.ts$|\/(testing|testdata)\//.test(file))
     .map((file) => ts.createSourceFile(file, readFileSync(join(root, file), "utf8"), ts.ScriptTarget.Latest)),
 );
 

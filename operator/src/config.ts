@@ -4,12 +4,12 @@ import { isIP, isIPv6 } from "node:net";
 import { allowedGitHosts, githubAppConfig, githubEnvironment } from "@slipway/git";
 import { type TracingSettings, tracingSettings, tracingVariables } from "@slipway/process/tracing";
 import { z } from "zod";
-import type { BuildConfig } from "./build/files.ts";
-import { type DatabaseConfig, OUTSIDE_TYPES } from "./database/settings.ts";
+import { ALLOW_LISTS, type AllowList } from "./applications/access.ts";
+import { OWN_ANNOTATIONS } from "./applications/access-list.ts";
+import type { BuildConfig } from "./builds/files.ts";
+import { type DatabaseConfig, OUTSIDE_TYPES } from "./databases/settings.ts";
 import { parseCidr } from "./net/cidr.ts";
 import { type Placement, placement } from "./placement.ts";
-import { ALLOW_LISTS, type AllowList } from "./project/http/access.ts";
-import { OWN_ANNOTATIONS } from "./project/http/access-list.ts";
 
 const dnsLabel = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be a DNS label");
 const dnsName = z

@@ -21,17 +21,17 @@ import { MountedFile, registerFiles } from "@slipway/process";
 import { openTracing } from "@slipway/process/tracing";
 import { pino } from "pino";
 import { collectDefaultMetrics } from "prom-client";
-import { parseBackupSettings } from "./backup/settings.ts";
+import { parseBackupSettings } from "./backups/settings.ts";
 import { ledgerBilling } from "./billing/billing.ts";
-import { openBuildFiles } from "./build/files.ts";
-import { ledgerBuilds } from "./build/ledger.ts";
+import { openBuildFiles } from "./builds/files.ts";
+import { ledgerBuilds } from "./builds/ledger.ts";
 import { addClusterCheck } from "./cluster-check.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
-import { parseDatabaseImages } from "./database/settings.ts";
+import { parseDatabaseImages } from "./databases/settings.ts";
 import { createOperator } from "./operator.ts";
-import { ledgerDeployments } from "./project/deployment-reaper.ts";
-import { ledgerSlots } from "./project/slot-keeper.ts";
-import { ledgerUsage } from "./project/usage-keeper.ts";
+import { ledgerDeployments } from "./projects/deployments/reaper.ts";
+import { ledgerSlots } from "./projects/quotas/slot-keeper.ts";
+import { ledgerUsage } from "./projects/quotas/usage-keeper.ts";
 
 async function main(config: Config): Promise<void> {
   const log = pino({

@@ -1,10 +1,10 @@
 /** Every type of project that the operator reconciles; the project controller knows none of them by itself. */
 
-import { type DatabaseDependencies, databaseKinds } from "./database/kind.ts";
-import { engines } from "./database/registry.ts";
-import { type HttpDependencies, HttpKind } from "./project/http/kind.ts";
-import { type JobDependencies, JobKind } from "./project/job/kind.ts";
-import type { KindDependencies, ProjectKinds } from "./project/kind.ts";
+import { type HttpDependencies, HttpKind } from "./applications/kind.ts";
+import { type DatabaseDependencies, databaseKinds } from "./databases/kind.ts";
+import { engines } from "./databases/registry.ts";
+import { type JobDependencies, JobKind } from "./jobs/kind.ts";
+import type { KindDependencies, ProjectKinds } from "./projects/kind.ts";
 
 /** What each type needs beside what all do. */
 export interface ProjectKindOptions {

@@ -1,32 +1,35 @@
 /** All that the operator may do: what the chart's roles are generated from. */
 
-import { organizationRules as backupOrganizationRules, rules as backupRules } from "./backup/controller.ts";
-import { organizationRules as buildOrganizationRules, rules as buildRules } from "./build/controller.ts";
+import { organizationRules as backupOrganizationRules, rules as backupRules } from "./backups/controller.ts";
+import { organizationRules as buildOrganizationRules, rules as buildRules } from "./builds/controller.ts";
 import {
   namespaceRules as databaseNamespaceRules,
   organizationRules as databaseOrganizationRules,
   rules as databaseRules,
-} from "./database/rules.ts";
-import { rules as domainClaimRules } from "./domainclaim/controller.ts";
+} from "./databases/rules.ts";
+import { rules as domainClaimRules } from "./domains/controller.ts";
 import {
   organizationRules as gitConnectionOrganizationRules,
   rules as gitConnectionRules,
-} from "./gitconnection/controller.ts";
-import { organizationRules as jobRunOrganizationRules, rules as jobRunRules } from "./jobrun/controller.ts";
+} from "./git/controller.ts";
+import {
+  organizationRules as jobRunOrganizationRules,
+  rules as jobRunRules,
+} from "./jobs/runs/controller.ts";
 import {
   namespaceRules as observeNamespaceRules,
   organizationRules as observeOrganizationRules,
   rules as observeRules,
-} from "./observe/rules.ts";
-import { defaultNamespaceRules as clusterAddressRules } from "./organization/cluster-addresses.ts";
+} from "./metrics/rules.ts";
+import { defaultNamespaceRules as clusterAddressRules } from "./organizations/cluster-addresses.ts";
 import {
   organizationRules as organizationControllerOrganizationRules,
   rules as organizationControllerRules,
-} from "./organization/controller.ts";
+} from "./organizations/controller.ts";
 import {
   organizationRules as projectOrganizationRules,
   rules as projectRules,
-} from "./project/controller.ts";
+} from "./projects/controller.ts";
 import { eventRules, type PolicyRule } from "./rbac.ts";
 
 /** For a ClusterRole: one rule for each API group, resource and list of names, in order. */
@@ -56,10 +59,10 @@ export const buildsOrganizationRules: PolicyRule[] = mergeRules([
   ...buildOrganizationRules,
   ...gitConnectionOrganizationRules,
 ]);
-export { buildsNamespaceRules } from "./build/controller.ts";
+export { buildsNamespaceRules } from "./builds/controller.ts";
 
 /** For the service account whose tokens kubelets are shown. */
-export { kubeletReaderRules } from "./observe/rules.ts";
+export { kubeletReaderRules } from "./metrics/rules.ts";
 
 /** For a Role in the namespace `default`: Events about what is in no namespace, and where the apiserver is. */
 export const defaultNamespaceRules: PolicyRule[] = [...clusterAddressRules, ...eventRules];

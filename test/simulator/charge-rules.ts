@@ -1,6 +1,6 @@
 /** Whether a row of the ledger is what the run's container, its cancellation and its price come to. */
 
-import type { ChargedRun } from "../../operator/src/jobrun/ports.ts";
+import type { ChargedRun } from "../../operator/src/jobs/runs/ports.ts";
 import { minutesBetween, time, units } from "./billing.ts";
 import { MAX_SILENT_MS } from "./nodes.ts";
 import type { RunTruth } from "./run-truth.ts";

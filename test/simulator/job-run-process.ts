@@ -10,22 +10,22 @@ import {
 import { type JobRun, labels, type Project } from "@slipway/crds";
 import { type Logger, silentLogger } from "@slipway/process";
 import { Registry } from "prom-client";
-import { LogCapturer } from "../../operator/src/jobrun/capturer.ts";
-import { Charger } from "../../operator/src/jobrun/charger.ts";
+import { LogCapturer } from "../../operator/src/jobs/runs/capturer.ts";
+import { Charger } from "../../operator/src/jobs/runs/charger.ts";
 import {
   type Job,
   type RunNode,
   type RunPod,
   slimJob,
   slimRunPod,
-} from "../../operator/src/jobrun/cluster.ts";
-import { jobRunSources } from "../../operator/src/jobrun/controller.ts";
-import { createJobRunMetrics } from "../../operator/src/jobrun/metrics.ts";
-import type { RunLogs, RunSamples } from "../../operator/src/jobrun/ports.ts";
-import { jobRunReconciler } from "../../operator/src/jobrun/reconciler.ts";
-import type { JobRunSettings } from "../../operator/src/jobrun/settings.ts";
-import { indexers, type JobRunStores } from "../../operator/src/jobrun/stores.ts";
-import { slimNode } from "../../operator/src/observe/nodes.ts";
+} from "../../operator/src/jobs/runs/cluster.ts";
+import { jobRunSources } from "../../operator/src/jobs/runs/controller.ts";
+import { createJobRunMetrics } from "../../operator/src/jobs/runs/metrics.ts";
+import type { RunLogs, RunSamples } from "../../operator/src/jobs/runs/ports.ts";
+import { jobRunReconciler } from "../../operator/src/jobs/runs/reconciler.ts";
+import type { JobRunSettings } from "../../operator/src/jobs/runs/settings.ts";
+import { indexers, type JobRunStores } from "../../operator/src/jobs/runs/stores.ts";
+import { slimNode } from "../../operator/src/metrics/nodes.ts";
 import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import type { ModelCatalog } from "./catalog.ts";
 import type { Judge } from "./judge.ts";

@@ -2,7 +2,7 @@
 
 import { resources } from "@slipway/controller-runtime";
 import { annotations, finalizers, jobRunName } from "@slipway/crds";
-import type { ChargedRun } from "../../operator/src/jobrun/ports.ts";
+import type { ChargedRun } from "../../operator/src/jobs/runs/ports.ts";
 import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import type { Apiserver, Change } from "./apiserver.ts";
 import { units } from "./billing.ts";

@@ -1,6 +1,6 @@
 /** The ledger of the model: it keeps what it acknowledged, whatever becomes of the answer. */
 
-import type { ChargedRun, RecordedRun, RunLedger } from "../../operator/src/jobrun/ports.ts";
+import type { ChargedRun, RecordedRun, RunLedger } from "../../operator/src/jobs/runs/ports.ts";
 import type { Chance } from "./random.ts";
 import type { Timeline } from "./timeline.ts";
 

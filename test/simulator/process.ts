@@ -9,7 +9,7 @@ import {
   type StoreOptions,
 } from "@slipway/controller-runtime";
 import type { Clock, Timer } from "@slipway/process";
-import type { RunCluster } from "../../operator/src/jobrun/cluster.ts";
+import type { RunCluster } from "../../operator/src/jobs/runs/cluster.ts";
 import { type Apiserver, type Change, type NewObject, refusal } from "./apiserver.ts";
 import { freeze } from "./merge.ts";
 import type { Stored } from "./objects.ts";

@@ -1,6 +1,6 @@
 /** The operator's processes: one leads, another follows the cluster and takes over. They die, freeze and come back. */
 
-import type { RunCluster } from "../../operator/src/jobrun/cluster.ts";
+import type { RunCluster } from "../../operator/src/jobs/runs/cluster.ts";
 import type { Apiserver } from "./apiserver.ts";
 import type { JobRunProcess } from "./job-run-process.ts";
 import { type CallFaults, ModelProcess, NO_CALL_FAULTS } from "./process.ts";

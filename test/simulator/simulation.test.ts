@@ -2,7 +2,7 @@
 
 import type { KubernetesObject } from "@slipway/controller-runtime";
 import { expect, test, vi } from "vitest";
-import type { RunCluster } from "../../operator/src/jobrun/cluster.ts";
+import type { RunCluster } from "../../operator/src/jobs/runs/cluster.ts";
 import { calm, stormy } from "./profiles.ts";
 import { simulate } from "./simulation.ts";
 

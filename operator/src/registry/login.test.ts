@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
-import { dropSecretData } from "../project/secrets.ts";
+import { dropSecretData } from "../projects/secrets.ts";
 import { type AwsCredentials, RegistryLoginError } from "./ecr.ts";
 import { ensureRegistryLogin, registrySecretName } from "./login.ts";
 

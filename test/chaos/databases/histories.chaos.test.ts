@@ -23,7 +23,7 @@ import {
 
 /**
  * Histories of scale, plan, pause, resume and lost pods that a seed generates, over real engines: whatever is asked of a database and
- * whatever befalls it, every acknowledged row is there at the end. operator/src/database/histories tries thousands on models.
+ * whatever befalls it, every acknowledged row is there at the end. test/kit/histories tries thousands on models.
  */
 
 vi.setConfig({ testTimeout: 3_600_000 });

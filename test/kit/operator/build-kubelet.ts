@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { type Container as ContainerName, containers } from "@slipway/builder/contract";
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certificates.ts";
-import type { BuildPod } from "../../../operator/src/build/pod-state.ts";
+import type { BuildPod } from "../../../operator/src/builds/pod-state.ts";
 
 const NODE = "n1";
 

@@ -23,10 +23,10 @@ import {
   buildsNamespaceRules,
   organizationRules,
   rules,
-} from "../../../operator/src/build/controller.ts";
-import { BUILD_NAME } from "../../../operator/src/build/names.ts";
-import type { BuildPod } from "../../../operator/src/build/pod-state.ts";
-import { type BuildSettings, parseBuildSettings } from "../../../operator/src/build/settings.ts";
+} from "../../../operator/src/builds/controller.ts";
+import { BUILD_NAME } from "../../../operator/src/builds/names.ts";
+import type { BuildPod } from "../../../operator/src/builds/pod-state.ts";
+import { type BuildSettings, parseBuildSettings } from "../../../operator/src/builds/settings.ts";
 import { buildResource, projectResource } from "../../../operator/src/resources.ts";
 import { FakeKubelet } from "./build-kubelet.ts";
 import { grantedConfig } from "./grant.ts";

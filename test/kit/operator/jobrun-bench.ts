@@ -10,8 +10,8 @@ import {
 import { annotations, type JobRun, jobRunName, labels, type Project } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
 import { Registry } from "prom-client";
-import { LogCapturer } from "../../../operator/src/jobrun/capturer.ts";
-import { Charger } from "../../../operator/src/jobrun/charger.ts";
+import { LogCapturer } from "../../../operator/src/jobs/runs/capturer.ts";
+import { Charger } from "../../../operator/src/jobs/runs/charger.ts";
 import {
   JOB_NAME,
   type Job,
@@ -19,12 +19,12 @@ import {
   type RunNode,
   type RunPod,
   SCHEDULED_TIMESTAMP,
-} from "../../../operator/src/jobrun/cluster.ts";
-import type { JobRunDependencies } from "../../../operator/src/jobrun/dependencies.ts";
-import { createJobRunMetrics } from "../../../operator/src/jobrun/metrics.ts";
-import type { ChargedRun, RecordedRun, RunLogs } from "../../../operator/src/jobrun/ports.ts";
-import { jobRunReconciler } from "../../../operator/src/jobrun/reconciler.ts";
-import { indexers } from "../../../operator/src/jobrun/stores.ts";
+} from "../../../operator/src/jobs/runs/cluster.ts";
+import type { JobRunDependencies } from "../../../operator/src/jobs/runs/dependencies.ts";
+import { createJobRunMetrics } from "../../../operator/src/jobs/runs/metrics.ts";
+import type { ChargedRun, RecordedRun, RunLogs } from "../../../operator/src/jobs/runs/ports.ts";
+import { jobRunReconciler } from "../../../operator/src/jobs/runs/reconciler.ts";
+import { indexers } from "../../../operator/src/jobs/runs/stores.ts";
 import { jobRunResource, projectResource } from "../../../operator/src/resources.ts";
 import { Apiserver, type NewObject } from "../../simulator/apiserver.ts";
 import type { Stored } from "../../simulator/objects.ts";

@@ -4,16 +4,19 @@ import { readFile } from "node:fs/promises";
 import { type KubernetesObject, loadKubeConfig, Manager, resources } from "@slipway/controller-runtime";
 import { type Catalog, organizationOfNamespace, parseCatalog } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
-import { Members } from "../../../operator/src/database/common/members.ts";
-import { Authority } from "../../../operator/src/database/tls/authority.ts";
-import { createNamespaceStore } from "../../../operator/src/organization/controller.ts";
-import { addProjectControllers } from "../../../operator/src/project/controller.ts";
-import { addDeploymentRecords, DeploymentRecords } from "../../../operator/src/project/deployment-records.ts";
-import { RouteCheck } from "../../../operator/src/project/http/route-check.ts";
-import type { CloseMetering } from "../../../operator/src/project/job/deletion.ts";
-import { SlotKeeper } from "../../../operator/src/project/slot-keeper.ts";
-import { createProjectStores } from "../../../operator/src/project/stores.ts";
+import { RouteCheck } from "../../../operator/src/applications/route-check.ts";
+import { Members } from "../../../operator/src/databases/common/members.ts";
+import { Authority } from "../../../operator/src/databases/tls/authority.ts";
+import type { CloseMetering } from "../../../operator/src/jobs/deletion.ts";
+import { createNamespaceStore } from "../../../operator/src/organizations/controller.ts";
 import { projectKinds } from "../../../operator/src/project-kinds.ts";
+import { addProjectControllers } from "../../../operator/src/projects/controller.ts";
+import {
+  addDeploymentRecords,
+  DeploymentRecords,
+} from "../../../operator/src/projects/deployments/records.ts";
+import { SlotKeeper } from "../../../operator/src/projects/quotas/slot-keeper.ts";
+import { createProjectStores } from "../../../operator/src/projects/stores.ts";
 import type { RegistryLogin } from "../../../operator/src/registry/ecr.ts";
 import { endlessSlots, type TestCluster, type TestOperator } from "./harness.ts";
 

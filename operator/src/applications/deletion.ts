@@ -1,0 +1,30 @@
+/** Takes an HTTP project out of the cluster, in an order in which nothing is left behind and no request meets a dead end. */
+
+import { resources } from "@slipway/controller-runtime";
+import type { DeletionStep } from "../projects/deletion.ts";
+import { middlewareResource } from "../resources.ts";
+
+/** After it the hostnames may be given back. */
+export const routeStep: DeletionStep = {
+  delete: [resources.ingresses],
+  gone: [resources.ingresses],
+  waiting: { reason: "DeletingChildren", message: "The public route is being removed." },
+};
+
+export const instancesStep: DeletionStep = {
+  delete: [resources.horizontalPodAutoscalers, resources.podDisruptionBudgets, resources.deployments],
+  gone: [resources.deployments, resources.replicaSets, resources.pods],
+  waiting: { reason: "DeletingChildren", message: "Instances are being stopped." },
+};
+
+export const remainsStep: DeletionStep = {
+  delete: [
+    resources.services,
+    resources.networkPolicies,
+    middlewareResource,
+    resources.persistentVolumeClaims,
+    resources.secrets,
+  ],
+  gone: [resources.persistentVolumeClaims],
+  waiting: { reason: "DeletingChildren", message: "The volume is being removed." },
+};

@@ -1,0 +1,265 @@
+import { fileURLToPath } from "node:url";
+import { catalog, type Project, projectSpec } from "@slipway/crds";
+import { describe, expect, test } from "vitest";
+import { goldenTests } from "../../../test/kit/operator/golden.ts";
+import { withBuiltImage } from "../projects/images/built-image.ts";
+import { desired } from "./desired.ts";
+import { type HttpPlatform, toHttpApp, wantedHost } from "./view.ts";
+
+const plan = {
+  plan: "premium",
+  prices: { hourly: "8", monthly: "5760", yearly: "69120" },
+  resources: { requests: { cpu: "15m", memory: "48Mi" }, limits: { cpu: "1", memory: "1Gi" } },
+  maxInstances: 5,
+  features: [],
+  permissions: {},
+  capabilities: {
+    logs: true,
+    metrics: true,
+    healthcheck: true,
+    autoscaling: true,
+    custom_subdomain: true,
+    network_access: true,
+  },
+};
+const plans = catalog.parse({
+  currency: "brl",
+  httpPlans: [plan],
+  jobPlans: [],
+  storagePlans: [
+    {
+      storage: "ephemeral",
+      persistent: false,
+      prices: { hourly: "0", monthly: "0", yearly: "0" },
+      ephemeralRequest: "32Mi",
+    },
+    {
+      storage: "block",
+      persistent: true,
+      storageClass: "fast",
+      prices: { hourly: "1", monthly: "720", yearly: "8640" },
+    },
+  ],
+  databasePlans: [],
+  engines: [],
+});
+
+/**
+ * A case may say beside the project how many replicas the autoscaler has made, settings of the ingress, and which of its
+ * custom domains are proved. One that is built from Git has in its status what a build has told.
+ */
+interface Case {
+  project: Project;
+  liveReplicas?: number;
+  ingress?: Partial<HttpPlatform["ingress"]>;
+  customHosts?: string[];
+  replaces?: boolean;
+}
+
+function objectsOf(input: unknown) {
+  const { project: given, liveReplicas, ingress, customHosts, replaces } = input as Case;
+  const project = withBuiltImage(given);
+  const platform: HttpPlatform = {
+    domainZone: "apps.example",
+    reservedHostnames: [],
+    rolloutDeadlineSeconds: 300,
+    ingress: {
+      className: "traefik",
+      namespace: "ingress",
+      annotations: { "example.com/hint": "web" },
+      allowList: "traefik",
+      ...ingress,
+    },
+  };
+  projectSpec.parse(given.spec);
+  const [httpPlan] = plans.httpPlans;
+  if (!httpPlan) {
+    throw new Error("no plan");
+  }
+  const accepted = { organizationId: "alpha", plan: httpPlan };
+  const hosts = { host: wantedHost(project, platform.domainZone), customHosts };
+  const app = toHttpApp(project, accepted, { catalog: plans, platform, hosts, liveReplicas });
+  return desired({ ...app, replaces });
+}
+
+goldenTests(fileURLToPath(new URL("testdata", import.meta.url)), objectsOf);
+
+const project: Project = {
+  apiVersion: "slipway.dev/v1alpha1",
+  kind: "Project",
+  metadata: { name: "p1", namespace: "slipway-org-alpha" },
+  spec: {
+    type: "http",
+    name: "project",
+    plan: "premium",
+    paymentMode: "hourly",
+    exposure: "public",
+    image: { url: "registry.example/app:1", isPublic: true },
+    port: 80,
+    instances: 1,
+    storage: { persistent: false, capacity: 1 },
+    networkAccess: { ingressWhiteList: [{ cidr: "0.0.0.0/0" }] },
+  },
+};
+
+test("the same project always gives the same objects", () => {
+  expect(objectsOf({ project })).toEqual(objectsOf({ project: structuredClone(project) }));
+});
+
+test("every child is named after the project and labelled for it, and no pod gets a token", () => {
+  for (const object of objectsOf({ project })) {
+    expect(object.metadata).toMatchObject({
+      name: "p1",
+      namespace: "slipway-org-alpha",
+      labels: { "slipway.dev/project": "p1", "slipway.dev/organization": "alpha" },
+    });
+  }
+  expect(JSON.stringify(objectsOf({ project }))).toContain('"automountServiceAccountToken":false');
+});
+
+test("no pod gets more rights than an application needs, whatever its project is like", () => {
+  const deployment = objectsOf({ project }).find(({ kind }) => kind === "Deployment");
+  expect(deployment).toMatchObject({
+    spec: {
+      template: {
+        spec: {
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          securityContext: { seccompProfile: { type: "RuntimeDefault" } },
+          containers: [
+            {
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                capabilities: {
+                  drop: ["ALL"],
+                  add: ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID"],
+                },
+              },
+              resources: { limits: { cpu: "1", memory: "1Gi", "ephemeral-storage": "1Gi" } },
+            },
+          ],
+        },
+      },
+    },
+  });
+});
+
+describe("the settings' hash", () => {
+  const hash = (spec: Partial<Project["spec"]>, liveReplicas?: number) => {
+    const object = objectsOf({ project: { ...project, spec: { ...project.spec, ...spec } }, liveReplicas });
+    const { spec: made } = object.find(({ kind }) => kind === "Deployment") as unknown as {
+      spec: { template: { metadata: { annotations: Record<string, string> } } };
+    };
+    return made.template.metadata.annotations["slipway.dev/settings-hash"];
+  };
+  const autoscaling = { enabled: true, maxInstances: 4 };
+
+  test.each<[string, Partial<Project["spec"]>, number?]>([
+    ["instances", { instances: 3 }],
+    ["a pause", { paused: true }],
+    ["autoscaling", { autoscaling }],
+    ["what the autoscaler did", { autoscaling }, 4],
+    ["another payment mode", { paymentMode: "monthly" }],
+    ["a private project", { exposure: "private" }],
+    ["a health check that is off", { healthcheck: { enabled: false, path: "/" } }],
+  ])("stays over %s", (_, spec, replicas) => {
+    expect(hash(spec, replicas)).toBe(hash({}));
+  });
+
+  test.each<[string, Partial<Project["spec"]>]>([
+    ["another image", { image: { url: "registry.example/app:2", isPublic: true } }],
+    [
+      "a pinned image",
+      { image: { url: "registry.example/app:1", digest: `sha256:${"a".repeat(64)}`, isPublic: true } },
+    ],
+    ["another port", { port: 81 }],
+    ["other variables", { envsFrom: [{ name: "p1-env-0123456789ab" }] }],
+    ["a health check", { healthcheck: { enabled: true, path: "/" } }],
+    ["a restart", { restartedAt: "2026-01-01T00:00:00Z" }],
+  ])("changes with %s", (_, spec) => {
+    expect(hash(spec)).not.toBe(hash({}));
+  });
+});
+
+describe("what config says reaches the cluster:", () => {
+  const made = (spec: Partial<Project["spec"]>) => {
+    const objects = objectsOf({ project: { ...project, spec: { ...project.spec, ...spec } } });
+    const find = (kind: string) => objects.find((object) => object.kind === kind) as unknown;
+    const { spec: deployment } = find("Deployment") as {
+      spec: { replicas?: number; template: { spec: { containers: Record<string, unknown>[] } } };
+    };
+    return { find, deployment, container: deployment.template.spec.containers[0] };
+  };
+
+  test("the port, as PORT and behind the Service", () => {
+    const { container, find } = made({ port: 3000 });
+    expect(container).toMatchObject({
+      env: [{ name: "PORT", value: "3000" }],
+      ports: [{ name: "http", containerPort: 3000 }],
+    });
+    expect(find("Service")).toMatchObject({ spec: { ports: [{ port: 80, targetPort: "http" }] } });
+  });
+
+  test("instances, with a disruption budget for two or more", () => {
+    expect(made({ instances: 1 }).find("PodDisruptionBudget")).toBeUndefined();
+    const { deployment, find } = made({ instances: 3 });
+    expect(deployment.replicas).toBe(3);
+    expect(find("PodDisruptionBudget")).toMatchObject({ spec: { maxUnavailable: 1 } });
+  });
+
+  test("a health check, as the probes' path; without one the port is asked", () => {
+    const { container } = made({ healthcheck: { enabled: true, path: "/ready" } });
+    const httpGet = { path: "/ready", port: "http" };
+    expect(container).toMatchObject({ startupProbe: { httpGet }, readinessProbe: { httpGet } });
+    const off = made({ healthcheck: { enabled: false, path: "/ready" } }).container;
+    expect(off).toMatchObject({ readinessProbe: { tcpSocket: { port: "http" } } });
+    expect(JSON.stringify(off)).not.toContain("/ready");
+  });
+
+  test("autoscaling, between two numbers of instances, in percent of what the plan sells", () => {
+    const targets = { cpuTargetPercentage: 60, memoryTargetPercentage: 75 };
+    const { find, deployment } = made({
+      instances: 2,
+      autoscaling: { enabled: true, maxInstances: 4, ...targets },
+    });
+    expect(find("HorizontalPodAutoscaler")).toMatchObject({
+      spec: {
+        minReplicas: 2,
+        maxReplicas: 4,
+        metrics: [
+          { resource: { name: "cpu", target: { averageValue: "600m" } } },
+          { resource: { name: "memory", target: { averageValue: String(0.75 * 1024 ** 3) } } },
+        ],
+      },
+    });
+    expect(deployment.replicas).toBe(2);
+    const off = made({ autoscaling: { enabled: false, maxInstances: 4 } });
+    expect(off.find("HorizontalPodAutoscaler")).toBeUndefined();
+  });
+
+  test("storage, as a volume of that size at that path, and none that is not persistent", () => {
+    const storage = { persistent: true, capacity: 250, dirPathToPersist: "/var/lib/app" };
+    const { find, container } = made({ storage });
+    expect(find("PersistentVolumeClaim")).toMatchObject({
+      spec: { resources: { requests: { storage: "250Gi" } } },
+    });
+    expect(container).toMatchObject({ volumeMounts: [{ mountPath: "/var/lib/app" }] });
+    const { dirPathToPersist: _, ...ephemeral } = { ...storage, persistent: false };
+    expect(made({ storage: ephemeral }).find("PersistentVolumeClaim")).toBeUndefined();
+  });
+
+  test("variables and the credentials of a private image, by the Secrets that hold them", () => {
+    const { deployment, container } = made({
+      envsFrom: [{ name: "p1-env-0123456789ab" }],
+      image: { url: "registry.example/app:1", isPublic: false, pullSecretRef: { name: "p1-pull-1" } },
+    });
+    expect(container).toMatchObject({ envFrom: [{ secretRef: { name: "p1-env-0123456789ab" } }] });
+    expect(deployment.template.spec).toMatchObject({ imagePullSecrets: [{ name: "p1-pull-1" }] });
+  });
+
+  test("exposure: a private project has no Ingress", () => {
+    expect(made({}).find("Ingress")).toBeDefined();
+    expect(made({ exposure: "private" }).find("Ingress")).toBeUndefined();
+    expect(made({ exposure: "private" }).find("Service")).toBeDefined();
+  });
+});

@@ -1,0 +1,32 @@
+/** Every child of an HTTP project, as a pure function of it. */
+
+import type { DesiredObject } from "../desired.ts";
+import { persistentVolumeClaim } from "../workload/pvc.ts";
+import { middleware } from "./access-list.ts";
+import type { HttpApp, RoutedApp } from "./app.ts";
+import { customIngresses } from "./desired/custom-ingress.ts";
+import { deployment } from "./desired/deployment.ts";
+import { horizontalPodAutoscaler } from "./desired/hpa.ts";
+import { ingress } from "./desired/ingress.ts";
+import { networkPolicy } from "./desired/network-policy.ts";
+import { podDisruptionBudget } from "./desired/pdb.ts";
+import { service } from "./desired/service.ts";
+
+/** The children in the order in which they are applied: what others lean on first, the public route last. */
+export function desired(app: HttpApp): DesiredObject[] {
+  return [
+    persistentVolumeClaim(app),
+    networkPolicy(app),
+    service(app),
+    deployment(app),
+    podDisruptionBudget(app),
+    horizontalPodAutoscaler(app),
+    ...routes(app),
+  ].filter((object) => object !== undefined);
+}
+
+/** The public route alone, in the order in which it is applied. */
+export function routes(app: RoutedApp): DesiredObject[] {
+  // The Middleware before the Ingress that names it.
+  return [middleware(app), ingress(app), ...customIngresses(app)].filter((object) => object !== undefined);
+}

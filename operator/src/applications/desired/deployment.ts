@@ -1,0 +1,113 @@
+import { annotations } from "@slipway/crds";
+import type { DesiredObject } from "../../desired.ts";
+import { childMetadata } from "../../workload/app.ts";
+import { confinementFields, environmentFields, imageFields } from "../../workload/container.ts";
+import {
+  hashOfTemplate,
+  type PodTemplate,
+  podFields,
+  stamped,
+  templateMetadata,
+  volumeFields,
+} from "../../workload/pod.ts";
+import { type HttpApp, instanceSelector } from "../app.ts";
+
+/** Seconds between the end of routing to an instance and its SIGTERM: ingress controllers notice late. */
+const DRAIN_SECONDS = 5;
+
+/** Seconds an instance has, after draining, to finish its requests before it is killed. */
+const STOP_SECONDS = 30;
+
+/** Seconds that an instance which takes another's place must have served before that one is stopped. */
+const STEADY_SECONDS = 5;
+
+/** Seconds in which an instance must have started; longer where rollouts may take longer. */
+const STARTUP_SECONDS = 600;
+
+/** The instances of an HTTP project. */
+export function deployment(app: HttpApp): DesiredObject {
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: childMetadata(app),
+    spec: {
+      replicas: app.replicas,
+      revisionHistoryLimit: 3,
+      progressDeadlineSeconds: app.rolloutDeadlineSeconds,
+      // A first version replaces nothing, so it need not prove itself.
+      minReadySeconds: app.replaces ? STEADY_SECONDS : 0,
+      selector: instanceSelector(app),
+      // Two versions must never write one volume at the same time, so a persistent project stops before it starts anew.
+      strategy: app.volume
+        ? { type: "Recreate" }
+        : { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+      template: app.keptTemplate ?? stamped(podTemplate(app)),
+    },
+  };
+}
+
+/** All that an instance is made from. Nothing that only scaling or pausing changes may be in it. */
+function podTemplate(app: HttpApp): PodTemplate {
+  return { metadata: templateMetadata(app), spec: podSpec(app) };
+}
+
+/** Hash of all that an instance is made from: another one is another deployment. */
+export function settingsHash(app: HttpApp): string {
+  const kept = app.keptTemplate?.metadata.annotations[annotations.settingsHash];
+  return kept ?? hashOfTemplate(podTemplate(app));
+}
+
+function podSpec(app: HttpApp) {
+  return {
+    ...podFields(app, DRAIN_SECONDS + STOP_SECONDS),
+    containers: [container(app)],
+    ...placement(app),
+    ...volumeFields(app),
+  };
+}
+
+function container(app: HttpApp) {
+  const probe = app.healthcheckPath
+    ? { httpGet: { path: app.healthcheckPath, port: "http" } }
+    : { tcpSocket: { port: "http" } };
+  return {
+    ...imageFields(app),
+    ports: [{ name: "http", containerPort: app.port, protocol: "TCP" }],
+    // PORT here wins over one in a Secret.
+    env: [{ name: "PORT", value: String(app.port) }],
+    ...environmentFields(app),
+    resources: app.resources,
+    // Every second until the instance is up, rarely afterwards. It outlasts the rollout's deadline, so it kills nothing
+    // that the rollout has not given up already.
+    startupProbe: {
+      ...probe,
+      periodSeconds: 1,
+      timeoutSeconds: 2,
+      failureThreshold: Math.max(STARTUP_SECONDS, 2 * app.rolloutDeadlineSeconds),
+    },
+    readinessProbe: { ...probe, periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 2 },
+    // The kubelet sleeps by itself: an image needs no /bin/sleep for it.
+    lifecycle: { preStop: { sleep: { seconds: DRAIN_SECONDS } } },
+    ...confinementFields(app),
+  };
+}
+
+/** Instances spread over nodes where there are several, except those that share one volume: it attaches to one node. */
+function placement(app: HttpApp) {
+  const labelSelector = instanceSelector(app);
+  if (app.volume) {
+    const term = { labelSelector, topologyKey: "kubernetes.io/hostname" };
+    return { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } };
+  }
+  return {
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey: "kubernetes.io/hostname",
+        whenUnsatisfiable: "ScheduleAnyway",
+        labelSelector,
+        matchLabelKeys: ["pod-template-hash"],
+      },
+    ],
+  };
+}

@@ -1,0 +1,17 @@
+import type { DesiredObject } from "../../desired.ts";
+import { childMetadata } from "../../workload/app.ts";
+import { type HttpApp, instanceSelector } from "../app.ts";
+
+/** The address of an HTTP project inside its organization: port 80, whatever port the application listens on. */
+export function service(app: HttpApp): DesiredObject {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: childMetadata(app),
+    spec: {
+      type: "ClusterIP",
+      selector: instanceSelector(app).matchLabels,
+      ports: [{ name: "http", port: 80, targetPort: "http", protocol: "TCP" }],
+    },
+  };
+}

@@ -1,0 +1,188 @@
+/** Projects of type http: instances behind a public or private address. */
+
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { type HttpPlan, labels, type Project } from "@slipway/crds";
+import { type Claimed, routedHosts } from "../domains/domain-claims.ts";
+import type { RouteVersions } from "../domains/domain-routes.ts";
+import { ProjectDomains } from "../domains/domains.ts";
+import { HeldRoutes } from "../domains/held-routes.ts";
+import type { Accepted } from "../projects/accept.ts";
+import { type DeletionStep, LOOK_AGAIN_MS, runDeletionStep } from "../projects/deletion.ts";
+import { exposureAtStart } from "../projects/exposure.ts";
+import { hasBegunToPull } from "../projects/images/pulls.ts";
+import type {
+  KindDependencies,
+  Observation,
+  ProjectContext,
+  ProjectKind,
+  Remaining,
+} from "../projects/kind.ts";
+import { ownerOf } from "../projects/owner.ts";
+import { type LiveDeployment, readInstances, stopInstances } from "../projects/pause.ts";
+import { soonest } from "../projects/soonest.ts";
+import { summarize, summarizePause } from "../projects/status.ts";
+import { childOf, isVolumeBound, type Pod } from "../projects/stores.ts";
+import { claimOf, growVolume } from "../projects/volume.ts";
+import { TerminalError } from "../reconcile-errors.ts";
+import type { GrowthObstacle } from "../workload/growth.ts";
+import { withLiveClaim } from "../workload/pvc.ts";
+import { acceptHttp } from "./accept.ts";
+import type { HttpApp } from "./app.ts";
+import { instancesStep, remainsStep, routeStep } from "./deletion.ts";
+import { settingsHash } from "./desired/deployment.ts";
+import { desired } from "./desired.ts";
+import { RecreateSteps, type Running } from "./recreate-steps.ts";
+import { type PodView, readRollout } from "./rollout.ts";
+import { RolloutSteps } from "./rollout-steps.ts";
+import type { RouteCheck } from "./route-check.ts";
+import { type HttpPlatform, toHttpApp } from "./view.ts";
+
+export interface HttpDependencies extends KindDependencies {
+  platform: HttpPlatform;
+  routeCheck: RouteCheck;
+}
+
+/** What one reconcile has applied, and the routes as they were before. */
+interface Applied {
+  accepted: Accepted<HttpPlan>;
+  running: Running;
+  claimed: Claimed;
+  routesBefore: RouteVersions;
+  obstacle?: GrowthObstacle;
+}
+
+export class HttpKind implements ProjectKind<HttpPlan, Applied> {
+  readonly #deps: HttpDependencies;
+  readonly #domains: ProjectDomains;
+  readonly #held: HeldRoutes;
+  readonly #recreate: RecreateSteps;
+  readonly #rollouts: RolloutSteps;
+
+  constructor(deps: HttpDependencies) {
+    this.#deps = deps;
+    this.#domains = new ProjectDomains(deps);
+    this.#held = new HeldRoutes({ ...deps, domains: this.#domains });
+    this.#recreate = new RecreateSteps(deps);
+    this.#rollouts = new RolloutSteps({
+      clock: deps.clock,
+      rolloutDeadlineSeconds: deps.platform.rolloutDeadlineSeconds,
+      read: (project, version) => readRollout(this.#deployment(project), this.#pods(project), version),
+    });
+  }
+
+  async observeRollout(project: Project, { status, signal }: ProjectContext): Promise<void> {
+    this.#deps.deployments.follow(project, status, (newest) => this.#rollouts.progress(project, newest));
+    status.exposure = exposureAtStart(project);
+    await this.#domains.close(project, signal);
+    await stopInstances(project, this.#deps, signal);
+  }
+
+  validate(project: Project): HttpPlan {
+    const { catalog, platform } = this.#deps;
+    return acceptHttp(project, catalog(), platform.ingress);
+  }
+
+  async apply(project: Project, accepted: Accepted<HttpPlan>, context: ProjectContext): Promise<Applied> {
+    const { applier, deployments } = this.#deps;
+    const { log, signal, status } = context;
+    const claimed = await this.#domains.claim(project, accepted.organizationId, signal);
+    const view = this.#view(project, accepted, claimed);
+    const wanted = { ...view, replaces: deployments.begin(project, settingsHash(view), status) };
+    const running = await this.#recreate.resolve(project, wanted, {
+      status,
+      live: this.#deployment(project),
+      instances: this.#instances(project),
+      viewOf: (earlier) => ({
+        ...this.#view(earlier, this.#withPlanOf(earlier, accepted), claimed),
+        replaces: true,
+      }),
+      signal,
+    });
+    const routesBefore = this.#domains.versions(project);
+    const objects = withLiveClaim(desired(running.applied), claimOf(this.#deps.stores, project));
+    // How many instances there are is the autoscaler's: its number, changed since it was read, is not written back.
+    const isScaled = running.applied.autoscaling !== undefined && running.applied.replicas > 0;
+    const onlyAsRead = ({ kind }: KubernetesObject) => isScaled && kind === resources.deployments.kind;
+    await applier.applyAndPrune(ownerOf(project), objects, { log, signal, onlyAsRead });
+    const { obstacle } = await growVolume(project, this.#deps, context);
+    return { accepted, running, claimed, routesBefore, obstacle };
+  }
+
+  async holdRejectedSpec(project: Project, context: ProjectContext): Promise<number | undefined> {
+    const rollout = readInstances(this.#deployment(project), this.#pods(project));
+    if (project.spec.paused) {
+      summarizePause(rollout, context.conditions, context.status);
+    }
+    return this.#held.keep(project, rollout, context);
+  }
+
+  async finalize(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
+    await this.#recreate.clear(project, signal);
+    const run = async (step: DeletionStep) => {
+      const waiting = await runDeletionStep(step, project, this.#deps.client, signal);
+      return waiting && { ...waiting, retryAfterMs: LOOK_AGAIN_MS };
+    };
+    return (
+      (await run(routeStep)) ??
+      (await this.#releaseDomains(project, signal)) ??
+      (await run(instancesStep)) ??
+      (await run(remainsStep))
+    );
+  }
+
+  async #releaseDomains(project: Project, signal: AbortSignal): Promise<Remaining | undefined> {
+    const { left, retryAfterMs = 500 } = await this.#domains.releaseAll(project, signal);
+    const message = "The hostnames are being given back.";
+    return left > 0 ? { reason: "ReleasingDomain", message, retryAfterMs } : undefined;
+  }
+
+  async observe(project: Project, applied: Applied, context: ProjectContext): Promise<Observation> {
+    const { accepted, running, claimed, routesBefore, obstacle } = applied;
+    const { conditions, status, signal } = context;
+    const look = this.#rollouts.look(project, running, status, conditions);
+    const routes = this.#domains.check(project, claimed, look.rollout, routesBefore);
+    const release = await this.#domains.release(project, claimed, routes, signal);
+    const { host, wanted, refused } = claimed;
+    const route = wanted === undefined ? undefined : { host, missing: refused ?? routes.missing };
+    const volume = project.spec.storage?.persistent
+      ? { bound: isVolumeBound(this.#deps.stores, project), obstacle }
+      : undefined;
+    const { limits } = accepted.plan.resources;
+    summarize(project, { ...look, volume, limits, route }, conditions, status);
+    this.#domains.tell(project, claimed, routes, release, context);
+    return {
+      requeueAfterMs: soonest(routes.retryAfterMs, release.retryAfterMs, look.againInMs),
+      refused: refused && new TerminalError(refused.reason, refused.message, { condition: "DomainReady" }),
+    };
+  }
+
+  #view(project: Project, accepted: Accepted<HttpPlan>, claimed: Claimed): HttpApp {
+    const { platform, catalog } = this.#deps;
+    const liveReplicas = this.#deployment(project)?.spec?.replicas;
+    const from = { catalog: catalog(), platform, hosts: routedHosts(claimed), liveReplicas };
+    return toHttpApp(project, accepted, from);
+  }
+
+  #deployment(project: Project): LiveDeployment | undefined {
+    return childOf<LiveDeployment>(this.#deps.stores, resources.deployments, project);
+  }
+
+  /** The plan of earlier settings, while the catalog has it. */
+  #withPlanOf({ spec }: Project, accepted: Accepted<HttpPlan>): Accepted<HttpPlan> {
+    const plan = this.#deps.catalog().httpPlans.find(({ plan }) => plan === spec.plan);
+    return plan ? { ...accepted, plan } : accepted;
+  }
+
+  #instances(project: Project): Pod[] {
+    return this.#deps.stores.pods
+      .byIndex(labels.project, project.metadata.name)
+      .filter(({ metadata }) => metadata.namespace === project.metadata.namespace);
+  }
+
+  /** The instances, and what pulls an image for those to come. */
+  #pods(project: Project): PodView[] {
+    const { pulls } = this.#deps.stores;
+    const pods = [...this.#instances(project), ...this.#recreate.pulling(project)];
+    return pods.map((pod) => ({ ...pod, pullBegun: hasBegunToPull(pulls, pod) }));
+  }
+}

@@ -1,0 +1,191 @@
+/** Replaces the version of a project with a volume: pulls its image first, and goes back when it does not start. */
+
+import {
+  controllerReference,
+  isAlreadyExists,
+  isConflict,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+} from "@slipway/controller-runtime";
+import { annotations, labels, type Project, type ProjectStatus } from "@slipway/crds";
+import type { LiveDeployment } from "../projects/pause.ts";
+import type { Pod, ProjectStores } from "../projects/stores.ts";
+import { projectResource } from "../resources.ts";
+import type { PodTemplate } from "../workload/pod.ts";
+import type { HttpApp } from "./app.ts";
+import { settingsHash } from "./desired/deployment.ts";
+import {
+  chooseVersion,
+  imagePullName,
+  imagePullPod,
+  isPlaced,
+  isPulled,
+  previousVersion,
+  withSettingsOf,
+} from "./recreate.ts";
+import type { PodView } from "./rollout.ts";
+
+/** What a project is made to run. */
+export interface Running {
+  /** What the objects are made from. */
+  applied: HttpApp;
+  /** The version whose rollout is reported. */
+  reported: HttpApp;
+  /** The wanted version has failed, and an earlier one has its place. */
+  isReturned: boolean;
+}
+
+export class RecreateSteps {
+  readonly #client: KubeClient;
+  readonly #stores: ProjectStores;
+
+  constructor({ client, stores }: { client: KubeClient; stores: ProjectStores }) {
+    this.#client = client;
+    this.#stores = stores;
+  }
+
+  /**
+   * Chooses what a project runs, and has the image of the wanted version pulled where that comes first.
+   * @param viewOf the application of a project with other settings
+   */
+  async resolve(
+    project: Project,
+    wanted: HttpApp,
+    {
+      status: { deployments = [] },
+      live,
+      instances,
+      viewOf,
+      signal,
+    }: {
+      status: ProjectStatus;
+      live: LiveDeployment | undefined;
+      instances: readonly PodView[];
+      viewOf: (project: Project) => HttpApp;
+      signal: AbortSignal;
+    },
+  ): Promise<Running> {
+    const hash = settingsHash(wanted);
+    const pull = this.#stores.imagePulls.get(wanted.namespace, imagePullName(wanted, hash));
+    const choice = wanted.volume
+      ? chooseVersion({
+          wanted: hash,
+          live: live?.spec?.template?.metadata?.annotations?.[annotations.settingsHash],
+          paused: project.spec.paused === true,
+          isPlaced: instances.some(isPlaced),
+          isPulled: pull !== undefined && isPulled(pull),
+          deployments,
+        })
+      : "wanted";
+    // Once the Deployment has the version, its pull is over.
+    const isAwaited = choice === "pull" || (choice === "wanted" && !isMadeFrom(live, hash));
+    await this.clear(project, signal, isAwaited ? pull?.metadata.name : undefined);
+    const previous = previousVersion(deployments);
+    if (choice === "previous" && previous) {
+      const app = viewOf(withSettingsOf(project, previous));
+      return { applied: app, reported: app, isReturned: true };
+    }
+    if (choice === "pull") {
+      await this.#pull(project, wanted, hash, pull, signal);
+      return { applied: keep(wanted, live), reported: wanted, isReturned: false };
+    }
+    if (choice === "live") {
+      const kept = keep(wanted, live);
+      return { applied: kept, reported: kept, isReturned: true };
+    }
+    return { applied: wanted, reported: wanted, isReturned: false };
+  }
+
+  /** Pods that still pull an image for a project. */
+  pulling({ metadata: { name, namespace } }: Project): Pod[] {
+    return this.#of(name, namespace).filter((pod) => !isPulled(pod));
+  }
+
+  /** Deletes the pods that pull images for a project, but one. */
+  async clear(
+    { metadata: { name: id, namespace } }: Project,
+    signal: AbortSignal,
+    but?: string,
+  ): Promise<void> {
+    for (const { metadata } of this.#of(id, namespace)) {
+      if (metadata.name !== but && !metadata.deletionTimestamp) {
+        await this.#delete(metadata, signal);
+      }
+    }
+  }
+
+  /** Makes the pod, or again after one that ended without a pull: its node had no room, or is gone. */
+  async #pull(
+    project: Project,
+    wanted: HttpApp,
+    hash: string,
+    pull: Pod | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (pull) {
+      if (pull.status?.phase === "Failed" && !pull.metadata.deletionTimestamp) {
+        await this.#delete(pull.metadata, signal);
+      }
+      return;
+    }
+    const pod = imagePullPod(wanted, hash);
+    const ownerReferences = [controllerReference(project, projectResource)];
+    try {
+      const made = await this.#client.create<KubernetesObject>(
+        resources.pods,
+        { ...pod, metadata: { ...pod.metadata, ownerReferences } },
+        { signal },
+      );
+      this.#stores.imagePulls.observe(made as Pod);
+    } catch (error) {
+      // It was made a moment ago, or the former one is not gone yet: the watch reports either.
+      if (!isAlreadyExists(error)) {
+        throw error;
+      }
+    }
+  }
+
+  async #delete(
+    { name = "", namespace, uid }: PodView["metadata"] & KubernetesObject["metadata"],
+    signal: AbortSignal,
+  ) {
+    try {
+      await this.#client.delete(resources.pods, { name, namespace }, { uid, signal });
+    } catch (error) {
+      // Another of that name is another pull.
+      if (!isConflict(error)) {
+        throw error;
+      }
+    }
+  }
+
+  #of(id: string, namespace: string | undefined): Pod[] {
+    return this.#stores.imagePulls
+      .byIndex(labels.imagePull, id)
+      .filter(({ metadata }) => metadata.namespace === namespace);
+  }
+}
+
+const isMadeFrom = (live: LiveDeployment | undefined, hash: string): boolean =>
+  live?.spec?.template?.metadata?.annotations?.[annotations.settingsHash] === hash;
+
+/** The wanted version's application with the live pods' template, to the letter. */
+function keep(wanted: HttpApp, live: LiveDeployment | undefined): HttpApp {
+  const template = live?.spec?.template as (PodTemplate & { spec: TemplateSpec }) | undefined;
+  if (!template) {
+    return wanted;
+  }
+  const { metadata, spec } = template;
+  const port = spec.containers?.find(({ name }) => name === "app")?.ports?.[0]?.containerPort;
+  const { labels: own, annotations: noted } = metadata;
+  return {
+    ...wanted,
+    port: port ?? wanted.port,
+    keptTemplate: { metadata: { labels: own, annotations: noted }, spec },
+  };
+}
+
+interface TemplateSpec {
+  containers?: readonly { name: string; ports?: readonly { containerPort: number }[] }[];
+}

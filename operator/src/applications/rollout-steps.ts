@@ -1,0 +1,125 @@
+/** How the rollout of an HTTP project's deployment goes, and when it is given up. */
+
+import type { ConditionSet } from "@slipway/controller-runtime";
+import type {
+  Deployment,
+  Project,
+  ProjectConditionCatalog,
+  ProjectReason,
+  ProjectStatus,
+} from "@slipway/crds";
+import type { Clock } from "@slipway/process";
+import { type DeploymentProgress, remainingMs } from "../projects/deployments/deployments.ts";
+import { settingsHash } from "./desired/deployment.ts";
+import type { Running } from "./recreate-steps.ts";
+import { explainMiss, type Rollout, type Version } from "./rollout.ts";
+
+/** How much later than Kubernetes the operator gives a rollout up, which it knows more of. */
+const GRACE_MS = 10_000;
+
+/** Reasons for instances that are missing without a fault of the application. */
+const WAITS: ReadonlySet<ProjectReason> = new Set(["Unschedulable", "QuotaExceeded", "InstanceRefused"]);
+
+export interface RolloutStepsOptions {
+  clock: Clock;
+  /** Seconds a rollout may take without progress. */
+  rolloutDeadlineSeconds: number;
+  /** Reads how a version of a project stands. */
+  read: (project: Project, version: Version) => Rollout;
+}
+
+/** What a look at the wanted version came to. */
+export interface Look {
+  rollout: Rollout;
+  /** Why it did not come to serve in time; absent while it may. */
+  failure?: string;
+  /** Milliseconds until it is to be looked at again, whatever happens. */
+  againInMs?: number;
+}
+
+export class RolloutSteps {
+  readonly #options: RolloutStepsOptions;
+
+  constructor(options: RolloutStepsOptions) {
+    this.#options = options;
+  }
+
+  /** How the newest deployment goes. */
+  progress(project: Project, newest: Deployment): DeploymentProgress {
+    const version = { settingsHash: newest.settingsHash, image: newest.image.reference };
+    const rollout = this.#options.read(project, version);
+    const overdue = (this.#remainingMs(newest, project, rollout) ?? 1) <= 0;
+    const running = rollout.complete && rollout.wanted > 0;
+    const { port = 0, healthcheck } = newest.settings;
+    const healthcheckPath = healthcheck?.enabled ? healthcheck.path : undefined;
+    const missed = this.#isStuck(newest, rollout) || overdue;
+    return {
+      complete: running && (rollout.identified || overdue),
+      digest: rollout.imageDigest,
+      failure: missed && !running ? explainMiss(rollout, { port, healthcheckPath }) : undefined,
+    };
+  }
+
+  /** How the wanted version stands, or the one that has its place, after it has been applied. */
+  look(
+    project: Project,
+    { reported: app, isReturned }: Pick<Running, "reported" | "isReturned">,
+    status: ProjectStatus,
+    conditions: ConditionSet<ProjectConditionCatalog>,
+  ): Look {
+    const version = { settingsHash: settingsHash(app), image: app.image };
+    const rollout = this.#options.read(project, version);
+    const newest = status.deployments?.[0];
+    if (isReturned && !project.spec.paused) {
+      return { rollout, failure: `${newest?.message ?? ""} The version before it runs again.` };
+    }
+    if (rollout.complete || project.spec.paused) {
+      return { rollout };
+    }
+    if (newest?.status === "failed") {
+      return { rollout, failure: rollout.problem?.message ?? newest.message ?? "" };
+    }
+    if (newest && this.#isStuck(newest, rollout)) {
+      return { rollout, failure: explainMiss(rollout, app) };
+    }
+    const left = this.#remainingMs(newest, project, rollout) ?? this.#stalledInMs(rollout, conditions);
+    if (left === undefined) {
+      return { rollout };
+    }
+    return left > 0 || newest?.status === "in_progress"
+      ? { rollout, againInMs: Math.max(left, 1_000) }
+      : { rollout, failure: explainMiss(rollout, app) };
+  }
+
+  /** What Kubernetes has said of the version before is nothing against this one; the clocks may differ a little. */
+  #isStuck({ startedAt }: Deployment, { stuckSince }: Rollout): boolean {
+    return stuckSince !== undefined && Date.parse(stuckSince) - Date.parse(startedAt) >= this.#deadlineMs / 2;
+  }
+
+  /**
+   * Kubernetes counts from the last progress, so a new instance that comes up and goes down again holds its deadline off
+   * for ever; and it does not count at all for what was rolled out while no instance was wanted. One instance after the
+   * other, each in its time, is the longest that a rollout can take.
+   */
+  #remainingMs(newest: Deployment | undefined, project: Project, { wanted }: Rollout): number | undefined {
+    const turns = project.spec.storage?.persistent ? 1 : Math.max(1, wanted);
+    return remainingMs(newest, turns * this.#deadlineMs + GRACE_MS, this.#options.clock.now());
+  }
+
+  /**
+   * Instances that come back or are added are no deployment, and Kubernetes has no deadline for them. An application that
+   * fails says so itself.
+   */
+  #stalledInMs({ problem }: Rollout, conditions: ConditionSet<ProjectConditionCatalog>): number | undefined {
+    const progressing = conditions.get("Progressing");
+    if (progressing?.status !== "True" || (problem && !WAITS.has(problem.reason))) {
+      return undefined;
+    }
+    const since = Date.parse(progressing.lastTransitionTime);
+    return since + this.#deadlineMs + GRACE_MS - this.#options.clock.now().getTime();
+  }
+
+  get #deadlineMs(): number {
+    return this.#options.rolloutDeadlineSeconds * 1_000;
+  }
+}

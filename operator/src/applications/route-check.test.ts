@@ -1,0 +1,222 @@
+import { systemClock } from "@slipway/process";
+import { expect, test, vi } from "vitest";
+import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
+import type { ProbeResult } from "./ingress-probe.ts";
+import { RouteCheck } from "./route-check.ts";
+
+const HOST = "shop.example";
+const OWNER = { metadata: { namespace: "slipway-org-alpha", name: "shop", uid: "uid" } };
+
+/** A check whose ingress gives these answers in turn, on a clock that the test moves. */
+function setUp(...answers: ProbeResult[]) {
+  const clock = new FakeClock();
+  const probe = vi.fn(async () => answers.shift() ?? "serving");
+  const check = new RouteCheck(probe, clock);
+  const woken = vi.fn();
+  check.onAnswer(woken);
+  /** Asks, and once more when it is answered. */
+  const settled = async <T>(ask: () => T): Promise<T> => {
+    ask();
+    await clock.advance(0);
+    return ask();
+  };
+  return {
+    check: () => settled(() => check.check(OWNER, HOST)),
+    isGone: async () => {
+      const first = check.isGone(OWNER, HOST).gone;
+      await clock.advance(0);
+      return first || check.isGone(OWNER, HOST).gone;
+    },
+    wait: (ms: number) => clock.advance(ms),
+    probe,
+    woken,
+    clock,
+    routes: check,
+  };
+}
+
+test("a route that serves misses nothing", async () => {
+  await expect(setUp("serving").check()).resolves.toBeUndefined();
+});
+
+test("without an ingress to ask, a written route counts", () => {
+  expect(new RouteCheck(undefined, systemClock).check(OWNER, HOST)).toBeUndefined();
+});
+
+test.each<ProbeResult>(["unknown-host", "no-instance", "unreachable", "refused", "silent"])(
+  "%s is asked again",
+  async (answer) => {
+    const missing = await setUp(answer).check();
+    expect(missing).toMatchObject({ reason: "DomainPending" });
+    expect(missing?.retryAfterMs).toBeGreaterThan(0);
+  },
+);
+
+test("a 404 in the ingress's own words is doubted for a while, then taken for the application's", async () => {
+  const { check, wait } = setUp("unknown-host", "unknown-host", "unknown-host");
+  expect(await check()).toBeDefined();
+  await wait(19_000);
+  expect(await check()).toBeDefined();
+  await wait(1_000);
+  expect(await check()).toBeUndefined();
+});
+
+test("a refusal is doubted for a second: the route is there, and its instances may not be yet", async () => {
+  const { check, wait } = setUp("unknown-host", "refused", "refused", "refused");
+  await check();
+  await wait(900);
+  expect(await check()).toBeDefined();
+  await wait(900);
+  expect(await check()).toBeDefined();
+  await wait(100);
+  expect(await check()).toBeUndefined();
+});
+
+test("silence is doubted for ten seconds: then it is an application that takes its time", async () => {
+  const { check, wait } = setUp("silent", "silent", "silent");
+  expect(await check()).toBeDefined();
+  await wait(9_000);
+  expect(await check()).toBeDefined();
+  await wait(1_000);
+  expect(await check()).toBeUndefined();
+});
+
+test("the doubt starts anew after any other answer", async () => {
+  const { check, wait } = setUp("unknown-host", "no-instance", "unknown-host");
+  await check();
+  await wait(19_900);
+  await check();
+  await wait(500);
+  expect(await check()).toBeDefined();
+});
+
+test("a route is gone once the ingress does not know the host", async () => {
+  const { isGone, wait } = setUp("serving", "no-instance", "unreachable", "unknown-host");
+  const answers: boolean[] = [];
+  for (let round = 0; round < 4; round += 1) {
+    answers.push(await isGone());
+    await wait(500);
+  }
+  expect(answers).toEqual([false, false, false, true]);
+  expect(new RouteCheck(undefined, systemClock).isGone(OWNER, HOST)).toEqual({ gone: true });
+});
+
+test("an ingress that answers for every host is believed for five seconds only, each time anew", async () => {
+  const { isGone, wait } = setUp();
+  for (let round = 0; round < 2; round += 1) {
+    expect(await isGone()).toBe(false);
+    await wait(4_999);
+    expect(await isGone()).toBe(false);
+    await wait(1);
+    expect(await isGone()).toBe(true);
+  }
+});
+
+test("nobody waits for an answer: it is told of, once, and remembered", async () => {
+  let answer: (result: ProbeResult) => void = () => {};
+  const probe = vi.fn(() => new Promise<ProbeResult>((resolve) => (answer = resolve)));
+  const clock = new FakeClock();
+  const routes = new RouteCheck(probe, clock);
+  const woken = vi.fn();
+  routes.onAnswer(woken);
+  for (let i = 0; i < 5; i += 1) {
+    expect(routes.check(OWNER, HOST)).toMatchObject({ unanswered: true, retryAfterMs: 5_000 });
+    await clock.advance(10_000);
+  }
+  expect(probe).toHaveBeenCalledTimes(1);
+  expect(woken).not.toHaveBeenCalled();
+  answer("serving");
+  await clock.advance(0);
+  expect(woken.mock.calls).toEqual([[{ namespace: "slipway-org-alpha", name: "shop" }]]);
+  expect(routes.isOpen(OWNER, HOST)).toBe(false);
+  await clock.advance(3_600_000);
+  expect(routes.check(OWNER, HOST)).toBeUndefined();
+  expect(probe).toHaveBeenCalledTimes(1);
+});
+
+test("a probe that throws is one that did not reach the ingress", async () => {
+  const clock = new FakeClock();
+  const routes = new RouteCheck(() => Promise.reject(new Error("broken")), clock);
+  routes.check(OWNER, HOST);
+  await clock.advance(0);
+  expect(routes.check(OWNER, HOST)).toMatchObject({ message: "The ingress does not answer." });
+});
+
+test("a route that was just written is asked about anew, and an answer of before does not count", async () => {
+  const answers: ((result: ProbeResult) => void)[] = [];
+  const clock = new FakeClock();
+  const routes = new RouteCheck(() => new Promise((resolve) => answers.push(resolve)), clock);
+  routes.check(OWNER, HOST);
+  routes.check(OWNER, HOST, true);
+  answers[0]?.("serving");
+  await clock.advance(0);
+  expect(routes.check(OWNER, HOST)).toMatchObject({ unanswered: true });
+  answers[1]?.("serving");
+  await clock.advance(0);
+  expect(routes.check(OWNER, HOST)).toBeUndefined();
+});
+
+test("hosts of one organization that are not answered leave others' to be asked about", async () => {
+  const clock = new FakeClock();
+  const asked: string[] = [];
+  const probe = (host: string) => {
+    asked.push(host);
+    return new Promise<ProbeResult>(() => undefined);
+  };
+  const routes = new RouteCheck(probe, clock);
+  const ask = (namespace: string, name: string) =>
+    routes.check({ metadata: { namespace, name, uid: name } }, `${name}.example`);
+  for (let index = 0; index < 40; index += 1) {
+    ask("slipway-org-alpha", `alpha${index}`);
+  }
+  ask("slipway-org-beta", "beta");
+  await clock.advance(0);
+  expect([asked.length, asked.at(-1)]).toEqual([9, "beta.example"]);
+});
+
+test("an ingress that nobody reaches is asked ever less often", async () => {
+  const { routes, clock } = setUp(...Array<ProbeResult>(12).fill("unreachable"));
+  const pauses: (number | undefined)[] = [];
+  for (let i = 0; i < 10; i += 1) {
+    routes.check(OWNER, HOST);
+    await clock.advance(0);
+    const pause = routes.check(OWNER, HOST)?.retryAfterMs;
+    pauses.push(pause);
+    await clock.advance(pause ?? 0);
+  }
+  expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
+});
+
+test("silence is asked about in time to end its doubt", async () => {
+  const { routes, clock } = setUp(...Array<ProbeResult>(12).fill("silent"));
+  let asked = 0;
+  while (routes.check(OWNER, HOST) !== undefined) {
+    await clock.advance(0);
+    await clock.advance(routes.check(OWNER, HOST)?.retryAfterMs ?? 0);
+    asked += 1;
+    expect(asked).toBeLessThan(10);
+  }
+  expect(clock.monotonic()).toBe(10_000);
+});
+
+test("a doubt that nobody has come back to counts as none", async () => {
+  const { check, wait } = setUp("unknown-host", "unknown-host", "unknown-host");
+  await check();
+  await wait(30_001);
+  expect(await check()).toBeDefined();
+  await wait(20_000);
+  expect(await check()).toBeUndefined();
+});
+
+test("a host that is not asked about any more is forgotten, and the others are not", async () => {
+  const { check, isGone, wait, routes } = setUp("unknown-host", "serving", "serving", "unknown-host");
+  await check();
+  await isGone();
+  routes.retain(OWNER, "serves", new Set());
+  await wait(4_999);
+  expect(routes.isGone(OWNER, HOST).gone).toBe(false);
+  await wait(1);
+  expect(routes.isGone(OWNER, HOST).gone).toBe(true);
+  await wait(15_000);
+  expect(await check()).toBeDefined();
+});

@@ -1,0 +1,227 @@
+/**
+ * Whether a public project's route is in place. Asked on transitions only: a route that serves is not asked again. Nobody
+ * waits for an answer: it is remembered, and whoever asked is woken.
+ */
+
+import type { ObjectRef } from "@slipway/controller-runtime";
+import { type Clock, ConcurrencyLimiter } from "@slipway/process";
+import type { Finding } from "../projects/status.ts";
+import type { IngressProbe, ProbeResult } from "./ingress-probe.ts";
+import { DOUBT_MS, pauseMs } from "./probe-times.ts";
+
+/** How long an ingress may go on leading from a host whose route was taken away, in milliseconds; see `isGone`. */
+const GONE_MS = 5_000;
+/** A doubt of which nobody has asked for so long, after it could have ended, counts as none; in milliseconds. */
+const ABANDONED_MS = 10_000;
+/** An answer wakes the project. How long it sleeps without one, in milliseconds. */
+const UNANSWERED_MS = 5_000;
+
+/** Probes at once, apart from the controller's workers: of all, and of one namespace, which is an organization's. */
+const PROBES = { total: 32, perKey: 8 };
+
+/** What is still missing on a route, and when to look again by ourselves. */
+export interface MissingRoute extends Finding {
+  retryAfterMs?: number;
+  /** Nothing has been said about the route yet. */
+  unanswered?: true;
+}
+
+/** Whether nothing leads from a host any more; if not, when to look again by ourselves. */
+export interface GoneRoute {
+  gone: boolean;
+  retryAfterMs?: number;
+}
+
+/** Whose route it is: a project. */
+export interface RouteOwner {
+  metadata: { namespace?: string; name: string; uid?: string };
+}
+
+type Topic = "serves" | "gone";
+
+/** One host that is asked about. */
+interface Question {
+  /** How long the same answer is needed until it is believed, at most, in milliseconds. */
+  windowMs: number;
+  /** Monotonic time of the first ask, and of the last ask or answer. */
+  readonly askedAt: number;
+  seenAt: number;
+  result?: ProbeResult;
+  /** Monotonic time of the first answer like the last one in a row, and how many like it came before the last. */
+  since: number;
+  repeats: number;
+  /** The route is taken to be in place. */
+  inPlace: boolean;
+  /** Monotonic time of the next probe; undefined while one waits or runs. */
+  dueAt?: number;
+}
+
+/** Asks the ingress about hosts, a bounded number at once, and remembers what it said and for how long. */
+export class RouteCheck {
+  readonly #probe: IngressProbe | undefined;
+  readonly #clock: Clock;
+  readonly #probes = new ConcurrencyLimiter(PROBES);
+  /** By the project's uid, then by topic and host. */
+  readonly #questions = new Map<string, Map<string, Question>>();
+  #onAnswer: (owner: ObjectRef) => void = () => {};
+
+  /** @param probe without one, a route that is written counts as in place */
+  constructor(probe: IngressProbe | undefined, clock: Clock) {
+    this.#probe = probe;
+    this.#clock = clock;
+  }
+
+  /** Registers who is told whose question was answered. Returns the unsubscription. */
+  onAnswer(listener: (owner: ObjectRef) => void): () => void {
+    this.#onAnswer = listener;
+    return () => {
+      this.#onAnswer = () => {};
+    };
+  }
+
+  /**
+   * What is missing on the route of a host whose instances are ready, by what the ingress has said so far. An application
+   * may answer 404 in the very words of the ingress: an ingress that says so for 20 s while the route is written and
+   * instances are ready has long taken the route in. One that refuses us has the route already, and a second later it has
+   * the instances behind it, too. One that is silent for 10 s waits for an application that is slow.
+   * @param anew what was said before does not count: the route has just been written
+   */
+  check(owner: RouteOwner, host: string, anew = false): MissingRoute | undefined {
+    if (!this.#probe) {
+      return undefined;
+    }
+    const question = this.#question(owner, "serves", host, anew);
+    if (question.inPlace) {
+      return undefined;
+    }
+    const retryAfterMs = this.#probeWhenDue(owner, "serves", host, question);
+    const { result } = question;
+    return result === undefined
+      ? { reason: "DomainPending", message: "The ingress is being asked.", retryAfterMs, unanswered: true }
+      : { reason: "DomainPending", message: MISSING[result], retryAfterMs };
+  }
+
+  /** Whether a route is asked about that has not been found in place yet. */
+  isOpen({ metadata: { uid = "" } }: RouteOwner, host: string): boolean {
+    return this.#questions.get(uid)?.get(`serves ${host}`)?.inPlace === false;
+  }
+
+  /**
+   * Whether the ingress has noticed that a host's route was taken away. What it says for five seconds after is not the
+   * route's any more, but of an ingress that answers for every host, or not at all.
+   */
+  isGone(owner: RouteOwner, host: string): GoneRoute {
+    if (!this.#probe) {
+      return { gone: true };
+    }
+    const question = this.#question(owner, "gone", host);
+    const leftMs = question.askedAt + GONE_MS - this.#clock.monotonic();
+    if (question.result === "unknown-host" || leftMs <= 0) {
+      this.#questions.get(owner.metadata.uid ?? "")?.delete(`gone ${host}`);
+      return { gone: true };
+    }
+    const retryAfterMs = this.#probeWhenDue(owner, "gone", host, question);
+    return { gone: false, retryAfterMs: Math.min(retryAfterMs, leftMs) };
+  }
+
+  /** Forgets what was said about hosts that are not asked about any more: it does not count when they are asked again. */
+  retain({ metadata: { uid = "" } }: RouteOwner, topic: Topic, hosts: ReadonlySet<string>): void {
+    const questions = this.#questions.get(uid);
+    for (const key of questions?.keys() ?? []) {
+      if (key.startsWith(`${topic} `) && !hosts.has(key.slice(topic.length + 1))) {
+        questions?.delete(key);
+      }
+    }
+    if (questions?.size === 0) {
+      this.#questions.delete(uid);
+    }
+  }
+
+  /** Forgets a project. */
+  forget({ metadata: { uid = "" } }: RouteOwner): void {
+    this.#questions.delete(uid);
+  }
+
+  #question({ metadata: { uid = "" } }: RouteOwner, topic: Topic, host: string, anew = false): Question {
+    const now = this.#clock.monotonic();
+    const questions = this.#questions.get(uid) ?? new Map<string, Question>();
+    this.#questions.set(uid, questions);
+    const key = `${topic} ${host}`;
+    const before = questions.get(key);
+    if (before && !anew && !isAbandoned(before, now)) {
+      before.seenAt = now;
+      return before;
+    }
+    const windowMs = topic === "gone" ? GONE_MS : 0;
+    const question = {
+      windowMs,
+      askedAt: now,
+      seenAt: now,
+      since: now,
+      repeats: 0,
+      inPlace: false,
+      dueAt: now,
+    };
+    questions.set(key, question);
+    return question;
+  }
+
+  /** Returns when to look again by ourselves, in milliseconds. */
+  #probeWhenDue({ metadata }: RouteOwner, topic: Topic, host: string, question: Question): number {
+    const leftMs = (question.dueAt ?? 0) - this.#clock.monotonic();
+    if (question.dueAt === undefined || leftMs > 0) {
+      return question.dueAt === undefined ? UNANSWERED_MS : leftMs;
+    }
+    question.dueAt = undefined;
+    const { namespace, name, uid = "" } = metadata;
+    const isWanted = () => this.#questions.get(uid)?.get(`${topic} ${host}`) === question;
+    // Never rejects.
+    void this.#probes.run(namespace ?? "", async () => {
+      const result = isWanted() ? await this.#ask(host) : undefined;
+      if (result !== undefined && isWanted()) {
+        this.#take(question, topic, result);
+        this.#onAnswer({ namespace, name });
+      }
+    });
+    return UNANSWERED_MS;
+  }
+
+  async #ask(host: string): Promise<ProbeResult> {
+    try {
+      return (await this.#probe?.(host)) ?? "unreachable";
+    } catch {
+      return "unreachable";
+    }
+  }
+
+  #take(question: Question, topic: Topic, result: ProbeResult): void {
+    const now = this.#clock.monotonic();
+    const again = question.result === result;
+    const since = again ? question.since : now;
+    const repeats = again ? question.repeats + 1 : 0;
+    const doubtMs = DOUBT_MS[result];
+    const leftMs = since + (doubtMs ?? Number.POSITIVE_INFINITY) - now;
+    question.result = result;
+    question.seenAt = now;
+    question.since = since;
+    question.repeats = repeats;
+    question.inPlace = topic === "serves" && (result === "serving" || leftMs <= 0);
+    question.windowMs = topic === "gone" ? GONE_MS : (doubtMs ?? 0);
+    question.dueAt =
+      now + (topic === "gone" ? pauseMs(result, repeats) : Math.min(pauseMs(result, repeats), leftMs));
+  }
+}
+
+/** One that is due only later than its window is not abandoned before. */
+function isAbandoned({ inPlace, seenAt, windowMs, dueAt }: Question, now: number): boolean {
+  return !inPlace && dueAt !== undefined && now - Math.max(seenAt + windowMs, dueAt) > ABANDONED_MS;
+}
+
+const MISSING: Readonly<Record<ProbeResult, string>> = {
+  serving: "",
+  "unknown-host": "The ingress does not know the domain yet.",
+  "no-instance": "The ingress has no instance behind the domain yet.",
+  refused: "The ingress is taking in the instance behind the domain.",
+  silent: "The instance behind the domain does not answer yet.",
+  unreachable: "The ingress does not answer.",
+};

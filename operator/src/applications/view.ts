@@ -1,0 +1,114 @@
+/** From a Project to what its children are made from. Pure. */
+
+import { type Catalog, defaultDomain, type HttpPlan, type Project } from "@slipway/crds";
+import type { Placement } from "../placement.ts";
+import type { Accepted } from "../projects/accept.ts";
+import { toWorkload } from "../workload/view.ts";
+import { type AllowList, admittedCidrs } from "./access.ts";
+import type { HttpApp, HttpRoute, RoutedApp } from "./app.ts";
+
+/** What of the platform matters to a project's children. */
+export interface HttpPlatform {
+  domainZone: string;
+  /** Hostnames that are the platform's own, or labels of its zone. */
+  reservedHostnames: readonly string[];
+  rolloutDeadlineSeconds: number;
+  /** Where instances run. */
+  pods?: Placement;
+  ingress: {
+    className: string;
+    namespace: string;
+    annotations: Readonly<Record<string, string>>;
+    allowList: AllowList;
+    /** ClusterIssuer of cert-manager for custom domains; without one they are served plain. */
+    certificateIssuer?: string;
+  };
+}
+
+/** The hostname that a project asks for; none for a private one. */
+export function wantedHost(project: Project, zone: string): string | undefined {
+  const isPublic = project.spec.type === "http" && project.spec.exposure === "public";
+  return isPublic ? defaultDomain(project, zone) : undefined;
+}
+
+/** Every hostname that a project asks for, those that it cannot have too. */
+export function wantedHosts(project: Project, zone: string): string[] {
+  const host = wantedHost(project, zone);
+  return host === undefined ? [] : [host, ...(project.spec.customDomains ?? [])];
+}
+
+/** Hostnames that may lead to a project. */
+export interface RoutedHosts {
+  /** The default domain that is claimed for it. */
+  host?: string;
+  /** Custom domains that are claimed and proved. */
+  customHosts?: readonly string[];
+}
+
+/**
+ * @param hosts without any it gets no route
+ * @param liveReplicas instances that the Deployment has now: the autoscaler's number is kept
+ */
+export function toHttpApp(
+  project: Project,
+  accepted: Accepted<HttpPlan>,
+  from: { catalog: Catalog; platform: HttpPlatform; hosts: RoutedHosts; liveReplicas?: number },
+): HttpApp {
+  const { spec } = project;
+  const { catalog, platform, hosts, liveReplicas } = from;
+  const instances = spec.instances ?? 1;
+  const autoscaling = spec.autoscaling?.enabled
+    ? {
+        min: instances,
+        max: spec.autoscaling.maxInstances,
+        cpuPercent: spec.autoscaling.cpuTargetPercentage,
+        memoryPercent: spec.autoscaling.memoryTargetPercentage,
+      }
+    : undefined;
+  return {
+    ...toWorkload(project, accepted, catalog),
+    type: "http",
+    placement: platform.pods,
+    port: spec.port ?? 8080,
+    replicas: spec.paused
+      ? 0
+      : autoscaling
+        ? Math.min(Math.max(liveReplicas ?? 0, autoscaling.min), autoscaling.max)
+        : instances,
+    rolloutDeadlineSeconds: platform.rolloutDeadlineSeconds,
+    autoscaling,
+    healthcheckPath: spec.healthcheck?.enabled ? spec.healthcheck.path : undefined,
+    route: routeOf(hosts, spec, platform),
+  };
+}
+
+/** What the route of a project is made from, whatever plan and image it has. */
+export function toRoutedApp(
+  { metadata, spec }: Project,
+  organizationId: string,
+  hosts: RoutedHosts,
+  platform: HttpPlatform,
+): RoutedApp {
+  const { name: id, namespace = "" } = metadata;
+  return { type: "http", id, namespace, organizationId, route: routeOf(hosts, spec, platform) };
+}
+
+function routeOf(
+  { host, customHosts = [] }: RoutedHosts,
+  { networkAccess }: Project["spec"],
+  { ingress }: HttpPlatform,
+): HttpRoute | undefined {
+  if (host === undefined && customHosts.length === 0) {
+    return undefined;
+  }
+  return {
+    host,
+    customHosts,
+    certificateIssuer: ingress.certificateIssuer,
+    ingressClass: ingress.className,
+    annotations: ingress.annotations,
+    ingressNamespace: ingress.namespace,
+    admitted: admittedCidrs(networkAccess),
+    allowList: ingress.allowList,
+  };
+}

@@ -1,0 +1,191 @@
+/** The Jobs of backups in the cluster: made once, read from the watches, taken away when they are over. */
+
+import {
+  isAlreadyExists,
+  type KubeClient,
+  type Manager,
+  type ObjectRef,
+  type OwnerReference,
+  refKey,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
+import { type Backup, fieldManagers, labels } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
+import type { DatabaseImage } from "../databases/settings.ts";
+import type { Result } from "./agent/protocol.ts";
+import type { EngineScripts } from "./engines/engine.ts";
+import { engineJob } from "./job.ts";
+import { type JobState, jobState, podsOf, type WorkJob, type WorkPod } from "./job-state.ts";
+import { urlsSecret, type Work } from "./names.ts";
+import type { BackupSettings } from "./settings.ts";
+import type { BackupStore } from "./store.ts";
+
+export interface WorkStores {
+  jobs: Store<WorkJob>;
+  pods: Store<WorkPod>;
+}
+
+/** Index of pods by `namespace/backup`. */
+const BY_BACKUP = "backup";
+
+const ofBackup = ({ metadata }: { metadata: WorkJob["metadata"] }) => {
+  const name = metadata.labels?.[labels.backup];
+  return name === undefined ? [] : [refKey({ namespace: metadata.namespace, name })];
+};
+
+/** Creates the stores; their reflectors start with the manager. */
+export function createWorkStores(manager: Manager): WorkStores {
+  const labelSelector = labels.backup;
+  return {
+    jobs: manager.store<WorkJob>(resources.jobs, {
+      labelSelector,
+      indexers: { [BY_BACKUP]: ofBackup },
+      transform: ({ apiVersion, kind, metadata, status }) => ({
+        apiVersion,
+        kind,
+        metadata: { ...metadata, managedFields: undefined },
+        status: { conditions: status?.conditions },
+      }),
+    }),
+    pods: manager.store<WorkPod>(resources.pods, {
+      labelSelector,
+      indexers: { [BY_BACKUP]: ofBackup },
+      transform: ({ apiVersion, kind, metadata, status }) => ({
+        apiVersion,
+        kind,
+        metadata: { ...metadata, managedFields: undefined },
+        status: { phase: status?.phase, containerStatuses: status?.containerStatuses },
+      }),
+    }),
+  };
+}
+
+export interface WorkDependencies {
+  client: KubeClient;
+  clock: Clock;
+  stores: WorkStores;
+  /** Where a backup is kept, or is to be. */
+  store: (backup: Backup) => BackupStore;
+  settings: () => BackupSettings | undefined;
+}
+
+/** What a Job of an engine does, and to what. */
+export interface EngineWork {
+  work: Exclude<Work, "erase">;
+  job: string;
+  backup: Backup;
+  owner: OwnerReference;
+  scripts: EngineScripts;
+  image: DatabaseImage;
+  projectId?: string;
+  sizeGb: number;
+}
+
+export class BackupWork {
+  readonly #deps: WorkDependencies;
+
+  constructor(deps: WorkDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Makes a Job where there is none, and tells how it stands. @throws Error while backups are switched off */
+  async follow(asked: EngineWork, signal: AbortSignal): Promise<JobState> {
+    const { client, clock, stores } = this.#deps;
+    const ref = refOf(asked);
+    const job = stores.jobs.get(ref.namespace, ref.name) ?? (await this.#make(asked, ref, signal));
+    const pods = podsOf(
+      job,
+      stores.pods.byIndex(BY_BACKUP, refKey({ ...ref, name: asked.backup.metadata.name })),
+    );
+    const state = jobState(job, pods, clock.now());
+    if (state.state === "running" && state.halfDead) {
+      const { name, namespace, uid } = state.halfDead.metadata;
+      await client.delete(resources.pods, { name, namespace }, { uid, signal });
+    }
+    return state;
+  }
+
+  /** Makes what a Job has written the backup. @returns why it is none */
+  commit(asked: EngineWork, result: Extract<Result, { ok: true }>, signal: AbortSignal) {
+    const job = { ...refOf(asked), owner: asked.owner };
+    return this.#deps.store(asked.backup).commit(job, asked.backup, result, signal);
+  }
+
+  /** Takes a Job away with its pods, and what was made for it. */
+  async end(job: { name: string; namespace: string }, signal: AbortSignal): Promise<void> {
+    await this.#deps.client.delete(resources.jobs, job, { signal });
+    await this.revoke(job, signal);
+  }
+
+  /** Takes away the URLs that a Job was given. */
+  async revoke({ name, namespace }: { name: string; namespace: string }, signal: AbortSignal): Promise<void> {
+    await this.#deps.client.delete(resources.secrets, { name: urlsSecret(name), namespace }, { signal });
+  }
+
+  /** Has a Job taken away. @returns whether it is gone, with all its pods */
+  async stop(job: { name: string; namespace: string }, signal: AbortSignal): Promise<boolean> {
+    const { client } = this.#deps;
+    const live = await client.getOrUndefined<WorkJob>(resources.jobs, job, { signal });
+    if (!live) {
+      return true;
+    }
+    const { uid } = live.metadata;
+    await client.delete(resources.jobs, job, { uid, signal, propagationPolicy: "Foreground" });
+    return false;
+  }
+
+  async #make(
+    asked: EngineWork,
+    ref: ObjectRef & { namespace: string },
+    signal: AbortSignal,
+  ): Promise<WorkJob> {
+    const { client, settings, store, stores } = this.#deps;
+    const current = settings();
+    if (!current) {
+      throw new Error("backups are switched off");
+    }
+    const live = await client.getOrUndefined<WorkJob>(resources.jobs, ref, { signal });
+    if (live) {
+      return live;
+    }
+    const job = { ...ref, owner: asked.owner };
+    const place =
+      asked.work === "dump"
+        ? await store(asked.backup).openWrite(job, asked.backup, asked.sizeGb, signal)
+        : await store(asked.backup).openRead(job, asked.backup, signal);
+    const wanted = engineJob(
+      {
+        work: asked.work,
+        name: ref.name,
+        namespace: ref.namespace,
+        backup: asked.backup.metadata.name,
+        owner: asked.owner,
+        agentImage: current.image,
+        place,
+        deadlineSeconds: current.deadlineSeconds,
+      },
+      {
+        scripts: asked.scripts,
+        image: asked.image,
+        projectId: asked.projectId,
+        scratchGb: asked.sizeGb,
+        sha256: asked.backup.status?.sha256,
+        storedBytes: asked.backup.status?.sizeBytes,
+      },
+    );
+    try {
+      const options = { fieldManager: fieldManagers.backup, signal };
+      const made = (await client.create(resources.jobs, wanted, options)) as WorkJob;
+      stores.jobs.observe(made);
+      return made;
+    } catch (error) {
+      if (!isAlreadyExists(error)) {
+        throw error;
+      }
+      return client.get<WorkJob>(resources.jobs, ref, { signal });
+    }
+  }
+}
+
+const refOf = ({ job, backup }: EngineWork) => ({ namespace: backup.metadata.namespace ?? "", name: job });

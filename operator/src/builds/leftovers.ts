@@ -1,0 +1,196 @@
+/** What outlives its builds and is needed no more: caches of projects that are gone or no longer build, images that nobody can go back to. */
+
+import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/controller-runtime";
+import { type Build, mintRegistryToken, organizationNamespace, type Project } from "@slipway/crds";
+import { GuardedFetch } from "@slipway/git";
+import type { RetiredImage } from "@slipway/ledger";
+import { type Clock, type Logger, sleep } from "@slipway/process";
+import { rollbackOf } from "../projects/images/built-image.ts";
+import { projectResource } from "../resources.ts";
+import { CACHE_LABEL, cacheName } from "./names.ts";
+import type { BuildSettings } from "./settings.ts";
+
+/** Deletes an image from the builds' registry; one that is not there is none. @throws Error */
+export type DeleteImage = (repository: string, digest: string, signal: AbortSignal) => Promise<void>;
+
+export interface LeftoverOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  projects: Store<Project>;
+  builds: Store<Build>;
+  settings: () => BuildSettings;
+  retired: {
+    list: () => Promise<RetiredImage[]>;
+    forget: (image: RetiredImage) => Promise<void>;
+  };
+  deleteImage: DeleteImage;
+}
+
+const PERIOD_MS = 600_000;
+/** A claim is made before the memory may know of its project. */
+const YOUNG_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+/** Deletions in one round; the rest comes with the next one. */
+const AT_MOST = 200;
+
+/** Looks every ten minutes until the signal aborts. */
+export async function runLeftovers(options: LeftoverOptions, signal: AbortSignal): Promise<void> {
+  const { clock, log } = options;
+  while (!signal.aborted) {
+    for (const [what, clear] of [
+      ["caches of builds", clearCaches],
+      ["images of builds", clearImages],
+    ] as const) {
+      await clear(options, signal).catch((error: unknown) => {
+        if (!signal.aborted) {
+          log.warn({ err: error }, `${what} could not be cleared away`);
+        }
+      });
+    }
+    await sleep(clock, PERIOD_MS, signal).catch(() => undefined);
+  }
+}
+
+/** When a project's cache was of use last, as far as its status has it: the claim's own age counts, too. */
+function lastBuiltAt({ status }: Project): number {
+  const times = [status?.build?.imageBuildAt, status?.buildFailure?.at];
+  return Math.max(0, ...times.map((time) => Date.parse(time ?? "") || 0));
+}
+
+/** Deletes the caches of projects that are gone, or that have not built for `cache.unusedDays`. @returns how many */
+export async function clearCaches(
+  { client, clock, projects, builds, settings }: LeftoverOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  if (!projects.hasSynced || !builds.hasSynced) {
+    return 0;
+  }
+  const { namespace, cache } = settings();
+  const claims = await client.list<KubernetesObject>(resources.persistentVolumeClaims, {
+    namespace,
+    labelSelector: CACHE_LABEL,
+    signal,
+  });
+  const now = clock.now().getTime();
+  const ageOf = ({ metadata }: KubernetesObject) =>
+    now - (Date.parse(String(metadata?.creationTimestamp ?? "")) || 0);
+  const isOld = (claim: KubernetesObject) => ageOf(claim) > YOUNG_MS;
+  const unusedMs = cache.unusedDays * DAY_MS;
+  // A Build that is there, ended or not, may be of use to the next one.
+  const building = new Set(
+    builds.list().map(({ metadata, spec }) => `${metadata.namespace}/${spec.projectRef.name}`),
+  );
+  const isInUse = (project: Project): boolean =>
+    now - lastBuiltAt(project) <= unusedMs ||
+    building.has(`${project.metadata.namespace}/${project.metadata.name}`);
+  const nameOf = ({ metadata: { name, uid = "" } }: Project): string => cacheName({ id: name, uid });
+  const without = (known: readonly Project[]) => {
+    const all = new Set(known.map(nameOf));
+    const inUse = new Set(known.filter(isInUse).map(nameOf));
+    return (claim: KubernetesObject) =>
+      !(ageOf(claim) > unusedMs ? inUse : all).has(claim.metadata?.name ?? "");
+  };
+  const suspects = claims.items
+    .filter(({ metadata }) => metadata?.deletionTimestamp === undefined)
+    .filter(isOld)
+    .filter(without(projects.list()));
+  if (suspects.length === 0) {
+    return 0;
+  }
+  // The memory may be behind: only the live state is proof.
+  const live = await client.list<Project>(projectResource, { signal });
+  const gone = suspects.filter(without(live.items)).slice(0, AT_MOST);
+  for (const { metadata } of gone) {
+    const { name = "", uid } = metadata ?? {};
+    await client.delete(resources.persistentVolumeClaims, { namespace, name }, { uid, signal });
+  }
+  return gone.length;
+}
+
+/** Digests that a project runs, or can go back to. */
+export function digestsInUse(project: Project): Set<string> {
+  const { spec, status } = project;
+  const { image, build, deployments = [] } = status ?? {};
+  const digests = [
+    spec.image?.digest,
+    image?.digest,
+    build?.image?.digest,
+    rollbackOf(project)?.digest,
+    ...deployments.flatMap((one) => [one.image.digest, one.settings.image?.digest]),
+  ];
+  return new Set(digests.filter((digest) => digest !== undefined));
+}
+
+/**
+ * Deletes images that no build of the history has any more and that no project needs. One that cannot be deleted keeps no other
+ * from it.
+ * @returns how many
+ * @throws why the first of those could not be deleted, once all have been tried
+ */
+export async function clearImages(
+  { client, projects, retired, deleteImage }: LeftoverOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  if (!projects.hasSynced) {
+    return 0;
+  }
+  let deleted = 0;
+  const errors: unknown[] = [];
+  for (const image of await retired.list()) {
+    if (deleted + errors.length >= AT_MOST || signal.aborted) {
+      break;
+    }
+    const ref = { namespace: organizationNamespace(image.organization_id), name: image.project_id };
+    const isUsed = (project: Project | undefined) => project && digestsInUse(project).has(image.digest);
+    if (isUsed(projects.get(ref.namespace, ref.name))) {
+      continue;
+    }
+    if (isUsed(await client.getOrUndefined<Project>(projectResource, ref, { signal }))) {
+      continue;
+    }
+    try {
+      await deleteImage(`${image.organization_id}/${image.project_id}`, image.digest, signal);
+      await retired.forget(image);
+      deleted += 1;
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) {
+    throw errors[0];
+  }
+  return deleted;
+}
+
+const TOKEN_SECONDS = 60;
+/** Of an image that is there no more. */
+const GONE = 404;
+const ACCEPTED = 202;
+
+/** Deletes with a token for the one repository. */
+export function imageDeleter(settings: () => BuildSettings, registryKey: () => string): DeleteImage {
+  return async (repository, digest, signal) => {
+    const { host, ca } = settings().registry;
+    const allowedHosts = [host.includes(":") ? host : `${host}:443`];
+    const fetch = new GuardedFetch({ allowedHosts, ...(ca === "" ? {} : { ca }) });
+    const token = mintRegistryToken(
+      registryKey(),
+      "leftovers",
+      [{ repository, actions: ["delete"] }],
+      TOKEN_SECONDS,
+    );
+    try {
+      const { status } = await fetch.send(`https://${host}/v2/${repository}/manifests/${digest}`, {
+        method: "DELETE",
+        headers: { authorization: `Bearer ${token}` },
+        signal,
+      });
+      if (status !== ACCEPTED && status !== GONE) {
+        throw new Error(`the registry of builds answers ${status} to the deletion of an image`);
+      }
+    } finally {
+      await fetch.close();
+    }
+  };
+}

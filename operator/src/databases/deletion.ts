@@ -1,0 +1,30 @@
+/** Takes a database out of the cluster: first the ways that lead to it, then what runs, then what it kept. */
+
+import { resources } from "@slipway/controller-runtime";
+import type { DeletionStep } from "../projects/deletion.ts";
+
+export const deletionSteps: readonly DeletionStep[] = [
+  {
+    delete: [resources.services],
+    gone: [resources.services],
+    waiting: { reason: "DeletingChildren", message: "The addresses are being removed." },
+  },
+  {
+    delete: [resources.podDisruptionBudgets, resources.statefulSets],
+    gone: [resources.statefulSets, resources.pods],
+    waiting: { reason: "DeletingChildren", message: "Instances are being stopped." },
+  },
+  {
+    delete: [
+      resources.networkPolicies,
+      resources.roleBindings,
+      resources.roles,
+      resources.serviceAccounts,
+      resources.configMaps,
+      resources.persistentVolumeClaims,
+      resources.secrets,
+    ],
+    gone: [resources.persistentVolumeClaims],
+    waiting: { reason: "DeletingChildren", message: "The volumes are being removed." },
+  },
+];

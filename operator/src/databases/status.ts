@@ -1,0 +1,271 @@
+/** The only place where what a reconcile of a database has found becomes conditions and status. Pure but for its arguments. */
+
+import type { ConditionSet } from "@slipway/controller-runtime";
+import {
+  credentialKeys,
+  type DatabaseCredentials,
+  type DatabasePlan,
+  type DatabaseStatus,
+  type Project,
+  type ProjectCondition,
+  type ProjectConditionCatalog,
+  type ProjectStatus,
+} from "@slipway/crds";
+import { podProblem } from "../applications/rollout.ts";
+import { type Finding, setLimits } from "../projects/status.ts";
+import { growthMessages } from "../workload/growth.ts";
+import { ADDRESS_PENDING, type Address } from "./address.ts";
+import { CONTAINER } from "./common/pod.ts";
+import { isReady } from "./common/pods.ts";
+import type { Database } from "./database.ts";
+import type { Engine, LiveDatabase, LivePod, Tended } from "./engine.ts";
+import type { Volumes } from "./volumes.ts";
+
+/** What one reconcile has found out about a database. */
+export interface DatabaseFindings {
+  database: Database;
+  engine: Pick<Engine, "port">;
+  live: LiveDatabase;
+  /** Absent while it is paused. */
+  tended?: Tended;
+  volumes?: Volumes;
+  /** Pods whose volumes are full. */
+  full: readonly LivePod[];
+  /** Where clients outside connect, once it is known. */
+  address?: Address;
+  credentials: DatabaseCredentials;
+  now: Date;
+  /** The plan in force, where it is another than the one that the database is being made from. */
+  inForce?: DatabasePlan;
+}
+
+/** Sets every condition of a database but `Accepted`, whose failure is thrown, and its part of the status. */
+export function summarizeDatabase(
+  project: Project,
+  found: DatabaseFindings,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  status: ProjectStatus,
+): void {
+  const { database, live, tended, volumes, full, address } = found;
+  setInstances(database, live, status);
+  setWorkload(database, live, conditions);
+  setDatabase(database, tended, conditions);
+  setStorage(volumes, full, conditions);
+  setAddress(database, address, conditions);
+  setProgress(found, conditions, status);
+  setReady(database, conditions);
+  status.database = statusOf(found, status.database);
+  const plan = found.inForce ?? database.plan;
+  setLimits(project, plan.resources.limits, status);
+  status.plan = plan.plan;
+}
+
+/** What is seen of a paused database whose spec cannot be carried out. */
+export function summarizeStop(
+  { pods }: LiveDatabase,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  status: ProjectStatus,
+): void {
+  const stopped = pods.length === 0;
+  setPaused("WorkloadAvailable", conditions);
+  conditions.set(stopped ? { ...PAUSED, type: "Progressing" } : { ...PAUSING, type: "Progressing" });
+  status.desiredInstances = 0;
+  status.currentInstances = pods.length;
+  status.readyInstances = pods.filter(isReady).length;
+}
+
+const PAUSED = { status: "False", reason: "Paused", message: "The project is paused." } as const;
+const PAUSING = { status: "True", reason: "Pausing", message: "Instances are being stopped." } as const;
+
+function setPaused(type: ProjectCondition, conditions: ConditionSet<ProjectConditionCatalog>): void {
+  conditions.set({ type, ...PAUSED });
+}
+
+function setInstances({ paused, instances }: Database, { pods }: LiveDatabase, status: ProjectStatus): void {
+  status.desiredInstances = paused ? 0 : instances;
+  status.currentInstances = pods.length;
+  status.readyInstances = pods.filter(isReady).length;
+}
+
+function setWorkload(
+  { paused, instances }: Database,
+  { pods }: LiveDatabase,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+): void {
+  const type = "WorkloadAvailable";
+  const ready = pods.filter(isReady).length;
+  if (paused) {
+    setPaused(type, conditions);
+  } else if (ready >= instances) {
+    conditions.set({ type, status: "True", reason: "Available" });
+  } else if (ready > 0) {
+    const message = "Not every instance serves.";
+    conditions.set({ type, status: "False", reason: "PartlyAvailable", message });
+  } else {
+    const missing: Finding = firstProblem(pods) ?? {
+      reason: "Unavailable",
+      message: "No instance serves yet.",
+    };
+    conditions.set({ type, status: "False", ...missing });
+  }
+}
+
+function firstProblem(pods: LiveDatabase["pods"]): Finding | undefined {
+  return pods
+    .filter(({ metadata }) => !metadata.deletionTimestamp)
+    .map((pod) => podProblem(pod, CONTAINER))
+    .find((problem) => problem !== undefined);
+}
+
+function setDatabase(
+  { paused }: Database,
+  tended: Tended | undefined,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+): void {
+  const type = "DatabaseReady";
+  if (paused || !tended) {
+    setPaused(type, conditions);
+  } else if (tended.missing) {
+    conditions.set({ type, status: "False", ...tended.missing });
+  } else {
+    conditions.set({ type, status: "True", reason: "DatabaseAvailable" });
+  }
+}
+
+function setStorage(
+  volumes: Volumes | undefined,
+  full: readonly LivePod[],
+  conditions: ConditionSet<ProjectConditionCatalog>,
+): void {
+  const type = "StorageReady";
+  if (!volumes) {
+    conditions.remove(type);
+    return;
+  }
+  const missing: Finding | undefined = !volumes.bound
+    ? { reason: "VolumePending", message: "The volumes are not bound yet." }
+    : !volumes.resizing
+      ? fullness(full)
+      : volumes.obstacle
+        ? { reason: volumes.obstacle, message: growthMessages[volumes.obstacle] }
+        : { reason: "VolumeResizing", message: "The volumes are growing." };
+  conditions.set(
+    missing ? { type, status: "False", ...missing } : { type, status: "True", reason: "VolumeBound" },
+  );
+}
+
+function fullness(full: readonly LivePod[]): Finding | undefined {
+  if (full.length === 0) {
+    return undefined;
+  }
+  const names = full.map(({ metadata }) => metadata.name).join(", ");
+  return { reason: "DiskFull", message: `No room is left on the volume of ${names}: ask for more storage.` };
+}
+
+function setAddress(
+  { outside }: Database,
+  address: Address | undefined,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+): void {
+  const type = "AddressReady";
+  if (!outside) {
+    conditions.remove(type);
+  } else if (address) {
+    conditions.set({ type, status: "True", reason: "AddressAssigned" });
+  } else {
+    conditions.set({ type, status: "False", ...ADDRESS_PENDING });
+  }
+}
+
+function setProgress(
+  { database, live, tended, full }: DatabaseFindings,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  { phase }: ProjectStatus,
+): void {
+  const type = "Progressing";
+  const { pods } = live;
+  if (database.paused) {
+    conditions.set({ type, ...(pods.length === 0 ? PAUSED : PAUSING) });
+    return;
+  }
+  const noRoom = fullness(full);
+  const moving = noRoom ?? tended?.underWay ?? tended?.missing ?? unequal(database, live);
+  if (!moving) {
+    conditions.set({ type, status: "False", reason: "Settled" });
+    return;
+  }
+  const broken = firstProblem(pods.filter((pod) => !isReady(pod)));
+  const resuming = phase === "stopped" || phase === "resuming";
+  const told: Finding =
+    noRoom ??
+    broken ??
+    (resuming
+      ? { reason: "Resuming", message: "Instances are being started again." }
+      : database.bootstrapped
+        ? moving
+        : { reason: "Creating", message: "The database is being set up." });
+  conditions.set({ type, status: "True", ...told });
+}
+
+function unequal({ instances }: Database, { pods }: LiveDatabase): Finding | undefined {
+  return pods.filter(isReady).length === instances && pods.length === instances
+    ? undefined
+    : { reason: "Scaling", message: "Instances are being started or stopped." };
+}
+
+/** `Ready` repeats the first thing that stands in its way; a volume that is full is why the rest fails. */
+function setReady({ paused }: Database, conditions: ConditionSet<ProjectConditionCatalog>): void {
+  const order = ["DatabaseReady", "WorkloadAvailable", "StorageReady", "AddressReady"] as const;
+  const unmet = order.map((type) => conditions.get(type));
+  const obstacle = [...unmet.filter((condition) => condition?.reason === "DiskFull"), ...unmet].find(
+    (condition) => condition?.status === "False" && (!paused || condition.reason === "Paused"),
+  );
+  const { reason, message } = obstacle ?? {};
+  conditions.set(
+    reason === undefined
+      ? { type: "Ready", status: "True", reason: "Ready" }
+      : { type: "Ready", status: "False", reason, message },
+  );
+}
+
+/** What it says of itself stays while nobody can be asked, except which pod takes writes. */
+function statusOf(
+  { database, engine, tended, volumes, address, credentials, now }: DatabaseFindings,
+  before: DatabaseStatus = {},
+): DatabaseStatus {
+  const { names, namespace, replicas, instances } = database;
+  const inside = `${names.main}.${namespace}.svc`;
+  const works = tended?.primary !== undefined && tended.credentialsHash !== undefined;
+  return {
+    engine: database.image.engine ?? database.type,
+    driver: "native",
+    version: database.version,
+    runningVersion: tended?.runningVersion ?? before.runningVersion,
+    primary: tended?.primary,
+    host: address?.host,
+    port: address?.port,
+    inside: {
+      host: inside,
+      port: engine.port,
+      ...(Math.max(instances, replicas) > 1 && hasReplicasService(database)
+        ? { replicasHost: `${names.replicas}.${namespace}.svc` }
+        : {}),
+    },
+    name: credentials[credentialKeys.database],
+    username: credentials[credentialKeys.username],
+    credentialsSecretRef: { name: names.credentials },
+    credentialsHash: tended?.credentialsHash ?? before.credentialsHash,
+    bootstrappedAt: before.bootstrappedAt ?? (works ? now.toISOString() : undefined),
+    identity: tended?.identity ?? before.identity,
+    setUpHash: tended?.setUpHash ?? before.setUpHash,
+    certificatesHash: tended?.certificatesHash ?? before.certificatesHash,
+    restoredAt: before.restoredAt,
+    storage:
+      volumes?.capacityGb === undefined
+        ? before.storage
+        : { capacity: volumes.capacityGb, ...(volumes.resizing ? { resizing: true } : {}) },
+  };
+}
+
+/** Reading from replicas is PostgreSQL's alone. */
+const hasReplicasService = ({ type }: Database) => type === "postgresql";

@@ -1,0 +1,52 @@
+/** Volumes of databases: they grow, and never shrink. */
+
+import { type KubeClient, parseQuantity } from "@slipway/controller-runtime";
+import { type Growth, type GrowthObstacle, growClaims } from "../workload/growth.ts";
+import { ordinalOf } from "./common/pods.ts";
+import type { Database } from "./database.ts";
+import type { LiveDatabase } from "./engine.ts";
+
+const GIB = 1_073_741_824n * 1_000_000_000n;
+
+/** How the volumes of a database stand. */
+export interface Volumes {
+  /** Every instance has one that is bound. */
+  bound: boolean;
+  /** GB that each of them has; undefined while one has none. */
+  capacityGb?: number;
+  /** One is smaller than asked for. */
+  resizing: boolean;
+  /** Why they do not grow. */
+  obstacle?: GrowthObstacle;
+}
+
+/** Asks for larger volumes where they are smaller than the project wants. */
+export async function growVolumes(
+  { storage }: Pick<Database, "storage">,
+  { claims }: LiveDatabase,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Growth> {
+  return storage ? growClaims(claims, storage.capacityGb, client, signal) : {};
+}
+
+/** How the volumes of the wanted instances stand. Pure. */
+export function readVolumes(
+  { storage, instances }: Database,
+  { claims }: LiveDatabase,
+  obstacle: GrowthObstacle | undefined,
+): Volumes | undefined {
+  if (!storage) {
+    return undefined;
+  }
+  const own = claims.filter((claim) => ordinalOf(claim) < instances);
+  const bound = own.length >= instances && own.every(({ status }) => status?.phase === "Bound");
+  const sizes = own.map(({ status }) => (parseQuantity(status?.capacity?.storage ?? "") ?? 0n) / GIB);
+  const least = sizes.reduce((a, b) => (b < a ? b : a), sizes[0] ?? 0n);
+  return {
+    bound,
+    capacityGb: bound ? Number(least) : undefined,
+    resizing: bound && least < BigInt(storage.capacityGb),
+    ...(obstacle ? { obstacle } : {}),
+  };
+}

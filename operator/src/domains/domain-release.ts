@@ -1,0 +1,162 @@
+/** Gives back the hostnames that a project does not ask for any more, and what belonged to them. */
+
+import { findCondition, type KubeClient, resources } from "@slipway/controller-runtime";
+import { type DomainClaim, labels, type Project } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
+import { isTlsSecret, tlsSecretName } from "../applications/desired/custom-ingress.ts";
+import type { RouteCheck } from "../applications/route-check.ts";
+import { soonest } from "../projects/soonest.ts";
+import type { ProjectStores } from "../projects/stores.ts";
+import { claimsOf, deleteClaim, keptAheadMs } from "./claims.ts";
+import type { Claimed } from "./domain-claims.ts";
+import { hostsOf, type IngressView, type Routes } from "./domain-routes.ts";
+
+export interface ReleaseDependencies {
+  client: KubeClient;
+  clock: Clock;
+  stores: Pick<ProjectStores, "claims" | "secrets">;
+  routeCheck: RouteCheck;
+}
+
+/** What is left of claims that are to go. */
+export interface Release {
+  left: number;
+  /** Hostnames from which routes led when they were last looked at live; absent when there was no need to. */
+  routed?: ReadonlySet<string>;
+  retryAfterMs?: number;
+}
+
+/** How long a former default domain stays claimed while the new one does not answer, in milliseconds. */
+const HANDOVER_MS = 5_000;
+/** Pause before a claim is looked at again that could not go. */
+const RETRY_MS = 300;
+
+/**
+ * Releases what is not asked for any more, once no route leads from it. A former default domain stays until the new one
+ * answers: who hears that it is free may rely on the new one.
+ */
+export async function releaseDomains(
+  project: Project,
+  claimed: Claimed,
+  routes: Routes,
+  deps: ReleaseDependencies,
+  signal: AbortSignal,
+): Promise<Release> {
+  const now = deps.clock.now();
+  const handover = routes.missing?.retryAfterMs !== undefined && isInHandover(project, now);
+  const unwanted = unwantedClaims(project, claimed, deps);
+  const due: DomainClaim[] = [];
+  let retryAfterMs: number | undefined;
+  for (const claim of unwanted) {
+    const aheadMs = keptAheadMs(claim, project, now);
+    if (aheadMs > 0) {
+      retryAfterMs = soonest(retryAfterMs, aheadMs);
+    } else if (handover && claim.spec.kind !== "custom") {
+      retryAfterMs = soonest(retryAfterMs, RETRY_MS);
+    } else {
+      due.push(claim);
+    }
+  }
+  const routed = due.length > 0 ? await routedHostsLive(project, deps.client, signal) : undefined;
+  const { free, retryAfterMs: goneInMs } = withoutRoute(project, due, routed, deps.routeCheck);
+  const released = await deleteAll(free, deps.client, signal);
+  await deleteCertificates(project, claimed, deps, signal);
+  // The claim of an expired domain goes once the status tells of its end.
+  const telling = claimed.customs.some((host) => host.is === "expired" && host.kept);
+  const changed = released < free.length || due.some(({ metadata }) => routed?.has(metadata.name));
+  const again = telling || changed ? RETRY_MS : undefined;
+  retryAfterMs = soonest(retryAfterMs, goneInMs, again);
+  return { left: unwanted.length - released, routed, retryAfterMs };
+}
+
+/**
+ * Gives back every hostname of a project that is being deleted and has no Ingress any more, once the ingress has noticed:
+ * whoever gets one next must not be led to what is left of this project.
+ */
+export async function releaseAllDomains(
+  project: Project,
+  { client, stores, routeCheck }: Pick<ReleaseDependencies, "client" | "stores" | "routeCheck">,
+  signal: AbortSignal,
+): Promise<Release> {
+  const held = claimsOf(project, stores.claims);
+  const { free, retryAfterMs } = withoutRoute(project, held, undefined, routeCheck);
+  const released = await deleteAll(free, client, signal);
+  const again = released < free.length ? RETRY_MS : undefined;
+  return { left: held.length - released, retryAfterMs: soonest(retryAfterMs, again) };
+}
+
+function unwantedClaims(
+  project: Project,
+  { host, customs }: Claimed,
+  { stores }: ReleaseDependencies,
+): DomainClaim[] {
+  const kept = customs.filter((custom) => custom.is !== "expired" || custom.kept);
+  const keep = new Set([host, ...kept.map(({ hostname }) => hostname)]);
+  return claimsOf(project, stores.claims).filter(
+    ({ metadata }) => !keep.has(metadata.name) && !metadata.deletionTimestamp,
+  );
+}
+
+/** For a few seconds after the default domain stopped to be as asked. */
+function isInHandover({ status }: Project, now: Date): boolean {
+  const ready = findCondition(status?.conditions, "DomainReady");
+  const sinceMs = now.getTime() - Date.parse(ready?.lastTransitionTime ?? "");
+  return ready?.status === "True" || sinceMs < HANDOVER_MS;
+}
+
+/** Claims from whose hostnames nothing leads any more: no Ingress, nor what the ingress made of one. */
+function withoutRoute(
+  project: Project,
+  due: readonly DomainClaim[],
+  routed: ReadonlySet<string> | undefined,
+  routeCheck: RouteCheck,
+): { free: DomainClaim[]; retryAfterMs?: number } {
+  const unrouted = due.filter(({ metadata }) => !routed?.has(metadata.name));
+  routeCheck.retain(project, "gone", new Set(unrouted.map(({ metadata }) => metadata.name)));
+  const asked = unrouted.map((claim) => ({ claim, ...routeCheck.isGone(project, claim.metadata.name) }));
+  return {
+    free: asked.filter(({ gone }) => gone).map(({ claim }) => claim),
+    retryAfterMs: soonest(...asked.map(({ retryAfterMs }) => retryAfterMs)),
+  };
+}
+
+/** What leads to the project now: the stores may be behind, and one that is being deleted still leads. */
+async function routedHostsLive(
+  { metadata: { namespace, name } }: Project,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Set<string>> {
+  const labelSelector = `${labels.project}=${name}`;
+  const live = await client.listAll<IngressView>(resources.ingresses, { namespace, labelSelector, signal });
+  return new Set(live.flatMap(hostsOf));
+}
+
+/** Returns how many went: one that changed meanwhile is to be looked at again. */
+async function deleteAll(
+  claims: readonly DomainClaim[],
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<number> {
+  let gone = 0;
+  for (const { metadata } of claims) {
+    gone += (await deleteClaim(metadata, client, signal)) ? 1 : 0;
+  }
+  return gone;
+}
+
+/** Certificates of domains that the project does not have any more; cert-manager leaves them behind. */
+async function deleteCertificates(
+  { metadata: { namespace, name: id } }: Project,
+  { customs }: Claimed,
+  { client, stores }: ReleaseDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const wanted = new Set(customs.map(({ hostname }) => tlsSecretName(id, hostname)));
+  for (const { metadata = {} } of stores.secrets.byIndex(labels.project, id)) {
+    const { name = "", uid } = metadata;
+    const stale = metadata.namespace === namespace && isTlsSecret(id, name) && !wanted.has(name);
+    if (stale && !metadata.deletionTimestamp) {
+      await client.delete(resources.secrets, { name, namespace }, { uid, signal });
+    }
+  }
+}

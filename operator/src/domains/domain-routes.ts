@@ -1,0 +1,109 @@
+/** Whether the routes of a project are in place. */
+
+import { isConditionTrue, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import type { Project } from "@slipway/crds";
+import { tlsSecretName } from "../applications/desired/custom-ingress.ts";
+import type { Rollout } from "../applications/rollout.ts";
+import type { MissingRoute, RouteCheck } from "../applications/route-check.ts";
+import { soonest } from "../projects/soonest.ts";
+import { childrenOf, type ProjectStores } from "../projects/stores.ts";
+import type { CustomRoute } from "./custom-domains.ts";
+import type { Claimed } from "./domain-claims.ts";
+
+export interface RouteDependencies {
+  stores: ProjectStores;
+  routeCheck: RouteCheck;
+}
+
+/** What was found out about the routes that are written. */
+export interface Routes {
+  /** What is missing on the default domain's. */
+  missing?: MissingRoute;
+  /** Of the verified custom domains. */
+  customs: ReadonlyMap<string, CustomRoute>;
+  /** When to look again by ourselves. */
+  retryAfterMs?: number;
+}
+
+/** An Ingress, as far as it is read here. */
+export type IngressView = KubernetesObject & { spec?: { rules?: { host?: string }[] } };
+
+/** What an Ingress leads from; of the platform's own, a rule always has a host. */
+export function hostsOf({ spec }: IngressView): string[] {
+  return (spec?.rules ?? []).flatMap(({ host }) => (host === undefined ? [] : [host]));
+}
+
+/** Versions of a project's Ingresses by hostname: what tells that a route was written. */
+export type RouteVersions = ReadonlyMap<string, string>;
+
+/** The routes as the stores have them. */
+export function routeVersions(stores: ProjectStores, project: Project): RouteVersions {
+  const ingresses = childrenOf<IngressView>(stores, resources.ingresses, project);
+  return new Map(
+    ingresses.flatMap((ingress) =>
+      hostsOf(ingress).map((host) => [host, ingress.metadata?.resourceVersion ?? ""] as const),
+    ),
+  );
+}
+
+/** Asks the ingress about the routes, only where a route, or the instances behind it, are new. Waits for no answer. */
+export function checkRoutes(
+  project: Project,
+  claimed: Claimed,
+  rollout: Rollout,
+  before: RouteVersions,
+  deps: RouteDependencies,
+): Routes {
+  const now = routeVersions(deps.stores, project);
+  const asked = new Set<string>();
+  const waits: (number | undefined)[] = [];
+  const ask = (host: string, isKnown: boolean) => {
+    const written = now.get(host) !== before.get(host);
+    if (isKnown && !written && !deps.routeCheck.isOpen(project, host)) {
+      return undefined;
+    }
+    if (rollout.serving === 0 || project.spec.paused) {
+      return isKnown && !written ? undefined : WAITS_FOR_INSTANCE;
+    }
+    asked.add(host);
+    const missing = deps.routeCheck.check(project, host, written);
+    waits.push(missing?.retryAfterMs);
+    // A route that was in place is so until the ingress says otherwise.
+    return isKnown && missing?.unanswered ? undefined : missing;
+  };
+  const { host } = claimed;
+  const missing = host === undefined ? undefined : ask(host, isDefaultKnown(project, host, rollout));
+  const customs = claimed.customs
+    .filter(({ is }) => is === "verified")
+    .map(({ hostname }) => ({
+      hostname,
+      missing: ask(hostname, isCustomKnown(project, hostname)),
+      certified: isCertified(project, hostname, deps.stores),
+    }));
+  deps.routeCheck.retain(project, "serves", asked);
+  return {
+    missing,
+    customs: new Map(customs.map(({ hostname, ...route }) => [hostname, route])),
+    retryAfterMs: soonest(...waits),
+  };
+}
+
+const WAITS_FOR_INSTANCE: MissingRoute = {
+  reason: "DomainPending",
+  message: "The route waits for an instance.",
+};
+
+/** The status says that the route is in place, and nothing has happened since that makes it worth asking. */
+function isDefaultKnown({ spec, status }: Project, host: string, rollout: Rollout): boolean {
+  const known = isConditionTrue(status?.conditions, "DomainReady") && status?.domain === host;
+  return known && (isConditionTrue(status?.conditions, "Ready") || !rollout.complete || spec.paused === true);
+}
+
+function isCustomKnown({ status }: Project, host: string): boolean {
+  return status?.customDomains?.find(({ hostname }) => hostname === host)?.status === "active";
+}
+
+function isCertified({ metadata }: Project, host: string, { secrets }: ProjectStores): boolean {
+  const secret = secrets.get(metadata.namespace, tlsSecretName(metadata.name, host));
+  return secret !== undefined && !secret.metadata?.deletionTimestamp;
+}

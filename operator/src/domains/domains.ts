@@ -1,0 +1,127 @@
+/** The hostnames of a project: claimed, routed, given back, in an order in which no name leads to two projects. */
+
+import {
+  type ConditionSet,
+  controllerOf,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+} from "@slipway/controller-runtime";
+import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
+import type { Clock } from "@slipway/process";
+import { admittedCidrs } from "../applications/access.ts";
+import type { Rollout } from "../applications/rollout.ts";
+import type { RouteCheck } from "../applications/route-check.ts";
+import { type HttpPlatform, wantedHost } from "../applications/view.ts";
+import { type ExposureStand, exposureAfter } from "../projects/exposure.ts";
+import { childrenOf, type ProjectStores } from "../projects/stores.ts";
+import { customDomainStatuses, tellCustomDomains } from "./custom-domains.ts";
+import { type Claimed, claimDomains } from "./domain-claims.ts";
+import { type Release, releaseAllDomains, releaseDomains } from "./domain-release.ts";
+import { checkRoutes, type Routes, type RouteVersions, routeVersions } from "./domain-routes.ts";
+
+export interface DomainDependencies {
+  client: KubeClient;
+  clock: Clock;
+  stores: ProjectStores;
+  platform: HttpPlatform;
+  routeCheck: RouteCheck;
+}
+
+/** Whether the ingress can be told whom a project admits. */
+export function isEnforced({ spec }: Project, { ingress }: Pick<HttpPlatform, "ingress">): boolean {
+  return ingress.allowList !== "none" || admittedCidrs(spec.networkAccess) === undefined;
+}
+
+/** An Ingress that the platform has made for this very project, and that leads to it. */
+export function isOwnIngress({ metadata: { uid } }: Project, ingress: KubernetesObject): boolean {
+  return !ingress.metadata?.deletionTimestamp && controllerOf(ingress)?.uid === uid;
+}
+
+/** Takes care of the hostnames of projects, step by step as a reconcile goes. */
+export class ProjectDomains {
+  readonly #deps: DomainDependencies;
+
+  constructor(deps: DomainDependencies) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Takes away the routes of a project that has become private, or that admits some whom the ingress cannot tell from
+   * others: before all else, so that nothing that is wrong with it keeps it open.
+   */
+  async close(project: Project, signal: AbortSignal): Promise<void> {
+    const { client, platform, stores } = this.#deps;
+    const isOpen = wantedHost(project, platform.domainZone) !== undefined && isEnforced(project, platform);
+    if (project.spec.type !== "http" || isOpen) {
+      return;
+    }
+    for (const ingress of childrenOf(stores, resources.ingresses, project)) {
+      const { name = "", namespace, uid } = ingress.metadata ?? {};
+      if (isOwnIngress(project, ingress)) {
+        await client.delete(resources.ingresses, { name, namespace }, { uid, signal });
+      }
+    }
+  }
+
+  /** Claims every hostname that the project asks for and may have. */
+  claim(project: Project, organization: string, signal: AbortSignal): Promise<Claimed> {
+    return claimDomains(project, organization, this.#deps, signal);
+  }
+
+  /** The routes as they are, to be held against those after the project's objects are applied. */
+  versions(project: Project): RouteVersions {
+    return routeVersions(this.#deps.stores, project);
+  }
+
+  /** Whether the routes are in place. */
+  check(project: Project, claimed: Claimed, rollout: Rollout, before: RouteVersions): Routes {
+    return checkRoutes(project, claimed, rollout, before, this.#deps);
+  }
+
+  /** Gives back what the project does not ask for any more. */
+  release(project: Project, claimed: Claimed, routes: Routes, signal: AbortSignal): Promise<Release> {
+    return releaseDomains(project, claimed, routes, this.#deps, signal);
+  }
+
+  /** Gives back everything, of a project that is being deleted and has no Ingress any more. */
+  async releaseAll(project: Project, signal: AbortSignal): Promise<Release> {
+    const release = await releaseAllDomains(project, this.#deps, signal);
+    if (release.left === 0) {
+      this.#deps.routeCheck.forget(project);
+    }
+    return release;
+  }
+
+  /** Writes what was found into conditions and status, `DomainReady` apart. */
+  tell(
+    project: Project,
+    claimed: Claimed,
+    routes: Routes,
+    release: Release,
+    { conditions, status }: { conditions: ConditionSet<ProjectConditionCatalog>; status: ProjectStatus },
+  ): void {
+    const { host, wanted = "", customs: hosts, organization } = claimed;
+    const issues = this.#deps.platform.ingress.certificateIssuer !== undefined;
+    const found = { hosts, routes: routes.customs, organization, target: host ?? wanted, issues };
+    status.customDomains = hosts.length > 0 ? customDomainStatuses(found) : undefined;
+    tellCustomDomains(found, conditions);
+    status.exposure = exposureAfter(project, this.#exposureStand(project, claimed, routes, release));
+  }
+
+  #exposureStand(
+    project: Project,
+    { host, refused }: Claimed,
+    { missing }: Routes,
+    { left, routed = new Set(this.versions(project).keys()) }: Release,
+  ): ExposureStand {
+    if (project.spec.exposure === "private") {
+      return left === 0 && routed.size === 0 ? "done" : "moving";
+    }
+    if (refused && host === undefined) {
+      return "refused";
+    }
+    // A route without an instance behind it is in place; it is not asked again by itself.
+    return missing?.retryAfterMs === undefined ? "done" : "moving";
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * The routes of a project whose spec cannot be carried out: what leads to it goes on to, but never for anybody whom the
+ * spec does not admit, nor from a hostname that it has given up. A project without a route gets none.
+ */
+
+import {
+  type Applier,
+  type KubeClient,
+  type ObjectContext,
+  outcomeOfError,
+  resources,
+} from "@slipway/controller-runtime";
+import { organizationOfNamespace, type Project, type ProjectConditionCatalog } from "@slipway/crds";
+import { isRestricted, type MiddlewareView } from "../applications/access-list.ts";
+import { routes } from "../applications/desired.ts";
+import type { Rollout } from "../applications/rollout.ts";
+import { type HttpPlatform, toRoutedApp, wantedHost } from "../applications/view.ts";
+import { exposureAfter } from "../projects/exposure.ts";
+import { ownerOf } from "../projects/owner.ts";
+import { soonest } from "../projects/soonest.ts";
+import { type Finding, summarizeRoute } from "../projects/status.ts";
+import { childOf, childrenOf, type ProjectStores } from "../projects/stores.ts";
+import { middlewareResource } from "../resources.ts";
+import { type Claimed, routedHosts } from "./domain-claims.ts";
+import type { Release } from "./domain-release.ts";
+import type { Routes } from "./domain-routes.ts";
+import { isEnforced, isOwnIngress, type ProjectDomains } from "./domains.ts";
+
+export interface HeldRoutesDependencies {
+  client: KubeClient;
+  stores: ProjectStores;
+  platform: HttpPlatform;
+  applier: Applier;
+  domains: ProjectDomains;
+}
+
+type Context = ObjectContext<Project, ProjectConditionCatalog>;
+
+/** Pause before routes are tried again that could not be kept. */
+const RETRY_MS = 5_000;
+
+const WAITS: Finding = { reason: "DomainPending", message: "The route waits until the project is as asked." };
+
+export class HeldRoutes {
+  readonly #deps: HeldRoutesDependencies;
+
+  constructor(deps: HeldRoutesDependencies) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Brings the routes that stand to the spec, and takes those away that would admit more than it when that fails.
+   * @param rollout how the instances stand that are there
+   * @returns milliseconds until it is to be called again; undefined when all is as it stays
+   */
+  async keep(project: Project, rollout: Rollout, context: Context): Promise<number | undefined> {
+    const organization = organizationOfNamespace(project.metadata.namespace ?? "");
+    if (project.spec.type !== "http" || organization === undefined) {
+      return undefined;
+    }
+    try {
+      return await this.#bring(project, organization, rollout, context);
+    } catch (error) {
+      const { visible, reason } = outcomeOfError(error);
+      context.log.warn({ err: error, reason }, "the routes of a project could not be kept");
+      if (visible) {
+        await this.#deleteOpen(project, organization, context);
+      }
+      return RETRY_MS;
+    }
+  }
+
+  async #bring(
+    project: Project,
+    organization: string,
+    rollout: Rollout,
+    context: Context,
+  ): Promise<number | undefined> {
+    const { domains } = this.#deps;
+    const { signal, conditions, status } = context;
+    const isPublic = this.#wanted(project) !== undefined;
+    const before = domains.versions(project);
+    const routed = isPublic && isEnforced(project, this.#deps.platform) && this.#live(project).length > 0;
+    const claimed = routed
+      ? await domains.claim(project, organization, signal)
+      : this.#named(project, organization);
+    if (routed) {
+      await this.#apply(project, claimed, context);
+    }
+    const found: Routes = routed
+      ? await domains.check(project, claimed, rollout, before)
+      : { customs: new Map() };
+    const release: Release = await domains.release(project, claimed, found, signal);
+    if (routed || !isPublic) {
+      const missing = claimed.refused ?? found.missing;
+      summarizeRoute(isPublic ? { host: claimed.host, missing } : undefined, conditions, status);
+      domains.tell(project, claimed, found, release, context);
+    } else {
+      this.#tellWaiting(context);
+      status.exposure = exposureAfter(project, "refused");
+    }
+    return soonest(found.retryAfterMs, release.retryAfterMs);
+  }
+
+  async #apply(project: Project, claimed: Claimed, { log, signal }: Context): Promise<void> {
+    const { applier, platform } = this.#deps;
+    const app = toRoutedApp(project, claimed.organization, routedHosts(claimed), platform);
+    const prune = [resources.ingresses, middlewareResource];
+    await applier.applyAndPrune(ownerOf(project), routes(app), { log, signal, prune });
+  }
+
+  async #deleteOpen(project: Project, organization: string, context: Context): Promise<void> {
+    const { client, platform, stores } = this.#deps;
+    const app = toRoutedApp(project, organization, { host: this.#wanted(project) }, platform);
+    const { route } = app;
+    if (!route) {
+      return;
+    }
+    const middleware = childOf<MiddlewareView>(stores, middlewareResource, project);
+    for (const ingress of this.#live(project)) {
+      if (!isRestricted(ingress, middleware, app, route)) {
+        const { name = "", namespace, uid } = ingress.metadata ?? {};
+        await client.delete(resources.ingresses, { name, namespace }, { uid, signal: context.signal });
+        this.#tellWaiting(context);
+      }
+    }
+  }
+
+  /** What had a route has none any more; of a project that never had one there is nothing to tell. */
+  #tellWaiting({ conditions, status }: Context): void {
+    if (conditions.isTrue("DomainReady")) {
+      summarizeRoute({ missing: WAITS }, conditions, status);
+    }
+  }
+
+  /** All that the spec asks for counts as the project's: its claims are kept, and none is made. */
+  #named(project: Project, organization: string): Claimed {
+    const wanted = this.#wanted(project);
+    const hostnames = wanted === undefined ? [] : (project.spec.customDomains ?? []);
+    const customs = hostnames.map((hostname) => ({ hostname, is: "unverified", why: WAITS }) as const);
+    return { organization, wanted, host: wanted, customs };
+  }
+
+  #wanted(project: Project): string | undefined {
+    return wantedHost(project, this.#deps.platform.domainZone);
+  }
+
+  #live(project: Project) {
+    return childrenOf(this.#deps.stores, resources.ingresses, project).filter((ingress) =>
+      isOwnIngress(project, ingress),
+    );
+  }
+}

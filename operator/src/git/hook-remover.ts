@@ -1,0 +1,150 @@
+/** Takes hooks away from a Git server, and knows which are left. */
+
+import {
+  isConflict,
+  isForbidden,
+  isNotFound,
+  type KubeClient,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
+import { fieldManagers, type GitConnection, type Project } from "@slipway/crds";
+import { GitError, type GitProvider } from "@slipway/git";
+import { type SecretValues, secretTexts } from "../builds/secrets.ts";
+import type { OpenConnection } from "../builds/sources.ts";
+import { RetryableError } from "../reconcile-errors.ts";
+import { gitConnectionResource, projectResource } from "../resources.ts";
+import { type Hook, isEnding, unwantedHooks } from "./hooks.ts";
+
+export interface HookRemoverOptions {
+  client: KubeClient;
+  connections: Store<GitConnection>;
+  projects: Store<Project>;
+  open: OpenConnection;
+}
+
+export interface Left {
+  hooks: readonly Hook[];
+  /** Why they are left. */
+  cause?: unknown;
+  /** Without a credential nobody can take them away. */
+  isHopeless?: boolean;
+}
+
+export class HookRemover {
+  readonly #options: HookRemoverOptions;
+
+  constructor(options: HookRemoverOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Takes away those that no project is published by, or all of a connection that ends.
+   * @throws RetryableError when the connection was changed meanwhile; KubeError
+   */
+  async removeUnwanted(connection: GitConnection, signal: AbortSignal): Promise<Left> {
+    const { projects } = this.#options;
+    const cached = unwantedHooks(connection, projects.list(connection.metadata.namespace));
+    if (cached.length === 0) {
+      return { hooks: [] };
+    }
+    // The cluster is asked before anything is taken away, for the memory may be behind.
+    const unwanted = isEnding(connection)
+      ? cached
+      : unwantedHooks(connection, await this.#live(connection, signal));
+    return unwanted.length === 0 ? { hooks: [] } : this.#remove(connection, unwanted, signal);
+  }
+
+  #live({ metadata: { namespace } }: GitConnection, signal: AbortSignal): Promise<Project[]> {
+    return this.#options.client.listAll<Project>(projectResource, { namespace, signal });
+  }
+
+  async #remove(connection: GitConnection, unwanted: readonly Hook[], signal: AbortSignal): Promise<Left> {
+    let provider: GitProvider;
+    try {
+      provider = await this.#options.open(connection, signal);
+    } catch (error) {
+      if (signal.aborted) {
+        throw error;
+      }
+      const isHopeless = error instanceof GitError || isForbidden(error) || isNotFound(error);
+      return { hooks: unwanted, cause: error, isHopeless };
+    }
+    const left: Hook[] = [];
+    let cause: unknown;
+    for (const hook of unwanted) {
+      try {
+        await provider.removeHooks(hook.repositoryId, hook.url);
+      } catch (error) {
+        if (signal.aborted) {
+          throw error;
+        }
+        cause = error;
+        left.push(hook);
+      }
+    }
+    const removed = unwanted.filter((hook) => !left.includes(hook));
+    if (removed.length > 0) {
+      await this.#forget(connection, removed, provider, signal);
+    }
+    return { hooks: left, cause };
+  }
+
+  /** Who asks for a hook notes it anew first, and it may have been made before this took it away: then it is made again. */
+  async #forget(
+    connection: GitConnection,
+    removed: readonly Hook[],
+    provider: GitProvider,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client, connections } = this.#options;
+    const { namespace, name, uid, resourceVersion } = connection.metadata;
+    const hooks = (connection.status?.hooks ?? []).filter((hook) => !removed.includes(hook));
+    const patch = { metadata: { uid, resourceVersion }, status: { hooks } };
+    const written = { fieldManager: fieldManagers.gitConnection, subresource: "status", signal };
+    const ref = { namespace, name };
+    try {
+      connections.observe(await client.patch<GitConnection>(gitConnectionResource, ref, patch, written));
+    } catch (error) {
+      if (isNotFound(error)) {
+        return;
+      }
+      if (!isConflict(error)) {
+        throw error;
+      }
+      const now = await client.getOrUndefined<GitConnection>(gitConnectionResource, ref, { signal });
+      if (now && !isEnding(now)) {
+        await this.#makeAgain(now, removed, provider, signal);
+      }
+      throw new RetryableError("Conflict", "the connection was changed meanwhile", { cause: error });
+    }
+  }
+
+  async #makeAgain(
+    connection: GitConnection,
+    removed: readonly Hook[],
+    provider: GitProvider,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { metadata, spec, status } = connection;
+    const gone = new Set(removed.map(({ repositoryId }) => repositoryId));
+    const unwanted = unwantedHooks(connection, await this.#live(connection, signal));
+    const wanted = (status?.hooks ?? []).filter(
+      (hook) => gone.has(hook.repositoryId) && !unwanted.includes(hook),
+    );
+    if (wanted.length === 0) {
+      return;
+    }
+    const ref = { namespace: metadata.namespace, name: spec.credentialRef.name };
+    const secret = await this.#options.client.getOrUndefined<SecretValues>(resources.secrets, ref, {
+      signal,
+    });
+    const { hookSecret = "" } = secretTexts(secret);
+    if (hookSecret === "") {
+      return;
+    }
+    for (const { repositoryId, url } of wanted) {
+      await provider.ensureHook(repositoryId, { url, secret: hookSecret });
+    }
+  }
+}

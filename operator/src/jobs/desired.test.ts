@@ -1,0 +1,204 @@
+import { fileURLToPath } from "node:url";
+import { catalog, type Project, projectSpec } from "@slipway/crds";
+import { describe, expect, test } from "vitest";
+import { goldenTests } from "../../../test/kit/operator/golden.ts";
+import { exampleJob } from "../../../test/kit/operator/projects.ts";
+import { withBuiltImage } from "../projects/images/built-image.ts";
+import { acceptJob } from "./accept.ts";
+import { toJobApp } from "./app.ts";
+import { desired } from "./desired.ts";
+
+const size = { requests: { cpu: "10m", memory: "32Mi" }, limits: { cpu: "500m", memory: "512Mi" } };
+const none = { logs: true, metrics: false, healthcheck: false, autoscaling: false };
+const plans = catalog.parse({
+  currency: "brl",
+  httpPlans: [
+    {
+      plan: "basic",
+      prices: { hourly: "3", monthly: "2160", yearly: "25920" },
+      resources: size,
+      maxInstances: 1,
+      features: [],
+      permissions: {},
+      capabilities: { ...none, custom_subdomain: false, network_access: false },
+    },
+  ],
+  jobPlans: [
+    {
+      plan: "job-basic",
+      pricePerMinute: "0.02",
+      resources: size,
+      features: [],
+      permissions: {},
+    },
+    {
+      plan: "job-premium",
+      pricePerMinute: "0.05",
+      resources: { requests: { cpu: "15m", memory: "48Mi" }, limits: { cpu: "1", memory: "1Gi" } },
+      features: [],
+      permissions: {},
+    },
+  ],
+  storagePlans: [
+    {
+      storage: "ephemeral",
+      persistent: false,
+      prices: { hourly: "0", monthly: "0", yearly: "0" },
+      ephemeralRequest: "32Mi",
+    },
+    {
+      storage: "block",
+      persistent: true,
+      storageClass: "fast",
+      prices: { hourly: "1", monthly: "720", yearly: "8640" },
+    },
+  ],
+  databasePlans: [],
+  engines: [],
+});
+
+/** A case may say beside the project how long a run, and its start, may take. */
+interface Case {
+  project: Project;
+  runLimitSeconds?: number;
+  startDeadlineSeconds?: number;
+}
+
+function objectsOf(input: unknown) {
+  const { project: given, runLimitSeconds = 3_600, startDeadlineSeconds = 600 } = input as Case;
+  projectSpec.parse(given.spec);
+  const project = withBuiltImage(given);
+  const accepted = { organizationId: "alpha", plan: acceptJob(project, plans) };
+  const platform = { runLimitSeconds, startDeadlineSeconds };
+  return desired(toJobApp(project, accepted, { catalog: plans, platform }));
+}
+
+goldenTests(fileURLToPath(new URL("testdata", import.meta.url)), objectsOf);
+
+interface MadeCronJob {
+  spec: {
+    schedule: string;
+    suspend: boolean;
+    jobTemplate: {
+      metadata: { annotations: Record<string, string> };
+      spec: { template: { metadata: { annotations: Record<string, string> }; spec: MadePod } };
+    };
+  };
+}
+interface MadePod {
+  containers: { command?: string[]; args?: string[]; env?: unknown; resources: unknown }[];
+}
+
+function made(spec: Partial<Project["spec"]> = {}) {
+  const project = exampleJob({ namespace: "slipway-org-alpha", name: "p1" }, spec);
+  const { spec: cronJob } = objectsOf({ project }).at(-1) as unknown as MadeCronJob;
+  const { metadata, spec: pod } = cronJob.jobTemplate.spec.template;
+  const hash = metadata.annotations["slipway.dev/settings-hash"];
+  return { cronJob, hash, container: pod.containers[0] };
+}
+
+test("the same job always gives the same objects", () => {
+  expect(made()).toEqual(made());
+});
+
+test("nothing runs before somebody lets it go, again, or beside another", () => {
+  const { cronJob } = made();
+  expect(cronJob).toMatchObject({
+    concurrencyPolicy: "Forbid",
+    timeZone: "Etc/UTC",
+    jobTemplate: {
+      spec: {
+        suspend: true,
+        backoffLimit: 0,
+        podReplacementPolicy: "Failed",
+        template: {
+          metadata: { finalizers: ["slipway.dev/jobrun"] },
+          spec: { restartPolicy: "Never", terminationGracePeriodSeconds: 30 },
+        },
+      },
+    },
+  });
+});
+
+test.each([60, 600, 86_400])(
+  "what ends a run should nobody else do it leaves room for %i s before its start",
+  (startDeadlineSeconds) => {
+    const project = exampleJob({ namespace: "slipway-org-alpha", name: "p1" });
+    const made = objectsOf({ project, startDeadlineSeconds }).at(-1) as unknown as {
+      spec: { jobTemplate: { spec: { activeDeadlineSeconds: number } } };
+    };
+    const { activeDeadlineSeconds } = made.spec.jobTemplate.spec;
+    expect(activeDeadlineSeconds).toBeGreaterThanOrEqual(3_600 + startDeadlineSeconds + 60);
+  },
+);
+
+/** What a kubelet makes of a word: Kubernetes' own rules, with every variable defined. */
+function expanded(word: string): string {
+  return word.replace(/\$(\$|\(([^)]*)\))/g, (_, escaped: string, name?: string) =>
+    escaped === "$" ? "$" : `<${name}>`,
+  );
+}
+
+describe("a word of command and args stays as it is:", () => {
+  test.each(["$(NAME)", "echo $(date) $HOME", "kill $$", "$$(NAME)", "$$$(A)$", "$", "$(", "$(A", "", "a b"])(
+    "%s",
+    (word) => {
+      const { container } = made({ job: { cron: "* * * * *", command: ["sh", word], args: [word] } });
+      expect(container?.command?.map(expanded)).toEqual(["sh", word]);
+      expect(container?.args?.map(expanded)).toEqual([word]);
+    },
+  );
+});
+
+test("without command and args the image's own are used, and the platform sets no variable", () => {
+  const { container } = made();
+  expect(container).not.toHaveProperty("command");
+  expect(container).not.toHaveProperty("args");
+  expect(container).not.toHaveProperty("env");
+});
+
+describe("the schedule is suspended", () => {
+  const job = { cron: "* * * * *", closedAt: "2026-01-31T12:00:00Z" };
+  test.each<[string, Partial<Project["spec"]>, boolean]>([
+    ["never of itself", {}, false],
+    ["while the project is paused", { paused: true }, true],
+    ["once it is closed", { job }, true],
+  ])("%s", (_, spec, suspend) => {
+    expect(made(spec).cronJob.suspend).toBe(suspend);
+  });
+});
+
+describe("the settings' hash", () => {
+  test.each<[string, Partial<Project["spec"]>]>([
+    ["another schedule", { job: { cron: "0 3 * * *" } }],
+    ["a pause", { paused: true }],
+    ["a closed schedule", { job: { cron: "* * * * *", closedAt: "2026-01-31T12:00:00Z" } }],
+    ["another name", { name: "renamed" }],
+  ])("stays over %s", (_, spec) => {
+    expect(made(spec).hash).toBe(made().hash);
+  });
+
+  test.each<[string, Partial<Project["spec"]>]>([
+    ["another image", { image: { url: "registry.example/team/job:2", isPublic: true } }],
+    [
+      "a pinned image",
+      { image: { url: "a.example/job:1", digest: `sha256:${"a".repeat(64)}`, isPublic: true } },
+    ],
+    ["other variables", { envsFrom: [{ name: "p1-env-0123456789ab" }] }],
+    ["another plan", { plan: "job-premium" }],
+    ["a command", { job: { cron: "* * * * *", command: ["true"] } }],
+    ["arguments", { job: { cron: "* * * * *", args: ["-v"] } }],
+    ["a restart", { restartedAt: "2026-01-01T00:00:00Z" }],
+  ])("changes with %s", (_, spec) => {
+    expect(made(spec).hash).not.toBe(made().hash);
+  });
+});
+
+test("a run's plan stands on its Job, and sizes its container", () => {
+  const { cronJob, container } = made({ plan: "job-premium", storage: { persistent: false, capacity: 7 } });
+  expect(cronJob.jobTemplate.metadata.annotations).toEqual({ "slipway.dev/plan": "job-premium" });
+  expect(container?.resources).toEqual({
+    requests: { cpu: "15m", memory: "48Mi", "ephemeral-storage": "32Mi" },
+    limits: { cpu: "1", memory: "1Gi", "ephemeral-storage": "7Gi" },
+  });
+});

@@ -1,0 +1,92 @@
+import { annotations, finalizers } from "@slipway/crds";
+import type { DesiredObject } from "../../desired.ts";
+import { childLabels, childMetadata } from "../../workload/app.ts";
+import { confinementFields, environmentFields, imageFields } from "../../workload/container.ts";
+import {
+  hashOfTemplate,
+  type PodTemplate,
+  podFields,
+  stamped,
+  templateMetadata,
+  volumeFields,
+} from "../../workload/pod.ts";
+import type { JobApp } from "../app.ts";
+
+/** Seconds after an occurrence in which its Job may still be made. */
+const STARTING_DEADLINE_SECONDS = 120;
+
+/** Seconds that a run which is stopped has to end by itself. */
+const STOP_SECONDS = 30;
+
+/** Beyond the longest start and the longest run: room for a stop by whoever follows the run, after an absence too. */
+const BACKSTOP_SECONDS = 10 * 60;
+
+/** Ended Jobs that Kubernetes leaves: the operator deletes each once its run is charged. */
+const HISTORY = 10;
+
+/**
+ * Makes a suspended Job for each occurrence of the schedule. Whether it becomes a run is decided by whoever lets it go:
+ * nothing in here starts a container.
+ */
+export function cronJob(app: JobApp): DesiredObject {
+  return {
+    apiVersion: "batch/v1",
+    kind: "CronJob",
+    metadata: childMetadata(app),
+    spec: {
+      schedule: app.cron,
+      timeZone: "Etc/UTC",
+      concurrencyPolicy: "Forbid",
+      startingDeadlineSeconds: STARTING_DEADLINE_SECONDS,
+      suspend: app.suspended,
+      successfulJobsHistoryLimit: HISTORY,
+      failedJobsHistoryLimit: HISTORY,
+      jobTemplate: {
+        metadata: { labels: childLabels(app), annotations: { [annotations.plan]: app.plan } },
+        spec: {
+          suspend: true,
+          // A run is never tried again, and its pod is never replaced.
+          backoffLimit: 0,
+          podReplacementPolicy: "Failed",
+          activeDeadlineSeconds: app.startDeadlineSeconds + app.runLimitSeconds + BACKSTOP_SECONDS,
+          template: stamped(podTemplate(app)),
+        },
+      },
+    },
+  };
+}
+
+/** All that a run is made from. Nothing that only the schedule or a pause changes may be in it. */
+function podTemplate(app: JobApp): PodTemplate {
+  return {
+    // No pod goes before its run is charged.
+    metadata: { ...templateMetadata(app), finalizers: [finalizers.jobRun] },
+    spec: {
+      ...podFields(app, STOP_SECONDS),
+      restartPolicy: "Never",
+      containers: [container(app)],
+      ...volumeFields(app),
+    },
+  };
+}
+
+/** Hash of all that a run is made from: another one is another deployment. */
+export function settingsHash(app: JobApp): string {
+  return hashOfTemplate(podTemplate(app));
+}
+
+function container(app: JobApp) {
+  return {
+    ...imageFields(app),
+    ...(app.command.length > 0 ? { command: app.command.map(literal) } : {}),
+    ...(app.args.length > 0 ? { args: app.args.map(literal) } : {}),
+    ...environmentFields(app),
+    resources: app.resources,
+    ...confinementFields(app),
+  };
+}
+
+/** Kubernetes makes the value of NAME of `$(NAME)`, and one `$` of two: words are to stay as they are. */
+function literal(word: string): string {
+  return word.replaceAll("$", "$$$$");
+}

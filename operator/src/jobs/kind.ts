@@ -1,0 +1,131 @@
+/** Projects of type job: a schedule whose occurrences `jobrun/` lets go or refuses. */
+
+import { controllerOf, type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { annotations, fieldManagers, type JobPlan, type Project } from "@slipway/crds";
+import type { Accepted } from "../projects/accept.ts";
+import type {
+  KindDependencies,
+  Observation,
+  ProjectContext,
+  ProjectKind,
+  Remaining,
+} from "../projects/kind.ts";
+import { ownerOf } from "../projects/owner.ts";
+import { childOf, isVolumeBound } from "../projects/stores.ts";
+import { claimOf, growVolume } from "../projects/volume.ts";
+import type { GrowthObstacle } from "../workload/growth.ts";
+import { withLiveClaim } from "../workload/pvc.ts";
+import { acceptJob } from "./accept.ts";
+import { isResting, type JobApp, type JobPlatform, toJobApp } from "./app.ts";
+import { type CloseMetering, removeJob } from "./deletion.ts";
+import { settingsHash } from "./desired/cron-job.ts";
+import { desired } from "./desired.ts";
+import { summarizeJob, summarizeRest } from "./status.ts";
+
+export interface JobDependencies extends KindDependencies {
+  platform: JobPlatform;
+  closeMetering: CloseMetering;
+}
+
+/** The parts of a CronJob that are read here. */
+interface LiveCronJob extends KubernetesObject {
+  spec?: {
+    suspend?: boolean;
+    jobTemplate?: { spec?: { template?: { metadata?: { annotations?: Record<string, string> } } } };
+  };
+}
+
+/** What one reconcile has applied. */
+interface Applied {
+  app: JobApp;
+  /** Of all that the next run will be made from. */
+  hash: string;
+  limits: JobPlan["resources"]["limits"];
+  obstacle?: GrowthObstacle;
+}
+
+export class JobKind implements ProjectKind<JobPlan, Applied> {
+  readonly #deps: JobDependencies;
+
+  constructor(deps: JobDependencies) {
+    this.#deps = deps;
+  }
+
+  async observeRollout(project: Project, { status, signal }: ProjectContext): Promise<void> {
+    this.#follow(project, status);
+    if (isResting(project)) {
+      await this.#suspend(project, signal);
+    }
+  }
+
+  validate(project: Project): JobPlan {
+    return acceptJob(project, this.#deps.catalog());
+  }
+
+  async apply(project: Project, accepted: Accepted<JobPlan>, context: ProjectContext): Promise<Applied> {
+    const { log, signal, status } = context;
+    const { applier, catalog, deployments, platform } = this.#deps;
+    const app = toJobApp(project, accepted, { catalog: catalog(), platform });
+    const hash = settingsHash(app);
+    deployments.begin(project, hash, status);
+    const objects = withLiveClaim(desired(app), claimOf(this.#deps.stores, project));
+    await applier.applyAndPrune(ownerOf(project), objects, { log, signal });
+    const { obstacle } = await growVolume(project, this.#deps, context);
+    return { app, hash, limits: accepted.plan.resources.limits, obstacle };
+  }
+
+  async observe(
+    project: Project,
+    { app, hash, limits, obstacle }: Applied,
+    { conditions, status }: ProjectContext,
+  ): Promise<Observation> {
+    // No event follows for a CronJob that was as wanted.
+    this.#follow(project, status);
+    const volume = app.volume && { bound: isVolumeBound(this.#deps.stores, project), obstacle };
+    summarizeJob(project, { inPlace: this.#runs(project) === hash, volume, limits }, conditions, status);
+    return {};
+  }
+
+  async holdRejectedSpec(project: Project, { conditions }: ProjectContext): Promise<undefined> {
+    summarizeRest(project, conditions);
+  }
+
+  async finalize(project: Project, { conditions, signal }: ProjectContext): Promise<Remaining | undefined> {
+    await this.#suspend(project, signal);
+    summarizeRest(project, conditions);
+    return removeJob(project, this.#deps, signal);
+  }
+
+  /** A deployment has succeeded once the next run will be made from it. */
+  #follow(project: Project, status: ProjectContext["status"]): void {
+    this.#deps.deployments.follow(project, status, (newest) => ({
+      complete: this.#runs(project) === newest.settingsHash,
+    }));
+  }
+
+  /** Hash of all that the next run will be made from. */
+  #runs(project: Project): string | undefined {
+    const template = this.#cronJob(project)?.spec?.jobTemplate?.spec?.template;
+    return template?.metadata?.annotations?.[annotations.settingsHash];
+  }
+
+  /** Stops the schedule, whatever else is wrong with the project. An apply of the CronJob sets the same, in the same name. */
+  async #suspend(project: Project, signal: AbortSignal): Promise<void> {
+    const { client, stores } = this.#deps;
+    const live = this.#cronJob(project);
+    if (live === undefined || live.spec?.suspend === true || live.metadata?.deletionTimestamp) {
+      return;
+    }
+    const { name = "", namespace, uid } = live.metadata ?? {};
+    const patch = { metadata: { uid }, spec: { suspend: true } };
+    const options = { fieldManager: fieldManagers.project, signal };
+    const written = await client.patch(resources.cronJobs, { name, namespace }, patch, options);
+    stores.children.find(({ resource }) => resource === resources.cronJobs)?.store.observe(written);
+  }
+
+  /** The project's own. */
+  #cronJob(project: Project): LiveCronJob | undefined {
+    const live = childOf<LiveCronJob>(this.#deps.stores, resources.cronJobs, project);
+    return live && controllerOf(live)?.uid === project.metadata.uid ? live : undefined;
+  }
+}

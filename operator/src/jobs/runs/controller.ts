@@ -1,0 +1,161 @@
+/** The jobrun controller: what it needs, what wakes it, what it may do. */
+
+import {
+  type Controller,
+  customSource,
+  keyOf,
+  type Manager,
+  type ObjectRef,
+  refKey,
+  type Source,
+  untilAborted,
+  watchMapped,
+} from "@slipway/controller-runtime";
+import { type Catalog, labels, type Project } from "@slipway/crds";
+import type { PolicyRule } from "../../rbac.ts";
+import { LogCapturer } from "./capturer.ts";
+import { Charger } from "./charger.ts";
+import { isReady, type RunNode } from "./cluster.ts";
+import { createJobRunMetrics, registerJobRunGauges } from "./metrics.ts";
+import type { RunLedger, RunLogs, RunSamples } from "./ports.ts";
+import { jobRunReconciler } from "./reconciler.ts";
+import type { JobRunSettings } from "./settings.ts";
+import { BY_PROJECT, createJobRunStores, type JobRunStores, projectOfRun } from "./stores.ts";
+
+/** Permissions of the controller; the chart's ClusterRole is generated from them. */
+export const rules: PolicyRule[] = [
+  { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: ["get", "list", "watch"] },
+  { apiGroups: ["slipway.dev"], resources: ["projects/status"], verbs: ["patch"] },
+  {
+    apiGroups: ["slipway.dev"],
+    resources: ["jobruns"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+  },
+  { apiGroups: ["slipway.dev"], resources: ["jobruns/status"], verbs: ["patch"] },
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: ["list", "watch"] },
+  { apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"] },
+  { apiGroups: [""], resources: ["nodes"], verbs: ["get", "list", "watch"] },
+];
+
+/** In organizations' namespaces alone. */
+export const organizationRules: PolicyRule[] = [
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "create", "patch", "delete"] },
+  { apiGroups: ["batch"], resources: ["cronjobs"], verbs: ["get"] },
+  { apiGroups: [""], resources: ["pods"], verbs: ["get", "patch", "delete"] },
+];
+
+/** What the controller is given by whoever puts the operator together. */
+export interface JobRunOptions {
+  stores: Pick<JobRunStores, "projects" | "nodes">;
+  catalog: () => Catalog;
+  onCatalogChange: (listener: () => void) => () => void;
+  ledger: RunLedger;
+  logs: RunLogs;
+  samples: RunSamples;
+  settings: JobRunSettings;
+}
+
+/** Adds the jobrun controller to a manager. */
+export function addJobRunController(manager: Manager, options: JobRunOptions): Controller {
+  const { client, clock, random, log, recorder, registry } = manager;
+  const stores = createJobRunStores(manager, options.stores);
+  const charger = new Charger({ ledger: options.ledger, clock, random, log });
+  const capturer = new LogCapturer({ logs: options.logs, clock, log });
+  const led = new LeadingSince(() => clock.now());
+  registerJobRunGauges(registry, stores, () => clock.now());
+  manager.addRunnable({
+    name: "charges-and-logs",
+    async run(signal) {
+      await untilAborted(signal);
+      // Neither keeps a process alive that has stopped to lead.
+      charger.stop();
+      capturer.stop();
+    },
+  });
+  return manager.addController({
+    name: "jobrun",
+    reconcile: jobRunReconciler({
+      cluster: client,
+      clock: manager.trustedClock,
+      recorder,
+      stores,
+      catalog: options.catalog,
+      charger,
+      capturer,
+      samples: options.samples,
+      metrics: createJobRunMetrics(registry),
+      settings: options.settings,
+      ledSince: () => led.since,
+    }),
+    sources: [
+      led.source,
+      ...jobRunSources(stores),
+      customSource((enqueue) => charger.onCharged((key) => enqueue(key))),
+      customSource((enqueue) => capturer.onCaptured((key) => enqueue(key))),
+      customSource((enqueue) =>
+        options.onCatalogChange(() => {
+          for (const project of stores.projects.list().filter(isJob)) {
+            enqueue(keyOf(project));
+          }
+        }),
+      ),
+    ],
+    traced: (ref) => stores.runs.byIndex(BY_PROJECT, refKey(ref)),
+    // More at once only make every write of a busy apiserver slower, those that make the Jobs among them.
+    workers: 12,
+    // When many runs begin at once, many writes meet one of the job controller's: each is tried again at once.
+    bucket: { perSecond: 200, burst: 1_000 },
+  });
+}
+
+/** What the stores wake: the key of a project. */
+export function jobRunSources(stores: JobRunStores): Source[] {
+  const { projects, runs, jobs, pods, nodes } = stores;
+  const ofProject = ({ metadata }: { metadata: { namespace?: string; labels?: Record<string, string> } }) => {
+    const name = metadata.labels?.[labels.project];
+    return name === undefined ? [] : [{ namespace: metadata.namespace, name }];
+  };
+  return [
+    watchMapped(projects, (project) => (isJob(project) ? [refOfProject(project)] : [])),
+    watchMapped(runs, (run) => [projectOfRun(run)]),
+    watchMapped(jobs, ofProject),
+    watchMapped(pods, ofProject),
+    // What a node says of itself decides whether its pods' word counts.
+    watchMapped(
+      nodes,
+      (node) =>
+        pods
+          .list()
+          .filter(({ spec }) => spec?.nodeName === node.metadata.name)
+          .flatMap(ofProject),
+      (event) => event.type !== "update" || isReady(event.old) !== isReady(event.object as RunNode),
+    ),
+  ];
+}
+
+const isJob = ({ spec, status }: Project): boolean => spec.type === "job" || status?.job !== undefined;
+
+const refOfProject = ({ metadata: { namespace, name } }: Project): ObjectRef => ({ namespace, name });
+
+/** When this process began to lead: the moment at which the controller's sources are attached. */
+class LeadingSince {
+  #since: Date | undefined;
+  readonly #now: () => Date;
+
+  constructor(now: () => Date) {
+    this.#now = now;
+  }
+
+  get since(): Date {
+    this.#since ??= this.#now();
+    return this.#since;
+  }
+
+  /** Attached first; it never names a key. */
+  get source(): Source {
+    return customSource(() => {
+      this.#since = this.#now();
+      return () => {};
+    });
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * From a taken slot to a Job that may start its pod. The Job's resourceVersion is what makes that happen once: whoever
+ * carries it through must have read the Job before it looked whether the slot is still the run's.
+ */
+
+import { refOf } from "@slipway/controller-runtime";
+import type { JobRun, Project } from "@slipway/crds";
+import { WaitingError } from "../../reconcile-errors.ts";
+import { projectResource } from "../../resources.ts";
+import { windowEnd } from "./admission.ts";
+import type { Job } from "./cluster.ts";
+import type { JobRunDependencies } from "./dependencies.ts";
+import { countMissed, jobStateOf, type Missed, releaseSlot } from "./job-state.ts";
+import { identify, letGoPatch, newJob, newRun } from "./new-run.ts";
+import type { RunObjects } from "./objects.ts";
+import type { RunContext } from "./progress.ts";
+import { isOver, wasLetGo } from "./run.ts";
+import { neverStarted, refused } from "./run-status.ts";
+import { parseSchedule } from "./schedule.ts";
+import type { SlotWriter } from "./slot.ts";
+import { termsNow } from "./terms.ts";
+
+/** A run that holds its project's slot, as everything was read in this order: Job, project, run. */
+interface Held {
+  name: string;
+  job: Job | undefined;
+  project: Project;
+  run?: JobRun;
+}
+
+type Trigger = JobRun["spec"]["trigger"];
+
+export class LetGo {
+  readonly #deps: JobRunDependencies;
+  readonly #objects: RunObjects;
+  readonly #slot: SlotWriter;
+
+  constructor(deps: JobRunDependencies, objects: RunObjects, slot: SlotWriter) {
+    this.#deps = deps;
+    this.#objects = objects;
+    this.#slot = slot;
+  }
+
+  /**
+   * Lets an occurrence go whose slot was taken just now. That the slot was free before proves that it was never let go.
+   * @param job as it was read before the slot was taken
+   */
+  async begin(project: Project, job: Job, scheduledAt: Date, { signal, wake }: RunContext): Promise<void> {
+    const { name } = job.metadata;
+    const closes = this.#closes({ project }, "schedule", scheduledAt);
+    const run = await this.#makeRun(project, name, "schedule", scheduledAt, signal);
+    const late = run && !(await this.#letGo({ project, job, run }, closes, signal));
+    if (!run || late) {
+      wake.in(1);
+    }
+  }
+
+  /** Carries through what taking the slot began, by whomever; or takes it back when it is too late. */
+  async resume(project: Project, context: RunContext): Promise<void> {
+    const { signal, wake } = context;
+    const held = await this.#read(project, signal);
+    if (!held || (held.run && isOver(held.run))) {
+      wake.in(1);
+      return;
+    }
+    const { job, run, name } = held;
+    const { trigger, scheduledAt } = run
+      ? { trigger: run.spec.trigger, scheduledAt: new Date(run.spec.scheduledAt) }
+      : identify(name, project.metadata.name, job);
+    const pods = job
+      ? []
+      : await this.#objects.livePodsOf({ namespace: project.metadata.namespace, name }, signal);
+    if (wasLetGo(run, job) || pods.length > 0) {
+      // Its record is missing: it is made anew, so that the run is charged.
+      if (!run) {
+        await this.#makeRun(held.project, name, trigger, scheduledAt, signal);
+      }
+      wake.in(1);
+      return;
+    }
+    const closes = this.#closes(held, trigger, scheduledAt);
+    const cancelled = run?.spec.cancelRequestedAt !== undefined;
+    const startable = trigger === "manual" ? run !== undefined : job !== undefined;
+    const leaving = job?.metadata.deletionTimestamp !== undefined;
+    if (cancelled || leaving || !startable || this.#deps.clock.now() >= closes) {
+      await this.#withdraw(held, { trigger, scheduledAt, closes, cancelled }, signal);
+      wake.in(1);
+      return;
+    }
+    if (job && run) {
+      if (!(await this.#letGo({ ...held, job, run }, closes, signal))) {
+        wake.in(1);
+      }
+      return;
+    }
+    // What is made now was not there when the rest was read: all is read again.
+    if (run) {
+      await this.#makeJob(held.project, run, signal);
+    } else {
+      await this.#makeRun(held.project, name, trigger, scheduledAt, signal);
+    }
+    await this.resume(project, context);
+  }
+
+  /** Undefined when the slot is not the run's any more. */
+  async #read(project: Project, signal: AbortSignal): Promise<Held | undefined> {
+    const name = jobStateOf(project).activeRun;
+    if (name === undefined) {
+      return undefined;
+    }
+    const ref = { namespace: project.metadata.namespace, name };
+    const job = await this.#objects.live(this.#objects.jobs, ref, signal);
+    const live = await this.#slot.live(project, signal);
+    if (!live || jobStateOf(live).activeRun !== name) {
+      return undefined;
+    }
+    const run = await this.#objects.live(this.#objects.runs, ref, signal);
+    return { name, job, project: live, run };
+  }
+
+  /** Until when the run may be let go. */
+  #closes({ project, run }: Pick<Held, "project" | "run">, trigger: Trigger, scheduledAt: Date): Date {
+    const { windowMs } = this.#deps.settings;
+    if (trigger === "manual") {
+      const asked = new Date(run?.metadata.creationTimestamp ?? 0);
+      return new Date(asked.getTime() + windowMs);
+    }
+    const { schedule } = jobStateOf(project);
+    return schedule === undefined
+      ? new Date(scheduledAt.getTime() + windowMs)
+      : windowEnd(scheduledAt, parseSchedule(schedule), windowMs);
+  }
+
+  #makeRun(project: Project, name: string, trigger: Trigger, scheduledAt: Date, signal: AbortSignal) {
+    return this.#objects.create(this.#objects.runs, newRun(project, name, trigger, scheduledAt), signal);
+  }
+
+  async #makeJob(project: Project, run: JobRun, signal: AbortSignal): Promise<void> {
+    const cronJob = await this.#objects.cronJob(refOf(project), signal);
+    if (!cronJob) {
+      throw new WaitingError("Creating", "The project's CronJob is not there yet.", {
+        requeueAfterMs: 1_000,
+      });
+    }
+    await this.#objects.create(this.#objects.jobs, newJob(run, cronJob), signal);
+  }
+
+  /** False when it is too late by now. @throws KubeError 409 when somebody else was faster */
+  async #letGo(
+    { project, job, run }: { project: Project; job: Job; run: JobRun },
+    closes: Date,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { clock, metrics, catalog } = this.#deps;
+    const terms = termsNow(job, project, catalog());
+    const now = clock.now();
+    if (now >= closes) {
+      return false;
+    }
+    if (!terms) {
+      throw new WaitingError("UnknownPlan", "The plan is not in the catalog.", { requeueAfterMs: 5_000 });
+    }
+    await this.#objects.patch(this.#objects.jobs, job, letGoPatch(job, terms, now), { signal });
+    if (run.spec.trigger === "schedule") {
+      metrics.skew.observe((now.getTime() - Date.parse(run.spec.scheduledAt)) / 1_000);
+      const created = Date.parse(job.metadata.creationTimestamp ?? "");
+      if (created > 0) {
+        metrics.admissionLatency.observe(Math.max(now.getTime() - created, 0) / 1_000);
+      }
+    }
+    return true;
+  }
+
+  /** Makes sure that the Job never starts, and only then gives the slot back. */
+  async #withdraw(
+    { job, project, run, name }: Held,
+    about: { trigger: Trigger; scheduledAt: Date; closes: Date; cancelled: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, ledSince } = this.#deps;
+    if (job) {
+      await this.#objects.remove(this.#objects.jobs, job, signal, { unchanged: true });
+    }
+    if (run && about.cancelled) {
+      await this.#objects.writeStatus(run, neverStarted(run, clock.now()), signal);
+    } else if (run && about.trigger === "manual") {
+      const status = refused(run, "Late", "It could not be started in time.", clock.now());
+      await this.#objects.writeStatus(run, status, signal);
+    }
+    const missed: Missed[] = [];
+    if (about.trigger === "schedule" && !about.cancelled) {
+      const early = about.closes <= ledSince();
+      const reason = early ? "OperatorUnavailable" : job ? "Late" : "NotCreated";
+      missed.push({ scheduledAt: about.scheduledAt, reason });
+    }
+    const { decision } = await this.#slot.change(
+      project,
+      (current) => {
+        const state = jobStateOf(current);
+        if (state.activeRun !== name) {
+          return undefined;
+        }
+        return { state: countMissed(releaseSlot(state, undefined, clock.now()), missed) };
+      },
+      signal,
+    );
+    if (decision) {
+      this.tellMissed(project, missed);
+    }
+  }
+
+  /** Counts and tells occurrences that were missed, once that has been written. */
+  tellMissed(project: Project, missed: readonly Missed[]): void {
+    for (const { scheduledAt, reason } of missed) {
+      this.#deps.metrics.occurrenceMissed(reason);
+      const note = `The run of ${scheduledAt.toISOString()} was missed.`;
+      this.#deps.recorder.event(project, projectResource, {
+        type: "Warning",
+        reason,
+        note,
+        action: "Schedule",
+      });
+    }
+  }
+}

@@ -1,0 +1,73 @@
+/** The only place where what a reconcile of a scheduled job has found becomes conditions and status. Pure but for its arguments. */
+
+import type { ConditionSet } from "@slipway/controller-runtime";
+import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
+import { type Finding, setImage, setLimits, setVolume } from "../projects/status.ts";
+
+/** What one reconcile has found out about a job. */
+export interface JobFindings {
+  /** The CronJob is there and as asked. */
+  inPlace: boolean;
+  /** The volume; absent without persistent storage. It is made when the first run starts, on some clusters. */
+  volume?: { bound: boolean };
+  /** What a run gets, as quantities. */
+  limits: { cpu: string; memory: string };
+}
+
+/** Sets every condition of a job but `Accepted`, whose failure is thrown, and its part of the status. */
+export function summarizeJob(
+  project: Project,
+  { inPlace, volume, limits }: JobFindings,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  status: ProjectStatus,
+): void {
+  const rest = restOf(project);
+  setSchedule(conditions, rest, inPlace);
+  setVolume(conditions, volume);
+  const active = conditions.get("ScheduleActive");
+  conditions.set(
+    active?.status === "False"
+      ? { type: "Ready", status: "False", reason: active.reason, message: active.message }
+      : { type: "Ready", status: "True", reason: "Ready" },
+  );
+  setLimits(project, limits, status);
+  if (conditions.isTrue("Ready")) {
+    setImage(project, status);
+  }
+}
+
+/** What is seen of a job that is deleted or whose spec cannot be carried out: whether its schedule rests nevertheless. */
+export function summarizeRest(project: Project, conditions: ConditionSet<ProjectConditionCatalog>): void {
+  const rest = restOf(project);
+  if (rest) {
+    setSchedule(conditions, rest, false);
+  }
+}
+
+/** Why a schedule rests; undefined when it does not. */
+function restOf({ metadata, spec }: Project): Finding | undefined {
+  if (spec.job?.closedAt !== undefined || metadata.deletionTimestamp !== undefined) {
+    return { reason: "ScheduleClosed", message: "The schedule is closed." };
+  }
+  return spec.paused ? { reason: "Paused", message: "The project is paused." } : undefined;
+}
+
+function setSchedule(
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  rest: Finding | undefined,
+  inPlace: boolean,
+): void {
+  const [type, progress] = ["ScheduleActive", "Progressing"] as const;
+  if (rest) {
+    // A run under way goes on to its end, and is nothing that the schedule waits for.
+    conditions.set({ type, status: "False", ...rest });
+    conditions.set({ type: progress, status: "False", ...rest });
+  } else if (inPlace) {
+    conditions.set({ type, status: "True", reason: "Scheduled" });
+    conditions.set({ type: progress, status: "False", reason: "Settled" });
+  } else {
+    const creating: Finding = { reason: "Creating", message: "The schedule is being set up." };
+    conditions.set({ type, status: "False", ...creating });
+    conditions.set({ type: progress, status: "True", ...creating });
+  }
+}

@@ -1,0 +1,117 @@
+/** Requests to the apiserver for the log of a run's container. */
+
+import type { Readable } from "node:stream";
+import { type KubeClient, KubeError, type Transport } from "@slipway/controller-runtime";
+import { MAX_LOG_BYTES } from "@slipway/ledger";
+import type { RunToCapture } from "../jobs/runs/ports.ts";
+import { FollowedTail } from "./followed-tail.ts";
+import { TailBuffer } from "./log-tail.ts";
+
+export type LogSource = Pick<KubeClient, "transport">;
+
+const CONTAINER = "app";
+/** Lines that are asked for first: enough of usual ones. */
+const FIRST_LINES = 512;
+/** The shortest line is its end alone, so that many always reach far enough. */
+const MOST_LINES = MAX_LOG_BYTES;
+/** Longest silence of a node, in milliseconds. */
+const SILENCE_MS = 10_000;
+/** A log that is followed must open within so long. */
+const OPEN_MS = 5_000;
+
+/** Reads what is there of a log, in two requests when lines are short. @throws KubeError */
+export async function readEnd(
+  source: LogSource,
+  run: RunToCapture,
+  signal: AbortSignal,
+): Promise<TailBuffer> {
+  const tail = await readLines(source, run, FIRST_LINES, signal);
+  if (tail.total >= MAX_LOG_BYTES || tail.lines < FIRST_LINES) {
+    return tail;
+  }
+  return await readLines(source, run, MOST_LINES, signal);
+}
+
+/** A log that goes on as its container writes. */
+export class FollowedEnd {
+  /** Settles once nothing more comes. Never rejects. */
+  readonly ended: Promise<void>;
+  readonly #first: FollowedTail;
+  /** Reaches back further, when lines are short. */
+  #further: FollowedTail | undefined;
+
+  /** Opens it. @throws KubeError */
+  static async open(source: LogSource, run: RunToCapture, signal: AbortSignal): Promise<FollowedEnd> {
+    const follow = async (tailLines: number) =>
+      new FollowedTail(await openFollowed(source, run, tailLines, signal), tailLines);
+    return new FollowedEnd(await follow(FIRST_LINES), () => follow(MOST_LINES));
+  }
+
+  private constructor(first: FollowedTail, follow: () => Promise<FollowedTail>) {
+    this.#first = first;
+    this.ended = this.#reachBack(follow);
+  }
+
+  /** What was read so far, at most 51,200 bytes; undefined when that is nothing that the container wrote. */
+  text(): string | undefined {
+    const further = this.#further;
+    return further?.whole ? further.text() : (this.#first.text() ?? further?.text());
+  }
+
+  /** The first lines are here soon, and the others may be too late: so both go on. */
+  async #reachBack(follow: () => Promise<FollowedTail>): Promise<void> {
+    if (await this.#first.wantsMore) {
+      this.#further = await follow().catch(() => undefined);
+      await this.#further?.ended;
+    }
+    await this.#first.ended;
+  }
+}
+
+async function openFollowed(
+  source: LogSource,
+  run: RunToCapture,
+  tailLines: number,
+  signal: AbortSignal,
+): Promise<Readable> {
+  const asked = { ...request(run, { tailLines, follow: true }), streams: true, timeoutMs: OPEN_MS, signal };
+  return (await source.transport.send(asked)).body;
+}
+
+/** The kubelet finds the last lines from the file's end; what comes is not kept beyond the limit. */
+async function readLines(
+  source: LogSource,
+  run: RunToCapture,
+  tailLines: number,
+  signal: AbortSignal,
+): Promise<TailBuffer> {
+  const asked = { ...request(run, { tailLines }), timeoutMs: SILENCE_MS, signal };
+  const { body } = await source.transport.send(asked);
+  const tail = new TailBuffer(MAX_LOG_BYTES);
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      tail.push(chunk);
+    }
+  } catch (error) {
+    if (signal.aborted) {
+      throw signal.reason;
+    }
+    throw new KubeError({
+      status: 0,
+      reason: "NetworkError",
+      message: `GET ${asked.path}: the log broke off`,
+      cause: error,
+    });
+  }
+  return tail;
+}
+
+function request({ namespace, podName }: RunToCapture, query: { tailLines: number; follow?: true }) {
+  return {
+    method: "GET",
+    path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(podName)}/log`,
+    query: { container: CONTAINER, ...query },
+    accept: "*/*",
+    verb: "log",
+  } satisfies Parameters<Transport["send"]>[0];
+}

@@ -1,0 +1,93 @@
+/** Whether a project can be carried out here at all, as far as that is the same for every type. Pure. */
+
+import type { KubernetesObject } from "@slipway/controller-runtime";
+import {
+  annotations,
+  type Catalog,
+  findPlan,
+  isForeignBuild,
+  labels,
+  organizationOfNamespace,
+  type Project,
+  type ProjectPlan,
+  type ProjectReason,
+} from "@slipway/crds";
+import { TerminalError, WaitingError } from "../reconcile-errors.ts";
+import { isBuilt } from "./images/built-image.ts";
+
+/** What an accepted project is built from. */
+export interface Accepted<P extends ProjectPlan = ProjectPlan> {
+  organizationId: string;
+  plan: P;
+}
+
+/** Why a project as it is can never be carried out. */
+export const refuse = (reason: ProjectReason, message: string) =>
+  new TerminalError(reason, message, { condition: "Accepted" });
+
+/**
+ * The organization that a project belongs to.
+ * @param namespace the project's namespace, when it is known as an organization's
+ * @throws TerminalError or WaitingError about the condition `Accepted`
+ */
+export function organizationOf(project: Project, namespace: KubernetesObject | undefined): string {
+  const organizationId = organizationOfNamespace(project.metadata.namespace ?? "");
+  if (organizationId === undefined) {
+    throw refuse("NotInOrganizationNamespace", "A project must be in the namespace of an organization.");
+  }
+  const guarded =
+    namespace?.metadata?.labels?.[labels.organization] === organizationId &&
+    namespace.metadata.annotations?.[annotations.guarded] !== undefined;
+  if (!guarded) {
+    throw new WaitingError("NamespaceNotGuarded", "The organization's namespace is not ready yet.", {
+      condition: "Accepted",
+      requeueAfterMs: 30_000,
+    });
+  }
+  return organizationId;
+}
+
+/** @throws TerminalError about the condition `Accepted` when the project is to be built and nobody builds it */
+export function refuseUnbuilt(project: Project, builds: boolean): void {
+  if (isBuilt(project) && !builds) {
+    throw refuse("TypeNotSupported", "This platform builds nothing from Git.");
+  }
+}
+
+/**
+ * @param buildsRegistry `host` or `host:port` of the platform's registry of builds; undefined where nothing is built
+ * @throws TerminalError about the condition `Accepted` when the image is what was built for another organization
+ */
+export function refuseForeignBuild(
+  { spec }: Project,
+  organizationId: string,
+  buildsRegistry: string | undefined,
+): void {
+  if (isForeignBuild(spec.image?.url ?? "", organizationId, buildsRegistry)) {
+    throw refuse("ImageOfOthers", "The image is in the builds registry and not this organization's.");
+  }
+}
+
+/**
+ * The plan of a project that runs an image, one that is yet to be built too.
+ * @param plans those of the project's type
+ * @param type what they are for, in words
+ * @throws TerminalError about the condition `Accepted`
+ */
+export function planOfImage<P extends ProjectPlan>(
+  project: Project,
+  catalog: Catalog,
+  { plans, type }: { plans: readonly P[]; type: string },
+): P {
+  const { spec } = project;
+  if (!spec.image && !isBuilt(project)) {
+    throw refuse("TypeNotSupported", "The project has no image.");
+  }
+  const plan = plans.find((one) => one.plan === spec.plan);
+  if (!plan) {
+    throw findPlan(catalog, spec.plan)
+      ? refuse("PlanIncompatible", `The plan ${spec.plan} is not for ${type}.`)
+      : refuse("UnknownPlan", `The plan ${spec.plan} is not in the catalog.`);
+  }
+  return plan;
+}

@@ -1,0 +1,230 @@
+/** The controllers of projects: what they need, what wakes them, what they may do. */
+
+import {
+  type Controller,
+  customSource,
+  equalJson,
+  ignoreStatusUpdates,
+  type KubernetesObject,
+  type Manager,
+  type ObjectRef,
+  parseKey,
+  refKey,
+  resources,
+  type Source,
+  type StoreEvent,
+  tracedIn,
+  watchLabelled,
+  watchMapped,
+  watchObjects,
+} from "@slipway/controller-runtime";
+import { isDatabaseType, labels, type Project } from "@slipway/crds";
+import { eventRules, type PolicyRule } from "../rbac.ts";
+import { leftToApiMs } from "./creation-pending.ts";
+import type { SlotKeeper } from "./quotas/slot-keeper.ts";
+import { slotRef } from "./quotas/slot-reaper.ts";
+import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
+import { BY_WANTED_HOST, type Pod, type ProjectStores } from "./stores.ts";
+
+const WATCH = ["list", "watch"] as const;
+const READ = ["get", ...WATCH] as const;
+const WRITE = ["create", "patch", "delete"] as const;
+
+/** What is made for projects, by API group. */
+const CHILDREN: readonly (readonly [group: string, resources: readonly string[]])[] = [
+  ["", ["services", "persistentvolumeclaims"]],
+  ["apps", ["deployments"]],
+  ["batch", ["cronjobs"]],
+  ["autoscaling", ["horizontalpodautoscalers"]],
+  ["networking.k8s.io", ["ingresses", "networkpolicies"]],
+  ["policy", ["poddisruptionbudgets"]],
+  // Access lists: what Traefik reads.
+  ["traefik.io", ["middlewares"]],
+];
+
+/** In every namespace: Slipway's own kinds, and what the watches see. Nothing that runs is written there. */
+export const rules: PolicyRule[] = [
+  { apiGroups: ["slipway.dev"], resources: ["projects"], verbs: [...READ, "patch"] },
+  { apiGroups: ["slipway.dev"], resources: ["projects/status"], verbs: ["update"] },
+  // Owner references that block their owner's deletion need it.
+  { apiGroups: ["slipway.dev"], resources: ["projects/finalizers"], verbs: ["update"] },
+  { apiGroups: ["slipway.dev"], resources: ["domainclaims"], verbs: [...READ, "create", "delete"] },
+  { apiGroups: [""], resources: ["namespaces"], verbs: [...READ] },
+  { apiGroups: [""], resources: ["pods"], verbs: WATCH },
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: WATCH },
+  { apiGroups: ["slipway.dev"], resources: ["jobruns"], verbs: [...READ, "patch", "delete"] },
+  // A pull under way is told by an Event alone.
+  { apiGroups: [""], resources: ["events"], verbs: WATCH },
+  ...CHILDREN.map(([group, resources]) => ({ apiGroups: [group], resources, verbs: WATCH })),
+  // Access lists: whether the ingress would enforce them.
+  { apiGroups: ["networking.k8s.io"], resources: ["ingressclasses"], verbs: ["get"] },
+];
+
+/** In organizations' namespaces alone. */
+export const organizationRules: PolicyRule[] = [
+  // Users' own and those made for a project; their data is dropped on arrival. Each namespace has a watch of its own.
+  { apiGroups: [""], resources: ["secrets"], verbs: [...READ, ...WRITE] },
+  // Made to pull an image ahead of a version. Patched and deleted once the run of a deleted job is charged: what holds its
+  // pod and its Job is taken off.
+  { apiGroups: [""], resources: ["pods"], verbs: ["get", ...WRITE] },
+  { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "patch", "delete"] },
+  { apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"] },
+  ...CHILDREN.map(([group, resources]) => ({
+    apiGroups: [group],
+    resources,
+    verbs: ["get", ...WRITE],
+  })),
+  ...eventRules,
+];
+
+/** Has a project reconciled, by the controller of its type. */
+export type ProjectQueue = Pick<Controller, "enqueue">;
+
+/**
+ * Adds the controllers of projects to a manager: `database` reconciles databases, `project` all others. Each has a queue and
+ * workers of its own, so that databases whose members do not answer keep no other project waiting.
+ * @param onCatalogChange registers a listener for catalog changes; returns how to stop it
+ * @param onRouteAnswer the same for projects about whose routes the ingress has answered
+ */
+export function addProjectControllers(
+  manager: Manager,
+  deps: Omit<ProjectDependencies, "client" | "clock" | "recorder" | "metrics" | "wake">,
+  onCatalogChange: (listener: () => void) => () => void,
+  onRouteAnswer: (listener: (project: ObjectRef) => void) => () => void,
+): ProjectQueue {
+  const { client, clock, recorder, metrics } = manager;
+  const { projects } = deps.stores;
+  const heard = wakeable();
+  const reconcile = projectReconciler({ ...deps, client, clock, recorder, metrics, wake: heard.wake });
+  const watched = sources(deps.stores, onCatalogChange);
+  const add = (name: string, own: readonly Source[], isOwn: (project: Project) => boolean) =>
+    manager.addController({
+      name,
+      reconcile,
+      sources: [...watched.map((source) => ofProjects(source, projects, isOwn)), ...own],
+      workers: 8,
+      traced: tracedIn(projects, (project) => leftToApiMs(project, clock.now()) > 0),
+    });
+  const databases = add("database", [heard.source], isDatabase);
+  const queue: ProjectQueue = {
+    enqueue: (ref, afterMs) => {
+      const project = projects.get(ref.namespace, ref.name);
+      (project && isDatabase(project) ? databases : others).enqueue(ref, afterMs);
+    },
+  };
+  const others = add(
+    "project",
+    [
+      freedSlots(deps.slots, queue),
+      customSource((enqueue) => onRouteAnswer((project) => enqueue(refKey(project)))),
+    ],
+    (project) => !isDatabase(project),
+  );
+  return queue;
+}
+
+const isDatabase = ({ spec }: Project): boolean => isDatabaseType(spec.type);
+
+/** What a source names of some projects alone; whoever reconciles one that is gone forgets it. */
+function ofProjects(
+  source: Source,
+  projects: ProjectStores["projects"],
+  isOwn: (project: Project) => boolean,
+): Source {
+  return {
+    hasSynced: () => source.hasSynced(),
+    attach: (enqueue) =>
+      source.attach((key, afterMs) => {
+        const { namespace, name } = parseKey(key);
+        const project = projects.get(namespace, name);
+        if (project === undefined || isOwn(project)) {
+          enqueue(key, afterMs);
+        }
+      }),
+  };
+}
+
+/** Projects of which something was heard elsewhere than from the apiserver. */
+function wakeable(): { wake: (project: ObjectRef) => void; source: Source } {
+  let wake = (_project: ObjectRef): void => {};
+  const source = customSource((enqueue) => {
+    wake = (project) => enqueue(refKey(project));
+    return () => {
+      wake = () => {};
+    };
+  });
+  return { wake: (project) => wake(project), source };
+}
+
+/** Projects that may find a slot now. */
+function freedSlots(slots: SlotKeeper, queue: ProjectQueue): Source {
+  return customSource(() => slots.onWake((identity) => queue.enqueue(slotRef(identity))));
+}
+
+/** A run's pod is the business of whoever let the run go, and comes and goes by the minute. */
+const isRun = ({ metadata }: KubernetesObject) => metadata?.labels?.[labels.type] === "job";
+
+/** What is kept of a pod may be the same: Patroni writes its position into an annotation every few seconds. */
+function hasChanged(event: StoreEvent<Pod>): boolean {
+  return event.type !== "update" || !equalJson(withoutVersion(event.old), withoutVersion(event.object));
+}
+
+/** Builds tell in the status what is to run. */
+function toldByBuilds(event: StoreEvent<Project>): boolean {
+  if (event.type !== "update") {
+    return false;
+  }
+  const told = ({ status }: Project) => [status?.build, status?.buildFailure];
+  return !equalJson(told(event.old), told(event.object));
+}
+
+const withoutVersion = ({ metadata, ...rest }: Pod) => ({
+  ...rest,
+  metadata: { ...metadata, resourceVersion: undefined },
+});
+
+function sources(
+  { projects, claims, namespaces, secrets, pods, imagePulls, pulls, children }: ProjectStores,
+  onCatalogChange: (listener: () => void) => () => void,
+): Source[] {
+  const refOf = ({ metadata: { namespace, name } }: Project): ObjectRef => ({ namespace, name });
+  return [
+    watchObjects(projects, (event) => ignoreStatusUpdates(event) || toldByBuilds(event)),
+    // Each occurrence changes its CronJob's status: that tells nothing of what is in place.
+    ...children.map(({ resource, store }) =>
+      watchLabelled(store, labels.project, resource === resources.cronJobs ? ignoreStatusUpdates : undefined),
+    ),
+    watchLabelled(pods, labels.project, (event) => !isRun(event.object) && hasChanged(event)),
+    watchLabelled(imagePulls, labels.imagePull, hasChanged),
+    watchMapped(
+      pulls,
+      ({ involvedObject: { namespace, name = "" } }) => {
+        const pod = pods.get(namespace, name) ?? imagePulls.get(namespace, name);
+        const own = pod?.metadata.labels;
+        const project = own?.[labels.project] ?? own?.[labels.imagePull];
+        return pod === undefined || project === undefined || isRun(pod) ? [] : [{ namespace, name: project }];
+      },
+      // One that runs out tells nothing new.
+      ({ type }) => type !== "delete",
+    ),
+    watchLabelled(secrets, labels.project),
+    // Guards that are in place at last.
+    watchMapped(
+      namespaces,
+      (namespace) => projects.list(namespace.metadata?.name).map(refOf),
+      ignoreStatusUpdates,
+    ),
+    // A claim taken away from its project, and one set free for whoever waits for it.
+    watchMapped(claims, (claim) => [
+      { namespace: claim.spec.projectRef.namespace, name: claim.spec.projectRef.name },
+      ...projects.byIndex(BY_WANTED_HOST, claim.spec.hostname).map(refOf),
+    ]),
+    customSource((enqueue) =>
+      onCatalogChange(() => {
+        for (const project of projects.list()) {
+          enqueue(refKey(refOf(project)));
+        }
+      }),
+    ),
+  ];
+}

@@ -1,0 +1,112 @@
+/** Takes the objects of a project out of the cluster, read live, step by step. */
+
+import {
+  controllerOf,
+  isNotFound,
+  type KubeClient,
+  type KubernetesObject,
+  type ListOptions,
+  type Resource,
+  resources,
+} from "@slipway/controller-runtime";
+import { isDatabaseType, labels, organizationOfNamespace, type Project } from "@slipway/crds";
+import type { Finding } from "./status.ts";
+
+/** Nothing of a step is touched before everything of the one before is gone. */
+export interface DeletionStep {
+  delete: readonly Resource[];
+  gone: readonly Resource[];
+  waiting: Finding;
+}
+
+/** How long until a deletion looks again at what it waits for, in milliseconds. */
+export const LOOK_AGAIN_MS = 2_000;
+
+/**
+ * Deletes what is left of one step.
+ * @returns what is waited for, or undefined when the step is done
+ */
+export async function runDeletionStep(
+  step: DeletionStep,
+  project: Project,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Finding | undefined> {
+  for (const resource of step.delete) {
+    for (const { metadata } of await liveChildren(resource, project, client, signal)) {
+      if (!metadata?.deletionTimestamp) {
+        const { name = "", namespace, uid } = metadata ?? {};
+        await client.delete(resource, { name, namespace }, { uid, signal });
+      }
+    }
+  }
+  for (const resource of step.gone) {
+    if ((await liveChildren(resource, project, client, signal)).length > 0) {
+      return step.waiting;
+    }
+  }
+  return undefined;
+}
+
+/** What of one kind belongs to a project now; of Secrets the metadata alone. */
+export async function liveChildren(
+  resource: Resource,
+  project: Project,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<KubernetesObject[]> {
+  const { namespace, name } = project.metadata;
+  // Outside of organizations nothing is ever made, and not all may be listed.
+  if (organizationOfNamespace(namespace ?? "") === undefined) {
+    return [];
+  }
+  const labelSelector = `${labels.project}=${name}`;
+  const metadataOnly = resource === resources.secrets;
+  const found = await listServed(resource, client, { namespace, labelSelector, metadataOnly, signal });
+  return found.filter((object) => belongs(object, resource, project));
+}
+
+/** What a cluster does not serve (the ingress controller's own kinds) it has none of. */
+async function listServed(
+  resource: Resource,
+  client: KubeClient,
+  options: ListOptions,
+): Promise<KubernetesObject[]> {
+  try {
+    return await client.listAll<KubernetesObject>(resource, options);
+  } catch (error) {
+    if (isNotFound(error)) {
+      return [];
+    }
+    throw error;
+  }
+}
+
+/**
+ * A labelled object that someone else controls is not the project's. ReplicaSets are controlled by the Deployment, and Jobs
+ * by the CronJob or whoever asked for the run, which are gone when they are waited for, and pods by them; nobody would ever
+ * end a pod that somebody made by hand. Env Secrets may not have been adopted yet.
+ */
+function belongs(object: KubernetesObject, resource: Resource, project: Project): boolean {
+  const owner = controllerOf(object);
+  const { name } = project.metadata;
+  switch (resource) {
+    case resources.replicaSets:
+      return owner?.kind === "Deployment" && owner.name === name;
+    case resources.jobs:
+      return object.metadata?.name?.startsWith(`${name}-`) === true;
+    case resources.pods:
+      return isDatabaseType(project.spec.type)
+        ? owner?.kind === "StatefulSet" && owner.name === name
+        : owner?.kind === podController(project) && owner.name.startsWith(`${name}-`);
+    // A StatefulSet's claims belong to nobody, nor does what Patroni keeps its state in.
+    case resources.persistentVolumeClaims:
+    case resources.configMaps:
+      return owner ? owner.uid === project.metadata.uid : isDatabaseType(project.spec.type);
+    default:
+      return owner ? owner.uid === project.metadata.uid : resource === resources.secrets;
+  }
+}
+
+/** A pod of the other kind is somebody's who debugs. */
+const podController = ({ spec }: Project) => (spec.type === "job" ? "Job" : "ReplicaSet");

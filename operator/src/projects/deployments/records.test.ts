@@ -1,0 +1,113 @@
+import type { Deployment, Project } from "@slipway/crds";
+import type { Deployment as DeploymentRow } from "@slipway/ledger";
+import { beforeEach, describe, expect, test } from "vitest";
+import { exampleProject } from "../../../../test/kit/operator/projects.ts";
+import { DeploymentRecords } from "./records.ts";
+
+let rows: DeploymentRow[];
+let down: boolean;
+let records: DeploymentRecords;
+
+beforeEach(() => {
+  rows = [];
+  down = false;
+  records = new DeploymentRecords(async (row) => {
+    if (down) {
+      throw new Error("connection refused");
+    }
+    rows.push(row);
+  });
+});
+
+const begun: Deployment = {
+  id: "d1",
+  status: "in_progress",
+  startedAt: "2026-01-01T00:00:00Z",
+  settingsHash: "hash",
+  updatedImage: true,
+  image: { reference: "registry.example/app:1" },
+  settings: { plan: "basic" },
+};
+const ended: Deployment = {
+  ...begun,
+  status: "failed",
+  finishedAt: "2026-01-01T00:01:30Z",
+  message: "Nothing answers.",
+};
+
+function project(...deployments: Deployment[]): Project {
+  const made = exampleProject({ namespace: "slipway-org-alpha", name: "shop" });
+  return { ...made, metadata: { ...made.metadata, uid: "uid" }, status: { deployments } };
+}
+const recorded = (of: Project) =>
+  records.mark(of, of.status?.deployments ?? []).map(({ recorded: stage }) => stage);
+const told = () => rows.map(({ id, status }) => `${id} ${status}`);
+
+describe("DeploymentRecords", () => {
+  test("tells the start and the end, each once", async () => {
+    expect(await records.tell(project(begun))).toBe(true);
+    expect(recorded(project(begun))).toEqual(["started"]);
+    await records.tell(project(begun));
+    await records.tell(project({ ...ended, recorded: "started" }));
+    expect(recorded(project({ ...ended, recorded: "started" }))).toEqual(["finished"]);
+    expect(told()).toEqual(["d1 in_progress", "d1 failed"]);
+    expect(rows[1]).toEqual({
+      id: "d1",
+      organization_id: "alpha",
+      project_id: "shop",
+      project_uid: "uid",
+      created_at: new Date("2026-01-01T00:00:00Z"),
+      finished_at: new Date("2026-01-01T00:01:30Z"),
+      status: "failed",
+      updated_image: true,
+      image: "registry.example/app:1",
+      digest: null,
+      settings_hash: "hash",
+      message: "Nothing answers.",
+    });
+  });
+
+  test("says nothing of what the status says that the ledger has", async () => {
+    expect(await records.tell(project({ ...begun, recorded: "started" }))).toBe(false);
+    expect(await records.tell(project({ ...ended, recorded: "finished" }))).toBe(false);
+    expect(rows).toEqual([]);
+  });
+
+  test("tells the oldest first, and goes on where the ledger went away", async () => {
+    const newer = { ...begun, id: "d2" };
+    down = true;
+    await expect(records.tell(project(newer, ended))).rejects.toThrow("connection refused");
+    expect(recorded(project(newer, ended))).toEqual([undefined, undefined]);
+    down = false;
+    await records.tell(project(newer, ended));
+    expect(told()).toEqual(["d1 failed", "d2 in_progress"]);
+  });
+
+  test("does not take one end for another", async () => {
+    await records.tell(project(ended));
+    const late: Deployment = { ...ended, status: "succeeded", recorded: "started" };
+    expect(recorded(project(late))).toEqual(["started"]);
+    await records.tell(project(late));
+    expect(told()).toEqual(["d1 failed", "d1 succeeded"]);
+  });
+
+  test("says the last word of a project in time, whether the ledger hears it or not", async () => {
+    await records.tellLast(project({ ...ended, recorded: "started" }));
+    expect(told()).toEqual(["d1 failed"]);
+    down = true;
+    await records.tellLast(project(begun));
+    const silent = new DeploymentRecords(() => new Promise(() => {}));
+    const started = performance.now();
+    await silent.tellLast(project(begun), 20);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+
+  test("knows nothing of a namesake, or of a project that is gone", async () => {
+    await records.tell(project(begun));
+    const namesake = project(begun);
+    namesake.metadata.uid = "other";
+    expect(recorded(namesake)).toEqual([undefined]);
+    records.forget({ namespace: "slipway-org-alpha", name: "shop" });
+    expect(recorded(project(begun))).toEqual([undefined]);
+  });
+});

@@ -1,0 +1,139 @@
+/**
+ * Tells the ledger of deployments: at their start and at their end, from what the status says, which is written before.
+ * A ledger that is away is tried again and again; nothing waits for it, and a settled platform does not call it.
+ */
+
+import {
+  type Controller,
+  type Manager,
+  type ObjectRef,
+  refKey,
+  type Store,
+  watchObjects,
+} from "@slipway/controller-runtime";
+import { type Deployment, organizationOfNamespace, type Project } from "@slipway/crds";
+import type { Deployment as DeploymentRow } from "@slipway/ledger";
+import { inTime } from "@slipway/process";
+import { RetryableError } from "../../reconcile-errors.ts";
+import { stageOf } from "./deployments.ts";
+
+/** Writes one row; writing it again changes nothing. */
+export type RecordDeployment = (row: DeploymentRow) => Promise<void>;
+
+/** How long a deletion waits for the ledger to take the ends of its deployments. */
+const LAST_WORD_MS = 3_000;
+
+/** What this process has told the ledger and no status says yet. */
+export class DeploymentRecords {
+  readonly #record: RecordDeployment;
+  /** By project, then by deployment: the status that was told. */
+  readonly #told = new Map<string, Map<string, Deployment["status"]>>();
+
+  constructor(record: RecordDeployment) {
+    this.#record = record;
+  }
+
+  /** The deployments with what the ledger has of them by now. */
+  mark(project: Project, list: readonly Deployment[]): Deployment[] {
+    const told = this.#told.get(keyOf(project));
+    return list.map((deployment) =>
+      told?.get(deployment.id) === deployment.status
+        ? { ...deployment, recorded: stageOf(deployment) }
+        : deployment,
+    );
+  }
+
+  /**
+   * Tells the ledger what it does not have yet of a project as it is stored.
+   * @returns whether there is something to write into the status
+   * @throws whatever `record` throws
+   */
+  async tell(project: Project): Promise<boolean> {
+    const key = keyOf(project);
+    const deployments = project.status?.deployments ?? [];
+    const unsaid = deployments.filter((deployment) => deployment.recorded !== stageOf(deployment));
+    if (unsaid.length === 0) {
+      this.#told.delete(key);
+      return false;
+    }
+    const told = this.#told.get(key) ?? new Map<string, Deployment["status"]>();
+    this.#told.set(key, told);
+    // The oldest first: what the ledger has is then never without what was before.
+    for (const deployment of unsaid.toReversed()) {
+      if (told.get(deployment.id) !== deployment.status) {
+        await this.#record(rowOf(project, deployment));
+        told.set(deployment.id, deployment.status);
+      }
+    }
+    return true;
+  }
+
+  /**
+   * Tells the ledger of a project that is about to be gone, once: whether it is heard or not, nothing waits for longer
+   * than `limitMs`. What it does not hear of, `deployment-reaper.ts` ends.
+   */
+  async tellLast(project: Project, limitMs = LAST_WORD_MS): Promise<void> {
+    await inTime(this.tell(project), limitMs).catch(() => undefined);
+  }
+
+  /** Forgets a project that is gone. */
+  forget(ref: ObjectRef): void {
+    for (const key of this.#told.keys()) {
+      if (key.startsWith(`${refKey(ref)}/`)) {
+        this.#told.delete(key);
+      }
+    }
+  }
+}
+
+function keyOf({ metadata }: Project): string {
+  return `${refKey(metadata)}/${metadata.uid ?? ""}`;
+}
+
+function rowOf({ metadata }: Project, deployment: Deployment): DeploymentRow {
+  const { id, status, startedAt, finishedAt, updatedImage, image, settingsHash, message } = deployment;
+  return {
+    id,
+    organization_id: organizationOfNamespace(metadata.namespace ?? "") ?? "",
+    project_id: metadata.name,
+    project_uid: metadata.uid ?? null,
+    created_at: new Date(startedAt),
+    finished_at: finishedAt === undefined ? null : new Date(finishedAt),
+    status,
+    updated_image: updatedImage,
+    image: image.reference,
+    digest: image.digest ?? null,
+    settings_hash: settingsHash,
+    message: message ?? null,
+  };
+}
+
+/** Adds the controller that tells the ledger; `projects` is woken to write down what it has. */
+export function addDeploymentRecords(
+  manager: Manager,
+  records: DeploymentRecords,
+  { store, projects }: { store: Store<Project>; projects: Pick<Controller, "enqueue"> },
+): Controller {
+  return manager.addController({
+    name: "deployment-records",
+    sources: [watchObjects(store)],
+    workers: 2,
+    backoff: { baseMs: 500, maxMs: 15_000 },
+    reconcile: async (ref) => {
+      const project = store.get(ref.namespace, ref.name);
+      if (!project) {
+        records.forget(ref);
+        return undefined;
+      }
+      const wrote = await records.tell(project).catch((error: unknown) => {
+        throw new RetryableError("LedgerUnavailable", "The ledger does not take a deployment.", {
+          cause: error,
+        });
+      });
+      if (wrote) {
+        projects.enqueue(ref);
+      }
+      return undefined;
+    },
+  });
+}

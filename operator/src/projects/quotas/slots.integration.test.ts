@@ -1,0 +1,214 @@
+import { readFile } from "node:fs/promises";
+import { type KubernetesObject, resources } from "@slipway/controller-runtime";
+import { type Project, parseCatalog } from "@slipway/crds";
+import {
+  connectLedger,
+  type Ledger,
+  listSlots,
+  migrateToLatest,
+  releaseSlot,
+  setPlanCapacity,
+  slotRequest,
+  takeSlot,
+} from "@slipway/ledger";
+import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
+import { silentLogger } from "@slipway/process";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  conditionsOf,
+  eventually,
+  exists,
+  settled,
+  startCluster,
+  startOperator,
+  type TestCluster,
+  type TestOperator,
+} from "../../../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../../../test/kit/operator/projects.ts";
+import { projectResource } from "../../resources.ts";
+import { ledgerSlots, SlotKeeper, type SlotLedger } from "./slot-keeper.ts";
+import { reapSlots } from "./slot-reaper.ts";
+
+/** An operator on a real apiserver, with a real ledger: what kubectl makes is counted like what the API makes. */
+
+const ALPHA = "slipway-org-alpha";
+const BETA = "slipway-org-beta";
+
+let cluster: TestCluster;
+let postgres: TestPostgres;
+let ledger: Ledger;
+let operator: TestOperator;
+/** What the operator has asked of the ledger, periodic reading aside. */
+let asked: string[] = [];
+
+/** The ledger, and a record of what is asked. */
+function recorded(): SlotLedger {
+  const real = ledgerSlots(ledger);
+  return {
+    take: (request) => {
+      asked.push(`take ${request.projectId}`);
+      return real.take(request);
+    },
+    release: (identity, condition) => {
+      asked.push(`release ${identity.projectId}`);
+      return real.release(identity, condition);
+    },
+    list: real.list,
+  };
+}
+const start = () =>
+  startOperator(cluster, { listOrganizations: async () => ["alpha", "beta"], slots: recorded() });
+
+beforeAll(async () => {
+  [cluster, postgres] = await Promise.all([startCluster(), startPostgres()]);
+  ledger = connectLedger({ url: postgres.url, applicationName: "test" });
+  await migrateToLatest(ledger);
+  operator = await start();
+  for (const name of [ALPHA, BETA]) {
+    await eventually(() => exists(cluster.client, resources.namespaces, { name }));
+  }
+});
+afterAll(async () => {
+  await operator?.stop();
+  await ledger?.destroy();
+  await postgres?.stop();
+  await cluster?.stop();
+});
+
+const ref = (name: string, namespace = ALPHA) => ({ namespace, name });
+const create = (name: string, spec: Partial<Project["spec"]> = {}, namespace = ALPHA) =>
+  cluster.client.create<Project>(
+    projectResource,
+    exampleProject(ref(name, namespace), { plan: "free", exposure: "private", ...spec }),
+  );
+const patch = (name: string, spec: object) => cluster.client.patch(projectResource, ref(name), { spec });
+const remove = (name: string, namespace = ALPHA) =>
+  cluster.client.delete(projectResource, ref(name, namespace));
+const gone = (name: string) =>
+  eventually(async () => !(await cluster.client.getOrUndefined(projectResource, ref(name))));
+const condition = (name: string, expected: string, namespace = ALPHA) =>
+  eventually(async () => (await conditionsOf(cluster.client, ref(name, namespace))).includes(expected));
+const limit = async (name: string) =>
+  (await conditionsOf(cluster.client, ref(name))).find((text) => text.startsWith("LimitExceeded"));
+const phase = async (name: string) =>
+  (await cluster.client.get<Project>(projectResource, ref(name))).status?.phase;
+const deployed = (name: string) => exists(cluster.client, resources.deployments, ref(name));
+const held = async () =>
+  (await listSlots(ledger)).map((row) => `${row.project_id} ${row.plan} ${row.slots}`).sort();
+
+test("a third free instance is refused, and admitted as soon as another project is deleted", async () => {
+  await create("first");
+  await create("second");
+  await condition("first", "Accepted=True/Accepted");
+  await condition("second", "Accepted=True/Accepted");
+  await create("third");
+  await condition("third", "LimitExceeded=True/FreeLimitReached");
+  await condition("third", "Accepted=False/FreeLimitReached");
+  expect(await phase("third")).toBe("failed");
+  expect(await deployed("third")).toBe(false);
+  expect(await held()).toEqual(["first free 1", "second free 1"]);
+
+  await remove("first");
+  await condition("third", "Accepted=True/Accepted");
+  expect(await limit("third")).toBeUndefined();
+  expect(await held()).toEqual(["second free 1", "third free 1"]);
+});
+
+test("a paused project gives its slot back, and finds none when others have taken it", async () => {
+  await patch("second", { paused: true });
+  await eventually(async () => (await held()).join() === "third free 1");
+  await create("fourth");
+  await condition("fourth", "Accepted=True/Accepted");
+  await patch("second", { paused: false });
+  await condition("second", "LimitExceeded=True/FreeLimitReached");
+  expect(await held()).toEqual(["fourth free 1", "third free 1"]);
+
+  await patch("third", { paused: true });
+  await condition("second", "Accepted=True/Accepted");
+  expect(await held()).toEqual(["fourth free 1", "second free 1"]);
+  await remove("third");
+  await gone("third");
+});
+
+test("more instances and another plan are counted; what is refused changes nothing that runs", async () => {
+  await patch("second", { instances: 2 });
+  await condition("second", "LimitExceeded=True/FreeLimitReached");
+  const deployment = await cluster.client.get<KubernetesObject & { spec: { replicas: number } }>(
+    resources.deployments,
+    ref("second"),
+  );
+  expect(deployment.spec.replicas).toBe(1);
+  expect(await held()).toEqual(["fourth free 1", "second free 1"]);
+
+  await patch("fourth", { plan: "basic" });
+  await condition("second", "Accepted=True/Accepted");
+  expect(await held()).toEqual(["fourth basic 1", "second free 2"]);
+});
+
+test("a plan's capacity counts over organizations, and frees in any of them", async () => {
+  await setPlanCapacity(ledger, "basic", 1);
+  await create("elsewhere", { plan: "basic" }, BETA);
+  await condition("elsewhere", "LimitExceeded=True/PlanCapacityReached", BETA);
+  await remove("fourth");
+  await condition("elsewhere", "Accepted=True/Accepted", BETA);
+  await setPlanCapacity(ledger, "basic", null);
+  expect(await held()).toEqual(["elsewhere basic 1", "second free 2"]);
+});
+
+test("a settled platform writes nothing and asks the ledger nothing, also after a restart", async () => {
+  const before = await settled(cluster, () => asked.length);
+  asked = [];
+  await operator.stop();
+  operator = await start();
+  await settled(cluster, () => asked.length);
+  operator.catalogChanged();
+  await settled(cluster, () => asked.length);
+  expect(asked).toEqual([]);
+  expect((await cluster.operatorWrites()).slice(before)).toEqual([]);
+});
+
+test("while the ledger is away a new project waits, what was accepted goes on, and all recovers by itself", async () => {
+  await postgres.crash();
+  await operator.stop();
+  operator = await start();
+  await create("waiting", { plan: "basic" });
+  await condition("waiting", "Accepted=False/LedgerUnavailable");
+  expect(await phase("waiting")).toBe("creating");
+  expect(await deployed("waiting")).toBe(false);
+  // Its children are kept as ever, although nobody can be asked about its slot.
+  await cluster.client.delete(resources.deployments, ref("second"));
+  await eventually(() => deployed("second"));
+  expect(await conditionsOf(cluster.client, ref("second"))).toContain("Accepted=True/Accepted");
+
+  await postgres.restart();
+  await condition("waiting", "Accepted=True/Accepted");
+  expect(await held()).toEqual(["elsewhere basic 1", "second free 2", "waiting basic 1"]);
+});
+
+test("a deletion does not wait for the ledger, and the slot is found by the reaper", async () => {
+  await postgres.crash();
+  await remove("waiting");
+  await gone("waiting");
+  await postgres.restart();
+  await eventually(async () => (await held()).includes("waiting basic 1"));
+  // A creation under way: a slot without a project, for the moment.
+  const text = await readFile(
+    new URL("../../../../charts/slipway/files/catalog.yaml", import.meta.url),
+    "utf8",
+  );
+  const spec = exampleProject(ref("young"), { plan: "basic" }).spec;
+  const plan = parseCatalog(text).httpPlans.find((each) => each.plan === "basic");
+  await takeSlot(ledger, slotRequest({ organizationId: "alpha", projectId: "young" }, spec, plan));
+  await ledger
+    .updateTable("project_slots")
+    .set({ taken_at: new Date(Date.now() - 180_000) })
+    .where("project_id", "!=", "young")
+    .execute();
+
+  const projects = { hasSynced: true, get: () => undefined };
+  const keeper = new SlotKeeper(ledgerSlots(ledger), silentLogger, () => performance.now());
+  const reaper = { keeper, client: cluster.client, projects: projects as never, log: silentLogger };
+  await reapSlots(reaper, new AbortController().signal);
+  expect(await held()).toEqual(["elsewhere basic 1", "second free 2", "young basic 1"]);
+  await releaseSlot(ledger, "young", "alpha");
+});

@@ -1,0 +1,100 @@
+import { ConditionSet } from "@slipway/controller-runtime";
+import type { HttpPlan, Project, ProjectConditionCatalog } from "@slipway/crds";
+import type { SlotAnswer } from "@slipway/ledger";
+import { silentLogger } from "@slipway/process";
+import { describe, expect, test } from "vitest";
+import { endlessSlots } from "../../../../test/kit/operator/harness.ts";
+import { exampleProject } from "../../../../test/kit/operator/projects.ts";
+import { WaitingError } from "../../reconcile-errors.ts";
+import { SlotKeeper, type SlotLedger } from "./slot-keeper.ts";
+import { holdSlot, setLimitExceeded } from "./slots.ts";
+
+const plan = {
+  plan: "free",
+  limit: { scope: "free", counts: "instances", max: 2, code: "REACHED" },
+} as unknown as HttpPlan;
+const project = (spec: Partial<Project["spec"]> = {}, status?: Project["status"]): Project => ({
+  ...exampleProject({ namespace: "slipway-org-alpha", name: "p1" }, spec),
+  metadata: { namespace: "slipway-org-alpha", name: "p1", generation: 3 },
+  status,
+});
+const keeperOf = (change: Partial<SlotLedger>) =>
+  new SlotKeeper({ ...endlessSlots(), ...change }, silentLogger, () => 0);
+const answering = (answer: SlotAnswer) => keeperOf({ take: async () => answer });
+const away = () =>
+  keeperOf({
+    list: async () => [],
+    take: () => Promise.reject(new Error("connection refused")),
+  });
+const outcome = (keeper: SlotKeeper, of = project()) =>
+  holdSlot(of, plan, keeper).then(
+    () => "held",
+    (error: unknown) => {
+      expect(error).toBeInstanceOf(WaitingError);
+      const { reason, condition, requeueAfterMs } = error as WaitingError;
+      return `${condition} ${reason} ${requeueAfterMs}`;
+    },
+  );
+
+describe("a project", () => {
+  test("without a slot waits, and tries again every 30 seconds", async () => {
+    expect(await outcome(answering({ taken: false, reason: "limit", used: 2, max: 2 }))).toBe(
+      "Accepted FreeLimitReached 30000",
+    );
+    expect(await outcome(answering({ taken: false, reason: "capacity", limit: 7 }))).toBe(
+      "Accepted PlanCapacityReached 30000",
+    );
+  });
+
+  test("is told the same as long as nothing changes for it", async () => {
+    const messageFor = (used: number) =>
+      holdSlot(project(), plan, answering({ taken: false, reason: "limit", used, max: 2 })).catch(
+        (error: Error) => error.message,
+      );
+    expect(await messageFor(1)).toBe(await messageFor(2));
+  });
+
+  test("that is new waits while the ledger is away", async () => {
+    expect(await outcome(away())).toBe("Accepted LedgerUnavailable 5000");
+  });
+
+  test.each([
+    ["goes on while the ledger is away when this very spec was accepted", 3, "held"],
+    ["waits when another spec was", 2, "Accepted LedgerUnavailable 5000"],
+  ])("%s", async (_, observedGeneration, expected) => {
+    const accepted = {
+      type: "Accepted",
+      status: "True" as const,
+      reason: "Accepted",
+      message: "",
+      lastTransitionTime: "2026-01-01T00:00:00Z",
+      observedGeneration,
+    };
+    expect(await outcome(away(), project({}, { conditions: [accepted] }))).toBe(expected);
+  });
+
+  test("that is paused needs no slot, and gives back the one it has", async () => {
+    const ledger = endlessSlots();
+    const keeper = new SlotKeeper(ledger, silentLogger, () => 0);
+    await holdSlot(project(), plan, keeper);
+    expect(await ledger.list()).toHaveLength(1);
+    await holdSlot(project({ paused: true }), plan, keeper);
+    expect(await ledger.list()).toEqual([]);
+  });
+});
+
+describe("LimitExceeded", () => {
+  const conditions = () => new ConditionSet<ProjectConditionCatalog>([], { now: new Date(), generation: 1 });
+  test.each(["FreeLimitReached", "PlanCapacityReached"])("is there for %s", (reason) => {
+    const set = conditions();
+    setLimitExceeded(set, { reason, message: "no slot" });
+    expect(set.get("LimitExceeded")).toMatchObject({ status: "True", reason, message: "no slot" });
+  });
+
+  test.each(["", "UnknownPlan", "LedgerUnavailable"])("is gone for %j", (reason) => {
+    const set = conditions();
+    setLimitExceeded(set, { reason: "FreeLimitReached", message: "no slot" });
+    setLimitExceeded(set, { reason, message: "" });
+    expect(set.get("LimitExceeded")).toBeUndefined();
+  });
+});

@@ -1,0 +1,101 @@
+/** The step in which an active project takes its slot: what counts against the organization's limits and the plan's capacity. */
+
+import type { ConditionSet } from "@slipway/controller-runtime";
+import {
+  organizationOfNamespace,
+  type Project,
+  type ProjectConditionCatalog,
+  type ProjectPlan,
+  type ProjectReason,
+} from "@slipway/crds";
+import { type SlotAnswer, slotRequest } from "@slipway/ledger";
+import { WaitingError } from "../../reconcile-errors.ts";
+import { LedgerAway, type SlotKeeper } from "./slot-keeper.ts";
+
+const RETRY_MS = 30_000;
+
+/** Reasons of `Accepted` that say that the project has no slot; `LimitExceeded` repeats them. */
+const REFUSALS = ["FreeLimitReached", "PlanCapacityReached"] as const;
+
+/**
+ * Holds the slot of an accepted project; a paused one gives it back. Asks the ledger only when what is held is not
+ * what the spec needs.
+ *
+ * @throws WaitingError about `Accepted` when there is no slot left, or when the ledger cannot be asked and the spec has
+ * not been accepted before: what runs already goes on
+ */
+export async function holdSlot(project: Project, plan: ProjectPlan, keeper: SlotKeeper): Promise<void> {
+  const identity = identityOf(project);
+  if (project.spec.paused) {
+    await keeper.release(identity);
+    return;
+  }
+  const request = slotRequest(identity, project.spec, plan);
+  const answer = await keeper.hold(request).catch((error: unknown) => {
+    if (error instanceof LedgerAway) {
+      return undefined;
+    }
+    throw error;
+  });
+  if (answer === undefined) {
+    if (wasAccepted(project)) {
+      keeper.lookAgain(identity);
+      return;
+    }
+    throw new WaitingError("LedgerUnavailable", "The platform's limits cannot be checked now.", {
+      condition: "Accepted",
+      requeueAfterMs: 5_000,
+    });
+  }
+  if (!answer.taken) {
+    const { reason, message } = refusal(answer, plan);
+    throw new WaitingError(reason, message, { condition: "Accepted", requeueAfterMs: RETRY_MS });
+  }
+}
+
+/** Whether this very spec had a slot, by what the status says. */
+export function wasAccepted({ metadata, status }: Project): boolean {
+  return (status?.conditions ?? []).some(
+    (condition) =>
+      condition.type === "Accepted" &&
+      condition.status === "True" &&
+      condition.observedGeneration === metadata.generation,
+  );
+}
+
+/** `LimitExceeded` is there as long as the reconcile ended for want of a slot. */
+export function setLimitExceeded(
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  { reason, message }: { reason: string; message: string },
+): void {
+  const type = "LimitExceeded";
+  const refusal = REFUSALS.find((one) => one === reason);
+  if (refusal) {
+    conditions.set({ type, status: "True", reason: refusal, message });
+  } else {
+    conditions.remove(type);
+  }
+}
+
+/** Who a project is in the ledger. */
+export function identityOf({ metadata }: Project): { organizationId: string; projectId: string } {
+  return {
+    organizationId: organizationOfNamespace(metadata.namespace ?? "") ?? "",
+    projectId: metadata.name,
+  };
+}
+
+/** Says nothing of how many are in use: that changes by itself. */
+function refusal(
+  answer: Exclude<SlotAnswer, { taken: true }>,
+  { plan, limit }: ProjectPlan,
+): { reason: ProjectReason; message: string } {
+  if (answer.reason === "capacity") {
+    return { reason: "PlanCapacityReached", message: `The platform has no capacity left on plan ${plan}.` };
+  }
+  const kind = limit?.counts ?? "projects";
+  return {
+    reason: "FreeLimitReached",
+    message: `The organization's ${answer.max} ${kind} on plans like ${plan} are in use, or fewer are left than asked for.`,
+  };
+}

@@ -1,0 +1,250 @@
+/** Reconciles one project, step by step. */
+
+import {
+  Applier,
+  type EventRecorder,
+  ensureFinalizer,
+  type KubeClient,
+  type ObjectRef,
+  objectReconciler,
+  outcomeOfError,
+  type Reconciler,
+  type Result,
+  type RuntimeMetrics,
+  removeFinalizer,
+  retriedIn,
+} from "@slipway/controller-runtime";
+import {
+  type Catalog,
+  fieldManagers,
+  finalizers,
+  type Project,
+  type ProjectConditionCatalog,
+} from "@slipway/crds";
+import type { Clock } from "@slipway/process";
+import { secretsOfRuns } from "../jobs/secrets.ts";
+import { WaitingError } from "../reconcile-errors.ts";
+import type { RegistryLogin } from "../registry/ecr.ts";
+import { ensureRegistryLogin } from "../registry/login.ts";
+import { projectResource } from "../resources.ts";
+import { type Accepted, organizationOf, refuseForeignBuild, refuseUnbuilt } from "./accept.ts";
+import { leftToApiMs } from "./creation-pending.ts";
+import type { DeploymentRecords } from "./deployments/records.ts";
+import { DeploymentSteps } from "./deployments/steps.ts";
+import { convertFormerState } from "./former-state.ts";
+import { pullsBuilt, requireBuilt, setBuildCondition, withBuiltImage } from "./images/built-image.ts";
+import type { BuiltPull } from "./images/built-pull.ts";
+import type { KindDependencies, ProjectContext, ProjectKind, ProjectKinds } from "./kind.ts";
+import type { SlotKeeper } from "./quotas/slot-keeper.ts";
+import { holdSlot, identityOf, setLimitExceeded } from "./quotas/slots.ts";
+import { collectGarbage } from "./secret-garbage.ts";
+import { adoptSecrets, findMissingSecret } from "./secrets.ts";
+import { soonest } from "./soonest.ts";
+import { setPhase } from "./status.ts";
+import type { ProjectStores } from "./stores.ts";
+import { unsupportedKind } from "./unsupported.ts";
+
+export interface ProjectDependencies {
+  client: KubeClient;
+  clock: Clock;
+  recorder: EventRecorder;
+  metrics: RuntimeMetrics;
+  stores: ProjectStores;
+  catalog: () => Catalog;
+  /** The types of projects that are reconciled. */
+  kinds: (shared: KindDependencies) => ProjectKinds;
+  /** Has a project reconciled soon. */
+  wake: (project: ObjectRef) => void;
+  registryLogin: RegistryLogin;
+  /** Keeps what nodes pull built images with; undefined where nothing is built. */
+  builtPull?: Pick<BuiltPull, "ensure" | "host">;
+  slots: SlotKeeper;
+  deploymentRecords: DeploymentRecords;
+}
+
+/** Makes the reconciler of projects. */
+export function projectReconciler(deps: ProjectDependencies): Reconciler {
+  const { client, clock, recorder, stores } = deps;
+  const store = stores.projects;
+  const steps = new ProjectSteps(deps);
+  const reconcile = objectReconciler<Project, ProjectConditionCatalog>({
+    client,
+    clock,
+    recorder,
+    store,
+    resource: projectResource,
+    fieldManager: fieldManagers.project,
+    reconcile: (project, context) =>
+      project.metadata.deletionTimestamp
+        ? steps.finalize(project, context)
+        : steps.reconcile(project, context),
+    summarize: (project, status, conditions, outcome) => {
+      setLimitExceeded(conditions, outcome);
+      setPhase(project, conditions, status);
+    },
+  });
+  return async (ref, context) => {
+    // Before anything else, so that whatever comes after is cleaned up; and before the status is read, since it changes
+    // the object.
+    const project = store.get(ref.namespace, ref.name);
+    const leftMs = project ? leftToApiMs(project, clock.now()) : 0;
+    if (leftMs > 0) {
+      return { requeueAfterMs: leftMs };
+    }
+    if (project) {
+      const options = { client, resource: projectResource, store, fieldManager: fieldManagers.project };
+      const current = await ensureFinalizer(project, finalizers.project, {
+        ...options,
+        signal: context.signal,
+      });
+      await convertFormerState(current, { client, store, signal: context.signal });
+    }
+    return reconcile(ref, context);
+  };
+}
+
+/** Finds the kind of a project; its type may be one that nothing here reconciles. */
+function kindsOf(deps: ProjectDependencies, deployments: DeploymentSteps) {
+  const applier = new Applier({
+    client: deps.client,
+    fieldManager: fieldManagers.project,
+    kinds: deps.stores.children,
+    metrics: deps.metrics,
+  });
+  const { client, clock, stores, catalog, wake } = deps;
+  const kinds = deps.kinds({ client, clock, stores, catalog, applier, deployments, wake });
+  const unsupported = unsupportedKind(client);
+  return ({ spec }: Project): ProjectKind => kinds[spec.type] ?? unsupported;
+}
+
+class ProjectSteps {
+  readonly #deps: ProjectDependencies;
+  readonly #deployments: DeploymentSteps;
+  readonly #kindOf: (project: Project) => ProjectKind;
+
+  constructor(deps: ProjectDependencies) {
+    this.#deps = deps;
+    this.#deployments = new DeploymentSteps(deps.deploymentRecords, deps.clock);
+    this.#kindOf = kindsOf(deps, this.#deployments);
+  }
+
+  /** Creates and keeps everything a project needs. */
+  async reconcile(asked: Project, context: ProjectContext): Promise<Result | undefined> {
+    const project = withBuiltImage(asked);
+    const kind = this.#kindOf(project);
+    setBuildCondition(project, context.conditions);
+    await kind.observeRollout(project, context);
+    const { applied, renewInMs } = await this.#apply(kind, project, context).catch((error: unknown) =>
+      this.#holdRejectedSpec(kind, project, error, context),
+    );
+    const garbageInMs = await this.#collectGarbage(project, context);
+    const observation = await kind.observe(project, applied, context);
+    const requeueAfterMs = soonest(observation.requeueAfterMs, renewInMs, garbageInMs);
+    if (observation.refused) {
+      throw retriedIn(observation.refused, requeueAfterMs);
+    }
+    return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
+  }
+
+  /** From the spec to the objects of the project, each step a gate for those that follow. */
+  async #apply(kind: ProjectKind, project: Project, context: ProjectContext) {
+    const { accepted, pullInMs } = await this.#validate(kind, project, context);
+    const renewInMs = soonest(await this.#logIn(project, context), pullInMs);
+    const applied = await kind.apply(project, accepted, context);
+    return { applied, renewInMs };
+  }
+
+  /** Keeps what a rejected spec must not change; throws why it is rejected, with when to reconcile again. */
+  async #holdRejectedSpec(
+    kind: ProjectKind,
+    project: Project,
+    error: unknown,
+    context: ProjectContext,
+  ): Promise<never> {
+    if (!outcomeOfError(error).visible) {
+      throw error;
+    }
+    throw retriedIn(error, await kind.holdRejectedSpec(project, context));
+  }
+
+  /** Deletes everything of a project, and its finalizer last. */
+  async finalize(project: Project, context: ProjectContext): Promise<Result | undefined> {
+    const { client, stores, slots, deploymentRecords } = this.#deps;
+    const { conditions, signal } = context;
+    this.#deployments.end(project, context.status);
+    const remaining = await this.#kindOf(project).finalize(project, context);
+    if (remaining) {
+      const { reason, message, retryAfterMs } = remaining;
+      conditions.set({ type: "Terminating", status: "True", reason, message });
+      conditions.set({ type: "Ready", status: "False", reason, message });
+      return { requeueAfterMs: retryAfterMs };
+    }
+    await slots.forget(identityOf(project));
+    // The status may never be written again, and what is in it is what the ledger is told of.
+    await deploymentRecords.tellLast({ ...project, status: context.status });
+    conditions.set({ type: "Ready", status: "False", reason: "DeletingChildren" });
+    await removeFinalizer(project, finalizers.project, {
+      client,
+      resource: projectResource,
+      store: stores.projects,
+      fieldManager: fieldManagers.project,
+      signal,
+    });
+    return undefined;
+  }
+
+  async #validate(
+    kind: ProjectKind,
+    project: Project,
+    { conditions, signal }: ProjectContext,
+  ): Promise<{ accepted: Accepted; pullInMs?: number }> {
+    const { client, stores, slots, builtPull } = this.#deps;
+    const { namespace = "" } = project.metadata;
+    const organizationId = organizationOf(project, stores.namespaces.get(undefined, namespace));
+    refuseUnbuilt(project, builtPull !== undefined);
+    refuseForeignBuild(project, organizationId, builtPull?.host);
+    const plan = kind.validate(project);
+    const pullInMs = pullsBuilt(project)
+      ? await builtPull?.ensure({ namespace, organizationId }, signal)
+      : undefined;
+    const deps = { client, secrets: stores.secrets };
+    const missing = await findMissingSecret(project, deps, signal);
+    if (missing) {
+      throw new WaitingError(missing.reason, missing.message, {
+        condition: "Accepted",
+        requeueAfterMs: 5_000,
+      });
+    }
+    await holdSlot(project, plan, slots);
+    await adoptSecrets(project, deps, signal);
+    requireBuilt(project);
+    conditions.set({ type: "Accepted", status: "True", reason: "Accepted" });
+    return { accepted: { organizationId, plan }, pullInMs };
+  }
+
+  /** Returns after how many milliseconds the login to the image's registry is to be renewed; paused, nobody pulls. */
+  async #logIn(project: Project, { conditions, signal }: ProjectContext): Promise<number | undefined> {
+    const { client, clock, stores, registryLogin: login } = this.#deps;
+    if (project.spec.paused) {
+      conditions.remove("RegistryReady");
+      return undefined;
+    }
+    return ensureRegistryLogin(
+      project,
+      conditions,
+      {
+        client,
+        clock,
+        secrets: stores.secrets,
+        login,
+        isUsed: async (name) => (await secretsOfRuns(project, client, signal)).has(name),
+      },
+      signal,
+    );
+  }
+
+  #collectGarbage(project: Project, { signal }: ProjectContext): Promise<number | undefined> {
+    const { client, clock, stores } = this.#deps;
+    return collectGarbage(project, { client, secrets: stores.secrets, now: clock.now() }, signal);
+  }
+}

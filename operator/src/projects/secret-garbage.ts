@@ -1,0 +1,135 @@
+/**
+ * Secrets that were made for earlier settings of a project: deleted once no deployment that can be rolled back to needs
+ * them. Only what the API makes under a name with a content hash; a user's own Secrets, certificates and logins to
+ * registries are none of it.
+ */
+
+import {
+  isConflict,
+  isNotFound,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
+import { annotations, labels, type Project } from "@slipway/crds";
+import { secretsOfRuns } from "../jobs/secrets.ts";
+import { projectResource } from "../resources.ts";
+import { bytesNoted } from "./env-bytes.ts";
+import { contentOf, secretNames } from "./secrets.ts";
+import { soonest } from "./soonest.ts";
+
+/** The API makes a Secret before the spec names it; until then it looks like garbage. */
+const YOUNG_MS = 600_000;
+
+/** Bytes of variables that a project keeps for rollbacks, beside those of its spec and of what serves. */
+export const KEPT_BYTES = 4 * 2 ** 20;
+/** What is over that has a call's time to be named by the spec. */
+const OVER_BUDGET_MS = 90_000;
+
+/** How long until it is looked again whether a run still needs a Secret, in milliseconds. */
+const RUNNING_MS = 60_000;
+
+/** Names of the Secrets that the project is made from, and what serves until that does. */
+function namesRequired({ spec, status }: Project): Set<string> {
+  const serving = status?.deployments?.find((deployment) => deployment.status === "succeeded");
+  return new Set([...secretNames(spec), ...(serving ? secretNames(serving.settings) : [])]);
+}
+
+/** Names of the Secrets of deployments that it can go back to, those of the newest first. */
+const namesForRollback = ({ status }: Project): string[] =>
+  (status?.deployments ?? []).flatMap(({ settings }) => secretNames(settings));
+
+/** A Secret that may go, and in how many milliseconds: 0 or less is now. */
+export interface Garbage {
+  secret: KubernetesObject;
+  dueInMs: number;
+}
+
+/**
+ * The Secrets of a project that nothing needs any more, and those of deployments to go back to that are over its budget of bytes: the
+ * oldest deployments lose theirs first. Pure.
+ */
+export function garbageOf(project: Project, secrets: readonly KubernetesObject[], now: Date): Garbage[] {
+  const required = namesRequired(project);
+  const rollback = namesForRollback(project);
+  // What no deployment names comes last: it is the first that is over the budget.
+  const rank = ({ metadata }: KubernetesObject) => {
+    const at = rollback.indexOf(metadata?.name ?? "");
+    return at < 0 ? rollback.length : at;
+  };
+  const candidates = secrets
+    .filter((secret) => isContentSecret(secret, project) && !required.has(secret.metadata?.name ?? ""))
+    .toSorted((a, b) => rank(a) - rank(b) || neededAt(b) - neededAt(a));
+  let bytes = 0;
+  return candidates.flatMap((secret) => {
+    // What is not noted yet is noted within a minute, by the keeper of the ledger's account.
+    bytes += bytesNoted(secret) ?? 0;
+    const isOver = bytes > KEPT_BYTES;
+    if (!isOver && rank(secret) < rollback.length) {
+      return [];
+    }
+    const graceMs = isOver ? OVER_BUDGET_MS : YOUNG_MS;
+    return [{ secret, dueInMs: neededAt(secret) + graceMs - now.getTime() }];
+  });
+}
+
+function isContentSecret(secret: KubernetesObject, { metadata: { name, namespace } }: Project): boolean {
+  const { metadata } = secret;
+  return (
+    metadata?.namespace === namespace &&
+    metadata?.labels?.[labels.project] === name &&
+    contentOf(secret) !== undefined
+  );
+}
+
+/** When it was made, or marked since its content is needed again, which is done before the spec names it. */
+function neededAt({ metadata }: KubernetesObject): number {
+  const made = Date.parse(String(metadata?.creationTimestamp ?? ""));
+  const reused = Date.parse(metadata?.annotations?.[annotations.reusedAt] ?? "");
+  return Math.max(made || 0, reused || 0);
+}
+
+/**
+ * Deletes what is due.
+ * @returns milliseconds until something else is; undefined when nothing is left
+ */
+export async function collectGarbage(
+  project: Project,
+  { client, secrets, now }: { client: KubeClient; secrets: Store; now: Date },
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const { namespace, name } = project.metadata;
+  const mine = secrets
+    .byIndex(labels.project, name)
+    .filter(({ metadata }) => metadata?.namespace === namespace);
+  const garbage = garbageOf(project, mine, now);
+  const due = garbage.filter(({ dueInMs }) => dueInMs <= 0).map(({ secret }) => secret);
+  const waits = garbage.filter(({ dueInMs }) => dueInMs > 0).map(({ dueInMs }) => dueInMs);
+  if (due.length > 0) {
+    const live = await client.getOrUndefined<Project>(projectResource, { namespace, name }, { signal });
+    // By the live project it must be garbage, too.
+    const still = live && live.metadata.uid === project.metadata.uid ? garbageOf(live, mine, now) : [];
+    const running = await secretsOfRuns(project, client, signal);
+    for (const secret of due) {
+      if (running.has(secret.metadata?.name ?? "")) {
+        waits.push(RUNNING_MS);
+      } else if (still.some((one) => one.secret === secret && one.dueInMs <= 0)) {
+        await remove(secret, client, signal);
+      }
+    }
+  }
+  return soonest(...waits);
+}
+
+/** Not when it was marked as needed meanwhile: then its version is another one. */
+async function remove({ metadata }: KubernetesObject, client: KubeClient, signal: AbortSignal) {
+  const { name = "", namespace, uid, resourceVersion } = metadata ?? {};
+  try {
+    await client.delete(resources.secrets, { name, namespace }, { uid, resourceVersion, signal });
+  } catch (error) {
+    if (!isConflict(error) && !isNotFound(error)) {
+      throw error;
+    }
+  }
+}

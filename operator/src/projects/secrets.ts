@@ -1,0 +1,130 @@
+/** The Secrets that a project names: they must exist, and those made for it end with it. */
+
+import {
+  controllerOf,
+  controllerReference,
+  type KubeClient,
+  type KubernetesObject,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
+import { fieldManagers, annotations as known, labels, MANAGED_BY, type Project } from "@slipway/crds";
+import { registryAnnotations } from "../registry/login.ts";
+import { projectResource } from "../resources.ts";
+import type { Finding } from "./status.ts";
+
+export interface SecretDependencies {
+  client: KubeClient;
+  /** Secrets that carry the project label, without their data. */
+  secrets: Store;
+}
+
+/** On the Secret of a database's certificate: what is in it, as far as one has to know to renew it. */
+export const CERTIFICATE = "slipway.dev/certificate";
+
+/** Annotations of a Secret that somebody here reads. */
+const KEPT_ANNOTATIONS: readonly string[] = [
+  ...registryAnnotations,
+  known.reusedAt,
+  known.envBytes,
+  CERTIFICATE,
+];
+
+/** Keeps a Secret's metadata only: what is in it is none of the operator's business. */
+export function dropSecretData(secret: KubernetesObject): KubernetesObject {
+  const {
+    name,
+    namespace,
+    uid,
+    resourceVersion,
+    labels: own,
+    ownerReferences,
+    creationTimestamp,
+    deletionTimestamp,
+    annotations = {},
+  } = secret.metadata ?? {};
+  const kept = Object.entries(annotations).filter(([key]) => KEPT_ANNOTATIONS.includes(key));
+  return {
+    apiVersion: secret.apiVersion,
+    kind: secret.kind,
+    metadata: {
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      labels: own,
+      ownerReferences,
+      creationTimestamp,
+      deletionTimestamp,
+      ...(kept.length > 0 ? { annotations: Object.fromEntries(kept) } : {}),
+    },
+  };
+}
+
+/**
+ * What a Secret holds that the API made for a project, under a name with a content hash; undefined for users' own Secrets,
+ * certificates and all others. Pure.
+ */
+export function contentOf({ metadata }: KubernetesObject): "env" | "pull" | undefined {
+  const [, project, content] = metadata?.name?.match(/^(.+)-(env|pull)-[0-9a-f]{8,64}$/) ?? [];
+  const own = metadata?.labels ?? {};
+  const isMade = own[labels.managedBy] === MANAGED_BY && own[labels.project] === project;
+  if (!isMade || metadata?.deletionTimestamp !== undefined) {
+    return undefined;
+  }
+  return content === "env" || content === "pull" ? content : undefined;
+}
+
+/** Names of the Secrets that a spec, or what a deployment was made from, refers to, each once. */
+export function secretNames({ envsFrom, image }: Pick<Project["spec"], "envsFrom" | "image">): string[] {
+  const references = [...(envsFrom ?? []), image?.pullSecretRef, image?.awsCredentialsRef];
+  return [...new Set(references.flatMap((reference) => (reference ? [reference.name] : [])))];
+}
+
+/** The first Secret that the project names and that does not exist. */
+export async function findMissingSecret(
+  project: Project,
+  deps: SecretDependencies,
+  signal: AbortSignal,
+): Promise<Finding | undefined> {
+  const { namespace } = project.metadata;
+  for (const name of secretNames(project.spec)) {
+    // Secrets that users made themselves carry no label, so they are asked for; the answer is not kept.
+    const found =
+      deps.secrets.get(namespace, name) ??
+      (await deps.client.getOrUndefined(
+        resources.secrets,
+        { namespace, name },
+        { metadataOnly: true, signal },
+      ));
+    if (!found) {
+      return { reason: "SecretNotFound", message: `The Secret ${name} does not exist.` };
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Makes the project the owner of the Secrets that were made for it, which its label tells. Users' own Secrets may serve
+ * several projects and are left alone.
+ */
+export async function adoptSecrets(
+  project: Project,
+  deps: SecretDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace, name: id } = project.metadata;
+  for (const name of secretNames(project.spec)) {
+    const secret = deps.secrets.get(namespace, name);
+    if (!secret || secret.metadata?.labels?.[labels.project] !== id || controllerOf(secret)) {
+      continue;
+    }
+    const ownerReferences = [controllerReference(project, projectResource)];
+    const adopted = await deps.client.apply<KubernetesObject>(
+      resources.secrets,
+      { apiVersion: "v1", kind: "Secret", metadata: { name, namespace, ownerReferences } },
+      { fieldManager: fieldManagers.project, signal },
+    );
+    deps.secrets.observe(adopted);
+  }
+}

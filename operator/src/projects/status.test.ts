@@ -1,0 +1,133 @@
+import { ConditionSet } from "@slipway/controller-runtime";
+import { type Project, type ProjectConditionCatalog, type ProjectStatus, projectStatus } from "@slipway/crds";
+import { describe, expect, test } from "vitest";
+import type { Rollout } from "../applications/rollout.ts";
+import { type Findings, setDeployments, setPhase, summarize } from "./status.ts";
+
+const complete: Rollout = {
+  observed: true,
+  complete: true,
+  wanted: 1,
+  serving: 1,
+  existing: 1,
+  pulling: false,
+  silent: false,
+  identified: true,
+};
+const rolling: Rollout = { ...complete, complete: false, serving: 0 };
+const route = { host: "shop.apps.example" };
+
+function project(spec: Partial<Project["spec"]> = {}): Project {
+  return {
+    apiVersion: "slipway.dev/v1alpha1",
+    kind: "Project",
+    metadata: { name: "p1", namespace: "slipway-org-alpha", generation: 4 },
+    spec: {
+      type: "http",
+      name: "project",
+      plan: "basic",
+      paymentMode: "hourly",
+      exposure: "public",
+      image: { url: "registry.example/app:2", isPublic: true },
+      ...spec,
+    },
+  };
+}
+
+/** Summarizes as the reconciler does, on top of an earlier status. */
+function after(found: Findings, before: ProjectStatus = {}, of: Project = project()) {
+  const status = structuredClone(before);
+  const context = { now: new Date("2026-01-01T00:00:00Z"), generation: of.metadata.generation };
+  const conditions = new ConditionSet<ProjectConditionCatalog>(status.conditions ?? [], context);
+  conditions.set({ type: "Accepted", status: "True", reason: "Accepted" });
+  summarize(of, found, conditions, status);
+  setPhase(of, conditions, status);
+  status.conditions = conditions.list();
+  status.observedGeneration = of.metadata.generation;
+  const said = Object.fromEntries(
+    status.conditions.map(({ type, status: s, reason }) => [type, `${s}/${reason}`]),
+  );
+  return { status, said };
+}
+
+describe("summarize", () => {
+  const findings: [string, Findings][] = [
+    ["serves", { rollout: complete, route }],
+    ["rolls out", { rollout: rolling, route }],
+    ["is private", { rollout: complete }],
+    ["waits for its volume", { rollout: rolling, volume: { bound: false } }],
+    ["missed its deadline", { rollout: rolling, failure: "Nothing answers.", route }],
+  ];
+  test.each(findings)(
+    "what it says of a project that %s fits the resource's schema and its own rules",
+    (_, found) => {
+      const { status, said } = after(found);
+      expect(projectStatus.safeParse(JSON.parse(JSON.stringify(status))).error).toBeUndefined();
+      expect(status.conditions?.[0]?.type).toBe("Ready");
+      expect(said.Ready?.startsWith("True")).toBe(status.phase === "running");
+      expect(status.conditions?.every(({ observedGeneration }) => observedGeneration === 4)).toBe(true);
+    },
+  );
+
+  test("remembers the image that serves until another one does", () => {
+    const { status } = after({ rollout: { ...complete, imageDigest: `sha256:${"a".repeat(64)}` }, route });
+    expect(status.image).toEqual({ reference: "registry.example/app:2", digest: `sha256:${"a".repeat(64)}` });
+    const next = project({ image: { url: "registry.example/app:3", isPublic: true } });
+    expect(after({ rollout: rolling, route }, status, next).status).toMatchObject({
+      phase: "deploying",
+      image: { reference: "registry.example/app:2" },
+    });
+  });
+
+  test("saying the same twice changes nothing", () => {
+    const { status } = after({ rollout: complete, route });
+    expect(after({ rollout: complete, route }, status).status).toEqual(status);
+  });
+
+  test("a private project has neither domain nor address nor condition about them", () => {
+    const { status } = after({ rollout: complete, route });
+    const { status: hidden, said } = after({ rollout: complete }, status, project({ exposure: "private" }));
+    expect(hidden.domain).toBeUndefined();
+    expect(hidden.url).toBeUndefined();
+    expect(said).not.toHaveProperty("DomainReady");
+    expect(said.Ready).toBe("True/Ready");
+  });
+
+  test("a route that is missing keeps a complete rollout from being Ready", () => {
+    const missing = { reason: "DomainPending", message: "Not yet." } as const;
+    const { status, said } = after({ rollout: complete, route: { ...route, missing } });
+    expect(said).toMatchObject({ Ready: "False/DomainPending", WorkloadAvailable: "True/Available" });
+    expect(status.phase).toBe("creating");
+  });
+
+  test("a change of scale is told from a new version", () => {
+    const { status } = after({ rollout: complete, route });
+    expect(after({ rollout: rolling, route }, status).said.Progressing).toBe("True/Scaling");
+    const deployment = {
+      id: "d1",
+      status: "in_progress",
+      startedAt: "2026-01-01T00:00:00Z",
+      settingsHash: "hash",
+      updatedImage: true,
+      image: { reference: "app" },
+      settings: { plan: "basic" },
+    } as const;
+    setDeployments(status, [deployment]);
+    expect(after({ rollout: rolling, route }, status).said.Progressing).toBe("True/RollingOut");
+    expect(status.lastDeployment).toMatchObject({ id: "d1", status: "in_progress", settingsHash: "hash" });
+  });
+
+  test("pausing is over only when no instance is left", () => {
+    const { status } = after({ rollout: complete, route });
+    const paused = project({ paused: true });
+    const stopping = { ...complete, complete: false, wanted: 0, serving: 1 };
+    expect(after({ rollout: stopping, route }, status, paused).said.Progressing).toBe("True/Pausing");
+    const stopped = after(
+      { rollout: { ...complete, wanted: 0, serving: 0, existing: 0 }, route },
+      status,
+      paused,
+    );
+    expect(stopped.status.phase).toBe("stopped");
+    expect(stopped.said.Ready).toBe("False/Paused");
+  });
+});

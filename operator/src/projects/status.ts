@@ -1,0 +1,278 @@
+/** The only place where what a reconcile of a project has found becomes conditions and status. Pure but for its arguments. */
+
+import type { ConditionSet } from "@slipway/controller-runtime";
+import type {
+  Deployment,
+  Project,
+  ProjectConditionCatalog,
+  ProjectReason,
+  ProjectStatus,
+} from "@slipway/crds";
+import type { Rollout } from "../applications/rollout.ts";
+import { type Growth, type GrowthObstacle, growthMessages } from "../workload/growth.ts";
+import { phaseOf } from "./phase.ts";
+
+/** Reason and message of a condition that is not as it should be. */
+export interface Finding {
+  reason: ProjectReason;
+  message: string;
+}
+
+/** What one reconcile has found out about a project's workload. */
+export interface Findings {
+  rollout: Rollout;
+  /** Why the newest version, or the instances that should be, did not come to serve in time. */
+  failure?: string;
+  /** The public route, and what is still missing on it; absent for a private project. */
+  route?: { host?: string; missing?: Finding };
+  /** The volume; absent without persistent storage. */
+  volume?: { bound: boolean; obstacle?: GrowthObstacle };
+  /** What one instance gets, as quantities. */
+  limits?: { cpu: string; memory: string };
+}
+
+/** Sets every condition of a project but `Accepted`, whose failure is thrown, and the numbers of its status. */
+export function summarize(
+  project: Project,
+  found: Findings,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  status: ProjectStatus,
+): void {
+  const paused = project.spec.paused === true;
+  setRolloutFailed(conditions, found.failure);
+  setWorkload(conditions, found.rollout, paused);
+  setProgress(conditions, found.rollout, paused, status);
+  summarizeRoute(found.route, conditions, status);
+  setVolume(conditions, found.volume);
+  setReady(conditions, paused);
+
+  const { rollout, limits } = found;
+  status.desiredInstances = rollout.wanted;
+  status.currentInstances = rollout.existing;
+  status.readyInstances = rollout.serving;
+  if (limits) {
+    setLimits(project, limits, status);
+  }
+  if (conditions.isTrue("Ready")) {
+    setImage(project, status, rollout.imageDigest);
+  }
+}
+
+/** The plan in force, and what one container gets of it, as quantities. */
+export function setLimits(
+  { spec }: Project,
+  { cpu, memory }: { cpu: string; memory: string },
+  status: ProjectStatus,
+): void {
+  status.maxCpu = cpu;
+  status.maxMemory = memory;
+  status.plan = spec.plan;
+}
+
+/** The image in force. @param digest of the manifest that runs, where it is known */
+export function setImage({ spec: { image } }: Project, status: ProjectStatus, digest?: string): void {
+  if (image) {
+    status.image = { reference: image.url, ...(digest ? { digest } : {}) };
+  }
+}
+
+/** What is seen of a paused project whose spec cannot be carried out: whether its instances have ended nevertheless. */
+export function summarizePause(
+  rollout: Rollout,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  status: ProjectStatus,
+): void {
+  setWorkload(conditions, rollout, true);
+  setProgress(conditions, rollout, true, status);
+  status.desiredInstances = rollout.wanted;
+  status.currentInstances = rollout.existing;
+  status.readyInstances = rollout.serving;
+}
+
+/** Sets what is known of the public route: its condition, and the domain that leads to the project. */
+export function summarizeRoute(
+  route: Findings["route"],
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  status: ProjectStatus,
+): void {
+  setRoute(conditions, route);
+  status.domain = route?.host;
+  status.url = route?.host && `http://${route.host}`;
+}
+
+/** Sets the deployments, newest first, and the newest one in short. */
+export function setDeployments(status: ProjectStatus, deployments: readonly Deployment[]): void {
+  const [newest] = deployments;
+  if (!newest) {
+    status.deployments = undefined;
+    status.lastDeployment = undefined;
+    return;
+  }
+  const { id, status: how, startedAt, finishedAt, image, settingsHash, generation, message } = newest;
+  status.deployments = [...deployments];
+  status.lastDeployment = {
+    id,
+    status: how,
+    startedAt,
+    finishedAt,
+    image,
+    settingsHash,
+    generation,
+    message,
+  };
+}
+
+/** Derives the phase from conditions that are final. `status` still holds the phase and the image of before. */
+export function setPhase(
+  project: Project,
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  status: ProjectStatus,
+): void {
+  status.phase = phaseOf({
+    paused: project.spec.paused === true || project.spec.job?.closedAt !== undefined,
+    served: status.image !== undefined || status.database?.bootstrappedAt !== undefined,
+    previous: status.phase,
+    conditions: conditions.list(),
+  });
+}
+
+function setRolloutFailed(
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  failure: string | undefined,
+): void {
+  const type = "RolloutFailed";
+  if (failure !== undefined) {
+    conditions.set({ type, status: "True", reason: "DeadlineExceeded", message: failure });
+  } else {
+    conditions.remove(type);
+  }
+}
+
+function setWorkload(
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  { serving, wanted, problem }: Rollout,
+  paused: boolean,
+): void {
+  const type = "WorkloadAvailable";
+  if (paused) {
+    conditions.set({ type, status: "False", reason: "Paused", message: "The project is paused." });
+  } else if (serving >= wanted && wanted > 0) {
+    conditions.set({ type, status: "True", reason: "Available" });
+  } else if (serving > 0) {
+    conditions.set({
+      type,
+      status: "False",
+      reason: "PartlyAvailable",
+      message: "Not every instance serves.",
+    });
+  } else {
+    conditions.set({
+      type,
+      status: "False",
+      ...(problem ?? { reason: "Unavailable", message: "No instance serves yet." }),
+    });
+  }
+}
+
+function setProgress(
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  rollout: Rollout,
+  paused: boolean,
+  status: ProjectStatus,
+): void {
+  const type = "Progressing";
+  if (paused) {
+    conditions.set(
+      rollout.complete
+        ? { type, status: "False", reason: "Paused", message: "The project is paused." }
+        : { type, status: "True", reason: "Pausing", message: "Instances are being stopped." },
+    );
+  } else if (rollout.complete) {
+    conditions.set({ type, status: "False", reason: "Settled" });
+  } else {
+    conditions.set({ type, status: "True", ...underWay(rollout, status) });
+  }
+}
+
+function underWay({ problem, pulling }: Rollout, { phase, image, deployments }: ProjectStatus): Finding {
+  if (problem) {
+    return problem;
+  }
+  if (pulling) {
+    return { reason: "PullingImage", message: "The image is being pulled." };
+  }
+  if (phase === "stopped" || phase === "resuming") {
+    return { reason: "Resuming", message: "Instances are being started again." };
+  }
+  if (image === undefined) {
+    return { reason: "Creating", message: "The first instances are being started." };
+  }
+  return deployments?.[0]?.status === "in_progress"
+    ? { reason: "RollingOut", message: "A new version is being rolled out." }
+    : { reason: "Scaling", message: "Instances are being started or stopped." };
+}
+
+function setRoute(conditions: ConditionSet<ProjectConditionCatalog>, route: Findings["route"]): void {
+  const type = "DomainReady";
+  if (!route) {
+    conditions.remove(type);
+  } else if (route.missing) {
+    const { reason, message } = route.missing;
+    conditions.set({ type, status: "False", reason, message });
+  } else {
+    conditions.set({ type, status: "True", reason: "DomainAssigned" });
+  }
+}
+
+/** Records that a volume cannot grow, once for each time that it begins to be so. */
+export function reportGrowth(
+  project: Project,
+  { obstacle, refusal }: Growth,
+  { event }: { event(type: "Warning", reason: string, note: string): void },
+): void {
+  const known = project.status?.conditions?.some((condition) => condition.reason === obstacle);
+  if (obstacle && !known) {
+    event("Warning", obstacle, `A volume cannot grow, and keeps its size: ${refusal ?? "it was refused"}`);
+  }
+}
+
+/** Sets whether the volume is there; without persistent storage there is nothing to tell. */
+export function setVolume(
+  conditions: ConditionSet<ProjectConditionCatalog>,
+  volume: Findings["volume"],
+): void {
+  const type = "StorageReady";
+  if (!volume) {
+    conditions.remove(type);
+  } else if (volume.bound && volume.obstacle) {
+    // It is there, and serves with the size that it has.
+    const { obstacle: reason } = volume;
+    conditions.set({ type, status: "True", reason, message: growthMessages[reason] });
+  } else if (volume.bound) {
+    conditions.set({ type, status: "True", reason: "VolumeBound" });
+  } else {
+    const message = "The volume is not bound yet.";
+    conditions.set({ type, status: "False", reason: "VolumePending", message });
+  }
+}
+
+/** `Ready` repeats the first thing that stands in its way. */
+function setReady(conditions: ConditionSet<ProjectConditionCatalog>, paused: boolean): void {
+  const unavailable = ["WorkloadAvailable", "False"] as const;
+  const order = [
+    ["RolloutFailed", "True"],
+    ...(paused ? [unavailable] : []),
+    ["Progressing", "True"],
+    unavailable,
+    ["StorageReady", "False"],
+    ["DomainReady", "False"],
+  ] as const;
+  const obstacle = order
+    .map(([type, bad]) => ({ condition: conditions.get(type), bad }))
+    .find(({ condition, bad }) => condition?.status === bad)?.condition;
+  conditions.set(
+    obstacle
+      ? { type: "Ready", status: "False", reason: obstacle.reason, message: obstacle.message }
+      : { type: "Ready", status: "True", reason: "Ready" },
+  );
+}

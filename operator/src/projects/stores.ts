@@ -1,0 +1,182 @@
+/** What the project controller watches: its own kind, every kind of child, and what children depend on. */
+
+import {
+  byLabel,
+  type ChildKind,
+  type KubernetesObject,
+  type Manager,
+  type Resource,
+  resources,
+  type Store,
+} from "@slipway/controller-runtime";
+import { annotations, type DomainClaim, labels, MANAGED_BY, type Project } from "@slipway/crds";
+import type { AllowList } from "../applications/access.ts";
+import type { PodView } from "../applications/rollout.ts";
+import { wantedHosts } from "../applications/view.ts";
+import { claimIndexers } from "../domains/claims.ts";
+import { guardedNamespaces } from "../organizations/controller.ts";
+import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
+import { createPullStore, type PullEvent } from "./images/pulls.ts";
+import { dropSecretData } from "./secrets.ts";
+
+/** A pod without what nobody here reads. */
+export type Pod = KubernetesObject & PodView;
+
+export interface ProjectStores {
+  projects: Store<Project>;
+  claims: Store<DomainClaim>;
+  /** Namespaces of organizations. */
+  namespaces: Store;
+  /** Secrets with the project label, without their data. */
+  secrets: Store;
+  pods: Store<Pod>;
+  /** Pods that pull an image ahead of the version that needs it. */
+  imagePulls: Store<Pod>;
+  pulls: Store<PullEvent>;
+  /** The kinds that the controller itself applies. */
+  children: readonly ChildKind[];
+}
+
+/** Index of projects by the hostnames that they ask for. */
+export const BY_WANTED_HOST = "wantedHost";
+
+/** In the order in which they are pruned. */
+const CHILDREN: readonly Resource[] = [
+  resources.persistentVolumeClaims,
+  resources.networkPolicies,
+  resources.services,
+  resources.deployments,
+  resources.statefulSets,
+  resources.configMaps,
+  resources.roleBindings,
+  resources.roles,
+  resources.serviceAccounts,
+  resources.cronJobs,
+  resources.podDisruptionBudgets,
+  resources.horizontalPodAutoscalers,
+  resources.ingresses,
+];
+
+/**
+ * Traefik reads Ingresses and its own kinds apart from one another, and gathers the changes of each for 2 s by default.
+ * An Ingress whose Middleware it does not know has no route meanwhile.
+ */
+const MIDDLEWARE_SETTLE_MS = 2_500;
+
+/**
+ * In the order in which children are pruned: an Ingress before what it names. A kind that is not served would never be
+ * synced.
+ */
+function childKinds(allowList: AllowList): { resource: Resource; settleMs?: number }[] {
+  const kinds = CHILDREN.map((resource) => ({ resource }));
+  return allowList === "traefik"
+    ? [...kinds, { resource: middlewareResource, settleMs: MIDDLEWARE_SETTLE_MS }]
+    : kinds;
+}
+
+/** Creates the stores; their reflectors start with the manager. */
+export function createProjectStores(
+  manager: Manager,
+  namespaces: Store,
+  domainZone: string,
+  allowList: AllowList,
+): ProjectStores {
+  const byProject = { [labels.project]: byLabel(labels.project) };
+  const labelSelector = labels.project;
+  return {
+    projects: manager.store<Project>(projectResource, {
+      indexers: {
+        [BY_WANTED_HOST]: (project) => wantedHosts(project, domainZone),
+      },
+    }),
+    claims: manager.store<DomainClaim>(domainClaimResource, { indexers: claimIndexers }),
+    namespaces,
+    secrets: manager.store(resources.secrets, {
+      // They may be read in organizations' namespaces alone.
+      namespaces: guardedNamespaces(namespaces),
+      labelSelector,
+      metadataOnly: true,
+      indexers: byProject,
+      transform: dropSecretData,
+    }),
+    pods: manager.store<Pod>(resources.pods, { labelSelector, indexers: byProject, transform: slimPod }),
+    imagePulls: manager.store<Pod>(resources.pods, {
+      labelSelector: labels.imagePull,
+      indexers: { [labels.imagePull]: byLabel(labels.imagePull) },
+      transform: slimPod,
+    }),
+    pulls: createPullStore(manager),
+    children: childKinds(allowList).map((kind) => ({
+      ...kind,
+      store: manager.store(kind.resource, { labelSelector: selectorOf(kind.resource), indexers: byProject }),
+    })),
+  };
+}
+
+/** Patroni's own ConfigMaps change all the time and are nobody's business here: they are not labelled as managed. */
+function selectorOf(resource: Resource): string {
+  return resource === resources.configMaps
+    ? `${labels.project},${labels.managedBy}=${MANAGED_BY}`
+    : labels.project;
+}
+
+/** One kind of child, live as the watch told it. */
+export function childOf<T extends KubernetesObject>(
+  { children }: ProjectStores,
+  resource: Resource,
+  project: Project,
+): T | undefined {
+  const kind = children.find((child) => child.resource === resource);
+  return kind?.store.get(project.metadata.namespace, project.metadata.name) as T | undefined;
+}
+
+/** All children of one kind that carry a project's label, those that are being deleted too. */
+export function childrenOf<T extends KubernetesObject>(
+  { children }: ProjectStores,
+  resource: Resource,
+  { metadata: { namespace, name } }: Project,
+): T[] {
+  const kind = children.find((child) => child.resource === resource);
+  const labelled = kind?.store.byIndex(labels.project, name) ?? [];
+  return labelled.filter(({ metadata }) => metadata?.namespace === namespace) as T[];
+}
+
+/** Whether a project's volume is there. */
+export function isVolumeBound(stores: ProjectStores, project: Project): boolean {
+  type Claim = KubernetesObject & { status?: { phase?: string } };
+  return childOf<Claim>(stores, resources.persistentVolumeClaims, project)?.status?.phase === "Bound";
+}
+
+function slimPod({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
+  const {
+    name,
+    namespace,
+    uid,
+    resourceVersion,
+    labels: own,
+    creationTimestamp,
+    deletionTimestamp,
+  } = metadata;
+  const hash = metadata.annotations?.[annotations.settingsHash];
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      labels: own,
+      creationTimestamp,
+      deletionTimestamp,
+      ...(hash === undefined ? {} : { annotations: { [annotations.settingsHash]: hash } }),
+    },
+    ...(spec?.nodeName === undefined ? {} : { spec: { nodeName: spec.nodeName } }),
+    status: {
+      phase: status?.phase,
+      podIP: status?.podIP,
+      conditions: status?.conditions,
+      containerStatuses: status?.containerStatuses,
+    },
+  } as Pod;
+}

@@ -1,0 +1,50 @@
+/** What the pods of a project are made from, whatever its type. */
+
+import { labels, MANAGED_BY, type Project } from "@slipway/crds";
+import type { Placement } from "../placement.ts";
+
+/** CPU, memory and ephemeral storage as Kubernetes quantities. */
+export interface ResourceList {
+  cpu: string;
+  memory: string;
+  "ephemeral-storage": string;
+}
+
+/** A container of a project, ready to be turned into objects. Every field is already validated. */
+export interface Workload {
+  type: Project["spec"]["type"];
+  /** The project's id: the name of every child. */
+  id: string;
+  namespace: string;
+  organizationId: string;
+  image: string;
+  /** Name of a `kubernetes.io/dockerconfigjson` Secret of the same namespace. */
+  pullSecret?: string;
+  /** Secrets whose keys become environment variables, later ones winning. */
+  envSecrets: readonly string[];
+  /** When the owner asked for the same settings to be deployed anew. */
+  restartedAt?: string;
+  resources: { requests: ResourceList; limits: ResourceList };
+  /** Where its pods run. */
+  placement?: Placement;
+  /** A volume that outlives its pods; absent for projects that keep nothing. */
+  volume?: { capacityGb: number; mountPath: string; storageClass?: string };
+}
+
+/** What tells whose child an object is. */
+export type ChildOwner = Pick<Workload, "type" | "id" | "namespace" | "organizationId">;
+
+/** Labels of every child, pods included. */
+export function childLabels(app: Omit<ChildOwner, "namespace">): Record<string, string> {
+  return {
+    [labels.managedBy]: MANAGED_BY,
+    [labels.organization]: app.organizationId,
+    [labels.type]: app.type,
+    [labels.project]: app.id,
+  };
+}
+
+/** Metadata of a child: named after the project. The applier adds the owner reference. */
+export function childMetadata(app: ChildOwner) {
+  return { name: app.id, namespace: app.namespace, labels: childLabels(app) };
+}

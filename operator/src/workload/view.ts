@@ -1,0 +1,47 @@
+/** From a Project to what its pods are made from, whatever its type. Pure. */
+
+import { parseQuantity } from "@slipway/controller-runtime";
+import { type Catalog, imageReference, type Project, type ProjectPlan } from "@slipway/crds";
+import { registrySecretName } from "../registry/login.ts";
+import type { Workload } from "./app.ts";
+
+/** What every type of project has of its container. */
+export function toWorkload(
+  project: Project,
+  { organizationId, plan }: { organizationId: string; plan: Pick<ProjectPlan, "resources"> },
+  { storagePlans }: Pick<Catalog, "storagePlans">,
+): Workload {
+  const { metadata, spec } = project;
+  const { storage } = spec;
+  const volume = storage?.persistent
+    ? {
+        capacityGb: storage.capacity,
+        mountPath: storage.dirPathToPersist ?? "/data",
+        storageClass: storagePlans.find(({ persistent }) => persistent)?.storageClass,
+      }
+    : undefined;
+  const { requests, limits } = plan.resources;
+  const disk = `${volume ? 1 : (storage?.capacity ?? 1)}Gi`;
+  const reserved = lesser(storagePlans.find(({ persistent }) => !persistent)?.ephemeralRequest, disk);
+  return {
+    type: spec.type,
+    id: metadata.name,
+    namespace: metadata.namespace ?? "",
+    organizationId,
+    image: spec.image ? imageReference(spec.image) : "",
+    pullSecret: spec.image?.awsCredentialsRef ? registrySecretName(project) : spec.image?.pullSecretRef?.name,
+    envSecrets: (spec.envsFrom ?? []).map(({ name }) => name),
+    restartedAt: spec.restartedAt,
+    resources: {
+      requests: { ...requests, "ephemeral-storage": reserved },
+      limits: { ...limits, "ephemeral-storage": disk },
+    },
+    volume,
+  };
+}
+
+/** Kubernetes refuses a container that reserves more than it may use. */
+function lesser(request: string | undefined, limit: string): string {
+  const wanted = parseQuantity(request ?? limit) ?? 0n;
+  return request !== undefined && wanted < (parseQuantity(limit) ?? 0n) ? request : limit;
+}
