@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { routes } from "../api-server/src/routes/index.ts";
+import { routes } from "../api-server/src/routes.ts";
 import { root } from "../hack/lib/paths.ts";
 
 /** The tables of these pages are held to the code: no endpoint, no failure and no test that they do not know. */

@@ -5,7 +5,7 @@ import { bodyBudgets } from "./http/body-budget.ts";
 import { registerRoute } from "./http/register.ts";
 import type { AnyRoute } from "./http/route.ts";
 import { policies } from "./policy/table.ts";
-import { routes } from "./routes/index.ts";
+import { routes } from "./routes.ts";
 
 let harness: FakeHarness;
 beforeAll(async () => {

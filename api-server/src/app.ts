@@ -10,7 +10,7 @@ import { installOtherMethods } from "./http/methods.ts";
 import { registerRoute } from "./http/register.ts";
 import { installRequestLog } from "./plugins/request-log.ts";
 import { installTracing } from "./plugins/tracing.ts";
-import { routes } from "./routes/index.ts";
+import { routes } from "./routes.ts";
 import type { Services } from "./services.ts";
 
 /** How long clients may take, in milliseconds: slow ones do not hold a connection for long. */

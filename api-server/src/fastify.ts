@@ -1,8 +1,8 @@
 import type { AuditKey } from "@slipway/ledger";
 import type { Span } from "@slipway/process/tracing";
 import type { Principal } from "./auth/principal.ts";
+import type { OperationObservation } from "./http/api-metrics.ts";
 import type { BodyRoom } from "./http/body-budget.ts";
-import type { OperationObservation } from "./metrics.ts";
 import type { ApiProject } from "./projects/api-project.ts";
 
 /** What hooks need to know of the operation that is called. */

@@ -10,7 +10,7 @@ import { type CarriesOut, carriesOut } from "./projects/carried-out.ts";
 import { readClaim } from "./projects/claims.ts";
 import { RELEASE_LIMIT_MS } from "./projects/deletion.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";
-import { routes } from "./routes/index.ts";
+import { routes } from "./routes.ts";
 
 /** What creation and deletion refuse, and in which order, over a real apiserver and a real PostgreSQL. */
 

@@ -5,22 +5,22 @@ import type { Ledger } from "@slipway/ledger";
 import type { Tracing } from "@slipway/process/tracing";
 import type { Logger } from "pino";
 import type { Analytics } from "./analytics/analytics.ts";
-import type { AuditLog } from "./audit-log.ts";
+import type { AuditLog } from "./audit/log.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
 import type { BackupDefaults } from "./backups/settings.ts";
 import type { BuildPlatform } from "./builds/platform.ts";
 import type { ConnectionOwners } from "./git/connection-owners.ts";
 import type { RepositoryIds } from "./git/repository-ids.ts";
 import type { GitServers } from "./git/servers.ts";
-import type { JobRuns } from "./job-runs/store.ts";
-import type { ApiMetrics } from "./metrics.ts";
+import type { ApiMetrics } from "./http/api-metrics.ts";
+import type { JobRuns } from "./jobs/store.ts";
+import type { LogFollower } from "./logs/follower.ts";
+import type { Snapshots } from "./metrics/port.ts";
 import type { UsageBook } from "./organizations/limits.ts";
 import type { CarriesOut } from "./projects/carried-out.ts";
-import type { LogFollower } from "./projects/logs/follower.ts";
 import type { Projects } from "./projects/store.ts";
 import type { RateLimiter } from "./rate-limit/limiter.ts";
 import type { SharedReads } from "./shared-reads.ts";
-import type { Snapshots } from "./snapshots/port.ts";
 
 /** What the routes work with; made in `main.ts`, or by a test. */
 export interface Services {

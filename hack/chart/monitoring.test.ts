@@ -8,7 +8,7 @@ import { registerFiles, silentLogger } from "@slipway/process";
 import type { Registry } from "prom-client";
 import { beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { ApiMetrics } from "../../api-server/src/metrics.ts";
+import { ApiMetrics } from "../../api-server/src/http/api-metrics.ts";
 import { CollectorMetrics } from "../../collector/src/metrics.ts";
 import { createBackupMetrics, registerBackupGauges } from "../../operator/src/backups/metrics.ts";
 import { addBilling } from "../../operator/src/billing/billing.ts";

@@ -1,7 +1,7 @@
 import { startOpsServer } from "@slipway/process";
 import { Counter, Registry } from "prom-client";
+import { shutdownInOrder } from "../http/shutdown.ts";
 import { createLogger } from "../logger.ts";
-import { shutdownInOrder } from "../shutdown.ts";
 import { openAdminContext } from "./context.ts";
 import { runAdminCommand } from "./program.ts";
 import { ADMIN_PORT, adminServer } from "./server.ts";

@@ -7,8 +7,8 @@ import {
 } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
+import { APP } from "../logs/instance-log.ts";
 import type { ApiProject } from "../projects/api-project.ts";
-import { APP } from "../projects/logs/instance-log.ts";
 
 const podMetrics = customResource("metrics.k8s.io", "v1beta1", "pods", "PodMetrics");
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ApiMetrics } from "../metrics.ts";
+import { ApiMetrics } from "./api-metrics.ts";
 import { type Memory, seeNewestWrite } from "./fresh-read.ts";
 
 /** Projects in memory that are at version 10, and come to the asked one when they are waited for, or do not. */

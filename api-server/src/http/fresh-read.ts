@@ -1,4 +1,4 @@
-import type { ApiMetrics } from "../metrics.ts";
+import type { ApiMetrics } from "./api-metrics.ts";
 
 /** Milliseconds that a read waits for the memory to catch up with a write; then it answers what it has. */
 const LIMIT_MS = 2_000;

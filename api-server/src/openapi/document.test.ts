@@ -10,7 +10,7 @@ import { failures } from "../errors/catalog.ts";
 import { checkCreation } from "../projects/creation/body.ts";
 import { withTemplate } from "../projects/creation/template.ts";
 import { backupResource } from "../projects/kinds.ts";
-import { routes } from "../routes/index.ts";
+import { routes } from "../routes.ts";
 import { creationExamples } from "./examples/creation.ts";
 import { examples } from "./examples/index.ts";
 import { failureExamples } from "./failure-examples.ts";

@@ -7,7 +7,7 @@ import {
   toOpenApi,
 } from "@slipway/crds";
 import type { AnyRoute } from "../http/route.ts";
-import { RUN_ID } from "../job-runs/store.ts";
+import { RUN_ID } from "../jobs/store.ts";
 import type { Policy } from "../policy/table.ts";
 import {
   EXAMPLE_BACKUP_ID,

@@ -2,7 +2,7 @@ import { STATUS_CODES } from "node:http";
 import { toOpenApi } from "@slipway/crds";
 import type { AnyRoute } from "../http/route.ts";
 import type { Policy } from "../policy/table.ts";
-import { failureSchema } from "../routes/v1/project/schemas.ts";
+import { failureSchema } from "../projects/routes/schemas.ts";
 import { examples } from "./examples/index.ts";
 import { failureExamples } from "./failure-examples.ts";
 import { JSON_TYPE, type Json } from "./json.ts";

@@ -4,7 +4,7 @@ import { putConnection } from "../../../test/kit/api-server/git.ts";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import type { AnyRoute } from "../http/route.ts";
-import { routes } from "../routes/index.ts";
+import { routes } from "../routes.ts";
 import { PERMISSIONS } from "./permissions.ts";
 import { type Access, type Policy, policyOf } from "./table.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { buildApp } from "../app.ts";
-import { routes } from "../routes/index.ts";
+import { routes } from "../routes.ts";
 import { PERMISSIONS, type Permission } from "./permissions.ts";
 
 /** The tables of the specification, word for word and not taken from the policy table: limits, scopes and roles. */

@@ -1,5 +1,5 @@
 import { defaultDomain, organizationOfNamespace, type Project } from "@slipway/crds";
-import { type CustomDomainSetup, customDomainSetup } from "./domains/setup.ts";
+import { type CustomDomainSetup, customDomainSetup } from "../domains/setup.ts";
 import { type PlanLimits, type ProjectItem, projectData, projectItem } from "./view.ts";
 
 /** What is known beside the resource. */

@@ -1,8 +1,8 @@
 import type { Project } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
-import { projectSchema } from "../routes/v1/project/schemas.ts";
 import { ApiProject } from "./api-project.ts";
+import { projectSchema } from "./routes/schemas.ts";
 
 const zone = "apps.localhost";
 const updatedAt = "2026-01-02T00:00:00.000Z";

@@ -1,7 +1,7 @@
 import { isDatabaseType, type Project, toSnake } from "@slipway/crds";
 import { builtView } from "../builds/project-view.ts";
 import { planChangeOf, planInForce } from "../databases/plan-in-force.ts";
-import type { CustomDomainSetup } from "./domains/setup.ts";
+import type { CustomDomainSetup } from "../domains/setup.ts";
 
 /** A Project as `/v1` shows it: snake_case, and nothing that only the platform needs. Pure. */
 

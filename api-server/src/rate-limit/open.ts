@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { ApiMetrics } from "../metrics.ts";
+import type { ApiMetrics } from "../http/api-metrics.ts";
 import { noNotes, type WriteNotes } from "../projects/write-notes.ts";
 import type { RateLimiter } from "./limiter.ts";
 import { MemoryRateLimiter } from "./memory.ts";

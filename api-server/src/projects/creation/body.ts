@@ -7,10 +7,10 @@ import {
 } from "@slipway/crds";
 import { runtimeErrors } from "../../builds/runtimes.ts";
 import { offerErrors } from "../../databases/offer.ts";
+import { type DomainPlatform, reservedDomainErrors } from "../../domains/reserved.ts";
 import { failures } from "../../errors/catalog.ts";
 import type { FieldError } from "../../errors/failure.ts";
 import type { Services } from "../../services.ts";
-import { type DomainPlatform, reservedDomainErrors } from "../domains/reserved.ts";
 import { awsErrors } from "./aws-registry.ts";
 import { planErrors } from "./plan-check.ts";
 import { refuseUnknownTemplate } from "./template.ts";

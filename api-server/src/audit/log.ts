@@ -1,0 +1,171 @@
+import {
+  type AuditEntry,
+  type AuditFinish,
+  type AuditIntent,
+  type AuditKey,
+  type AuditOutcome,
+  beginAudits,
+  finishAudits,
+  insertAuditEntries,
+  type Ledger,
+} from "@slipway/ledger";
+import type { Logger } from "pino";
+import { RefusalBudget } from "../http/refusal-budget.ts";
+import { BatchWriter, isRefusedRow } from "./batches.ts";
+
+/** What became of a call that was begun. */
+export interface CallOutcome extends AuditOutcome {
+  /** Set when the call found out, or made, what it is about only after it was begun. */
+  projectId: string | null;
+}
+
+/**
+ * Every write, as the ledger keeps it. What may change something has a row before it does; a refusal that came before
+ * that has one afterwards, within its organization's budget.
+ */
+export interface AuditLog {
+  /**
+   * Writes the row of a call that is about to change something.
+   * @returns its key, for `finish`
+   * @throws when the ledger does not take it: then nothing may be changed
+   */
+  begin(intent: AuditIntent): Promise<AuditKey>;
+  /** Adds the outcome to a begun row. Never throws and never makes the client wait. */
+  finish(key: AuditKey, outcome: CallOutcome): void;
+  /** Takes the line of a refusal. Never throws and never makes the client wait. */
+  record(entry: AuditEntry): void;
+}
+
+/** What is not in the audit log, by why. */
+export interface AuditObserver {
+  /** An outcome or a line could not be written. */
+  lost(): void;
+  /** A refusal got no line: of the rate limit, or beyond the organization's budget. */
+  unrecorded(reason: "rate_limit" | "budget"): void;
+}
+
+/** A call that waits for its row. */
+interface Begin {
+  intent: AuditIntent;
+  done: (key: AuditKey) => void;
+  fail: (error: unknown) => void;
+}
+
+/** Outcomes that wait: one for each call that was begun, so the ledger itself bounds them. */
+const MOST_OUTCOMES = 10_000;
+/** Refusals that wait, in all and of one organization. */
+const MOST_REFUSALS = 10_000;
+const MOST_REFUSALS_OF_ONE = 500;
+const RETRY_MS = 1_000;
+
+/**
+ * Writes in batches: intents, outcomes and refusals each in a queue of its own, so that refusals never keep an outcome from
+ * being written. Outcomes and refusals wait in this process while the ledger is away. A row whose outcome is lost stays
+ * without one, which reads as unknown.
+ */
+export class LedgerAuditLog implements AuditLog {
+  readonly #ledger: Ledger;
+  readonly #observer: AuditObserver;
+  readonly #logger: Logger;
+  readonly #budget = new RefusalBudget();
+  readonly #outcomes: BatchWriter<AuditFinish>;
+  readonly #refusals: BatchWriter<{ entry: AuditEntry; at: Date }>;
+  #begins: Begin[] = [];
+  #beginning = false;
+
+  constructor(ledger: Ledger, logger: Logger, observer: AuditObserver) {
+    this.#ledger = ledger;
+    this.#logger = logger;
+    this.#observer = observer;
+    const common = {
+      retryMs: RETRY_MS,
+      onRetry: (error: unknown, waiting: number) =>
+        logger.warn({ err: error, waiting }, "audit lines not yet written"),
+      onLost: (line: object) => this.#lose(line),
+    };
+    this.#outcomes = new BatchWriter<AuditFinish>({
+      ...common,
+      write: (batch) => finishAudits(ledger, batch),
+      keyOf: () => "",
+      most: MOST_OUTCOMES,
+      mostOfKey: MOST_OUTCOMES,
+    });
+    this.#refusals = new BatchWriter<{ entry: AuditEntry; at: Date }>({
+      ...common,
+      write: (batch) => insertAuditEntries(ledger, batch),
+      keyOf: ({ entry }) => entry.organizationId ?? "",
+      most: MOST_REFUSALS,
+      mostOfKey: MOST_REFUSALS_OF_ONE,
+    });
+  }
+
+  begin(intent: AuditIntent): Promise<AuditKey> {
+    return new Promise((done, fail) => {
+      this.#begins.push({ intent, done, fail });
+      if (!this.#beginning) {
+        void this.#writeBegins();
+      }
+    });
+  }
+
+  finish(key: AuditKey, { status, code, projectId }: CallOutcome): void {
+    this.#outcomes.add({ key, status, code, projectId, finishedAt: new Date() });
+  }
+
+  record(entry: AuditEntry): void {
+    const at = new Date();
+    // A caller over its limit would have the ledger write for every call that it is refused.
+    if (entry.status === 429) {
+      this.#observer.unrecorded("rate_limit");
+    } else if (!this.#budget.take(entry.organizationId ?? "", at.getTime())) {
+      this.#observer.unrecorded("budget");
+    } else {
+      this.#refusals.add({ entry, at });
+    }
+  }
+
+  /** Writes what waits, trying each once more at most. */
+  async close(): Promise<void> {
+    await Promise.all([this.#outcomes.close(), this.#refusals.close()]);
+  }
+
+  /** What begins while a batch is written is the next batch. */
+  async #writeBegins(): Promise<void> {
+    this.#beginning = true;
+    while (this.#begins.length > 0) {
+      const batch = this.#begins;
+      this.#begins = [];
+      await this.#writeBatch(batch);
+    }
+    this.#beginning = false;
+  }
+
+  async #writeBatch(batch: readonly Begin[]): Promise<void> {
+    try {
+      const keys = await beginAudits(
+        this.#ledger,
+        batch.map(({ intent }) => intent),
+      );
+      for (const [index, { done }] of batch.entries()) {
+        done(keys[index] as AuditKey);
+      }
+    } catch (error) {
+      // One that the ledger refuses for what is in it must not refuse the others.
+      if (batch.length > 1 && isRefusedRow(error)) {
+        for (const one of batch) {
+          await this.#writeBatch([one]);
+        }
+      } else {
+        for (const { fail } of batch) {
+          fail(error);
+        }
+      }
+    }
+  }
+
+  /** The line itself is in the process's log then. */
+  #lose(line: object): void {
+    this.#observer.lost();
+    this.#logger.error({ audit: line }, "audit line lost");
+  }
+}

@@ -1,0 +1,66 @@
+import { type Backup, PROJECT_ID } from "@slipway/crds";
+import type { Principal } from "../../auth/principal.ts";
+import { failures } from "../../errors/catalog.ts";
+import type { Call } from "../../http/route.ts";
+import type { ApiProject } from "../../projects/api-project.ts";
+import { requireType } from "../../projects/require-type.ts";
+import type { Services } from "../../services.ts";
+import { findBackup, listBackups, type Owner } from "../cluster.ts";
+import type { BackupDefaults } from "../settings.ts";
+import { backedUpTypes } from "../types.ts";
+
+/** What the operations on backups begin with. */
+
+type AboutBackups = Pick<Call<unknown, unknown, unknown>, "principal" | "project" | "request">;
+
+/** Settings of backups. @throws Failure 503 where there are none */
+export function requireBackups({ backups }: Pick<Services, "backups">): BackupDefaults {
+  const defaults = backups();
+  if (!defaults) {
+    throw failures.backupsUnavailable();
+  }
+  return defaults;
+}
+
+/** The database of the path, which must be there. @throws Failure 400 */
+export function databaseOf({ project }: { project: ApiProject }): ApiProject {
+  requireType(project, backedUpTypes);
+  return project;
+}
+
+/** The project of the path, which may be gone: backups outlive it. */
+export function ownerOf({ principal, request }: AboutBackups): Owner {
+  const { id } = request.params as { id: string };
+  return { organizationId: (principal as Principal).organizationId, projectId: id };
+}
+
+/** Its backups. @throws Failure 404 for a project that is not there and has left none */
+export async function backupsOf(call: AboutBackups, { kube }: Pick<Services, "kube">): Promise<Backup[]> {
+  const owner = ownerOf(call);
+  if (call.project) {
+    requireType(call.project, backedUpTypes);
+  } else if (!PROJECT_ID.test(owner.projectId)) {
+    throw failures.projectNotFound();
+  }
+  const found = await listBackups(kube, owner);
+  if (!call.project && found.length === 0) {
+    throw failures.projectNotFound();
+  }
+  return found;
+}
+
+/** The backup of the path. @throws Failure 404 */
+export async function backupOf(call: AboutBackups, { kube }: Pick<Services, "kube">): Promise<Backup> {
+  const { backupId } = call.request.params as { backupId: string };
+  const owner = ownerOf(call);
+  if (call.project) {
+    requireType(call.project, backedUpTypes);
+  } else if (!PROJECT_ID.test(owner.projectId)) {
+    throw failures.projectNotFound();
+  }
+  return findBackup(kube, owner, backupId).catch((error: unknown) => {
+    // Who may not know that there was a project does not hear of its backups.
+    const isMissing = !call.project && (error as { code?: string }).code === "BACKUP_NOT_FOUND";
+    throw isMissing ? failures.projectNotFound() : error;
+  });
+}

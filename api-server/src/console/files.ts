@@ -1,0 +1,110 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import { join } from "node:path";
+
+/** One file of the console, as a browser gets it. */
+export interface ConsoleFile {
+  type: string;
+  content: Buffer;
+}
+
+/** Everything that the console is made of, in memory. */
+export interface ConsoleFiles {
+  /** Hash of all files. It stands in their addresses, so that a browser keeps them for good. */
+  version: string;
+  page: ConsoleFile & { etag: string };
+  /** By their path below `api-server/console`. */
+  files: ReadonlyMap<string, ConsoleFile>;
+}
+
+const FOLDER = join(import.meta.dirname, "../../console");
+/** What a browser is given. Tests and settings are not. */
+const TYPES: readonly (readonly [RegExp, string])[] = [
+  [/(?<!\.test)\.ts$/, "text/javascript; charset=utf-8"],
+  [/\.css$/, "text/css; charset=utf-8"],
+  [/\.svg$/, "image/svg+xml"],
+];
+
+let made: ConsoleFiles | undefined;
+
+/** Reads the files when they are asked for first. */
+export function consoleFiles(): ConsoleFiles {
+  made ??= make();
+  return made;
+}
+
+function make(): ConsoleFiles {
+  const files = new Map<string, ConsoleFile>();
+  for (const path of readdirSync(FOLDER, { recursive: true, encoding: "utf8" }).sort()) {
+    const type = TYPES.find(([pattern]) => pattern.test(path))?.[1];
+    if (type === undefined) {
+      continue;
+    }
+    const source = readFileSync(join(FOLDER, path), "utf8");
+    const content = path.endsWith(".ts") ? withoutTypes(source) : source;
+    // Of types alone nothing is left.
+    if (path.endsWith(".ts") && !/^(?:import|export)\b/m.test(content)) {
+      continue;
+    }
+    files.set(path, { type, content: Buffer.from(content) });
+  }
+  const version = hash([...files].flatMap(([path, { content }]) => [path, content]));
+  const content = Buffer.from(page(version, [...files.keys()]));
+  const etag = `"${hash([content])}"`;
+  return { version, page: { type: "text/html; charset=utf-8", content, etag }, files };
+}
+
+const hash = (parts: readonly (string | Buffer)[]): string => {
+  const all = createHash("sha256");
+  for (const part of parts) {
+    all.update(part).update("\0");
+  }
+  return all.digest("hex").slice(0, 16);
+};
+
+/**
+ * A browser's module of one in TypeScript: what Node does with every file of the platform, so there is no build. Its
+ * function says once that it is experimental; the version of Node is pinned, and the line would stand amid the JSON log.
+ */
+function withoutTypes(source: string): string {
+  const { emitWarning } = process;
+  process.emitWarning = () => undefined;
+  try {
+    return stripTypeScriptTypes(source);
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+/** The page itself. All modules are named in it, so that they are fetched at once and not one after the other. */
+function page(version: string, paths: readonly string[]): string {
+  const at = (path: string) => `/console/${version}/${path}`;
+  const styles = paths.filter((path) => path.endsWith(".css"));
+  const modules = paths.filter((path) => path.endsWith(".ts"));
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<meta name="color-scheme" content="light dark">
+<title>Slipway</title>
+<link rel="icon" type="image/svg+xml" href="${at("icon.svg")}">
+${styles.map((path) => `<link rel="stylesheet" href="${at(path)}">`).join("\n")}
+${modules.map((path) => `<link rel="modulepreload" href="${at(path)}">`).join("\n")}
+<script type="module" src="${at("main.ts")}"></script>
+</head>
+<body>
+<a id="skip" href="#content">Skip to content</a>
+<header class="top"><div>
+<a class="brand" href="#/"><img src="${at("icon.svg")}" width="28" height="28" alt="">Slipway</a>
+<span id="account"></span>
+</div></header>
+<main id="content"><p class="state">Loading… If nothing else appears here, load the page again.</p></main>
+<p id="announcer" class="unseen" role="status"></p>
+<noscript><p class="state">This page needs JavaScript. The same is told by the API: <a href="/docs">/docs</a>.</p></noscript>
+</body>
+</html>
+`;
+}

@@ -1,0 +1,41 @@
+import type { Project } from "@slipway/crds";
+import { describe, expect, it } from "vitest";
+import { exampleSpec } from "../../../test/kit/api-server/harness.ts";
+import { ApiProject } from "../projects/api-project.ts";
+import { waitForFirstDomain } from "./first.ts";
+
+const project = (spec: Partial<Project["spec"]> = {}, domain?: string): ApiProject =>
+  new ApiProject(
+    {
+      apiVersion: "slipway.dev/v1alpha1",
+      kind: "Project",
+      metadata: { name: "shop", namespace: "slipway-org-acme" },
+      spec: { ...exampleSpec, ...spec },
+      status: domain === undefined ? {} : { domain },
+    },
+    { updatedAt: "", zone: "apps.localhost" },
+  );
+
+/** Tells of the project in these states, one after the other, the last one for ever; returns how often it was asked. */
+async function asked(states: (ApiProject | undefined)[], first = project()): Promise<number> {
+  let count = 0;
+  const find = () => states[Math.min(count++, states.length - 1)];
+  await waitForFirstDomain(first, { projects: { find } as never });
+  return count;
+}
+
+describe("waitForFirstDomain", () => {
+  it("waits until the status remembers the domain", async () => {
+    expect(await asked([project(), project(), project({}, "shop-front-1.apps.localhost")])).toBe(3);
+  });
+
+  it("waits for no project that is gone, and not for ever", async () => {
+    expect(await asked([undefined])).toBe(1);
+    expect(await asked([project()])).toBeLessThan(40);
+  });
+
+  it("asks nothing where no domain is made from the name", async () => {
+    expect(await asked([project()], project({ subdomain: "chosen" }))).toBe(0);
+    expect(await asked([project()], project({ exposure: "private" }))).toBe(0);
+  });
+});

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { KubeClient } from "@slipway/controller-runtime";
+import { type DomainClaim, labels, type Project } from "@slipway/crds";
+import { failures } from "../errors/catalog.ts";
+import type { ApiProject } from "../projects/api-project.ts";
+import { holds, hostnamesOf } from "../projects/claims.ts";
+import { domainClaimResource } from "../projects/kinds.ts";
+import type { Services } from "../services.ts";
+import { isExposureChanging } from "./spec.ts";
+
+/** How long an answer waits for the operator to take a route away and let go of its hostname. */
+const RELEASE_LIMIT_MS = 10_000;
+const POLL_MS = 100;
+
+type ReleaseServices = Pick<Services, "kube" | "projects" | "domainZone">;
+
+/**
+ * Resolves once the project holds no hostname that its spec does not ask for, so that what it gave up is free for others.
+ * @throws Failure 503 when that takes too long: the change is done, and asking for it again waits again
+ */
+export async function waitUntilReleased(project: ApiProject, services: ReleaseServices): Promise<void> {
+  const deadline = performance.now() + RELEASE_LIMIT_MS;
+  while ((await strayClaims(project, services)).length > 0) {
+    if (performance.now() > deadline) {
+      throw failures.domainReleasePending();
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/**
+ * Resolves once the operator tells that the project's exposure is as asked, so that the next change is not refused; at the
+ * latest after the same time, since a change may well take longer.
+ */
+export async function waitUntilExposed(
+  { organizationId, id }: ApiProject,
+  { projects }: Pick<Services, "projects">,
+): Promise<void> {
+  const deadline = performance.now() + RELEASE_LIMIT_MS;
+  while (performance.now() < deadline) {
+    const latest = (await projects.find(organizationId, id))?.resource;
+    if (!latest || !isExposureChanging(latest.spec, latest)) {
+      return;
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/** Looks at the project as it is by now: another change may want what this one gave up. */
+async function strayClaims(
+  { organizationId, id, resource }: ApiProject,
+  { kube, projects, domainZone }: ReleaseServices,
+): Promise<DomainClaim[]> {
+  const claims = await claimsOf(kube, resource).catch((error: unknown) => {
+    throw failures.clusterUnavailable(error);
+  });
+  const latest = (await projects.find(organizationId, id))?.resource ?? resource;
+  const wanted = hostnamesOf(latest, domainZone).map(({ hostname }) => hostname);
+  return claims.filter(
+    (claim) => !wanted.includes(claim.spec.hostname) && !isAhead(claim, latest.metadata.generation),
+  );
+}
+
+/** The claims that a project holds. @throws KubeError */
+export async function claimsOf(kube: KubeClient, project: Project): Promise<DomainClaim[]> {
+  const labelSelector = `${labels.project}=${project.metadata.name}`;
+  const found = await kube.listAll<DomainClaim>(domainClaimResource, { labelSelector });
+  return found.filter((claim) => holds(project, claim));
+}
+
+/** Whether a claim was made for a spec that is yet to be written. */
+function isAhead({ spec }: DomainClaim, generation = 0): boolean {
+  return (spec.reservedFor?.generation ?? 0) > generation;
+}

@@ -1,0 +1,77 @@
+import { findHttpPlan, type Project, type ProjectSpec } from "@slipway/crds";
+import { failures } from "../errors/catalog.ts";
+import type { Services } from "../services.ts";
+import { type DomainPlatform, refuseReservedSubdomain, reservedDomainErrors } from "./reserved.ts";
+
+/** The specs of HTTP projects that the operations on domains ask for. Pure; every refusal by what is live is here. */
+
+type Live = Pick<Project, "status" | "metadata">;
+
+/** Domains that one call may add. */
+const NEW_DOMAINS = 1;
+
+/** @throws Failure 403 when the plan has no custom subdomain, 409 when private or reserved */
+export function withSubdomain(
+  spec: ProjectSpec,
+  subdomain: string,
+  { catalog, ...platform }: DomainPlatform & Pick<Services, "catalog">,
+): ProjectSpec {
+  if (!findHttpPlan(catalog.current, spec.plan)?.capabilities.custom_subdomain) {
+    throw failures.customSubdomainNotAvailable(spec.plan);
+  }
+  if (spec.exposure !== "public") {
+    throw failures.projectPrivate();
+  }
+  if (spec.subdomain === subdomain) {
+    return spec;
+  }
+  refuseReservedSubdomain(subdomain, platform);
+  return { ...spec, subdomain };
+}
+
+/** @throws Failure 400 for reserved domains and more than one new one, 409 when private */
+export function withCustomDomains(
+  spec: ProjectSpec,
+  customDomains: string[],
+  platform: DomainPlatform,
+): ProjectSpec {
+  const present = spec.customDomains ?? [];
+  const added = customDomains.filter((hostname) => !present.includes(hostname));
+  const errors = reservedDomainErrors(customDomains, platform, "custom_domains");
+  if (added.length > NEW_DOMAINS) {
+    const message = `adds ${added.length} domains: add one per call`;
+    errors.push({ field: "custom_domains", message, code: "TOO_MANY_NEW_DOMAINS" });
+  }
+  if (errors.length > 0) {
+    throw failures.validation(errors);
+  }
+  if (spec.exposure !== "public") {
+    throw failures.projectPrivate();
+  }
+  return { ...spec, customDomains: [...customDomains] };
+}
+
+/** @throws Failure 409 while another change of exposure runs */
+export function withExposure(spec: ProjectSpec, exposure: "public" | "private", live: Live): ProjectSpec {
+  if (spec.exposure === exposure) {
+    return spec;
+  }
+  if (isExposureChanging(spec, live)) {
+    throw failures.exposureChangeInProgress();
+  }
+  if (exposure === "public") {
+    return { ...spec, exposure };
+  }
+  const { subdomain: _, customDomains: __, ...rest } = spec;
+  return { ...rest, exposure };
+}
+
+/** One that cannot become as asked has ended, too: then the status is about this very spec, and says no more. */
+export function isExposureChanging(spec: ProjectSpec, { status, metadata }: Live): boolean {
+  const known = status?.exposure;
+  if (known === undefined) {
+    return false;
+  }
+  const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  return known.changing === true || (known.current !== spec.exposure && !isSeen);
+}

@@ -1,0 +1,43 @@
+import { providerIds } from "@slipway/git";
+import { z } from "zod";
+import { defineRoute } from "../../http/route.ts";
+import { success } from "../../projects/routes/schemas.ts";
+import { capabilities } from "./schemas.ts";
+
+const ABLE = { repositoryDiscovery: true, pushDeploy: true, nativePreviews: false, versionDeploy: true };
+const UNABLE = { repositoryDiscovery: false, pushDeploy: false, nativePreviews: false, versionDeploy: false };
+
+/** Gitea is connected as forgejo. GitHub needs an App of the platform; GitLab is not spoken to. */
+const providersOf = (hasGithubApp: boolean) => [
+  { id: "github", available: hasGithubApp, ...(hasGithubApp ? ABLE : UNABLE) },
+  { id: "forgejo", available: true, ...ABLE },
+  { id: "gitlab", available: false, ...UNABLE },
+];
+
+export const gitProviders = defineRoute({
+  operationId: "listGitProviders",
+  method: "GET",
+  path: "/v1/git/providers",
+  summary: "List Git providers",
+  description:
+    "What this platform can connect, and what a connection may be able to do at most. Accounts of GitHub are connected by whoever " +
+    "runs the platform.",
+  tags: ["Git"],
+  responses: {
+    200: {
+      description: "Every provider that is known, those that cannot be connected too.",
+      schema: success({
+        data: z.object({
+          api_version: z.literal("v1"),
+          providers: z.array(
+            z.object({ id: z.enum(providerIds), available: z.boolean(), ...capabilities.shape }),
+          ),
+        }),
+      }),
+    },
+  },
+  handler: (_call, { git }) => {
+    const data = { api_version: "v1", providers: providersOf(git.hasGithubApp) };
+    return { status: 200, body: { status: "success", data } };
+  },
+});

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { failures } from "../../errors/catalog.ts";
+import { defineRoute } from "../../http/route.ts";
+import { success } from "../../projects/routes/schemas.ts";
+import { askServer } from "../connect.ts";
+import { repositoryView } from "../view.ts";
+import { AT_ONCE, connectionOf } from "./about.ts";
+import { repositorySchema } from "./schemas.ts";
+
+export const listGitRepositories = defineRoute({
+  operationId: "listGitRepositories",
+  method: "GET",
+  path: "/v1/git/connections/:connectionId/repositories",
+  summary: "List the repositories that a connection sees",
+  description:
+    "Only of connections with the capability `repositoryDiscovery`; others resolve repositories by their paths.",
+  tags: ["Git"],
+  query: z.strictObject({
+    cursor: z.string().min(1).max(128).describe("`next_cursor` of the page before.").optional(),
+  }),
+  responses: {
+    200: {
+      description: "One page.",
+      schema: success({
+        data: z.object({
+          repositories: z.array(repositorySchema),
+          next_cursor: z.string().nullable().describe("Null: that was the last page."),
+        }),
+      }),
+    },
+  },
+  refusals: [404, 409],
+  atOnce: AT_ONCE,
+  handler: async (call, services) => {
+    const connection = await connectionOf(call, services);
+    if (connection.status?.capabilities?.repositoryDiscovery === false) {
+      throw failures.gitCapabilityUnavailable("the connection's credential may not list repositories");
+    }
+    const page = await askServer(connection, services, (server) => server.repositories(call.query.cursor));
+    const data = {
+      repositories: page.items.map((one) =>
+        repositoryView(connection.metadata.name, one, services.repositoryIds),
+      ),
+      next_cursor: page.nextCursor ?? null,
+    };
+    return { status: 200, body: { status: "success", data } };
+  },
+});

@@ -1,0 +1,84 @@
+import { billingCycle, type JobRunPhase } from "@slipway/crds";
+import { listJobRuns, sumJobRuns } from "@slipway/ledger";
+import { askLedger } from "../ledger/call.ts";
+import type { ApiProject } from "../projects/api-project.ts";
+import type { Services } from "../services.ts";
+import { type Run, runOfResource, runOfRow } from "./run.ts";
+
+/** Far behind the last page of any cycle, and still a whole number that every database takes. */
+const FURTHEST = 1_000_000_000;
+
+type ListServices = Pick<Services, "jobRuns" | "ledger" | "now">;
+
+export interface RunPage {
+  runs: Run[];
+  /** Of all pages. */
+  total: number;
+  cycle: { startedAt: Date; nextResetAt: Date };
+}
+
+/**
+ * One page of the runs that started in the current billing cycle, newest scheduled first: those of the ledger, and those
+ * that are not in it yet.
+ * @throws Failure 503 when the ledger is away
+ */
+export async function listRuns(
+  { page, limit, status }: { page: number; limit: number; status?: JobRunPhase | undefined },
+  project: ApiProject,
+  { jobRuns, ledger, now }: ListServices,
+): Promise<RunPage> {
+  const cycle = billingCycle(now());
+  const { startedAt: from, nextResetAt: to } = cycle;
+  // Looked at before the ledger: what leaves the one by then is in the other.
+  const uncharged = new Map(
+    jobRuns
+      .ofProject(project)
+      .filter((resource) => resource.status?.chargedAt === undefined)
+      .flatMap((resource) => runOfResource(resource) ?? [])
+      .filter(({ startedAt }) => startedAt >= from && startedAt < to)
+      .map((run) => [run.id, run]),
+  );
+  const pending = [...uncharged.values()].map((run) => ({
+    id: run.id,
+    scheduled_at: run.scheduledAt,
+    status: run.status,
+  }));
+  const { total, items } = await askLedger(() =>
+    listJobRuns(ledger, {
+      organizationId: project.organizationId,
+      projectId: project.id,
+      from,
+      to,
+      ...(status === undefined ? {} : { status }),
+      pending,
+      offset: Math.min((page - 1) * limit, FURTHEST),
+      limit,
+    }),
+  );
+  const runs = items.flatMap((item) => ("pending" in item ? (uncharged.get(item.id) ?? []) : runOfRow(item)));
+  return { runs, total, cycle };
+}
+
+export interface RunTotals {
+  /** BRL cents, a decimal. */
+  totalAmount: string;
+  executedRuns: number;
+  billedMinutes: number;
+  cycle: { startedAt: Date; nextResetAt: Date };
+}
+
+/** What the runs that started in the current billing cycle and have ended cost, as the ledger has it. @throws Failure 503 */
+export async function sumRuns(
+  { organizationId, id: projectId }: ApiProject,
+  { ledger, now }: Pick<Services, "ledger" | "now">,
+): Promise<RunTotals> {
+  const cycle = billingCycle(now());
+  const { startedAt: from, nextResetAt: to } = cycle;
+  const sums = await askLedger(() => sumJobRuns(ledger, { organizationId, projectId, from, to }));
+  return {
+    totalAmount: sums.total_amount,
+    executedRuns: sums.executed_runs,
+    billedMinutes: sums.billed_minutes,
+    cycle,
+  };
+}

@@ -1,0 +1,90 @@
+import { completeIdempotencyKey, type IdempotencyRecord } from "@slipway/ledger";
+import { failures } from "../errors/catalog.ts";
+import { Failure } from "../errors/failure.ts";
+import { newManualRunId } from "../ids.ts";
+import { askLedger } from "../ledger/call.ts";
+import type { ApiProject } from "../projects/api-project.ts";
+import { bodyHash } from "../projects/creation/idempotency.ts";
+import { inTurn } from "../projects/creation/key-turn.ts";
+import type { Services } from "../services.ts";
+import { findRow } from "./find.ts";
+import { type StartedRun, scheduledAtOf, startRun } from "./start.ts";
+
+/** The operator refuses a run that says that it was asked for long ago. */
+const FRESH_MS = 5 * 60_000;
+
+/**
+ * Starts a run once per key: a repeat answers the same run, for good. A refusal frees the key; a call whose outcome is not
+ * known is finished by the next one under the same id.
+ * @throws Failure as `startRun`
+ */
+export async function startRunByKey(
+  project: ApiProject,
+  key: string,
+  services: Pick<Services, "catalog" | "jobRuns" | "kube" | "ledger" | "now" | "projects">,
+): Promise<StartedRun> {
+  const { ledger, now } = services;
+  // No key of a creation has a colon: a key of one operation is none of another's, nor of another project's.
+  const name = { organizationId: project.organizationId, key: `run:${project.id}:${key}` };
+  const settle = async (record: IdempotencyRecord): Promise<StartedRun | undefined> =>
+    record.completed_at === null ? undefined : startedBefore(project, record.project_id, services);
+  const newId = () => newManualRunId(project.id, now());
+  return inTurn(ledger, name, bodyHash(null), newId, settle, async ({ projectId: id, leftover, free }) => {
+    const before = leftover ? await madeBefore(project, id, services) : undefined;
+    if (before === "expired") {
+      await free();
+      throw failures.creationInProgress();
+    }
+    try {
+      const started = before ?? (await startRun(project, id, services));
+      const completed = await askLedger(() => completeIdempotencyKey(ledger, name, id, now()));
+      if (!completed) {
+        throw failures.creationInProgress();
+      }
+      return started;
+    } catch (error) {
+      if (error instanceof Failure && isRefusal(error)) {
+        await free();
+      }
+      throw error;
+    }
+  });
+}
+
+/** Whether nothing is left of the call. */
+const isRefusal = ({ status, code }: Failure): boolean => status < 500 || code === "OPERATOR_UNAVAILABLE";
+
+/**
+ * The run that an earlier call asked for and that has ended and gone since: it must not run twice. Undefined when it is
+ * still there, or may still be made under its id; `expired` when it was never made and its minute is over, so that the
+ * next call needs another id.
+ */
+async function madeBefore(
+  project: ApiProject,
+  id: string,
+  services: Pick<Services, "jobRuns" | "ledger" | "now">,
+): Promise<StartedRun | "expired" | undefined> {
+  if (await services.jobRuns.find(project, id)) {
+    return undefined;
+  }
+  const row = await findRow(project, id, services);
+  if (row) {
+    return { id, scheduledAt: row.scheduled_at };
+  }
+  const now = services.now();
+  return now.getTime() - scheduledAtOf(id, now).getTime() < FRESH_MS ? undefined : "expired";
+}
+
+async function startedBefore(
+  project: ApiProject,
+  id: string,
+  services: Pick<Services, "jobRuns" | "ledger">,
+): Promise<StartedRun> {
+  const run = await services.jobRuns.find(project, id);
+  if (run) {
+    return { id, scheduledAt: new Date(run.spec.scheduledAt) };
+  }
+  const row = await findRow(project, id, services);
+  // One that never started is nowhere any more: its id tells the minute.
+  return { id, scheduledAt: row?.scheduled_at ?? scheduledAtOf(id, new Date(0)) };
+}

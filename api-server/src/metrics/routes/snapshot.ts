@@ -1,0 +1,119 @@
+import { mariadbMetrics, postgresqlMetrics, snapshotResource, valkeyMetrics } from "@slipway/crds";
+import { z } from "zod";
+import { applicationMetrics } from "../../analytics/application.ts";
+import { shares } from "../../analytics/routes/schemas.ts";
+import { planInForce } from "../../databases/plan-in-force.ts";
+import { failures } from "../../errors/catalog.ts";
+import { defineProjectRoute } from "../../http/route.ts";
+import { requireType } from "../../projects/require-type.ts";
+import { success } from "../../projects/routes/schemas.ts";
+import { capabilitiesOf } from "../capabilities.ts";
+import { snapshotInstance } from "../instance.ts";
+import { sampledTypes, snapshotView } from "../view.ts";
+
+const availability = z
+  .enum(["available", "partial", "stale", "unavailable"])
+  .describe("stale: an earlier sample with its own timestamps; unavailable: there is none.");
+const moment = z.string().nullable();
+
+const common = {
+  schema_version: z.int(),
+  project_id: z.string(),
+  instance: z.string(),
+  observed_at: moment.describe("When the values were observed on the instance."),
+  collected_at: moment.describe("When the snapshot became available."),
+  availability,
+  resource: snapshotResource,
+};
+
+const valkeySnapshot = z.object({
+  instance: z.string(),
+  type: z.literal("valkey"),
+  cpu: z.number().describe("Cores; legacy, 0 where nothing is known."),
+  memory: z.number().describe("Bytes; legacy, 0 where nothing is known."),
+  observed_at: moment,
+  availability,
+  valkey: valkeyMetrics
+    .extend({
+      schema_version: z.int(),
+      profile: z.enum(["key_value", "cache", "queue"]),
+      availability,
+    })
+    .nullable(),
+});
+
+const application = z.object({
+  type: z.literal("application"),
+  aggregate: z.literal(true),
+  network: z.object({
+    requests: z.int().min(0),
+    bytes_received: z.int().min(0),
+    bytes_sent: z.int().min(0),
+    status_codes: z.record(z.string(), z.int().min(0)).describe("Requests by status."),
+    user_agents: shares("user agent"),
+    window_seconds: z.int().describe("The window ends now."),
+  }),
+});
+
+const applicationInstance = z.object({
+  type: z.literal("application"),
+  aggregate: z.literal(false),
+  instance: z.string(),
+  uptime: z
+    .int()
+    .min(0)
+    .nullable()
+    .describe("Whole seconds since its container started; null while none runs."),
+  cpu: z.number().min(0).nullable().describe("Cores."),
+  memory: z.number().min(0).nullable().describe("Bytes."),
+  observed_at: moment.describe("When cpu and memory were measured."),
+});
+
+const snapshots = z.union([
+  application,
+  applicationInstance,
+  z.object({ ...common, type: z.literal("postgresql"), native: postgresqlMetrics }),
+  z.object({ ...common, type: z.literal("mariadb"), native: mariadbMetrics }),
+  valkeySnapshot,
+]);
+
+export const projectMetrics = defineProjectRoute({
+  operationId: "readProjectMetrics",
+  method: "GET",
+  path: "/v1/project/:id/metrics",
+  summary: "Read metrics of an application, or the newest snapshot of a database's",
+  description:
+    "Of HTTP projects on plans with metrics: what they answered in the last hour, or what the named instance uses now. " +
+    "Of postgresql, mariadb and Valkey, on plans whose capabilities say `snapshot`. Fields that end in `_total` count since the " +
+    "last restart or reset, those in `_per_second` lie between two samples, those in `_ratio` between 0 and 1 but for memory " +
+    "fragmentation. What is absent or not computable is null.",
+  tags: ["Metrics"],
+  query: z.strictObject({
+    instance: z
+      .string()
+      .min(1)
+      .max(253)
+      .describe("Name of an instance; of a database the one that takes writes by default.")
+      .optional(),
+  }),
+  refusals: [402, 503],
+  responses: { 200: { description: "The metrics.", schema: success({ data: snapshots }) } },
+  handler: async ({ project, query }, services) => {
+    const { catalog, snapshots: store, now } = services;
+    const { resource, organizationId, id: projectId } = project;
+    if (resource.spec.type === "http") {
+      const data = await applicationMetrics(project, query.instance, services);
+      return { status: 200, body: { status: "success", data } };
+    }
+    requireType(project, ["http", ...sampledTypes]);
+    const { access } = capabilitiesOf(resource, catalog.current);
+    if (access === "none") {
+      throw failures.metricsNotAvailable(planInForce(resource));
+    }
+    const instance = snapshotInstance(project, query.instance);
+    const { uid: projectUid = "" } = resource.metadata;
+    const sample = await store.newest({ organizationId, projectId, projectUid, instance });
+    const data = snapshotView(resource, instance, sample, now());
+    return { status: 200, body: { status: "success", data } };
+  },
+});

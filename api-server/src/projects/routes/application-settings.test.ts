@@ -1,0 +1,164 @@
+import { organizationNamespace, type Project } from "@slipway/crds";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
+
+/** What the settings of an application refuse before they write, and what a job is told. The ledger is away. */
+
+let harness: FakeHarness;
+let headers: Record<string, string>;
+
+const job: Partial<Project["spec"]> = {
+  type: "job",
+  plan: "job-basic",
+  paymentMode: "per_minute",
+  exposure: undefined,
+  port: undefined,
+  instances: undefined,
+  networkAccess: undefined,
+  job: { cron: "0 0 * * *", command: ["run"] },
+};
+const git = { connectionId: "c", repositoryId: "r", branch: "main", autoDeploy: false };
+
+beforeAll(async () => {
+  harness = await startFakeHarness();
+  headers = harness.key("acme", "* on organization:*", "* on project:*");
+  await harness.project("acme", "shop");
+  await harness.project("acme", "nightly", job);
+  await harness.project("acme", "from-git", { image: undefined, source: git, build: {} });
+  await harness.project("acme", "cache", { type: "valkey", profile: "cache" });
+  const application = { image: undefined, port: undefined, exposure: undefined, subdomain: undefined };
+  const database = { version: "17", instances: 1, storage: { persistent: true, capacity: 20 } };
+  await harness.project("acme", "store", {
+    type: "postgresql",
+    plan: "db-premium",
+    ...application,
+    ...database,
+  });
+});
+afterAll(() => harness.close());
+
+const send = (method: "GET" | "POST" | "PATCH", id: string, operation: string, payload?: object | string) =>
+  harness.app.inject({
+    method,
+    url: `/v1/project/${id}/${operation}`,
+    headers: { ...headers, ...(payload === undefined ? {} : { "content-type": "application/json" }) },
+    ...(payload === undefined ? {} : { payload }),
+  });
+const live = (id: string) =>
+  harness.apiserver.etcd.get(
+    "slipway.dev/v1alpha1/projects",
+    `${organizationNamespace("acme")}/${id}`,
+  ) as unknown as Project;
+
+describe("an operation that does not apply to the project's type", () => {
+  it.each([
+    ["PATCH", "cache", "image", { image: "registry.example.com/shop:2" }],
+    ["PATCH", "store", "image", { image: "registry.example.com/shop:2" }],
+    ["PATCH", "from-git", "image", { image: "registry.example.com/shop:2" }],
+    ["PATCH", "shop", "schedule", { cron: "* * * * *" }],
+    ["PATCH", "store", "schedule", { cron: "* * * * *" }],
+  ] as const)("%s %s/%s answers 400 PROJECT_TYPE_MISMATCH", async (method, id, operation, body) => {
+    const response = await send(method, id, operation, body);
+    expect(response.json()).toMatchObject({ status: "failed", code: "PROJECT_TYPE_MISMATCH" });
+    expect(response.statusCode).toBe(400);
+  });
+});
+
+describe("a body that breaks rules", () => {
+  it.each([
+    ["shop", "envs", undefined, ["body"]],
+    ["shop", "envs", {}, ["envs"]],
+    ["shop", "envs", { envs: "A=1" }, ["envs"]],
+    ["shop", "envs", { envs: [{ name: "A B", value: 1 }], x: 1 }, ["envs[0].name", "envs[0].value", "x"]],
+    [
+      "shop",
+      "envs",
+      {
+        envs: [
+          { name: "A", value: "1" },
+          { name: "A", value: "2" },
+        ],
+      },
+      ["envs"],
+    ],
+    [
+      "shop",
+      "envs",
+      { envs: Array.from({ length: 51 }, (_, i) => ({ name: `N${i}`, value: "1" })) },
+      ["envs"],
+    ],
+    ["shop", "envs", { envs: [{ name: "A", value: "x".repeat(32_761) }] }, ["envs[0].value"]],
+    ["shop", "envs", '{"envs":[{"name":"A","value":"\\ud800"}]}', ["envs[0].value"]],
+    ["shop", "envs", '{"envs":[{"name":"A","value":"\\u0000"}]}', ["envs[0].value"]],
+    ["shop", "image", {}, ["image"]],
+    ["shop", "image", { image: "https://registry.example.com/shop" }, ["image"]],
+    ["shop", "image", { image: "short" }, ["image"]],
+    ["shop", "image", { image: null, tag: "1" }, ["image", "tag"]],
+    ["nightly", "schedule", {}, ["cron"]],
+    ["nightly", "schedule", { cron: "* * * *" }, ["cron"]],
+    ["nightly", "schedule", { cron: "@daily" }, ["cron"]],
+    ["nightly", "schedule", { cron: "60 * * * *" }, ["cron"]],
+    ["nightly", "schedule", { cron: 5, timezone: "UTC" }, ["cron", "timezone"]],
+    ["shop", "rollback", {}, ["deployment_id"]],
+    ["shop", "rollback", { deployment_id: "" }, ["deployment_id"]],
+  ])("%s/%s %#", async (id, operation, body, fields) => {
+    const method = operation === "rollback" ? "POST" : "PATCH";
+    const response = await send(method, id, operation, body);
+    expect(response.json()).toMatchObject({ status: "failed", code: "VALIDATION_FAILED" });
+    expect(response.statusCode).toBe(400);
+    const { errors } = response.json() as { errors: { field: string }[] };
+    expect(errors.map(({ field }) => field).sort()).toEqual(fields);
+  });
+});
+
+describe("PATCH schedule", () => {
+  it("changes when a job runs, and nothing else of it", async () => {
+    const response = await send("PATCH", "nightly", "schedule", { cron: "  */5  0 * * MON-FRI " });
+    expect(response.json()).toEqual({
+      status: "success",
+      message: expect.any(String),
+      data: { cron: "*/5 0 * * MON-FRI", timezone: "UTC" },
+    });
+    expect(live("nightly").spec.job).toEqual({ cron: "*/5 0 * * MON-FRI", command: ["run"] });
+  });
+});
+
+describe("PATCH image", () => {
+  it("changes a job's image too", async () => {
+    const response = await send("PATCH", "nightly", "image", { image: "registry.example.com/job:2" });
+    expect(response.json()).toEqual({ status: "success", message: expect.any(String) });
+    expect(live("nightly").spec.image).toEqual({ url: "registry.example.com/job:2", isPublic: true });
+  });
+});
+
+describe("without a ledger", () => {
+  it.each([
+    ["GET", "historic/deployments", undefined, "LEDGER_UNAVAILABLE"],
+    ["POST", "rollback", { deployment_id: "d1" }, "LEDGER_UNAVAILABLE"],
+    ["PATCH", "plan", { plan: "basic" }, "LEDGER_UNAVAILABLE"],
+  ] as const)("%s %s answers 503", async (method, operation, body, code) => {
+    const response = await send(method, "shop", operation, body);
+    expect([response.statusCode, response.json().code]).toEqual([503, code]);
+  });
+
+  it("resumes nothing, but pauses", async () => {
+    const paused = await send("POST", "shop", "pause");
+    expect([paused.statusCode, paused.json().data.project_id]).toEqual([200, "shop"]);
+    expect(live("shop").spec.paused).toBe(true);
+    const refused = await send("POST", "shop", "resume");
+    expect([refused.statusCode, refused.json().code]).toEqual([503, "LEDGER_UNAVAILABLE"]);
+    expect(live("shop").spec.paused).toBe(true);
+    expect((await send("GET", "shop", "envs")).json()).toEqual({ status: "success", data: [] });
+  });
+
+  it("does not change the plan of a type that nobody carries out", async () => {
+    const { carriesOut } = harness.services;
+    Object.assign(harness.services, { carriesOut: () => false });
+    const response = await send("PATCH", "store", "plan", { plan: "db-basic" });
+    // What is wrong with the request itself comes first.
+    const wrong = await send("PATCH", "store", "plan", { plan: "premium" });
+    Object.assign(harness.services, { carriesOut });
+    expect(response.json()).toMatchObject({ code: "PROJECT_FEATURE_UNAVAILABLE" });
+    expect(wrong.statusCode).toBe(400);
+  });
+});

@@ -1,0 +1,77 @@
+import { countDeployments, type Deployment, listDeployments } from "@slipway/ledger";
+import { z } from "zod";
+import { defineProjectRoute } from "../../http/route.ts";
+import { wholeNumber } from "../../http/whole-number.ts";
+import { askLedger } from "../../ledger/call.ts";
+import { pagination, success } from "./schemas.ts";
+
+const deploymentSchema = z.object({
+  id: z.string(),
+  project_id: z.string(),
+  updated_image: z.boolean().describe("Whether the image is another than the deployment's before."),
+  created_at: z.string(),
+  status: z.enum(["in_progress", "succeeded", "failed", "superseded"]),
+  image: z.string().optional(),
+  finished_at: z.string().optional(),
+  message: z.string().describe("Why it failed.").optional(),
+});
+
+const MOST = 1_000;
+
+export const deployments = defineProjectRoute({
+  operationId: "listProjectDeployments",
+  method: "GET",
+  path: "/v1/project/:id/historic/deployments",
+  summary: "List the deployments of the current month",
+  description:
+    "Those created since the month began, by the server's clock in UTC; the newest first, 1,000 a page.",
+  query: z.strictObject({
+    page: wholeNumber(1, 1_000_000).default(1),
+    limit: wholeNumber(1, MOST).default(MOST),
+  }),
+  tags: ["Lifecycle"],
+  responses: {
+    200: {
+      description: "The deployments.",
+      schema: success({
+        data: z.array(deploymentSchema),
+        pagination,
+      }),
+    },
+  },
+  handler: async ({ project, query: { page, limit } }, { ledger, now }) => {
+    const asked = {
+      ...project.identity,
+      ...monthOf(now()),
+      limit,
+      offset: (page - 1) * limit,
+    };
+    const rows = await askLedger(() => listDeployments(ledger, asked));
+    // A first page that is not full is all there is.
+    const isAll = page === 1 && rows.length < limit;
+    const total = isAll ? rows.length : await askLedger(() => countDeployments(ledger, asked));
+    const shown = { page, limit, total, pages: Math.ceil(total / limit) };
+    const data = rows.map(deploymentData);
+    return { status: 200, body: { status: "success", data, pagination: shown } };
+  },
+});
+
+/** The calendar month in UTC that a moment lies in, up to where the next begins. */
+export function monthOf(moment: Date): { from: Date; to: Date } {
+  const [year, month] = [moment.getUTCFullYear(), moment.getUTCMonth()];
+  return { from: new Date(Date.UTC(year, month)), to: new Date(Date.UTC(year, month + 1)) };
+}
+
+/** What is not known of a deployment is left out. */
+function deploymentData(row: Deployment): z.output<typeof deploymentSchema> {
+  return {
+    id: row.id,
+    project_id: row.project_id,
+    updated_image: row.updated_image,
+    created_at: row.created_at.toISOString(),
+    status: row.status,
+    ...(row.image === null ? {} : { image: row.image }),
+    ...(row.finished_at === null ? {} : { finished_at: row.finished_at.toISOString() }),
+    ...(row.message === null ? {} : { message: row.message }),
+  };
+}

@@ -1,0 +1,114 @@
+import { organizationNamespace, type Project } from "@slipway/crds";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
+import { projectResource } from "../kinds.ts";
+
+/** `GET /v1/project` over HTTP: what its parameters mean, and where they end. */
+
+const ORGANIZATION = "acme";
+let harness: FakeHarness;
+let headers: Record<string, string>;
+
+beforeAll(async () => {
+  harness = await startFakeHarness();
+  headers = harness.key(ORGANIZATION, "project.read on project:*");
+  for (let index = 1; index <= 14; index += 1) {
+    await harness.project(ORGANIZATION, `shop-${String(index).padStart(2, "0")}`);
+  }
+  const valkey = { type: "valkey", image: undefined, exposure: undefined, port: undefined } as const;
+  await harness.project(ORGANIZATION, "cache", { ...valkey, profile: "cache", name: "page-cache" });
+  await harness.project(ORGANIZATION, "queue", { ...valkey, profile: "queue", name: "mail-queue" });
+  await harness.project(ORGANIZATION, "told", { name: "other-name", description: "Sells Ütensils 🫖" });
+  const told = await harness.kube.get<Project>(projectResource, {
+    namespace: organizationNamespace(ORGANIZATION),
+    name: "told",
+  });
+  await harness.kube.updateStatus(projectResource, { ...told, status: { phase: "stopped" } });
+});
+afterAll(() => harness.close());
+
+const list = (query: Record<string, string> = {}) =>
+  harness.app.inject({ url: "/v1/project", query, headers });
+const ids = async (query: Record<string, string>): Promise<string[]> => {
+  const response = await list(query);
+  expect(response.json()).toMatchObject({ status: "success" });
+  return response.json().data.projects.map(({ id }: { id: string }) => id);
+};
+const fieldsOf = async (query: Record<string, string>): Promise<string[]> => {
+  const response = await list(query);
+  expect([response.statusCode, response.json().code]).toEqual([400, "VALIDATION_FAILED"]);
+  return response.json().errors.map(({ field }: { field: string }) => field);
+};
+
+describe("pages", () => {
+  it("are of 15 projects, the first one, unless asked otherwise", async () => {
+    const { data } = (await list()).json();
+    expect(data.projects).toHaveLength(15);
+    expect(data.pagination).toEqual({ page: 1, limit: 15, total: 17, pages: 2 });
+    expect(await ids({ page: "2" })).toHaveLength(2);
+  });
+
+  it("hold 1 to 50, and none is an error that lies behind the last", async () => {
+    expect(await ids({ limit: "50" })).toHaveLength(17);
+    const single = (await list({ limit: "1", page: "17" })).json().data;
+    expect(single.projects).toHaveLength(1);
+    expect(single.pagination).toEqual({ page: 17, limit: 1, total: 17, pages: 17 });
+    expect(await ids({ page: "3" })).toEqual([]);
+    expect(await ids({ page: "2147483647", limit: "50" })).toEqual([]);
+  });
+
+  it.each(["0", "-1", "1.5", "one", "1e1", "", " 1", "99999999999"])(
+    "refuse %j as page and as limit",
+    async (text) => {
+      expect(await fieldsOf({ page: text })).toEqual(expect.arrayContaining(["page"]));
+      expect(await fieldsOf({ limit: text })).toEqual(expect.arrayContaining(["limit"]));
+    },
+  );
+
+  it("refuse a limit of 51", async () => {
+    expect(await fieldsOf({ limit: "51" })).toEqual(["limit"]);
+  });
+});
+
+describe("filters", () => {
+  it("go by type, by profile of Valkey services, and by status", async () => {
+    expect((await ids({ type: "valkey" })).sort()).toEqual(["cache", "queue"]);
+    expect(await ids({ type: "valkey", profile: "queue" })).toEqual(["queue"]);
+    expect(await ids({ type: "valkey", profile: "key_value" })).toEqual([]);
+    await expect.poll(() => ids({ status: "stopped" })).toEqual(["told"]);
+    expect(await ids({ status: "creating", limit: "50" })).toHaveLength(16);
+    expect(await ids({ status: "creating", type: "job" })).toEqual([]);
+  });
+
+  it.each([["Page-C"], ["-cache"]])("search %j finds by name", async (search) => {
+    expect(await ids({ search })).toEqual(["cache"]);
+  });
+
+  it.each([["ütensils"], ["SELLS"], ["🫖"]])("search %j finds by description", async (search) => {
+    expect(await ids({ search })).toEqual(["told"]);
+  });
+
+  it("search takes 1 to 256 characters, however many bytes they have", async () => {
+    expect(await ids({ search: "x".repeat(256) })).toEqual([]);
+    expect(await ids({ search: "🫖".repeat(256) })).toEqual([]);
+    expect(await fieldsOf({ search: "x".repeat(257) })).toEqual(["search"]);
+    expect(await fieldsOf({ search: "" })).toEqual(["search"]);
+  });
+
+  it("are all judged at once, profile without type=valkey among them", async () => {
+    const broken = { type: "mysql", profile: "cache", status: "done", limit: "51", sort_by: "name" };
+    expect((await fieldsOf(broken)).sort()).toEqual(["limit", "profile", "sort_by", "status", "type"]);
+  });
+});
+
+describe("order", () => {
+  it("is by the last update, newest first, unless asked otherwise", async () => {
+    const all = await ids({ limit: "50" });
+    expect(all.indexOf("told")).toBeLessThan(all.indexOf("shop-01"));
+    expect(await ids({ limit: "50", sort_by: "updated_at", sort_order: "desc" })).toEqual(all);
+    expect(await ids({ limit: "50", sort_order: "asc" })).toEqual(all.toReversed());
+    const created = await ids({ limit: "50", sort_by: "created_at", sort_order: "asc" });
+    expect(created.toSorted()).toEqual(all.toSorted());
+    expect(created.indexOf("shop-01")).toBeLessThan(created.indexOf("shop-14"));
+  });
+});

@@ -1,0 +1,471 @@
+import { defaultDomain, organizationNamespace, type Project } from "@slipway/crds";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type FakeHarness, startFakeHarness, ZONE } from "../../../../test/kit/api-server/harness.ts";
+import { startReleaser } from "../../../../test/kit/api-server/releaser.ts";
+import { claimHostnames, readClaim } from "../claims.ts";
+import { projectResource } from "../kinds.ts";
+
+/** Name, description, domain, custom domains and exposure, over a fake apiserver; claims are released as by an operator. */
+
+const ORGANIZATION = "acme";
+const ROUTES = ["name", "description", "domain", "custom-domains", "exposure"] as const;
+const postgres: Partial<Project["spec"]> = {
+  type: "postgresql",
+  plan: "db-basic",
+  version: "17",
+  image: undefined,
+  exposure: undefined,
+  port: undefined,
+};
+
+let harness: FakeHarness;
+let releaser: { stop: () => Promise<void> };
+let headers: Record<string, string>;
+let count = 0;
+
+beforeAll(async () => {
+  harness = await startFakeHarness();
+  releaser = startReleaser(harness.kube);
+  headers = harness.key(ORGANIZATION, "* on project:*");
+});
+afterAll(async () => {
+  await releaser.stop();
+  await harness.close();
+});
+
+/** A project of its own for a test; on a plan that has everything. Returns its id. */
+async function make(change: Partial<Project["spec"]> = {}): Promise<string> {
+  count += 1;
+  const id = `shop-${count}`;
+  const project = await harness.project(ORGANIZATION, id, { plan: "basic", ...change });
+  if (project.spec.exposure === "public") {
+    await claimHostnames(harness.kube, project, [
+      { hostname: defaultDomain(project, ZONE), kind: "default" },
+    ]);
+  }
+  return id;
+}
+const patch = (id: string, route: string, payload: object, as = headers) =>
+  harness.app.inject({ method: "PATCH", url: `/v1/project/${id}/${route}`, headers: as, payload });
+const read = async (id: string) =>
+  (await harness.app.inject({ url: `/v1/project/${id}`, headers })).json().data;
+const live = (id: string) =>
+  harness.kube.get<Project>(projectResource, { namespace: organizationNamespace(ORGANIZATION), name: id });
+const setStatus = async (id: string, status: Project["status"]) => {
+  await harness.kube.updateStatus(projectResource, { ...(await live(id)), status });
+};
+const holder = async (hostname: string) => (await readClaim(harness.kube, hostname))?.spec.projectRef.name;
+const fieldsOf = (response: { json: () => { errors?: { field: string }[] } }) =>
+  (response.json().errors ?? []).map((error) => error.field);
+
+const bodies: Record<(typeof ROUTES)[number], object> = {
+  name: { name: "renamed-shop" },
+  description: { description: "Sells" },
+  domain: { domain: "my-shop" },
+  "custom-domains": { custom_domains: [] },
+  exposure: { exposure: "public" },
+};
+
+describe.each(ROUTES)("PATCH %s", (route) => {
+  it("answers 404 for a project that is not there, and for another organization's", async () => {
+    expect((await patch("pmissing", route, bodies[route])).json()).toMatchObject({
+      status: "failed",
+      code: "PROJECT_NOT_FOUND",
+    });
+    const stranger = harness.key("other", "* on project:*");
+    const answer = await patch(await make(), route, bodies[route], stranger);
+    expect(answer.statusCode).toBe(404);
+  });
+
+  it("answers 409 while the project is being deleted, and 404 once it is gone", async () => {
+    const id = await make();
+    const { namespace = "", name } = (await live(id)).metadata;
+    const ref = { namespace, name };
+    await harness.kube.patch(projectResource, ref, { metadata: { finalizers: ["slipway.dev/project"] } });
+    await harness.kube.delete(projectResource, ref);
+    const late = await patch(id, route, bodies[route]);
+    expect([late.statusCode, late.json().code]).toEqual([409, "PROJECT_ALREADY_DELETED"]);
+    await harness.kube.patch(projectResource, ref, { metadata: { finalizers: [] } });
+    await expect
+      .poll(async () => (await patch(id, route, bodies[route])).json().code)
+      .toBe("PROJECT_NOT_FOUND");
+    expect((await patch(id, route, bodies[route])).statusCode).toBe(404);
+  });
+
+  it("answers 401 without a credential, and 403 without its permission", async () => {
+    const id = await make();
+    expect((await patch(id, route, bodies[route], {})).statusCode).toBe(401);
+    const permission = `project.${["name", "description"].includes(route) ? route : "domain"}.update`;
+    const without = harness.key(ORGANIZATION, `project.read on project:${id}`);
+    expect((await patch(id, route, bodies[route], without)).json()).toMatchObject({
+      code: "PERMISSION_DENIED",
+      required: [`${permission} on project:${id}`],
+    });
+    const enough = harness.key(ORGANIZATION, `${permission} on project:${id}`);
+    expect((await patch(id, route, bodies[route], enough)).statusCode).toBe(200);
+  });
+
+  it.each([
+    [{}],
+    [{ surprise: 1 }],
+    [[]],
+    [{ name: 1, description: 1, domain: 1, custom_domains: 1, exposure: 1 }],
+  ])("answers 400 to %j", async (body) => {
+    const answer = await patch(await make(), route, body);
+    expect(answer.json()).toMatchObject({ status: "failed", code: "VALIDATION_FAILED" });
+    expect(answer.statusCode).toBe(400);
+  });
+
+  it("leaves an audit line with the project", async () => {
+    const id = await make();
+    await patch(id, route, route === "domain" ? { domain: "audited-shop" } : bodies[route]);
+    expect(harness.audited.find((entry) => entry.projectId === id)).toMatchObject({ status: 200 });
+  });
+});
+
+describe("PATCH name and description", () => {
+  it("change what the read shows, and move updated_at", async () => {
+    const id = await make();
+    const before = await read(id);
+    expect((await patch(id, "name", { name: "renamed-shop" })).json()).toEqual({
+      status: "success",
+      message: expect.any(String),
+    });
+    await patch(id, "description", { description: "Sells ütensils 🫖" });
+    const after = await read(id);
+    expect(after).toMatchObject({ name: "renamed-shop", description: "Sells ütensils 🫖" });
+    expect(after.updated_at > before.updated_at).toBe(true);
+  });
+
+  it("keep the domain that was made from the first name", async () => {
+    const id = await make();
+    const { domain } = await read(id);
+    await setStatus(id, { domain });
+    expect((await patch(id, "name", { name: "renamed-shop" })).statusCode).toBe(200);
+    expect(await read(id)).toMatchObject({ name: "renamed-shop", domain });
+  });
+
+  it.each([
+    ["short"],
+    ["x".repeat(33)],
+    ["Upper-case"],
+    ["-begins"],
+    ["ends-"],
+    ["under_score"],
+    ["naïve-shop"],
+  ])("refuse the name %s", async (name) => {
+    const answer = await patch(await make(), "name", { name });
+    expect(answer.statusCode).toBe(400);
+    expect(new Set(fieldsOf(answer))).toEqual(new Set(["name"]));
+  });
+
+  it("refuse a description of none and of 257 characters, and take 256", async () => {
+    const id = await make();
+    expect((await patch(id, "description", { description: "" })).statusCode).toBe(400);
+    expect((await patch(id, "description", { description: "é".repeat(257) })).statusCode).toBe(400);
+    expect((await patch(id, "description", { description: "é".repeat(256) })).statusCode).toBe(200);
+  });
+});
+
+describe("PATCH domain", () => {
+  it("reserves the subdomain as given, shows it at once, and frees the one before", async () => {
+    const id = await make();
+    const { domain: before } = await read(id);
+    const answer = await patch(id, "domain", { domain: "first-choice" });
+    expect(answer.json()).toEqual({ status: "success", message: expect.any(String) });
+    expect(await read(id)).toMatchObject({ domain: `first-choice.${ZONE}` });
+    expect(await holder(`first-choice.${ZONE}`)).toBe(id);
+    expect(await holder(before)).toBeUndefined();
+    await patch(id, "domain", { domain: "second-choice" });
+    expect(await holder(`first-choice.${ZONE}`)).toBeUndefined();
+  });
+
+  it("answers 200 to the subdomain that the project has", async () => {
+    const id = await make();
+    await patch(id, "domain", { domain: "the-same" });
+    const { resourceVersion } = (await live(id)).metadata;
+    expect((await patch(id, "domain", { domain: "the-same" })).statusCode).toBe(200);
+    expect((await live(id)).metadata.resourceVersion).toBe(resourceVersion);
+  });
+
+  it.each([["ab"], ["x".repeat(55)], ["-shop"], ["shop-"], ["Shop"], ["a.b"], ["a b"], [""]])(
+    "refuses %j with 400",
+    async (domain) => {
+      const answer = await patch(await make(), "domain", { domain });
+      expect(answer.statusCode).toBe(400);
+      expect(new Set(fieldsOf(answer))).toEqual(new Set(["domain"]));
+    },
+  );
+
+  it("is refused where it cannot be", async () => {
+    const taken = await make();
+    await patch(taken, "domain", { domain: "already-taken" });
+    const cases: [Partial<Project["spec"]>, string, number, string][] = [
+      [postgres, "some-shop", 400, "PROJECT_TYPE_MISMATCH"],
+      [{ plan: "free" }, "some-shop", 403, "CUSTOM_SUBDOMAIN_NOT_AVAILABLE_FOR_PLAN"],
+      [{ exposure: "private" }, "some-shop", 409, "PROJECT_PRIVATE"],
+      [{}, "already-taken", 409, "DOMAIN_UNAVAILABLE"],
+      [{}, "api", 409, "DOMAIN_UNAVAILABLE"],
+    ];
+    for (const [spec, domain, status, code] of cases) {
+      const id = await make(spec);
+      const answer = await patch(id, "domain", { domain });
+      expect(answer.json()).toMatchObject({ status: "failed", code });
+      expect(answer.statusCode).toBe(status);
+      expect((await live(id)).spec.subdomain).toBeUndefined();
+    }
+    expect(await holder(`already-taken.${ZONE}`)).toBe(taken);
+  });
+
+  it("gives one subdomain to exactly one of ten projects", async () => {
+    const ids = await Promise.all(Array.from({ length: 10 }, () => make()));
+    const answers = await Promise.all(ids.map((id) => patch(id, "domain", { domain: "contested" })));
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(9).fill(409)]);
+    const winner = ids[answers.findIndex(({ statusCode }) => statusCode === 200)];
+    expect(await holder(`contested.${ZONE}`)).toBe(winner);
+  });
+
+  it("is refused in the order of refusal: the body, the plan, the state", async () => {
+    const id = await make({ plan: "free", exposure: "private" });
+    const answer = async (domain: string, as = headers) => {
+      const { statusCode, ...response } = await patch(id, "domain", { domain }, as);
+      return [statusCode, response.json().code];
+    };
+    const nothing = harness.key(ORGANIZATION);
+    expect(await answer("-", {})).toEqual([401, "CREDENTIAL_MISSING"]);
+    expect(await answer("-", nothing)).toEqual([403, "PERMISSION_DENIED"]);
+    expect(await answer("-")).toEqual([400, "VALIDATION_FAILED"]);
+    expect(await answer("api")).toEqual([403, "CUSTOM_SUBDOMAIN_NOT_AVAILABLE_FOR_PLAN"]);
+    const { namespace = "", name } = (await live(id)).metadata;
+    await harness.kube.patch(projectResource, { namespace, name }, { spec: { plan: "basic" } });
+    expect(await answer("api")).toEqual([409, "PROJECT_PRIVATE"]);
+  });
+
+  it("answers 503 when the old domain is not given back in time, and goes on waiting when asked again", async () => {
+    const id = await make();
+    const { domain: before } = await read(id);
+    await releaser.stop();
+    // Time flies: ten seconds are over at once.
+    const real = performance.now.bind(performance);
+    const clock = vi.spyOn(performance, "now");
+    let ahead = 0;
+    clock.mockImplementation(() => {
+      ahead += 1_000;
+      return real() + ahead;
+    });
+    try {
+      const answer = await patch(id, "domain", { domain: "slow-release" });
+      expect(answer.json()).toMatchObject({ status: "failed", code: "DOMAIN_RELEASE_PENDING" });
+      expect([answer.statusCode, answer.headers["retry-after"]]).toEqual([503, "5"]);
+    } finally {
+      clock.mockRestore();
+      releaser = startReleaser(harness.kube);
+    }
+    // The change is done all the same.
+    expect(await read(id)).toMatchObject({ domain: `slow-release.${ZONE}` });
+    expect((await patch(id, "domain", { domain: "slow-release" })).statusCode).toBe(200);
+    expect(await holder(before)).toBeUndefined();
+  });
+
+  it("answers 503 when the address cannot be assigned", async () => {
+    const id = await make();
+    const isClaim = ({ method, path }: { method: string; path: string }) =>
+      method === "POST" && path.endsWith("/domainclaims");
+    harness.apiserver.failNext(isClaim, { status: 500 });
+    const answer = await patch(id, "domain", { domain: "not-now" });
+    expect(answer.json()).toMatchObject({ status: "failed", code: "ADDRESS_NOT_ASSIGNED" });
+    expect(answer.statusCode).toBe(503);
+    expect((await live(id)).spec.subdomain).toBeUndefined();
+    expect((await patch(id, "domain", { domain: "not-now" })).statusCode).toBe(200);
+  });
+});
+
+describe("PATCH custom-domains", () => {
+  it("adds one a call, tells its records, and removes what is absent", async () => {
+    const id = await make();
+    const { domain: target } = await read(id);
+    const added = await patch(id, "custom-domains", { custom_domains: ["www.example.com"] });
+    const setup = {
+      hostname: "www.example.com",
+      status: "pending",
+      ssl_status: "pending_validation",
+      dns_records: [
+        {
+          type: "TXT",
+          name: "_slipway-challenge.www.example.com",
+          value: expect.stringMatching(/^slipway-verification=[0-9a-f]{32}$/),
+        },
+        { type: "CNAME", name: "www.example.com", value: target },
+      ],
+    };
+    expect(added.json()).toEqual({
+      status: "success",
+      message: expect.any(String),
+      custom_domains: ["www.example.com"],
+      custom_domain_setup: [setup],
+    });
+    expect(await holder("www.example.com")).toBe(id);
+    expect(await read(id)).toMatchObject({
+      custom_domains: ["www.example.com"],
+      custom_domain_setup: [setup],
+    });
+
+    const { updated_at: before } = await read(id);
+    const emptied = await patch(id, "custom-domains", { custom_domains: [] });
+    expect(emptied.json()).toMatchObject({ custom_domains: [], custom_domain_setup: [] });
+    expect(await holder("www.example.com")).toBeUndefined();
+    expect((await read(id)).updated_at > before).toBe(true);
+  });
+
+  it("shows what the operator tells of a domain", async () => {
+    const id = await make({ customDomains: ["told.example.com"] });
+    const dnsRecords = [{ type: "CNAME" as const, name: "told.example.com", value: "x.example.net" }];
+    await setStatus(id, {
+      customDomains: [{ hostname: "told.example.com", status: "active", sslStatus: "disabled", dnsRecords }],
+    });
+    await expect
+      .poll(async () => (await read(id)).custom_domain_setup, { timeout: 5_000 })
+      .toEqual([
+        { hostname: "told.example.com", status: "active", ssl_status: "disabled", dns_records: dnsRecords },
+      ]);
+  });
+
+  it("takes twenty, one by one, and refuses the twenty-first", async () => {
+    const customDomains = Array.from({ length: 19 }, (_, index) => `d${index}.example.net`);
+    const id = await make({ customDomains });
+    const twenty = [...customDomains, "d19.example.net"];
+    expect((await patch(id, "custom-domains", { custom_domains: twenty })).statusCode).toBe(200);
+    const more = [...twenty, "d20.example.net"];
+    const answer = await patch(id, "custom-domains", { custom_domains: more });
+    expect(answer.statusCode).toBe(400);
+    expect(fieldsOf(answer)).toEqual(["custom_domains"]);
+  });
+
+  it.each([
+    [["a.example.com", "b.example.com"], "TOO_MANY_NEW_DOMAINS", "custom_domains"],
+    [[ZONE], "DOMAIN_RESERVED", "custom_domains[0]"],
+    [[`shop.${ZONE}`], "DOMAIN_RESERVED", "custom_domains[0]"],
+    [["platform.example.com"], "DOMAIN_RESERVED", "custom_domains[0]"],
+    [["www.platform.example.com"], "DOMAIN_RESERVED", "custom_domains[0]"],
+    [["Upper.example.com"], "VALIDATION_FAILED", "custom_domains[0]"],
+    [["*.example.com"], "VALIDATION_FAILED", "custom_domains[0]"],
+    [["localhost"], "VALIDATION_FAILED", "custom_domains[0]"],
+    [["10.0.0.1"], "VALIDATION_FAILED", "custom_domains[0]"],
+    [["www.example.com", "www.example.com"], "VALIDATION_FAILED", "custom_domains"],
+  ])("refuses %j with %s", async (custom_domains, code, field) => {
+    const answer = await patch(await make(), "custom-domains", { custom_domains });
+    expect(answer.json()).toMatchObject({ status: "failed", code });
+    expect(answer.statusCode).toBe(400);
+    expect(fieldsOf(answer)).toContain(field);
+  });
+
+  it("is refused where it cannot be, and leaves the list as it was", async () => {
+    const other = await make();
+    await patch(other, "custom-domains", { custom_domains: ["theirs.example.com"] });
+    const cases: [Partial<Project["spec"]>, number, string][] = [
+      [postgres, 400, "PROJECT_TYPE_MISMATCH"],
+      [{ exposure: "private" }, 409, "PROJECT_PRIVATE"],
+      [{}, 409, "DOMAIN_UNAVAILABLE"],
+    ];
+    for (const [spec, status, code] of cases) {
+      const id = await make(spec);
+      const answer = await patch(id, "custom-domains", { custom_domains: ["theirs.example.com"] });
+      expect(answer.json()).toMatchObject({ status: "failed", code });
+      expect(answer.statusCode).toBe(status);
+      expect((await live(id)).spec.customDomains).toBeUndefined();
+    }
+    expect(await holder("theirs.example.com")).toBe(other);
+  });
+
+  it("gives a domain to exactly one of two organizations", async () => {
+    const [id, rival] = [await make(), await make()];
+    const answers = await Promise.all(
+      [id, rival].map((one) => patch(one, "custom-domains", { custom_domains: ["both.example.com"] })),
+    );
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 409]);
+  });
+});
+
+describe("PATCH exposure", () => {
+  it("to private frees every domain in the same write, and back to public gives the default one", async () => {
+    const id = await make();
+    const { domain: first } = await read(id);
+    await patch(id, "domain", { domain: "going-private" });
+    await patch(id, "custom-domains", { custom_domains: ["going.example.com"] });
+    const generation = (await live(id)).metadata.generation ?? 0;
+    const hidden = await patch(id, "exposure", { exposure: "private" });
+    expect(hidden.json()).toEqual({
+      status: "success",
+      message: expect.any(String),
+      exposure: "private",
+      domain: "",
+      custom_domains: [],
+    });
+    expect((await live(id)).metadata.generation).toBe(generation + 1);
+    expect(await holder(`going-private.${ZONE}`)).toBeUndefined();
+    expect(await holder("going.example.com")).toBeUndefined();
+    expect(await read(id)).not.toHaveProperty("domain");
+
+    const shown = await patch(id, "exposure", { exposure: "public" });
+    expect(shown.json()).toMatchObject({ exposure: "public", domain: first, custom_domains: [] });
+    expect(await holder(first)).toBe(id);
+    expect(await read(id)).toMatchObject({ exposure: "public", domain: first });
+  });
+
+  it("that it has already changes nothing", async () => {
+    const id = await make();
+    const { resourceVersion } = (await live(id)).metadata;
+    const answer = await patch(id, "exposure", { exposure: "public" });
+    expect(answer.json()).toMatchObject({
+      status: "success",
+      exposure: "public",
+      domain: (await read(id)).domain,
+    });
+    expect((await live(id)).metadata.resourceVersion).toBe(resourceVersion);
+  });
+
+  it.each([
+    [{ current: "public", changing: true }],
+    // The operator has not seen yet what was asked for before.
+    [{ current: "private" }],
+  ] as const)("answers 409 while a change runs: %j", async (exposure) => {
+    const id = await make();
+    await setStatus(id, { exposure, observedGeneration: 0 });
+    const answer = await patch(id, "exposure", { exposure: "private" });
+    expect(answer.json()).toMatchObject({ status: "failed", code: "EXPOSURE_CHANGE_IN_PROGRESS" });
+    expect(answer.statusCode).toBe(409);
+  });
+
+  it("may be changed back when it cannot become as asked", async () => {
+    const id = await make();
+    await setStatus(id, { exposure: { current: "private" }, observedGeneration: 1 });
+    expect((await patch(id, "exposure", { exposure: "private" })).statusCode).toBe(200);
+  });
+
+  it("answers 400 for a database", async () => {
+    const answer = await patch(await make(postgres), "exposure", { exposure: "private" });
+    expect(answer.json()).toMatchObject({ code: "PROJECT_TYPE_MISMATCH" });
+    expect(answer.statusCode).toBe(400);
+  });
+
+  it("answers 409 when another project has the domain, and 503 when it cannot be assigned", async () => {
+    const id = await make({ exposure: "private" });
+    const hostname = defaultDomain({ ...(await live(id)), status: {} }, ZONE);
+    const thief = await harness.kube.get<Project>(projectResource, {
+      namespace: organizationNamespace(ORGANIZATION),
+      name: await make({ subdomain: hostname.split(".")[0] }),
+    });
+    expect(await holder(hostname)).toBe(thief.metadata.name);
+    expect((await patch(id, "exposure", { exposure: "public" })).json()).toMatchObject({
+      code: "DOMAIN_UNAVAILABLE",
+    });
+    const other = await make({ exposure: "private" });
+    harness.apiserver.failNext(({ method, path }) => method === "POST" && path.endsWith("/domainclaims"), {
+      status: 500,
+    });
+    const answer = await patch(other, "exposure", { exposure: "public" });
+    expect(answer.json()).toMatchObject({ code: "ADDRESS_NOT_ASSIGNED" });
+    expect(answer.statusCode).toBe(503);
+    expect((await live(other)).spec.exposure).toBe("private");
+  });
+});
