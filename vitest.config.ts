@@ -6,7 +6,7 @@ const rooms = "{crds,operator,api-server,builder,collector,packages,hack,test}";
 const e2eFiles = (...names: string[]): string[] => names.map((name) => `test/e2e/${name}.e2e.test.ts`);
 
 /** They replace the operator while they use it, and none minds that another does: two at once. */
-const operatorReplaced = e2eFiles("jobs-failover", "backups-faults", "build-engines");
+const operatorReplaced = e2eFiles("jobs-failover", "backups-faults", "builds-engines");
 
 /**
  * `jobs` expects its runs within 20 s of their minutes, which a machine that is far too busy does not keep: beside it runs only
@@ -14,30 +14,30 @@ const operatorReplaced = e2eFiles("jobs-failover", "backups-faults", "build-engi
  */
 const punctual = e2eFiles(
   "jobs",
-  "administration",
+  "organizations-administration",
   "analytics",
   "analytics-otlp",
   "api-surface",
-  "builder-image",
+  "builds-image",
   "databases-access",
-  "first-application",
-  "isolation",
+  "applications-first",
+  "organizations-isolation",
   "jobs-kubectl",
-  "kubectl",
-  "limits",
-  "settings",
+  "applications-kubectl",
+  "organizations-limits",
+  "applications-settings",
 );
 
 /** They stop a part of the platform that all others need, give the operator other limits, or watch that it rests. */
 const wholeStack = [
   ...e2eFiles(
-    "job-runs",
+    "jobs-runs",
     "operator-failover",
     "replicas",
     "settled",
     "tracing",
     "backups-s3",
-    "build-faults",
+    "builds-faults",
     "analytics-faults",
   ),
   "test/chaos/databases/apiserver.chaos.test.ts",

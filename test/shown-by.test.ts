@@ -6,7 +6,7 @@ import { root } from "../hack/lib/paths.ts";
 
 /** The tables of these pages are held to the code: no endpoint, no failure and no test that they do not know. */
 const PAGES = [
-  "docs/http-projects.md",
+  "docs/applications.md",
   "docs/jobs.md",
   "docs/databases-api.md",
   "docs/backups.md",
