@@ -76,8 +76,9 @@ async function main(config: Config): Promise<void> {
   });
   const { onRequest } = createKubeMetrics(metrics.registry);
   const kube = KubeClient.fromConfig(loadKubeConfig(), {
+    userAgent: "slipway",
     timeoutMs: KUBE_TIMEOUT_MS,
-    onRequest: traceRequests(tracing, onRequest),
+    onRequest: traceRequests(tracing, onRequest, { telemetryPrefix: "slipway" }),
     ...(tracing ? { annotate: traceWrites(tracing) } : {}),
   });
   const git = gitServers({

@@ -76,7 +76,7 @@ async function main(settings: CollectorSettings): Promise<void> {
   };
   const sending = sendBatches({ spool, sink, metrics, log }, stop.signal);
 
-  const kube = KubeClient.fromConfig(loadKubeConfig(), { timeoutMs: 10_000 });
+  const kube = KubeClient.fromConfig(loadKubeConfig(), { userAgent: "slipway", timeoutMs: 10_000 });
   const resolver = new Resolver({
     client: kube,
     clock: systemClock,

@@ -8,7 +8,7 @@ import {
   Manager,
   type ManagerOptions,
 } from "@slipway/controller-runtime";
-import { type Catalog, contendersOf, organizationOfNamespace } from "@slipway/crds";
+import { annotations, type Catalog, contendersOf, organizationOfNamespace } from "@slipway/crds";
 import { type Logger, type MountedFile, sleep } from "@slipway/process";
 import type { Tracing } from "@slipway/process/tracing";
 import { createIngressProbe, type IngressProbe } from "./applications/ingress-probe.ts";
@@ -120,6 +120,8 @@ export function createOperator(options: OperatorOptions): Manager {
     leaderElection: { namespace: config.namespace, name: "slipway-operator" },
     port: config.metricsPort,
     tracing: options.tracing,
+    traceparentAnnotation: annotations.traceparent,
+    telemetryPrefix: "slipway",
     clockReferences: options.ledgerTime && clockReferences(options.ledgerTime),
     ...options.manager,
   });

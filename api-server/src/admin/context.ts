@@ -52,7 +52,7 @@ export function openAdminContext(
       return readTokenKey(file);
     },
     kube: () => {
-      kube ??= KubeClient.fromConfig(loadKubeConfig());
+      kube ??= KubeClient.fromConfig(loadKubeConfig(), { userAgent: "slipway" });
       return kube;
     },
     catalog: async () => {

@@ -18,7 +18,7 @@ import {
   type WatchedNamespaces,
   watchMapped,
 } from "@slipway/controller-runtime";
-import { fieldManagers, labels, type OrganizationLimits, organizationNamespace } from "@slipway/crds";
+import { fieldManagers, GROUP, labels, type OrganizationLimits, organizationNamespace } from "@slipway/crds";
 import type { PolicyRule } from "../rbac.ts";
 import {
   ADMIN_ROLE,
@@ -167,7 +167,13 @@ class OrganizationReconciler {
     this.#settings = settings;
     this.#client = client;
     this.#counting = new QuotaCounting(clock);
-    this.#applier = new Applier({ client, metrics, kinds, fieldManager: fieldManagers.organization });
+    this.#applier = new Applier({
+      client,
+      metrics,
+      kinds,
+      fieldManager: fieldManagers.organization,
+      annotationPrefix: GROUP,
+    });
   }
 
   async reconcile({ name: id }: ObjectRef, { log, signal }: ReconcileContext): Promise<Result | undefined> {

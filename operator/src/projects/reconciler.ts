@@ -18,6 +18,7 @@ import {
   type Catalog,
   fieldManagers,
   finalizers,
+  GROUP,
   type Project,
   type ProjectConditionCatalog,
 } from "@slipway/crds";
@@ -108,6 +109,7 @@ function kindsOf(deps: ProjectDependencies, deployments: DeploymentSteps) {
   const applier = new Applier({
     client: deps.client,
     fieldManager: fieldManagers.project,
+    annotationPrefix: GROUP,
     kinds: deps.stores.children,
     metrics: deps.metrics,
   });

@@ -7,7 +7,7 @@ export {
   type ApplyResult,
   type ChildKind,
 } from "./apply/applier.ts";
-export { APPLIED_BY, APPLIED_HASH, type Owner, type OwnerLabel } from "./apply/desired-object.ts";
+export type { Owner, OwnerLabel } from "./apply/desired-object.ts";
 export { ensureFinalizer, type FinalizerOptions, hasFinalizer, removeFinalizer } from "./apply/finalizers.ts";
 export { canonicalJson, equalJson, hashJson } from "./apply/json.ts";
 export { controllerOf, controllerReference } from "./apply/owner.ts";

@@ -137,7 +137,7 @@ const reconciles = async ({ registry }: Manager) => {
 
 const collectionSize = async (resource: Resource) =>
   (await client.list(resource, { namespace })).items.filter(
-    (item) => item.metadata?.annotations?.["slipway.dev/applied-by"],
+    (item) => item.metadata?.annotations?.["test.dev/applied-by"],
   ).length;
 
 describe("a settled platform", () => {
@@ -243,7 +243,7 @@ describe("under trouble", () => {
     }
     await eventually("five ready", async () => (await readyCount()) === 5, 30_000);
     const threw = (await one.manager.registry.metrics()).match(
-      /slipway_event_handler_errors_total{.*} (\d+)/,
+      /controller_runtime_event_handler_errors_total{.*} (\d+)/,
     );
     expect(Number(threw?.[1])).toBeGreaterThanOrEqual(5);
     expect((await get("poison")).status?.conditions?.[0]).toMatchObject({ reason: "InternalError" });

@@ -140,7 +140,7 @@ export async function startFakeHarness(options: HarnessOptions = {}): Promise<Fa
   const apiserver = await FakeApiserver.start();
   const { tracing } = options;
   const client = KubeClient.forUrl(apiserver.url, {
-    onRequest: traceRequests(tracing, () => {}),
+    onRequest: traceRequests(tracing, () => {}, { telemetryPrefix: "slipway" }),
     ...(tracing ? { annotate: traceWrites(tracing) } : {}),
   });
   const harness = await startHarness(client, options);

@@ -67,6 +67,7 @@ export function widgetOperator(options: WidgetOperatorOptions & { log: ManagerOp
   const applier = new Applier({
     client: manager.client,
     fieldManager: "test-widget",
+    annotationPrefix: "test.dev",
     kinds,
     metrics: manager.metrics,
   });

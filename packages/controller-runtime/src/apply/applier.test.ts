@@ -6,7 +6,7 @@ import { isConflict } from "../client/errors.ts";
 import { resources } from "../client/resources.ts";
 import type { KubernetesObject } from "../client/types.ts";
 import { Applier } from "./applier.ts";
-import { APPLIED_HASH, type Owner } from "./desired-object.ts";
+import type { Owner } from "./desired-object.ts";
 
 const CONTEXT = { log: silentLogger };
 const CONFIG_MAPS = "v1/configmaps";
@@ -37,6 +37,7 @@ function newApplier(settleMs?: number): Applier {
   return new Applier({
     client: harness.client,
     fieldManager: "test",
+    annotationPrefix: "test.dev",
     metrics: harness.metrics,
     kinds: [
       { resource: resources.configMaps, store: harness.configMaps, settleMs },
@@ -88,8 +89,8 @@ describe("applyAndPrune", () => {
       labels: { [OWNER_LABEL]: "w" },
       ownerReferences: [OWNER.reference],
       annotations: {
-        "slipway.dev/applied-by": "test",
-        [APPLIED_HASH]: expect.stringMatching(/^[0-9a-f]{32}$/),
+        "test.dev/applied-by": "test",
+        "test.dev/applied-hash": expect.stringMatching(/^[0-9a-f]{32}$/),
       },
     });
   });
@@ -248,7 +249,7 @@ describe("applyAndPrune", () => {
     const text = await harness.registry.metrics();
     const count = (result: string) =>
       text.match(
-        new RegExp(`slipway_apply_objects_total{.*kind="ConfigMap",result="${result}"} (\\d+)`),
+        new RegExp(`controller_runtime_apply_objects_total{.*kind="ConfigMap",result="${result}"} (\\d+)`),
       )?.[1];
     expect([count("applied"), count("unchanged"), count("pruned")]).toEqual(["2", "1", "1"]);
   });
@@ -314,6 +315,7 @@ describe("removeAll", () => {
       const second = new Applier({
         client: other.client,
         fieldManager: "test",
+        annotationPrefix: "test.dev",
         metrics: other.metrics,
         kinds: [{ resource: resources.configMaps, store: harness.deployments }],
       });

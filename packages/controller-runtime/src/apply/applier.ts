@@ -6,7 +6,14 @@ import { type KubernetesObject, type ObjectRef, type Resource, refOf } from "../
 import { RetryableError, WaitingError } from "../controller/errors.ts";
 import type { RuntimeCatalog } from "../controller/reasons.ts";
 import type { RuntimeMetrics } from "../manager/runtime-metrics.ts";
-import { APPLIED_BY, APPLIED_HASH, isOwnChild, type Owner, prepare } from "./desired-object.ts";
+import {
+  type AppliedAnnotations,
+  type ApplyIdentity,
+  appliedAnnotations,
+  isOwnChild,
+  type Owner,
+  prepare,
+} from "./desired-object.ts";
 import { findMissing } from "./subset.ts";
 
 /** A kind of child and the store that its reflector keeps. The store needs the index that `Owner.label.key` names. */
@@ -23,8 +30,10 @@ export interface ChildKind {
 
 export interface ApplierOptions {
   client: KubeClient;
-  /** One a controller, such as `slipway-project`. */
+  /** One for each controller, such as `website-controller`. */
   fieldManager: string;
+  /** Domain of the annotations that mark children, such as `example.com`: `example.com/applied-hash`, `example.com/applied-by`. */
+  annotationPrefix: string;
   kinds: readonly ChildKind[];
   metrics: RuntimeMetrics;
   clock?: Clock;
@@ -76,11 +85,16 @@ interface Settled {
  */
 export class Applier {
   readonly #options: ApplierOptions;
+  readonly #identity: ApplyIdentity;
   /** What is known of each child, by uid. */
   readonly #settled = new Map<string, Settled>();
 
   constructor(options: ApplierOptions) {
     this.#options = options;
+    this.#identity = {
+      fieldManager: options.fieldManager,
+      keys: appliedAnnotations(options.annotationPrefix),
+    };
     for (const { store } of options.kinds) {
       store.subscribe((event) => {
         if (event.type === "delete") {
@@ -111,7 +125,7 @@ export class Applier {
       wanted.add(childKey(kind.resource, object));
       const outcome = await this.#applyOne(
         kind,
-        prepare(object, owner, this.#options.fieldManager),
+        prepare(object, owner, this.#identity),
         owner,
         context,
         pass,
@@ -143,7 +157,7 @@ export class Applier {
    * none. Reads live, not from the stores.
    */
   async removeAll(owner: Owner, context: ApplyContext): Promise<{ resource: Resource; ref: ObjectRef }[]> {
-    const { client, kinds, fieldManager } = this.#options;
+    const { client, kinds } = this.#options;
     const { signal } = context;
     const remaining: { resource: Resource; ref: ObjectRef }[] = [];
     for (const { resource } of kinds) {
@@ -152,7 +166,7 @@ export class Applier {
         namespace: resource.namespaced ? owner.namespace : undefined,
         signal,
       });
-      for (const child of children.filter((object) => isOwnChild(object, owner, fieldManager))) {
+      for (const child of children.filter((object) => isOwnChild(object, owner, this.#identity))) {
         remaining.push({ resource, ref: refOf(child) });
         await this.#delete(resource, child, context);
       }
@@ -175,7 +189,8 @@ export class Applier {
       store.get(ref.namespace, ref.name) ??
       (await client.getOrUndefined(resource, ref, { signal: context.signal }));
     if (live) {
-      if (!isOwnChild(live, owner, fieldManager) && !isHealable(live, owner, context.adopt)) {
+      const { keys } = this.#identity;
+      if (!isOwnChild(live, owner, this.#identity) && !mayTakeOver(live, owner, keys, context.adopt)) {
         throw new RetryableError<RuntimeCatalog>(
           "ChildConflict",
           `a ${resource.kind} of the same name belongs to somebody else`,
@@ -204,14 +219,14 @@ export class Applier {
 
   /** Whether the live object is what was desired, as far as anybody can tell without asking the apiserver. */
   #isSettled(object: KubernetesObject, live: KubernetesObject): boolean {
-    const hash = object.metadata?.annotations?.[APPLIED_HASH];
+    const hash = object.metadata?.annotations?.[this.#identity.keys.appliedHash];
     const uid = live.metadata?.uid ?? "";
     const known = this.#settled.get(uid);
     const { disagreed } = known ?? {};
     if (disagreed?.hash === hash && disagreed?.resourceVersion === live.metadata?.resourceVersion) {
       return true;
     }
-    if (live.metadata?.annotations?.[APPLIED_HASH] !== hash) {
+    if (live.metadata?.annotations?.[this.#identity.keys.appliedHash] !== hash) {
       return false;
     }
     if (findMissing(object, live) !== undefined) {
@@ -232,7 +247,7 @@ export class Applier {
     const settled: Settled = { uid, generation };
     const path = findMissing(object, written);
     if (path !== undefined) {
-      const hash = object.metadata?.annotations?.[APPLIED_HASH] ?? "";
+      const hash = object.metadata?.annotations?.[this.#identity.keys.appliedHash] ?? "";
       settled.disagreed = { hash, resourceVersion };
       log.warn({ kind: object.kind, path }, "the apiserver keeps something else than was applied");
     }
@@ -254,7 +269,7 @@ export class Applier {
         if (wanted.has(childKey(resource, child)) || child.metadata?.deletionTimestamp) {
           continue;
         }
-        if (!isOwnChild(child, owner, this.#options.fieldManager)) {
+        if (!isOwnChild(child, owner, this.#identity)) {
           continue;
         }
         await this.#waitUntil(changedAt + settleMs, context);
@@ -265,7 +280,7 @@ export class Applier {
         if (!live || live.metadata?.uid !== child.metadata?.uid) {
           continue;
         }
-        if (!isOwnChild(live, owner, this.#options.fieldManager)) {
+        if (!isOwnChild(live, owner, this.#identity)) {
           continue;
         }
         if (await this.#delete(resource, live, context)) {
@@ -321,13 +336,13 @@ export class Applier {
   }
 }
 
-/** One of ours that lost its marks by hand, or one that may be adopted. */
-function isHealable(live: KubernetesObject, owner: Owner, adopt = false): boolean {
+/** One of ours that lost its annotations by hand, or one that may be adopted. */
+function mayTakeOver(live: KubernetesObject, owner: Owner, keys: AppliedAnnotations, adopt = false): boolean {
   const controller = live.metadata?.ownerReferences?.find((reference) => reference.controller === true);
   if (controller) {
     return controller.uid === owner.reference?.uid;
   }
-  const appliedBy = live.metadata?.annotations?.[APPLIED_BY];
+  const appliedBy = live.metadata?.annotations?.[keys.appliedBy];
   const labelled = live.metadata?.labels?.[owner.label.key] === owner.label.value;
   return labelled || (adopt && appliedBy === undefined);
 }

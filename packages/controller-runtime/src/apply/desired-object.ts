@@ -1,10 +1,24 @@
 import type { KubernetesObject, OwnerReference } from "../client/types.ts";
 import { hashJson } from "./json.ts";
 
-/** Hash of what was last applied: a child whose hash and fields are right needs no write. */
-export const APPLIED_HASH = "slipway.dev/applied-hash";
-/** Field manager that applied the object: what it did not apply is never pruned. */
-export const APPLIED_BY = "slipway.dev/applied-by";
+/** Keys of the annotations that mark an object as applied. */
+export interface AppliedAnnotations {
+  /** Hash of what was last applied: a child whose hash and fields are right needs no write. */
+  readonly appliedHash: string;
+  /** Field manager that applied the object: what it did not apply is never pruned. */
+  readonly appliedBy: string;
+}
+
+/** The keys `<prefix>/applied-hash` and `<prefix>/applied-by`. */
+export function appliedAnnotations(prefix: string): AppliedAnnotations {
+  return { appliedHash: `${prefix}/applied-hash`, appliedBy: `${prefix}/applied-by` };
+}
+
+/** Who applies: the value of the annotation, and the keys. */
+export interface ApplyIdentity {
+  readonly fieldManager: string;
+  readonly keys: AppliedAnnotations;
+}
 
 /** The label by which the children of one owner are found. */
 export interface OwnerLabel {
@@ -26,7 +40,11 @@ export interface Owner {
  * without status and without undefined fields. `stringData` of a Secret becomes `data`, since the apiserver keeps only
  * that. Pure.
  */
-export function prepare(desired: KubernetesObject, owner: Owner, fieldManager: string): KubernetesObject {
+export function prepare(
+  desired: KubernetesObject,
+  owner: Owner,
+  { fieldManager, keys }: ApplyIdentity,
+): KubernetesObject {
   const {
     status: _status,
     stringData,
@@ -53,14 +71,19 @@ export function prepare(desired: KubernetesObject, owner: Owner, fieldManager: s
     }),
   ) as KubernetesObject;
   const hash = hashJson(object);
-  const annotations = { ...object.metadata?.annotations, [APPLIED_BY]: fieldManager, [APPLIED_HASH]: hash };
+  const applied = { [keys.appliedBy]: fieldManager, [keys.appliedHash]: hash };
+  const annotations = { ...object.metadata?.annotations, ...applied };
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
 /** Whether this field manager applied the object for this owner: only then may it be changed or pruned. */
-export function isOwnChild(object: KubernetesObject, owner: Owner, fieldManager: string): boolean {
+export function isOwnChild(
+  object: KubernetesObject,
+  owner: Owner,
+  { fieldManager, keys }: ApplyIdentity,
+): boolean {
   const { annotations, labels, ownerReferences, namespace } = object.metadata ?? {};
-  if (annotations?.[APPLIED_BY] !== fieldManager) {
+  if (annotations?.[keys.appliedBy] !== fieldManager) {
     return false;
   }
   if (labels?.[owner.label.key] !== owner.label.value) {

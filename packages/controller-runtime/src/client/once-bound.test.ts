@@ -4,12 +4,12 @@ import { isUnbound, onceBound } from "./once-bound.ts";
 
 const forbidden = (message: string) => new KubeError({ status: 403, reason: "Forbidden", message });
 const unbound = forbidden(
-  'secrets is forbidden: User "system:serviceaccount:slipway-system:slipway-api-server" cannot create resource "secrets" in API group "" in the namespace "slipway-org-acme"',
+  'secrets is forbidden: User "system:serviceaccount:demo-system:demo" cannot create resource "secrets" in API group "" in the namespace "demo"',
 );
 
 it.each([
   [unbound, true],
-  [forbidden('secrets "p1-env" is forbidden: exceeded quota: slipway, requested: count/secrets=1'), false],
+  [forbidden('secrets "p1-env" is forbidden: exceeded quota: demo, requested: count/secrets=1'), false],
   [
     forbidden(
       'projects "p1" is forbidden: unable to create new content in namespace x because it is being terminated',

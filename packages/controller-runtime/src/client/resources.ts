@@ -18,7 +18,7 @@ export function customResource(
   return resource(group, version, plural, kind, namespaced);
 }
 
-/** Descriptors of the built-in resources that Slipway's processes use. */
+/** Descriptors of built-in resources. */
 export const resources = Object.freeze({
   configMaps: core("configmaps", "ConfigMap"),
   endpoints: core("endpoints", "Endpoints"),

@@ -16,8 +16,8 @@ describe("paths of the Kubernetes API", () => {
     ["/api/v1/namespaces/a", { template: "/api/v1/namespaces/{name}", name: "a" }],
     ["/api/v1/namespaces", { template: "/api/v1/namespaces" }],
     [
-      "/apis/slipway.dev/v1alpha1/domainclaims/a.example.com",
-      { template: "/apis/slipway.dev/v1alpha1/domainclaims/{name}", name: "a.example.com" },
+      "/apis/test.dev/v1/widgets/a.example.com",
+      { template: "/apis/test.dev/v1/widgets/{name}", name: "a.example.com" },
     ],
     ["/readyz", { template: "/{other}" }],
     ["/api", { template: "/{other}" }],
@@ -56,30 +56,30 @@ describe("requests to Kubernetes", () => {
 
   it("are told to whoever else hears of them, with tracing and without", () => {
     const also = ({ verb }: { verb: string }) => void seen.push(verb);
-    expect(traceRequests(undefined, also)).toBe(also);
-    traceRequests(tracing, also)(request("GET", "get"));
+    expect(traceRequests(undefined, also, { telemetryPrefix: "test" })).toBe(also);
+    traceRequests(tracing, also, { telemetryPrefix: "test" })(request("GET", "get"));
     expect(seen).toEqual(["get"]);
     expect(started).toEqual([]);
   });
 
   it("are children of the span that makes them, a failed one as failed; watches are not, nor reads where only writes count", () => {
     within(() => {
-      const writes = traceRequests(tracing, () => {}, { writesOnly: true });
+      const writes = traceRequests(tracing, () => {}, { telemetryPrefix: "test", writesOnly: true });
       writes(request("GET", "get"));
       writes(request("PATCH", "apply", 409));
-      traceRequests(tracing, () => {})(request("GET", "watch"));
+      traceRequests(tracing, () => {}, { telemetryPrefix: "test" })(request("GET", "watch"));
     });
     expect(started).toEqual([
       expect.objectContaining({
         name: "PATCH /api/v1/namespaces/{namespace}/secrets/{name}",
         parent: "of outer",
-        attributes: expect.objectContaining({ "error.type": "409", "slipway.object.name": "s" }),
+        attributes: expect.objectContaining({ "error.type": "409", "test.object.name": "s" }),
       }),
     ]);
   });
 
   it("after a span's end are no part of it, unless it lingers", () => {
-    const trace = traceRequests(tracing, () => {});
+    const trace = traceRequests(tracing, () => {}, { telemetryPrefix: "test" });
     let late = () => {};
     const span = within(() => {
       late = () => trace(request("GET", "get"));

@@ -10,7 +10,7 @@ type Observer = (observation: RequestObservation) => void;
 export function traceRequests(
   tracing: Tracing | undefined,
   also: Observer,
-  { writesOnly = false }: { writesOnly?: boolean } = {},
+  { telemetryPrefix, writesOnly = false }: { telemetryPrefix: string; writesOnly?: boolean },
 ): Observer {
   if (!tracing) {
     return also;
@@ -35,8 +35,8 @@ export function traceRequests(
         "http.response.status_code": status === 0 ? undefined : status,
         "error.type": failed ? (status === 0 ? "network" : String(status)) : undefined,
         "k8s.namespace.name": namespace,
-        "slipway.object.name": name,
-        "slipway.kube.verb": verb,
+        [`${telemetryPrefix}.object.name`]: name,
+        [`${telemetryPrefix}.kube.verb`]: verb,
       },
     });
   };

@@ -180,7 +180,7 @@ export class Transport {
       const result = await exec({
         url,
         credentials: await this.#options.credentials.get(),
-        userAgent: this.#options.userAgent ?? "slipway",
+        userAgent: this.#options.userAgent ?? "controller-runtime",
         stdin,
         signal,
         timeoutMs: timeoutMs ?? this.#options.timeoutMs ?? 30_000,
@@ -245,7 +245,7 @@ export class Transport {
     const headers: Record<string, string> = {
       ...credentials.headers,
       accept: request.accept ?? "application/json",
-      "user-agent": this.#options.userAgent ?? "slipway",
+      "user-agent": this.#options.userAgent ?? "controller-runtime",
     };
     if (request.body !== undefined) {
       headers["content-type"] = request.contentType ?? "application/json";

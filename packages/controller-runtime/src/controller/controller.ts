@@ -1,13 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { Clock, Logger, Random } from "@slipway/process";
-import type { Tracing } from "@slipway/process/tracing";
 import type { BackoffOptions } from "../cache/backoff.ts";
 import { type ObjectRef, parseKey, refKey } from "../client/types.ts";
 import type { RuntimeMetrics } from "../manager/runtime-metrics.ts";
 import { type Outcome, outcomeOfError, outcomeOfResult, type Result } from "./outcome.ts";
 import type { Source } from "./sources.ts";
 import type { BucketOptions } from "./token-bucket.ts";
-import { TracedChanges, type TracedObjects } from "./traced-changes.ts";
+import { type ControllerTracing, TracedChanges, type TracedObjects } from "./traced-changes.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 /** What a reconciler is given beside its key. */
@@ -46,7 +45,7 @@ export interface ControllerDependencies {
   metrics: RuntimeMetrics;
   /** Asked before every reconcile: false while this process may not act (its lease ran out). */
   mayAct?: () => boolean;
-  tracing?: Tracing;
+  tracing?: ControllerTracing;
 }
 
 /** Feeds keys to a reconciler through a work queue, with N workers. What one key does cannot harm another. */

@@ -4,7 +4,9 @@ import { describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../client/types.ts";
 import { RetryableError, TerminalError, WaitingError } from "./errors.ts";
 import { type Outcome, outcomeOfError, outcomeOfResult } from "./outcome.ts";
-import { TRACEPARENT, TracedChanges, tracedIn } from "./traced-changes.ts";
+import { TracedChanges, tracedIn } from "./traced-changes.ts";
+
+const ANNOTATION = "test.dev/traceparent";
 
 const traceparent = (digit: string, flags = "01") => `00-${digit.repeat(32)}-${digit.repeat(16)}-${flags}`;
 
@@ -23,7 +25,7 @@ function widget(change: {
       name: "w",
       uid,
       generation,
-      ...(trace === undefined ? {} : { annotations: { [TRACEPARENT]: trace } }),
+      ...(trace === undefined ? {} : { annotations: { [ANNOTATION]: trace } }),
       ...(deleted ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {}),
     },
     ...(observed === undefined ? {} : { status: { observedGeneration: observed } }),
@@ -51,7 +53,11 @@ function follower(objects: { current: KubernetesObject[] }) {
     },
     close: () => Promise.resolve(),
   });
-  const changes = new TracedChanges(tracing, "widget", () => objects.current);
+  const changes = new TracedChanges(
+    { tracing, traceparentAnnotation: ANNOTATION, telemetryPrefix: "test" },
+    "widget",
+    () => objects.current,
+  );
   const reconcile = (outcome: Outcome = outcomeOfResult(undefined)) =>
     changes.follow("a/w", async () => {
       await Promise.resolve();
@@ -72,16 +78,16 @@ describe("a reconcile after a traced write", () => {
         kind: "internal",
         parent: traceparent("1"),
         attributes: {
-          "slipway.controller": "widget",
-          "slipway.object.kind": "Widget",
+          "test.controller": "widget",
+          "test.object.kind": "Widget",
           "k8s.namespace.name": "a",
-          "slipway.object.name": "w",
-          "slipway.object.uid": "u1",
-          "slipway.object.generation": 1,
+          "test.object.name": "w",
+          "test.object.uid": "u1",
+          "test.object.generation": 1,
         },
       },
     ]);
-    expect(ended).toEqual([{ failed: false, attributes: { "slipway.outcome": "success" } }]);
+    expect(ended).toEqual([{ failed: false, attributes: { "test.outcome": "success" } }]);
 
     objects.current = [widget({ trace: traceparent("2"), generation: 2, observed: 1 })];
     await reconcile();
@@ -146,9 +152,7 @@ describe("a reconcile after a traced write", () => {
   ] as const)("that ends %s says so, and no message", async (kind, outcome, failed) => {
     const { ended, reconcile } = follower({ current: [widget({ trace: traceparent("1") })] });
     await reconcile(outcome);
-    expect(ended).toEqual([
-      { failed, attributes: { "slipway.outcome": kind, "slipway.reason": outcome.reason } },
-    ]);
+    expect(ended).toEqual([{ failed, attributes: { "test.outcome": kind, "test.reason": outcome.reason } }]);
   });
 
   it("is where its writes belong, and its end is theirs", async () => {

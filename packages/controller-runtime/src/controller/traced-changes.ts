@@ -4,8 +4,14 @@ import { type KubernetesObject, type ObjectRef, parseKey } from "../client/types
 import type { StatusObject } from "../status/status.ts";
 import type { Outcome } from "./outcome.ts";
 
-/** On an object: `traceparent` of what last wrote it, if that was traced. */
-export const TRACEPARENT = "slipway.dev/traceparent";
+/** How controllers trace. */
+export interface ControllerTracing {
+  tracing: Tracing;
+  /** Annotation of an object: `traceparent` of what last wrote it, if that was traced. */
+  traceparentAnnotation: string;
+  /** What the names of span attributes begin with that OpenTelemetry has no name for. */
+  telemetryPrefix: string;
+}
 
 /** The objects that a key's reconcile would act on now. */
 export type TracedObjects = (ref: ObjectRef) => readonly KubernetesObject[];
@@ -27,13 +33,17 @@ export function tracedIn<T extends KubernetesObject>(
  */
 export class TracedChanges {
   readonly #tracing: Tracing;
+  readonly #annotation: string;
+  readonly #prefix: string;
   readonly #controller: string;
   readonly #objectsOf: TracedObjects;
   /** By key, of each object that is there, by uid: the trace that was followed last. */
   readonly #followed = new Map<string, Map<string, string>>();
 
-  constructor(tracing: Tracing, controller: string, objectsOf: TracedObjects) {
-    this.#tracing = tracing;
+  constructor(tracing: ControllerTracing, controller: string, objectsOf: TracedObjects) {
+    this.#tracing = tracing.tracing;
+    this.#annotation = tracing.traceparentAnnotation;
+    this.#prefix = tracing.telemetryPrefix;
     this.#controller = controller;
     this.#objectsOf = objectsOf;
   }
@@ -50,8 +60,8 @@ export class TracedChanges {
       return outcome;
     } finally {
       span.set({
-        "slipway.outcome": outcome?.kind ?? "panic",
-        "slipway.reason": outcome?.reason || undefined,
+        [`${this.#prefix}.outcome`]: outcome?.kind ?? "panic",
+        [`${this.#prefix}.reason`]: outcome?.reason || undefined,
       });
       this.#tracing.end(span, { failed: isFailure(outcome) });
     }
@@ -59,13 +69,15 @@ export class TracedChanges {
 
   #begin(key: string): Span | undefined {
     const known = this.#followed.get(key);
-    const marked = this.#objectsOf(parseKey(key)).filter((object) => traceOf(object) !== undefined);
-    const change = marked.find((object) => known?.get(uidOf(object)) !== traceOf(object) && isNews(object));
+    const marked = this.#objectsOf(parseKey(key)).filter((object) => this.#traceOf(object) !== undefined);
+    const change = marked.find(
+      (object) => known?.get(uidOf(object)) !== this.#traceOf(object) && isNews(object),
+    );
     // What is gone is forgotten with it. What was acted on already is not followed when somebody else changes the object.
     const followed = new Map<string, string>();
     for (const object of marked) {
       const isDone = object === change || !isNews(object);
-      const trace = isDone ? traceOf(object) : known?.get(uidOf(object));
+      const trace = isDone ? this.#traceOf(object) : known?.get(uidOf(object));
       if (trace !== undefined) {
         followed.set(uidOf(object), trace);
       }
@@ -82,26 +94,26 @@ export class TracedChanges {
     return this.#tracing.begin({
       name: this.#controller,
       kind: "internal",
-      parent: metadata?.annotations?.[TRACEPARENT],
+      parent: metadata?.annotations?.[this.#annotation],
       attributes: {
-        "slipway.controller": this.#controller,
-        "slipway.object.kind": kind,
+        [`${this.#prefix}.controller`]: this.#controller,
+        [`${this.#prefix}.object.kind`]: kind,
         "k8s.namespace.name": metadata?.namespace,
-        "slipway.object.name": metadata?.name,
-        "slipway.object.uid": metadata?.uid,
-        "slipway.object.generation": metadata?.generation,
+        [`${this.#prefix}.object.name`]: metadata?.name,
+        [`${this.#prefix}.object.uid`]: metadata?.uid,
+        [`${this.#prefix}.object.generation`]: metadata?.generation,
       },
     });
+  }
+
+  /** The sampled trace that the last write of an object began. */
+  #traceOf({ metadata }: KubernetesObject): string | undefined {
+    const text = metadata?.annotations?.[this.#annotation];
+    return parseTraceparent(text)?.sampled ? text : undefined;
   }
 }
 
 const uidOf = ({ metadata }: KubernetesObject): string => metadata?.uid ?? "";
-
-/** The sampled trace that the last write of an object began. */
-function traceOf({ metadata }: KubernetesObject): string | undefined {
-  const text = metadata?.annotations?.[TRACEPARENT];
-  return parseTraceparent(text)?.sampled ? text : undefined;
-}
 
 /** Whether its spec is newer than its status. A deletion is no write of it. */
 function isNews(object: KubernetesObject): boolean {

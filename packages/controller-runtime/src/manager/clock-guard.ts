@@ -135,13 +135,13 @@ export class ClockGuard {
     return `this process's clock is ahead of others by more than it may (${skews.join(", ")})`;
   }
 
-  /** Registers the metrics. */
-  register(registry: Registry): void {
+  /** Registers the metrics, whose names begin with the prefix. */
+  register(registry: Registry, prefix: string): void {
     const { references } = this.#options;
     const skewMs = (name: string) => this.skewMs(name);
     const isTrusted = () => this.trusted;
     new Gauge({
-      name: "slipway_clock_skew_seconds",
+      name: `${prefix}_clock_skew_seconds`,
       help: "Seconds by which the clock of this process is ahead of another clock; absent while that cannot be read.",
       labelNames: ["reference"],
       registers: [registry],
@@ -156,7 +156,7 @@ export class ClockGuard {
       },
     });
     new Gauge({
-      name: "slipway_clock_trusted",
+      name: `${prefix}_clock_trusted`,
       help: "1 while the clock of this process agrees with the others, else 0: then it neither leads nor charges.",
       registers: [registry],
       collect() {

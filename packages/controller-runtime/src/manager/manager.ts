@@ -19,11 +19,12 @@ import { createKubeMetrics, type KubeMetrics } from "../client/metrics.ts";
 import { traceRequests } from "../client/traced-requests.ts";
 import type { KubernetesObject, Resource } from "../client/types.ts";
 import { Controller, type ControllerOptions } from "../controller/controller.ts";
+import type { ControllerTracing } from "../controller/traced-changes.ts";
 import { ApiEventRecorder, type EventRecorder } from "../status/events.ts";
 import { ClockGuard, type ClockReference } from "./clock-guard.ts";
 import { LeaderElector } from "./leader-elector.ts";
 import { leadWhileHeld } from "./leadership.ts";
-import { createRuntimeMetrics, type RuntimeMetrics } from "./runtime-metrics.ts";
+import { createRuntimeMetrics, DEFAULT_TELEMETRY_PREFIX, type RuntimeMetrics } from "./runtime-metrics.ts";
 import { untilAborted } from "./until-aborted.ts";
 
 export interface ManagerOptions {
@@ -32,8 +33,12 @@ export interface ManagerOptions {
   log: Logger;
   /** Traces of reconciles that act on what was traced before, and of their writes; none without it. */
   tracing?: Tracing;
-  /** Such as `slipway.dev/operator`: the reporting controller of events. */
+  /** Annotation with the `traceparent` of what last wrote an object, such as `example.com/traceparent`. */
+  traceparentAnnotation?: string;
+  /** Such as `example.com/website-operator`: the reporting controller of events, and the user agent. */
   name: string;
+  /** What metrics and span attributes begin with that are not of controller-runtime: `controller_runtime` unless given. */
+  telemetryPrefix?: string;
   /** Unique name of this process: the pod's. */
   identity: string;
   /** Without it, this process acts alone. */
@@ -121,10 +126,11 @@ export class Manager {
     this.random = options.random ?? Math.random;
     this.log = options.log;
     this.registry = options.registry ?? new Registry();
-    this.metrics = createRuntimeMetrics(this.registry);
+    const { tracing, telemetryPrefix = DEFAULT_TELEMETRY_PREFIX } = options;
+    this.metrics = createRuntimeMetrics(this.registry, telemetryPrefix);
     this.#kubeMetrics = createKubeMetrics(this.registry);
     const clientOptions = {
-      onRequest: traceRequests(options.tracing, this.#kubeMetrics.onRequest, { writesOnly: true }),
+      onRequest: traceRequests(tracing, this.#kubeMetrics.onRequest, { telemetryPrefix, writesOnly: true }),
       clock: this.clock,
       userAgent: options.name,
     };
@@ -150,7 +156,7 @@ export class Manager {
     });
     this.trustedClock = this.#clockGuard.clock;
     if (options.clockReferences) {
-      this.#clockGuard.register(this.registry);
+      this.#clockGuard.register(this.registry, telemetryPrefix);
       this.#ready.set("clock", () => this.#clockGuard.trusted);
     }
     this.#ready.set("stores", () => this.#reflectors.every((reflector) => reflector.store.hasSynced));
@@ -207,7 +213,7 @@ export class Manager {
       log: this.log,
       metrics: this.metrics,
       mayAct: () => this.isLeader && this.#clockGuard.trusted,
-      tracing: this.#options.tracing,
+      tracing: this.#controllerTracing(),
     });
     this.#controllers.push(controller);
     return controller;
@@ -352,6 +358,11 @@ export class Manager {
         fail(error);
       }
     });
+  }
+
+  #controllerTracing(): ControllerTracing | undefined {
+    const { tracing, traceparentAnnotation, telemetryPrefix = DEFAULT_TELEMETRY_PREFIX } = this.#options;
+    return tracing && traceparentAnnotation ? { tracing, traceparentAnnotation, telemetryPrefix } : undefined;
   }
 
   /** What is added later would never start, silently. */

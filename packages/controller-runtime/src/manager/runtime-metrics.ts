@@ -18,8 +18,15 @@ const RECONCILE_BUCKETS = [
 ];
 const QUEUE_BUCKETS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000];
 
-/** Registers all metrics of the runtime. @throws Error when it is called twice for one registry */
-export function createRuntimeMetrics(registry: Registry) {
+/** What metrics and span attributes begin with that controller-runtime, client-go and OpenTelemetry have no name for. */
+export const DEFAULT_TELEMETRY_PREFIX = "controller_runtime";
+
+/**
+ * Registers all metrics of the runtime.
+ * @param prefix of the metrics that controller-runtime and client-go lack
+ * @throws Error when it is called twice for one registry
+ */
+export function createRuntimeMetrics(registry: Registry, prefix: string = DEFAULT_TELEMETRY_PREFIX) {
   const registers = [registry];
   const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>
     new Counter<L>({ name, help, labelNames, registers });
@@ -139,13 +146,13 @@ export function createRuntimeMetrics(registry: Registry) {
       "1 while this process is the leader of the lease, else 0.",
       ["name"],
     ),
-    applies: counter("slipway_apply_objects_total", "Child objects looked at, by what was done with them.", [
-      "field_manager",
-      "kind",
-      "result",
-    ]),
-    events: counter("slipway_events_total", "Events asked for, by what became of them.", ["result"]),
-    handlerErrors: counter("slipway_event_handler_errors_total", "Watch event handlers that threw.", [
+    applies: counter(
+      `${prefix}_apply_objects_total`,
+      "Child objects looked at, by what was done with them.",
+      ["field_manager", "kind", "result"],
+    ),
+    events: counter(`${prefix}_events_total`, "Events asked for, by what became of them.", ["result"]),
+    handlerErrors: counter(`${prefix}_event_handler_errors_total`, "Watch event handlers that threw.", [
       "resource",
     ]),
   };

@@ -51,7 +51,9 @@ const events = () => [...api.etcd.collection("events.k8s.io/v1/events").values()
 const seriesCount = () => (events()[0]?.series as { count: number } | undefined)?.count;
 const count = async (result: string) => {
   const text = await registry.metrics();
-  return Number(text.match(new RegExp(`slipway_events_total{result="${result}"} (\\d+)`))?.[1] ?? 0);
+  return Number(
+    text.match(new RegExp(`controller_runtime_events_total{result="${result}"} (\\d+)`))?.[1] ?? 0,
+  );
 };
 
 describe("ApiEventRecorder", () => {

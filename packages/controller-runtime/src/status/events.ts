@@ -28,7 +28,7 @@ export interface EventRecorderOptions {
   random: Random;
   log: Logger;
   metrics: RuntimeMetrics;
-  /** Such as `slipway.dev/operator`. */
+  /** Such as `example.com/website-operator`. */
   reportingController: string;
   /** The pod's name. */
   reportingInstance: string;
