@@ -8,8 +8,8 @@ import {
   fieldManagers,
   newPassword,
 } from "@slipway/crds";
+import { withDeadline } from "../deadline.ts";
 import { failures } from "../errors/catalog.ts";
-import { inTime } from "../in-time.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
 import { connectionOf, type SecretConnection, secretConnectionOf } from "./connection.ts";
@@ -53,7 +53,7 @@ export async function renewCredentials(
     throw failures.databaseCredentialsPending();
   }
   const deadline = Date.now() + limitMs;
-  const credentials = await inTime(WRITE_LIMIT_MS, (signal) =>
+  const credentials = await withDeadline(WRITE_LIMIT_MS, (signal) =>
     writeNewPassword(project, services.kube.until(signal)),
   ).catch((error: unknown) => {
     throw error instanceof KubeError ? failures.clusterUnavailable(error) : error;

@@ -18,10 +18,10 @@ import {
   transitionIssues,
 } from "@slipway/crds";
 import { ConcurrencyLimiter } from "@slipway/process";
+import { withDeadline } from "../deadline.ts";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { fieldName } from "../http/validate.ts";
-import { inTime } from "../in-time.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { claimHostnames, giveBack, hostnamesOf } from "./claims.ts";
@@ -84,7 +84,7 @@ export function changeProject(
   options: ChangeOptions = {},
 ): Promise<Change> {
   const ref = { namespace: metadata.namespace, name: metadata.name };
-  return inTime(LIMIT_MS, (signal) => {
+  return withDeadline(LIMIT_MS, (signal) => {
     const bounded = { ...services, kube: services.kube.until(signal) };
     const work = () => changeRef(ref, bounded, change, options);
     return byProject.run(`${ref.namespace}/${ref.name}`, work);

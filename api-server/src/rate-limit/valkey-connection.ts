@@ -85,7 +85,7 @@ export class ValkeyConnection {
       throw new ValkeyAway("no connection");
     }
     try {
-      return await this.#inTime(this.#timeoutMs, evaluate(client, script, keys, args));
+      return await this.#withTimeout(this.#timeoutMs, evaluate(client, script, keys, args));
     } catch (error) {
       this.#lose(client, error);
       throw new ValkeyAway("no answer", { cause: error });
@@ -105,7 +105,7 @@ export class ValkeyConnection {
     const client = newClient(this.#options.url);
     client.on("error", (error) => this.#lose(client, error));
     try {
-      await this.#inTime(CONNECT_TIMEOUT_MS, this.#prepare(client));
+      await this.#withTimeout(CONNECT_TIMEOUT_MS, this.#prepare(client));
     } catch (error) {
       client.destroy();
       return error;
@@ -169,7 +169,7 @@ export class ValkeyConnection {
     }
   }
 
-  #inTime<T>(ms: number, work: Promise<T>): Promise<T> {
+  #withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       // After a long turn of the event loop timers come first: an answer that already lies there is still read.
       const late = () => setImmediate(() => reject(new Error(`no answer within ${ms} ms`)));

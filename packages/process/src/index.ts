@@ -5,4 +5,4 @@ export { type Logger, silentLogger } from "./logger.ts";
 export { MountedFile } from "./mounted-file.ts";
 export { registerFiles } from "./mounted-file-metrics.ts";
 export { type Check, type OpsServerOptions, startOpsServer } from "./ops-server.ts";
-export { inTime, TooLate } from "./timeout.ts";
+export { TimeoutError, withTimeout } from "./timeout.ts";

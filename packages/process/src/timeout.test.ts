@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { inTime, TooLate } from "./timeout.ts";
+import { TimeoutError, withTimeout } from "./timeout.ts";
 
-test("gives on what comes in time, good or bad", async () => {
-  expect(await inTime(Promise.resolve(1), 1_000)).toBe(1);
-  await expect(inTime(Promise.reject(new Error("refused")), 1_000)).rejects.toThrow("refused");
+test("resolves or rejects as the promise does within the time", async () => {
+  expect(await withTimeout(Promise.resolve(1), 1_000)).toBe(1);
+  await expect(withTimeout(Promise.reject(new Error("refused")), 1_000)).rejects.toThrow("refused");
 });
 
-test("ends the wait for what does not come, and drops what comes later", async () => {
+test("rejects with a TimeoutError after the time, and drops a later result", async () => {
   const late = Promise.withResolvers<never>();
-  await expect(inTime(late.promise, 5)).rejects.toBeInstanceOf(TooLate);
-  // Would end the test run if nobody listened.
+  await expect(withTimeout(late.promise, 5)).rejects.toBeInstanceOf(TimeoutError);
+  // Without a handler an unhandled rejection would end the test run.
   late.reject(new Error("too late"));
   await new Promise((resolve) => setImmediate(resolve));
 });

@@ -22,10 +22,10 @@ import type { Usage } from "@slipway/ledger";
 import { type FirstBuild, lookUpFirstBuild, settleFirstBuild, startFirstBuild } from "../../builds/first.ts";
 import { requireBuilds } from "../../builds/platform.ts";
 import { type CredentialsSecret, decodeCredentials, newCredentials } from "../../databases/credentials.ts";
+import { withDeadline } from "../../deadline.ts";
 import { refuseReservedSubdomain } from "../../domains/reserved.ts";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
-import { inTime } from "../../in-time.ts";
 import { refuseBlocked } from "../../organizations/blocked.ts";
 import { quotaFailure } from "../../organizations/limits.ts";
 import { isGuarded, readNamespace } from "../../organizations/namespace.ts";
@@ -136,7 +136,7 @@ export async function createProject(
     first = await lookUpFirstBuild(plan.project, organizationId, services);
     await services.usage.reserve(organizationId, usage);
     slot = await takeProjectSlot(services, { organizationId, projectId, spec: plan.project.spec });
-    project = await inTime(LIMIT_MS, async (signal) => {
+    project = await withDeadline(LIMIT_MS, async (signal) => {
       const bounded = { ...services, kube: services.kube.until(signal) };
       await refuseTakenDomains(plan, bounded);
       requirePlatform(request.spec, bounded);

@@ -13,7 +13,7 @@ import {
 } from "@slipway/controller-runtime";
 import { type Deployment, organizationOfNamespace, type Project } from "@slipway/crds";
 import type { Deployment as DeploymentRow } from "@slipway/ledger";
-import { inTime } from "@slipway/process";
+import { withTimeout } from "@slipway/process";
 import { RetryableError } from "../../reconcile-errors.ts";
 import { stageOf } from "./deployments.ts";
 
@@ -73,7 +73,7 @@ export class DeploymentRecords {
    * than `limitMs`. What it does not hear of, `deployment-reaper.ts` ends.
    */
   async tellLast(project: Project, limitMs = LAST_WORD_MS): Promise<void> {
-    await inTime(this.tell(project), limitMs).catch(() => undefined);
+    await withTimeout(this.tell(project), limitMs).catch(() => undefined);
   }
 
   /** Forgets a project that is gone. */

@@ -13,7 +13,7 @@ import {
   type SlotRequest,
   takeSlot,
 } from "@slipway/ledger";
-import { inTime, type Logger } from "@slipway/process";
+import { type Logger, withTimeout } from "@slipway/process";
 
 /** The ledger's slots. Each call may throw when the ledger is away. */
 export interface SlotLedger {
@@ -243,7 +243,7 @@ export class SlotKeeper {
       throw new LedgerAway("the ledger did not answer a moment ago");
     }
     try {
-      const answer = await inTime(query(), this.#answerMs);
+      const answer = await withTimeout(query(), this.#answerMs);
       if (this.#away) {
         this.#log.info({}, "slots can be counted again");
       }
