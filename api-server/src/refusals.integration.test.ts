@@ -6,7 +6,7 @@ import { databaseSpec } from "../../test/kit/api-server/databases.ts";
 import { exampleBody, ZONE } from "../../test/kit/api-server/harness.ts";
 import { type RealHarness, startRealHarness } from "../../test/kit/api-server/real-harness.ts";
 import { bindInOrganization } from "../../test/kit/api-server/roles.ts";
-import { type CarriesOut, carriesOut } from "./projects/carried-out.ts";
+import { type CarriesOut, carriesOut } from "./projects/supported-types.ts";
 import { readClaim } from "./projects/claims.ts";
 import { RELEASE_LIMIT_MS } from "./projects/deletion.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";

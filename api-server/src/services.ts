@@ -17,7 +17,7 @@ import type { JobRuns } from "./jobs/store.ts";
 import type { LogFollower } from "./logs/follower.ts";
 import type { Snapshots } from "./metrics/port.ts";
 import type { UsageBook } from "./organizations/limits.ts";
-import type { CarriesOut } from "./projects/carried-out.ts";
+import type { CarriesOut } from "./projects/supported-types.ts";
 import type { Projects } from "./projects/store.ts";
 import type { RateLimiter } from "./rate-limit/limiter.ts";
 import type { SharedReads } from "./shared-reads.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { databaseTypes } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { carriedOutTypes } from "../../api-server/src/projects/carried-out.ts";
+import { carriedOutTypes } from "../../api-server/src/projects/supported-types.ts";
 import { databaseBody } from "../kit/api-server/databases.ts";
 import { apiClient, type CreatedProject, httpProject, type Project } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { KubernetesObject } from "@kubernetes/client-node";
 import { afterAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { carriedOutTypes } from "../../api-server/src/projects/carried-out.ts";
+import { carriedOutTypes } from "../../api-server/src/projects/supported-types.ts";
 import { run } from "../../hack/lib/exec.ts";
 import { uniqueName } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";

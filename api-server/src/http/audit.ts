@@ -1,7 +1,7 @@
 import { PROJECT_ID } from "@slipway/crds";
 import type { FastifyRequest } from "fastify";
 import { toFailure } from "../errors/handler.ts";
-import { askLedger } from "../ledger/call.ts";
+import { askLedger } from "../ledger/errors.ts";
 import type { Services } from "../services.ts";
 import type { Answer } from "./answer.ts";
 

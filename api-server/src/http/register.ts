@@ -7,7 +7,7 @@ import type { Answer } from "./answer.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
 import { awaitRoom, type BodyBudgets, DEFAULT_BODY_LIMIT, withRoom } from "./body-budget.ts";
 import { guard, recheckCaller, requireCreation } from "./guard.ts";
-import { Places } from "./places.ts";
+import { Places } from "./route-concurrency.ts";
 import type { AnyRoute, Call } from "./route.ts";
 import { refuseQuery, validate } from "./validate.ts";
 

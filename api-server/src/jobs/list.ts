@@ -1,6 +1,6 @@
 import { billingCycle, type JobRunPhase } from "@slipway/crds";
 import { listJobRuns, sumJobRuns } from "@slipway/ledger";
-import { askLedger } from "../ledger/call.ts";
+import { askLedger } from "../ledger/errors.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
 import { type Run, runOfResource, runOfRow } from "./run.ts";

@@ -2,10 +2,10 @@ import { completeIdempotencyKey, type IdempotencyRecord } from "@slipway/ledger"
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { newManualRunId } from "../ids.ts";
-import { askLedger } from "../ledger/call.ts";
+import { askLedger } from "../ledger/errors.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { bodyHash } from "../projects/creation/idempotency.ts";
-import { inTurn } from "../projects/creation/key-turn.ts";
+import { inTurn } from "../projects/creation/idempotency-lock.ts";
 import type { Services } from "../services.ts";
 import { findRow } from "./find.ts";
 import { type StartedRun, scheduledAtOf, startRun } from "./start.ts";

@@ -1,6 +1,6 @@
 import type { MetricsSnapshot } from "@slipway/crds";
 import { type Ledger, type MetricInstance, newestMetricSample } from "@slipway/ledger";
-import { askLedger } from "../ledger/call.ts";
+import { askLedger } from "../ledger/errors.ts";
 
 /** Where the samples of databases are read from. */
 export interface Snapshots {

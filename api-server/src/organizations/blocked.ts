@@ -1,6 +1,6 @@
 import { findOrganization } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
-import { askLedger } from "../ledger/call.ts";
+import { askLedger } from "../ledger/errors.ts";
 import type { Services } from "../services.ts";
 
 /**

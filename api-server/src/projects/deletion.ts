@@ -3,12 +3,12 @@ import { type DomainClaim, labels, organizationNamespace, type Project } from "@
 import { hasTombstone, insertTombstone } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { closeJob, isClosed, refusePending } from "../jobs/before-deletion.ts";
-import { askLedger } from "../ledger/call.ts";
+import { askLedger } from "../ledger/errors.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import type { ChangeServices } from "./change.ts";
 import { domainClaimResource, projectResource } from "./kinds.ts";
-import { knownSlot, releaseProjectSlot } from "./slots.ts";
+import { knownSlot, releaseProjectSlot } from "./quotas.ts";
 
 /** How long an answer waits for the platform to let go of the project's name and domains. */
 export const RELEASE_LIMIT_MS = 25_000;

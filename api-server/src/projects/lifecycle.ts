@@ -4,8 +4,8 @@ import { refuseBlocked } from "../organizations/blocked.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { type ChangeServices, changeProject } from "./change.ts";
-import { changeWithSlot } from "./change-with-slot.ts";
-import { type KnownSlot, knownSlot, releaseProjectSlot } from "./slots.ts";
+import { changeWithSlot } from "./change-with-quota.ts";
+import { type KnownSlot, knownSlot, releaseProjectSlot } from "./quotas.ts";
 import { phaseOf } from "./view.ts";
 
 /** How long an answer waits for the operator. */

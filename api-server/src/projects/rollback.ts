@@ -22,13 +22,13 @@ import { findDeployment } from "@slipway/ledger";
 import type { Principal } from "../auth/principal.ts";
 import { mapConcurrently } from "../concurrent.ts";
 import { failures } from "../errors/catalog.ts";
-import { askLedger } from "../ledger/call.ts";
+import { askLedger } from "../ledger/errors.ts";
 import { refuseBlocked } from "../organizations/blocked.ts";
 import type { Permission } from "../policy/permissions.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import type { ChangeServices } from "./change.ts";
-import { changeWithSlot } from "./change-with-slot.ts";
+import { changeWithSlot } from "./change-with-quota.ts";
 import { checkPlan } from "./plan-change.ts";
 
 const DIGEST = /^sha256:[a-f0-9]{64}$/;

@@ -33,7 +33,7 @@ import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import type { ChangeServices } from "../change.ts";
 import { readClaim } from "../claims.ts";
-import { type KnownSlot, type ProjectIdentity, releaseProjectSlot, takeProjectSlot } from "../slots.ts";
+import { type KnownSlot, type ProjectIdentity, releaseProjectSlot, takeProjectSlot } from "../quotas.ts";
 import { envShards, variablesUsage } from "./env-secrets.ts";
 import { capabilityFailure } from "./plan-check.ts";
 import { planCreation } from "./plan-creation.ts";

@@ -11,12 +11,12 @@ import { decodeCredentials, readCredentialsSecret } from "../../databases/creden
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
 import { newProjectId } from "../../ids.ts";
-import { askLedger } from "../../ledger/call.ts";
+import { askLedger } from "../../ledger/errors.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import type { ChangeServices } from "../change.ts";
 import { type Attempt, type Created, failedAttempt } from "./create.ts";
-import { inTurn, type Turn } from "./key-turn.ts";
+import { inTurn, type Turn } from "./idempotency-lock.ts";
 import { readLive } from "./undo.ts";
 import { isCreated, isGoing } from "./write.ts";
 

@@ -15,7 +15,7 @@ import {
 import type { Services } from "../../services.ts";
 import { giveBack, holds, hostnamesOf, readClaim } from "../claims.ts";
 import { projectResource } from "../kinds.ts";
-import { knownSlot, type ProjectIdentity, releaseProjectSlot } from "../slots.ts";
+import { knownSlot, type ProjectIdentity, releaseProjectSlot } from "../quotas.ts";
 import { isCreated, isGoing, type Trace } from "./write.ts";
 
 /** The project of this id as the cluster has it now, not as the memory does. @throws KubeError */

@@ -2,7 +2,7 @@ import { countDeployments, type Deployment, listDeployments } from "@slipway/led
 import { z } from "zod";
 import { defineProjectRoute } from "../../http/route.ts";
 import { wholeNumber } from "../../http/whole-number.ts";
-import { askLedger } from "../../ledger/call.ts";
+import { askLedger } from "../../ledger/errors.ts";
 import { pagination, success } from "./schemas.ts";
 
 const deploymentSchema = z.object({

@@ -4,7 +4,7 @@ import { planChangeOf, planInForce } from "../../databases/plan-in-force.ts";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { refuseBlocked } from "../../organizations/blocked.ts";
-import { changeWithSlot } from "../change-with-slot.ts";
+import { changeWithSlot } from "../change-with-quota.ts";
 import { PLAN_FIELDS, parsePlanBody, withPlan, withRequestedPlan } from "../plan-change.ts";
 import { planChangeSchema, success } from "./schemas.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseCatalog } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import { slotFailure } from "./slots.ts";
+import { slotFailure } from "./quotas.ts";
 
 const catalog = parseCatalog(
   readFileSync(new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url), "utf8"),

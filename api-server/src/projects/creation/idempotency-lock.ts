@@ -11,7 +11,7 @@ import {
 } from "@slipway/ledger";
 import { ConcurrencyLimiter } from "@slipway/process";
 import { failures } from "../../errors/catalog.ts";
-import { askLedger } from "../../ledger/call.ts";
+import { askLedger } from "../../ledger/errors.ts";
 
 /*
  * Creations under one Idempotency-Key follow one another, over all replicas: in this process by a lock, between

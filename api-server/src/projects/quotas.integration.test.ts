@@ -21,10 +21,10 @@ import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { failures } from "../errors/catalog.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
-import { changeWithSlot } from "./change-with-slot.ts";
+import { changeWithSlot } from "./change-with-quota.ts";
 import { domainClaimResource, projectResource } from "./kinds.ts";
 import { pauseProject, resumeProject } from "./lifecycle.ts";
-import { releaseProjectSlot, takeProjectSlot } from "./slots.ts";
+import { releaseProjectSlot, takeProjectSlot } from "./quotas.ts";
 
 /** Two replicas of the API server over one ledger and one cluster. */
 

@@ -1,7 +1,7 @@
 import { projectTypes } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { parseDatabaseVersions } from "../databases/versions.ts";
-import { carriesOut } from "./carried-out.ts";
+import { carriesOut } from "./supported-types.ts";
 
 const images = parseDatabaseVersions(`
 postgresql:

@@ -9,7 +9,7 @@ import {
 } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
-import { askLedger } from "../ledger/call.ts";
+import { askLedger } from "../ledger/errors.ts";
 import type { Services } from "../services.ts";
 
 /*
@@ -18,7 +18,7 @@ import type { Services } from "../services.ts";
  *
  *   creation            takeProjectSlot, then write; releaseProjectSlot when nothing was written after all
  *   resume, plan change,
- *   rollback            changeWithSlot (change-with-slot.ts)
+ *   rollback            changeWithSlot (change-with-quota.ts)
  *   pause, deletion     knownSlot, then write, then releaseProjectSlot
  *
  * What is released is the slot as it was known before: another replica may have taken it again since, to resume.

@@ -4,7 +4,7 @@ import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { type Change, type ChangeOptions, type ChangeServices, changeProject } from "./change.ts";
 import { projectResource } from "./kinds.ts";
-import { type KnownSlot, restoreProjectSlot, takeProjectSlot } from "./slots.ts";
+import { type KnownSlot, restoreProjectSlot, takeProjectSlot } from "./quotas.ts";
 
 /**
  * A change of the spec that may need another slot: it is taken before the spec is written. When the spec was not written
