@@ -63,7 +63,7 @@ export class GuardedFetch {
     // Whether a host may be private depends on its port, which a look-up does not know: a pool for either.
     const pool = (isAllowed: boolean) =>
       new Agent({
-        connect: { ...connect, lookup: judgedLookup(resolve, isAllowed) },
+        connect: { ...connect, lookup: ssrfSafeLookup(resolve, isAllowed) },
         connections: 8,
         keepAliveTimeout: 5_000,
       });
@@ -159,7 +159,7 @@ const systemResolve: Resolve = (hostname) =>
   });
 
 /** A look-up that fails when one of the host's addresses is refused: a name that has both kinds is no mistake. */
-function judgedLookup(resolve: Resolve, isAllowed: boolean): LookupFunction {
+function ssrfSafeLookup(resolve: Resolve, isAllowed: boolean): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(
       (addresses) => {
