@@ -1,10 +1,10 @@
 /**
- * `work` on every item, at most `atOnce` at a time; the results stand in the order of the items.
+ * `work` on every item, at most `maxConcurrent` at a time; the results stand in the order of the items.
  * @throws what the first failing `work` threw; what has begun by then is not waited for
  */
 export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
-  atOnce: number,
+  maxConcurrent: number,
   work: (item: Item) => Promise<Result>,
 ): Promise<Result[]> {
   const results = new Array<Result>(items.length);
@@ -14,6 +14,6 @@ export async function mapConcurrently<Item, Result>(
       results[index] = await work(item);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  await Promise.all(Array.from({ length: Math.min(maxConcurrent, items.length) }, worker));
   return results;
 }

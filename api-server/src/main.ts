@@ -32,15 +32,15 @@ import { EventStreams } from "./http/event-streams.ts";
 import { LoadShedder } from "./http/load-shedder.ts";
 import { shutdownInOrder } from "./http/shutdown.ts";
 import { JobRunStore } from "./jobs/store.ts";
-import { ledgerAnswers } from "./ledger/health.ts";
+import { isLedgerReachable } from "./ledger/health.ts";
 import { createLogger } from "./logger.ts";
 import { LogFollower } from "./logs/follower.ts";
 import { ledgerSnapshots } from "./metrics/port.ts";
 import { ledgerUsage } from "./organizations/limits.ts";
 import { traceWrites } from "./plugins/tracing.ts";
 import type { RateLimit } from "./policy/table.ts";
-import { carriedOutTypes, carriesOut } from "./projects/supported-types.ts";
 import { ProjectStore } from "./projects/store.ts";
+import { supportedTypes, supports } from "./projects/supported-types.ts";
 import { scaledLimit } from "./rate-limit/limiter.ts";
 import { openShared } from "./rate-limit/open.ts";
 import type { Services } from "./services.ts";
@@ -114,7 +114,7 @@ async function main(config: Config): Promise<void> {
   registerFiles(metrics.registry, [catalog, databaseImages, backups, buildSettings]);
   metrics.watchProjects(() => projects.size);
   metrics.watchJobRuns(() => jobRuns.size);
-  metrics.watchLedger(() => ledgerAnswers(ledger, LEDGER_LOOK_MS));
+  metrics.watchLedger(() => isLedgerReachable(ledger, LEDGER_LOOK_MS));
   metrics.watchStreams(() => streams.size);
 
   const oidc = oidcVerifier(config.oidcIssuers, {
@@ -134,7 +134,7 @@ async function main(config: Config): Promise<void> {
     rateLimitScale: config.rateLimitScale,
     audit,
     catalog,
-    carriesOut: carriesOut(carriedOutTypes, () => databaseImages?.current ?? {}),
+    supports: supports(supportedTypes, () => databaseImages?.current ?? {}),
     projects,
     jobRuns,
     backups: () => backups?.current,

@@ -6,10 +6,10 @@ import { databaseSpec } from "../../test/kit/api-server/databases.ts";
 import { exampleBody, ZONE } from "../../test/kit/api-server/harness.ts";
 import { type RealHarness, startRealHarness } from "../../test/kit/api-server/real-harness.ts";
 import { bindInOrganization } from "../../test/kit/api-server/roles.ts";
-import { type CarriesOut, carriesOut } from "./projects/supported-types.ts";
 import { readClaim } from "./projects/claims.ts";
 import { RELEASE_LIMIT_MS } from "./projects/deletion.ts";
 import { domainClaimResource, projectResource } from "./projects/kinds.ts";
+import { type Supports, supports } from "./projects/supported-types.ts";
 import { routes } from "./routes.ts";
 
 /** What creation and deletion refuse, and in which order, over a real apiserver and a real PostgreSQL. */
@@ -144,8 +144,8 @@ describe("what this platform cannot run yet", () => {
     ],
   ];
 
-  const switchTo = (carriesOut: CarriesOut) => void Object.assign(harness.services, { carriesOut });
-  beforeAll(() => switchTo(carriesOut(["http", "job"], () => ({}))));
+  const switchTo = (supports: Supports) => void Object.assign(harness.services, { supports });
+  beforeAll(() => switchTo(supports(["http", "job"], () => ({}))));
   afterAll(() => switchTo(() => true));
 
   it.each(cases)("a %s is checked in full, then refused, and frees its key", async (type, body, broken) => {

@@ -17,8 +17,8 @@ import type { JobRuns } from "./jobs/store.ts";
 import type { LogFollower } from "./logs/follower.ts";
 import type { Snapshots } from "./metrics/port.ts";
 import type { UsageBook } from "./organizations/limits.ts";
-import type { CarriesOut } from "./projects/supported-types.ts";
 import type { Projects } from "./projects/store.ts";
+import type { Supports } from "./projects/supported-types.ts";
 import type { RateLimiter } from "./rate-limit/limiter.ts";
 import type { SharedReads } from "./shared-reads.ts";
 
@@ -32,8 +32,8 @@ export interface Services {
   rateLimitScale: number;
   audit: AuditLog;
   catalog: { readonly current: Catalog };
-  /** What the operator carries out; nothing else can be created. */
-  carriesOut: CarriesOut;
+  /** What the operator supports; nothing else can be created. */
+  supports: Supports;
   projects: Projects;
   jobRuns: JobRuns;
   /** Settings of backups; undefined where none are made. */

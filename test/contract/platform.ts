@@ -29,7 +29,7 @@ import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
 import { readTokenKey } from "../../api-server/src/auth/token-key.ts";
 import { signUserToken } from "../../api-server/src/auth/user-token.ts";
 import { newUserId } from "../../api-server/src/ids.ts";
-import { isGuarded } from "../../api-server/src/organizations/namespace.ts";
+import { isProvisioned } from "../../api-server/src/organizations/namespace.ts";
 import { EVERY_GRANT } from "../../api-server/src/policy/permissions.ts";
 import { projectResource } from "../../api-server/src/projects/kinds.ts";
 import { startApiserver } from "../../hack/cluster/apiserver.ts";
@@ -148,7 +148,7 @@ export async function startPlatform(log: string): Promise<Platform> {
       const namespace = await kube.getOrUndefined(resources.namespaces, {
         name: organizationNamespace(ORGANIZATION),
       });
-      return ready?.status === 200 && isGuarded(namespace);
+      return ready?.status === 200 && isProvisioned(namespace);
     });
     await createProjects(kube);
     // Of another organization: calls of this one would change it.

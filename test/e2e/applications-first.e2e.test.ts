@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { databaseTypes } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { carriedOutTypes } from "../../api-server/src/projects/supported-types.ts";
+import { supportedTypes } from "../../api-server/src/projects/supported-types.ts";
 import { databaseBody } from "../kit/api-server/databases.ts";
 import { apiClient, type CreatedProject, httpProject, type Project } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
@@ -102,7 +102,7 @@ test("what is not carried out is validated in full and then refused, never faked
     expect.arrayContaining(["config.version", "config.instances", "config.port"]),
   );
 
-  const refused = databaseTypes.filter((type) => !carriedOutTypes.includes(type));
+  const refused = databaseTypes.filter((type) => !supportedTypes.includes(type));
   for (const type of refused) {
     const key = { "idempotency-key": `legal-${randomBytes(8).toString("hex")}` };
     const legal = await call("POST", "/v1/project", databaseBody(type, { name: uniqueName() }), key);

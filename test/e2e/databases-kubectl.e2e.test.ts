@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { KubernetesObject } from "@kubernetes/client-node";
 import { afterAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { carriedOutTypes } from "../../api-server/src/projects/supported-types.ts";
+import { supportedTypes } from "../../api-server/src/projects/supported-types.ts";
 import { run } from "../../hack/lib/exec.ts";
 import { uniqueName } from "./support/api.ts";
 import { cluster } from "./support/cluster.ts";
@@ -34,7 +34,7 @@ interface Documented extends KubernetesObject {
 
 test.concurrent.for(
   ["postgresql", "mariadb", "clickhouse", "valkey"].filter((type) =>
-    carriedOutTypes.some((one) => one === type),
+    supportedTypes.some((one) => one === type),
   ),
 )(
   "the documented %s becomes ready, and kubectl shows engine, version, instances and primary",

@@ -28,7 +28,7 @@ interface Bar extends Bucket {
 
 const EVERY_MS = 10_000;
 /** Questions at once: a browser has six connections, and a log may have one. */
-const AT_ONCE = 3;
+const MAX_CONCURRENT = 3;
 
 /** Requests, codes and latency of an HTTP project. */
 export function traffic(context: ProjectContext): HTMLElement {
@@ -89,7 +89,7 @@ async function askBars(
       (isSettled ? settled : fresh).set(from, found);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, worker));
   return buckets.flatMap((bucket) => {
     const found = settled.get(bucket.from) ?? fresh.get(bucket.from);
     return found === undefined ? [] : [{ ...bucket, found }];

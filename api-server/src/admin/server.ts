@@ -6,7 +6,7 @@ import type { AdminResult } from "./program.ts";
 export const ADMIN_PORT = 8079;
 
 /** Commands that run at the same time, those that wait for them, and how long, in milliseconds. */
-const AT_ONCE = 16;
+const MAX_CONCURRENT = 16;
 const WAITING = 1_000;
 const WAIT_MS = 90_000;
 /** Bytes of the longest request: a command's words as JSON. */
@@ -25,7 +25,7 @@ export type RunCommand = (words: readonly string[]) => Promise<AdminResult>;
  */
 export function adminServer(run: RunCommand, onError: (error: Error) => void): Server {
   const limiter = new ConcurrencyLimiter({
-    perKey: AT_ONCE,
+    perKey: MAX_CONCURRENT,
     waiting: WAITING,
     waitMs: WAIT_MS,
     refuse: () => new Error("too many commands run at the same time: try again"),
@@ -45,7 +45,7 @@ export function adminServer(run: RunCommand, onError: (error: Error) => void): S
       () => socket.destroy(),
     );
   });
-  server.maxConnections = AT_ONCE + WAITING;
+  server.maxConnections = MAX_CONCURRENT + WAITING;
   return server;
 }
 

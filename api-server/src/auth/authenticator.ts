@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { type ApiKeyRecord, type FoundMember, findApiKey, findMember, type Ledger } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 import { GrantSet } from "../policy/grant-set.ts";
 import { API_KEY_PREFIX, apiKeyId, matchesApiKey } from "./api-key.ts";
 import { FailedAttempts } from "./failed-attempts.ts";
@@ -95,7 +95,7 @@ export class Authenticator {
     if (!this.#cache.knows(credential)) {
       this.#attempts.admit(address());
     }
-    const principal = await this.#cache.get(credential, () => askLedger(load));
+    const principal = await this.#cache.get(credential, () => withLedgerErrors(load));
     if (!principal) {
       this.#attempts.count(address());
     }

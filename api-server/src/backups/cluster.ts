@@ -14,7 +14,7 @@ import {
   organizationNamespace,
 } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
-import { quotaFailure } from "../organizations/limits.ts";
+import { resourceQuotaFailure } from "../organizations/limits.ts";
 import { backupResource } from "../projects/kinds.ts";
 
 /**
@@ -83,11 +83,11 @@ async function answered<T>(call: Promise<T>, id?: string): Promise<T> {
     if (isNotFound(error) && id !== undefined) {
       throw failures.backupNotFound(id);
     }
-    const ceiling = quotaFailure(error);
+    const ceiling = resourceQuotaFailure(error);
     if (ceiling) {
       throw ceiling;
     }
-    // Rights in an organization's namespace come with its guards.
+    // The operator grants rights in an organization's namespace while it provisions it.
     if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error)) {
       throw failures.organizationRuntimeUnavailable();
     }

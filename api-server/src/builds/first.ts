@@ -36,8 +36,8 @@ export async function startFirstBuild(
   await startBuild(project, id, requestOf(first), services, { isRepeat: true });
 }
 
-/** What may be late: the project is there and is built, and what is published by refs is polled, too. */
-export async function settleFirstBuild(
+/** Subscribes to the source after the first build has started. A failure only logs: sources are polled, too. */
+export async function followFirstBuild(
   project: Project,
   first: FirstBuild,
   services: Pick<Services, "builds" | "git" | "kube" | "logger">,

@@ -15,7 +15,7 @@ import {
   recordBuild,
 } from "@slipway/ledger";
 import { type DeliveryQueue, ledgerDeliveries } from "../git/delivery-queue.ts";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 
 /** What is kept of builds. Everything throws Failure 503 when the ledger is away. */
 export interface BuildStore {
@@ -34,12 +34,12 @@ export interface BuildStore {
 /** The ledger's. */
 export function ledgerBuilds(ledger: Ledger): BuildStore {
   return {
-    record: (row) => askLedger(() => recordBuild(ledger, row)),
-    find: (build) => askLedger(() => findBuild(ledger, build)),
-    list: (query) => askLedger(() => listBuilds(ledger, query)),
-    readLog: (build, page) => askLedger(() => readBuildLog(ledger, build, page)),
-    claim: (trigger, buildId) => askLedger(() => claimDeliveredTrigger(ledger, trigger, buildId)),
-    note: (triggers) => askLedger(() => noteBuildTriggers(ledger, triggers)),
+    record: (row) => withLedgerErrors(() => recordBuild(ledger, row)),
+    find: (build) => withLedgerErrors(() => findBuild(ledger, build)),
+    list: (query) => withLedgerErrors(() => listBuilds(ledger, query)),
+    readLog: (build, page) => withLedgerErrors(() => readBuildLog(ledger, build, page)),
+    claim: (trigger, buildId) => withLedgerErrors(() => claimDeliveredTrigger(ledger, trigger, buildId)),
+    note: (triggers) => withLedgerErrors(() => noteBuildTriggers(ledger, triggers)),
     deliveries: ledgerDeliveries(ledger),
   };
 }

@@ -14,7 +14,7 @@ const get = (url: string, headers: Record<string, string> = {}, method: "GET" | 
 
 const FOR_GOOD = "public, max-age=31536000, immutable";
 /** All that an answer says against being framed, sniffed, or given what the page did not come with. */
-function expectGuarded(headers: Record<string, unknown>): void {
+function expectSecurityHeaders(headers: Record<string, unknown>): void {
   const policy = String(headers["content-security-policy"]).split("; ");
   expect(policy).toEqual(
     expect.arrayContaining([
@@ -45,7 +45,7 @@ describe("/console", () => {
     expect(response.statusCode).toBe(200);
     expect(response.headers["content-type"]).toBe("text/html; charset=utf-8");
     expect(response.headers["cache-control"]).toBe("no-cache");
-    expectGuarded(response.headers);
+    expectSecurityHeaders(response.headers);
     const named = [...response.body.matchAll(/(?:src|href)="(\/console\/[^"]*)"/g)].map(([, path]) => path);
     const all = [...files.keys()].map((path) => `/console/${version}/${path}`);
     expect([...new Set(named)].sort()).toEqual(all.sort());
@@ -62,7 +62,7 @@ describe("/console", () => {
       const again = await get("/console", { "if-none-match": known });
       expect([known, again.statusCode, again.body]).toEqual([known, 304, ""]);
       expect(again.headers.etag).toBe(etag);
-      expectGuarded(again.headers);
+      expectSecurityHeaders(again.headers);
     }
     expect((await get("/console", { "if-none-match": '"other"' })).statusCode).toBe(200);
   });
@@ -83,7 +83,7 @@ describe("a file of the console", () => {
     expect(response.headers["content-type"]).toMatch(
       /^(text\/(css|javascript); charset=utf-8|image\/svg\+xml)$/,
     );
-    expectGuarded(response.headers);
+    expectSecurityHeaders(response.headers);
     const again = await get(`/console/${version}/${path}`, {
       "if-none-match": String(response.headers.etag),
     });

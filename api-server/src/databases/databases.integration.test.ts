@@ -181,13 +181,13 @@ describe("a creation", () => {
     });
   });
 
-  it("of a type that nobody carries out, or that is switched off, is 503", async () => {
+  it("of a type that is not supported, or that is switched off, is 503", async () => {
     const { headers } = await harness.organization();
-    const { catalog, carriesOut } = harness.services;
-    Object.assign(harness.services, { carriesOut: (type: string) => type === "mariadb" });
+    const { catalog, supports } = harness.services;
+    Object.assign(harness.services, { supports: (type: string) => type === "mariadb" });
     const unknown = await post(headers, databaseBody("postgresql"), newKey());
     Object.assign(harness.services, {
-      carriesOut,
+      supports,
       catalog: { current: { ...catalog.current, databasesEnabled: false } },
     });
     const off = await post(headers, databaseBody("postgresql"), newKey());

@@ -22,7 +22,7 @@ import {
 } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
-import { quotaFailure } from "../organizations/limits.ts";
+import { resourceQuotaFailure } from "../organizations/limits.ts";
 import { buildResource, gitConnectionResource } from "../projects/kinds.ts";
 
 /** Git connections and their Secrets as they are in the cluster: read live, for that is seldom. */
@@ -264,11 +264,11 @@ async function answered<T>(call: Promise<T>, id?: string): Promise<T> {
     if (isConflict(error)) {
       throw failures.gitConnectionOperationPending("another change of it is under way");
     }
-    const ceiling = quotaFailure(error);
+    const ceiling = resourceQuotaFailure(error);
     if (ceiling) {
       throw ceiling;
     }
-    // Rights in an organization's namespace come with its guards.
+    // The operator grants rights in an organization's namespace while it provisions it.
     if (isForbidden(error) || isNotFound(error) || isNamespaceTerminating(error)) {
       throw failures.organizationRuntimeUnavailable();
     }

@@ -10,7 +10,7 @@ import {
   queueGitDelivery,
 } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 
 /** Deliveries that wait: an organization's own fill its own queue alone. */
 const LIMITS = { perOrganization: 1_000, perConnection: 250 };
@@ -33,15 +33,15 @@ export function ledgerDeliveries(ledger: Ledger): DeliveryQueue {
   return {
     queue: async (delivery, event) => {
       const text = JSON.stringify(event);
-      const queued = await askLedger(() => queueGitDelivery(ledger, delivery, text, LIMITS));
+      const queued = await withLedgerErrors(() => queueGitDelivery(ledger, delivery, text, LIMITS));
       if (queued === "full") {
         throw failures.serverBusy();
       }
       return queued;
     },
-    hold: (bounds) => askLedger(() => holdGitDeliveries(ledger, bounds)),
-    finish: (held) => askLedger(() => finishGitDelivery(ledger, held)),
-    drop: (held) => askLedger(() => dropGitDelivery(ledger, held)),
-    postpone: (held, afterMs) => askLedger(() => postponeGitDelivery(ledger, held, afterMs)),
+    hold: (bounds) => withLedgerErrors(() => holdGitDeliveries(ledger, bounds)),
+    finish: (held) => withLedgerErrors(() => finishGitDelivery(ledger, held)),
+    drop: (held) => withLedgerErrors(() => dropGitDelivery(ledger, held)),
+    postpone: (held, afterMs) => withLedgerErrors(() => postponeGitDelivery(ledger, held, afterMs)),
   };
 }

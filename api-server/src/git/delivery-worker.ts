@@ -6,7 +6,7 @@ import type { DeliveryQueue } from "./delivery-queue.ts";
 
 export interface DeliveryWorkerOptions {
   /** Deliveries that one replica works at, and those of one organization that all replicas work at. */
-  atOnce: number;
+  maxConcurrent: number;
   perOrganization: number;
   /** How often the queue is asked while it has nothing that is due. */
   pollMs: number;
@@ -18,7 +18,7 @@ export interface DeliveryWorkerOptions {
 }
 
 const OPTIONS: DeliveryWorkerOptions = {
-  atOnce: 16,
+  maxConcurrent: 16,
   perOrganization: 4,
   pollMs: 500,
   holdMs: 120_000,
@@ -80,8 +80,8 @@ export class DeliveryWorker {
   }
 
   async #take(): Promise<number> {
-    const { atOnce, perOrganization, holdMs } = this.#options;
-    const most = atOnce - this.#underWay.size;
+    const { maxConcurrent, perOrganization, holdMs } = this.#options;
+    const most = maxConcurrent - this.#underWay.size;
     if (most <= 0) {
       return 0;
     }

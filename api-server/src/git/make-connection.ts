@@ -3,7 +3,7 @@ import { type GitConnection, labels, MANAGED_BY, organizationNamespace } from "@
 import type { Capabilities } from "@slipway/git";
 import { failures } from "../errors/catalog.ts";
 import { newGitConnectionId } from "../ids.ts";
-import { isGuarded, readNamespace } from "../organizations/namespace.ts";
+import { isProvisioned, readNamespace } from "../organizations/namespace.ts";
 import type { Services } from "../services.ts";
 import {
   createConnection,
@@ -20,7 +20,7 @@ export async function connectionsOf(
   kube: Services["kube"],
   organizationId: string,
 ): Promise<readonly GitConnection[]> {
-  if (!isGuarded(await readNamespace(kube, organizationId))) {
+  if (!isProvisioned(await readNamespace(kube, organizationId))) {
     throw failures.organizationRuntimeUnavailable();
   }
   return listConnections(kube, organizationId);

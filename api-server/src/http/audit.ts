@@ -1,7 +1,7 @@
 import { PROJECT_ID } from "@slipway/crds";
 import type { FastifyRequest } from "fastify";
 import { toFailure } from "../errors/handler.ts";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 import type { Services } from "../services.ts";
 import type { Answer } from "./answer.ts";
 
@@ -19,7 +19,7 @@ export async function beginCallAudit(
   if (request.auditId !== undefined || !operation || !principal) {
     return;
   }
-  request.auditId = await askLedger(() =>
+  request.auditId = await withLedgerErrors(() =>
     audit.begin({
       organizationId: principal.organizationId,
       actor: principal.actor,

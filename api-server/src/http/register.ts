@@ -7,8 +7,8 @@ import type { Answer } from "./answer.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
 import { awaitRoom, type BodyBudgets, DEFAULT_BODY_LIMIT, withRoom } from "./body-budget.ts";
 import { guard, recheckCaller, requireCreation } from "./guard.ts";
-import { Places } from "./route-concurrency.ts";
 import type { AnyRoute, Call } from "./route.ts";
+import { RouteConcurrency } from "./route-concurrency.ts";
 import { refuseQuery, validate } from "./validate.ts";
 
 /** The body of an operation that has none: nothing, or an object without members. */
@@ -48,8 +48,8 @@ export function registerRoute(
     });
 
   const bodySchema = route.body ?? (route.documentedBody || route.rawBody ? z.unknown() : noBody);
-  const { atOnce, bodyLimit } = route;
-  const places = atOnce === undefined ? undefined : new Places(atOnce);
+  const { maxConcurrent, bodyLimit } = route;
+  const concurrency = maxConcurrent === undefined ? undefined : new RouteConcurrency(maxConcurrent);
   const guards = [guard(operation, policy, services)];
   if (route.method !== "GET") {
     guards.push(awaitRoom(bodies, bodyLimit ?? DEFAULT_BODY_LIMIT));
@@ -71,7 +71,7 @@ export function registerRoute(
       recheck: () => recheckCaller(request, policy, services),
     };
     const work = () => (policy.audited ? audited(call) : route.handler(call, services));
-    return places ? places.run(request, reply, work) : work();
+    return concurrency ? concurrency.run(request, reply, work) : work();
   };
 
   app.route({

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Places } from "./route-concurrency.ts";
+import { RouteConcurrency } from "./route-concurrency.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -33,8 +33,8 @@ function callOf(caller: object) {
   };
 }
 
-it("of an organization alone serve five calls a second although none is answered for eight seconds", async () => {
-  const places = new Places(8);
+it("serves one organization five calls a second although none is answered for eight seconds", async () => {
+  const concurrency = new RouteConcurrency(8);
   const stalled = Date.now() + 8_000;
   const outcomes: Promise<number>[] = [];
   for (let time = 0; time < 50; time += 1) {
@@ -43,7 +43,7 @@ it("of an organization alone serve five calls a second although none is answered
       await new Promise((resolve) => setTimeout(resolve, Math.max(50, stalled - Date.now())));
       return SERVED;
     };
-    const outcome = places.run(one.request, one.reply, work).then(({ status }) => {
+    const outcome = concurrency.run(one.request, one.reply, work).then(({ status }) => {
       one.taken();
       return status;
     });
@@ -54,38 +54,38 @@ it("of an organization alone serve five calls a second although none is answered
   expect(await Promise.all(outcomes)).toEqual(Array(50).fill(200));
 });
 
-it("are not all one organization's: another's call begins without a wait", async () => {
-  const places = new Places(8);
+it("leaves a share to other organizations: their calls begin without waiting", async () => {
+  const concurrency = new RouteConcurrency(8);
   for (let time = 0; time < 40; time += 1) {
     const { request, reply } = call("acme");
-    void places.run(request, reply, () => new Promise(() => {})).catch(() => undefined);
+    void concurrency.run(request, reply, () => new Promise(() => {})).catch(() => undefined);
   }
   const others = call("umbrella");
-  expect(await places.run(others.request, others.reply, () => SERVED)).toBe(SERVED);
+  expect(await concurrency.run(others.request, others.reply, () => SERVED)).toBe(SERVED);
   await vi.advanceTimersByTimeAsync(10_000);
 });
 
-it("are not all one organization's however many connections it has: another's delivery begins without a wait", async () => {
-  const places = new Places(8);
+it("counts the deliveries of all connections of an organization together", async () => {
+  const concurrency = new RouteConcurrency(8);
   for (let time = 0; time < 40; time += 1) {
     const { request, reply } = delivery("acme", `g${time}`);
-    void places.run(request, reply, () => new Promise(() => {})).catch(() => undefined);
+    void concurrency.run(request, reply, () => new Promise(() => {})).catch(() => undefined);
   }
   const others = delivery("umbrella", "gother");
-  expect(await places.run(others.request, others.reply, () => SERVED)).toBe(SERVED);
+  expect(await concurrency.run(others.request, others.reply, () => SERVED)).toBe(SERVED);
   await vi.advanceTimersByTimeAsync(10_000);
 });
 
-it("are not kept by clients that do not read: few of an organization stay, the others are cut off", async () => {
-  const places = new Places(8);
+it("disconnects clients that do not read their answers, past a few of each organization", async () => {
+  const concurrency = new RouteConcurrency(8);
   const unread = ["acme", "wayne"].flatMap((organization) =>
     Array.from({ length: 4 }, () => call(organization)),
   );
   for (const { request, reply } of unread) {
-    await places.run(request, reply, () => SERVED);
+    await concurrency.run(request, reply, () => SERVED);
   }
   const others = call("umbrella");
-  expect(await places.run(others.request, others.reply, () => SERVED)).toBe(SERVED);
+  expect(await concurrency.run(others.request, others.reply, () => SERVED)).toBe(SERVED);
   others.taken();
   await vi.advanceTimersByTimeAsync(2_000);
   expect(unread.map(({ socket }) => socket.destroyed)).toEqual([

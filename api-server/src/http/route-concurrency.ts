@@ -5,35 +5,35 @@ import { addressGroup } from "./address.ts";
 import type { Answer } from "./answer.ts";
 import { onceOver } from "./once-over.ts";
 
-/** Of the places of a route one organization may have this part while nobody else needs them: the rest are free for another. */
+/** Part of a route's concurrency that one organization may use; the rest stays free for others. */
 const SHARE = 3 / 4;
-/** Of the places for answers that are taken slowly one organization has this part. */
+/** Part of it that one organization may use for answers that its clients read slowly. */
 const SLOW_SHARE = 1 / 4;
-/** Answers that are made or not yet taken, of all organizations, for each call that is worked at. */
-const ANSWERS_PER_PLACE = 4;
-/** Calls that wait for each place: of all organizations, and of one. */
-const WAITING_PER_PLACE = 32;
-const WAITING_OF_ONE_PER_PLACE = 8;
+/** Answers in memory, in work or not yet read by their clients, of all organizations, for each call in work. */
+const ANSWERS_PER_CALL = 4;
+/** Calls that wait, for each call in work: of all organizations, and of one. */
+const WAITING_PER_CALL = 32;
+const WAITING_OF_ONE_PER_CALL = 8;
 /** Milliseconds that they wait: longer than the apiserver takes to answer again while a replica of ours starts beside it. */
 const WAIT_MS = 10_000;
-/** Milliseconds that a call whose organization has room waits for others' work. */
+/** Milliseconds that a call within its organization's share waits for others' work. */
 const WORK_WAIT_MS = 5_000;
-/** Milliseconds after which an answer counts as taken slowly. */
+/** Milliseconds after which an answer counts as read slowly. */
 const SLOW_MS = 2_000;
 
-/** The places of a route that works at few calls at once, shared by organization. */
-export class Places {
-  /** Of answers, from the beginning of their work until they are taken. */
+/** Limits how many calls of a route run concurrently in this process, with a share for each organization. */
+export class RouteConcurrency {
+  /** Answers, from the beginning of their work until the client has read them. */
   readonly #answers: ConcurrencyLimiter;
   readonly #working: ConcurrencyLimiter;
   readonly #slow: ConcurrencyLimiter;
 
-  constructor(atOnce: number) {
+  constructor(maxConcurrent: number) {
     const refuse = failures.serverBusy;
-    const perKey = Math.max(1, Math.floor(atOnce * SHARE));
-    const total = atOnce * ANSWERS_PER_PLACE;
-    const waiting = atOnce * WAITING_PER_PLACE;
-    const waitingPerKey = atOnce * WAITING_OF_ONE_PER_PLACE;
+    const perKey = Math.max(1, Math.floor(maxConcurrent * SHARE));
+    const total = maxConcurrent * ANSWERS_PER_CALL;
+    const waiting = maxConcurrent * WAITING_PER_CALL;
+    const waitingPerKey = maxConcurrent * WAITING_OF_ONE_PER_CALL;
     this.#answers = new ConcurrencyLimiter({
       total,
       perKey,
@@ -42,15 +42,15 @@ export class Places {
       waitMs: WAIT_MS,
       refuse,
     });
-    this.#working = new ConcurrencyLimiter({ total: atOnce, perKey, waitMs: WORK_WAIT_MS, refuse });
-    this.#slow = new ConcurrencyLimiter({ total, perKey: Math.ceil(atOnce * SLOW_SHARE), refuse });
+    this.#working = new ConcurrencyLimiter({ total: maxConcurrent, perKey, waitMs: WORK_WAIT_MS, refuse });
+    this.#slow = new ConcurrencyLimiter({ total, perKey: Math.ceil(maxConcurrent * SLOW_SHARE), refuse });
   }
 
   /**
-   * Works in turn, and counts the answer until the client has taken it: who asks for large ones and reads none has few of them
-   * in memory, and keeps no place that others work in. Of answers that are taken slowly an organization has fewer still: a
-   * client beyond them is cut off. Streams have bounds of their own.
-   * @throws Failure 503 when the turn does not come, or what the work throws
+   * Runs a call within the limits, and counts its answer until the client has read it: a client that requests large answers
+   * and reads none has few of them in memory, and keeps no other call from running. Of answers that are read slowly an
+   * organization has fewer still: a client beyond them is disconnected. Streams have limits of their own.
+   * @throws Failure 503 when the call waits too long, or what the work throws
    */
   async run(
     request: FastifyRequest,
@@ -61,7 +61,7 @@ export class Places {
     const release = await this.#answers.acquire(key);
     try {
       const answer = await this.#working.run(key, () => {
-        // Nobody would read the answer.
+        // The client has disconnected while the call waited.
         if (request.raw.socket?.destroyed) {
           throw failures.serverBusy();
         }
@@ -70,7 +70,7 @@ export class Places {
       if ("stream" in answer) {
         release();
       } else {
-        this.#untilTaken(request, reply, key, release);
+        this.#releaseOnceRead(request, reply, key, release);
       }
       return answer;
     } catch (error) {
@@ -79,13 +79,13 @@ export class Places {
     }
   }
 
-  #untilTaken(request: FastifyRequest, reply: FastifyReply, key: string, answered: Release): void {
-    let release = answered;
+  #releaseOnceRead(request: FastifyRequest, reply: FastifyReply, key: string, releaseAnswer: Release): void {
+    let release = releaseAnswer;
     const slow = setTimeout(() => {
       release();
-      const place = this.#slow.tryAcquire(key);
-      if (place) {
-        release = place;
+      const acquired = this.#slow.tryAcquire(key);
+      if (acquired) {
+        release = acquired;
       } else {
         request.raw.socket.destroy();
       }
@@ -97,7 +97,7 @@ export class Places {
   }
 }
 
-/** Whose share a call takes: of the organization that sends it or whose hook it is, or of the address. */
+/** Whose share a call uses: of the organization that sends it or that its webhook belongs to, or of the address. */
 function sharerOf({ principal, hookOrganizationId, ip }: FastifyRequest): string {
   return principal?.organizationId ?? hookOrganizationId ?? addressGroup(ip);
 }

@@ -52,8 +52,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   refusals?: readonly number[];
   /** Bytes of the largest body. */
   bodyLimit?: number;
-  /** How many of its calls are worked at in one process, three quarters of them of one organization; others wait briefly, then are refused with 503. */
-  atOnce?: number;
+  /** Calls that run concurrently in one process, at most three quarters of them of one organization; others wait briefly, then get 503. */
+  maxConcurrent?: number;
   /**
    * Set on an audited route whose handler itself calls `beginCallAudit` before its first write, because only then it
    * knows what the call is about. For every other one the audit row is written before the handler runs.

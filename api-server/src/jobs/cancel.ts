@@ -145,7 +145,7 @@ function toFailure(error: unknown): unknown {
   if (!(error instanceof KubeError)) {
     return error;
   }
-  // Rights in an organization's namespace come with its guards.
+  // The operator grants rights in an organization's namespace while it provisions it.
   if (isForbidden(error)) {
     return failures.organizationRuntimeUnavailable();
   }

@@ -1,6 +1,6 @@
 import { billingCycle, type JobRunPhase } from "@slipway/crds";
 import { listJobRuns, sumJobRuns } from "@slipway/ledger";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
 import { type Run, runOfResource, runOfRow } from "./run.ts";
@@ -43,7 +43,7 @@ export async function listRuns(
     scheduled_at: run.scheduledAt,
     status: run.status,
   }));
-  const { total, items } = await askLedger(() =>
+  const { total, items } = await withLedgerErrors(() =>
     listJobRuns(ledger, {
       organizationId: project.organizationId,
       projectId: project.id,
@@ -74,7 +74,7 @@ export async function sumRuns(
 ): Promise<RunTotals> {
   const cycle = billingCycle(now());
   const { startedAt: from, nextResetAt: to } = cycle;
-  const sums = await askLedger(() => sumJobRuns(ledger, { organizationId, projectId, from, to }));
+  const sums = await withLedgerErrors(() => sumJobRuns(ledger, { organizationId, projectId, from, to }));
   return {
     totalAmount: sums.total_amount,
     executedRuns: sums.executed_runs,

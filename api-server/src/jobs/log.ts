@@ -2,7 +2,7 @@ import { KubeError } from "@slipway/controller-runtime";
 import { billingCycle } from "@slipway/crds";
 import { endOfLog, MAX_LOG_BYTES, readJobRunLog } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 import { APP, readEnd } from "../logs/instance-log.ts";
 import { parseLog } from "../logs/lines.ts";
 import { MAX_LINES } from "../logs/read.ts";
@@ -35,7 +35,7 @@ export async function readRunLog(
   }
   const { organizationId, id: projectId } = project;
   const key = { organizationId, projectId, id: found.run.id };
-  const stored = await askLedger(() => readJobRunLog(services.ledger, key));
+  const stored = await withLedgerErrors(() => readJobRunLog(services.ledger, key));
   if (stored === undefined && live === "silent") {
     throw failures.logsUnavailable();
   }
@@ -57,7 +57,7 @@ export async function lastRunLines(
     return [];
   }
   const key = { organizationId, projectId, id: last.name };
-  const log = await askLedger(() => readJobRunLog(ledger, key));
+  const log = await withLedgerErrors(() => readJobRunLog(ledger, key));
   const lines = (log ?? "").split("\n");
   if (lines.at(-1) === "") {
     lines.pop();

@@ -2,10 +2,10 @@ import { completeIdempotencyKey, type IdempotencyRecord } from "@slipway/ledger"
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { newManualRunId } from "../ids.ts";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { bodyHash } from "../projects/creation/idempotency.ts";
-import { inTurn } from "../projects/creation/idempotency-lock.ts";
+import { withIdempotencyLock } from "../projects/creation/idempotency-lock.ts";
 import type { Services } from "../services.ts";
 import { findRow } from "./find.ts";
 import { type StartedRun, scheduledAtOf, startRun } from "./start.ts";
@@ -26,29 +26,36 @@ export async function startRunByKey(
   const { ledger, now } = services;
   // No key of a creation has a colon: a key of one operation is none of another's, nor of another project's.
   const name = { organizationId: project.organizationId, key: `run:${project.id}:${key}` };
-  const settle = async (record: IdempotencyRecord): Promise<StartedRun | undefined> =>
+  const existing = async (record: IdempotencyRecord): Promise<StartedRun | undefined> =>
     record.completed_at === null ? undefined : startedBefore(project, record.project_id, services);
   const newId = () => newManualRunId(project.id, now());
-  return inTurn(ledger, name, bodyHash(null), newId, settle, async ({ projectId: id, leftover, free }) => {
-    const before = leftover ? await madeBefore(project, id, services) : undefined;
-    if (before === "expired") {
-      await free();
-      throw failures.creationInProgress();
-    }
-    try {
-      const started = before ?? (await startRun(project, id, services));
-      const completed = await askLedger(() => completeIdempotencyKey(ledger, name, id, now()));
-      if (!completed) {
+  return withIdempotencyLock(
+    ledger,
+    name,
+    bodyHash(null),
+    newId,
+    existing,
+    async ({ projectId: id, leftover, free }) => {
+      const before = leftover ? await madeBefore(project, id, services) : undefined;
+      if (before === "expired") {
+        await free();
         throw failures.creationInProgress();
       }
-      return started;
-    } catch (error) {
-      if (error instanceof Failure && isRefusal(error)) {
-        await free();
+      try {
+        const started = before ?? (await startRun(project, id, services));
+        const completed = await withLedgerErrors(() => completeIdempotencyKey(ledger, name, id, now()));
+        if (!completed) {
+          throw failures.creationInProgress();
+        }
+        return started;
+      } catch (error) {
+        if (error instanceof Failure && isRefusal(error)) {
+          await free();
+        }
+        throw error;
       }
-      throw error;
-    }
-  });
+    },
+  );
 }
 
 /** Whether nothing is left of the call. */

@@ -119,7 +119,7 @@ async function create(
     if (!(error instanceof KubeError)) {
       throw error;
     }
-    // Rights in an organization's namespace come with its guards.
+    // The operator grants rights in an organization's namespace while it provisions it.
     if (isForbidden(error)) {
       throw failures.organizationRuntimeUnavailable();
     }

@@ -1,10 +1,10 @@
 import { failures } from "../errors/catalog.ts";
 
 /**
- * A query whose failure means that the ledger is away.
+ * Runs a query of the ledger. Any error of it means that the ledger is unavailable.
  * @throws Failure 503
  */
-export async function askLedger<T>(query: () => Promise<T>): Promise<T> {
+export async function withLedgerErrors<T>(query: () => Promise<T>): Promise<T> {
   try {
     return await query();
   } catch (error) {

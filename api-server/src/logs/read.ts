@@ -13,7 +13,7 @@ export const MAX_BYTES = 256 * 1024;
 
 /** Instances that are read for one answer: the newest, of which so many at once. */
 const MAX_INSTANCES = 50;
-const INSTANCES_AT_ONCE = 5;
+const MAX_CONCURRENT_READS = 5;
 /** Bytes of one request to a node: so many together, but enough for a few of the longest lines. */
 const BYTES_OF_ALL = 4 * 1024 * 1024;
 const LEAST_BYTES = 128 * 1024;
@@ -98,7 +98,7 @@ export async function readInstances(
       return [];
     }
   };
-  const logs = await mapConcurrently(wanted, INSTANCES_AT_ONCE, readOne);
+  const logs = await mapConcurrently(wanted, MAX_CONCURRENT_READS, readOne);
   if (wanted.length > 0 && unavailable.length === wanted.length) {
     throw failures.logsUnavailable();
   }

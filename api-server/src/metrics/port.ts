@@ -1,6 +1,6 @@
 import type { MetricsSnapshot } from "@slipway/crds";
 import { type Ledger, type MetricInstance, newestMetricSample } from "@slipway/ledger";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 
 /** Where the samples of databases are read from. */
 export interface Snapshots {
@@ -14,5 +14,5 @@ export interface Snapshots {
 
 /** What the operator has sampled. */
 export function ledgerSnapshots(ledger: Ledger): Snapshots {
-  return { newest: (name) => askLedger(() => newestMetricSample(ledger, name)) };
+  return { newest: (name) => withLedgerErrors(() => newestMetricSample(ledger, name)) };
 }

@@ -1,6 +1,6 @@
 import { findOrganization } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 import type { Services } from "../services.ts";
 
 /**
@@ -11,7 +11,7 @@ export async function refuseBlocked(
   { ledger }: Pick<Services, "ledger">,
   organizationId: string,
 ): Promise<void> {
-  const organization = await askLedger(() => findOrganization(ledger, organizationId));
+  const organization = await withLedgerErrors(() => findOrganization(ledger, organizationId));
   if (organization?.blocked) {
     throw failures.organizationBlocked();
   }

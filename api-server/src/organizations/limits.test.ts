@@ -1,6 +1,6 @@
 import { KubeError } from "@slipway/controller-runtime";
 import { expect, test } from "vitest";
-import { quotaFailure } from "./limits.ts";
+import { resourceQuotaFailure } from "./limits.ts";
 
 const refusal = (message: string) => new KubeError({ status: 403, reason: "Forbidden", message });
 
@@ -13,7 +13,7 @@ test.each([
   const message =
     `POST /apis: 403 ${resource}.slipway.dev "x" is forbidden: exceeded quota: slipway-quota, ` +
     `requested: ${counted}=1, used: ${counted}=${limit}, limited: ${counted}=${limit}`;
-  const failure = quotaFailure(refusal(message));
+  const failure = resourceQuotaFailure(refusal(message));
   expect([failure?.status, failure?.code, failure?.toBody().limit]).toEqual([409, code, limit]);
 });
 
@@ -21,17 +21,19 @@ test("what a new namespace's quota has not counted yet can be tried again soon",
   const message =
     'POST /apis: 403 projects.slipway.dev "x" is forbidden: status unknown for quota: slipway-quota, ' +
     "resources: count/projects.slipway.dev";
-  const failure = quotaFailure(refusal(message));
+  const failure = resourceQuotaFailure(refusal(message));
   expect([failure?.status, failure?.code]).toEqual([503, "ORGANIZATION_RUNTIME_UNAVAILABLE"]);
   expect(failure?.headers).toMatchObject({ "retry-after": "5" });
 });
 
 test("other refusals are none", () => {
-  expect(quotaFailure(refusal("may not"))).toBeUndefined();
+  expect(resourceQuotaFailure(refusal("may not"))).toBeUndefined();
   expect(
-    quotaFailure(
+    resourceQuotaFailure(
       refusal("exceeded quota: slipway-quota, requested: secrets=1, used: secrets=9, limited: secrets=9"),
     ),
   ).toBeUndefined();
-  expect(quotaFailure(new Error("exceeded quota: x, limited: count/projects.slipway.dev=1"))).toBeUndefined();
+  expect(
+    resourceQuotaFailure(new Error("exceeded quota: x, limited: count/projects.slipway.dev=1")),
+  ).toBeUndefined();
 });

@@ -3,7 +3,7 @@ import type { Catalog, OrganizationLimits } from "@slipway/crds";
 import { type Ledger, releaseUsage, reserveUsage, type Usage } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 
 /**
  * Ceilings of an organization, paused projects included. Projects, custom domains and bytes of variables are reserved in
@@ -28,7 +28,7 @@ export function ledgerUsage(ledger: Ledger, catalog: { readonly current: Catalog
         return;
       }
       const limits = catalog.current.organizationLimits;
-      const answer = await askLedger(() => reserveUsage(ledger, organizationId, wanted, limits));
+      const answer = await withLedgerErrors(() => reserveUsage(ledger, organizationId, wanted, limits));
       if (!answer.reserved) {
         throw failures.organizationLimitReached(answer.kind, answer.limit);
       }
@@ -48,8 +48,8 @@ const COUNTED = {
   backups: "count/backups.slipway.dev",
 } as const satisfies Partial<Record<keyof OrganizationLimits, string>>;
 
-/** The refusal that an apiserver's is because of the namespace's quota; undefined for any other. Pure. */
-export function quotaFailure(error: unknown): Failure | undefined {
+/** The failure for an error of the apiserver that the namespace's ResourceQuota caused; undefined for any other. Pure. */
+export function resourceQuotaFailure(error: unknown): Failure | undefined {
   if (!isForbidden(error)) {
     return undefined;
   }

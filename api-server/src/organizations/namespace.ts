@@ -9,8 +9,8 @@ export function readNamespace(
   return kube.getOrUndefined(resources.namespaces, { name: organizationNamespace(organizationId) });
 }
 
-/** Whether projects may be made in it: it is there, stays, and every guard is in place. */
-export function isGuarded(namespace: KubernetesObject | undefined): boolean {
+/** Whether projects can be created in it: it exists, is not being deleted, and the operator has applied all its policies. */
+export function isProvisioned(namespace: KubernetesObject | undefined): boolean {
   return (
     namespace?.metadata !== undefined &&
     namespace.metadata.deletionTimestamp === undefined &&

@@ -39,7 +39,7 @@ export interface ChangeOptions {
    */
   fields?: Readonly<Record<string, string>>;
   /**
-   * What must stand before the spec asks for it, such as Secrets or a slot; may throw a Failure. Runs before every try to
+   * What must stand before the spec asks for it, such as Secrets or quota; may throw a Failure. Runs before every try to
    * write, so more than once when somebody else writes at the same time, and not at all when nothing changes. `kube` ends
    * with the change's own time.
    */
@@ -225,7 +225,7 @@ function toFailure(error: unknown, fields: ChangeOptions["fields"]): unknown {
   if (isNotFound(error)) {
     return failures.projectNotFound();
   }
-  // Rights in an organization's namespace come with its guards.
+  // The operator grants rights in an organization's namespace while it provisions it.
   if (isForbidden(error)) {
     return failures.organizationRuntimeUnavailable();
   }

@@ -3,12 +3,12 @@ import { type DomainClaim, labels, organizationNamespace, type Project } from "@
 import { hasTombstone, insertTombstone } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { closeJob, isClosed, refusePending } from "../jobs/before-deletion.ts";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import type { ChangeServices } from "./change.ts";
 import { domainClaimResource, projectResource } from "./kinds.ts";
-import { knownSlot, releaseProjectSlot } from "./quotas.ts";
+import { readProjectQuota, releaseProjectQuota } from "./quotas.ts";
 
 /** How long an answer waits for the platform to let go of the project's name and domains. */
 export const RELEASE_LIMIT_MS = 25_000;
@@ -32,9 +32,9 @@ export async function deleteProject(
     await (isLeaving ? refusePending(project, services) : closeJob(project, services));
   }
   // First: a crash between the two leaves a project that can be deleted again.
-  await askLedger(() => insertTombstone(services.ledger, organizationId, id));
+  await withLedgerErrors(() => insertTombstone(services.ledger, organizationId, id));
   const identity = { organizationId, projectId: id };
-  const slot = await knownSlot(services, identity).catch(() => undefined);
+  const quota = await readProjectQuota(services, identity).catch(() => undefined);
   const leaving = await beginDeletion(project, services);
   if (inBackground(project.resource)) {
     return "deleting";
@@ -43,8 +43,8 @@ export async function deleteProject(
     throw hasDomain(project.resource) ? failures.domainReleasePending() : failures.projectDeletionPending();
   }
   await releaseClaims(project, services);
-  // The operator gives it back with the project, or finds it later; this is for whoever creates the next one at once.
-  await releaseProjectSlot(services, identity, slot).catch(() => undefined);
+  // The operator releases it with the project, or corrects it later; released here, the next creation has it immediately.
+  await releaseProjectQuota(services, identity, quota).catch(() => undefined);
   const kinds = ["projects", "customDomains"] as const;
   await services.usage.release(
     organizationId,
@@ -65,7 +65,7 @@ export async function refuseMissing(
   id: string,
   services: Pick<Services, "kube" | "ledger">,
 ): Promise<never> {
-  const deletedBefore = await askLedger(() => hasTombstone(services.ledger, organizationId, id));
+  const deletedBefore = await withLedgerErrors(() => hasTombstone(services.ledger, organizationId, id));
   if (!deletedBefore) {
     throw failures.projectNotFound();
   }

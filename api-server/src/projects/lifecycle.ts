@@ -4,8 +4,8 @@ import { refuseBlocked } from "../organizations/blocked.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { type ChangeServices, changeProject } from "./change.ts";
-import { changeWithSlot } from "./change-with-quota.ts";
-import { type KnownSlot, knownSlot, releaseProjectSlot } from "./quotas.ts";
+import { changeWithQuota } from "./change-with-quota.ts";
+import { type QuotaVersion, readProjectQuota, releaseProjectQuota } from "./quotas.ts";
 import { phaseOf } from "./view.ts";
 
 /** How long an answer waits for the operator. */
@@ -13,7 +13,7 @@ const SEEN_LIMIT_MS = 2_000;
 const SEEN_EVERY_MS = 50;
 
 /**
- * Stops a project; one that is stopped stays so. Its slot is free then, unless another call has resumed it meanwhile.
+ * Pauses a project, and releases its quota unless another call has resumed it meanwhile. Idempotent.
  * @throws Failure
  */
 export async function pauseProject(
@@ -22,32 +22,32 @@ export async function pauseProject(
 ): Promise<ApiProject> {
   const identity = { organizationId: project.organizationId, projectId: project.id };
   const pause = (spec: ProjectSpec): ProjectSpec => ({ ...spec, paused: true });
-  let known: KnownSlot;
+  let known: QuotaVersion;
   const { project: paused, changed } = await changeProject(project, services, pause, {
-    // Read before it is paused, and so before anybody can resume it. Without a ledger the operator gives it back.
+    // Read before the pause, and so before anyone can resume it. Without a ledger the operator releases it.
     prepare: async () => {
-      known = await knownSlot(services, identity).catch(() => undefined);
+      known = await readProjectQuota(services, identity).catch(() => undefined);
     },
   });
   if (changed) {
-    await releaseProjectSlot(services, identity, known).catch((error: unknown) => {
-      // The project is paused; the operator gives the slot back.
+    await releaseProjectQuota(services, identity, known).catch((error: unknown) => {
+      // The project is paused; the operator releases the quota.
       services.logger.warn(
         { err: error, project: project.id },
-        "slot of a paused project is not released yet",
+        "quota of a paused project is not released yet",
       );
     });
   }
   return paused;
 }
 
-/** Starts a paused project again; one that runs goes on. @throws Failure 402, 409 without a free slot */
+/** Resumes a paused project. Idempotent. @throws Failure 402, 409 when the plan's quota is exhausted */
 export async function resumeProject(
   project: ApiProject,
   services: ChangeServices & Pick<Services, "catalog" | "ledger">,
 ): Promise<ApiProject> {
   const resume = ({ paused: _, ...spec }: ProjectSpec): ProjectSpec => spec;
-  const change = await changeWithSlot(project, services, resume, {
+  const change = await changeWithQuota(project, services, resume, {
     prepare: () => refuseBlocked(services, project.organizationId),
   });
   return change.project;

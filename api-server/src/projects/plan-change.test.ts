@@ -131,7 +131,7 @@ describe("withPlan", () => {
     });
   });
 
-  it("leaves a plan's countable limit to its slots", () => {
+  it("leaves a plan's countable limit to its quota", () => {
     expect(withPlan({ ...http, instances: 3 }, { plan: "free" }, catalog).plan).toBe("free");
   });
 });

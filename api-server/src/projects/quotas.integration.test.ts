@@ -21,10 +21,10 @@ import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { failures } from "../errors/catalog.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
-import { changeWithSlot } from "./change-with-quota.ts";
+import { changeWithQuota } from "./change-with-quota.ts";
 import { domainClaimResource, projectResource } from "./kinds.ts";
 import { pauseProject, resumeProject } from "./lifecycle.ts";
-import { releaseProjectSlot, takeProjectSlot } from "./quotas.ts";
+import { releaseProjectQuota, reserveProjectQuota } from "./quotas.ts";
 
 /** Two replicas of the API server over one ledger and one cluster. */
 
@@ -204,18 +204,18 @@ describe("slots of a change", () => {
   const find = async (id: string) => (await services().projects.find(organizationId, id)) as ApiProject;
   const made = async (id: string, change: Partial<Project["spec"]> = {}) => {
     const { spec } = await replicas[0].project(organizationId, id, change);
-    await takeProjectSlot(services(), { organizationId, projectId: id, spec });
+    await reserveProjectQuota(services(), { organizationId, projectId: id, spec });
     return find(id);
   };
   const toBasic = (spec: Project["spec"]) => ({ ...spec, plan: "basic" });
   afterEach(async () => {
     for (const row of await slotsOf(organizationId)) {
-      await releaseProjectSlot(services(), { organizationId, projectId: row.project_id }, row.version);
+      await releaseProjectQuota(services(), { organizationId, projectId: row.project_id }, row.version);
     }
   });
 
   it("are those of the new plan once it is written", async () => {
-    await changeWithSlot(await made("written"), services(), toBasic);
+    await changeWithQuota(await made("written"), services(), toBasic);
     expect(await held()).toEqual(["written basic"]);
   });
 
@@ -225,7 +225,7 @@ describe("slots of a change", () => {
       metadata: { name: hostname },
       spec: { hostname, projectRef: { namespace: "elsewhere", name: "holder", uid: "u1" } },
     } as KubernetesObject);
-    const refused = changeWithSlot(await made("refused"), services(), (spec) => ({
+    const refused = changeWithQuota(await made("refused"), services(), (spec) => ({
       ...toBasic(spec),
       subdomain: "held-by-another",
     }));
@@ -247,10 +247,10 @@ describe("slots of a change", () => {
     const prepare = async () => {
       // Takes its slot before this replica does, and writes before it.
       const { metadata, spec } = project.resource;
-      await takeProjectSlot(there, { organizationId, projectId: project.id, spec: toBasic(spec) });
+      await reserveProjectQuota(there, { organizationId, projectId: project.id, spec: toBasic(spec) });
       await there.kube.patch(projectResource, metadata, { spec: { plan: "basic" } });
     };
-    const refused = changeWithSlot(project, here, change, { prepare });
+    const refused = changeWithQuota(project, here, change, { prepare });
     await expect(refused).rejects.toMatchObject({ code: "PROJECT_PRIVATE" });
     expect(tries).toBe(2);
     expect(await held()).toEqual(["replaced basic"]);
@@ -260,14 +260,14 @@ describe("slots of a change", () => {
     const project = await made("unknown");
     const isPatch = ({ method }: { method: string }) => method === "PATCH";
     apiserver.failNext(isPatch, { status: 500, times: 1 });
-    await expect(changeWithSlot(project, services(), toBasic)).rejects.toMatchObject({ status: 503 });
+    await expect(changeWithQuota(project, services(), toBasic)).rejects.toMatchObject({ status: 503 });
     expect(await held()).toEqual(["unknown basic"]);
   });
 
   it("are refused before anything is written", async () => {
     const project = await made("wanting", { plan: "basic" });
     await made("full", { instances: 2 });
-    const refused = changeWithSlot(project, services(), (spec) => ({ ...spec, plan: "free" }));
+    const refused = changeWithQuota(project, services(), (spec) => ({ ...spec, plan: "free" }));
     await expect(refused).rejects.toMatchObject({ code: "FREE_PLAN_INSTANCE_LIMIT_REACHED", status: 409 });
     expect((await find("wanting")).resource.spec.plan).toBe("basic");
     expect(await held()).toEqual(["full free", "wanting basic"]);
@@ -278,7 +278,7 @@ describe("slots of a change", () => {
     expect(await held()).toEqual([]);
     await made("other");
     const resume = ({ paused: _, ...spec }: Project["spec"]) => spec;
-    const refused = changeWithSlot(paused, services(), resume);
+    const refused = changeWithQuota(paused, services(), resume);
     await expect(refused).rejects.toMatchObject({ code: "FREE_PLAN_INSTANCE_LIMIT_EXCEEDED", status: 409 });
     expect(await held()).toEqual(["other free"]);
   });
@@ -308,7 +308,7 @@ describe("slots of a change", () => {
 
   it("cannot be told while the ledger is away", async () => {
     const away = connectLedger({ url: "postgresql://nobody@127.0.0.1:1/none", applicationName: "test" });
-    const refused = takeProjectSlot(
+    const refused = reserveProjectQuota(
       { ...services(), ledger: away },
       { organizationId, projectId: "p1", spec: exampleSpec },
     );

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseCatalog } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
-import { slotFailure } from "./quotas.ts";
+import { planQuotaFailure } from "./quotas.ts";
 
 const catalog = parseCatalog(
   readFileSync(new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url), "utf8"),
@@ -14,9 +14,9 @@ describe("a plan of the shipped catalog", () => {
     ["db-free", 2, "DB_FREE_PROJECT_LIMIT_REACHED"],
     ["cache-free", 1, "MANAGED_SERVICE_FREE_LIMIT_REACHED"],
     ["queue-free", 1, "MANAGED_SERVICE_FREE_LIMIT_REACHED"],
-  ])("%s has %i slots, past which creation answers 409 %s", (id, max, code) => {
+  ])("%s has a quota of %i, past which creation answers 409 %s", (id, max, code) => {
     const plan = plans.find((one) => one.plan === id);
-    const refusal = slotFailure({ taken: false, reason: "limit", used: max, max }, id, plan);
+    const refusal = planQuotaFailure({ taken: false, reason: "limit", used: max, max }, id, plan);
     expect(refusal?.status).toBe(409);
     expect(plan?.limit?.max).toBe(max);
     expect(refusal?.toBody()).toEqual({ status: "failed", message: expect.any(String), code, limit: max });
@@ -27,15 +27,15 @@ describe("a plan of the shipped catalog", () => {
   });
 });
 
-describe("slotFailure", () => {
+describe("planQuotaFailure", () => {
   const free = plans.find(({ plan }) => plan === "free");
 
-  it("is none for a slot that was taken", () => {
-    expect(slotFailure({ taken: true, version: "1" }, "free", free)).toBeUndefined();
+  it("is undefined for a reservation", () => {
+    expect(planQuotaFailure({ taken: true, version: "1" }, "free", free)).toBeUndefined();
   });
 
   it("says how many instances still fit when some do", () => {
-    const refusal = slotFailure({ taken: false, reason: "limit", used: 1, max: 2 }, "free", free);
+    const refusal = planQuotaFailure({ taken: false, reason: "limit", used: 1, max: 2 }, "free", free);
     expect(refusal?.toBody()).toMatchObject({
       code: "FREE_PLAN_INSTANCE_LIMIT_EXCEEDED",
       limit: 2,
@@ -44,12 +44,12 @@ describe("slotFailure", () => {
   });
 
   it("has nothing left when the limit was lowered since", () => {
-    const refusal = slotFailure({ taken: false, reason: "limit", used: 5, max: 2 }, "free", free);
+    const refusal = planQuotaFailure({ taken: false, reason: "limit", used: 5, max: 2 }, "free", free);
     expect(refusal?.code).toBe("FREE_PLAN_INSTANCE_LIMIT_REACHED");
   });
 
   it("tells a plan's capacity from an organization's limit", () => {
-    const refusal = slotFailure({ taken: false, reason: "capacity", limit: 3 }, "free", free);
+    const refusal = planQuotaFailure({ taken: false, reason: "capacity", limit: 3 }, "free", free);
     expect([refusal?.status, refusal?.code]).toEqual([409, "INSUFFICIENT_PLAN_CAPACITY"]);
   });
 });

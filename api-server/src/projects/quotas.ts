@@ -9,20 +9,20 @@ import {
 } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 import type { Services } from "../services.ts";
 
 /*
- * Slots: what counts against an organization's limits and a plan's capacity. Every project that is not paused holds
- * one, and takes it before the cluster is written:
+ * Quota of plans: what counts against an organization's limit of a plan and against the plan's capacity. Every project that
+ * is not paused has a reservation (a row of the ledger's `slots`), made before the cluster is written:
  *
- *   creation            takeProjectSlot, then write; releaseProjectSlot when nothing was written after all
+ *   creation            reserveProjectQuota, then write; releaseProjectQuota when nothing was written after all
  *   resume, plan change,
- *   rollback            changeWithSlot (change-with-quota.ts)
- *   pause, deletion     knownSlot, then write, then releaseProjectSlot
+ *   rollback            changeWithQuota (change-with-quota.ts)
+ *   pause, deletion     readProjectQuota, then write, then releaseProjectQuota
  *
- * What is released is the slot as it was known before: another replica may have taken it again since, to resume.
- * The operator takes the same slots for what kubectl writes, and sets right what a crash in between left.
+ * A release names the version that was read before: another replica may have reserved again since, to resume.
+ * The operator reserves the same quota for what kubectl writes, and corrects what a crash in between left.
  */
 
 export interface ProjectIdentity {
@@ -30,23 +30,23 @@ export interface ProjectIdentity {
   projectId: string;
 }
 
-/** A slot as it is at one time; undefined when the project holds none. */
-export type KnownSlot = string | undefined;
+/** Version of a project's reservation; undefined when it has none. */
+export type QuotaVersion = string | undefined;
 
-type SlotServices = Pick<Services, "ledger" | "catalog">;
+type QuotaServices = Pick<Services, "ledger" | "catalog">;
 
 /**
- * Takes the slot that a project with this spec needs, in place of the one that it holds. Asking again for the same is
- * no error, and a paused project needs none.
+ * Reserves the quota that a project with this spec needs, in place of what it has reserved. Idempotent; a paused project
+ * needs none.
  *
- * @returns the slot as it is then
- * @throws Failure 409 with the code of the plan's limit or INSUFFICIENT_PLAN_CAPACITY: the slot held before stays;
- * 503 when the capacity cannot be told
+ * @returns the version of the reservation
+ * @throws Failure 409 with the code of the plan's limit or INSUFFICIENT_PLAN_CAPACITY: the former reservation stays;
+ * 503 when the capacity cannot be read
  */
-export async function takeProjectSlot(
-  { ledger, catalog }: SlotServices,
+export async function reserveProjectQuota(
+  { ledger, catalog }: QuotaServices,
   { spec, ...identity }: ProjectIdentity & { spec: ProjectSpec },
-): Promise<KnownSlot> {
+): Promise<QuotaVersion> {
   if (spec.paused) {
     return undefined;
   }
@@ -55,7 +55,7 @@ export async function takeProjectSlot(
   const answer = await takeSlot(ledger, request).catch((error: unknown) => {
     throw failures.planCapacityTemporarilyUnavailable(error);
   });
-  const refusal = slotFailure(answer, spec.plan, plan);
+  const refusal = planQuotaFailure(answer, spec.plan, plan);
   if (refusal) {
     throw refusal;
   }
@@ -63,50 +63,51 @@ export async function takeProjectSlot(
 }
 
 /**
- * Makes a slot that was taken in vain the one that the project needs as it is live, unless it was taken again since. A
- * refusal leaves it: what is live was there first, and the operator sets it right.
- * @param live the project's spec; undefined when the project is gone
+ * After a write that failed: changes the reservation to what the live project needs, unless it was made again since. When the
+ * ledger refuses that, the reservation stays as it is, and the operator corrects it.
+ * @param spec of the live project; undefined when it is deleted
+ * @param unused the reservation of the write that failed
  */
-export async function restoreProjectSlot(
-  { ledger, catalog }: SlotServices,
+export async function restoreProjectQuota(
+  { ledger, catalog }: QuotaServices,
   { spec, ...identity }: ProjectIdentity & { spec: ProjectSpec | undefined },
-  inVain: KnownSlot,
+  unused: QuotaVersion,
 ): Promise<void> {
-  if (inVain === undefined) {
+  if (unused === undefined) {
     return;
   }
   if (spec === undefined || spec.paused) {
-    return releaseProjectSlot({ ledger }, identity, inVain);
+    return releaseProjectQuota({ ledger }, identity, unused);
   }
   const request = slotRequest(identity, spec, findPlan(catalog.current, spec.plan));
-  await askLedger(() => retakeSlot(ledger, request, inVain));
+  await withLedgerErrors(() => retakeSlot(ledger, request, unused));
 }
 
-/** The slot that a project holds now. @throws Failure 503 when the ledger cannot be asked */
-export function knownSlot(
+/** A project's present reservation. @throws Failure 503 when the ledger is unavailable */
+export function readProjectQuota(
   { ledger }: Pick<Services, "ledger">,
   { organizationId, projectId }: ProjectIdentity,
-): Promise<KnownSlot> {
-  return askLedger(() => findSlotVersion(ledger, projectId, organizationId));
+): Promise<QuotaVersion> {
+  return withLedgerErrors(() => findSlotVersion(ledger, projectId, organizationId));
 }
 
 /**
- * Gives a project's slot back, unless it was taken again since it was as known.
- * @throws Failure 503 when the ledger cannot be asked: the operator gives the slot back then, within minutes
+ * Releases a project's reservation, unless it was made again since `known` was read.
+ * @throws Failure 503 when the ledger is unavailable: the operator releases it then, within minutes
  */
-export async function releaseProjectSlot(
+export async function releaseProjectQuota(
   { ledger }: Pick<Services, "ledger">,
   { organizationId, projectId }: ProjectIdentity,
-  known: KnownSlot,
+  known: QuotaVersion,
 ): Promise<void> {
   if (known === undefined) {
     return;
   }
-  await askLedger(() => releaseSlot(ledger, projectId, organizationId, { version: known }));
+  await withLedgerErrors(() => releaseSlot(ledger, projectId, organizationId, { version: known }));
 }
 
-/** The refusal that an answer is, with the code that the catalog gives the plan's limit. Pure. */
-export function slotFailure(
+/** The failure for a refused reservation, with the code that the catalog gives the plan's limit. Pure. */
+export function planQuotaFailure(
   answer: SlotAnswer,
   planId: string,
   plan: ProjectPlan | undefined,

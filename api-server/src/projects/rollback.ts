@@ -22,17 +22,17 @@ import { findDeployment } from "@slipway/ledger";
 import type { Principal } from "../auth/principal.ts";
 import { mapConcurrently } from "../concurrent.ts";
 import { failures } from "../errors/catalog.ts";
-import { askLedger } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/errors.ts";
 import { refuseBlocked } from "../organizations/blocked.ts";
 import type { Permission } from "../policy/permissions.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import type { ChangeServices } from "./change.ts";
-import { changeWithSlot } from "./change-with-quota.ts";
+import { changeWithQuota } from "./change-with-quota.ts";
 import { checkPlan } from "./plan-change.ts";
 
 const DIGEST = /^sha256:[a-f0-9]{64}$/;
-const SECRETS_AT_ONCE = 4;
+const MAX_CONCURRENT_READS = 4;
 
 /**
  * Makes a new deployment from the settings of an earlier one: image (the very manifest that ran), port, environment,
@@ -69,7 +69,7 @@ export async function rollBack(
     }
     return wanted;
   };
-  await changeWithSlot(project, services, change, {
+  await changeWithQuota(project, services, change, {
     prepare: async (wanted, live, kube) => {
       if (wanted.spec.plan !== live.spec.plan) {
         await refuseBlocked(services, project.organizationId);
@@ -88,7 +88,7 @@ async function refuseUnlisted(
   id: string,
   { ledger }: Pick<Services, "ledger">,
 ): Promise<never> {
-  const known = await askLedger(() => findDeployment(ledger, { ...project.identity, id }));
+  const known = await withLedgerErrors(() => findDeployment(ledger, { ...project.identity, id }));
   throw known ? failures.deploymentNotAvailable(id) : failures.deploymentNotFound(id);
 }
 
@@ -183,7 +183,7 @@ export async function keepSecrets(
 ): Promise<void> {
   const refs = [...(spec.envsFrom ?? []), spec.image?.pullSecretRef, spec.image?.awsCredentialsRef];
   const names = refs.flatMap((ref) => (ref === undefined ? [] : [ref.name]));
-  const found = await mapConcurrently(names, SECRETS_AT_ONCE, (name) =>
+  const found = await mapConcurrently(names, MAX_CONCURRENT_READS, (name) =>
     keepSecret(kube, { namespace: metadata.namespace, name }, now),
   );
   if (found.includes(false)) {

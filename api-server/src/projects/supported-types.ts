@@ -1,11 +1,8 @@
 import { isDatabaseType, type ProjectType } from "@slipway/crds";
 import type { DatabaseVersions } from "../databases/versions.ts";
 
-/**
- * The types of project that the operator carries out. Creation of any other answers 503 PROJECT_TYPE_UNAVAILABLE: the day
- * that an engine works, its type is added here.
- */
-export const carriedOutTypes: readonly ProjectType[] = [
+/** The types of project that the operator supports. Creation of any other answers 503 PROJECT_TYPE_UNAVAILABLE. */
+export const supportedTypes: readonly ProjectType[] = [
   "http",
   "job",
   "postgresql",
@@ -14,14 +11,11 @@ export const carriedOutTypes: readonly ProjectType[] = [
   "clickhouse",
 ];
 
-/**
- * Whether projects of a type, and of a database's version and with so many instances where they are asked for, can be
- * created.
- */
-export type CarriesOut = (type: ProjectType, version?: string, instances?: number) => boolean;
+/** Whether projects of a type can be created; of a database, with this version and this many instances, where given. */
+export type Supports = (type: ProjectType, version?: string, instances?: number) => boolean;
 
-/** A database is carried out where the platform has an image of it. */
-export function carriesOut(types: readonly ProjectType[], images: () => DatabaseVersions): CarriesOut {
+/** A database is supported where the platform has an image of it. */
+export function supports(types: readonly ProjectType[], images: () => DatabaseVersions): Supports {
   return (type, version, instances = 1) => {
     if (!types.includes(type) || !isDatabaseType(type)) {
       return types.includes(type);

@@ -196,7 +196,7 @@ export async function startHarness(kube: KubeClient, options: HarnessOptions = {
     rateLimitScale: options.rateLimitScale ?? 1_000,
     audit: options.audit ?? memoryAudit(audited),
     catalog: { current: catalog },
-    carriesOut: () => true,
+    supports: () => true,
     snapshots:
       options.snapshots ?? (options.ledger ? ledgerSnapshots(ledger) : { newest: async () => undefined }),
     analytics: options.analytics ?? new Analytics(undefined),

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { insertOrganization, setOrganizationBlocked } from "@slipway/ledger";
 import { newOrganizationId } from "../../ids.ts";
-import { isGuarded, readNamespace } from "../../organizations/namespace.ts";
+import { isProvisioned, readNamespace } from "../../organizations/namespace.ts";
 import { EVERY_GRANT } from "../../policy/permissions.ts";
 import { type AdminContext, AdminError } from "../context.ts";
 import { createApiKey, createUserToken } from "../credentials.ts";
 
-const GUARD_WAIT_MS = 60_000;
-const GUARD_POLL_MS = 500;
+const PROVISION_WAIT_MS = 60_000;
+const PROVISION_POLL_MS = 500;
 
 /**
- * A new organization with its first key and its owner. Returns once the operator has made and guarded its namespace,
+ * A new organization with its first key and its owner. Returns once the operator has provisioned its namespace,
  * or after a minute with a warning.
  */
 export async function createOrganization(
@@ -26,7 +26,7 @@ export async function createOrganization(
   await insertOrganization(context.ledger, { id, name });
   const { api_key } = await createApiKey(context, id, EVERY_GRANT);
   const { token } = await createUserToken(context, id, "owner", []);
-  await waitUntilGuarded(context, id);
+  await waitUntilProvisioned(context, id);
   return { organization_id: id, api_key, owner_token: token };
 }
 
@@ -43,19 +43,19 @@ export async function blockOrganization(
   return { organization_id: id, blocked };
 }
 
-async function waitUntilGuarded(context: AdminContext, id: string): Promise<void> {
-  const deadline = performance.now() + GUARD_WAIT_MS;
+async function waitUntilProvisioned(context: AdminContext, id: string): Promise<void> {
+  const deadline = performance.now() + PROVISION_WAIT_MS;
   let reason = "the operator has not made it";
   while (performance.now() < deadline) {
     try {
-      if (isGuarded(await readNamespace(context.kube(), id))) {
+      if (isProvisioned(await readNamespace(context.kube(), id))) {
         return;
       }
-      reason = "the operator has not guarded it, or its quota has not been counted";
+      reason = "the operator has not provisioned it, or its quota has not been counted";
     } catch (error) {
       reason = (error as Error).message;
     }
-    await sleep(GUARD_POLL_MS);
+    await sleep(PROVISION_POLL_MS);
   }
   context.warn(`warning: the namespace of organization ${id} is not ready after a minute: ${reason}`);
 }

@@ -1,7 +1,7 @@
 import { newBuildId } from "@slipway/crds";
 import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
-import { AT_ONCE } from "../../git/routes/about.ts";
+import { MAX_CONCURRENT } from "../../git/routes/about.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { refuseBlocked } from "../../organizations/blocked.ts";
 import type { OperationId } from "../../policy/table.ts";
@@ -40,7 +40,7 @@ const deployRoute = ({ operationId, path, body, isGithub }: Family) =>
       },
     },
     refusals: [402, 409],
-    atOnce: AT_ONCE,
+    maxConcurrent: MAX_CONCURRENT,
     handler: async ({ project: of, body: sent }, services) => {
       requireType(of, applicationTypes);
       const { github } = of.resource.spec;

@@ -1,7 +1,7 @@
 import type { ProjectSpec } from "@slipway/crds";
 import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
-import { AT_ONCE } from "../../git/routes/about.ts";
+import { MAX_CONCURRENT } from "../../git/routes/about.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import type { ApiProject } from "../../projects/api-project.ts";
 import { requireType } from "../../projects/require-type.ts";
@@ -39,7 +39,7 @@ export const readSource = defineProjectRoute({
   summary: "Read a project's Git source",
   tags: ["Source"],
   responses,
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: ({ project }, services) => {
     requireType(project, ["http"]);
     return projection(project, services);
@@ -59,7 +59,7 @@ export const updateSource = defineProjectRoute({
   prepareBody: tidyPart,
   responses,
   refusals: [409],
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: async ({ project, body }, services) => {
     requireType(project, ["http"]);
     const build = withSettings({}, body.build as Record<string, unknown>);
@@ -101,7 +101,7 @@ export const updateBuildSettings = defineProjectRoute({
   prepareBody: tidyPath,
   responses,
   refusals: [409],
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: async ({ project, body }, services) => {
     requireType(project, ["http"]);
     const changed = await changeSource(
@@ -135,7 +135,7 @@ export const listSourceBranches = defineProjectRoute({
     },
   },
   refusals: [409],
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: async ({ project }, services) => {
     const { resource, organizationId } = project;
     const opened = await openProjectSource(resource, organizationId, services);

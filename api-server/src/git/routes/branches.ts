@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { askServer } from "../connect.ts";
-import { AT_ONCE, connectionOf } from "./about.ts";
+import { connectionOf, MAX_CONCURRENT } from "./about.ts";
 
 export const listGitBranches = defineRoute({
   operationId: "listGitBranches",
@@ -18,7 +18,7 @@ export const listGitBranches = defineRoute({
     },
   },
   refusals: [404, 409],
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: async (call, services) => {
     const connection = await connectionOf(call, services);
     const { repositoryId } = call.request.params as { repositoryId: string };

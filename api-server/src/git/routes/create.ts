@@ -4,7 +4,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { connect } from "../connect.ts";
 import { connectionView } from "../view.ts";
-import { AT_ONCE } from "./about.ts";
+import { MAX_CONCURRENT } from "./about.ts";
 import { connectionSchema, displayName, instanceUrl, repositoryPath, token, username } from "./schemas.ts";
 
 const body = z.strictObject({
@@ -33,7 +33,7 @@ export const createGitConnection = defineRoute({
     },
   },
   refusals: [409],
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: async ({ principal, body: sent }, services) => {
     const request = {
       instanceUrl: sent.instance_url,

@@ -4,7 +4,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { replaceCredential } from "../connect.ts";
 import { connectionView } from "../view.ts";
-import { AT_ONCE, connectionOf } from "./about.ts";
+import { connectionOf, MAX_CONCURRENT } from "./about.ts";
 import { connectionSchema, repositoryPath, token, username } from "./schemas.ts";
 
 const body = atLeastOneField(
@@ -32,7 +32,7 @@ export const updateGitCredentials = defineRoute({
     },
   },
   refusals: [404, 409],
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: async (call, services) => {
     const connection = await connectionOf(call, services);
     const { repository_path: path, username: name, token: secret } = call.body;

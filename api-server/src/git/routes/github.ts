@@ -16,7 +16,7 @@ import { atLeastOneField } from "../../http/at-least-one-field.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { refuseBlocked } from "../../organizations/blocked.ts";
 import { success } from "../../projects/routes/schemas.ts";
-import { AT_ONCE } from "./about.ts";
+import { MAX_CONCURRENT } from "./about.ts";
 
 type Github = NonNullable<ProjectSpec["github"]>;
 
@@ -61,7 +61,7 @@ export const updateGithubCommands = defineProjectRoute({
     202: { description: "The build begins.", schema: success({ message: z.string(), data: startedSchema }) },
   },
   refusals: [402, 409],
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: async ({ project: of, body }, services) => {
     githubOf(of.resource.spec, of.resource);
     // Before anything is changed: settings that no build can use help nobody.
@@ -133,7 +133,7 @@ export const updateGithubDeploySettings = defineProjectRoute({
     },
   },
   refusals: [409],
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: async ({ project: of, body }, services) => {
     const withSent = (github: Github): Github => {
       const { versionDeploy: _before, ...rest } = github;

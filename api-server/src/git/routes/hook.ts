@@ -4,7 +4,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { connectionIfAny, readCredential } from "../cluster.ts";
 import { DELIVERY_LIMIT, type DeliveryOutcome, takeDelivery } from "../delivery.ts";
-import { AT_ONCE } from "./about.ts";
+import { MAX_CONCURRENT } from "./about.ts";
 
 const MESSAGES = {
   taken: "the delivery is dealt with in the background",
@@ -34,7 +34,7 @@ export const receiveGitHook = defineRoute({
       }),
     },
   },
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: async ({ params, body, request }, services) => {
     const { connectionId } = params as { connectionId: string };
     const { kube, builds } = services;

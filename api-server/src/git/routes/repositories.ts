@@ -4,7 +4,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { askServer } from "../connect.ts";
 import { repositoryView } from "../view.ts";
-import { AT_ONCE, connectionOf } from "./about.ts";
+import { connectionOf, MAX_CONCURRENT } from "./about.ts";
 import { repositorySchema } from "./schemas.ts";
 
 export const listGitRepositories = defineRoute({
@@ -30,7 +30,7 @@ export const listGitRepositories = defineRoute({
     },
   },
   refusals: [404, 409],
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: async (call, services) => {
     const connection = await connectionOf(call, services);
     if (connection.status?.capabilities?.repositoryDiscovery === false) {

@@ -3,7 +3,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { askServer } from "../connect.ts";
 import { repositoryView } from "../view.ts";
-import { AT_ONCE, connectionOf } from "./about.ts";
+import { connectionOf, MAX_CONCURRENT } from "./about.ts";
 import { repositoryPath, repositorySchema } from "./schemas.ts";
 
 export const resolveGitRepository = defineRoute({
@@ -15,7 +15,7 @@ export const resolveGitRepository = defineRoute({
   body: z.strictObject({ path: repositoryPath }),
   responses: { 200: { description: "It is there.", schema: success({ data: repositorySchema }) } },
   refusals: [404, 409],
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: async (call, services) => {
     const connection = await connectionOf(call, services);
     const repository = await askServer(connection, services, (server) => server.resolve(call.body.path));

@@ -3,7 +3,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { revoke } from "../revoke.ts";
 import { connectionView } from "../view.ts";
-import { AT_ONCE, connectionOf } from "./about.ts";
+import { connectionOf, MAX_CONCURRENT } from "./about.ts";
 import { connectionSchema } from "./schemas.ts";
 
 export const revokeGitConnection = defineRoute({
@@ -26,7 +26,7 @@ export const revokeGitConnection = defineRoute({
     },
   },
   refusals: [404, 409],
-  atOnce: AT_ONCE,
+  maxConcurrent: MAX_CONCURRENT,
   handler: async (call, services) => {
     const { connection, cleanupPending } = await revoke(await connectionOf(call, services), services);
     const data = { connection: connectionView(connection), cleanup_pending: cleanupPending };

@@ -22,7 +22,7 @@ export const jobRunLogs = defineProjectRoute({
     },
   },
   // Each may read megabytes from a node.
-  atOnce: 8,
+  maxConcurrent: 8,
   handler: async ({ project, params }, services) => {
     requireType(project, ["job"]);
     const { runId } = params as { runId: string };

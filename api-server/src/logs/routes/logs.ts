@@ -37,7 +37,7 @@ export const logs = defineProjectRoute({
   },
   refusals: [400],
   // Each reads megabytes from the nodes.
-  atOnce: 8,
+  maxConcurrent: 8,
   handler: async ({ project, query, request, recheck }, services) => {
     if (query.follow === "true" && request.method === "GET") {
       const last = /^[0-9]{1,19}$/.exec(String(request.headers["last-event-id"] ?? ""))?.[0];

@@ -19,7 +19,7 @@ import {
   type ProjectSpec,
 } from "@slipway/crds";
 import type { Usage } from "@slipway/ledger";
-import { type FirstBuild, lookUpFirstBuild, settleFirstBuild, startFirstBuild } from "../../builds/first.ts";
+import { type FirstBuild, followFirstBuild, lookUpFirstBuild, startFirstBuild } from "../../builds/first.ts";
 import { requireBuilds } from "../../builds/platform.ts";
 import { type CredentialsSecret, decodeCredentials, newCredentials } from "../../databases/credentials.ts";
 import { withDeadline } from "../../deadline.ts";
@@ -27,13 +27,18 @@ import { refuseReservedSubdomain } from "../../domains/reserved.ts";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
 import { refuseBlocked } from "../../organizations/blocked.ts";
-import { quotaFailure } from "../../organizations/limits.ts";
-import { isGuarded, readNamespace } from "../../organizations/namespace.ts";
+import { resourceQuotaFailure } from "../../organizations/limits.ts";
+import { isProvisioned, readNamespace } from "../../organizations/namespace.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import type { ChangeServices } from "../change.ts";
 import { readClaim } from "../claims.ts";
-import { type KnownSlot, type ProjectIdentity, releaseProjectSlot, takeProjectSlot } from "../quotas.ts";
+import {
+  type ProjectIdentity,
+  type QuotaVersion,
+  releaseProjectQuota,
+  reserveProjectQuota,
+} from "../quotas.ts";
 import { envShards, variablesUsage } from "./env-secrets.ts";
 import { capabilityFailure } from "./plan-check.ts";
 import { planCreation } from "./plan-creation.ts";
@@ -67,16 +72,16 @@ export async function admitCreation(
 /** @throws Failure 503 for what this platform cannot run */
 function requirePlatform(
   spec: ProjectSpec,
-  { catalog, carriesOut, backups }: Pick<Services, "catalog" | "carriesOut" | "backups">,
+  { catalog, supports, backups }: Pick<Services, "catalog" | "supports" | "backups">,
 ): void {
   if (spec.type === "job" && !catalog.current.jobsEnabled) {
     throw failures.scheduledJobsUnavailable();
   }
   const isOff = isDatabaseType(spec.type) && !catalog.current.databasesEnabled;
-  if (isOff || !carriesOut(spec.type, spec.version)) {
+  if (isOff || !supports(spec.type, spec.version)) {
     throw failures.projectTypeUnavailable(spec.type, spec.version);
   }
-  if (isDatabaseType(spec.type) && !carriesOut(spec.type, spec.version, spec.instances)) {
+  if (isDatabaseType(spec.type) && !supports(spec.type, spec.version, spec.instances)) {
     throw failures.projectTypeUnavailable(spec.type, spec.version, spec.instances);
   }
   if (spec.database?.restoreFrom !== undefined && !backups()) {
@@ -88,7 +93,7 @@ function requirePlatform(
 export type CreationServices = ChangeServices &
   Pick<
     Services,
-    "backups" | "builds" | "carriesOut" | "catalog" | "git" | "ledger" | "logger" | "repositoryIds" | "usage"
+    "backups" | "builds" | "supports" | "catalog" | "git" | "ledger" | "logger" | "repositoryIds" | "usage"
   >;
 
 /** What a creation has made. */
@@ -109,7 +114,7 @@ export type Attempt =
 
 /**
  * Creates an admitted project under this id, or finishes a creation that was begun under it: `leftover` says that there may
- * be one. Refusals: 409 without a free slot or domain, 503 when the organization's namespace cannot take it.
+ * be one. Refusals: 409 when the quota of the plan is exhausted or the domain is taken, 503 when the organization's namespace cannot take it.
  */
 export async function createProject(
   sent: CreateProjectRequest,
@@ -125,7 +130,7 @@ export async function createProject(
   );
   const trace: Trace = { secrets: [] };
   const usage = usageOf(request, plan);
-  let slot: KnownSlot;
+  let quota: QuotaVersion;
   let project: Project;
   let first: FirstBuild | undefined;
   try {
@@ -135,7 +140,7 @@ export async function createProject(
     }
     first = await lookUpFirstBuild(plan.project, organizationId, services);
     await services.usage.reserve(organizationId, usage);
-    slot = await takeProjectSlot(services, { organizationId, projectId, spec: plan.project.spec });
+    quota = await reserveProjectQuota(services, { organizationId, projectId, spec: plan.project.spec });
     project = await withDeadline(LIMIT_MS, async (signal) => {
       const bounded = { ...services, kube: services.kube.until(signal) };
       await refuseTakenDomains(plan, bounded);
@@ -152,17 +157,17 @@ export async function createProject(
     if (attempt.undo && !leftover) {
       await services.usage.release(organizationId, usage);
     }
-    // Without a slot this call has written nothing.
-    if (slot === undefined && !leftover) {
+    // Without a reservation this call has written nothing.
+    if (quota === undefined && !leftover) {
       return { ...attempt, undo: attempt.undo && nothingToUndo };
     }
     if (attempt.undo === undefined) {
-      await releaseUnlessCreated(plan, slot, services);
+      await releaseUnlessCreated(plan, quota, services);
     }
     return attempt;
   }
   if (first) {
-    await settleFirstBuild(project, first, services);
+    await followFirstBuild(project, first, services);
   }
   const credentials = credentialsIn(trace.secrets, projectId);
   return { project: await services.projects.observe(project), ...(credentials ? { credentials } : {}) };
@@ -234,7 +239,7 @@ function toFailure(error: unknown): unknown {
   if (isNotFound(error) || isNamespaceTerminating(error) || isUnbound(error)) {
     return failures.organizationRuntimeUnavailable();
   }
-  const ceiling = quotaFailure(error);
+  const ceiling = resourceQuotaFailure(error);
   if (ceiling) {
     return ceiling;
   }
@@ -251,7 +256,7 @@ function toFailure(error: unknown): unknown {
 /** What is not known to be written may be there. What cannot be found out now the operator sets right later. */
 async function releaseUnlessCreated(
   { organizationId, project }: CreationPlan,
-  slot: KnownSlot,
+  quota: QuotaVersion,
   services: Pick<Services, "kube" | "ledger">,
 ): Promise<void> {
   const identity = { organizationId, projectId: project.metadata.name };
@@ -260,7 +265,7 @@ async function releaseUnlessCreated(
     () => true,
   );
   if (!stays) {
-    await releaseProjectSlot(services, identity, slot).catch(() => undefined);
+    await releaseProjectQuota(services, identity, quota).catch(() => undefined);
   }
 }
 
@@ -290,7 +295,7 @@ async function requireRuntime(
   const namespace = await readNamespace(kube, organizationId).catch((error: unknown) => {
     throw failures.clusterUnavailable(error);
   });
-  if (!isGuarded(namespace)) {
+  if (!isProvisioned(namespace)) {
     throw failures.organizationRuntimeUnavailable();
   }
 }

@@ -11,21 +11,21 @@ import {
 } from "@slipway/ledger";
 import { ConcurrencyLimiter } from "@slipway/process";
 import { failures } from "../../errors/catalog.ts";
-import { askLedger } from "../../ledger/errors.ts";
+import { withLedgerErrors } from "../../ledger/errors.ts";
 
 /*
- * Creations under one Idempotency-Key follow one another, over all replicas: in this process by a lock, between
- * processes by the holder that the ledger notes beside the key. No transaction is open meanwhile.
+ * Creations under one Idempotency-Key run one after the other, over all replicas: within this process by a
+ * ConcurrencyLimiter, between processes by the holder in the key's row of the ledger. No transaction is open meanwhile.
  */
 
-/** A holder that has given no sign of life for so long is taken for dead. */
+/** A holder that has not renewed its lock for so long counts as dead. */
 const HOLD_SECONDS = 20;
 const RENEW_EVERY_MS = 5_000;
-/** How long a call waits for its turn. */
+/** How long a call waits for the lock. */
 const WAIT_MS = 15_000;
-const LOOK_EVERY_MS = 100;
+const POLL_INTERVAL_MS = 100;
 
-/** One replica, as the ledger knows it: what it holds it may take again, since its own calls follow one another. */
+/** This replica, as the ledger knows it. It may reserve again what it holds, since its own calls run one after the other. */
 interface Replica {
   holder: string;
   byKey: ConcurrencyLimiter;
@@ -41,44 +41,44 @@ function replicaOf(ledger: Ledger): Replica {
   return known;
 }
 
-/** The time in which nobody else creates under the key. */
-export interface Turn {
+/** While it is held, no other call creates under the key. */
+export interface IdempotencyLock {
   projectId: string;
   /** Whether an earlier call may have written something under this id. */
   leftover: boolean;
-  /** Asks once more whether the key is this call's. */
+  /** Renews the lock. False when another call has it. */
   isOurs(): Promise<boolean>;
   /** Frees the key: the next call gets another id. */
   free(): Promise<void>;
 }
 
 /**
- * Runs work when it is its turn.
+ * Runs work under the lock of an Idempotency-Key.
  * @param newId makes the id of what is created when this call is the first with the key
- * @param settle what the record comes to that needs no turn: undefined while there is something to do
- * @throws Failure 503 when another replica has the turn for too long, or the ledger is away
+ * @param existing the result that a record has already, for which the lock is not needed; undefined when there is none
+ * @throws Failure 503 when another replica holds the lock for too long, or the ledger is unavailable
  */
-export async function inTurn<T>(
+export async function withIdempotencyLock<T>(
   ledger: Ledger,
   name: KeyName,
   bodySha256: Buffer,
   newId: () => string,
-  settle: (record: IdempotencyRecord) => Promise<T | undefined>,
-  work: (turn: Turn) => Promise<T>,
+  existing: (record: IdempotencyRecord) => Promise<T | undefined>,
+  work: (lock: IdempotencyLock) => Promise<T>,
 ): Promise<T> {
   const { holder, byKey } = replicaOf(ledger);
   const deadline = Date.now() + WAIT_MS;
   const projectId = newId();
   const reserve = () =>
-    askLedger(() =>
+    withLedgerErrors(() =>
       reserveIdempotencyKey(ledger, { ...name, bodySha256, projectId, holder, holdSeconds: HOLD_SECONDS }),
     );
-  const mine = async (): Promise<T> => {
+  const runLocked = async (): Promise<T> => {
     let record = await reserve();
     for (;;) {
-      const settled = await settle(record);
-      if (settled !== undefined) {
-        return settled;
+      const found = await existing(record);
+      if (found !== undefined) {
+        return found;
       }
       if (record.holder === holder) {
         break;
@@ -86,23 +86,23 @@ export async function inTurn<T>(
       if (Date.now() > deadline) {
         throw failures.creationInProgress();
       }
-      await sleep(LOOK_EVERY_MS);
+      await sleep(POLL_INTERVAL_MS);
       record = await reserve();
     }
-    const isOurs = () => askLedger(() => renewIdempotencyKey(ledger, name, holder, HOLD_SECONDS));
-    const beat = setInterval(() => void isOurs().catch(() => undefined), RENEW_EVERY_MS);
+    const isOurs = () => withLedgerErrors(() => renewIdempotencyKey(ledger, name, holder, HOLD_SECONDS));
+    const renewal = setInterval(() => void isOurs().catch(() => undefined), RENEW_EVERY_MS);
     try {
       return await work({
         projectId: record.project_id,
         leftover: record.project_id !== projectId,
         isOurs,
-        free: () => askLedger(() => freeIdempotencyKey(ledger, name, holder)),
+        free: () => withLedgerErrors(() => freeIdempotencyKey(ledger, name, holder)),
       });
     } finally {
-      clearInterval(beat);
-      // Otherwise it is the next one's when its time is over.
+      clearInterval(renewal);
+      // On failure the lock expires.
       await letGoOfIdempotencyKey(ledger, name, holder).catch(() => undefined);
     }
   };
-  return byKey.run(JSON.stringify([name.organizationId, name.key]), mine);
+  return byKey.run(JSON.stringify([name.organizationId, name.key]), runLocked);
 }

@@ -11,12 +11,12 @@ import { decodeCredentials, readCredentialsSecret } from "../../databases/creden
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
 import { newProjectId } from "../../ids.ts";
-import { askLedger } from "../../ledger/errors.ts";
+import { withLedgerErrors } from "../../ledger/errors.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import type { ChangeServices } from "../change.ts";
 import { type Attempt, type Created, failedAttempt } from "./create.ts";
-import { inTurn, type Turn } from "./idempotency-lock.ts";
+import { type IdempotencyLock, withIdempotencyLock } from "./idempotency-lock.ts";
 import { readLive } from "./undo.ts";
 import { isCreated, isGoing } from "./write.ts";
 
@@ -70,28 +70,28 @@ export async function onceByKey(
   const { ledger } = services;
   const name = { organizationId, key };
   const bodySha256 = bodyHash(body);
-  const settle = async (record: IdempotencyRecord): Promise<Created | undefined> => {
+  const existing = async (record: IdempotencyRecord): Promise<Created | undefined> => {
     if (!record.body_sha256.equals(bodySha256)) {
       throw failures.idempotencyKeyConflict();
     }
     return record.completed_at === null ? undefined : { project: await findCreated(record, services) };
   };
-  const before = await askLedger(() => findIdempotencyRecord(ledger, name));
-  const created = before && (await settle(before));
+  const before = await withLedgerErrors(() => findIdempotencyRecord(ledger, name));
+  const created = before && (await existing(before));
   if (created) {
     return created;
   }
   // A first call that is refused leaves no trace of its key.
   const admitted = before ? undefined : await admit();
-  return inTurn(ledger, name, bodySha256, newProjectId, settle, async (turn) => {
-    const finished = turn.leftover ? await findFinished(name, turn, services) : undefined;
+  return withIdempotencyLock(ledger, name, bodySha256, newProjectId, existing, async (lock) => {
+    const finished = lock.leftover ? await findFinished(name, lock, services) : undefined;
     const attempt = finished ?? (await tryOnce());
     if ("failure" in attempt) {
-      await takeBack(attempt, turn);
+      await takeBack(attempt, lock);
       throw attempt.failure;
     }
-    const completed = await askLedger(() =>
-      completeIdempotencyKey(ledger, name, turn.projectId, services.now()),
+    const completed = await withLedgerErrors(() =>
+      completeIdempotencyKey(ledger, name, lock.projectId, services.now()),
     );
     if (!completed) {
       throw failures.creationInProgress();
@@ -99,7 +99,7 @@ export async function onceByKey(
     return attempt;
 
     async function tryOnce(): Promise<Attempt> {
-      const { projectId, leftover } = turn;
+      const { projectId, leftover } = lock;
       try {
         return await create(admitted ?? (await admit()), projectId, leftover);
       } catch (error) {
@@ -112,7 +112,7 @@ export async function onceByKey(
 /** A project that an earlier call wrote to the end, but could not say so. @throws Failure 503 */
 async function findFinished(
   { organizationId }: KeyName,
-  { projectId }: Turn,
+  { projectId }: IdempotencyLock,
   { kube, projects }: Pick<Services, "kube" | "projects">,
 ): Promise<Created | undefined> {
   const live = await readLive(kube, { organizationId, projectId }).catch((error: unknown) => {
@@ -144,8 +144,11 @@ async function credentialsOf({ metadata }: Project, kube: KubeClient) {
  * Frees the key after a refusal, when nothing is left. Otherwise the next try goes on under the same id.
  * @throws Failure 503 when the ledger is away
  */
-async function takeBack({ undo }: Extract<Attempt, { failure: unknown }>, turn: Turn): Promise<void> {
-  if (undo === undefined || !(await turn.isOurs())) {
+async function takeBack(
+  { undo }: Extract<Attempt, { failure: unknown }>,
+  lock: IdempotencyLock,
+): Promise<void> {
+  if (undo === undefined || !(await lock.isOurs())) {
     return;
   }
   const undone = await undo().catch((error: unknown) => {
@@ -155,7 +158,7 @@ async function takeBack({ undo }: Extract<Attempt, { failure: unknown }>, turn: 
     return false;
   });
   if (undone) {
-    await turn.free();
+    await lock.free();
   }
 }
 

@@ -15,7 +15,7 @@ import {
 import type { Services } from "../../services.ts";
 import { giveBack, holds, hostnamesOf, readClaim } from "../claims.ts";
 import { projectResource } from "../kinds.ts";
-import { knownSlot, type ProjectIdentity, releaseProjectSlot } from "../quotas.ts";
+import { type ProjectIdentity, readProjectQuota, releaseProjectQuota } from "../quotas.ts";
 import { isCreated, isGoing, type Trace } from "./write.ts";
 
 /** The project of this id as the cluster has it now, not as the memory does. @throws KubeError */
@@ -29,7 +29,7 @@ export function readLive(
 
 /**
  * Takes back what a refused creation, or one before it under the same id, has written: claims, Project, Secrets, and
- * then the slot. Only what this call made, by its uid, or what nobody has finished; a project that is created stays.
+ * then the quota. Only what this call made, by its uid, or what nobody has finished; a project that is created stays.
  *
  * @returns whether nothing is left that would stand in the way
  * @throws KubeError; Failure 503 when the ledger cannot be asked
@@ -44,7 +44,7 @@ export async function undoCreation(
   if (project && isCreated(project) && project.metadata.uid !== trace.madeUid) {
     return false;
   }
-  const slot = await knownSlot(services, identity);
+  const quota = await readProjectQuota(services, identity);
   const secrets = [...trace.secrets];
   if (project && !isGoing(project)) {
     secrets.push(...(await secretsOf(kube, project)));
@@ -54,7 +54,7 @@ export async function undoCreation(
   for (const secret of secrets) {
     await deleteThis(kube, resources.secrets, secret);
   }
-  await releaseProjectSlot(services, identity, slot);
+  await releaseProjectQuota(services, identity, quota);
   return true;
 }
 

@@ -10,7 +10,7 @@ export type StoredSecret = KubernetesObject & { data?: Record<string, string> };
 
 /** Bytes of names and values of one answer: more than any process can be given, so no running project has more. */
 const MAX_BYTES = 4 * 1024 * 1024;
-const SECRETS_AT_ONCE = 4;
+const MAX_CONCURRENT_READS = 4;
 const TIMEOUT_MS = 5_000;
 /** Looks at a project whose Secrets are replaced and removed at the same moment. */
 const LOOKS = 3;
@@ -53,7 +53,7 @@ async function readSecrets(
   { metadata, spec }: Project,
 ): Promise<(StoredSecret | undefined)[]> {
   let bytes = 0;
-  return mapConcurrently(spec.envsFrom ?? [], SECRETS_AT_ONCE, async ({ name }) => {
+  return mapConcurrently(spec.envsFrom ?? [], MAX_CONCURRENT_READS, async ({ name }) => {
     const ref = { namespace: metadata.namespace, name };
     const secret = await kube.getOrUndefined<StoredSecret>(resources.secrets, ref, { timeoutMs: TIMEOUT_MS });
     bytes += Object.entries(secret?.data ?? {}).reduce(

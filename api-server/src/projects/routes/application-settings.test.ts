@@ -151,13 +151,13 @@ describe("without a ledger", () => {
     expect((await send("GET", "shop", "envs")).json()).toEqual({ status: "success", data: [] });
   });
 
-  it("does not change the plan of a type that nobody carries out", async () => {
-    const { carriesOut } = harness.services;
-    Object.assign(harness.services, { carriesOut: () => false });
+  it("does not change the plan of a type that is not supported", async () => {
+    const { supports } = harness.services;
+    Object.assign(harness.services, { supports: () => false });
     const response = await send("PATCH", "store", "plan", { plan: "db-basic" });
     // What is wrong with the request itself comes first.
     const wrong = await send("PATCH", "store", "plan", { plan: "premium" });
-    Object.assign(harness.services, { carriesOut });
+    Object.assign(harness.services, { supports });
     expect(response.json()).toMatchObject({ code: "PROJECT_FEATURE_UNAVAILABLE" });
     expect(wrong.statusCode).toBe(400);
   });

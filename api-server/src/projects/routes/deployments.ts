@@ -2,7 +2,7 @@ import { countDeployments, type Deployment, listDeployments } from "@slipway/led
 import { z } from "zod";
 import { defineProjectRoute } from "../../http/route.ts";
 import { wholeNumber } from "../../http/whole-number.ts";
-import { askLedger } from "../../ledger/errors.ts";
+import { withLedgerErrors } from "../../ledger/errors.ts";
 import { pagination, success } from "./schemas.ts";
 
 const deploymentSchema = z.object({
@@ -46,10 +46,10 @@ export const deployments = defineProjectRoute({
       limit,
       offset: (page - 1) * limit,
     };
-    const rows = await askLedger(() => listDeployments(ledger, asked));
+    const rows = await withLedgerErrors(() => listDeployments(ledger, asked));
     // A first page that is not full is all there is.
     const isAll = page === 1 && rows.length < limit;
-    const total = isAll ? rows.length : await askLedger(() => countDeployments(ledger, asked));
+    const total = isAll ? rows.length : await withLedgerErrors(() => countDeployments(ledger, asked));
     const shown = { page, limit, total, pages: Math.ceil(total / limit) };
     const data = rows.map(deploymentData);
     return { status: 200, body: { status: "success", data, pagination: shown } };

@@ -4,7 +4,7 @@ import { planChangeOf, planInForce } from "../../databases/plan-in-force.ts";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { refuseBlocked } from "../../organizations/blocked.ts";
-import { changeWithSlot } from "../change-with-quota.ts";
+import { changeWithQuota } from "../change-with-quota.ts";
 import { PLAN_FIELDS, parsePlanBody, withPlan, withRequestedPlan } from "../plan-change.ts";
 import { planChangeSchema, success } from "./schemas.ts";
 
@@ -40,13 +40,13 @@ export const updatePlan = defineProjectRoute({
     const { type } = resource.spec;
     const wanted = parsePlanBody(body, type);
     const catalog = services.catalog.current;
-    if (!services.carriesOut(type)) {
+    if (!services.supports(type)) {
       // What is wrong with the request is told before what is wrong with the platform.
       withPlan(resource.spec, wanted, catalog);
       throw failures.projectFeatureUnavailable(`changing the plan of a ${type} project`);
     }
     const isAnalytics = type === "clickhouse";
-    const { project } = await changeWithSlot(
+    const { project } = await changeWithQuota(
       asked,
       services,
       (spec, live) =>

@@ -21,7 +21,7 @@ export const readEnvs = defineProjectRoute({
   },
   refusals: [400, 409],
   // Each reads megabytes of Secrets.
-  atOnce: 8,
+  maxConcurrent: 8,
   handler: async ({ project }, { kube, environments }) => {
     requireTypeWith(project, "envsFrom");
     const { resource } = project;
