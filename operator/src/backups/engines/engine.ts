@@ -1,6 +1,7 @@
 /** What backing up a database means for each engine: shell scripts for a container of the engine's image. */
 
 import type { BackupEngine } from "@slipway/crds";
+import { readScript, renderScript } from "../../databases/common/scripts.ts";
 import { WORK, workFiles } from "../agent/protocol.ts";
 
 export interface EngineScripts {
@@ -36,33 +37,27 @@ export interface EngineScripts {
 
 /** The authority of the database's certificate. */
 export const CA_FILE = "/etc/slipway/tls/ca.crt";
-/** The files of the exchange, for scripts. */
-export const exchange = {
-  data: `${WORK}/${workFiles.data}`,
-  contents: `${WORK}/${workFiles.contents}`,
-  /** Of the script's own. */
-  own: `${WORK}/own`,
-} as const;
 /** An empty folder for a server that is started to try a backup. */
 export const SCRATCH = "/scratch";
 
-/**
- * A script around the engine's part: it makes the pipe, and tells by which exit code the part has ended, whatever it is. The
- * part is a function's body: it returns.
- */
-export function engineScript(part: string): string {
-  const exit = `${WORK}/${workFiles.exit}`;
-  return [
-    "set -u",
-    "umask 007",
-    "work() {",
-    part.trim(),
-    "}",
-    `mkfifo ${exchange.data} || exit 1`,
-    "work",
-    "code=$?",
-    `echo "$code" >${exit}.new && mv ${exit}.new ${exit}`,
-    'exit "$code"',
-    "",
-  ].join("\n");
+type Work = "dump" | "load" | "verify";
+type Values = Partial<Record<Work, Readonly<Record<string, string>>>>;
+
+const shared = {
+  DATA: `${WORK}/${workFiles.data}`,
+  CONTENTS: `${WORK}/${workFiles.contents}`,
+  EXIT: `${WORK}/${workFiles.exit}`,
+  /** A file of the script's own. */
+  OWN: `${WORK}/own`,
+  CA_FILE,
+  SCRATCH,
+};
+
+/** The programs of an engine, from the files `scripts/<engine>/{dump,load,verify}.sh`. @param values of its own placeholders */
+export function engineScripts(engine: BackupEngine, values: Values = {}): Pick<EngineScripts, Work> {
+  const render = (work: Work) => {
+    const file = new URL(`scripts/${engine}/${work}.sh`, import.meta.url);
+    return renderScript(readScript(file), { ...shared, ...values[work] });
+  };
+  return { dump: render("dump"), load: render("load"), verify: render("verify") };
 }

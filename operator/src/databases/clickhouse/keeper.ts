@@ -19,6 +19,7 @@ import {
   tlsVolume,
   volumesOf,
 } from "../common/pod.ts";
+import { readScript, renderScript } from "../common/scripts.ts";
 import type { Database } from "../database.ts";
 import { keeperFile } from "./config.ts";
 import { KEEPER_PORT, KEEPERS, keeperName, paths, RAFT_PORT } from "./names.ts";
@@ -89,12 +90,9 @@ function keeperSet(database: Database, selector: Record<string, string>): Desire
   };
 }
 
-/** `server_id` is a number from 1 on. */
-const START = [
-  `SLIPWAY_KEEPER_ID=$(( \${SLIPWAY_POD##*-} + 1 ))`,
-  "export SLIPWAY_KEEPER_ID",
-  `exec clickhouse keeper --config-file=${paths.keeperConfig}/keeper_config.yaml`,
-].join("\n");
+const START = renderScript(readScript(new URL("scripts/start-keeper.sh", import.meta.url)), {
+  KEEPER_CONFIG: paths.keeperConfig,
+}).trimEnd();
 
 const listens = { tcpSocket: { port: "keeper" } };
 

@@ -14,6 +14,7 @@ import {
   tlsVolume,
   volumesOf,
 } from "../common/pod.ts";
+import { readScript, renderScript } from "../common/scripts.ts";
 import type { Database } from "../database.ts";
 import { serverFiles } from "./config.ts";
 import {
@@ -77,19 +78,9 @@ export function servers(database: Database): DesiredObject {
   });
 }
 
-/** Variables by which a project's own could turn the server, or what it is linked to, into something else. */
-export const GUARDED = "CLICKHOUSE_|SLIPWAY_|LD_|MALLOC_|GLIBC_|NODE_|UV_|OPENSSL_|SSL_";
-
-/** A project's own variables reach the server, but none of those above. It is told the hash of the administrator's password alone. */
-const START = [
-  `for name in $(env | sed -nE 's/^((${GUARDED})[A-Za-z0-9_]*)=.*/\\1/p'); do`,
-  `  case " $SLIPWAY_KEPT " in *" $name "*) ;; *) unset "$name" ;; esac`,
-  "done",
-  `SLIPWAY_ADMIN_SHA256=$(printf %s "$SLIPWAY_ADMIN_PASSWORD" | sha256sum | cut -d ' ' -f 1)`,
-  "export SLIPWAY_ADMIN_SHA256",
-  "unset SLIPWAY_ADMIN_PASSWORD",
-  `exec clickhouse-server --config-file=${paths.config}/config.yaml`,
-].join("\n");
+const START = renderScript(readScript(new URL("scripts/start-server.sh", import.meta.url)), {
+  CONFIG: paths.config,
+}).trimEnd();
 
 const plain = (name: string, value: string) => ({ name, value });
 

@@ -14,6 +14,7 @@ import {
   tlsVolume,
   volumesOf,
 } from "../common/pod.ts";
+import { readScript, renderScript } from "../common/scripts.ts";
 import type { Database } from "../database.ts";
 import { accounts, configMaps, PATRONI_PORT, POSTGRESQL_PORT, paths } from "./names.ts";
 import { restartParameters } from "./parameters.ts";
@@ -55,16 +56,9 @@ export function members(database: Database): DesiredObject {
   });
 }
 
-/** Variables of the platform's by which a project's own could turn Patroni or PostgreSQL into something else. */
-const GUARDED = "PATRONI_|PG|PYTHON|LD_";
-
-/** A project's own variables reach the server, but none that is Patroni's, libpq's, Python's or the linker's. */
-const START = [
-  `for name in $(env | sed -nE 's/^((${GUARDED})[A-Za-z0-9_]*)=.*/\\1/p'); do`,
-  `  case " $SLIPWAY_KEPT " in *" $name "*) ;; *) unset "$name" ;; esac`,
-  "done",
-  `exec patroni ${paths.patroni}/patroni.yml`,
-].join("\n");
+const START = renderScript(readScript(new URL("scripts/start.sh", import.meta.url)), {
+  PATRONI: paths.patroni,
+}).trimEnd();
 
 function environment(database: Database) {
   const { replication, superuser } = credentialKeys;
