@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that needs no cluster and no test runner: generated files are current, format, lint, types, and a
-# tree that stayed clean. Each step prints its time; the first failure stops and says what to run.
+# Everything that needs no cluster and no test runner: generated files are current, format, lint, types, shell scripts,
+# and a tree that stayed clean. Each step prints its time; the first failure stops and says what to run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/node_modules/.bin:$PATH"
@@ -23,10 +23,21 @@ clean_tree() {
   return 1
 }
 
+shell_scripts() {
+  if ! command -v shellcheck >/dev/null; then
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+      echo "shellcheck is missing; install it, on Debian with 'apt-get install shellcheck'" >&2
+      return 1
+    fi
+    { apt-get update -q && apt-get install -y -q --no-install-recommends shellcheck; } >/dev/null || return 1
+  fi
+  git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
+}
+
 before=$(git status --porcelain)
 step generate "Run 'npm run generate' and commit what it wrote." node hack/generate.ts --check
 step format+lint "Run 'npm run format'." biome ci --colors=off --error-on-warnings .
 step types "Run 'npm run typecheck'." tsc --noEmit -p .
 step console "Run 'npm run typecheck'." tsc --noEmit -p api-server/console
-step scripts "A shell script does not parse." bash -n hack/*.sh .ci/run
+step scripts "shellcheck found something in a shell script." shell_scripts
 step tree "Something above wrote into the tree." clean_tree

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by hack/*.sh: what has to be there before TypeScript can run. Bash, in the repository's root.
 
 fail() { # SCRIPT MESSAGE
