@@ -1,8 +1,8 @@
 /** What one container of a build pod does: waits for the one before it, carries out its steps, and hands over. */
 
-import { EarlyEngine } from "./engine/early.ts";
+import { EarlyEngine } from "./backend/prestart.ts";
+import { handedOver, handOver } from "./completion.ts";
 import { failure } from "./failures/codes.ts";
-import { handedOver, handOver } from "./hand-over.ts";
 import { exitCodes, type StepResult } from "./result.ts";
 import { openEngine, type RunnerOptions, runStep } from "./runner.ts";
 import { type Container, containerSteps, containers } from "./task.ts";

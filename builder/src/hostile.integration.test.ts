@@ -8,7 +8,7 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { BuildHarness, CANARY } from "../../test/kit/builder/build-harness.ts";
 import { Repository } from "../../test/kit/builder/repository.ts";
-import { engineNames } from "./engine/names.ts";
+import { engineNames } from "./backend/names.ts";
 
 /** Repositories of somebody who means harm, through all steps. What a pod and its network keep from them is tested on a cluster. */
 

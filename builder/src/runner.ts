@@ -3,20 +3,20 @@
 import { existsSync } from "node:fs";
 import { mkdir, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { WithEngine } from "./engine/early.ts";
-import { EngineUnavailable } from "./engine/engine.ts";
-import { withEngine } from "./engine/open.ts";
-import { buildStep } from "./engine/step.ts";
-import { readVariables } from "./engine/variables.ts";
+import { EngineUnavailable } from "./backend/backend.ts";
+import { withEngine } from "./backend/open.ts";
+import type { WithEngine } from "./backend/prestart.ts";
+import { buildStep } from "./backend/step.ts";
+import { readVariables } from "./backend/variables.ts";
 import { failure, isPassing } from "./failures/codes.ts";
 import { StepError } from "./failures/step-error.ts";
-import { fetchSource } from "./fetch/index.ts";
+import { fetchSource } from "./fetch/step.ts";
 import { Redactor } from "./log/redact.ts";
 import { Log } from "./log/writer.ts";
 import { type Paths, secretPaths, workPaths } from "./paths.ts";
-import { readPlain } from "./plain-file.ts";
 import { planStep } from "./plan/step.ts";
-import { pushStep } from "./push.ts";
+import { pushStep } from "./push/step.ts";
+import { readPlain } from "./regular-file.ts";
 import { exitCodes, type StepResult } from "./result.ts";
 import { parseTask, type Step, steps } from "./task.ts";
 

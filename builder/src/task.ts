@@ -2,9 +2,9 @@
 
 import { fields } from "@slipway/crds";
 import { z } from "zod";
+import { engineSettings } from "./backend/names.ts";
 import { baseImages } from "./base-images.ts";
 import { runtimeCatalog } from "./catalog.ts";
-import { engineSettings } from "./engine/names.ts";
 import { describeIssues } from "./issues.ts";
 
 /** Variable with the container's tasks, as JSON. */

@@ -2,7 +2,7 @@
 
 import type { Phase } from "../plan/input.ts";
 import { type Failure, type FailureCode, failure } from "./codes.ts";
-import { type TextRule, textRules } from "./texts.ts";
+import { type TextRule, textRules } from "./text-rules.ts";
 
 interface Common {
   timedOut?: boolean;

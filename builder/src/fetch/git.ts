@@ -3,7 +3,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { rootCertificates } from "node:tls";
-import { type Ended, type Options, run } from "../process/exec.ts";
+import { type Ended, type Options, run } from "../exec.ts";
 import type { FetchTask } from "../task.ts";
 
 export interface GitOptions {

@@ -10,7 +10,7 @@ import { startGitea, type TestGitea } from "../../../test/kit/servers/gitea.ts";
 import { StepError } from "../failures/step-error.ts";
 import { Redactor } from "../log/redact.ts";
 import { Log } from "../log/writer.ts";
-import { fetchSource } from "./index.ts";
+import { fetchSource } from "./step.ts";
 
 /** Large files and submodules, from a real Git server with a private repository. */
 

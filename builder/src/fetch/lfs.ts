@@ -10,7 +10,7 @@ import { z } from "zod";
 import { StepError } from "../failures/step-error.ts";
 import type { Log } from "../log/writer.ts";
 import type { FetchTask } from "../task.ts";
-import { ask, authorization, isOwn, type Server } from "./guarded.ts";
+import { ask, authorization, isOwn, type Server } from "./server-request.ts";
 import type { TreeEntry } from "./tree.ts";
 
 /** Longest text of a pointer. */

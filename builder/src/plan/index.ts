@@ -11,7 +11,7 @@ import { planGo } from "./go.ts";
 import { type BuildPlan, PlanError, type PlanInput, Tree } from "./input.ts";
 import { planJava } from "./java.ts";
 import { planNode } from "./node.ts";
-import { planOwn } from "./own.ts";
+import { planOwn } from "./own-dockerfile.ts";
 import { planPhp } from "./php.ts";
 import { planPython } from "./python.ts";
 import { planRuby } from "./ruby.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { failure } from "../failures/codes.ts";
 import { StepError } from "../failures/step-error.ts";
-import { openPlain, readPlain } from "../plain-file.ts";
+import { openPlain, readPlain } from "../regular-file.ts";
 
 export interface Blob {
   digest: string;

@@ -4,8 +4,8 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { release } from "node:os";
 import { z } from "zod";
 import type { Log } from "../log/writer.ts";
-import { readPlain } from "../plain-file.ts";
-import { type Engine, EngineUnavailable } from "./engine.ts";
+import { readPlain } from "../regular-file.ts";
+import { type Engine, EngineUnavailable } from "./backend.ts";
 import { type EngineName, type EngineSetting, engineNames } from "./names.ts";
 
 const titles: Record<EngineName, string> = { buildkit: "BuildKit", buildah: "buildah" };

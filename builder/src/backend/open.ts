@@ -8,12 +8,12 @@ import { StepError } from "../failures/step-error.ts";
 import type { Log } from "../log/writer.ts";
 import { type Paths, secretPaths, workPaths } from "../paths.ts";
 import type { BuildTask } from "../task.ts";
+import { type Engine, EngineUnavailable } from "./backend.ts";
 import { Buildah } from "./buildah.ts";
 import { Buildkit } from "./buildkit.ts";
-import { chooseEngine, forgetChoice, rightsHere } from "./choose.ts";
-import { type Engine, EngineUnavailable } from "./engine.ts";
 import type { EngineName } from "./names.ts";
-import { tryEngine } from "./trial.ts";
+import { tryEngine } from "./probe.ts";
+import { chooseEngine, forgetChoice, rightsHere } from "./select.ts";
 
 export interface OpenOptions {
   task: BuildTask;

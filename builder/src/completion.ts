@@ -4,7 +4,7 @@ import { watch } from "node:fs";
 import { realpath, rename, rm, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { type Paths, workPaths } from "./paths.ts";
-import { readPlain } from "./plain-file.ts";
+import { readPlain } from "./regular-file.ts";
 import type { Container } from "./task.ts";
 
 /** How a container has ended: whether the next one has anything to do. */

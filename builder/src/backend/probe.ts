@@ -5,7 +5,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Redactor } from "../log/redact.ts";
 import { OutputLines } from "../log/writer.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "./backend.ts";
 
 const TIMEOUT_MS = 60_000;
 

@@ -2,7 +2,7 @@
 
 import type { OutputLines } from "../log/writer.ts";
 import { commandOf } from "../plan/dockerfile.ts";
-import type { BuildListener, BuildOutcome } from "./engine.ts";
+import type { BuildListener, BuildOutcome } from "./backend.ts";
 
 /** Kept of each step's output, in bytes. */
 const TAIL_BYTES = 64 * 1024;

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import type { OutputLines } from "../log/writer.ts";
-import type { BuildListener, BuildOutcome } from "./engine.ts";
+import type { BuildListener, BuildOutcome } from "./backend.ts";
 
 const status = z.object({
   vertexes: z

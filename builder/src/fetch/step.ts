@@ -1,11 +1,11 @@
 /** Fetches one commit of a repository into a folder, and nothing else of it. */
 
 import { mkdir } from "node:fs/promises";
+import type { Ended } from "../exec.ts";
 import { classify, forProvider } from "../failures/classify.ts";
 import type { FailureCode } from "../failures/codes.ts";
 import { StepError } from "../failures/step-error.ts";
 import type { Log } from "../log/writer.ts";
-import type { Ended } from "../process/exec.ts";
 import type { FetchTask } from "../task.ts";
 import { Git, type GitOptions, wantedRef } from "./git.ts";
 import { fetchLargeFiles } from "./lfs.ts";

@@ -11,8 +11,8 @@ import { StepError } from "../failures/step-error.ts";
 import { Redactor } from "../log/redact.ts";
 import { Log } from "../log/writer.ts";
 import type { FetchTask } from "../task.ts";
-import { fetchSource } from "./index.ts";
 import { readPointer } from "./lfs.ts";
+import { fetchSource } from "./step.ts";
 import { ownAddress } from "./submodules.ts";
 import { parseTree } from "./tree.ts";
 

@@ -1,7 +1,7 @@
 /** An engine that starts before anybody builds with it: while the source is still being fetched. */
 
 import type { Log } from "../log/writer.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "./backend.ts";
 
 /** Starts an engine, has it used, and ends it. @throws EngineUnavailable, or what its use threw */
 export type WithEngine = (log: Pick<Log, "info">, use: (engine: Engine) => Promise<void>) => Promise<void>;

@@ -3,13 +3,13 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { classify } from "./failures/classify.ts";
-import { StepError } from "./failures/step-error.ts";
-import type { Log } from "./log/writer.ts";
-import { type Paths, secretPaths, workPaths } from "./paths.ts";
-import { imageFolder, type OpenedImage, openImage } from "./push/image.ts";
-import { Refused, Registry } from "./push/registry.ts";
-import type { PushTask } from "./task.ts";
+import { classify } from "../failures/classify.ts";
+import { StepError } from "../failures/step-error.ts";
+import type { Log } from "../log/writer.ts";
+import { type Paths, secretPaths, workPaths } from "../paths.ts";
+import type { PushTask } from "../task.ts";
+import { imageFolder, type OpenedImage, openImage } from "./image.ts";
+import { Refused, Registry } from "./registry.ts";
 
 export interface PushContext {
   task: PushTask;

@@ -3,16 +3,16 @@
 import { existsSync } from "node:fs";
 import { lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Ended, run } from "../process/exec.ts";
-import { containersConf, policy, registriesConf } from "./buildah-config.ts";
-import { BuildahOutput } from "./buildah-output.ts";
+import { type Ended, run } from "../exec.ts";
 import {
   type BuildListener,
   type BuildOutcome,
   type BuildRequest,
   type Engine,
   EngineUnavailable,
-} from "./engine.ts";
+} from "./backend.ts";
+import { containersConf, policy, registriesConf } from "./buildah-config.ts";
+import { BuildahOutput } from "./buildah-output.ts";
 import { type RegistryMirror, startMirror } from "./registry-mirror.ts";
 
 export interface BuildahOptions {

@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { BuildOutcome, BuildRequest, Engine } from "./engine.ts";
-import { emptyProgram, tryEngine } from "./trial.ts";
+import type { BuildOutcome, BuildRequest, Engine } from "./backend.ts";
+import { emptyProgram, tryEngine } from "./probe.ts";
 
 let folder: string;
 beforeEach(async () => {

@@ -11,7 +11,7 @@ import { BuildHarness, CANARY } from "../../../test/kit/builder/build-harness.ts
 import { Redactor } from "../log/redact.ts";
 import { OutputLines } from "../log/writer.ts";
 import { Buildah } from "./buildah.ts";
-import { tryEngine } from "./trial.ts";
+import { tryEngine } from "./probe.ts";
 
 /** Plans are built with a real buildah, and pushed to a real registry. */
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { EarlyEngine } from "./early.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "./backend.ts";
+import { EarlyEngine } from "./prestart.ts";
 
 const engine = {} as Engine;
 

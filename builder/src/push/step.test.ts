@@ -7,12 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Redactor } from "./log/redact.ts";
-import { Log } from "./log/writer.ts";
-import { pushStep } from "./push.ts";
-import { exitCodes } from "./result.ts";
-import { runStep } from "./runner.ts";
-import type { PushTask } from "./task.ts";
+import { Redactor } from "../log/redact.ts";
+import { Log } from "../log/writer.ts";
+import { exitCodes } from "../result.ts";
+import { runStep } from "../runner.ts";
+import type { PushTask } from "../task.ts";
+import { pushStep } from "./step.ts";
 
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 const TOKEN = "t0ken-of-push";

@@ -16,8 +16,8 @@ import { waitFor } from "../../../hack/lib/wait.ts";
 import { Redactor } from "../log/redact.ts";
 import { OutputLines } from "../log/writer.ts";
 import { Buildah } from "./buildah.ts";
+import { emptyProgram } from "./probe.ts";
 import { type RegistryMirror, startMirror } from "./registry-mirror.ts";
-import { emptyProgram } from "./trial.ts";
 
 /** The mirror before the stack's own kind of registry: TLS by an authority of its own, and tokens. */
 

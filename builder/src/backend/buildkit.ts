@@ -6,14 +6,14 @@ import { createWriteStream } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { run } from "../process/exec.ts";
+import { run } from "../exec.ts";
 import {
   type BuildListener,
   type BuildOutcome,
   type BuildRequest,
   type Engine,
   EngineUnavailable,
-} from "./engine.ts";
+} from "./backend.ts";
 import { Progress } from "./progress.ts";
 
 export interface BuildkitOptions {

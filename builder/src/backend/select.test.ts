@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type ChooseOptions, chooseEngine, forgetChoice, whatIsMissing } from "./choose.ts";
-import { type Engine, EngineUnavailable } from "./engine.ts";
+import { type Engine, EngineUnavailable } from "./backend.ts";
 import type { EngineName } from "./names.ts";
+import { type ChooseOptions, chooseEngine, forgetChoice, whatIsMissing } from "./select.ts";
 
 let folder: string;
 beforeEach(async () => {

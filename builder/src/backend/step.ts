@@ -10,7 +10,7 @@ import { type Paths, secretPaths, workPaths } from "../paths.ts";
 import { CA_SECRET, ENV_REVISION_ARG, ENV_SECRET } from "../plan/dockerfile.ts";
 import { type PlanFile, planFile } from "../plan/step.ts";
 import type { BuildTask } from "../task.ts";
-import type { BuildOutcome, Engine } from "./engine.ts";
+import type { BuildOutcome, Engine } from "./backend.ts";
 import { exportScript, readVariables, variablesRevision } from "./variables.ts";
 
 export interface BuildContext {
