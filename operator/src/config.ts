@@ -6,7 +6,7 @@ import { type TracingSettings, tracingSettings, tracingVariables } from "@slipwa
 import { z } from "zod";
 import { ALLOW_LISTS, type AllowList } from "./applications/access.ts";
 import { OWN_ANNOTATIONS } from "./applications/access-list.ts";
-import type { BuildConfig } from "./builds/files.ts";
+import type { BuildConfig } from "./builds/mounted-files.ts";
 import { type DatabaseConfig, OUTSIDE_TYPES } from "./databases/settings.ts";
 import { parseCidr } from "./net/cidr.ts";
 import { type Placement, placement } from "./placement.ts";

@@ -13,12 +13,12 @@ import {
 import { type Build, fieldManagers, type Project } from "@slipway/crds";
 import { WaitingError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
-import { makeRoom } from "./cache-room.ts";
+import { makeRoom } from "./cache-eviction.ts";
+import { buildsPolicy, cacheClaim } from "./desired/namespace.ts";
+import { buildPod } from "./desired/pod.ts";
+import { containerSecret, type SecretValues, secretFiles, secretTexts } from "./desired/secrets.ts";
 import { buildLabel, cacheName } from "./names.ts";
-import { buildsPolicy, cacheClaim } from "./namespace.ts";
-import { buildPod } from "./pod.ts";
 import { type BuildPod, hasEnded } from "./pod-state.ts";
-import { containerSecret, type SecretValues, secretFiles, secretTexts } from "./secrets.ts";
 import type { BuildSettings } from "./settings.ts";
 import type { OpenedSource } from "./sources.ts";
 

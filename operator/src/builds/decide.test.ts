@@ -2,11 +2,11 @@ import { failure } from "@slipway/builder/contract";
 import type { Build, Project } from "@slipway/crds";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { type Decision, decide, type Observed } from "./decide.ts";
-import { hasNewer, isEnded, isItsTurn, isNewer, requestedAt } from "./order.ts";
 import type { PodState } from "./pod-state.ts";
+import { hasNewer, isEnded, isItsTurn, isNewer, requestedAt } from "./queue.ts";
 import { projectView } from "./rollout.ts";
-import { exampleBuild } from "./testing.ts";
 
 const settings = { tries: 3, limits: { deadlineSeconds: 1_800, publishSeconds: 600 } };
 const NOW = new Date("2026-01-01T01:00:00Z");

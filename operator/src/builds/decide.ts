@@ -2,8 +2,8 @@
 
 import { type Failure, failure } from "@slipway/builder/contract";
 import type { Build } from "@slipway/crds";
-import { isEnded } from "./order.ts";
 import type { PodState, Told } from "./pod-state.ts";
+import { isEnded } from "./queue.ts";
 
 export interface Observed {
   build: Build;

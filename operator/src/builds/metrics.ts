@@ -3,7 +3,7 @@
 import type { Store } from "@slipway/controller-runtime";
 import type { Build } from "@slipway/crds";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import { isBuilding, isEnded } from "./order.ts";
+import { isBuilding, isEnded } from "./queue.ts";
 
 const RESULTS = ["success", "failed", "superseded"] as const;
 /** Codes of failures that nothing in a repository explains: the step could not be run, or the image not be published. */

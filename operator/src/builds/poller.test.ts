@@ -5,14 +5,14 @@ import type { BuildTrigger, KnownBuildTrigger } from "@slipway/ledger";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { buildResource } from "../resources.ts";
-import { keyOfSeen } from "./poll.ts";
 import { LONGEST_MS, nextLook, POLL_MS } from "./poll-times.ts";
 import { BuildPoller } from "./poller.ts";
 import type { OpenProvider } from "./sources.ts";
-import { exampleBuild } from "./testing.ts";
+import { keyOfSeen } from "./triggers.ts";
 
 const namespace = "slipway-org-alpha";
 const sha = (letter: string) => letter.repeat(40);

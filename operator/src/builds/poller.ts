@@ -5,10 +5,10 @@ import { type Build, newBuildId, organizationOfNamespace, type Project } from "@
 import { triggerMode } from "@slipway/git";
 import type { BuildTrigger, KnownBuildTrigger } from "@slipway/ledger";
 import { type Clock, ConcurrencyLimiter, type Logger, sleep } from "@slipway/process";
-import { askForBuild } from "./ask.ts";
-import { askedBy, beginning, isLater, keyOfSeen, look, type Seen, triggerOf } from "./poll.ts";
+import { askForBuild } from "./create-build.ts";
 import { nextLook, offsetOf, POLL_MS } from "./poll-times.ts";
 import type { OpenProvider } from "./sources.ts";
+import { askedBy, beginning, isLater, keyOfSeen, look, type Seen, triggerOf } from "./triggers.ts";
 
 /** What the ledger knows of triggers. Each throws when it cannot be reached. */
 export interface TriggerLedger {

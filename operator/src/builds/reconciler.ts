@@ -17,19 +17,19 @@ import {
 } from "@slipway/crds";
 import { buildResource, projectResource } from "../resources.ts";
 import { patchProject } from "./cluster.ts";
-import { setBuildConditions } from "./conditions.ts";
+import { BuildEnds, projectOf } from "./completion.ts";
 import { type Decision, decide, type Observed } from "./decide.ts";
 import type { BuildDependencies } from "./dependencies.ts";
-import { BuildEnds, projectOf } from "./ends.ts";
+import { imageRepository } from "./desired/tasks.ts";
+import { buildRow, tellsMore } from "./ledger-row.ts";
 import type { LogSource } from "./log-follower.ts";
 import { buildLabel, organizationOfBuild, podName, TRY } from "./names.ts";
-import { hasNewer, isEnded, isItsTurn } from "./order.ts";
 import { type BuildPod, podState, startedContainers } from "./pod-state.ts";
-import { buildRow, tellsMore } from "./record.ts";
+import { hasNewer, isEnded, isItsTurn } from "./queue.ts";
 import { projectView } from "./rollout.ts";
 import { SourceUnavailable } from "./sources.ts";
 import { Starts } from "./starts.ts";
-import { imageRepository } from "./tasks.ts";
+import { setBuildConditions } from "./status.ts";
 
 const ENDED = { success: "Published", failed: "Failed", superseded: "Superseded" } as const;
 

@@ -3,7 +3,7 @@
 import type { Build, Project } from "@slipway/crds";
 import { rollbackOf } from "../projects/images/built-image.ts";
 import type { ProjectView } from "./decide.ts";
-import { requestedAt } from "./order.ts";
+import { requestedAt } from "./queue.ts";
 
 /** @param project undefined when it is gone, or is another one of the same id */
 export function projectView(build: Build, project: Project | undefined): ProjectView | undefined {

@@ -1,11 +1,11 @@
 import { KubeClient } from "@slipway/controller-runtime";
 import type { Build, GitConnection } from "@slipway/crds";
-import { type GithubServer, startGithub } from "@slipway/git/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { type GithubServer, startGithub } from "../../../test/kit/git/github-server.ts";
+import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { gitConnectionResource } from "../resources.ts";
 import { type SourceOptions, sourceOpener } from "./sources.ts";
-import { exampleBuild } from "./testing.ts";
 
 /** Where a build of GitHub's is fetched from, and every reason why it is not, against what GitHub documents. */
 

@@ -21,8 +21,8 @@ import {
   openRepositoryId,
 } from "@slipway/git";
 import { gitConnectionResource } from "../resources.ts";
-import { type SecretValues, secretTexts } from "./secrets.ts";
-import type { SourceAddress } from "./tasks.ts";
+import { type SecretValues, secretTexts } from "./desired/secrets.ts";
+import type { SourceAddress } from "./desired/tasks.ts";
 
 export interface OpenedSource {
   address: SourceAddress;

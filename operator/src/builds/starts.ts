@@ -1,7 +1,7 @@
 /** What no status reports yet: which builds were given a place, and which could not be started with theirs. */
 
 import type { Build } from "@slipway/crds";
-import { isBuilding, isEnded } from "./order.ts";
+import { isBuilding, isEnded } from "./queue.ts";
 
 const uidOf = ({ metadata }: Build): string => metadata.uid ?? "";
 

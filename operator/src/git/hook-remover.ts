@@ -10,7 +10,7 @@ import {
 } from "@slipway/controller-runtime";
 import { fieldManagers, type GitConnection, type Project } from "@slipway/crds";
 import { GitError, type GitProvider } from "@slipway/git";
-import { type SecretValues, secretTexts } from "../builds/secrets.ts";
+import { type SecretValues, secretTexts } from "../builds/desired/secrets.ts";
 import type { OpenConnection } from "../builds/sources.ts";
 import { RetryableError } from "../reconcile-errors.ts";
 import { gitConnectionResource, projectResource } from "../resources.ts";

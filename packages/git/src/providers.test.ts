@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { startHttpsServer, type TestServer } from "../../../test/kit/git/https-server.ts";
 import { GuardedFetch } from "./net/fetch.ts";
 import { GitProviders } from "./providers.ts";
-import { startHttpsServer, type TestServer } from "./testing/https-server.ts";
 
 const pem = () =>
   generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({

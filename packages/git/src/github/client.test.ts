@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { decodeProtectedHeader, importSPKI, jwtVerify } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startHttpsServer, type TestServer } from "../../../../test/kit/git/https-server.ts";
 import { GuardedFetch } from "../net/fetch.ts";
-import { startHttpsServer, type TestServer } from "../testing/https-server.ts";
 import { GithubClient } from "./client.ts";
 
 /** The client against GitHub's contract, as its documentation tells it: no GitHub can be had here. */

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { startHttpsServer, type TestServer } from "../testing/https-server.ts";
+import { startHttpsServer, type TestServer } from "../../../../test/kit/git/https-server.ts";
 import { GuardedFetch, type GuardedFetchOptions } from "./fetch.ts";
 
 let server: TestServer;

@@ -2,8 +2,8 @@
 
 import { type Container, podPaths, type Task } from "@slipway/builder/contract";
 import type { Build, Project } from "@slipway/crds";
-import { organizationOfBuild } from "./names.ts";
-import type { BuildSettings } from "./settings.ts";
+import { organizationOfBuild } from "../names.ts";
+import type { BuildSettings } from "../settings.ts";
 
 /** Where the commit is fetched from, found out right before. */
 export interface SourceAddress {

@@ -3,7 +3,7 @@
 import type { Build, Project } from "@slipway/crds";
 import type { BuildRow } from "@slipway/ledger";
 import { organizationOfBuild } from "./names.ts";
-import { requestedAt } from "./order.ts";
+import { requestedAt } from "./queue.ts";
 
 /** @param logTruncated whether the log was cut, where that is known */
 export function buildRow(

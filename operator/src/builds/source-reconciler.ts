@@ -11,8 +11,8 @@ import {
 } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import { projectResource } from "../resources.ts";
-import { askForBuild } from "./ask.ts";
-import { asksLedger, decideSource } from "./source-change.ts";
+import { askForBuild } from "./create-build.ts";
+import { asksLedger, decideSource } from "./source-decision.ts";
 
 export interface SourceFollowerOptions {
   client: KubeClient;

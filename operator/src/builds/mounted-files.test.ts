@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openBuildFiles } from "./files.ts";
+import { openBuildFiles } from "./mounted-files.ts";
 import { parseBuildSettings } from "./settings.ts";
 
 let folder: string;

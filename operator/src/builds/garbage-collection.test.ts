@@ -3,13 +3,13 @@ import { type Build, type Deployment, labels, type Project } from "@slipway/crds
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { projectResource } from "../resources.ts";
-import { clearCaches, clearImages, digestsInUse, type LeftoverOptions } from "./leftovers.ts";
+import { clearCaches, clearImages, digestsInUse, type LeftoverOptions } from "./garbage-collection.ts";
 import { cacheName } from "./names.ts";
 import { parseBuildSettings } from "./settings.ts";
-import { exampleBuild } from "./testing.ts";
 
 const namespace = "slipway-org-alpha";
 const digest = (letter: string) => `sha256:${letter.repeat(64)}`;

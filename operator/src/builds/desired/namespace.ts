@@ -1,10 +1,10 @@
 /** What stands in the namespace of builds beside the builds: who may be reached from it, and the projects' caches. Pure. */
 
 import { type Build, labels, MANAGED_BY } from "@slipway/crds";
-import type { DesiredObject } from "../desired.ts";
-import { outsideWorld } from "../organizations/cidrs.ts";
-import { CACHE_LABEL, organizationOfBuild } from "./names.ts";
-import type { BuildSettings } from "./settings.ts";
+import type { DesiredObject } from "../../desired.ts";
+import { outsideWorld } from "../../organizations/cidrs.ts";
+import { CACHE_LABEL, organizationOfBuild } from "../names.ts";
+import type { BuildSettings } from "../settings.ts";
 
 /**
  * Builds run what tenants wrote: they reach DNS, the outside world without what tenants are denied, and the few addresses

@@ -1,11 +1,11 @@
 /** The pod of a build: a container for each part of it, with its own secrets and no others. Pure. */
 
 import { type Container, containers, podPaths, TASK_VARIABLE, type Task } from "@slipway/builder/contract";
-import type { DesiredObject } from "../desired.ts";
-import { placementFields } from "../placement.ts";
-import { BUILD_NAME, buildLabels, cacheName, podName, secretName, TRY } from "./names.ts";
+import type { DesiredObject } from "../../desired.ts";
+import { placementFields } from "../../placement.ts";
+import { BUILD_NAME, buildLabels, cacheName, podName, secretName, TRY } from "../names.ts";
+import type { BuildSettings } from "../settings.ts";
 import { type SecretFiles, secretItems } from "./secrets.ts";
-import type { BuildSettings } from "./settings.ts";
 import { type TaskInput, tasks } from "./tasks.ts";
 
 /** User and group of the builder's image. */

@@ -4,6 +4,7 @@ import { silentLogger, systemClock } from "@slipway/process";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { buildResource, projectResource } from "../resources.ts";
 import type { BuildCluster } from "./cluster.ts";
@@ -13,7 +14,6 @@ import type { BuildPod } from "./pod-state.ts";
 import { buildReconciler } from "./reconciler.ts";
 import { parseBuildSettings } from "./settings.ts";
 import { SourceUnavailable } from "./sources.ts";
-import { exampleBuild } from "./testing.ts";
 
 const signal = new AbortController().signal;
 const settings = parseBuildSettings(

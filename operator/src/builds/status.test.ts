@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { setBuildConditions } from "./conditions.ts";
+import { setBuildConditions } from "./status.ts";
 
 const image = { reference: "registry.example/a/b", digest: `sha256:${"a".repeat(64)}` };
 

@@ -6,7 +6,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ensureAuthority, ensureCertificate } from "../../../../hack/cluster/certificates.ts";
+import { ensureAuthority, ensureCertificate } from "../../../hack/cluster/certificates.ts";
 
 export interface TestServer {
   /** `https://localhost:port`. */

@@ -9,14 +9,14 @@ import {
 import { labels } from "@slipway/crds";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { WaitingError } from "../reconcile-errors.ts";
-import { cacheToRemove } from "./cache-room.ts";
+import { cacheToRemove } from "./cache-eviction.ts";
 import { BuildCluster, BY_BUILD, BY_CACHE } from "./cluster.ts";
 import { CACHE_LABEL } from "./names.ts";
 import type { BuildPod } from "./pod-state.ts";
 import { parseBuildSettings } from "./settings.ts";
-import { exampleBuild } from "./testing.ts";
 
 const { signal } = new AbortController();
 const settings = parseBuildSettings("{ image: builder, registry: { host: builds.example } }");

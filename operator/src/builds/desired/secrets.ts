@@ -3,8 +3,8 @@
 import type { BaseImages, Container } from "@slipway/builder/contract";
 import type { KubernetesObject, OwnerReference } from "@slipway/controller-runtime";
 import { type Build, mintRegistryToken, type RegistryAccess } from "@slipway/crds";
-import { buildLabels, secretName } from "./names.ts";
-import type { BuildSettings } from "./settings.ts";
+import { buildLabels, secretName } from "../names.ts";
+import type { BuildSettings } from "../settings.ts";
 import { repositoryPath } from "./tasks.ts";
 
 /** Contents by path below the folder of secrets. */

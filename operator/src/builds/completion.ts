@@ -6,10 +6,10 @@ import { buildResource } from "../resources.ts";
 import { patchProject } from "./cluster.ts";
 import type { Decision } from "./decide.ts";
 import type { BuildDependencies } from "./dependencies.ts";
+import { buildRow } from "./ledger-row.ts";
 import { finalLine } from "./log-lines.ts";
 import { organizationOfBuild } from "./names.ts";
-import { requestedAt } from "./order.ts";
-import { buildRow } from "./record.ts";
+import { requestedAt } from "./queue.ts";
 
 type End = Extract<Decision, { do: "end" }>;
 

@@ -2,7 +2,7 @@
 
 import { generateKeyPairSync } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { GithubApp } from "../github/tokens.ts";
+import type { GithubApp } from "../../../packages/git/src/github/tokens.ts";
 import { startHttpsServer } from "./https-server.ts";
 
 export interface GithubRepository {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { hasNewer, isItsTurn, isNewer, requestedAt } from "./order.ts";
-import { exampleBuild } from "./testing.ts";
+import { exampleBuild } from "../../../test/kit/operator/builds.ts";
+import { hasNewer, isItsTurn, isNewer, requestedAt } from "./queue.ts";
 
 const of = (
   project: string,

@@ -1,8 +1,8 @@
 import type { Build, Project } from "@slipway/crds";
 import { expect, test } from "vitest";
+import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { projectOf } from "./ends.ts";
-import { exampleBuild } from "./testing.ts";
+import { projectOf } from "./completion.ts";
 
 const live = (uid: string): Project => {
   const project = exampleProject({ namespace: "slipway-org-alpha", name: "pshop" });

@@ -5,13 +5,13 @@ import { type Container, containers } from "@slipway/builder/contract";
 import type { Build, Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import { task } from "../../../builder/src/task.ts";
-import { goldenTests } from "../../../test/kit/operator/golden.ts";
-import { cacheName, podName } from "./names.ts";
+import { task } from "../../../../builder/src/task.ts";
+import { goldenTests } from "../../../../test/kit/operator/golden.ts";
+import { cacheName, podName } from "../names.ts";
+import { parseBuildSettings } from "../settings.ts";
 import { buildsPolicy, cacheClaim } from "./namespace.ts";
 import { buildPod } from "./pod.ts";
 import { containerSecret, type SecretInput, secretFiles } from "./secrets.ts";
-import { parseBuildSettings } from "./settings.ts";
 import { type SourceAddress, tasks } from "./tasks.ts";
 
 interface Case {

@@ -1,2 +1,0 @@
-/** What tests of other rooms use. */
-export { type GithubServer, startGithub } from "./github-server.ts";
