@@ -1,6 +1,6 @@
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
-import { EXAMPLE_BUILD_ID, EXAMPLE_CONNECTION_ID, EXAMPLE_ID } from "./examples/id.ts";
+import { EXAMPLE_BUILD_ID, EXAMPLE_CONNECTION_ID, EXAMPLE_ID } from "./examples.ts";
 
 type Factories = Readonly<Record<string, (...values: never[]) => Failure>>;
 

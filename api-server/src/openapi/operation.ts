@@ -1,7 +1,7 @@
 import { toOpenApi } from "@slipway/crds";
 import type { AnyRoute } from "../http/route.ts";
 import { type Access, type Policy, policyOf } from "../policy/table.ts";
-import { examples } from "./examples/index.ts";
+import { examples } from "./examples.ts";
 import { JSON_TYPE, type Json } from "./json.ts";
 import { parametersOf } from "./parameters.ts";
 import { responsesOf } from "./responses.ts";

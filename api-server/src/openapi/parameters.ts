@@ -16,7 +16,7 @@ import {
   EXAMPLE_ID,
   EXAMPLE_REPOSITORY_ID,
   EXAMPLE_RUN_ID,
-} from "./examples/id.ts";
+} from "./examples.ts";
 import type { Json } from "./json.ts";
 
 /** Path, query and header parameters of an operation. */

@@ -3,7 +3,7 @@ import { toOpenApi } from "@slipway/crds";
 import type { AnyRoute } from "../http/route.ts";
 import type { Policy } from "../policy/table.ts";
 import { failureSchema } from "../projects/routes/schemas.ts";
-import { examples } from "./examples/index.ts";
+import { examples } from "./examples.ts";
 import { failureExamples } from "./failure-examples.ts";
 import { JSON_TYPE, type Json } from "./json.ts";
 
