@@ -21,7 +21,7 @@ import { addBuildController, type BuildOptions } from "./builds/controller.ts";
 import type { BuildSettings } from "./builds/settings.ts";
 import { connectionOpener } from "./builds/sources.ts";
 import type { Config } from "./config.ts";
-import { Members } from "./databases/common/members.ts";
+import { Members } from "./databases/common/member-access.ts";
 import { addDatabaseSamples, type SampleLedger } from "./databases/metrics/add.ts";
 import { FullVolumes } from "./databases/metrics/full-volumes.ts";
 import type { DatabaseImages } from "./databases/settings.ts";

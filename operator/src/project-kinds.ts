@@ -1,8 +1,8 @@
 /** Every type of project that the operator reconciles; the project controller knows none of them by itself. */
 
 import { type HttpDependencies, HttpKind } from "./applications/kind.ts";
+import { engines } from "./databases/drivers.ts";
 import { type DatabaseDependencies, databaseKinds } from "./databases/kind.ts";
-import { engines } from "./databases/registry.ts";
 import { type JobDependencies, JobKind } from "./jobs/kind.ts";
 import type { KindDependencies, ProjectKinds } from "./projects/kind.ts";
 

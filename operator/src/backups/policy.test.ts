@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { exampleDatabase } from "../databases/testing.ts";
+import { exampleDatabase } from "../../../test/kit/databases/examples.ts";
 import { policyOf } from "./policy.ts";
 import { parseBackupSettings } from "./settings.ts";
 

@@ -1,9 +1,9 @@
 import type { Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
+import { chartCatalog, exampleDatabase } from "../../../test/kit/databases/examples.ts";
 import { acceptDatabase } from "./accept.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "./driver.ts";
 import { parseDatabaseImages } from "./settings.ts";
-import { chartCatalog, exampleDatabase } from "./testing.ts";
 
 const images = parseDatabaseImages(`
 postgresql:

@@ -9,7 +9,7 @@ import {
   type Project,
 } from "@slipway/crds";
 import { refuse } from "../projects/accept.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "./driver.ts";
 import { type DatabaseImages, imageOf } from "./settings.ts";
 import { instancesOf } from "./to-database.ts";
 

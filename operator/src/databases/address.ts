@@ -1,7 +1,7 @@
 /** Where clients outside the cluster connect. Pure. */
 
 import type { Finding } from "../projects/status.ts";
-import type { LiveService } from "./engine.ts";
+import type { LiveService } from "./driver.ts";
 import type { DatabaseConfig } from "./settings.ts";
 
 export interface Address {

@@ -2,9 +2,9 @@ import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/co
 import type { Project } from "@slipway/crds";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { exampleDatabase } from "../../../test/kit/databases/examples.ts";
 import { dropSecretData } from "../projects/secrets.ts";
 import { Credentials } from "./credentials.ts";
-import { exampleDatabase } from "./testing.ts";
 
 const signal = AbortSignal.timeout(20_000);
 const project: Project = exampleDatabase();

@@ -1,6 +1,7 @@
 import { type KubernetesObject, type Resource, resources } from "@slipway/controller-runtime";
 import type { DatabaseStatus, Project } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { exampleDatabase } from "../../../test/kit/databases/examples.ts";
 import {
   conditionsOf,
   eventually,
@@ -12,7 +13,6 @@ import {
   type TestOperator,
 } from "../../../test/kit/operator/harness.ts";
 import { projectResource } from "../resources.ts";
-import { exampleDatabase } from "./testing.ts";
 import { AUTHORITY } from "./tls/authority.ts";
 
 /** An operator on a real apiserver without kubelets: tests play the StatefulSet controller and the volumes. */

@@ -4,7 +4,7 @@ import { controllerOf, type KubeClient, type KubernetesObject, resources } from 
 import { databaseNames, labels, type Project } from "@slipway/crds";
 import { childOf, childrenOf, type ProjectStores } from "../projects/stores.ts";
 import { ordinalOf } from "./common/pods.ts";
-import type { LiveClaim, LiveDatabase, LivePod, LiveService, LiveStatefulSet } from "./engine.ts";
+import type { LiveClaim, LiveDatabase, LivePod, LiveService, LiveStatefulSet } from "./driver.ts";
 
 export function readDatabase(project: Project, stores: ProjectStores): LiveDatabase {
   const { namespace, name: id } = project.metadata;

@@ -2,7 +2,7 @@
 
 import { annotations } from "@slipway/crds";
 import { ordinalOf, stayingPrimary } from "./common/pods.ts";
-import type { LiveClaim, LiveDatabase } from "./engine.ts";
+import type { LiveClaim, LiveDatabase } from "./driver.ts";
 
 /** How many members there are to be. */
 export interface Members {

@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:https";
 import { type KubernetesObject, type Resource, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { exampleDatabase } from "../../../test/kit/databases/examples.ts";
 import {
   conditionsOf,
   eventually,
@@ -14,7 +15,6 @@ import {
   type TestOperator,
 } from "../../../test/kit/operator/harness.ts";
 import { projectResource } from "../resources.ts";
-import { exampleDatabase } from "./testing.ts";
 
 /**
  * Changes of plan on a real apiserver without kubelets: tests play the StatefulSet controller, a node that has room for

@@ -3,10 +3,10 @@
 import { resources } from "@slipway/controller-runtime";
 import { annotations, type ProjectStatus } from "@slipway/crds";
 import type { ProjectContext } from "../projects/kind.ts";
-import type { Standing } from "./clickhouse/decide.ts";
 import { isReady } from "./common/pods.ts";
 import type { Database } from "./database.ts";
-import type { Engine, LiveDatabase, LiveStatefulSet, Tended } from "./engine.ts";
+import type { Engine, LiveDatabase, LiveStatefulSet, Tended } from "./driver.ts";
+import type { Standing } from "./plan-change-state.ts";
 
 /** What was seen of a database. */
 export interface PlanFindings {

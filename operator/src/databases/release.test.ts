@@ -2,11 +2,17 @@ import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controlle
 import { annotations } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
+import {
+  databaseOf,
+  exampleCredentials,
+  exampleDatabase,
+  liveOf,
+  podOf,
+} from "../../../test/kit/databases/examples.ts";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
-import type { LiveClaim, LiveDatabase } from "./engine.ts";
+import type { LiveClaim, LiveDatabase } from "./driver.ts";
 import { planMembers } from "./members.ts";
 import { type ReleaseContext, releaseMembers } from "./release.ts";
-import { databaseOf, exampleCredentials, exampleDatabase, liveOf, podOf } from "./testing.ts";
 
 const NOW = "2026-03-02T00:00:00Z";
 const DAY_MS = 86_400_000;

@@ -5,7 +5,7 @@ import { annotations, fieldManagers } from "@slipway/crds";
 import { soonest } from "../projects/soonest.ts";
 import { ordinalOf } from "./common/pods.ts";
 import type { Database } from "./database.ts";
-import type { Engine, LiveClaim, LiveDatabase, TendContext } from "./engine.ts";
+import type { Engine, LiveClaim, LiveDatabase, TendContext } from "./driver.ts";
 import { isKept, unusedSince } from "./members.ts";
 
 /** How long until a step that could not be done now is tried again, in milliseconds. */

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { exampleDatabase } from "../../../test/kit/databases/examples.ts";
 import {
   eventually,
   exists,
@@ -14,7 +15,6 @@ import {
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { projectResource } from "../resources.ts";
-import { exampleDatabase } from "./testing.ts";
 
 /** Nine MariaDB groups on a node whose kubelet takes connections and never answers: every command in a pod hangs. */
 

@@ -1,10 +1,16 @@
 import { ConditionSet } from "@slipway/controller-runtime";
 import { type Project, type ProjectConditionCatalog, type ProjectStatus, projectStatus } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
+import {
+  databaseOf,
+  exampleCredentials,
+  exampleDatabase,
+  liveOf,
+  podOf,
+} from "../../../test/kit/databases/examples.ts";
 import { setPhase } from "../projects/status.ts";
-import type { LiveDatabase, Tended } from "./engine.ts";
+import type { LiveDatabase, Tended } from "./driver.ts";
 import { type DatabaseFindings, summarizeDatabase } from "./status.ts";
-import { databaseOf, exampleCredentials, exampleDatabase, liveOf, podOf } from "./testing.ts";
 
 const NOW = new Date("2026-03-01T00:00:00Z");
 const tended: Tended = {

@@ -18,7 +18,7 @@ import { ADDRESS_PENDING, type Address } from "./address.ts";
 import { CONTAINER } from "./common/pod.ts";
 import { isReady } from "./common/pods.ts";
 import type { Database } from "./database.ts";
-import type { Engine, LiveDatabase, LivePod, Tended } from "./engine.ts";
+import type { Engine, LiveDatabase, LivePod, Tended } from "./driver.ts";
 import type { Volumes } from "./volumes.ts";
 
 /** What one reconcile has found out about a database. */

@@ -15,7 +15,7 @@ import type { Accepted } from "../projects/accept.ts";
 import { toWorkload } from "../workload/view.ts";
 import { admittedBlocks } from "./common/access.ts";
 import type { Database } from "./database.ts";
-import type { ClaimTemplate, LiveDatabase, LiveStatefulSet } from "./engine.ts";
+import type { ClaimTemplate, LiveDatabase, LiveStatefulSet } from "./driver.ts";
 import { planMembers } from "./members.ts";
 import { type DatabasePlatform, imageOf } from "./settings.ts";
 

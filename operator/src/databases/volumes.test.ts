@@ -1,7 +1,7 @@
 import { type KubeClient, KubeError, type ObjectRef } from "@slipway/controller-runtime";
 import { describe, expect, test } from "vitest";
-import type { LiveClaim } from "./engine.ts";
-import { databaseOf, exampleDatabase, liveOf } from "./testing.ts";
+import { databaseOf, exampleDatabase, liveOf } from "../../../test/kit/databases/examples.ts";
+import type { LiveClaim } from "./driver.ts";
 import { growVolumes, readVolumes } from "./volumes.ts";
 
 const project = exampleDatabase({ storage: { persistent: true, capacity: 20 } });

@@ -4,7 +4,7 @@ import { type KubeClient, parseQuantity } from "@slipway/controller-runtime";
 import { type Growth, type GrowthObstacle, growClaims } from "../workload/growth.ts";
 import { ordinalOf } from "./common/pods.ts";
 import type { Database } from "./database.ts";
-import type { LiveDatabase } from "./engine.ts";
+import type { LiveDatabase } from "./driver.ts";
 
 const GIB = 1_073_741_824n * 1_000_000_000n;
 

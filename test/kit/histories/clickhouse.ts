@@ -1,7 +1,7 @@
 /** Several ClickHouse servers that agree by Keepers which survive, in memory. */
 
-import { clickhouseEngine } from "../../../operator/src/databases/clickhouse/index.ts";
-import { ClickHouseTender } from "../../../operator/src/databases/clickhouse/tend.ts";
+import { ClickHouseTender } from "../../../operator/src/databases/clickhouse/cluster-reconciler.ts";
+import { clickhouseEngine } from "../../../operator/src/databases/clickhouse/driver.ts";
 import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
 export class ClickHouseModel implements Model {

@@ -17,10 +17,10 @@ import type {
   LivePod,
   TendContext,
   Tended,
-} from "../../../operator/src/databases/engine.ts";
+} from "../../../operator/src/databases/driver.ts";
 import { planMembers, unusedSince } from "../../../operator/src/databases/members.ts";
 import { releaseMembers } from "../../../operator/src/databases/release.ts";
-import { exampleCredentials } from "../../../operator/src/databases/testing.ts";
+import { exampleCredentials } from "../databases/examples.ts";
 import { FakeClock } from "../processes/fake-clock.ts";
 
 /** Steps (of a second) that a kubelet's silence goes unnoticed. */

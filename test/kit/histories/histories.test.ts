@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Database } from "../../../operator/src/databases/database.ts";
-import { databaseOf, exampleDatabase } from "../../../operator/src/databases/testing.ts";
+import { databaseOf, exampleDatabase } from "../databases/examples.ts";
 import { ClickHouseModel } from "./clickhouse.ts";
 import { Cluster, type Model } from "./cluster.ts";
 import { MariadbModel } from "./mariadb.ts";

@@ -1,6 +1,6 @@
 /** Members of a Galera group with their launchers, in memory: majorities, copies, orders of the operator's. */
 
-import { mariadbEngine } from "../../../operator/src/databases/mariadb/index.ts";
+import { mariadbEngine } from "../../../operator/src/databases/mariadb/driver.ts";
 import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
 const UUID = "71951be9-e5f5-11f1-ab66-3a367bef804d";

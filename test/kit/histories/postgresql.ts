@@ -1,6 +1,6 @@
 /** Patroni's members and their ConfigMaps, in memory: quorum replication, elections and switchovers. */
 
-import { postgresqlEngine } from "../../../operator/src/databases/postgresql/index.ts";
+import { postgresqlEngine } from "../../../operator/src/databases/postgresql/driver.ts";
 import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
 /** Steps after which the lock of a leader that is gone expires. */

@@ -3,8 +3,8 @@
  * write at once: what asynchronous replication loses is another matter.
  */
 
+import { valkeyEngine } from "../../../operator/src/databases/valkey/driver.ts";
 import { DEFAULT_PRIORITY } from "../../../operator/src/databases/valkey/facts.ts";
-import { valkeyEngine } from "../../../operator/src/databases/valkey/index.ts";
 import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
 /** Steps without the primary after which a Sentinel calls it gone: one that has seen it, and one that has only begun. */

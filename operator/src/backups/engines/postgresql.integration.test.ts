@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { exampleCredentials } from "../../../../test/kit/databases/examples.ts";
 import { setupScript } from "../../databases/postgresql/sql.ts";
-import { exampleCredentials } from "../../databases/testing.ts";
 import { WORK } from "../agent/protocol.ts";
 import { postgresqlScripts } from "./postgresql.ts";
 

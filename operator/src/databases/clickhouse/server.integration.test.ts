@@ -9,12 +9,12 @@ import { clickhouse, clickhouseUser } from "../../../../hack/images/clickhouse.t
 import { type InsideProcess, inside } from "../../../../hack/images/inside.ts";
 import { freePorts } from "../../../../hack/lib/ports.ts";
 import { waitFor } from "../../../../hack/lib/wait.ts";
-import { databaseOf, exampleCredentials, exampleDatabase } from "../testing.ts";
+import { databaseOf, exampleCredentials, exampleDatabase } from "../../../../test/kit/databases/examples.ts";
 import { certify, makeAuthority } from "../tls/certificates.ts";
 import { certificateNames } from "../tls/secret.ts";
-import { ask, Refused } from "./ask.ts";
 import { serverFiles } from "./config.ts";
-import { desired } from "./desired.ts";
+import { ask, Refused } from "./http-client.ts";
+import { desired } from "./manifests.ts";
 import { accounts, HTTPS_PORT, paths, serverAddress } from "./names.ts";
 import {
   databaseStatement,

@@ -1,7 +1,7 @@
 /** What the pods of a database say of themselves. Pure. */
 
 import { annotations, labels } from "@slipway/crds";
-import type { LiveDatabase, LivePod } from "../engine.ts";
+import type { LiveDatabase, LivePod } from "../driver.ts";
 import { type Role, roles } from "./metadata.ts";
 import { CONTAINER } from "./pod.ts";
 

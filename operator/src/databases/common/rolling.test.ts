@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { liveOf, type PodShape, podOf } from "../testing.ts";
+import { liveOf, type PodShape, podOf } from "../../../../test/kit/databases/examples.ts";
 import { primaryOf } from "./pods.ts";
 import { nextRollStep } from "./rolling.ts";
 

@@ -3,7 +3,7 @@
  * first, and the primary only after another has taken its place. Pure.
  */
 
-import type { LiveDatabase, LivePod } from "../engine.ts";
+import type { LiveDatabase, LivePod } from "../driver.ts";
 import { isOutdated, isReady, ordinalOf } from "./pods.ts";
 
 export type RollStep =

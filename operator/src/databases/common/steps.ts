@@ -3,7 +3,7 @@
 import { type ExecResult, resources } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
 import type { Database } from "../database.ts";
-import type { LivePod, TendContext } from "../engine.ts";
+import type { LivePod, TendContext } from "../driver.ts";
 import type { Role } from "./metadata.ts";
 import { CONTAINER } from "./pod.ts";
 

@@ -6,10 +6,10 @@
  * cannot tell from its own which ones were disabled: the primary notes those in a table of the platform's, which all have.
  */
 
-import type { LiveDatabase, LivePod, TendContext } from "../engine.ts";
-import { order } from "./ask.ts";
+import type { LiveDatabase, LivePod, TendContext } from "../driver.ts";
+import { order } from "./commands.ts";
 import { OWN_SCHEMA } from "./names.ts";
-import type { Answers } from "./roles.ts";
+import type { Answers } from "./topology.ts";
 
 /** How often the primary notes which events are disabled, in seconds. A scheduled event of the platform's own does it. */
 const NOTE_SECONDS = 5;

@@ -1,17 +1,22 @@
 import { annotations, type DatabaseStatus } from "@slipway/crds";
 import { silentLogger, systemClock } from "@slipway/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  databaseOf,
+  exampleCredentials,
+  exampleDatabase,
+  liveOf,
+} from "../../../../test/kit/databases/examples.ts";
+import { TestGroup } from "../../../../test/kit/databases/mariadb.ts";
 import { WORK } from "../../backups/agent/protocol.ts";
 import { mariadbScripts } from "../../backups/engines/mariadb.ts";
 import { hasRole } from "../common/pods.ts";
-import type { TendContext, Tended } from "../engine.ts";
+import type { TendContext, Tended } from "../driver.ts";
 import { mariadbNative } from "../metrics/mariadb.ts";
 import { sampleMariadb } from "../metrics/mariadb-sampler.ts";
-import { databaseOf, exampleCredentials, exampleDatabase, liveOf } from "../testing.ts";
-import { runScript } from "./ask.ts";
-import { mariadbEngine } from "./index.ts";
+import { runScript } from "./commands.ts";
+import { mariadbEngine } from "./driver.ts";
 import { accounts, MARIADB_PORT, memberAddresses } from "./names.ts";
-import { TestGroup } from "./testing.ts";
 
 /**
  * Real servers, and an operator that tends them through the scripts in their containers. Two are enough for all that a

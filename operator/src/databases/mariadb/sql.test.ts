@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { exampleCredentials } from "../testing.ts";
+import { exampleCredentials } from "../../../../test/kit/databases/examples.ts";
 import { credentialsProblem, parseSetup, passwordHash, setupScript } from "./sql.ts";
 
 describe("names", () => {

@@ -15,8 +15,8 @@ import {
   volumesOf,
 } from "../common/pod.ts";
 import type { Database } from "../database.ts";
+import { files } from "./config.ts";
 import { COPY_PORT, GROUP_PORT, INCREMENT_PORT, MARIADB_PORT, memberAddresses, paths } from "./names.ts";
-import { files } from "./scripts.ts";
 
 /** Seconds that a server has to write its last pages, and to leave the group. */
 const STOP_SECONDS = 120;

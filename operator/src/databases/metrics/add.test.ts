@@ -2,8 +2,8 @@ import { Manager, Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
 import { expect, test } from "vitest";
+import { chartCatalog } from "../../../../test/kit/databases/examples.ts";
 import type { Node } from "../../metrics/nodes.ts";
-import { chartCatalog } from "../testing.ts";
 import { addDatabaseSamples } from "./add.ts";
 import { FullVolumes } from "./full-volumes.ts";
 

@@ -1,7 +1,7 @@
 import type { KubernetesObject } from "@slipway/controller-runtime";
 import { labels, type Project } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { chartCatalog, exampleDatabase } from "../testing.ts";
+import { chartCatalog, exampleDatabase } from "../../../../test/kit/databases/examples.ts";
 import { type DatabasePod, slimDatabasePod } from "./pods.ts";
 import { targetsOf } from "./targets.ts";
 

@@ -4,7 +4,7 @@ import { equalJson, type KubernetesObject, resources } from "@slipway/controller
 import { labels } from "@slipway/crds";
 import { configMapNow } from "../common/steps.ts";
 import type { Database } from "../database.ts";
-import type { LivePod, TendContext } from "../engine.ts";
+import type { LivePod, TendContext } from "../driver.ts";
 import { sharedConfig } from "./config.ts";
 import { configMaps } from "./names.ts";
 

@@ -1,9 +1,9 @@
 import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeApiserver } from "../../../../test/kit/apiserver/fake-apiserver.ts";
+import { exampleDatabase } from "../../../../test/kit/databases/examples.ts";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { dropSecretData } from "../../projects/secrets.ts";
-import { exampleDatabase } from "../testing.ts";
 import { AUTHORITY, Authority } from "./authority.ts";
 import { SERVER_DAYS, serialOf } from "./certificates.ts";
 import { certificateNames, ensureCertificate } from "./secret.ts";

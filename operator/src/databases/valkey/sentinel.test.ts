@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { databaseOf, exampleDatabase } from "../testing.ts";
+import { databaseOf, exampleDatabase } from "../../../../test/kit/databases/examples.ts";
+import { files } from "./config.ts";
 import { nodeAddress, paths } from "./names.ts";
-import { files } from "./scripts.ts";
 
 const database = databaseOf({
   project: exampleDatabase({

@@ -2,15 +2,20 @@ import { credentialKeys } from "@slipway/crds";
 import { silentLogger, systemClock } from "@slipway/process";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitFor } from "../../../../hack/lib/wait.ts";
+import {
+  databaseOf,
+  exampleCredentials,
+  exampleDatabase,
+  liveOf,
+} from "../../../../test/kit/databases/examples.ts";
+import { TestMembers } from "../../../../test/kit/databases/valkey.ts";
 import { hasRole } from "../common/pods.ts";
 import type { Database } from "../database.ts";
-import type { TendContext, Tended } from "../engine.ts";
-import { databaseOf, exampleCredentials, exampleDatabase, liveOf } from "../testing.ts";
-import { ask, follow, switchOver } from "./ask.ts";
-import { valkeyEngine } from "./index.ts";
+import type { TendContext, Tended } from "../driver.ts";
+import { ask, follow, switchOver } from "./commands.ts";
+import { valkeyEngine } from "./driver.ts";
 import { accounts, nodeAddress } from "./names.ts";
 import { type Directives, directives } from "./parameters.ts";
-import { TestMembers } from "./testing.ts";
 
 const USER = exampleCredentials[credentialKeys.username] ?? "";
 const { admin, monitor } = accounts;

@@ -15,8 +15,8 @@ import {
   volumesOf,
 } from "../common/pod.ts";
 import type { Database } from "../database.ts";
+import { files } from "./config.ts";
 import { nodeAddress, nodeAddresses, paths, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
-import { files } from "./scripts.ts";
 
 /** Seconds that a server has to hand its last writes to its replicas, and to write its files. */
 const STOP_SECONDS = 60;

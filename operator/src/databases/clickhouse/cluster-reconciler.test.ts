@@ -1,0 +1,338 @@
+import { createHash } from "node:crypto";
+import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
+import { labels } from "@slipway/crds";
+import { silentLogger } from "@slipway/process";
+import { describe, expect, test } from "vitest";
+import {
+  databaseOf,
+  exampleCredentials,
+  exampleDatabase,
+  liveOf,
+  podOf,
+} from "../../../../test/kit/databases/examples.ts";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
+import type { Node } from "../../metrics/nodes.ts";
+import { Members } from "../common/member-access.ts";
+import type { Database } from "../database.ts";
+import type { LiveDatabase, TendContext } from "../driver.ts";
+import { ClickHouseTender } from "./cluster-reconciler.ts";
+import { clickhouseEngine } from "./driver.ts";
+import { Refused, type Server } from "./http-client.ts";
+
+const example = (instances: number, features?: Record<string, boolean>) =>
+  databaseOf({
+    project: exampleDatabase({
+      type: "clickhouse",
+      plan: instances === 1 ? "analytics-basic" : "analytics-business",
+      version: "26.8.6.5",
+      instances,
+    }),
+    features,
+  });
+
+/** Servers that write down what they are asked, and a cluster in which the operator's work is. */
+class World {
+  readonly done: string[] = [];
+  readonly asked: Server[] = [];
+  /** What servers answer; an error is thrown. */
+  answers: Record<string, string | Error> = { "SELECT version": "26.8.6.5", "system.replicas": "0" };
+  readonly #tender = new ClickHouseTender(async (server, statements) => {
+    this.asked.push(server);
+    return statements.map((statement) => {
+      this.done.push(`${server.name.split(".")[0]}: ${statement}`);
+      const [, answer = ""] = Object.entries(this.answers).find(([part]) => statement.includes(part)) ?? [];
+      if (answer instanceof Error) {
+        throw answer;
+      }
+      return answer;
+    });
+  });
+  readonly engine = clickhouseEngine(this.#tender);
+  database: Database;
+  context: TendContext;
+
+  constructor(database: Database = example(1)) {
+    this.database = database;
+    this.context = {
+      client: this.#client(),
+      clock: new FakeClock("2026-03-01T00:00:00Z"),
+      log: silentLogger,
+      signal: AbortSignal.timeout(5_000),
+      authority: "the authority",
+      credentials: exampleCredentials,
+      certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
+      status: {},
+      event: () => {},
+      askMember: (_pod, question) => question(),
+      wake: () => {},
+    };
+  }
+
+  tend(live: LiveDatabase) {
+    return this.engine.tend(this.database, live, this.context);
+  }
+
+  /** What was done since this was asked last, statements to their first three words. */
+  steps(): string[] {
+    return this.done.splice(0).map((step) => step.split(" ").slice(0, 4).join(" "));
+  }
+
+  #client(): KubeClient {
+    const client = {
+      getOrUndefined: async (_: unknown, { name }: ObjectRef) => ({
+        metadata: { name, uid: `uid-${name.split("-")[1]}` },
+        status: { podIP: "192.0.2.7" },
+      }),
+      patch: async (_: unknown, { name }: ObjectRef, patch: KubernetesObject) =>
+        this.done.push(`${name} is ${patch.metadata?.labels?.[labels.role]}`),
+      delete: async (_: unknown, { name }: ObjectRef) => this.done.push(`delete ${name}`),
+    };
+    return client as unknown as KubeClient;
+  }
+}
+
+const primary = { role: "primary", startedAt: "2026-02-01T00:00:00Z" } as const;
+const replica = { role: "replica", startedAt: "2026-02-01T00:00:00Z" } as const;
+const SET_UP = ["shop-0: CREATE DATABASE IF", "shop-0: CREATE USER IF"];
+const GRANTS = ["shop-0: GRANT ALL ON", "shop-0: GRANT CREATE TEMPORARY", "shop-0: SELECT version() FORMAT"];
+
+describe("a ClickHouse server", () => {
+  test("that has just come up gets its database and its user, once", async () => {
+    const world = new World();
+    const tended = await world.tend(liveOf([podOf(0)]));
+    expect(tended).toMatchObject({
+      primary: "shop-0",
+      runningVersion: "26.8.6.5",
+      credentialsHash: world.database.credentialsHash,
+    });
+    expect(tended.missing).toBeUndefined();
+    expect(world.steps()).toEqual(["shop-0 is primary", ...SET_UP, "shop-0: ALTER USER app", ...GRANTS]);
+    expect(world.asked).toEqual([
+      {
+        ip: "192.0.2.7",
+        port: 8443,
+        name: "shop-0.shop-nodes.slipway-org-alpha.svc",
+        authority: "the authority",
+        user: "slipway_admin",
+        password: "password-of-the-superuser",
+      },
+    ]);
+    await world.tend(liveOf([podOf(0, { role: "primary" })]));
+    expect(world.steps()).toEqual([]);
+  });
+
+  test("learns the hash of the password alone, salted anew each time", async () => {
+    const salts = new Set<string>();
+    for (let i = 0; i < 2; i += 1) {
+      const world = new World();
+      await world.tend(liveOf([podOf(0, primary)]));
+      const statement = world.done.find((step) => step.includes("ALTER USER")) ?? "";
+      const [, hash, salt = ""] = /BY '(\w{64})' SALT '(\w{32})'$/.exec(statement) ?? [];
+      expect(hash).toBe(createHash("sha256").update(`password-of-the-user${salt}`).digest("hex"));
+      expect(world.done.join()).not.toContain("password-of");
+      salts.add(salt);
+    }
+    expect(salts.size).toBe(2);
+  });
+
+  test("keeps a password that is in force, and takes another over", async () => {
+    const world = new World();
+    world.context = { ...world.context, status: { credentialsHash: world.database.credentialsHash } };
+    await world.tend(liveOf([podOf(0, primary)]));
+    expect(world.steps()).toEqual([...SET_UP, ...GRANTS]);
+    world.database = { ...world.database, credentialsHash: "another" };
+    expect((await world.tend(liveOf([podOf(0, primary)]))).credentialsHash).toBe("another");
+    expect(world.steps()).toContain("shop-0: ALTER USER app");
+  });
+
+  test("that refuses tells of no credentials, and is asked again", async () => {
+    const world = new World();
+    world.answers["CREATE USER"] = new Refused(500, "999");
+    const tended = await world.tend(liveOf([podOf(0, primary)]));
+    expect(tended).toMatchObject({ primary: "shop-0", missing: { reason: "CredentialsPending" } });
+    expect(tended.credentialsHash).toBeUndefined();
+    delete world.answers["CREATE USER"];
+    expect((await world.tend(liveOf([podOf(0, primary)]))).missing).toBeUndefined();
+  });
+
+  test("is not asked on a node that is not ready", async () => {
+    const world = new World();
+    const node: Node = {
+      metadata: { name: "a" },
+      status: { conditions: [{ type: "Ready", status: "Unknown" }] },
+    };
+    const members = new Members({ get: () => node }, world.context.clock);
+    world.context = { ...world.context, askMember: (pod, question) => members.run(pod, question) };
+    const live = liveOf([podOf(0, primary)]);
+    expect((await world.tend(live)).missing?.reason).toBe("CredentialsPending");
+    await expect(world.engine.hasEverything(world.database, live, world.context)).rejects.toThrow(
+      "node is not ready",
+    );
+    expect(world.asked).toEqual([]);
+    node.status = { conditions: [{ type: "Ready", status: "True" }] };
+    expect((await world.tend(live)).missing).toBeUndefined();
+  });
+
+  test("is looked at anew when it is another process", async () => {
+    const world = new World();
+    await world.tend(liveOf([podOf(0, primary)]));
+    world.steps();
+    await world.tend(liveOf([podOf(0, { ...primary, startedAt: "2026-02-02T00:00:00Z" })]));
+    expect(world.steps()[0]).toBe(SET_UP[0]);
+  });
+
+  test("has a replicated database, but not where it cannot replicate", async () => {
+    const databaseOfWorld = async (world: World) => {
+      await world.tend(liveOf([podOf(0, primary)]));
+      return world.done.find((step) => step.includes("CREATE DATABASE"));
+    };
+    expect(await databaseOfWorld(new World())).toBe(
+      "shop-0: CREATE DATABASE IF NOT EXISTS app ENGINE = Replicated('/clickhouse/databases/app', '{shard}', '{replica}')",
+    );
+    expect(await databaseOfWorld(new World(example(1, { replication: false })))).toBe(
+      "shop-0: CREATE DATABASE IF NOT EXISTS app",
+    );
+  });
+
+  test("of which names are the platform's, or would need an escape, is not set up", async () => {
+    const world = new World();
+    for (const username of ["default", "slipway_admin", "", "a b", "a'"]) {
+      world.context = { ...world.context, credentials: { ...exampleCredentials, username } };
+      expect((await world.tend(liveOf([podOf(0)]))).missing?.reason).toBe("CredentialsPending");
+    }
+    for (const database of ["system", "INFORMATION_SCHEMA", "a-b"]) {
+      world.context = { ...world.context, credentials: { ...exampleCredentials, database } };
+      expect((await world.tend(liveOf([podOf(0)]))).missing?.reason).toBe("CredentialsPending");
+    }
+    expect(world.done).toEqual([]);
+  });
+
+  test("that is being made anew is no fault, one that ends again and again is", async () => {
+    const world = new World();
+    const starting = liveOf([podOf(0, { ready: false })]);
+    expect((await world.tend(starting)).missing?.reason).toBe("Bootstrapping");
+    world.database = { ...world.database, bootstrapped: true };
+    const leaving = podOf(0, { deleting: true, ready: false });
+    const lost = { type: "Ready", status: "False", lastTransitionTime: "2026-02-01T00:00:00Z" };
+    const left = { ...leaving, status: { ...leaving.status, conditions: [lost] } };
+    for (const live of [starting, liveOf([]), liveOf([left])]) {
+      expect(await world.tend(live)).toMatchObject({
+        missing: { reason: "PrimaryMissing" },
+        underWay: { reason: "RollingOut" },
+      });
+    }
+    const pod = podOf(0, { ready: false });
+    const crashed = {
+      name: "database",
+      ready: false,
+      state: { waiting: { reason: "CrashLoopBackOff" } },
+    };
+    const broken = { ...pod, status: { ...pod.status, containerStatuses: [crashed] } };
+    const tended = await world.tend(liveOf([broken]));
+    expect(tended.missing?.reason).toBe("PrimaryMissing");
+    expect(tended.underWay).toBeUndefined();
+  });
+
+  test("that is to be made from something else is, and a pod that is stuck goes first", async () => {
+    const world = new World();
+    const tended = await world.tend(liveOf([podOf(0, { ...primary, current: false })]));
+    expect(tended.underWay?.reason).toBe("RollingOut");
+    expect(world.steps().at(-1)).toBe("delete shop-0");
+    await world.tend(liveOf([podOf(0, { ready: false, current: false })]));
+    expect(world.steps()).toEqual(["shop-0 is replica", "delete shop-0"]);
+  });
+});
+
+describe("several ClickHouse servers", () => {
+  const three = () => liveOf([podOf(0, primary), podOf(1, replica), podOf(2, replica)]);
+
+  test("each have the database, and the user from one of them", async () => {
+    const world = new World(example(3));
+    const tended = await world.tend(three());
+    expect(tended.missing).toBeUndefined();
+    const users = world.done.filter((step) => step.includes("CREATE USER"));
+    expect(users).toHaveLength(1);
+    for (const pod of ["shop-0", "shop-1", "shop-2"]) {
+      expect(world.done.some((step) => step.startsWith(`${pod}: CREATE DATABASE`))).toBe(true);
+    }
+  });
+
+  test("lead clients to one, and to another when it is gone", async () => {
+    const world = new World(example(3));
+    await world.tend(liveOf([podOf(0, { ...primary, ready: false }), podOf(1, replica), podOf(2, replica)]));
+    expect(world.done.slice(0, 2)).toEqual(["shop-0 is replica", "shop-1 is primary"]);
+    world.done.length = 0;
+    const back = liveOf([podOf(0, replica), podOf(1, primary), podOf(2, replica)]);
+    expect((await world.tend(back)).primary).toBe("shop-1");
+    expect(world.done.some((step) => step.includes(" is "))).toBe(false);
+  });
+
+  test("are made anew one at a time, the one that clients are led to last", async () => {
+    const world = new World(example(3));
+    const old = { current: false };
+    const step = async (live: LiveDatabase) => {
+      await world.tend(live);
+      return world.done.splice(0).filter((one) => !one.includes(": "));
+    };
+    const [a, b, c] = [
+      { ...primary, ...old },
+      { ...replica, ...old },
+      { ...replica, ...old },
+    ];
+    expect(await step(liveOf([podOf(0, a), podOf(1, b), podOf(2, c)]))).toEqual(["delete shop-2"]);
+    expect(
+      await step(liveOf([podOf(0, a), podOf(1, b), podOf(2, { ready: false, role: "replica" })])),
+    ).toEqual([]);
+    expect(await step(liveOf([podOf(0, a), podOf(1, b), podOf(2, replica)]))).toEqual(["delete shop-1"]);
+    const last = liveOf([podOf(0, a), podOf(1, replica), podOf(2, replica)]);
+    expect(await step(last)).toEqual(["shop-0 is replica", "shop-1 is primary"]);
+  });
+
+  test("that have lost their Keepers say so", async () => {
+    const world = new World(example(3));
+    world.answers["system.replicas"] = "2";
+    expect((await world.tend(three())).missing?.reason).toBe("Recovering");
+  });
+
+  test("forget servers that are no longer asked for, once they are gone", async () => {
+    const world = new World(example(2));
+    world.answers["system.clusters"] = "shop-0\t1\nshop-1\t0\nshop-2\t0";
+    await world.tend(liveOf([podOf(0, primary), podOf(1, replica)]));
+    expect(world.done.filter((step) => step.includes("DROP"))).toEqual([
+      "shop-0: SYSTEM DROP DATABASE REPLICA '1|shop-2' FROM DATABASE app",
+      "shop-0: SYSTEM DROP REPLICA 'shop-2' FROM DATABASE app",
+    ]);
+    const shrinking = new World({ ...example(2), replicas: 3, members: 3 });
+    shrinking.answers["system.clusters"] = "shop-2\t0";
+    await shrinking.tend(three());
+    const kept = new World(example(2));
+    kept.answers["system.clusters"] = "shop-2\t0";
+    const claims = [{ metadata: { name: "data-shop-2" } }];
+    await kept.tend(liveOf([podOf(0, primary), podOf(1, replica)], { claims }));
+    for (const { done } of [shrinking, kept]) {
+      expect(done.filter((step) => step.includes("DROP"))).toEqual([]);
+    }
+  });
+
+  test("are fewer once clients are led to one that stays", async () => {
+    const two = example(2);
+    const led = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
+    const world = new World({ ...two, replicas: 3, members: 3 });
+    const hasEverything = (live = three()) => world.engine.hasEverything(two, live, world.context);
+    expect(await hasEverything(led)).toBe(false);
+    expect((await world.tend(led)).primary).toBe("shop-0");
+    expect(await hasEverything()).toBe(true);
+    world.answers = { inserts_in_queue: "1", ...world.answers };
+    expect(await hasEverything()).toBe(false);
+  });
+
+  test("cannot be had where servers cannot replicate", () => {
+    const { refuse } = new World().engine;
+    const project = exampleDatabase({ type: "clickhouse", instances: 2 });
+    const { plan, image } = example(2);
+    expect(refuse?.(project, plan, image)).toBeUndefined();
+    const standIn = { ...image, features: { replication: false } };
+    expect(refuse?.(project, plan, standIn)?.reason).toBe("FeatureNotSupported");
+    expect(refuse?.(exampleDatabase({ instances: 1 }), plan, standIn)).toBeUndefined();
+  });
+});

@@ -1,0 +1,32 @@
+/**
+ * Which server clients are led to. All of them take writes and have the same data before long; clients see what they wrote
+ * at once because they are led to one. Pure.
+ */
+
+import { type Role, roles } from "../common/metadata.ts";
+import { hasRole, isReady, ordinalOf } from "../common/pods.ts";
+import type { LivePod } from "../driver.ts";
+
+/**
+ * The server that clients are led to: the one that they were led to before, for as long as it serves and is asked for,
+ * else the first of those that are.
+ * @param instances that the project asks for
+ */
+export function choosePrimary(pods: readonly LivePod[], instances: number): LivePod | undefined {
+  const serving = pods.filter((pod) => isReady(pod));
+  const staying = serving.filter((pod) => ordinalOf(pod) < instances);
+  const candidates = staying.length > 0 ? staying : serving;
+  return candidates.find((pod) => hasRole(pod, roles.primary)) ?? candidates[0];
+}
+
+/** Pods whose label is to be another: those that lose the role first. */
+export function relabelled(
+  pods: readonly LivePod[],
+  primary: LivePod | undefined,
+): { pod: LivePod; role: Role }[] {
+  return pods
+    .filter(({ metadata }) => !metadata.deletionTimestamp)
+    .map((pod) => ({ pod, role: pod === primary ? roles.primary : roles.replica }))
+    .filter(({ pod, role }) => !hasRole(pod, role))
+    .toSorted((a, b) => Number(a.role === roles.primary) - Number(b.role === roles.primary));
+}

@@ -1,0 +1,297 @@
+/** What the members of a MariaDB group need beside their objects: a beginning, role labels, accounts, new pods in order. */
+
+import { hashJson, type KubernetesObject } from "@slipway/controller-runtime";
+import { annotations, fieldManagers } from "@slipway/crds";
+import { projectResource } from "../../resources.ts";
+import { isReady, ordinalOf, startOf, stayingPrimary } from "../common/pods.ts";
+import {
+  absent,
+  certificatesHash,
+  heal,
+  noCredentials,
+  readCertificates,
+  roll,
+  type SetUp,
+  SWITCHING_OVER,
+  setUpOnce,
+} from "../common/setup.ts";
+import { labelRole } from "../common/steps.ts";
+import type { Database } from "../database.ts";
+import type { LiveDatabase, LivePod, TendContext, Tended } from "../driver.ts";
+import { ask, order, runScript } from "./commands.ts";
+import { moveEvents } from "./events.ts";
+import { type Facts, isServing, isSynced } from "./member-state.ts";
+import { userConnections } from "./parameters.ts";
+import { type Decision, decide, parseAccepted } from "./recovery.ts";
+import { credentialsProblem, parseSetup, setupScript } from "./sql.ts";
+import { type Answers, candidatesOf, choosePrimary, relabelled, silentPrimary } from "./topology.ts";
+
+/** How long until something that is under way is looked at again, in milliseconds. */
+const SOON_MS = 1_000;
+/**
+ * How often members are asked who of them serves: pods tell by themselves when one of them is gone, or not ready, which a
+ * member is that is no longer in the group.
+ */
+const ROUTINE_MS = 60_000;
+/** A server that does not answer holds up whoever asks it. */
+const PATIENT_MS = 10_000;
+const LATER_MS = 60_000;
+
+/** Members that run have this long to find each other again by themselves. */
+const STUCK_MS = 30_000;
+
+/** A primary that its kubelet holds for ready may be as slow as this. */
+const SILENT_MS = 10_000;
+
+/** What was done and seen. It may be lost: everything can be done again. */
+interface Memory {
+  setUp?: SetUp;
+  /** Since when nobody serves, in milliseconds. */
+  leaderlessSince?: number;
+  /** Since when the primary has not answered though it is ready, in milliseconds. */
+  silentSince?: number;
+  /** The last refusal that was told. */
+  refused?: string;
+  /** Serial of the certificate that each process has read, by process. */
+  certificates: Map<string, string>;
+}
+
+export class MariadbTender {
+  readonly #memories = new Map<string, Memory>();
+
+  forget(uid: string): void {
+    this.#memories.delete(uid);
+  }
+
+  async tend(database: Database, live: LiveDatabase, context: TendContext): Promise<Tended> {
+    const problem = credentialsProblem(context.credentials);
+    if (problem) {
+      return { missing: { reason: "CredentialsPending", message: problem }, againInMs: LATER_MS };
+    }
+    const memory = this.#memory(database.uid);
+    const answers = await askAll(live, context);
+    const silent = waitsFor(silentPrimary(live.pods, answers), memory, context);
+    if (silent) {
+      return { primary: silent.metadata.name, againInMs: SOON_MS };
+    }
+    const decision = decide(groupOf(database, live, answers, memory, context));
+    if (decision.kind !== "serve") {
+      return this.#begin(decision, database, live, memory, context);
+    }
+    memory.leaderlessSince = undefined;
+    memory.refused = undefined;
+    // It was for one refusal, and nothing is refused any more.
+    await takeOffAcceptance(database, context);
+    const primary = choosePrimary(answers);
+    if (!primary) {
+      await heal(live, context);
+      return { missing: absent(database), againInMs: SOON_MS };
+    }
+    await lead(live, primary, answers, context);
+    const base: Tended = { primary: primary.metadata.name };
+    const facts = await setUp(database, primary, memory, context);
+    if (!facts) {
+      const message = "The database's accounts are not in place yet.";
+      return { ...base, missing: { reason: "CredentialsPending", message }, againInMs: PATIENT_MS };
+    }
+    const reload = async (pod: LivePod) => {
+      const told = answers.get(pod);
+      return told?.phase === "running" && order(pod, "reload", told.run, context);
+    };
+    memory.certificates = await readCertificates(live, memory.certificates, reload, context);
+    const eventsRun = await moveEvents(live, primary, answers, context);
+    const whole = live.pods.filter((pod) => isServing(answers.get(pod))).length >= database.instances;
+    // It counts as set up once every member has been there: until then an empty one has lost nothing.
+    const { credentialsHash, ...known } = facts;
+    const told: Tended = {
+      ...base,
+      ...known,
+      certificatesHash: certificatesHash(memory.certificates),
+      ...(whole || database.bootstrapped ? { credentialsHash } : {}),
+    };
+    if (!isReady(primary)) {
+      return { ...told, missing: absent(database), againInMs: SOON_MS };
+    }
+    const againInMs = eventsRun ? ROUTINE_MS : SOON_MS;
+    return { againInMs, ...told, ...(await move(database, live, primary, answers, context)) };
+  }
+
+  #memory(uid: string): Memory {
+    const memory = this.#memories.get(uid) ?? { certificates: new Map<string, string>() };
+    this.#memories.set(uid, memory);
+    return memory;
+  }
+
+  /** Nobody serves. */
+  async #begin(
+    decision: Exclude<Decision, { kind: "serve" }>,
+    database: Database,
+    live: LiveDatabase,
+    memory: Memory,
+    context: TendContext,
+  ): Promise<Tended> {
+    if (decision.kind === "refuse") {
+      const { reason, message } = decision.finding;
+      if (memory.refused !== message) {
+        context.event("Warning", reason, message);
+        memory.refused = message;
+      }
+      return { missing: decision.finding, againInMs: PATIENT_MS };
+    }
+    if (decision.kind === "wait") {
+      await heal(live, context);
+      return { missing: decision.finding, againInMs: SOON_MS };
+    }
+    const { member, run } = decision;
+    const pod = live.pods.find((one) => ordinalOf(one) === member);
+    if (pod) {
+      const taken = await order(pod, decision.order, run, context);
+      context.log.info({ order: decision.order, member, taken }, "a member of a group was given an order");
+      if (taken && decision.despite !== undefined) {
+        await recordLoss(database, decision.despite, context);
+      }
+    }
+    return { missing: absent(database), againInMs: SOON_MS };
+  }
+}
+
+/** A member of the part that has a majority, with nothing left to apply, has whatever any of them acknowledged. */
+export async function hasEverything(
+  database: Database,
+  live: LiveDatabase,
+  context: TendContext,
+): Promise<boolean> {
+  const primary = stayingPrimary(database, live);
+  return primary !== undefined && isSynced(await ask(primary, context));
+}
+
+/** That somebody's word was acted on: it is never acted on again. */
+async function recordLoss(database: Database, refused: string, context: TendContext): Promise<void> {
+  const { acceptDataLoss } = context;
+  const note = `The group goes on from ${acceptDataLoss} (${annotations.acceptDataLoss}); what any instance had beyond it is given up. ${refused}`;
+  context.event("Warning", "DataLossAccepted", note);
+  context.log.warn({ database: database.id, acceptDataLoss, refused }, "data loss was accepted");
+  await takeOffAcceptance(database, context);
+}
+
+async function takeOffAcceptance(
+  { id, namespace }: Database,
+  { acceptDataLoss, client, signal }: TendContext,
+): Promise<void> {
+  if (acceptDataLoss !== undefined) {
+    const none = { metadata: { annotations: { [annotations.acceptDataLoss]: null } } };
+    const options = { fieldManager: fieldManagers.project, signal };
+    await client.patch(
+      projectResource,
+      { namespace, name: id },
+      none as unknown as KubernetesObject,
+      options,
+    );
+  }
+}
+
+/** Asks every member whose container runs, and is meant to go on doing so. */
+async function askAll(live: LiveDatabase, context: TendContext): Promise<Answers> {
+  const running = live.pods.filter((pod) => startOf(pod) !== undefined);
+  const asked = await Promise.all(
+    running.map(async (pod): Promise<[LivePod, Facts | undefined]> => [pod, await ask(pod, context)]),
+  );
+  return new Map(asked.flatMap(([pod, facts]): [LivePod, Facts][] => (facts ? [[pod, facts]] : [])));
+}
+
+/** A primary that is slow to answer stays one for a while: moving it ends nobody's wait, and costs sessions. */
+function waitsFor(silent: LivePod | undefined, memory: Memory, { clock }: TendContext): LivePod | undefined {
+  if (!silent) {
+    memory.silentSince = undefined;
+    return undefined;
+  }
+  const now = clock.now().getTime();
+  memory.silentSince ??= now;
+  return now - memory.silentSince < SILENT_MS ? silent : undefined;
+}
+
+function groupOf(
+  { members: size, bootstrapped }: Database,
+  live: LiveDatabase,
+  answers: Answers,
+  memory: Memory,
+  { acceptDataLoss, clock, status }: TendContext,
+) {
+  const members = Array.from({ length: size }, (_, ordinal) => {
+    const pod = live.pods.find((one) => ordinalOf(one) === ordinal);
+    return pod && answers.get(pod);
+  });
+  const now = clock.now().getTime();
+  memory.leaderlessSince ??= now;
+  const stuck = now - memory.leaderlessSince >= STUCK_MS;
+  return {
+    members,
+    bootstrapped,
+    identity: status.identity,
+    stuck,
+    accepted: parseAccepted(acceptDataLoss),
+  };
+}
+
+/** Leads clients to the primary. One that takes over has applied all that was acknowledged before. */
+async function lead(
+  live: LiveDatabase,
+  primary: LivePod,
+  answers: Answers,
+  context: TendContext,
+): Promise<void> {
+  const facts = answers.get(primary);
+  for (const { pod, role } of relabelled(live.pods, primary)) {
+    if (pod === primary && facts?.phase === "running") {
+      await order(primary, "settle", facts.run, context);
+    }
+    await labelRole(pod, role, context);
+  }
+}
+
+/** One step towards the pods that should be. */
+function move(
+  database: Database,
+  live: LiveDatabase,
+  primary: LivePod,
+  answers: Answers,
+  context: TendContext,
+): Promise<Partial<Tended>> {
+  const handOver = async (from: LivePod, candidates: readonly LivePod[]) => {
+    const synced = candidatesOf(answers).filter((pod) => isSynced(answers.get(pod)));
+    const to = candidates.filter(isReady).find((pod) => synced.includes(pod));
+    if (to) {
+      const facts = answers.get(from);
+      if (facts?.phase === "running" && facts.events) {
+        await order(from, "note", facts.run, context);
+      }
+      await lead(live, to, answers, context);
+    }
+    return { underWay: SWITCHING_OVER, againInMs: SOON_MS };
+  };
+  if (ordinalOf(primary) >= database.instances) {
+    const staying = live.pods.filter((pod) => ordinalOf(pod) < database.instances);
+    return handOver(primary, staying);
+  }
+  const settled = () => {
+    const synced = live.pods.filter((pod) => isReady(pod) && isServing(answers.get(pod)));
+    const message = "Not every instance is in the group.";
+    return synced.length >= database.instances
+      ? {}
+      : { missing: { reason: "ReplicasMissing", message } as const, againInMs: SOON_MS };
+  };
+  return roll(database, live, primary, { soonMs: SOON_MS, handOver, settled }, context);
+}
+
+/** Makes sure of accounts and database. @returns what the server says; undefined when it could not be done now */
+function setUp(database: Database, primary: LivePod, memory: Memory, context: TendContext) {
+  const { credentials, status } = context;
+  const connections = userConnections(database);
+  const run = () => {
+    const setPassword = status.credentialsHash !== database.credentialsHash;
+    return runScript(primary, setupScript({ credentials, setPassword, connections }), context);
+  };
+  const errors = /^ERROR ([0-9]+)/gm;
+  const revision = hashJson(setupScript({ credentials: noCredentials, setPassword: true, connections }));
+  return setUpOnce(database, primary, memory, { run, parse: parseSetup, errors, revision }, context);
+}

@@ -1,0 +1,41 @@
+/** What the operator asks and tells members, by the scripts in their own containers. */
+
+import { execIn } from "../common/steps.ts";
+import type { LivePod, TendContext } from "../driver.ts";
+import { type Facts, parseFacts } from "./member-state.ts";
+import { paths } from "./names.ts";
+
+/** One that hangs must not hold up what is done about it. */
+const PATIENCE_MS = 9_000;
+
+type Work = Pick<TendContext, "client" | "signal">;
+
+/** Asks a member what it is. @returns undefined when it does not answer */
+export async function ask(pod: LivePod, { client, signal }: Work): Promise<Facts | undefined> {
+  const impatient = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]);
+  try {
+    const command = ["/bin/sh", `${paths.config}/ask.sh`];
+    const { stdout } = await execIn(pod, command, { client, signal: impatient });
+    return parseFacts(stdout);
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
+}
+
+/** @param run the run that the order is meant for; another one does not take it */
+export async function order(
+  pod: LivePod,
+  name: "initialize" | "bootstrap" | "revive" | "restart" | "settle" | "note" | "lead" | "rest" | "reload",
+  run: string,
+  work: Work,
+): Promise<boolean> {
+  const { exitCode } = await execIn(pod, ["/bin/sh", `${paths.config}/order.sh`, name, run], work);
+  return exitCode === 0;
+}
+
+/** Runs a script of statements, as the account that has every right. */
+export function runScript(pod: LivePod, script: string, work: Work) {
+  const client = `exec mariadb --no-defaults --socket=${paths.socket} --user="$(id -un)" --batch --skip-column-names`;
+  return execIn(pod, ["/bin/sh", "-c", client], work, script);
+}

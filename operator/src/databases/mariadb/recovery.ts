@@ -1,0 +1,212 @@
+/**
+ * Who begins a group when nobody serves. Pure.
+ *
+ * A group begins once; from then on it goes on from the member that has most, and only when every member has said what it
+ * has: a transaction that was acknowledged is on one of them at least, and nobody can tell on which.
+ */
+
+import { annotations } from "@slipway/crds";
+import type { Finding } from "../../projects/status.ts";
+import type { Facts, Position, Running, Waiting } from "./member-state.ts";
+
+export interface Group {
+  /** The members, by ordinal; undefined for one that does not answer. */
+  members: readonly (Facts | undefined)[];
+  /** The group was whole once. */
+  bootstrapped: boolean;
+  /** UUID of its history, once it is known. */
+  identity?: string;
+  /** Those that run have not found each other for so long that they will not do so by themselves. */
+  stuck: boolean;
+  /** What is accepted to be lost where the operator would refuse to go on. */
+  accepted?: Accepted;
+}
+
+/** A member to go on from, and its position: what anybody had beyond it is given up. */
+export interface Accepted extends Position {
+  ordinal: number;
+}
+
+/** @returns undefined for a text that names no member and position */
+export function parseAccepted(text = ""): Accepted | undefined {
+  const [, ordinal = "", uuid = "", seqno = ""] =
+    /^([0-9]{1,2})\/([0-9a-f-]{36})\/([0-9]{1,18})$/.exec(text) ?? [];
+  return uuid === "" ? undefined : { ordinal: Number(ordinal), uuid, seqno: BigInt(seqno) };
+}
+
+export type Decision =
+  /** Some member is in a group with a majority: the others join it by themselves. */
+  | { kind: "serve" }
+  | { kind: "wait"; finding: Finding }
+  /** Nothing is done until somebody has looked at it. */
+  | { kind: "refuse"; finding: Finding }
+  /** A member is told something. */
+  | {
+      kind: "order";
+      order: "initialize" | "bootstrap" | "revive" | "restart";
+      member: number;
+      run: string;
+      /** Why it would have been refused, had nobody accepted the loss. */
+      despite?: string;
+    };
+
+/** A member whose data are whole. */
+interface Candidate {
+  ordinal: number;
+  facts: Running | Waiting;
+  position: Position;
+}
+
+export function decide({ members, bootstrapped, identity, stuck, accepted }: Group): Decision {
+  const answers: (Running | Waiting)[] = [];
+  for (const facts of members) {
+    if (facts?.phase === "running" && facts.primary) {
+      return { kind: "serve" };
+    }
+    if (facts?.phase === "running" || facts?.phase === "waiting") {
+      answers.push(facts);
+    }
+  }
+  if (answers.length < members.length) {
+    return { kind: "wait", finding: absent(members.length - answers.length, bootstrapped) };
+  }
+  const candidates = answers.flatMap((facts, ordinal): Candidate[] =>
+    facts.position ? [{ ordinal, facts, position: facts.position }] : [],
+  );
+  const refused = objection(answers, candidates, { bootstrapped, identity });
+  if (refused) {
+    return (
+      goOnDespite(refused, candidates, accepted) ?? {
+        kind: "refuse",
+        finding: { reason: "RecoveryRefused", message: refused + wayOut(candidates) },
+      }
+    );
+  }
+  const best = candidates.toSorted(byPosition)[0];
+  return best ? goOn(best, candidates, stuck) : begin(answers);
+}
+
+/** What forbids to go on, as a sentence. */
+function objection(
+  answers: readonly (Running | Waiting)[],
+  candidates: readonly Candidate[],
+  { bootstrapped, identity }: Pick<Group, "bootstrapped" | "identity">,
+): string | undefined {
+  const histories = new Set(candidates.map(({ position }) => position.uuid));
+  if (histories.size > 1) {
+    return "The instances have data of different histories.";
+  }
+  if (
+    bootstrapped &&
+    identity !== undefined &&
+    candidates.some(({ position }) => position.uuid !== identity)
+  ) {
+    return "The instances have data of another database.";
+  }
+  if (answers.some((facts) => facts.phase === "waiting" && facts.data === "broken")) {
+    return "An instance cannot tell how far its data reach.";
+  }
+  if (!bootstrapped) {
+    return undefined;
+  }
+  // One that was being copied has nothing that the one it was copied from has not.
+  const lost = answers.some(
+    (facts) => facts.phase === "waiting" && (facts.data === "none" || facts.data === "unborn"),
+  );
+  if (lost) {
+    return "An instance has lost its data, and may have had the last transactions.";
+  }
+  return candidates.length === 0 ? "No instance has data that are whole." : undefined;
+}
+
+/** What goes on from the member that was named, where it says itself that it is at that position, and nobody has more of it. */
+function goOnDespite(
+  refused: string,
+  candidates: readonly Candidate[],
+  accepted: Accepted | undefined,
+): Decision | undefined {
+  const ahead = candidates.some(
+    ({ position }) => position.uuid === accepted?.uuid && position.seqno > accepted.seqno,
+  );
+  const named = candidates.find(
+    ({ ordinal, position }) =>
+      ordinal === accepted?.ordinal && position.uuid === accepted.uuid && position.seqno === accepted.seqno,
+  );
+  if (!named || ahead) {
+    return undefined;
+  }
+  const running = candidates.find(({ facts }) => facts.phase === "running");
+  if (named.facts.phase === "running") {
+    return { ...order("revive", named), despite: refused };
+  }
+  // One that runs would not find a group that another one begins.
+  return running ? order("restart", running) : { ...order("bootstrap", named), despite: refused };
+}
+
+/** What the annotation would be for the member that has most. */
+function wayOut(candidates: readonly Candidate[]): string {
+  const best = candidates.toSorted(byPosition)[0];
+  if (!best) {
+    return "";
+  }
+  const { uuid, seqno } = best.position;
+  return ` To go on from instance ${best.ordinal} and give up what any other had beyond it, annotate the project with ${annotations.acceptDataLoss}=${best.ordinal}/${uuid}/${seqno}.`;
+}
+
+/** The furthest first; of equals one that runs, then the one that left last, then the first. */
+function byPosition(a: Candidate, b: Candidate): number {
+  if (a.position.seqno !== b.position.seqno) {
+    return a.position.seqno > b.position.seqno ? -1 : 1;
+  }
+  const rank = ({ facts }: Candidate) => (facts.phase === "running" ? 2 : facts.safe ? 1 : 0);
+  return rank(b) - rank(a) || a.ordinal - b.ordinal;
+}
+
+function order(name: "bootstrap" | "revive" | "restart", { ordinal, facts }: Candidate) {
+  return { kind: "order", order: name, member: ordinal, run: facts.run } as const;
+}
+
+function goOn(best: Candidate, candidates: readonly Candidate[], stuck: boolean): Decision {
+  const running = candidates.filter(({ facts }) => facts.phase === "running");
+  if (running.length === 0) {
+    return order("bootstrap", best);
+  }
+  const behind = best.facts.phase === "waiting" ? running[0] : undefined;
+  // One that runs applies what it has got; several find each other when the network is back.
+  if ((running.length > 1 || behind) && !stuck) {
+    return { kind: "wait", finding: RECOVERING };
+  }
+  return behind ? order("restart", behind) : order("revive", best);
+}
+
+/** Nobody has ever been in a group. */
+function begin(answers: readonly (Running | Waiting)[]): Decision {
+  const unborn = answers.findIndex((facts) => facts.phase === "waiting" && facts.data === "unborn");
+  const member = Math.max(unborn, 0);
+  const facts = answers[member];
+  if (facts?.phase !== "waiting") {
+    return { kind: "wait", finding: RECOVERING };
+  }
+  if (facts.data === "unborn") {
+    return { kind: "order", order: "bootstrap", member, run: facts.run };
+  }
+  const empty = answers.findIndex((one) => one.phase === "waiting" && one.data === "none");
+  const first = answers[empty];
+  return first
+    ? { kind: "order", order: "initialize", member: empty, run: first.run }
+    : { kind: "wait", finding: RECOVERING };
+}
+
+const RECOVERING: Finding = {
+  reason: "Recovering",
+  message: "The instances are finding out who has the last transactions.",
+};
+
+function absent(missing: number, bootstrapped: boolean): Finding {
+  return bootstrapped
+    ? {
+        reason: "Recovering",
+        message: `No instance takes writes; ${missing} of them have not told yet what they have.`,
+      }
+    : { reason: "Bootstrapping", message: "The database is being set up." };
+}

@@ -1,0 +1,64 @@
+/** Which member takes the writes. Pure. */
+
+import { roles } from "../common/metadata.ts";
+import { hasRole, isReady, ordinalOf } from "../common/pods.ts";
+import type { LivePod } from "../driver.ts";
+import { type Facts, isServing, isSynced } from "./member-state.ts";
+
+/** Pods and their words; those that do not answer are not in it. */
+export type Answers = ReadonlyMap<LivePod, Facts>;
+
+/**
+ * Every member of the group could take writes; one of them does. It stays for as long as it serves: a change ends sessions.
+ * Without it the one whose readiness its Services know of already, then one that does not give a copy, then the first.
+ */
+export function choosePrimary(answers: Answers): LivePod | undefined {
+  const worth = (pod: LivePod) => {
+    const labelled = hasRole(pod, roles.primary);
+    return [isReady(pod), labelled, isSynced(answers.get(pod)), -ordinalOf(pod)].map(Number);
+  };
+  return candidatesOf(answers).toSorted((a, b) => compare(worth(b), worth(a)))[0];
+}
+
+/** The labelled pod, if it is ready as far as the kubelet knows, and has not answered: it may only be slow. */
+export function silentPrimary(pods: readonly LivePod[], answers: Answers): LivePod | undefined {
+  return pods.find((pod) => hasRole(pod, roles.primary) && isReady(pod) && !answers.has(pod));
+}
+
+/** Members that can take the writes. */
+export function candidatesOf(answers: Answers): LivePod[] {
+  return [...answers].flatMap(([pod, facts]) =>
+    isServing(facts) && !pod.metadata.deletionTimestamp ? [pod] : [],
+  );
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  for (const [index, value] of a.entries()) {
+    const other = b[index] ?? 0;
+    if (value !== other) {
+      return value - other;
+    }
+  }
+  return 0;
+}
+
+/** Labels that are to change, in this order: nobody is led to two primaries. */
+export function relabelled(
+  pods: readonly LivePod[],
+  primary: LivePod | undefined,
+): { pod: LivePod; role: "primary" | "replica" }[] {
+  if (!primary) {
+    return [];
+  }
+  const others = pods.filter(
+    (pod) => pod !== primary && !hasRole(pod, roles.replica) && !pod.metadata.deletionTimestamp,
+  );
+  // One that is on its way out still leads to somebody.
+  const leaving = pods.filter(
+    (pod) => pod !== primary && pod.metadata.deletionTimestamp && hasRole(pod, roles.primary),
+  );
+  return [
+    ...[...others, ...leaving].map((pod) => ({ pod, role: roles.replica })),
+    ...(hasRole(primary, roles.primary) ? [] : [{ pod: primary, role: roles.primary }]),
+  ];
+}

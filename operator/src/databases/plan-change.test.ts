@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import {
+  decide,
+  lateInMs,
+  type PlanChange,
+  planToBuild,
+  type Seen,
+  type Standing,
+} from "./plan-change-state.ts";
+
+const START = "2026-03-01T00:00:00.000Z";
+const LATER = "2026-03-01T00:04:59.999Z";
+const LATE = "2026-03-01T00:05:00.000Z";
+const FIRST = "2026-02-28T23:59:59Z";
+const SECOND = "2026-03-02T00:00:00Z";
+
+const seen = (now: string, more: Partial<Seen> = {}): Seen => ({
+  now: new Date(now),
+  done: false,
+  refused: false,
+  deadlineMs: 300_000,
+  ...more,
+});
+const asked = (plan: string, planRequestedAt?: string) => ({ plan, planRequestedAt });
+const running: PlanChange = {
+  status: "in_progress",
+  fromPlan: "small",
+  toPlan: "large",
+  requestedAt: FIRST,
+  startedAt: START,
+};
+const failed: PlanChange = { ...running, status: "failed", finishedAt: LATE };
+
+const cases: [string, ReturnType<typeof asked>, Standing, Seen, string, Standing][] = [
+  ["a new project is on its plan at once", asked("small"), {}, seen(START), "small", { plan: "small" }],
+  ["no request changes nothing", asked("small"), { plan: "small" }, seen(START), "small", { plan: "small" }],
+  [
+    "a request begins a change, and the plan before stays in force",
+    asked("large", FIRST),
+    { plan: "small" },
+    seen(START),
+    "large",
+    { plan: "small", change: running },
+  ],
+  [
+    "a change goes on until every instance is made anew",
+    asked("large", FIRST),
+    { plan: "small", change: running },
+    seen(LATER),
+    "large",
+    { plan: "small", change: running },
+  ],
+  [
+    "a change that is done puts the plan in force and leaves nothing behind",
+    asked("large", FIRST),
+    { plan: "small", change: running },
+    seen(LATER, { done: true }),
+    "large",
+    { plan: "large" },
+  ],
+  [
+    "a change that is done in the moment of its deadline is done",
+    asked("large", FIRST),
+    { plan: "small", change: running },
+    seen(LATE, { done: true }),
+    "large",
+    { plan: "large" },
+  ],
+  [
+    "a change that is not done at its deadline has failed",
+    asked("large", FIRST),
+    { plan: "small", change: running },
+    seen(LATE),
+    "large",
+    { plan: "small", change: failed },
+  ],
+  [
+    "a change to what cannot be had fails at once",
+    asked("large", FIRST),
+    { plan: "small" },
+    seen(START, { refused: true }),
+    "large",
+    { plan: "small", change: { ...failed, finishedAt: START } },
+  ],
+  [
+    "a failed change is not tried again by itself, whatever is seen",
+    asked("large", FIRST),
+    { plan: "small", change: failed },
+    seen(SECOND, { done: true }),
+    "small",
+    { plan: "small", change: failed },
+  ],
+  [
+    "another request for the same plan begins anew",
+    asked("large", SECOND),
+    { plan: "small", change: failed },
+    seen(SECOND),
+    "large",
+    { plan: "small", change: { ...running, requestedAt: SECOND, startedAt: "2026-03-02T00:00:00.000Z" } },
+  ],
+  [
+    "asking for the plan in force clears a failure",
+    asked("small", SECOND),
+    { plan: "small", change: failed },
+    seen(SECOND),
+    "small",
+    { plan: "small" },
+  ],
+  [
+    "asking for the plan in force ends a change that runs",
+    asked("small", SECOND),
+    { plan: "small", change: running },
+    seen(LATER),
+    "small",
+    { plan: "small" },
+  ],
+  [
+    "whoever writes the spec may ask for a third plan in between",
+    asked("huge"),
+    { plan: "small", change: running },
+    seen(START),
+    "huge",
+    { plan: "small", change: { ...running, toPlan: "huge", requestedAt: undefined } },
+  ],
+];
+
+describe("a change of plan", () => {
+  test.each(cases)("%s", (_, request, standing, what, build, next) => {
+    expect(planToBuild(request, standing)).toBe(build);
+    expect(decide(request, standing, what)).toEqual(next);
+  });
+
+  test("is the same, looked at twice", () => {
+    for (const [, request, standing, what] of cases) {
+      const once = decide(request, standing, what);
+      // What is done is told of the plan that was built, which is another one after a failure.
+      const again = decide(request, once, { ...what, done: false });
+      expect(again).toEqual(once);
+    }
+  });
+
+  test("is late when its deadline has passed", () => {
+    expect(lateInMs({ plan: "small" }, seen(START))).toBeUndefined();
+    expect(lateInMs({ plan: "small", change: failed }, seen(START))).toBeUndefined();
+    expect(lateInMs({ plan: "small", change: running }, seen(START))).toBe(300_000);
+    expect(lateInMs({ plan: "small", change: running }, seen(LATER))).toBe(1);
+    expect(lateInMs({ plan: "small", change: running }, seen(SECOND))).toBe(0);
+  });
+});

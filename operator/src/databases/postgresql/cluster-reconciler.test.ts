@@ -1,0 +1,221 @@
+import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
+import { silentLogger } from "@slipway/process";
+import { describe, expect, test } from "vitest";
+import {
+  databaseOf,
+  exampleCredentials,
+  exampleDatabase,
+  liveOf,
+  podOf,
+} from "../../../../test/kit/databases/examples.ts";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
+import type { Database } from "../database.ts";
+import type { LiveDatabase, TendContext } from "../driver.ts";
+import { sharedConfig } from "./config.ts";
+import { postgresqlEngine } from "./driver.ts";
+
+const START = "2026-03-01T00:00:00Z";
+
+/** A cluster in which the operator's work is written down. */
+class World {
+  readonly done: string[] = [];
+  readonly scripts: string[] = [];
+  readonly configMaps = new Map<string, Record<string, string>>();
+  readonly engine = postgresqlEngine();
+  readonly clock = new FakeClock(START);
+  /** What `psql` answers to a script. */
+  answer = { exitCode: 0, stdout: "17.6|7412345678901234567\n", stderr: "" };
+  database: Database;
+  context: TendContext;
+
+  constructor(database: Database = databaseOf({ project: exampleDatabase({ instances: 3 }) })) {
+    this.database = database;
+    this.configMaps.set("shop-config", { config: JSON.stringify(sharedConfig(database)) });
+    this.configMaps.set("shop-sync", { leader: "shop-0", sync_standby: "shop-1,shop-2" });
+    this.context = {
+      client: this.#client(),
+      clock: this.clock,
+      log: silentLogger,
+      signal: AbortSignal.timeout(5_000),
+      credentials: exampleCredentials,
+      authority: "",
+      certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
+      status: {},
+      event: () => {},
+      askMember: (_pod, question) => question(),
+      wake: () => {},
+    };
+  }
+
+  tend(live: LiveDatabase) {
+    return this.engine.tend(this.database, live, this.context);
+  }
+
+  #client(): KubeClient {
+    const annotated = (name: string): KubernetesObject | undefined => {
+      const annotations = this.configMaps.get(name);
+      return annotations && { metadata: { name, uid: name, resourceVersion: "1", annotations } };
+    };
+    const client = {
+      getOrUndefined: async (_: unknown, { name }: ObjectRef) => annotated(name),
+      patch: async (_: unknown, { name }: ObjectRef, patch: KubernetesObject) => {
+        this.done.push(`patch ${name}`);
+        this.configMaps.set(name, { ...this.configMaps.get(name), ...patch.metadata?.annotations });
+      },
+      apply: async (_: unknown, { metadata }: KubernetesObject) => {
+        const { leader, member } = metadata?.annotations ?? {};
+        this.done.push(`${metadata?.name}: ${leader} to ${member}`);
+        this.configMaps.set(metadata?.name ?? "", metadata?.annotations ?? {});
+      },
+      delete: async (_: unknown, { name }: ObjectRef) => this.done.push(`delete ${name}`),
+      podExec: async ({ name }: ObjectRef, { stdin }: { stdin?: string }) => {
+        this.done.push(stdin === undefined ? `reload ${name}` : `set up ${name}`);
+        if (stdin !== undefined) {
+          this.scripts.push(stdin);
+        }
+        return this.answer;
+      },
+    };
+    return client as unknown as KubeClient;
+  }
+}
+
+const primary = { role: "primary", startedAt: "2026-02-01T00:00:00Z" } as const;
+const replica = { role: "replica", startedAt: "2026-02-01T00:00:00Z" } as const;
+const three = () => liveOf([podOf(0, primary), podOf(1, replica), podOf(2, replica)]);
+
+describe("a PostgreSQL cluster", () => {
+  test("that has just been initialized gets its accounts, once", async () => {
+    const world = new World();
+    const tended = await world.tend(three());
+    expect(tended).toMatchObject({
+      primary: "shop-0",
+      runningVersion: "17.6",
+      identity: "7412345678901234567",
+      credentialsHash: world.database.credentialsHash,
+    });
+    expect(tended.missing).toBeUndefined();
+    await world.tend(three());
+    expect(world.done).toEqual(["set up shop-0"]);
+    expect(world.scripts[0]).not.toContain("password-of-the-user");
+  });
+
+  test("has its accounts looked at again when another process takes writes", async () => {
+    const world = new World();
+    await world.tend(three());
+    await world.tend(liveOf([podOf(0, replica), podOf(1, primary), podOf(2, replica)]));
+    expect(world.done).toEqual(["set up shop-0", "set up shop-1"]);
+  });
+
+  test("sets the user's password only when it is another one", async () => {
+    const world = new World();
+    await world.tend(three());
+    expect(world.scripts[0]).toContain('ALTER ROLE "app" LOGIN PASSWORD');
+    const later = new World();
+    later.context = { ...later.context, status: { credentialsHash: later.database.credentialsHash } };
+    await later.tend(three());
+    expect(later.scripts[0]).not.toContain('ALTER ROLE "app" LOGIN PASSWORD');
+  });
+
+  test("does not tell of credentials that are not in force", async () => {
+    const world = new World();
+    world.answer = { exitCode: 3, stdout: "", stderr: "psql:<stdin>:4: ERROR:  57P03" };
+    const tended = await world.tend(three());
+    expect(tended.credentialsHash).toBeUndefined();
+    expect(tended.missing?.reason).toBe("CredentialsPending");
+  });
+
+  test("refuses names that are the platform's own", async () => {
+    const world = new World();
+    for (const username of ["postgres", "slipway_monitor", "pg_user", "", "a b"]) {
+      world.context = { ...world.context, credentials: { ...exampleCredentials, username } };
+      expect((await world.tend(three())).missing?.reason).toBe("CredentialsPending");
+    }
+    expect(world.done).toEqual([]);
+  });
+
+  test("without a primary is being set up, or has lost it", async () => {
+    const world = new World();
+    const pods = liveOf([podOf(0, { ready: false })]);
+    expect((await world.tend(pods)).missing?.reason).toBe("Bootstrapping");
+    world.database = { ...world.database, bootstrapped: true };
+    expect((await world.tend(pods)).missing?.reason).toBe("PrimaryMissing");
+  });
+
+  test("gets new shared settings before its pods are made anew", async () => {
+    const world = new World();
+    world.configMaps.set("shop-config", { config: JSON.stringify({ ttl: 30 }) });
+    await world.tend(
+      liveOf([podOf(0, primary), podOf(1, replica), podOf(2, { ...replica, current: false })]),
+    );
+    expect(world.done).toEqual(["patch shop-config", "set up shop-0", "delete shop-2"]);
+    expect(JSON.parse(world.configMaps.get("shop-config")?.config ?? "")).toEqual(
+      sharedConfig(world.database),
+    );
+  });
+
+  test("hands over to a member that has everything, and asks once", async () => {
+    const world = new World();
+    world.configMaps.set("shop-sync", { leader: "shop-0", sync_standby: "shop-2" });
+    const old = { ...primary, current: false };
+    const pods = () => liveOf([podOf(0, old), podOf(1, replica), podOf(2, replica)]);
+    expect((await world.tend(pods())).underWay?.reason).toBe("SwitchingOver");
+    await world.tend(pods());
+    expect(world.done).toEqual(["set up shop-0", "shop-failover: shop-0 to shop-2"]);
+  });
+
+  test("hands over to nobody who may lack something", async () => {
+    const world = new World();
+    world.configMaps.set("shop-sync", { leader: "shop-0", sync_standby: "" });
+    await world.tend(
+      liveOf([podOf(0, { ...primary, current: false }), podOf(1, replica), podOf(2, replica)]),
+    );
+    expect(world.done).toEqual(["set up shop-0"]);
+  });
+
+  test("of three that is to be one shrinks once the first member is the primary", async () => {
+    const one = databaseOf({ project: exampleDatabase({ instances: 1 }), replicas: 3 });
+    const world = new World(one);
+    const pods = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
+    world.configMaps.set("shop-sync", { leader: "shop-2", sync_standby: "shop-0,shop-1" });
+    expect(await world.engine.hasEverything(one, pods, world.context)).toBe(false);
+    await world.tend(pods);
+    expect(world.done).toEqual(["set up shop-2", "shop-failover: shop-2 to shop-0"]);
+    const hasEverything = () => world.engine.hasEverything(one, three(), world.context);
+    world.answer = { exitCode: 0, stdout: "t\n", stderr: "" };
+    expect(await hasEverything()).toBe(false);
+    world.configMaps.set("shop-leader", { leader: "shop-0" });
+    expect(await hasEverything()).toBe(true);
+    world.answer = { exitCode: 0, stdout: "f\n", stderr: "" };
+    expect(await hasEverything()).toBe(false);
+    world.answer = { exitCode: 2, stdout: "", stderr: "could not connect" };
+    expect(await hasEverything()).toBe(false);
+  });
+
+  test("keeps what it acknowledges on two members until the second is gone", () => {
+    const shrinking = databaseOf({ project: exampleDatabase({ instances: 1 }), replicas: 3 });
+    expect(sharedConfig(shrinking).synchronous_mode).toBe("quorum");
+    expect(sharedConfig({ ...shrinking, members: 1 }).synchronous_mode).toBe("off");
+    expect(sharedConfig({ ...shrinking, members: 2, replicas: 0 }).synchronous_mode).toBe("on");
+  });
+
+  test("reads a new certificate without a restart, once it is mounted", async () => {
+    const world = new World();
+    await world.tend(three());
+    world.context = { ...world.context, certificate: { serial: "02", signedAt: new Date(START) } };
+    await world.tend(three());
+    expect(world.done).toEqual(["set up shop-0"]);
+    await world.clock.advance(200_000);
+    await world.tend(three());
+    await world.tend(three());
+    expect(world.done).toEqual(["set up shop-0", "reload shop-0", "reload shop-1", "reload shop-2"]);
+  });
+
+  test("that lacks a replica says so", async () => {
+    const world = new World();
+    const tended = await world.tend(
+      liveOf([podOf(0, primary), podOf(1, replica), podOf(2, { ready: false })]),
+    );
+    expect(tended).toMatchObject({ primary: "shop-0", missing: { reason: "ReplicasMissing" } });
+  });
+});

@@ -1,0 +1,240 @@
+import { createHash } from "node:crypto";
+import type { KubeClient, KubernetesObject, ObjectRef } from "@slipway/controller-runtime";
+import { silentLogger } from "@slipway/process";
+import { describe, expect, test } from "vitest";
+import {
+  databaseOf,
+  exampleCredentials,
+  exampleDatabase,
+  liveOf,
+  podOf,
+} from "../../../../test/kit/databases/examples.ts";
+import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
+import type { Database } from "../database.ts";
+import type { LiveDatabase, TendContext } from "../driver.ts";
+import { valkeyEngine } from "./driver.ts";
+import { nodeAddress } from "./names.ts";
+
+const valkey = (plan: string, more: { replicas?: number } = {}): Database =>
+  databaseOf({
+    project: exampleDatabase({
+      type: "valkey",
+      plan,
+      version: "9.1.1",
+      profile: "key_value",
+      instances: undefined,
+    }),
+    ...more,
+  });
+
+const primary = { role: "primary" } as const;
+const replica = { role: "replica" } as const;
+const three = () => liveOf([podOf(0, primary), podOf(1, replica), podOf(2, replica)]);
+const PASSWORD_HASH = createHash("sha256").update("password-of-the-user").digest("hex");
+
+/** Servers that answer, and all that the operator did, in words. */
+class World {
+  readonly done: string[] = [];
+  readonly engine = valkeyEngine();
+  readonly clock = new FakeClock("2026-03-01T00:00:00Z");
+  /** What each pod says it is: how many follow it, whom it follows, or nothing. */
+  readonly says = new Map<string, number | string | undefined>();
+  database: Database;
+  context: TendContext;
+
+  constructor(database = valkey("db-premium_plus")) {
+    this.database = database;
+    this.context = {
+      client: this.#client(),
+      clock: this.clock,
+      log: silentLogger,
+      signal: AbortSignal.timeout(5_000),
+      credentials: exampleCredentials,
+      authority: "",
+      certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
+      status: {},
+      event: () => {},
+      askMember: (_pod, question) => question(),
+      wake: () => {},
+    };
+    this.lead(0);
+  }
+
+  /** One of them is the primary, all others follow it. */
+  lead(ordinal: number): void {
+    for (const one of [0, 1, 2]) {
+      this.says.set(`shop-${one}`, one === ordinal ? 2 : nodeAddress(this.database, ordinal));
+    }
+  }
+
+  tend(live: LiveDatabase) {
+    return this.engine.tend(this.database, live, this.context);
+  }
+
+  #answer(name: string, stdin: string): string {
+    const commands = stdin.split("\n").filter((line) => line !== "" && !line.startsWith("INFO"));
+    this.done.push(
+      ...commands.filter((line) => !line.startsWith("CONFIG SET")).map((line) => `${name}: ${line}`),
+    );
+    const says = this.says.get(name);
+    if (says === undefined) {
+      return "Could not connect to Valkey at localhost:6379: Connection refused\n";
+    }
+    const replicas = Array.from({ length: Number(says) || 0 }, (_, i) => `slave${i}:ip=x,state=online`);
+    const role =
+      typeof says === "number" ? ["role:master", ...replicas] : ["role:slave", `master_host:${says}`];
+    return [...commands.map(() => "OK"), "valkey_version:9.1.2", ...role, ""].join("\n");
+  }
+
+  #client(): KubeClient {
+    const client = {
+      patch: async (_: unknown, { name }: ObjectRef, { metadata }: KubernetesObject) =>
+        this.done.push(`label ${name} ${metadata?.labels?.["slipway.dev/role"]}`),
+      delete: async (_: unknown, { name }: ObjectRef) => this.done.push(`delete ${name}`),
+      podExec: async (
+        { name }: ObjectRef,
+        options: { command: string[]; stdin?: string; container: string },
+      ) => {
+        if (options.container === "sentinel") {
+          this.done.push(`${name}: ${options.command.slice(-4).join(" ")}`);
+          return { exitCode: 0, stdout: "OK\n", stderr: "" };
+        }
+        return { exitCode: 0, stdout: this.#answer(name, options.stdin ?? ""), stderr: "" };
+      },
+    };
+    return client as unknown as KubeClient;
+  }
+}
+
+/** A world whose instances have got the project's account. */
+async function settled(database?: Database): Promise<World> {
+  const world = new World(database);
+  await world.tend(three());
+  world.done.length = 0;
+  return world;
+}
+
+describe("instances", () => {
+  test("get the project's account as a hash, once for each process", async () => {
+    const world = new World();
+    const tended = await world.tend(three());
+    expect(world.done).toHaveLength(3);
+    expect(world.done[0]).toMatch(`shop-0: ACL SETUSER app reset on #${PASSWORD_HASH} ~*`);
+    expect(world.done.join()).not.toContain("password-of");
+    expect(tended).toMatchObject({
+      primary: "shop-0",
+      runningVersion: "9.1.2",
+      credentialsHash: world.database.credentialsHash,
+    });
+    expect(tended.missing ?? tended.underWay).toBeUndefined();
+    world.done.length = 0;
+    await world.tend(three());
+    expect(world.done).toEqual([]);
+  });
+
+  test("get a new password, which is in force once every one that serves has it", async () => {
+    const world = await settled();
+    world.database = { ...world.database, credentialsHash: "another" };
+    world.says.set("shop-2", undefined);
+    expect((await world.tend(three())).credentialsHash).toBeUndefined();
+    expect(world.done.filter((line) => line.includes("ACL SETUSER"))).toHaveLength(3);
+    world.lead(0);
+    world.done.length = 0;
+    expect((await world.tend(three())).credentialsHash).toBe("another");
+    expect(world.done).toHaveLength(1);
+  });
+
+  test("are relabelled when another one has taken over", async () => {
+    const world = await settled();
+    world.lead(1);
+    world.says.set("shop-0", undefined);
+    const live = liveOf([podOf(0, { ...primary, ready: false }), podOf(1, replica), podOf(2, replica)]);
+    const tended = await world.tend(live);
+    expect(world.done).toEqual(["label shop-0 replica", "label shop-1 primary"]);
+    expect(tended).toMatchObject({ primary: "shop-1", missing: { reason: "ReplicasMissing" } });
+  });
+
+  test("that stay detached are told to follow, but not before Sentinels had their time", async () => {
+    const world = await settled();
+    world.says.set("shop-2", 0);
+    await world.tend(three());
+    await world.clock.advance(19_000);
+    await world.tend(three());
+    expect(world.done).toEqual([]);
+    await world.clock.advance(1_000);
+    await world.tend(three());
+    expect(world.done).toEqual([`shop-2: REPLICAOF ${nodeAddress(world.database, 0)} 6379`]);
+  });
+
+  test("without a primary are told so", async () => {
+    const world = await settled();
+    world.says.set("shop-0", undefined);
+    world.database = { ...world.database, bootstrapped: true };
+    const live = liveOf([podOf(0, { ...primary, ready: false }), podOf(1, replica), podOf(2, replica)]);
+    const tended = await world.tend(live);
+    expect(tended).toMatchObject({ missing: { reason: "PrimaryMissing" } });
+    expect(tended.primary).toBeUndefined();
+    expect(world.done).toEqual([]);
+  });
+});
+
+describe("new pods", () => {
+  const old = { current: false } as const;
+
+  test("replace replicas first, and the primary after another has taken over", async () => {
+    const world = await settled();
+    await world.tend(
+      liveOf([podOf(0, { ...primary, ...old }), podOf(1, replica), podOf(2, { ...replica, ...old })]),
+    );
+    expect(world.done).toEqual(["delete shop-2"]);
+    world.done.length = 0;
+    const live = liveOf([podOf(0, { ...primary, ...old }), podOf(1, replica), podOf(2, replica)]);
+    const tended = await world.tend(live);
+    expect(world.done).toEqual(["shop-1: SENTINEL FAILOVER primary COORDINATED"]);
+    expect(tended.underWay?.reason).toBe("SwitchingOver");
+  });
+
+  test("replace the only one at once", async () => {
+    const world = new World(valkey("db-premium"));
+    world.says.set("shop-0", 0);
+    await world.tend(liveOf([podOf(0, { ...primary, ...old })]));
+    expect(world.done.at(-1)).toBe("delete shop-0");
+  });
+});
+
+describe("fewer instances", () => {
+  const fewer = valkey("db-premium", { replicas: 3 });
+
+  test("wait until the primary is one that stays", async () => {
+    const world = await settled(fewer);
+    world.lead(2);
+    const live = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
+    expect(await world.engine.hasEverything(fewer, live, world.context)).toBe(false);
+    await world.tend(live);
+    expect(world.done).toEqual(["shop-0: SENTINEL FAILOVER primary COORDINATED"]);
+  });
+
+  test("come at once when it is, says so itself, and every other one agrees", async () => {
+    const world = await settled(fewer);
+    const hasEverything = () => world.engine.hasEverything(fewer, three(), world.context);
+    expect(await hasEverything()).toBe(true);
+    for (const [pod, says] of [
+      ["shop-0", undefined],
+      ["shop-0", nodeAddress(fewer, 1)],
+      ["shop-2", undefined],
+      ["shop-2", 0],
+      ["shop-2", nodeAddress(fewer, 1)],
+    ] as const) {
+      world.lead(0);
+      world.says.set(pod, says);
+      expect(await hasEverything(), `${pod}: ${says}`).toBe(false);
+    }
+  });
+});
+
+test.each(["default", "slipway_admin", "a b", ""])("the username %j is refused", async (username) => {
+  const world = new World();
+  world.context = { ...world.context, credentials: { ...exampleCredentials, username } };
+  expect((await world.tend(three())).missing?.reason).toBe("CredentialsPending");
+  expect(world.done).toEqual([]);
+});

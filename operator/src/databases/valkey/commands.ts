@@ -1,0 +1,95 @@
+/** What the operator tells servers and Sentinels, by their client in their own containers. */
+
+import { createHash } from "node:crypto";
+import { credentialKeys, type DatabaseCredentials } from "@slipway/crds";
+import { ordinalOf } from "../common/pods.ts";
+import { execIn } from "../common/steps.ts";
+import type { Database } from "../database.ts";
+import type { LivePod, TendContext } from "../driver.ts";
+import { PROJECT_RULES } from "./accounts.ts";
+import { DEFAULT_PRIORITY, type Facts, parseFacts } from "./facts.ts";
+import { accounts, GROUP, nodeAddress, paths, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
+
+/** One that hangs must not hold up what is done about it for longer, and a busy node takes seconds for a command. */
+const PATIENCE_MS = 8_000;
+
+type Work = Pick<TendContext, "client" | "signal">;
+
+const CLI = ["valkey-cli", "--tls", "--cacert", `${paths.tls}/ca.crt`, "-h", "localhost"];
+const SERVER = [...CLI, "-p", String(VALKEY_PORT), "--user", accounts.admin];
+const SENTINEL = [...CLI, "-p", String(SENTINEL_PORT)];
+
+/** The command that gives the project's account its password, as a hash, and takes every other away. Sessions stay. */
+export function accountCommand(credentials: DatabaseCredentials): string {
+  const { username, password } = credentialKeys;
+  const hash = createHash("sha256")
+    .update(credentials[password] ?? "")
+    .digest("hex");
+  return `ACL SETUSER ${credentials[username]} reset on #${hash} ${PROJECT_RULES}`;
+}
+
+/**
+ * The command that makes a replica's priority the right one; undefined where it is, and for a primary. A surplus
+ * instance is never promoted. A replica without data started with 0 and may be promoted once it has been linked: it has
+ * synchronized then, and stays promotable when the link breaks.
+ */
+export function priorityCommand(database: Database, pod: LivePod, facts: Facts): string | undefined {
+  if (sizeOf(database) === 1 || facts.role !== "replica") {
+    return undefined;
+  }
+  const isSurplus = ordinalOf(pod) >= database.instances;
+  const wanted = isSurplus ? 0 : DEFAULT_PRIORITY;
+  const isRight = facts.priority === wanted || (!isSurplus && !facts.linked);
+  return isRight ? undefined : `CONFIG SET replica-priority ${wanted}`;
+}
+
+/**
+ * Gives commands to a server, each of which answers OK, and asks what it is.
+ * @param enough ends the wait before it is given up by itself
+ * @returns undefined when it does not answer, or refuses a command
+ */
+export async function ask(
+  pod: LivePod,
+  commands: readonly (string | undefined)[],
+  { client, signal }: Work,
+  enough?: AbortSignal,
+): Promise<Facts | undefined> {
+  const given = commands.filter((command) => command !== undefined);
+  const script = [...given, "INFO server replication", ""].join("\n");
+  const impatient = AbortSignal.any([
+    signal,
+    AbortSignal.timeout(PATIENCE_MS),
+    ...(enough === undefined ? [] : [enough]),
+  ]);
+  try {
+    const { stdout } = await execIn(pod, SERVER, { client, signal: impatient }, script);
+    const answers = stdout.split("\n").slice(0, given.length);
+    return answers.every((answer) => answer.trim() === "OK") ? parseFacts(stdout) : undefined;
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
+}
+
+/** Makes an instance follow the primary. */
+export function follow(
+  database: Database,
+  pod: LivePod,
+  primary: LivePod,
+  work: Work,
+): Promise<Facts | undefined> {
+  const address = nodeAddress(database, ordinalOf(primary));
+  return ask(pod, [`REPLICAOF ${address} ${VALKEY_PORT}`], work);
+}
+
+/**
+ * Has a Sentinel move the primary to a replica, which gets all writes before: clients wait meanwhile.
+ * @returns first word of its answer: OK when it has begun
+ */
+export async function switchOver(pod: LivePod, { client, signal }: Work): Promise<string> {
+  const { namespace, name = "" } = pod.metadata;
+  const command = [...SENTINEL, "SENTINEL", "FAILOVER", GROUP, "COORDINATED"];
+  const options = { container: "sentinel", command, signal, timeoutMs: PATIENCE_MS };
+  const { stdout } = await client.podExec({ namespace, name }, options);
+  return /^[A-Za-z]+/.exec(stdout)?.[0] ?? "";
+}

@@ -1,0 +1,53 @@
+/** Every object of a Valkey service, as a pure function of it. */
+
+import type { DesiredObject } from "../../desired.ts";
+import { metadataOf, podLabels, roles } from "../common/metadata.ts";
+import { networkPolicy } from "../common/network-policy.ts";
+import { podDisruptionBudget } from "../common/pdb.ts";
+import { headlessService, outsideService, roleService } from "../common/services.ts";
+import type { Database } from "../database.ts";
+import { files } from "./config.ts";
+import { nodeServices, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
+import { members } from "./stateful-set.ts";
+
+const CLIENTS = [{ name: "database", port: VALKEY_PORT }];
+const MEMBERS = [...CLIENTS, { name: "sentinel", port: SENTINEL_PORT }];
+
+/** In the order in which they are applied: what others lean on first. */
+export function desired(database: Database): DesiredObject[] {
+  const { names } = database;
+  const several = sizeOf(database) > 1;
+  return [
+    networkPolicy(database, { clients: [VALKEY_PORT], operator: several ? [SENTINEL_PORT] : [] }),
+    {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: metadataOf(database, names.config),
+      data: files(database),
+    },
+    headlessService(database, several ? MEMBERS : CLIENTS),
+    ...nodeServices(database).map((name, ordinal) => addressOf(database, name, ordinal)),
+    members(database),
+    podDisruptionBudget(database),
+    roleService(database, names.main, roles.primary, CLIENTS),
+    outsideService(database, CLIENTS),
+  ].filter((object) => object !== undefined);
+}
+
+/** An address of one instance that stays the same whichever pod it is, also while it does not serve. */
+function addressOf(database: Database, name: string, ordinal: number): DesiredObject {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: metadataOf(database, name),
+    spec: {
+      type: "ClusterIP",
+      publishNotReadyAddresses: true,
+      selector: {
+        ...podLabels(database),
+        "statefulset.kubernetes.io/pod-name": `${database.id}-${ordinal}`,
+      },
+      ports: MEMBERS.map(({ name, port }) => ({ name, port, targetPort: name, protocol: "TCP" })),
+    },
+  };
+}
