@@ -1,22 +1,18 @@
 import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "@slipway/analytics";
 import { allowedGitHosts, type GithubAppConfig, githubAppConfig, githubEnvironment } from "@slipway/git";
+import {
+  addressList,
+  DNS_NAME,
+  type Environment,
+  listenAddress,
+  listOf,
+  logLevel,
+  parseSettings,
+  portNumber,
+} from "@slipway/process";
 import { type TracingSettings, tracingSettings, tracingVariables } from "@slipway/process/tracing";
 import { z } from "zod";
 import { type OidcIssuer, oidcIssuers } from "./auth/oidc-config.ts";
-
-const port = z.coerce.number().int().min(0).max(65_535);
-
-const DNS_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-
-const commaSeparated = z
-  .string()
-  .default("")
-  .transform((text) =>
-    text
-      .split(",")
-      .map((part) => part.trim())
-      .filter((part) => part !== ""),
-  );
 
 const environment = z.object({
   SLIPWAY_LEDGER_URL: z.url({ protocol: /^postgres(ql)?$/ }),
@@ -36,19 +32,17 @@ const environment = z.object({
   SLIPWAY_REGISTRY_KEY_FILE: z.string().min(1).optional(),
   SLIPWAY_DOMAIN_ZONE: z.string().max(190).regex(DNS_NAME, "must be a DNS name").default("apps.localhost"),
   SLIPWAY_VALKEY_URL: z.url({ protocol: /^(redis|valkey)s?$/ }).optional(),
-  SLIPWAY_RESERVED_HOSTNAMES: commaSeparated.pipe(
-    z.array(z.string().max(253).regex(DNS_NAME, "must be host names, or labels in the zone")),
-  ),
+  SLIPWAY_RESERVED_HOSTNAMES: listOf(
+    z.string().max(253).regex(DNS_NAME, "must be host names, or labels in the zone"),
+  ).default([]),
   SLIPWAY_RATE_LIMIT_SCALE: z.coerce.number().positive().default(1),
-  SLIPWAY_TRUSTED_PROXIES: commaSeparated.pipe(
-    z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], "must be addresses or CIDRs")),
-  ),
+  SLIPWAY_TRUSTED_PROXIES: addressList.default([]),
   ...analyticsVariables,
   ...tracingVariables,
-  SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
-  SLIPWAY_LISTEN_ADDRESS: z.union([z.ipv4(), z.ipv6()], "must be an IP address").default("0.0.0.0"),
-  SLIPWAY_PORT: port.default(8080),
-  SLIPWAY_METRICS_PORT: port.default(9090),
+  SLIPWAY_LOG_LEVEL: logLevel.default("info"),
+  SLIPWAY_LISTEN_ADDRESS: listenAddress.default("0.0.0.0"),
+  SLIPWAY_PORT: portNumber.default(8080),
+  SLIPWAY_METRICS_PORT: portNumber.default(9090),
   SLIPWAY_DRAIN_SECONDS: z.coerce.number().min(0).max(300).default(5),
 });
 
@@ -95,26 +89,12 @@ export interface Config {
   drainSeconds: number;
 }
 
-/** Settings that are missing or wrong; the message has one line for each and no value. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-}
-
 /**
  * Reads the settings from environment variables; an empty one counts as absent.
  * @throws ConfigError naming every variable that is missing or wrong
  */
-export function loadConfig(env: Record<string, string | undefined>): Config {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
-  const parsed = environment.safeParse(given);
-  if (!parsed.success) {
-    const lines = parsed.error.issues.map(
-      (issue) =>
-        `  ${issue.path.join(".")}: ${given[String(issue.path[0])] === undefined ? "is not set" : issue.message}`,
-    );
-    throw new ConfigError(`the environment is not complete:\n${lines.join("\n")}`);
-  }
-  const e = parsed.data;
+export function loadConfig(env: Environment): Config {
+  const e = parseSettings(environment, env);
   return {
     ledgerUrl: e.SLIPWAY_LEDGER_URL,
     catalogFile: e.SLIPWAY_CATALOG_FILE,

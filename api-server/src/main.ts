@@ -6,7 +6,7 @@ import { createKubeMetrics, KubeClient, loadKubeConfig, traceRequests } from "@s
 import { findPlan, parseCatalog } from "@slipway/crds";
 import { mountedGithubApp } from "@slipway/git";
 import { connectLedger } from "@slipway/ledger";
-import { MountedFile, registerFiles, startOpsServer } from "@slipway/process";
+import { ConfigError, createLogger, MountedFile, registerFiles, startOpsServer } from "@slipway/process";
 import { openTracing } from "@slipway/process/tracing";
 import { Analytics } from "./analytics/analytics.ts";
 import { buildApp } from "./app.ts";
@@ -20,7 +20,7 @@ import { parseBackupDefaults } from "./backups/settings.ts";
 import { parseBuildSettings } from "./builds/platform.ts";
 import { ledgerBuilds } from "./builds/store.ts";
 import { onDelivery } from "./builds/triggered.ts";
-import { type Config, ConfigError, loadConfig } from "./config.ts";
+import { type Config, loadConfig } from "./config.ts";
 import { parseDatabaseVersions } from "./databases/versions.ts";
 import { failures } from "./errors/catalog.ts";
 import { ConnectionStore } from "./git/connection-owners.ts";
@@ -33,7 +33,6 @@ import { LoadShedder } from "./http/load-shedder.ts";
 import { shutdownInOrder } from "./http/shutdown.ts";
 import { JobRunStore } from "./jobs/store.ts";
 import { isLedgerReachable } from "./ledger/health.ts";
-import { createLogger } from "./logger.ts";
 import { LogFollower } from "./logs/follower.ts";
 import { ledgerSnapshots } from "./metrics/port.ts";
 import { ledgerUsage } from "./organizations/limits.ts";
@@ -57,18 +56,13 @@ const ANALYTICS_TIMEOUT_MS = 12_000;
 
 /** Starts the process: wires the services, serves, and ends in order on SIGTERM or SIGINT. */
 async function main(config: Config): Promise<void> {
-  const logger = createLogger(config.logLevel);
+  const logger = createLogger("api-server", config.logLevel);
   const metrics = new ApiMetrics({ processMetrics: true });
   const tokenKey = readTokenKey(config.tokenKeyFile);
   const catalog = await MountedFile.open(config.catalogFile, parseCatalog, logger);
-  const databaseImages =
-    config.databaseImagesFile === undefined
-      ? undefined
-      : await MountedFile.open(config.databaseImagesFile, parseDatabaseVersions, logger);
-  const backups =
-    config.backupsFile === undefined
-      ? undefined
-      : await MountedFile.open(config.backupsFile, parseBackupDefaults, logger);
+  const { databaseImagesFile, backupsFile, buildsFile } = config;
+  const databaseImages = await MountedFile.openOptional(databaseImagesFile, parseDatabaseVersions, logger);
+  const backups = await MountedFile.openOptional(backupsFile, parseBackupDefaults, logger);
   const tracing = await openTracing(config.tracing, {
     service: "slipway-api-server",
     instance: hostname(),
@@ -86,10 +80,7 @@ async function main(config: Config): Promise<void> {
     ca: config.gitCaFile === undefined ? undefined : readFileSync(config.gitCaFile, "utf8"),
     githubApp: mountedGithubApp(config.githubApp),
   });
-  const buildSettings =
-    config.buildsFile === undefined
-      ? undefined
-      : await MountedFile.open(config.buildsFile, parseBuildSettings, logger);
+  const buildSettings = await MountedFile.openOptional(buildsFile, parseBuildSettings, logger);
   const analytics = new Analytics(
     config.analytics && openStore(config.analytics, { timeoutMs: ANALYTICS_TIMEOUT_MS, connections: 16 }),
   );

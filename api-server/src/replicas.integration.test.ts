@@ -2,6 +2,7 @@ import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
+import { createLogger } from "@slipway/process";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../hack/cluster/apiserver.ts";
@@ -12,7 +13,6 @@ import { TcpProxy } from "../../test/kit/processes/tcp-proxy.ts";
 import { startValkey, type TestValkey } from "../../test/kit/servers/valkey.ts";
 import { buildApp } from "./app.ts";
 import { ApiMetrics } from "./http/api-metrics.ts";
-import { createLogger } from "./logger.ts";
 import { projectResource } from "./projects/kinds.ts";
 import { ProjectStore } from "./projects/store.ts";
 import { MemoryRateLimiter } from "./rate-limit/memory.ts";
@@ -56,7 +56,7 @@ beforeAll(async () => {
   admin = KubeClient.fromConfig(loadKubeConfig({ file: apiserver.kubeconfig }));
   await applyCrds(admin);
 
-  const silent = createLogger("silent");
+  const silent = createLogger("api-server", "silent");
   const first = await limiter(silent);
   a = await startHarness(admin, { ledger, shared: { rateLimiter: first, writes: first } });
   await insertOrganization(ledger, { id: ORGANIZATION, name: ORGANIZATION });

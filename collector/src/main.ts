@@ -3,8 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { insertEvents, migrate, openStore } from "@slipway/analytics";
 import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
-import { startOpsServer, systemClock } from "@slipway/process";
-import { pino } from "pino";
+import { createLogger, shutdownSignal, startOpsServer, systemClock } from "@slipway/process";
 import type { AccessLine } from "./access-line.ts";
 import { Collector } from "./collector.ts";
 import { realDisk } from "./disk.ts";
@@ -20,24 +19,9 @@ import { Spool } from "./spool.ts";
 const END_MS = 8_000;
 
 async function main(settings: CollectorSettings): Promise<void> {
-  const log = pino({
-    level: settings.logLevel,
-    base: { component: "collector" },
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (level) => ({ level }) },
-    redact: { paths: ["password", "*.password", "*.*.password"], censor: "[redacted]" },
-  });
-  const stop = new AbortController();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.on(signal, () => {
-      if (stop.signal.aborted) {
-        process.exit(1);
-      }
-      log.info({ signal }, "ending");
-      stop.abort();
-      setTimeout(() => process.exit(0), END_MS).unref();
-    });
-  }
+  const log = createLogger("collector", settings.logLevel);
+  const stopping = shutdownSignal(log);
+  stopping.addEventListener("abort", () => setTimeout(() => process.exit(0), END_MS).unref());
   const metrics = new CollectorMetrics().withProcess();
   let spool: Spool | undefined;
   let isReading = false;
@@ -74,7 +58,7 @@ async function main(settings: CollectorSettings): Promise<void> {
     },
     insert: (batch: Parameters<typeof insertEvents>[1]) => insertEvents(store, batch),
   };
-  const sending = sendBatches({ spool, sink, metrics, log }, stop.signal);
+  const sending = sendBatches({ spool, sink, metrics, log }, stopping);
 
   const kube = KubeClient.fromConfig(loadKubeConfig(), { userAgent: "slipway", timeoutMs: 10_000 });
   const resolver = new Resolver({
@@ -88,10 +72,10 @@ async function main(settings: CollectorSettings): Promise<void> {
       },
     },
   });
-  const resolving = resolver.run(stop.signal);
+  const resolving = resolver.run(stopping);
   // Before that nobody could tell whose a request was.
-  while (!resolver.hasSynced && !stop.signal.aborted) {
-    await sleep(50, undefined, { signal: stop.signal }).catch(() => undefined);
+  while (!resolver.hasSynced && !stopping.aborted) {
+    await sleep(50, undefined, { signal: stopping }).catch(() => undefined);
   }
   const shared = {
     spool,
@@ -106,9 +90,9 @@ async function main(settings: CollectorSettings): Promise<void> {
   const collector = new Collector({ ...shared, podLogs, source });
   const receiver = otlpPort === undefined ? undefined : createReceiver({ ...shared, tokenFile });
   receiver?.listen(otlpPort, settings.listenAddress);
-  isReading = !stop.signal.aborted;
+  isReading = !stopping.aborted;
   log.info({}, "reading");
-  await collector.run(stop.signal);
+  await collector.run(stopping);
   isReading = false;
   receiver?.close();
   await Promise.all([sending, resolving]);

@@ -1,36 +1,33 @@
 import { type AnalyticsSettings, analyticsVariables, settingsFrom } from "@slipway/analytics";
+import {
+  addressList,
+  dnsLabel,
+  type Environment,
+  listenAddress,
+  logLevel,
+  parseSettings,
+  portNumber,
+} from "@slipway/process";
 import { z } from "zod";
 import { type TrustedProxies, trustedProxies } from "./client-address.ts";
 import type { Source } from "./log-files.ts";
 
-const port = z.coerce.number().int().min(0).max(65_535);
-
 const environment = z.object({
   ...analyticsVariables,
+  SLIPWAY_ANALYTICS_URL: analyticsVariables.SLIPWAY_ANALYTICS_URL.unwrap(),
   SLIPWAY_COLLECTOR_POD_LOGS: z.string().min(1).default("/var/log/pods"),
   SLIPWAY_COLLECTOR_STATE: z.string().min(1).default("/var/lib/slipway/collector"),
   SLIPWAY_COLLECTOR_BUFFER_BYTES: z.coerce.number().int().min(1_000_000).default(536_870_912),
   SLIPWAY_COLLECTOR_KEEP_FREE_BYTES: z.coerce.number().int().min(0).default(1_073_741_824),
-  SLIPWAY_COLLECTOR_CONTAINER: z
-    .string()
-    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
-    .default("traefik"),
-  SLIPWAY_COLLECTOR_OTLP_PORT: port.optional(),
+  SLIPWAY_COLLECTOR_CONTAINER: dnsLabel.default("traefik"),
+  SLIPWAY_COLLECTOR_OTLP_PORT: portNumber.optional(),
   SLIPWAY_COLLECTOR_OTLP_TOKEN_FILE: z.string().min(1).optional(),
-  SLIPWAY_INGRESS_NAMESPACE: z
-    .string()
-    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
-    .default("slipway-ingress"),
+  SLIPWAY_INGRESS_NAMESPACE: dnsLabel.default("slipway-ingress"),
   SLIPWAY_NAMESPACE: z.string().min(1).default("slipway-system"),
-  SLIPWAY_TRUSTED_PROXIES: z
-    .string()
-    .default("")
-    .transform((text) => text.split(",").map((range) => range.trim()))
-    .transform((ranges) => ranges.filter((range) => range !== ""))
-    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], "must be addresses or CIDRs"))),
-  SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
-  SLIPWAY_LISTEN_ADDRESS: z.union([z.ipv4(), z.ipv6()], "must be an IP address").default("0.0.0.0"),
-  SLIPWAY_METRICS_PORT: port.default(9090),
+  SLIPWAY_TRUSTED_PROXIES: addressList.default([]),
+  SLIPWAY_LOG_LEVEL: logLevel.default("info"),
+  SLIPWAY_LISTEN_ADDRESS: listenAddress.default("0.0.0.0"),
+  SLIPWAY_METRICS_PORT: portNumber.default(9090),
 });
 
 /** Settings of one collector. */
@@ -59,22 +56,12 @@ export interface CollectorSettings {
 
 /**
  * Reads the settings from environment variables; an empty one counts as absent.
- * @throws Error naming every variable that is missing or wrong, and no value
+ * @throws ConfigError naming every variable that is missing or wrong, never its value
  */
-export function collectorSettings(env: Record<string, string | undefined>): CollectorSettings {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
-  const parsed = environment.safeParse(given);
-  const wrong = parsed.error?.issues.map(({ path, message }) => `  ${path.join(".")}: ${message}`) ?? [];
-  const e = parsed.data;
-  const store = e && settingsFrom(e);
-  if (e && !store) {
-    wrong.push("  SLIPWAY_ANALYTICS_URL: is not set");
-  }
-  if (!e || !store) {
-    throw new Error(`the environment is not complete:\n${wrong.join("\n")}`);
-  }
+export function collectorSettings(env: Environment): CollectorSettings {
+  const e = parseSettings(environment, env);
   return {
-    store,
+    store: settingsFrom(e),
     podLogs: e.SLIPWAY_COLLECTOR_POD_LOGS,
     stateFolder: e.SLIPWAY_COLLECTOR_STATE,
     maxBufferBytes: e.SLIPWAY_COLLECTOR_BUFFER_BYTES,

@@ -1,8 +1,7 @@
-import { silentLogger } from "@slipway/process";
+import { ConfigError, silentLogger } from "@slipway/process";
 import { expect, test, vi } from "vitest";
 import { FakeClock } from "../../test/kit/processes/fake-clock.ts";
 import { checkCluster, type Verdict, watchCluster } from "./cluster-check.ts";
-import { ConfigError } from "./config.ts";
 
 const UNKNOWN: Verdict = { is: "unknown", why: "no answer" };
 const UNFIT: Verdict = { is: "unfit", why: "another controller" };

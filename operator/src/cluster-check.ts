@@ -8,10 +8,10 @@ import {
   type Manager,
   resources,
 } from "@slipway/controller-runtime";
-import { type Clock, type Logger, sleep } from "@slipway/process";
+import { type Clock, ConfigError, type Logger, sleep } from "@slipway/process";
 import { Gauge } from "prom-client";
 import type { AllowList } from "./applications/access.ts";
-import { type Config, ConfigError } from "./config.ts";
+import type { Config } from "./config.ts";
 import { middlewareResource } from "./resources.ts";
 
 type IngressClass = KubernetesObject & { spec?: { controller?: string } };

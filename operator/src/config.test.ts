@@ -1,5 +1,6 @@
+import { ConfigError } from "@slipway/process";
 import { describe, expect, test } from "vitest";
-import { ConfigError, loadConfig } from "./config.ts";
+import { loadConfig } from "./config.ts";
 
 const complete = {
   SLIPWAY_LEDGER_URL: "postgresql://slipway:secret@ledger/slipway",

@@ -2,6 +2,16 @@
 
 import { isIP, isIPv6 } from "node:net";
 import { allowedGitHosts, githubAppConfig, githubEnvironment } from "@slipway/git";
+import {
+  commaSeparated,
+  dnsLabel,
+  dnsName,
+  type Environment,
+  listOf,
+  logLevel,
+  parseSettings,
+  portNumber,
+} from "@slipway/process";
 import { type TracingSettings, tracingSettings, tracingVariables } from "@slipway/process/tracing";
 import { z } from "zod";
 import { ALLOW_LISTS, type AllowList } from "./applications/access.ts";
@@ -11,18 +21,7 @@ import { type DatabaseConfig, OUTSIDE_TYPES } from "./databases/settings.ts";
 import { parseCidr } from "./net/cidr.ts";
 import { type Placement, placement } from "./placement.ts";
 
-const dnsLabel = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be a DNS label");
-const dnsName = z
-  .string()
-  .max(253)
-  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/, "must be a DNS name");
-const portNumber = z.coerce.number().int().min(0).max(65_535);
-
-const cidrList = z.string().transform((text, context) => {
-  const cidrs = text
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "");
+const cidrList = commaSeparated.transform((cidrs, context) => {
   for (const cidr of cidrs) {
     try {
       parseCidr(cidr);
@@ -32,17 +31,6 @@ const cidrList = z.string().transform((text, context) => {
   }
   return cidrs;
 });
-
-const listOf = (item: z.ZodType<string, string>) =>
-  z
-    .string()
-    .transform((text) =>
-      text
-        .split(",")
-        .map((part) => part.trim())
-        .filter((part) => part !== ""),
-    )
-    .pipe(z.array(item));
 
 const portList = listOf(z.string().regex(/^[1-9][0-9]{0,4}$/, "must be ports")).transform((ports) =>
   ports.map(Number),
@@ -119,7 +107,7 @@ const variables = z.object({
   SLIPWAY_APISERVER_CIDRS: cidrList.default([]),
   SLIPWAY_APISERVER_PORTS: portList.default([443, 6443]),
   ...tracingVariables,
-  SLIPWAY_LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
+  SLIPWAY_LOG_LEVEL: logLevel.default("info"),
   SLIPWAY_METRICS_PORT: portNumber.default(9090),
 });
 
@@ -206,27 +194,13 @@ export interface Config {
   metricsPort: number;
 }
 
-/** Settings that are missing or wrong; the message has one line for each. */
-export class ConfigError extends Error {
-  override name = "ConfigError";
-}
-
 /**
  * Reads the settings from environment variables. An empty variable counts as absent.
  * @throws ConfigError naming every variable that is missing or wrong, never its value.
  */
-export function loadConfig(env: Record<string, string | undefined>): Config {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
-  // Denying nothing must be said: an operator that forgets the variable would open nodes and pods to tenants.
-  const parsed = environment.safeParse({
-    ...given,
-    SLIPWAY_EGRESS_DENIED_CIDRS: env.SLIPWAY_EGRESS_DENIED_CIDRS,
-  });
-  if (!parsed.success) {
-    const lines = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
-    throw new ConfigError(`The environment is not complete:\n${lines.join("\n")}`);
-  }
-  const e = parsed.data;
+export function loadConfig(env: Environment): Config {
+  // Denying nothing must be explicit: an operator without the variable would open nodes and pods to tenants.
+  const e = parseSettings(environment, env, ["SLIPWAY_EGRESS_DENIED_CIDRS"]);
   return {
     ledgerUrl: e.SLIPWAY_LEDGER_URL,
     catalogFile: e.SLIPWAY_CATALOG_FILE,

@@ -17,16 +17,15 @@ import {
   recordMetricSamples,
   storeJobRunLog,
 } from "@slipway/ledger";
-import { MountedFile, registerFiles } from "@slipway/process";
+import { ConfigError, createLogger, MountedFile, registerFiles, shutdownSignal } from "@slipway/process";
 import { openTracing } from "@slipway/process/tracing";
-import { pino } from "pino";
 import { collectDefaultMetrics } from "prom-client";
 import { parseBackupSettings } from "./backups/settings.ts";
 import { ledgerBilling } from "./billing/billing.ts";
 import { ledgerBuilds } from "./builds/ledger.ts";
 import { openBuildFiles } from "./builds/mounted-files.ts";
 import { addClusterCheck } from "./cluster-check.ts";
-import { type Config, ConfigError, loadConfig } from "./config.ts";
+import { type Config, loadConfig } from "./config.ts";
 import { parseDatabaseImages } from "./databases/settings.ts";
 import { createOperator } from "./operator.ts";
 import { ledgerDeployments } from "./projects/deployments/reaper.ts";
@@ -34,38 +33,20 @@ import { ledgerSlots } from "./projects/quotas/slot-keeper.ts";
 import { ledgerUsage } from "./projects/quotas/usage-keeper.ts";
 
 async function main(config: Config): Promise<void> {
-  const log = pino({
-    level: config.logLevel,
-    base: { component: "operator" },
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (level) => ({ level }) },
-    // Nothing logs these on purpose; an error object of a library might carry them.
-    redact: ["*.password", "*.token", "*.authorization", "err.config", "err.request", "err.connectionString"],
-  });
+  const log = createLogger("operator", config.logLevel);
   const ledger = connectLedger({
     url: config.ledgerUrl,
     applicationName: "slipway-operator",
     maxConnections: 4,
     onIdleError: (error) => log.warn({ err: error }, "idle ledger connection lost"),
   });
-  const stop = new AbortController();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.once(signal, () => {
-      log.info({ signal }, "stopping");
-      stop.abort();
-    });
-  }
+  const stopping = shutdownSignal(log);
   const identity = config.podName ?? `${hostname()}-${process.pid}`;
   const tracing = await openTracing(config.tracing, { service: "slipway-operator", instance: identity, log });
   const catalog = await MountedFile.open(config.catalogFile, parseCatalog, log);
-  const databaseImages =
-    config.databases.imagesFile === undefined
-      ? undefined
-      : await MountedFile.open(config.databases.imagesFile, parseDatabaseImages, log);
-  const backups =
-    config.backupsFile === undefined
-      ? undefined
-      : await MountedFile.open(config.backupsFile, parseBackupSettings, log);
+  const { imagesFile } = config.databases;
+  const databaseImages = await MountedFile.openOptional(imagesFile, parseDatabaseImages, log);
+  const backups = await MountedFile.openOptional(config.backupsFile, parseBackupSettings, log);
   const buildFiles = config.builds && (await openBuildFiles(config.builds, log));
   const manager = createOperator({
     config,
@@ -111,7 +92,7 @@ async function main(config: Config): Promise<void> {
   registerFiles(manager.registry, [catalog, databaseImages, backups, buildFiles?.settings]);
   try {
     log.info({ port: config.metricsPort }, "operator starts");
-    await manager.run(stop.signal);
+    await manager.run(stopping);
     log.info({}, "operator stopped");
   } finally {
     await tracing?.close();

@@ -1,7 +1,6 @@
-import { startOpsServer } from "@slipway/process";
+import { createLogger, startOpsServer } from "@slipway/process";
 import { Counter, Registry } from "prom-client";
 import { shutdownInOrder } from "../http/shutdown.ts";
-import { createLogger } from "../logger.ts";
 import { openAdminContext } from "./context.ts";
 import { runAdminCommand } from "./program.ts";
 import { ADMIN_PORT, adminServer } from "./server.ts";
@@ -11,7 +10,7 @@ import { ADMIN_PORT, adminServer } from "./server.ts";
  * API server memory, and a hundred at once start no process.
  */
 
-const logger = createLogger(process.env.SLIPWAY_LOG_LEVEL ?? "info");
+const logger = createLogger("api-server", process.env.SLIPWAY_LOG_LEVEL ?? "info");
 try {
   const { close, ...context } = openAdminContext(process.env, (error) =>
     logger.warn({ err: error }, "ledger connection lost"),

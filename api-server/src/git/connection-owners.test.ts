@@ -1,8 +1,8 @@
 import { KubeClient } from "@slipway/controller-runtime";
+import { createLogger } from "@slipway/process";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
-import { createLogger } from "../logger.ts";
 import { gitConnectionResource } from "../projects/kinds.ts";
 import { ConnectionStore } from "./connection-owners.ts";
 
@@ -12,7 +12,10 @@ let store: ConnectionStore;
 beforeEach(async () => {
   apiserver = await FakeApiserver.start();
   kube = KubeClient.forUrl(apiserver.url);
-  store = new ConnectionStore({ client: kube, logger: createLogger("silent", { write: () => {} }) });
+  store = new ConnectionStore({
+    client: kube,
+    logger: createLogger("api-server", "silent", { write: () => {} }),
+  });
 });
 afterEach(async () => {
   await store.stop();

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { GitEvent } from "@slipway/git";
 import { connectLedger, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
+import { createLogger } from "@slipway/process";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
-import { createLogger } from "../logger.ts";
 import { ledgerDeliveries } from "./delivery-queue.ts";
 import { DeliveryWorker, type DeliveryWorkerOptions } from "./delivery-worker.ts";
 
@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 
 const EVENT = { kind: "push", repository: "17", branch: "main", commitSha: "a" } as unknown as GitEvent;
-const logger = createLogger("error", { write: () => undefined });
+const logger = createLogger("api-server", "error", { write: () => undefined });
 const queue = (organizationId: string, deliveryId: string, connectionId = `g-${organizationId}`) =>
   ledgerDeliveries(ledgers[0]).queue({ organizationId, connectionId, deliveryId }, EVENT);
 const rows = async (table: "git_delivery_queue" | "git_deliveries"): Promise<number> =>

@@ -1,10 +1,10 @@
 import { KubeClient } from "@slipway/controller-runtime";
 import { organizationNamespace, type Project } from "@slipway/crds";
+import { createLogger } from "@slipway/process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exampleSpec, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
-import { createLogger } from "../logger.ts";
 import { projectResource } from "./kinds.ts";
 import { ProjectStore } from "./store.ts";
 
@@ -19,7 +19,7 @@ beforeEach(async () => {
   notes = [];
   store = new ProjectStore({
     client: kube,
-    logger: createLogger("silent"),
+    logger: createLogger("api-server", "silent"),
     zone: ZONE,
     writes: { note: async (organization, version) => void notes.push([organization, version]) },
   });

@@ -1,9 +1,9 @@
 import { createClient } from "@redis/client";
+import { createLogger } from "@slipway/process";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { TcpProxy } from "../../../test/kit/processes/tcp-proxy.ts";
 import { startValkey, type TestValkey } from "../../../test/kit/servers/valkey.ts";
-import { createLogger } from "../logger.ts";
 import type { Decision } from "./limiter.ts";
 import { ValkeyRateLimiter, type ValkeyRateLimiterOptions } from "./valkey.ts";
 
@@ -29,7 +29,7 @@ async function replica(options: Partial<ValkeyRateLimiterOptions> = {}): Promise
   let inMemory = 0;
   const limiter = new ValkeyRateLimiter({
     url: valkey.url,
-    logger: createLogger("info", { write: (line: string) => void lines.push(line) }),
+    logger: createLogger("api-server", "info", { write: (line: string) => void lines.push(line) }),
     onMemory: () => {
       inMemory += 1;
     },

@@ -1,6 +1,6 @@
 import { KubeClient, type KubernetesObject, resources, Store } from "@slipway/controller-runtime";
 import { type Build, type Deployment, labels, type Project } from "@slipway/crds";
-import { pino } from "pino";
+import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleBuild } from "../../../test/kit/operator/builds.ts";
@@ -52,7 +52,7 @@ beforeEach(async () => {
   options = {
     client,
     clock,
-    log: pino({ level: "silent" }),
+    log: silentLogger,
     projects,
     builds,
     settings: () => settings,

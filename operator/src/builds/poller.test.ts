@@ -2,7 +2,7 @@ import { KubeClient, Store } from "@slipway/controller-runtime";
 import { type Build, nextSourceRevision, type Project } from "@slipway/crds";
 import { GitError } from "@slipway/git";
 import type { BuildTrigger, KnownBuildTrigger } from "@slipway/ledger";
-import { pino } from "pino";
+import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleBuild } from "../../../test/kit/operator/builds.ts";
@@ -65,7 +65,7 @@ const newPoller = (opened = open) =>
     projects,
     builds,
     open: opened,
-    log: pino({ level: "silent" }),
+    log: silentLogger,
     ledger: {
       known: async (_project, triggers) => triggers.flatMap((one) => ledger.get(keyOfSeen(one)) ?? []),
       note: async (triggers) => triggers.forEach((one) => void keep(one, null)),

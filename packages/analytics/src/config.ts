@@ -42,6 +42,10 @@ export interface AnalyticsSettings {
 }
 
 /** The settings out of parsed {@link analyticsVariables}; undefined without an address. */
+export function settingsFrom(
+  variables: AnalyticsVariables & { SLIPWAY_ANALYTICS_URL: string },
+): AnalyticsSettings;
+export function settingsFrom(variables: AnalyticsVariables): AnalyticsSettings | undefined;
 export function settingsFrom(variables: AnalyticsVariables): AnalyticsSettings | undefined {
   const url = variables.SLIPWAY_ANALYTICS_URL;
   if (url === undefined) {

@@ -1,8 +1,24 @@
-/** What every process of the platform is made of: clock, logger, settings files, ops server, limits and timeouts. */
+/** What every process of the platform is made of: settings, logger, clock, mounted files, ops server, limits and timeouts. */
 export { type Clock, type Random, sleep, systemClock, type Timer } from "./clock.ts";
 export { ConcurrencyLimiter, type ConcurrencyLimits, type Release } from "./concurrency-limiter.ts";
-export { type Logger, silentLogger } from "./logger.ts";
+export { createLogger, type Logger, silentLogger } from "./logger.ts";
 export { MountedFile } from "./mounted-file.ts";
 export { registerFiles } from "./mounted-file-metrics.ts";
 export { type Check, type OpsServerOptions, startOpsServer } from "./ops-server.ts";
+export {
+  addressList,
+  ConfigError,
+  commaSeparated,
+  DNS_NAME,
+  dnsLabel,
+  dnsName,
+  type Environment,
+  listenAddress,
+  listOf,
+  logLevel,
+  parseSettings,
+  portNumber,
+} from "./settings.ts";
+export { shutdownSignal } from "./shutdown-signal.ts";
+/** What every process of the platform is made of: clock, logger, settings files, ops server, limits and timeouts. */
 export { TimeoutError, withTimeout } from "./timeout.ts";

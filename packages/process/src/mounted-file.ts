@@ -62,6 +62,15 @@ export class MountedFile<T> {
     }
   }
 
+  /** Opens the file that a setting names; undefined when the setting does. @throws Error as `open` does */
+  static async openOptional<T>(
+    path: string | undefined,
+    parse: (text: string) => T,
+    log: Log,
+  ): Promise<MountedFile<T> | undefined> {
+    return path === undefined ? undefined : await MountedFile.open(path, parse, log);
+  }
+
   get path(): string {
     return this.#path;
   }

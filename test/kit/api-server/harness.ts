@@ -19,6 +19,7 @@ import {
   type Member,
   type Role,
 } from "@slipway/ledger";
+import { createLogger } from "@slipway/process";
 import type { Tracing } from "@slipway/process/tracing";
 import type { FastifyInstance } from "fastify";
 import { Analytics } from "../../../api-server/src/analytics/analytics.ts";
@@ -43,7 +44,6 @@ import { type GitServers, gitServers } from "../../../api-server/src/git/servers
 import { ApiMetrics } from "../../../api-server/src/http/api-metrics.ts";
 import { EventStreams } from "../../../api-server/src/http/event-streams.ts";
 import { JobRunStore } from "../../../api-server/src/jobs/store.ts";
-import { createLogger } from "../../../api-server/src/logger.ts";
 import { LogFollower } from "../../../api-server/src/logs/follower.ts";
 import { ledgerSnapshots, type Snapshots } from "../../../api-server/src/metrics/port.ts";
 import { ledgerUsage, type UsageBook } from "../../../api-server/src/organizations/limits.ts";
@@ -155,7 +155,7 @@ export async function startFakeHarness(options: HarnessOptions = {}): Promise<Fa
 export async function startHarness(kube: KubeClient, options: HarnessOptions = {}): Promise<Harness> {
   const admin = options.admin ?? kube;
   const lines: string[] = [];
-  const logger = createLogger("debug", { write: (line: string) => void lines.push(line) });
+  const logger = createLogger("api-server", "debug", { write: (line: string) => void lines.push(line) });
   const catalog: Catalog = parseCatalog(readFileSync(CATALOG_FILE, "utf8"));
   const projects = new ProjectStore({
     client: kube,

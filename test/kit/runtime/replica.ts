@@ -3,17 +3,18 @@
  * LEASE_SECONDS.
  */
 import { loadKubeConfig } from "@slipway/controller-runtime";
-import pino from "pino";
+import { createLogger, shutdownSignal } from "@slipway/process";
 import { awkwardChildren } from "./awkward-children.ts";
 import { childResources, widgetOperator } from "./widget-operator.ts";
 
 const leaseMs = Number(process.env.LEASE_SECONDS) * 1_000;
+const log = createLogger("replica", "info");
 const manager = widgetOperator({
   cluster: loadKubeConfig(),
   identity: process.env.POD_NAME ?? "replica",
   children: childResources,
   desired: awkwardChildren,
-  log: pino({ level: "info" }, process.stderr),
+  log,
   leaderElection: {
     namespace: "default",
     name: "widget-operator",
@@ -22,6 +23,4 @@ const manager = widgetOperator({
     retryPeriodMs: 300,
   },
 });
-const stop = new AbortController();
-process.on("SIGTERM", () => stop.abort());
-await manager.run(stop.signal);
+await manager.run(shutdownSignal(log));

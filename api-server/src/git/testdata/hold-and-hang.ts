@@ -1,5 +1,5 @@
+import { createLogger } from "@slipway/process";
 import { connectLedger } from "@slipway/ledger";
-import { createLogger } from "../../logger.ts";
 import { ledgerDeliveries } from "../delivery-queue.ts";
 import { DeliveryWorker } from "../delivery-worker.ts";
 
@@ -9,5 +9,5 @@ const work = (): Promise<never> => {
   process.send?.(1);
   return new Promise(() => {});
 };
-const logger = createLogger("error", { write: () => undefined });
+const logger = createLogger("api-server", "error", { write: () => undefined });
 new DeliveryWorker(ledgerDeliveries(ledger), work, logger, { holdMs: 1_500, pollMs: 20 }).start();
