@@ -10,8 +10,7 @@ import {
 import { type JobRun, labels, type Project } from "@slipway/crds";
 import { type Logger, silentLogger } from "@slipway/process";
 import { Registry } from "prom-client";
-import { LogCapturer } from "../../operator/src/jobs/runs/capturer.ts";
-import { Charger } from "../../operator/src/jobs/runs/charger.ts";
+import { Charger } from "../../operator/src/jobs/runs/charge-recorder.ts";
 import {
   type Job,
   type RunNode,
@@ -20,6 +19,7 @@ import {
   slimRunPod,
 } from "../../operator/src/jobs/runs/cluster.ts";
 import { jobRunSources } from "../../operator/src/jobs/runs/controller.ts";
+import { LogCapturer } from "../../operator/src/jobs/runs/log-archiver.ts";
 import { createJobRunMetrics } from "../../operator/src/jobs/runs/metrics.ts";
 import type { RunLogs, RunSamples } from "../../operator/src/jobs/runs/ports.ts";
 import { jobRunReconciler } from "../../operator/src/jobs/runs/reconciler.ts";

@@ -16,10 +16,10 @@ import { claimOf, growVolume } from "../projects/volume.ts";
 import type { GrowthObstacle } from "../workload/growth.ts";
 import { withLiveClaim } from "../workload/pvc.ts";
 import { acceptJob } from "./accept.ts";
-import { isResting, type JobApp, type JobPlatform, toJobApp } from "./app.ts";
 import { type CloseMetering, removeJob } from "./deletion.ts";
+import { isResting, type JobApp, type JobPlatform, toJobApp } from "./desired/app.ts";
+import { desired } from "./desired/children.ts";
 import { settingsHash } from "./desired/cron-job.ts";
-import { desired } from "./desired.ts";
 import { summarizeJob, summarizeRest } from "./status.ts";
 
 export interface JobDependencies extends KindDependencies {

@@ -10,8 +10,7 @@ import {
 import { annotations, type JobRun, jobRunName, labels, type Project } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
 import { Registry } from "prom-client";
-import { LogCapturer } from "../../../operator/src/jobs/runs/capturer.ts";
-import { Charger } from "../../../operator/src/jobs/runs/charger.ts";
+import { Charger } from "../../../operator/src/jobs/runs/charge-recorder.ts";
 import {
   JOB_NAME,
   type Job,
@@ -20,7 +19,8 @@ import {
   type RunPod,
   SCHEDULED_TIMESTAMP,
 } from "../../../operator/src/jobs/runs/cluster.ts";
-import type { JobRunDependencies } from "../../../operator/src/jobs/runs/dependencies.ts";
+import type { JobRunDependencies } from "../../../operator/src/jobs/runs/context.ts";
+import { LogCapturer } from "../../../operator/src/jobs/runs/log-archiver.ts";
 import { createJobRunMetrics } from "../../../operator/src/jobs/runs/metrics.ts";
 import type { ChargedRun, RecordedRun, RunLogs } from "../../../operator/src/jobs/runs/ports.ts";
 import { jobRunReconciler } from "../../../operator/src/jobs/runs/reconciler.ts";

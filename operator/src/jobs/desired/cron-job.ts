@@ -10,7 +10,7 @@ import {
   templateMetadata,
   volumeFields,
 } from "../../workload/pod.ts";
-import type { JobApp } from "../app.ts";
+import type { JobApp } from "./app.ts";
 
 /** Seconds after an occurrence in which its Job may still be made. */
 const STARTING_DEADLINE_SECONDS = 120;

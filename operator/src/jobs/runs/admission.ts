@@ -1,156 +1,225 @@
-/** Which occurrences of a schedule are run and which are missed. Pure. */
+/**
+ * From a taken slot to a Job that may start its pod. The Job's resourceVersion is what makes that happen once: whoever
+ * carries it through must have read the Job before it looked whether the slot is still the run's.
+ */
 
-import type { MissedReason, Project } from "@slipway/crds";
-import { countMissed, followSpec, isAccepted, type JobState, type Missed } from "./job-state.ts";
-import { parseSchedule, type Schedule } from "./schedule.ts";
-import { dateOf } from "./verdict.ts";
+import { refOf } from "@slipway/controller-runtime";
+import type { JobRun, Project } from "@slipway/crds";
+import { WaitingError } from "../../reconcile-errors.ts";
+import { projectResource } from "../../resources.ts";
+import type { Job } from "./cluster.ts";
+import type { JobRunDependencies } from "./context.ts";
+import { countMissed, jobStateOf, type Missed, releaseSlot } from "./job-state.ts";
+import { identify, letGoPatch, newJob, newRun } from "./manifests.ts";
+import type { RunObjects } from "./objects.ts";
+import { windowEnd } from "./occurrences.ts";
+import { termsNow } from "./pricing.ts";
+import type { RunContext } from "./progress.ts";
+import { isOver, wasLetGo } from "./run.ts";
+import { parseSchedule } from "./schedule.ts";
+import type { SlotWriter } from "./slot.ts";
+import { neverStarted, refused } from "./status.ts";
 
-/** Occurrences that are decided in one write. */
-export const MAX_DECIDED = 5_000;
-
-/** All that a decision is made from. */
-export interface AdmissionView {
+/** A run that holds its project's slot, as everything was read in this order: Job, project, run. */
+interface Held {
+  name: string;
+  job: Job | undefined;
   project: Project;
-  now: Date;
-  /** Since when this operator leads. */
-  ledSince: Date;
-  windowMs: number;
-  /** Whether there is a Job that could be let go for an occurrence. */
-  hasJob(scheduledAt: Date): boolean;
-  /** Whether something of a run that is over still runs: nothing may start beside it. */
-  occupied: boolean;
-  /** Whether the plan's price is known; without it nothing can be let go. */
-  priced: boolean;
+  run?: JobRun;
 }
 
-/** What becomes of the occurrences that are due. */
-export interface Admission {
-  /** `status.job` as it should be. */
-  state: JobState;
-  /** The occurrence that takes the slot. */
-  admitted?: Date;
-  missed: Missed[];
-  /** When it has to be decided again, if nothing happens before. */
-  againAt?: Date;
-}
+type Trigger = JobRun["spec"]["trigger"];
 
-/** Decides every occurrence that can be decided now, oldest first. */
-export function decideAdmission(view: AdmissionView, nameOf: (scheduledAt: Date) => string): Admission {
-  const { project, now } = view;
-  const state = followSpec(project, now);
-  if (state.scheduledSince === undefined || state.schedule === undefined) {
-    return { state, missed: [] };
+export class LetGo {
+  readonly #deps: JobRunDependencies;
+  readonly #objects: RunObjects;
+  readonly #slot: SlotWriter;
+
+  constructor(deps: JobRunDependencies, objects: RunObjects, slot: SlotWriter) {
+    this.#deps = deps;
+    this.#objects = objects;
+    this.#slot = slot;
   }
-  const schedule = parseSchedule(state.schedule);
-  const from = countedFrom(state);
-  const due = schedule.between(from, now, MAX_DECIDED);
-  const missed: Missed[] = [];
-  let admitted: Date | undefined;
-  let undecided: Date | undefined;
-  for (const scheduledAt of due) {
-    const decision = decide(scheduledAt, state, schedule, view);
-    if (decision === "wait") {
-      undecided = scheduledAt;
-    } else if (decision === "admit") {
-      admitted = scheduledAt;
+
+  /**
+   * Lets an occurrence go whose slot was taken just now. That the slot was free before proves that it was never let go.
+   * @param job as it was read before the slot was taken
+   */
+  async begin(project: Project, job: Job, scheduledAt: Date, { signal, wake }: RunContext): Promise<void> {
+    const { name } = job.metadata;
+    const closes = this.#closes({ project }, "schedule", scheduledAt);
+    const run = await this.#makeRun(project, name, "schedule", scheduledAt, signal);
+    const late = run && !(await this.#letGo({ project, job, run }, closes, signal));
+    if (!run || late) {
+      wake.in(1);
+    }
+  }
+
+  /** Carries through what taking the slot began, by whomever; or takes it back when it is too late. */
+  async resume(project: Project, context: RunContext): Promise<void> {
+    const { signal, wake } = context;
+    const held = await this.#read(project, signal);
+    if (!held || (held.run && isOver(held.run))) {
+      wake.in(1);
+      return;
+    }
+    const { job, run, name } = held;
+    const { trigger, scheduledAt } = run
+      ? { trigger: run.spec.trigger, scheduledAt: new Date(run.spec.scheduledAt) }
+      : identify(name, project.metadata.name, job);
+    const pods = job
+      ? []
+      : await this.#objects.livePodsOf({ namespace: project.metadata.namespace, name }, signal);
+    if (wasLetGo(run, job) || pods.length > 0) {
+      // Its record is missing: it is made anew, so that the run is charged.
+      if (!run) {
+        await this.#makeRun(held.project, name, trigger, scheduledAt, signal);
+      }
+      wake.in(1);
+      return;
+    }
+    const closes = this.#closes(held, trigger, scheduledAt);
+    const cancelled = run?.spec.cancelRequestedAt !== undefined;
+    const startable = trigger === "manual" ? run !== undefined : job !== undefined;
+    const leaving = job?.metadata.deletionTimestamp !== undefined;
+    if (cancelled || leaving || !startable || this.#deps.clock.now() >= closes) {
+      await this.#withdraw(held, { trigger, scheduledAt, closes, cancelled }, signal);
+      wake.in(1);
+      return;
+    }
+    if (job && run) {
+      if (!(await this.#letGo({ ...held, job, run }, closes, signal))) {
+        wake.in(1);
+      }
+      return;
+    }
+    // What is made now was not there when the rest was read: all is read again.
+    if (run) {
+      await this.#makeJob(held.project, run, signal);
     } else {
-      missed.push({ scheduledAt, reason: decision });
+      await this.#makeRun(held.project, name, trigger, scheduledAt, signal);
     }
-    // An open window is always the last one's: it ends with the next occurrence at the latest.
-    if (decision === "wait" || decision === "admit") {
-      break;
+    await this.resume(project, context);
+  }
+
+  /** Undefined when the slot is not the run's any more. */
+  async #read(project: Project, signal: AbortSignal): Promise<Held | undefined> {
+    const name = jobStateOf(project).activeRun;
+    if (name === undefined) {
+      return undefined;
+    }
+    const ref = { namespace: project.metadata.namespace, name };
+    const job = await this.#objects.live(this.#objects.jobs, ref, signal);
+    const live = await this.#slot.live(project, signal);
+    if (!live || jobStateOf(live).activeRun !== name) {
+      return undefined;
+    }
+    const run = await this.#objects.live(this.#objects.runs, ref, signal);
+    return { name, job, project: live, run };
+  }
+
+  /** Until when the run may be let go. */
+  #closes({ project, run }: Pick<Held, "project" | "run">, trigger: Trigger, scheduledAt: Date): Date {
+    const { windowMs } = this.#deps.settings;
+    if (trigger === "manual") {
+      const asked = new Date(run?.metadata.creationTimestamp ?? 0);
+      return new Date(asked.getTime() + windowMs);
+    }
+    const { schedule } = jobStateOf(project);
+    return schedule === undefined
+      ? new Date(scheduledAt.getTime() + windowMs)
+      : windowEnd(scheduledAt, parseSchedule(schedule), windowMs);
+  }
+
+  #makeRun(project: Project, name: string, trigger: Trigger, scheduledAt: Date, signal: AbortSignal) {
+    return this.#objects.create(this.#objects.runs, newRun(project, name, trigger, scheduledAt), signal);
+  }
+
+  async #makeJob(project: Project, run: JobRun, signal: AbortSignal): Promise<void> {
+    const cronJob = await this.#objects.cronJob(refOf(project), signal);
+    if (!cronJob) {
+      throw new WaitingError("Creating", "The project's CronJob is not there yet.", {
+        requeueAfterMs: 1_000,
+      });
+    }
+    await this.#objects.create(this.#objects.jobs, newJob(run, cronJob), signal);
+  }
+
+  /** False when it is too late by now. @throws KubeError 409 when somebody else was faster */
+  async #letGo(
+    { project, job, run }: { project: Project; job: Job; run: JobRun },
+    closes: Date,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { clock, metrics, catalog } = this.#deps;
+    const terms = termsNow(job, project, catalog());
+    const now = clock.now();
+    if (now >= closes) {
+      return false;
+    }
+    if (!terms) {
+      throw new WaitingError("UnknownPlan", "The plan is not in the catalog.", { requeueAfterMs: 5_000 });
+    }
+    await this.#objects.patch(this.#objects.jobs, job, letGoPatch(job, terms, now), { signal });
+    if (run.spec.trigger === "schedule") {
+      metrics.skew.observe((now.getTime() - Date.parse(run.spec.scheduledAt)) / 1_000);
+      const created = Date.parse(job.metadata.creationTimestamp ?? "");
+      if (created > 0) {
+        metrics.admissionLatency.observe(Math.max(now.getTime() - created, 0) / 1_000);
+      }
+    }
+    return true;
+  }
+
+  /** Makes sure that the Job never starts, and only then gives the slot back. */
+  async #withdraw(
+    { job, project, run, name }: Held,
+    about: { trigger: Trigger; scheduledAt: Date; closes: Date; cancelled: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, ledSince } = this.#deps;
+    if (job) {
+      await this.#objects.remove(this.#objects.jobs, job, signal, { unchanged: true });
+    }
+    if (run && about.cancelled) {
+      await this.#objects.writeStatus(run, neverStarted(run, clock.now()), signal);
+    } else if (run && about.trigger === "manual") {
+      const status = refused(run, "Late", "It could not be started in time.", clock.now());
+      await this.#objects.writeStatus(run, status, signal);
+    }
+    const missed: Missed[] = [];
+    if (about.trigger === "schedule" && !about.cancelled) {
+      const early = about.closes <= ledSince();
+      const reason = early ? "OperatorUnavailable" : job ? "Late" : "NotCreated";
+      missed.push({ scheduledAt: about.scheduledAt, reason });
+    }
+    const { decision } = await this.#slot.change(
+      project,
+      (current) => {
+        const state = jobStateOf(current);
+        if (state.activeRun !== name) {
+          return undefined;
+        }
+        return { state: countMissed(releaseSlot(state, undefined, clock.now()), missed) };
+      },
+      signal,
+    );
+    if (decision) {
+      this.tellMissed(project, missed);
     }
   }
-  const decided = admitted ?? missed.at(-1)?.scheduledAt;
-  const next = undecided ?? schedule.next(decided ?? (from > now ? from : now));
-  const full = due.length === MAX_DECIDED;
-  return {
-    state: {
-      ...countMissed(state, missed),
-      ...(decided ? { lastScheduledAt: decided.toISOString() } : {}),
-      ...(admitted ? { activeRun: nameOf(admitted) } : {}),
-      ...nextScheduled(state, schedule, decided, now),
-    },
-    missed,
-    ...(admitted ? { admitted } : {}),
-    ...againAt(full ? now : next && wakeAt(next, schedule, view)),
-  };
-}
 
-/** The end of the time in which an occurrence may be admitted: never past the next one. */
-export function windowEnd(scheduledAt: Date, schedule: Schedule, windowMs: number): Date {
-  const latest = scheduledAt.getTime() + windowMs;
-  const next = schedule.next(scheduledAt)?.getTime() ?? latest;
-  return new Date(Math.min(latest, next));
-}
-
-/** Whether a Job for this moment can still matter: it is due later, or has not been decided. */
-export function isAwaited(scheduledAt: Date, project: Project): boolean {
-  const state = project.status?.job;
-  if (!state?.scheduledSince || state.schedule === undefined) {
-    return false;
-  }
-  return scheduledAt > countedFrom(state) && parseSchedule(state.schedule).has(scheduledAt);
-}
-
-function countedFrom(state: JobState): Date {
-  const since = dateOf(state.scheduledSince) ?? new Date(0);
-  const last = dateOf(state.lastScheduledAt) ?? since;
-  return last > since ? last : since;
-}
-
-function decide(
-  scheduledAt: Date,
-  state: JobState,
-  schedule: Schedule,
-  view: AdmissionView,
-): MissedReason | "admit" | "wait" {
-  const { project, now, ledSince, windowMs } = view;
-  const closes = windowEnd(scheduledAt, schedule, windowMs);
-  const held = state.activeRun !== undefined || view.occupied;
-  const lastFinished = dateOf(state.lastFinishedAt);
-  const overlapped = lastFinished !== undefined && lastFinished >= scheduledAt;
-  const ready = isAccepted(project) && view.priced;
-  if (now >= closes) {
-    if (held || overlapped) {
-      return "Overlap";
+  /** Counts and tells occurrences that were missed, once that has been written. */
+  tellMissed(project: Project, missed: readonly Missed[]): void {
+    for (const { scheduledAt, reason } of missed) {
+      this.#deps.metrics.occurrenceMissed(reason);
+      const note = `The run of ${scheduledAt.toISOString()} was missed.`;
+      this.#deps.recorder.event(project, projectResource, {
+        type: "Warning",
+        reason,
+        note,
+        action: "Schedule",
+      });
     }
-    if (!ready) {
-      return "NotAccepted";
-    }
-    if (closes <= ledSince) {
-      return "OperatorUnavailable";
-    }
-    return view.hasJob(scheduledAt) ? "Late" : "NotCreated";
   }
-  if (held) {
-    return "wait";
-  }
-  if (overlapped) {
-    return "Overlap";
-  }
-  return ready && view.hasJob(scheduledAt) ? "admit" : "wait";
-}
-
-/** Its Job wakes whoever waits for it; without one, the end of its window does. */
-function wakeAt(next: Date, schedule: Schedule, { now, windowMs, hasJob }: AdmissionView): Date {
-  return next > now && hasJob(next) ? next : windowEnd(next, schedule, windowMs);
-}
-
-function againAt(at: Date | undefined): { againAt?: Date } {
-  return at ? { againAt: at } : {};
-}
-
-/** Told anew with every decision, and when it was never told. */
-function nextScheduled(
-  state: JobState,
-  schedule: Schedule,
-  decided: Date | undefined,
-  now: Date,
-): Pick<JobState, "nextScheduledAt"> {
-  if (!decided && state.nextScheduledAt !== undefined) {
-    return {};
-  }
-  const next = schedule.next(decided && decided > now ? decided : now);
-  return next ? { nextScheduledAt: next.toISOString() } : { nextScheduledAt: undefined };
 }

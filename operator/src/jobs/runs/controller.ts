@@ -13,9 +13,9 @@ import {
 } from "@slipway/controller-runtime";
 import { type Catalog, labels, type Project } from "@slipway/crds";
 import type { PolicyRule } from "../../rbac.ts";
-import { LogCapturer } from "./capturer.ts";
-import { Charger } from "./charger.ts";
+import { Charger } from "./charge-recorder.ts";
 import { isReady, type RunNode } from "./cluster.ts";
+import { LogCapturer } from "./log-archiver.ts";
 import { createJobRunMetrics, registerJobRunGauges } from "./metrics.ts";
 import type { RunLedger, RunLogs, RunSamples } from "./ports.ts";
 import { jobRunReconciler } from "./reconciler.ts";

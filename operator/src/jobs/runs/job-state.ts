@@ -2,7 +2,7 @@
 
 import { findCondition, isConditionTrue } from "@slipway/controller-runtime";
 import { type JobRun, type MissedReason, missedReasons, type Project } from "@slipway/crds";
-import { dateOf } from "./verdict.ts";
+import { dateOf } from "./completion.ts";
 
 /** Where a scheduled job stands. */
 export type JobState = NonNullable<NonNullable<Project["status"]>["job"]>;

@@ -2,17 +2,17 @@
 
 import { equalJson, hasFinalizer } from "@slipway/controller-runtime";
 import { finalizers, type JobRun, type JobRunReason, jobRunName, type Project } from "@slipway/crds";
-import type { JobRunDependencies } from "./dependencies.ts";
+import { dateOf } from "./completion.ts";
+import type { JobRunDependencies } from "./context.ts";
 import { isAccepted, isClosed, isJudged, type JobState, jobStateOf } from "./job-state.ts";
-import { marksOf } from "./new-run.ts";
+import { marksOf } from "./manifests.ts";
 import type { RunObjects } from "./objects.ts";
+import { priceOf } from "./pricing.ts";
 import type { RunContext } from "./progress.ts";
 import { projectUidOf } from "./run.ts";
-import { neverStarted, refused } from "./run-status.ts";
 import { LOOK_AGAIN_MS } from "./settings.ts";
 import type { SlotWriter } from "./slot.ts";
-import { priceOf } from "./terms.ts";
-import { dateOf } from "./verdict.ts";
+import { neverStarted, refused } from "./status.ts";
 
 /** How far a run's own word on when it was asked for may be from the cluster's: its charge is kept under it. */
 const MAX_SCHEDULED_APART_MS = 600_000;

@@ -4,16 +4,16 @@ import { refOf } from "@slipway/controller-runtime";
 import { type JobRun, organizationOfNamespace, type Project } from "@slipway/crds";
 import { RetryableError } from "../../reconcile-errors.ts";
 import { isReady, type Job, type RunNode, type RunPod, readySince } from "./cluster.ts";
+import { dateOf, endOf, timesOf } from "./completion.ts";
 import { type ContainerFacts, readContainer } from "./container.ts";
-import type { JobRunDependencies } from "./dependencies.ts";
-import { type Judgement, judge } from "./judge.ts";
+import type { JobRunDependencies } from "./context.ts";
+import { type Judgement, judge } from "./evaluation.ts";
 import type { RunObjects } from "./objects.ts";
+import { termsOfRun } from "./pricing.ts";
 import { letGoAt, stands } from "./run.ts";
-import { ended, neverStarted, observed, type Terms } from "./run-status.ts";
 import { HEARTBEAT_MS, JOB_SETTLE_MS, LOOK_AGAIN_MS, NODE_SETTLE_MS } from "./settings.ts";
-import { termsOfRun } from "./terms.ts";
+import { ended, neverStarted, observed, type Terms } from "./status.ts";
 import { toCapture } from "./to-capture.ts";
-import { dateOf, endOf, timesOf } from "./verdict.ts";
 import type { WakeUp } from "./wake-up.ts";
 
 /** What one step is given. */

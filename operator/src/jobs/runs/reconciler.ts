@@ -13,25 +13,25 @@ import {
 } from "@slipway/controller-runtime";
 import { type JobRun, jobRunName, type Project } from "@slipway/crds";
 import { projectResource } from "../../resources.ts";
-import { type Admission, decideAdmission } from "./admission.ts";
-import { CleanUp } from "./clean-up.ts";
+import { LetGo } from "./admission.ts";
+import { Rush } from "./burst.ts";
+import { Settlement } from "./charge.ts";
+import { CleanUp } from "./cleanup.ts";
 import { JOB_NAME, type Job } from "./cluster.ts";
-import type { JobRunDependencies } from "./dependencies.ts";
+import { dateOf } from "./completion.ts";
+import type { JobRunDependencies } from "./context.ts";
 import { countMissed, isClosed, type JobState, jobStateOf, type Missed, releaseSlot } from "./job-state.ts";
 import { Leftovers } from "./leftovers.ts";
-import { LetGo } from "./let-go.ts";
+import { scheduledAtOf } from "./manifests.ts";
 import { ManualRuns } from "./manual.ts";
-import { scheduledAtOf } from "./new-run.ts";
 import { RunObjects } from "./objects.ts";
+import { type Admission, decideAdmission } from "./occurrences.ts";
+import { priceOf } from "./pricing.ts";
 import { type RunContext, RunProgress } from "./progress.ts";
 import { isEnded, isLetGo, isNeverStarted, isOver, isRefused, isSettled, wasLetGo } from "./run.ts";
-import { Rush } from "./rush.ts";
 import { LOOK_AGAIN_MS } from "./settings.ts";
-import { Settlement } from "./settle.ts";
 import { SlotWriter } from "./slot.ts";
 import { BY_PROJECT } from "./stores.ts";
-import { priceOf } from "./terms.ts";
-import { dateOf } from "./verdict.ts";
 import { WakeUp } from "./wake-up.ts";
 
 /** Makes the reconciler; its keys are those of Projects. */

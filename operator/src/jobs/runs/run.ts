@@ -3,7 +3,7 @@
 import { findCondition } from "@slipway/controller-runtime";
 import { annotations, type JobRun, type JobRunCondition, type JobRunReason } from "@slipway/crds";
 import type { Job } from "./cluster.ts";
-import { dateOf } from "./verdict.ts";
+import { dateOf } from "./completion.ts";
 
 /** Whether a condition has this status, and this reason when one is given. */
 export function stands(

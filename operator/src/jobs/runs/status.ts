@@ -4,8 +4,8 @@ import { ConditionSet } from "@slipway/controller-runtime";
 import type { JobRun, JobRunConditionCatalog, JobRunReason, JobRunStatus } from "@slipway/crds";
 import { cancelEffectiveAt } from "./cancellation.ts";
 import type { RunPod } from "./cluster.ts";
+import { chargeOf, type RunEnd } from "./completion.ts";
 import type { EndPhase, RunMetrics } from "./ports.ts";
-import { chargeOf, type RunEnd } from "./verdict.ts";
 
 /** What a run is let go under. */
 export interface Terms {

@@ -1,7 +1,7 @@
 /** Has the logs of ended runs kept, a few at a time and not for ever. */
 
 import { type Clock, ConcurrencyLimiter, type ConcurrencyLimits, type Logger, sleep } from "@slipway/process";
-import { LogFollower } from "./follower.ts";
+import { LogFollower } from "./log-follower.ts";
 import type { RunLogs, RunToCapture } from "./ports.ts";
 
 export interface CapturerOptions {

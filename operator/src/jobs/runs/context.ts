@@ -1,9 +1,9 @@
 import type { EventRecorder } from "@slipway/controller-runtime";
 import type { Catalog } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
-import type { LogCapturer } from "./capturer.ts";
-import type { Charger } from "./charger.ts";
+import type { Charger } from "./charge-recorder.ts";
 import type { RunCluster } from "./cluster.ts";
+import type { LogCapturer } from "./log-archiver.ts";
 import type { JobRunMetrics } from "./metrics.ts";
 import type { RunSamples } from "./ports.ts";
 import type { JobRunSettings } from "./settings.ts";

@@ -1,10 +1,10 @@
 /** What the children of a scheduled job are made from: its spec, resolved against the plan catalog and the platform. Pure. */
 
 import type { Catalog, JobPlan, Project } from "@slipway/crds";
-import type { Placement } from "../placement.ts";
-import type { Accepted } from "../projects/accept.ts";
-import type { Workload } from "../workload/app.ts";
-import { toWorkload } from "../workload/view.ts";
+import type { Placement } from "../../placement.ts";
+import type { Accepted } from "../../projects/accept.ts";
+import type { Workload } from "../../workload/app.ts";
+import { toWorkload } from "../../workload/view.ts";
 
 /** What of the platform matters to jobs. */
 export interface JobPlatform {

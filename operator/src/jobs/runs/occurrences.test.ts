@@ -1,8 +1,8 @@
 import type { Project } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { exampleJob } from "../../../../test/kit/operator/projects.ts";
-import { decideAdmission } from "./admission.ts";
 import type { JobState } from "./job-state.ts";
+import { decideAdmission } from "./occurrences.ts";
 
 const day = (time: string) => `2026-03-01T${time}Z`;
 

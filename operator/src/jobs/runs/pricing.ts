@@ -3,7 +3,7 @@
 import { annotations, type Catalog, type JobRun, type Project } from "@slipway/crds";
 import type { Job } from "./cluster.ts";
 import { letGoAt } from "./run.ts";
-import type { Terms } from "./run-status.ts";
+import type { Terms } from "./status.ts";
 
 type Plans = Pick<Catalog, "jobPlans">;
 

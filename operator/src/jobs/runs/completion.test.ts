@@ -1,6 +1,6 @@
 import type { JobRun } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
-import { chargeOf, endOf } from "./verdict.ts";
+import { chargeOf, endOf } from "./completion.ts";
 
 const day = (time: string) => `2026-01-01T${time}Z`;
 const run = (cancelRequestedAt?: string, status: JobRun["status"] = {}): JobRun => ({

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Bench } from "../../../../test/kit/operator/jobrun-bench.ts";
 import { projectResource } from "../../resources.ts";
-import { RUSH } from "./rush.ts";
+import { RUSH } from "./burst.ts";
 
 /** Other jobs whose occurrence of 12:01 is due; their controller-manager is slow. */
 function others(bench: Bench, count: number): void {

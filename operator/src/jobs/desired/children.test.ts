@@ -1,12 +1,12 @@
 import { fileURLToPath } from "node:url";
 import { catalog, type Project, projectSpec } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
-import { goldenTests } from "../../../test/kit/operator/golden.ts";
-import { exampleJob } from "../../../test/kit/operator/projects.ts";
-import { withBuiltImage } from "../projects/images/built-image.ts";
-import { acceptJob } from "./accept.ts";
+import { goldenTests } from "../../../../test/kit/operator/golden.ts";
+import { exampleJob } from "../../../../test/kit/operator/projects.ts";
+import { withBuiltImage } from "../../projects/images/built-image.ts";
+import { acceptJob } from "../accept.ts";
 import { toJobApp } from "./app.ts";
-import { desired } from "./desired.ts";
+import { desired } from "./children.ts";
 
 const size = { requests: { cpu: "10m", memory: "32Mi" }, limits: { cpu: "500m", memory: "512Mi" } };
 const none = { logs: true, metrics: false, healthcheck: false, autoscaling: false };

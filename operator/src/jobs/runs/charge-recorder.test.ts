@@ -1,7 +1,7 @@
 import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
-import { Charger } from "./charger.ts";
+import { Charger } from "./charge-recorder.ts";
 import type { ChargedRun, RecordedRun } from "./ports.ts";
 
 const row = (id: string): ChargedRun => ({ id, organization_id: "o" }) as ChargedRun;

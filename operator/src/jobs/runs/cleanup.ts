@@ -2,17 +2,17 @@
 
 import { hasFinalizer, refOf } from "@slipway/controller-runtime";
 import { finalizers, type JobRun, type Project } from "@slipway/crds";
-import { isAwaited } from "./admission.ts";
 import type { Job, RunPod } from "./cluster.ts";
-import type { JobRunDependencies } from "./dependencies.ts";
+import { dateOf } from "./completion.ts";
+import type { JobRunDependencies } from "./context.ts";
 import { isScheduled, jobStateOf } from "./job-state.ts";
-import { identify, newRun, scheduledAtOf } from "./new-run.ts";
+import { identify, newRun, scheduledAtOf } from "./manifests.ts";
 import type { RunObjects } from "./objects.ts";
+import { isAwaited } from "./occurrences.ts";
 import type { RunContext } from "./progress.ts";
 import { isLetGo, isNeverStarted, isRefused } from "./run.ts";
 import { KEEP_CHARGED_MS, KEEP_REFUSED_MS } from "./settings.ts";
 import type { SlotWriter } from "./slot.ts";
-import { dateOf } from "./verdict.ts";
 
 export class CleanUp {
   readonly #deps: JobRunDependencies;

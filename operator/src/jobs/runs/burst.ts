@@ -6,8 +6,8 @@
 import type { Store } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
+import { dateOf } from "./completion.ts";
 import { isAccepted, isScheduled, jobStateOf } from "./job-state.ts";
-import { dateOf } from "./verdict.ts";
 
 /** From so many undecided occurrences on it is a rush. */
 export const RUSH = 25;

@@ -1,7 +1,7 @@
 import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
-import { LogCapturer } from "./capturer.ts";
+import { LogCapturer } from "./log-archiver.ts";
 import type { RunLogs, RunToCapture } from "./ports.ts";
 
 const run = (runId = "r", organizationId = "o"): RunToCapture => ({

@@ -1,13 +1,13 @@
 /** From the end of a run to its charge in the ledger, and to the word that it stands there. */
 
 import { type JobRun, organizationOfNamespace } from "@slipway/crds";
-import type { JobRunDependencies } from "./dependencies.ts";
+import type { JobRunDependencies } from "./context.ts";
 import type { RunObjects } from "./objects.ts";
 import type { ChargedRun, EndPhase } from "./ports.ts";
 import type { RunContext } from "./progress.ts";
 import { projectUidOf } from "./run.ts";
-import { charged, chargeRefused } from "./run-status.ts";
 import { LOOK_AGAIN_MS } from "./settings.ts";
+import { charged, chargeRefused } from "./status.ts";
 import { toCapture } from "./to-capture.ts";
 
 export class Settlement {

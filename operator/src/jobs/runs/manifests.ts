@@ -13,7 +13,7 @@ import {
   type Project,
 } from "@slipway/crds";
 import { type CronJob, type Job, SCHEDULED_TIMESTAMP } from "./cluster.ts";
-import type { Terms } from "./run-status.ts";
+import type { Terms } from "./status.ts";
 
 type Trigger = JobRun["spec"]["trigger"];
 

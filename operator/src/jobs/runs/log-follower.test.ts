@@ -1,7 +1,7 @@
 import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
-import { LogFollower } from "./follower.ts";
+import { LogFollower } from "./log-follower.ts";
 import type { RunLogs, RunToCapture } from "./ports.ts";
 
 const run: RunToCapture = {

@@ -1,0 +1,156 @@
+/** Which occurrences of a schedule are run and which are missed. Pure. */
+
+import type { MissedReason, Project } from "@slipway/crds";
+import { dateOf } from "./completion.ts";
+import { countMissed, followSpec, isAccepted, type JobState, type Missed } from "./job-state.ts";
+import { parseSchedule, type Schedule } from "./schedule.ts";
+
+/** Occurrences that are decided in one write. */
+export const MAX_DECIDED = 5_000;
+
+/** All that a decision is made from. */
+export interface AdmissionView {
+  project: Project;
+  now: Date;
+  /** Since when this operator leads. */
+  ledSince: Date;
+  windowMs: number;
+  /** Whether there is a Job that could be let go for an occurrence. */
+  hasJob(scheduledAt: Date): boolean;
+  /** Whether something of a run that is over still runs: nothing may start beside it. */
+  occupied: boolean;
+  /** Whether the plan's price is known; without it nothing can be let go. */
+  priced: boolean;
+}
+
+/** What becomes of the occurrences that are due. */
+export interface Admission {
+  /** `status.job` as it should be. */
+  state: JobState;
+  /** The occurrence that takes the slot. */
+  admitted?: Date;
+  missed: Missed[];
+  /** When it has to be decided again, if nothing happens before. */
+  againAt?: Date;
+}
+
+/** Decides every occurrence that can be decided now, oldest first. */
+export function decideAdmission(view: AdmissionView, nameOf: (scheduledAt: Date) => string): Admission {
+  const { project, now } = view;
+  const state = followSpec(project, now);
+  if (state.scheduledSince === undefined || state.schedule === undefined) {
+    return { state, missed: [] };
+  }
+  const schedule = parseSchedule(state.schedule);
+  const from = countedFrom(state);
+  const due = schedule.between(from, now, MAX_DECIDED);
+  const missed: Missed[] = [];
+  let admitted: Date | undefined;
+  let undecided: Date | undefined;
+  for (const scheduledAt of due) {
+    const decision = decide(scheduledAt, state, schedule, view);
+    if (decision === "wait") {
+      undecided = scheduledAt;
+    } else if (decision === "admit") {
+      admitted = scheduledAt;
+    } else {
+      missed.push({ scheduledAt, reason: decision });
+    }
+    // An open window is always the last one's: it ends with the next occurrence at the latest.
+    if (decision === "wait" || decision === "admit") {
+      break;
+    }
+  }
+  const decided = admitted ?? missed.at(-1)?.scheduledAt;
+  const next = undecided ?? schedule.next(decided ?? (from > now ? from : now));
+  const full = due.length === MAX_DECIDED;
+  return {
+    state: {
+      ...countMissed(state, missed),
+      ...(decided ? { lastScheduledAt: decided.toISOString() } : {}),
+      ...(admitted ? { activeRun: nameOf(admitted) } : {}),
+      ...nextScheduled(state, schedule, decided, now),
+    },
+    missed,
+    ...(admitted ? { admitted } : {}),
+    ...againAt(full ? now : next && wakeAt(next, schedule, view)),
+  };
+}
+
+/** The end of the time in which an occurrence may be admitted: never past the next one. */
+export function windowEnd(scheduledAt: Date, schedule: Schedule, windowMs: number): Date {
+  const latest = scheduledAt.getTime() + windowMs;
+  const next = schedule.next(scheduledAt)?.getTime() ?? latest;
+  return new Date(Math.min(latest, next));
+}
+
+/** Whether a Job for this moment can still matter: it is due later, or has not been decided. */
+export function isAwaited(scheduledAt: Date, project: Project): boolean {
+  const state = project.status?.job;
+  if (!state?.scheduledSince || state.schedule === undefined) {
+    return false;
+  }
+  return scheduledAt > countedFrom(state) && parseSchedule(state.schedule).has(scheduledAt);
+}
+
+function countedFrom(state: JobState): Date {
+  const since = dateOf(state.scheduledSince) ?? new Date(0);
+  const last = dateOf(state.lastScheduledAt) ?? since;
+  return last > since ? last : since;
+}
+
+function decide(
+  scheduledAt: Date,
+  state: JobState,
+  schedule: Schedule,
+  view: AdmissionView,
+): MissedReason | "admit" | "wait" {
+  const { project, now, ledSince, windowMs } = view;
+  const closes = windowEnd(scheduledAt, schedule, windowMs);
+  const held = state.activeRun !== undefined || view.occupied;
+  const lastFinished = dateOf(state.lastFinishedAt);
+  const overlapped = lastFinished !== undefined && lastFinished >= scheduledAt;
+  const ready = isAccepted(project) && view.priced;
+  if (now >= closes) {
+    if (held || overlapped) {
+      return "Overlap";
+    }
+    if (!ready) {
+      return "NotAccepted";
+    }
+    if (closes <= ledSince) {
+      return "OperatorUnavailable";
+    }
+    return view.hasJob(scheduledAt) ? "Late" : "NotCreated";
+  }
+  if (held) {
+    return "wait";
+  }
+  if (overlapped) {
+    return "Overlap";
+  }
+  return ready && view.hasJob(scheduledAt) ? "admit" : "wait";
+}
+
+/** Its Job wakes whoever waits for it; without one, the end of its window does. */
+function wakeAt(next: Date, schedule: Schedule, { now, windowMs, hasJob }: AdmissionView): Date {
+  return next > now && hasJob(next) ? next : windowEnd(next, schedule, windowMs);
+}
+
+function againAt(at: Date | undefined): { againAt?: Date } {
+  return at ? { againAt: at } : {};
+}
+
+/** Told anew with every decision, and when it was never told. */
+function nextScheduled(
+  state: JobState,
+  schedule: Schedule,
+  decided: Date | undefined,
+  now: Date,
+): Pick<JobState, "nextScheduledAt"> {
+  if (!decided && state.nextScheduledAt !== undefined) {
+    return {};
+  }
+  const next = schedule.next(decided && decided > now ? decided : now);
+  return next ? { nextScheduledAt: next.toISOString() } : { nextScheduledAt: undefined };
+}
