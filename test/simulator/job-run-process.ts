@@ -10,7 +10,7 @@ import {
 import { type JobRun, labels, type Project } from "@slipway/crds";
 import { type Logger, silentLogger } from "@slipway/process";
 import { Registry } from "prom-client";
-import { Charger } from "../../operator/src/jobs/runs/charge-recorder.ts";
+import { ChargeRecorder } from "../../operator/src/jobs/runs/charge-recorder.ts";
 import {
   type Job,
   type RunNode,
@@ -19,7 +19,7 @@ import {
   slimRunPod,
 } from "../../operator/src/jobs/runs/cluster.ts";
 import { jobRunSources } from "../../operator/src/jobs/runs/controller.ts";
-import { LogCapturer } from "../../operator/src/jobs/runs/log-archiver.ts";
+import { LogArchiver } from "../../operator/src/jobs/runs/log-archiver.ts";
 import { createJobRunMetrics } from "../../operator/src/jobs/runs/metrics.ts";
 import type { RunLogs, RunSamples } from "../../operator/src/jobs/runs/ports.ts";
 import { jobRunReconciler } from "../../operator/src/jobs/runs/reconciler.ts";
@@ -46,7 +46,7 @@ export interface JobRunProcessParts {
 export class JobRunProcess {
   readonly #process: ModelProcess;
   readonly #controller: Controller;
-  #ledSince = new Date(0);
+  #leaderSince = new Date(0);
 
   constructor(process: ModelProcess, parts: JobRunProcessParts) {
     this.#process = process;
@@ -56,23 +56,28 @@ export class JobRunProcess {
     const log = defectLogger(judge, process);
     const registry = new Registry();
     const stores = modelStores(process);
-    const charger = new Charger({ ledger: ledger.connect((run) => process.wake(run)), clock, random, log });
-    const capturer = new LogCapturer({ logs: modelLogs(process, chance), clock, log });
+    const chargeRecorder = new ChargeRecorder({
+      ledger: ledger.connect((run) => process.wake(run)),
+      clock,
+      random,
+      log,
+    });
+    const logArchiver = new LogArchiver({ logs: modelLogs(process, chance), clock, log });
     const reconcile = jobRunReconciler({
       cluster: process.cluster,
       clock,
       recorder: { event: () => {} },
       stores,
       catalog: () => catalog,
-      charger,
-      capturer,
+      chargeRecorder,
+      logArchiver,
       samples: noSamples,
       metrics: createJobRunMetrics(registry),
       settings,
-      ledSince: () => this.#ledSince,
+      leaderSince: () => this.#leaderSince,
     });
     this.#controller = new Controller(
-      { name: "jobrun", reconcile, sources: sourcesOf(stores, charger, capturer), workers: 32 },
+      { name: "jobrun", reconcile, sources: sourcesOf(stores, chargeRecorder, logArchiver), workers: 32 },
       { clock, random, log, metrics: createRuntimeMetrics(registry), mayAct },
     );
   }
@@ -84,7 +89,7 @@ export class JobRunProcess {
 
   /** Begins to work. It ends with its process. */
   lead(): void {
-    this.#ledSince = this.#process.clock.now();
+    this.#leaderSince = this.#process.clock.now();
     void this.#controller.run(new AbortController().signal);
   }
 }
@@ -104,11 +109,11 @@ function modelStores(process: ModelProcess): JobRunStores {
   };
 }
 
-function sourcesOf(stores: JobRunStores, charger: Charger, capturer: LogCapturer): Source[] {
+function sourcesOf(stores: JobRunStores, chargeRecorder: ChargeRecorder, logArchiver: LogArchiver): Source[] {
   return [
     ...jobRunSources(stores),
-    customSource((enqueue) => charger.onCharged((key) => enqueue(key))),
-    customSource((enqueue) => capturer.onCaptured((key) => enqueue(key))),
+    customSource((enqueue) => chargeRecorder.onRecorded((key) => enqueue(key))),
+    customSource((enqueue) => logArchiver.onArchived((key) => enqueue(key))),
   ];
 }
 
@@ -127,7 +132,7 @@ function modelLogs(process: ModelProcess, chance: Chance): RunLogs {
           }
         }, ms);
       }),
-    capture: (_run, signal) =>
+    archive: (_run, signal) =>
       new Promise((resolve, reject) => {
         const fails = chance.happens(0.05);
         const ms = chance.happens(0.02) ? chance.between(1_000, 20_000) : chance.between(5, 50);

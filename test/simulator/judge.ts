@@ -361,7 +361,7 @@ export class Judge implements Witness {
       return;
     }
     this.note(project, () => `Job ${name} let go`);
-    truth.letGoAt = this.#timeline.now;
+    truth.admittedAt = this.#timeline.now;
     truth.plan = marks[annotations.plan];
     truth.price = marks[annotations.pricePerMinute];
     const { now } = this.#timeline;

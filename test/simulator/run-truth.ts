@@ -9,7 +9,7 @@ export interface RunTruth {
   trigger: JobRun["spec"]["trigger"];
   scheduledAt: number;
   /** When its Job was let go in truth. */
-  letGoAt: number | undefined;
+  admittedAt: number | undefined;
   plan: string | undefined;
   price: string | undefined;
   /** Its containers, in the order in which they started. */
@@ -39,7 +39,7 @@ export function newRunTruth(name: string, project: string, scheduledAt: number):
     project,
     trigger: "schedule",
     scheduledAt,
-    letGoAt: undefined,
+    admittedAt: undefined,
     plan: undefined,
     price: undefined,
     containers: [],

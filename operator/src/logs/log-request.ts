@@ -3,7 +3,7 @@
 import type { Readable } from "node:stream";
 import { type KubeClient, KubeError, type Transport } from "@slipway/controller-runtime";
 import { MAX_LOG_BYTES } from "@slipway/ledger";
-import type { RunToCapture } from "../jobs/runs/ports.ts";
+import type { RunLogSource } from "../jobs/runs/ports.ts";
 import { FollowedTail } from "./followed-tail.ts";
 import { TailBuffer } from "./log-tail.ts";
 
@@ -22,7 +22,7 @@ const OPEN_MS = 5_000;
 /** Reads what is there of a log, in two requests when lines are short. @throws KubeError */
 export async function readEnd(
   source: LogSource,
-  run: RunToCapture,
+  run: RunLogSource,
   signal: AbortSignal,
 ): Promise<TailBuffer> {
   const tail = await readLines(source, run, FIRST_LINES, signal);
@@ -41,7 +41,7 @@ export class FollowedEnd {
   #further: FollowedTail | undefined;
 
   /** Opens it. @throws KubeError */
-  static async open(source: LogSource, run: RunToCapture, signal: AbortSignal): Promise<FollowedEnd> {
+  static async open(source: LogSource, run: RunLogSource, signal: AbortSignal): Promise<FollowedEnd> {
     const follow = async (tailLines: number) =>
       new FollowedTail(await openFollowed(source, run, tailLines, signal), tailLines);
     return new FollowedEnd(await follow(FIRST_LINES), () => follow(MOST_LINES));
@@ -70,7 +70,7 @@ export class FollowedEnd {
 
 async function openFollowed(
   source: LogSource,
-  run: RunToCapture,
+  run: RunLogSource,
   tailLines: number,
   signal: AbortSignal,
 ): Promise<Readable> {
@@ -81,7 +81,7 @@ async function openFollowed(
 /** The kubelet finds the last lines from the file's end; what comes is not kept beyond the limit. */
 async function readLines(
   source: LogSource,
-  run: RunToCapture,
+  run: RunLogSource,
   tailLines: number,
   signal: AbortSignal,
 ): Promise<TailBuffer> {
@@ -106,7 +106,7 @@ async function readLines(
   return tail;
 }
 
-function request({ namespace, podName }: RunToCapture, query: { tailLines: number; follow?: true }) {
+function request({ namespace, podName }: RunLogSource, query: { tailLines: number; follow?: true }) {
   return {
     method: "GET",
     path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(podName)}/log`,

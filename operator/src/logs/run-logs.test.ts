@@ -47,26 +47,26 @@ afterEach(async () => {
   await api.stop();
 });
 
-const capture = (store = async (_: unknown, text: string) => void stored.push(text)) =>
-  createRunLogs({ client, store }).capture(run, AbortSignal.timeout(10_000));
+const archive = (store = async (_: unknown, text: string) => void stored.push(text)) =>
+  createRunLogs({ client, store }).archive(run, AbortSignal.timeout(10_000));
 const logReads = () => api.requests.filter(isLog).map(({ query }) => query);
 
 test("a short log is stored whole, in one request for the container", async () => {
   log = "one\ntwö\nthree without an end";
-  expect(await capture()).toBe("stored");
+  expect(await archive()).toBe("stored");
   expect(stored).toEqual([log]);
   expect(logReads()).toEqual([{ container: "app", tailLines: "512" }]);
 });
 
 test("a log without a line is stored, too", async () => {
   log = "";
-  expect(await capture()).toBe("stored");
+  expect(await archive()).toBe("stored");
   expect(stored).toEqual([""]);
 });
 
 test("of many short lines the last 51,200 bytes are stored, in a second request", async () => {
   log = "é\n".repeat(40_000);
-  expect(await capture()).toBe("stored");
+  expect(await archive()).toBe("stored");
   expect(Buffer.byteLength(stored[0] ?? "")).toBeLessThanOrEqual(MAX_LOG_BYTES);
   expect(Buffer.byteLength(stored[0] ?? "")).toBeGreaterThan(MAX_LOG_BYTES - 4);
   expect(log.endsWith(stored[0] ?? "?")).toBe(true);
@@ -75,7 +75,7 @@ test("of many short lines the last 51,200 bytes are stored, in a second request"
 
 test("of 10 MiB on one line the last 51,200 bytes are stored, in one request", async () => {
   log = `${"€".repeat(3_500_000)}\n`;
-  expect(await capture()).toBe("stored");
+  expect(await archive()).toBe("stored");
   expect(log.endsWith(stored[0] ?? "?")).toBe(true);
   const bytes = Buffer.byteLength(stored[0] ?? "");
   expect(bytes).toBeGreaterThan(MAX_LOG_BYTES - 4);
@@ -91,14 +91,14 @@ test.each([
     api.etcd.delete("v1/pods", `${namespace}/${run.podName}`);
   }
   api.failNext(isLog, { status, times: 9 });
-  expect(await capture()).toBe("unavailable");
+  expect(await archive()).toBe("unavailable");
   expect(stored).toEqual([]);
 });
 
 test("a pod whose node is gone has no log for good", async () => {
   api.etcd.delete("v1/nodes", "n1");
   api.failNext(isLog, { status: 404, times: 9 });
-  expect(await capture()).toBe("unavailable");
+  expect(await archive()).toBe("unavailable");
 });
 
 test.each([
@@ -109,14 +109,14 @@ test.each([
 ])("%s is tried again", async (_, status) => {
   log = "end\n";
   api.failNext(isLog, { status });
-  await expect(capture()).rejects.toMatchObject({ status } satisfies Partial<KubeError>);
-  expect(await capture()).toBe("stored");
+  await expect(archive()).rejects.toMatchObject({ status } satisfies Partial<KubeError>);
+  expect(await archive()).toBe("stored");
 });
 
 test("a ledger that is away is told, and the log is read again", async () => {
   log = "end\n";
-  await expect(capture(() => Promise.reject(new Error("away")))).rejects.toThrow("away");
-  expect(await capture()).toBe("stored");
+  await expect(archive(() => Promise.reject(new Error("away")))).rejects.toThrow("away");
+  expect(await archive()).toBe("stored");
   expect(stored).toEqual(["end\n"]);
 });
 
@@ -135,14 +135,14 @@ describe("a kubelet's own word in place of a log", () => {
     ["evicted", { status: { reason: "Evicted" } }, "status"],
   ])("is no log: that of a pod that was %s is gone for good", async (_, patch, subresource) => {
     put(patch, subresource);
-    expect(await capture()).toBe("unavailable");
+    expect(await archive()).toBe("unavailable");
     expect(stored).toEqual([]);
   });
 
   test("is no log: while a runtime is restarted it is asked for again", async () => {
-    await expect(capture()).rejects.toMatchObject({ reason: "NoLog" });
+    await expect(archive()).rejects.toMatchObject({ reason: "NoLog" });
     log = "end\n";
-    expect(await capture()).toBe("stored");
+    expect(await archive()).toBe("stored");
     expect(stored).toEqual(["end\n"]);
   });
 });
@@ -305,7 +305,7 @@ describe("a log that is followed", () => {
     const logs = await Promise.all(Array.from({ length: 40 }, () => follow()));
     expect(streams).toHaveLength(40);
     log = "end\n";
-    expect(await capture()).toBe("stored");
+    expect(await archive()).toBe("stored");
     for (const stream of streams) {
       stream.end();
     }

@@ -2,13 +2,13 @@
 
 import { type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { MAX_LOG_BYTES } from "@slipway/ledger";
-import type { FollowedLog, RunLogs, RunToCapture } from "../jobs/runs/ports.ts";
+import type { FollowedLog, RunLogSource, RunLogs } from "../jobs/runs/ports.ts";
 import { isKubeletMessage } from "../metrics/kubelet-messages.ts";
 import { FollowedEnd, readEnd } from "./log-request.ts";
 import { tailText } from "./log-tail.ts";
 
 /** Writes a log into the ledger; throws when it cannot. */
-export type StoreRunLog = (run: RunToCapture, text: string) => Promise<void>;
+export type StoreRunLog = (run: RunLogSource, text: string) => Promise<void>;
 
 export interface RunLogsOptions {
   client: Pick<KubeClient, "transport" | "getOrUndefined">;
@@ -27,7 +27,7 @@ export function createRunLogs({ client, store }: RunLogsOptions): RunLogs {
      *   its node has removed it
      * @throws KubeError, or what the ledger throws: worth another try
      */
-    async capture(run, signal) {
+    async archive(run, signal) {
       const text = await readTail(client, run, signal);
       if (text === undefined) {
         return "unavailable";
@@ -63,7 +63,7 @@ export function createRunLogs({ client, store }: RunLogsOptions): RunLogs {
  */
 async function readTail(
   client: RunLogsOptions["client"],
-  run: RunToCapture,
+  run: RunLogSource,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const until = AbortSignal.any([signal, AbortSignal.timeout(READ_MS)]);
@@ -94,7 +94,7 @@ const NO_LOG = "NoLog";
  */
 async function goneForGood(
   client: RunLogsOptions["client"],
-  { namespace, podName }: RunToCapture,
+  { namespace, podName }: RunLogSource,
   error: unknown,
   signal: AbortSignal,
 ): Promise<boolean> {

@@ -126,7 +126,7 @@ test("a log of a pod that does not exist, or whose container never began, is gon
     podName,
   });
   const signal = AbortSignal.timeout(20_000);
-  expect(await logs.capture(target("gone"), signal)).toBe("unavailable");
+  expect(await logs.archive(target("gone"), signal)).toBe("unavailable");
 
   const containers = [{ name: "app", image: "registry.example/app:1" }];
   const pod = {
@@ -134,7 +134,7 @@ test("a log of a pod that does not exist, or whose container never began, is gon
     spec: { containers, nodeName: "no-such-node" },
   };
   await cluster.client.create<KubernetesObject>(resources.pods, pod as KubernetesObject);
-  expect(await logs.capture(target("never-began"), signal)).toBe("unavailable");
+  expect(await logs.archive(target("never-began"), signal)).toBe("unavailable");
 });
 
 describe("a log on a node", () => {
@@ -220,16 +220,16 @@ describe("a log on a node", () => {
 
   test("that the node has removed is gone for good once its pod is being deleted, and not before", async () => {
     const removed = `unable to retrieve container logs for containerd://${ID}`;
-    const capture = async () => {
+    const archive = async () => {
       asked = [];
-      const captured = logs().capture(target, signal());
+      const captured = logs().archive(target, signal());
       await vi.waitFor(() => expect(asked).toHaveLength(1));
       asked[0]?.answer.end(removed);
       return await captured;
     };
-    await expect(capture()).rejects.toMatchObject({ message: removed });
+    await expect(archive()).rejects.toMatchObject({ message: removed });
     await cluster.client.delete(resources.pods, { namespace: TENANT, name: "runs" });
-    expect(await capture()).toBe("unavailable");
+    expect(await archive()).toBe("unavailable");
     expect(stored).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@
 
 import { untilAborted } from "@slipway/controller-runtime";
 import { type Clock, ConcurrencyLimiter, type Logger, type Timer } from "@slipway/process";
-import type { RunSamples, RunToFollow } from "../jobs/runs/ports.ts";
+import type { RunSamples, SampledRun } from "../jobs/runs/ports.ts";
 import type { Reading } from "./kubelet-summary.ts";
 import type { KubeletAddress } from "./nodes.ts";
 import { collecting, finished, type Series, seriesOf, withReading } from "./sample-series.ts";
@@ -68,7 +68,7 @@ export class KubeletSamples implements RunSamples {
     this.#options = options;
   }
 
-  follow({ key, nodeName, podUid, startedAt, before }: RunToFollow): void {
+  follow({ key, nodeName, podUid, startedAt, before }: SampledRun): void {
     if (this.#nodeOf.has(key) || this.#stop.signal.aborted) {
       return;
     }

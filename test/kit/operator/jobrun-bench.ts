@@ -10,7 +10,7 @@ import {
 import { annotations, type JobRun, jobRunName, labels, type Project } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
 import { Registry } from "prom-client";
-import { Charger } from "../../../operator/src/jobs/runs/charge-recorder.ts";
+import { ChargeRecorder } from "../../../operator/src/jobs/runs/charge-recorder.ts";
 import {
   JOB_NAME,
   type Job,
@@ -20,7 +20,7 @@ import {
   SCHEDULED_TIMESTAMP,
 } from "../../../operator/src/jobs/runs/cluster.ts";
 import type { JobRunDependencies } from "../../../operator/src/jobs/runs/context.ts";
-import { LogCapturer } from "../../../operator/src/jobs/runs/log-archiver.ts";
+import { LogArchiver } from "../../../operator/src/jobs/runs/log-archiver.ts";
 import { createJobRunMetrics } from "../../../operator/src/jobs/runs/metrics.ts";
 import type { ChargedRun, RecordedRun, RunLogs } from "../../../operator/src/jobs/runs/ports.ts";
 import { jobRunReconciler } from "../../../operator/src/jobs/runs/reconciler.ts";
@@ -40,7 +40,7 @@ export interface BenchOptions {
   start?: string;
   limitMs?: number;
   /** Since when the operator leads: from the beginning unless given. */
-  ledSince?: Date;
+  leaderSince?: Date;
 }
 
 /** What the ledger was given, by run; a run that is there stays as it is. */
@@ -76,7 +76,7 @@ export class Bench {
   readonly ledger = new BenchLedger();
   /** Where logs are read; every one can be, and is at its end, unless a test says otherwise. */
   readonly logs: RunLogs = {
-    capture: async () => "stored",
+    archive: async () => "stored",
     follow: async () => ({ ended: Promise.resolve(), store: async () => "stored" }),
   };
   readonly events: EventInput[] = [];
@@ -94,7 +94,7 @@ export class Bench {
     cron = "* * * * *",
     start = "2026-03-01T12:00:30Z",
     limitMs = 3_600_000,
-    ledSince,
+    leaderSince,
   }: BenchOptions = {}) {
     this.timeline = new Timeline(Date.parse(start));
     this.api = new Apiserver(this.timeline);
@@ -114,15 +114,20 @@ export class Bench {
       pods: this.#store<RunPod>("pods", indexers.pods),
       nodes: this.#store<RunNode>("nodes"),
     };
-    const led = ledSince ?? clock.now();
+    const led = leaderSince ?? clock.now();
     this.deps = {
       cluster: this.#cluster(),
       clock,
       stores,
       recorder: { event: (_object, _resource, input) => void this.events.push(input) },
       catalog: () => ({ jobPlans: [jobPlan] }),
-      charger: new Charger({ ledger: this.ledger, clock, random: () => 0.5, log: silentLogger }),
-      capturer: new LogCapturer({ logs: this.logs, clock, log: silentLogger }),
+      chargeRecorder: new ChargeRecorder({
+        ledger: this.ledger,
+        clock,
+        random: () => 0.5,
+        log: silentLogger,
+      }),
+      logArchiver: new LogArchiver({ logs: this.logs, clock, log: silentLogger }),
       samples: {
         follow: () => {},
         read: () => undefined,
@@ -131,7 +136,7 @@ export class Bench {
       },
       metrics: createJobRunMetrics(new Registry()),
       settings: { limitMs, windowMs: 120_000, startDeadlineMs: 600_000 },
-      ledSince: () => led,
+      leaderSince: () => led,
     };
     this.#reconcile = jobRunReconciler(this.deps);
     this.api.create(projectResource, {

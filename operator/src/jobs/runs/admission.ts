@@ -8,20 +8,19 @@ import type { JobRun, Project } from "@slipway/crds";
 import { WaitingError } from "../../reconcile-errors.ts";
 import { projectResource } from "../../resources.ts";
 import type { Job } from "./cluster.ts";
-import type { JobRunDependencies } from "./context.ts";
+import type { JobRunDependencies, RunContext } from "./context.ts";
 import { countMissed, jobStateOf, type Missed, releaseSlot } from "./job-state.ts";
-import { identify, letGoPatch, newJob, newRun } from "./manifests.ts";
+import { admissionPatch, identifyRun, newJob, newRun } from "./manifests.ts";
 import type { RunObjects } from "./objects.ts";
 import { windowEnd } from "./occurrences.ts";
-import { termsNow } from "./pricing.ts";
-import type { RunContext } from "./progress.ts";
-import { isOver, wasLetGo } from "./run.ts";
+import { currentPricing } from "./pricing.ts";
+import { isAdmitted, isOver } from "./run.ts";
 import { parseSchedule } from "./schedule.ts";
 import type { SlotWriter } from "./slot.ts";
 import { neverStarted, refused } from "./status.ts";
 
 /** A run that holds its project's slot, as everything was read in this order: Job, project, run. */
-interface Held {
+interface SlotHolder {
   name: string;
   job: Job | undefined;
   project: Project;
@@ -30,7 +29,7 @@ interface Held {
 
 type Trigger = JobRun["spec"]["trigger"];
 
-export class LetGo {
+export class Admission {
   readonly #deps: JobRunDependencies;
   readonly #objects: RunObjects;
   readonly #slot: SlotWriter;
@@ -45,65 +44,70 @@ export class LetGo {
    * Lets an occurrence go whose slot was taken just now. That the slot was free before proves that it was never let go.
    * @param job as it was read before the slot was taken
    */
-  async begin(project: Project, job: Job, scheduledAt: Date, { signal, wake }: RunContext): Promise<void> {
+  async admitOccurrence(
+    project: Project,
+    job: Job,
+    scheduledAt: Date,
+    { signal, requeue }: RunContext,
+  ): Promise<void> {
     const { name } = job.metadata;
-    const closes = this.#closes({ project }, "schedule", scheduledAt);
+    const closes = this.#windowEnd({ project }, "schedule", scheduledAt);
     const run = await this.#makeRun(project, name, "schedule", scheduledAt, signal);
-    const late = run && !(await this.#letGo({ project, job, run }, closes, signal));
+    const late = run && !(await this.#admit({ project, job, run }, closes, signal));
     if (!run || late) {
-      wake.in(1);
+      requeue.after(1);
     }
   }
 
   /** Carries through what taking the slot began, by whomever; or takes it back when it is too late. */
   async resume(project: Project, context: RunContext): Promise<void> {
-    const { signal, wake } = context;
-    const held = await this.#read(project, signal);
-    if (!held || (held.run && isOver(held.run))) {
-      wake.in(1);
+    const { signal, requeue } = context;
+    const holder = await this.#read(project, signal);
+    if (!holder || (holder.run && isOver(holder.run))) {
+      requeue.after(1);
       return;
     }
-    const { job, run, name } = held;
+    const { job, run, name } = holder;
     const { trigger, scheduledAt } = run
       ? { trigger: run.spec.trigger, scheduledAt: new Date(run.spec.scheduledAt) }
-      : identify(name, project.metadata.name, job);
+      : identifyRun(name, project.metadata.name, job);
     const pods = job
       ? []
       : await this.#objects.livePodsOf({ namespace: project.metadata.namespace, name }, signal);
-    if (wasLetGo(run, job) || pods.length > 0) {
+    if (isAdmitted(run, job) || pods.length > 0) {
       // Its record is missing: it is made anew, so that the run is charged.
       if (!run) {
-        await this.#makeRun(held.project, name, trigger, scheduledAt, signal);
+        await this.#makeRun(holder.project, name, trigger, scheduledAt, signal);
       }
-      wake.in(1);
+      requeue.after(1);
       return;
     }
-    const closes = this.#closes(held, trigger, scheduledAt);
+    const closes = this.#windowEnd(holder, trigger, scheduledAt);
     const cancelled = run?.spec.cancelRequestedAt !== undefined;
     const startable = trigger === "manual" ? run !== undefined : job !== undefined;
     const leaving = job?.metadata.deletionTimestamp !== undefined;
     if (cancelled || leaving || !startable || this.#deps.clock.now() >= closes) {
-      await this.#withdraw(held, { trigger, scheduledAt, closes, cancelled }, signal);
-      wake.in(1);
+      await this.#withdraw(holder, { trigger, scheduledAt, closes, cancelled }, signal);
+      requeue.after(1);
       return;
     }
     if (job && run) {
-      if (!(await this.#letGo({ ...held, job, run }, closes, signal))) {
-        wake.in(1);
+      if (!(await this.#admit({ ...holder, job, run }, closes, signal))) {
+        requeue.after(1);
       }
       return;
     }
     // What is made now was not there when the rest was read: all is read again.
     if (run) {
-      await this.#makeJob(held.project, run, signal);
+      await this.#makeJob(holder.project, run, signal);
     } else {
-      await this.#makeRun(held.project, name, trigger, scheduledAt, signal);
+      await this.#makeRun(holder.project, name, trigger, scheduledAt, signal);
     }
     await this.resume(project, context);
   }
 
   /** Undefined when the slot is not the run's any more. */
-  async #read(project: Project, signal: AbortSignal): Promise<Held | undefined> {
+  async #read(project: Project, signal: AbortSignal): Promise<SlotHolder | undefined> {
     const name = jobStateOf(project).activeRun;
     if (name === undefined) {
       return undefined;
@@ -119,7 +123,11 @@ export class LetGo {
   }
 
   /** Until when the run may be let go. */
-  #closes({ project, run }: Pick<Held, "project" | "run">, trigger: Trigger, scheduledAt: Date): Date {
+  #windowEnd(
+    { project, run }: Pick<SlotHolder, "project" | "run">,
+    trigger: Trigger,
+    scheduledAt: Date,
+  ): Date {
     const { windowMs } = this.#deps.settings;
     if (trigger === "manual") {
       const asked = new Date(run?.metadata.creationTimestamp ?? 0);
@@ -146,21 +154,21 @@ export class LetGo {
   }
 
   /** False when it is too late by now. @throws KubeError 409 when somebody else was faster */
-  async #letGo(
+  async #admit(
     { project, job, run }: { project: Project; job: Job; run: JobRun },
     closes: Date,
     signal: AbortSignal,
   ): Promise<boolean> {
     const { clock, metrics, catalog } = this.#deps;
-    const terms = termsNow(job, project, catalog());
+    const pricing = currentPricing(job, project, catalog());
     const now = clock.now();
     if (now >= closes) {
       return false;
     }
-    if (!terms) {
+    if (!pricing) {
       throw new WaitingError("UnknownPlan", "The plan is not in the catalog.", { requeueAfterMs: 5_000 });
     }
-    await this.#objects.patch(this.#objects.jobs, job, letGoPatch(job, terms, now), { signal });
+    await this.#objects.patch(this.#objects.jobs, job, admissionPatch(job, pricing, now), { signal });
     if (run.spec.trigger === "schedule") {
       metrics.skew.observe((now.getTime() - Date.parse(run.spec.scheduledAt)) / 1_000);
       const created = Date.parse(job.metadata.creationTimestamp ?? "");
@@ -173,11 +181,11 @@ export class LetGo {
 
   /** Makes sure that the Job never starts, and only then gives the slot back. */
   async #withdraw(
-    { job, project, run, name }: Held,
+    { job, project, run, name }: SlotHolder,
     about: { trigger: Trigger; scheduledAt: Date; closes: Date; cancelled: boolean },
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock, ledSince } = this.#deps;
+    const { clock, leaderSince } = this.#deps;
     if (job) {
       await this.#objects.remove(this.#objects.jobs, job, signal, { unchanged: true });
     }
@@ -189,7 +197,7 @@ export class LetGo {
     }
     const missed: Missed[] = [];
     if (about.trigger === "schedule" && !about.cancelled) {
-      const early = about.closes <= ledSince();
+      const early = about.closes <= leaderSince();
       const reason = early ? "OperatorUnavailable" : job ? "Late" : "NotCreated";
       missed.push({ scheduledAt: about.scheduledAt, reason });
     }
@@ -205,12 +213,12 @@ export class LetGo {
       signal,
     );
     if (decision) {
-      this.tellMissed(project, missed);
+      this.reportMissed(project, missed);
     }
   }
 
   /** Counts and tells occurrences that were missed, once that has been written. */
-  tellMissed(project: Project, missed: readonly Missed[]): void {
+  reportMissed(project: Project, missed: readonly Missed[]): void {
     for (const { scheduledAt, reason } of missed) {
       this.#deps.metrics.occurrenceMissed(reason);
       const note = `The run of ${scheduledAt.toISOString()} was missed.`;

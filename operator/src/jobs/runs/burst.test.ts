@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Bench } from "../../../../test/kit/operator/jobrun-bench.ts";
 import { projectResource } from "../../resources.ts";
-import { RUSH } from "./burst.ts";
+import { BURST_SIZE } from "./burst.ts";
 
 /** Other jobs whose occurrence of 12:01 is due; their controller-manager is slow. */
 function others(bench: Bench, count: number): void {
@@ -30,14 +30,14 @@ async function ended(waiting: number): Promise<{ bench: Bench; name: string; pod
 }
 
 test("few occurrences are no rush: what a run has left behind goes at once", async () => {
-  const { bench, name, pod } = await ended(RUSH - 1);
+  const { bench, name, pod } = await ended(BURST_SIZE - 1);
   expect(bench.condition(name, "Charged")).toBe("True/ChargeRecorded");
   expect(bench.job(name)).toBeUndefined();
   expect(bench.pod(pod)?.metadata.finalizers).toEqual([]);
 });
 
 test("in a rush a run is ended, charged, and frees its slot at once; the rest waits until the rush is over", async () => {
-  const { bench, name, pod } = await ended(RUSH);
+  const { bench, name, pod } = await ended(BURST_SIZE);
   expect(bench.run(name)?.status?.phase).toBe("succeeded");
   expect([...bench.ledger.rows.keys()]).toEqual([name]);
   expect(bench.state.activeRun).toBeUndefined();
@@ -53,7 +53,7 @@ test("in a rush a run is ended, charged, and frees its slot at once; the rest wa
 });
 
 test("a rush that does not end delays nothing for longer than a minute", async () => {
-  const { bench, name } = await ended(RUSH);
+  const { bench, name } = await ended(BURST_SIZE);
   await bench.passTo("12:02:09");
   await bench.settle();
   expect(bench.job(name)).toBeDefined();
@@ -64,7 +64,7 @@ test("a rush that does not end delays nothing for longer than a minute", async (
 });
 
 test("who deletes a job waits for no rush", async () => {
-  const { bench, name } = await ended(RUSH);
+  const { bench, name } = await ended(BURST_SIZE);
   bench.patchProject({ spec: { job: { closedAt: "2026-03-01T12:01:11Z" } } });
   await bench.settle();
   expect(bench.condition(name, "Charged")).toBe("True/ChargeRecorded");

@@ -6,17 +6,17 @@
 import type { Store } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
-import { dateOf } from "./completion.ts";
 import { isAccepted, isScheduled, jobStateOf } from "./job-state.ts";
+import { dateOf } from "./run.ts";
 
 /** From so many undecided occurrences on it is a rush. */
-export const RUSH = 25;
+export const BURST_SIZE = 25;
 /** A count of them is believed for so long, in milliseconds. */
-const COUNTED_MS = 250;
+const COUNT_TTL_MS = 250;
 /** What a run has left behind waits for so long at most, from its end, in milliseconds. */
-export const MAX_WAIT_MS = 60_000;
+export const MAX_DEFER_MS = 60_000;
 
-export class Rush {
+export class OccurrenceBurst {
   readonly #projects: Store<Project>;
   readonly #clock: Clock;
   #counted: { at: number; on: boolean } | undefined;
@@ -27,18 +27,18 @@ export class Rush {
   }
 
   /** Whether what follows an ended run's charge may wait now: nobody is waiting for it. */
-  delays(run: JobRun, project: Project | undefined): boolean {
+  defersWrites(run: JobRun, project: Project | undefined): boolean {
     if (!project || !isScheduled(project) || run.metadata.deletionTimestamp) {
       return false;
     }
     const ended = dateOf(run.status?.finishedAt);
-    const age = ended ? this.#clock.now().getTime() - ended.getTime() : MAX_WAIT_MS;
-    return age < MAX_WAIT_MS && this.#isOn();
+    const age = ended ? this.#clock.now().getTime() - ended.getTime() : MAX_DEFER_MS;
+    return age < MAX_DEFER_MS && this.#isOn();
   }
 
   #isOn(): boolean {
     const at = this.#clock.monotonic();
-    if (!this.#counted || at - this.#counted.at >= COUNTED_MS) {
+    if (!this.#counted || at - this.#counted.at >= COUNT_TTL_MS) {
       this.#counted = { at, on: this.#count() };
     }
     return this.#counted.on;
@@ -48,10 +48,10 @@ export class Rush {
     const now = this.#clock.now();
     let due = 0;
     for (const project of this.#projects.list()) {
-      if (isAwaited(project, now)) {
+      if (isOccurrenceDue(project, now)) {
         due += 1;
       }
-      if (due >= RUSH) {
+      if (due >= BURST_SIZE) {
         return true;
       }
     }
@@ -60,7 +60,7 @@ export class Rush {
 }
 
 /** Whether an occurrence is due that could be let go as soon as its Job is there. */
-function isAwaited(project: Project, now: Date): boolean {
+function isOccurrenceDue(project: Project, now: Date): boolean {
   const { activeRun, nextScheduledAt } = jobStateOf(project);
   if (activeRun !== undefined || nextScheduledAt === undefined) {
     return false;

@@ -1,7 +1,7 @@
 import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
-import { Charger } from "./charge-recorder.ts";
+import { ChargeRecorder } from "./charge-recorder.ts";
 import type { ChargedRun, RecordedRun } from "./ports.ts";
 
 const row = (id: string): ChargedRun => ({ id, organization_id: "o" }) as ChargedRun;
@@ -9,9 +9,15 @@ const row = (id: string): ChargedRun => ({ id, organization_id: "o" }) as Charge
 function charging(record: (rows: ChargedRun[]) => Promise<RecordedRun[]>, options = {}) {
   const clock = new FakeClock();
   const woken: string[] = [];
-  const charger = new Charger({ ledger: { record }, clock, random: () => 1, log: silentLogger, ...options });
-  charger.onCharged((key) => woken.push(key));
-  return { clock, charger, woken };
+  const chargeRecorder = new ChargeRecorder({
+    ledger: { record },
+    clock,
+    random: () => 1,
+    log: silentLogger,
+    ...options,
+  });
+  chargeRecorder.onRecorded((key) => woken.push(key));
+  return { clock, chargeRecorder, woken };
 }
 
 const recorded = (outcome: RecordedRun["outcome"]) => (rows: ChargedRun[]) =>
@@ -22,24 +28,24 @@ const recorded = (outcome: RecordedRun["outcome"]) => (rows: ChargedRun[]) =>
 describe("charges", () => {
   test("are gathered for a moment and recorded together", async () => {
     const batches: number[] = [];
-    const { clock, charger, woken } = charging((rows) => {
+    const { clock, chargeRecorder, woken } = charging((rows) => {
       batches.push(rows.length);
       return recorded("recorded")(rows);
     });
     for (let index = 0; index < 3; index += 1) {
-      expect(charger.charge(`n/p${index}`, `u${index}`, row(`r${index}`))).toBeUndefined();
+      expect(chargeRecorder.record(`n/p${index}`, `u${index}`, row(`r${index}`))).toBeUndefined();
     }
     await clock.advance(49);
     expect(batches).toEqual([]);
     await clock.advance(1);
     expect(batches).toEqual([3]);
     expect(woken).toEqual(["n/p0", "n/p1", "n/p2"]);
-    expect(charger.charge("n/p0", "u0", row("r0"))).toEqual({ outcome: "recorded", at: clock.now() });
+    expect(chargeRecorder.record("n/p0", "u0", row("r0"))).toEqual({ outcome: "recorded", at: clock.now() });
   });
 
   test("are recorded at most so many at a time", async () => {
     const batches: number[] = [];
-    const { clock, charger } = charging(
+    const { clock, chargeRecorder } = charging(
       (rows) => {
         batches.push(rows.length);
         return recorded("recorded")(rows);
@@ -47,7 +53,7 @@ describe("charges", () => {
       { maxBatch: 2 },
     );
     for (let index = 0; index < 5; index += 1) {
-      charger.charge("n/p", `u${index}`, row(`r${index}`));
+      chargeRecorder.record("n/p", `u${index}`, row(`r${index}`));
     }
     await clock.advance(1_000);
     expect(batches).toEqual([2, 2, 1]);
@@ -56,51 +62,51 @@ describe("charges", () => {
   test("are sent again while the ledger is away, for as long as it takes", async () => {
     let down = true;
     let sent = 0;
-    const { clock, charger } = charging((rows) => {
+    const { clock, chargeRecorder } = charging((rows) => {
       sent += 1;
       return down ? Promise.reject(new Error("away")) : recorded("already")(rows);
     });
-    charger.charge("n/p", "u", row("r"));
+    chargeRecorder.record("n/p", "u", row("r"));
     await clock.advance(300_000);
-    expect(charger.charge("n/p", "u", row("r"))).toBeUndefined();
+    expect(chargeRecorder.record("n/p", "u", row("r"))).toBeUndefined();
     expect(sent).toBeGreaterThan(50);
     expect(sent).toBeLessThan(120);
     down = false;
     await clock.advance(5_001);
-    expect(charger.charge("n/p", "u", row("r"))).toMatchObject({ outcome: "already" });
+    expect(chargeRecorder.record("n/p", "u", row("r"))).toMatchObject({ outcome: "already" });
   });
 
   test("that the ledger refuses are not done, and asked for again a minute later", async () => {
     let outcome: RecordedRun["outcome"] = "refused";
     let sent = 0;
-    const { clock, charger, woken } = charging((rows) => {
+    const { clock, chargeRecorder, woken } = charging((rows) => {
       sent += 1;
       return recorded(outcome)(rows);
     });
-    charger.charge("n/p", "u", row("r"));
-    expect(charger.refusal("u")).toBeUndefined();
+    chargeRecorder.record("n/p", "u", row("r"));
+    expect(chargeRecorder.refusal("u")).toBeUndefined();
     await clock.advance(59_000);
-    expect([sent, charger.charge("n/p", "u", row("r"))]).toEqual([1, undefined]);
-    expect([charger.refusal("u"), woken]).toEqual(["the rule", ["n/p"]]);
+    expect([sent, chargeRecorder.record("n/p", "u", row("r"))]).toEqual([1, undefined]);
+    expect([chargeRecorder.refusal("u"), woken]).toEqual(["the rule", ["n/p"]]);
     outcome = "recorded";
     await clock.advance(2_000);
-    expect(charger.charge("n/p", "u", row("r"))).toMatchObject({ outcome: "recorded" });
-    expect(charger.refusal("u")).toBeUndefined();
+    expect(chargeRecorder.record("n/p", "u", row("r"))).toMatchObject({ outcome: "recorded" });
+    expect(chargeRecorder.refusal("u")).toBeUndefined();
   });
 
   test.each(["refuses", "is away"])(
     "are sent no more once it is stopped, while the ledger %s",
     async (how) => {
       let sent = 0;
-      const { clock, charger } = charging((rows) => {
+      const { clock, chargeRecorder } = charging((rows) => {
         sent += 1;
         return how === "refuses" ? recorded("refused")(rows) : Promise.reject(new Error("away"));
       });
-      charger.charge("n/p", "u", row("r"));
+      chargeRecorder.record("n/p", "u", row("r"));
       await clock.advance(1_000);
-      charger.stop();
+      chargeRecorder.stop();
       const before = sent;
-      charger.charge("n/p", "u2", row("r2"));
+      chargeRecorder.record("n/p", "u2", row("r2"));
       await clock.advance(300_000);
       expect(before).toBeGreaterThan(0);
       expect(sent).toBe(before);
@@ -109,13 +115,13 @@ describe("charges", () => {
   );
 
   test("are kept in bounded memory: who finds no room asks again", async () => {
-    const { clock, charger } = charging(recorded("recorded"), { maxKept: 1 });
-    charger.charge("n/p", "u1", row("r1"));
-    expect(charger.charge("n/q", "u2", row("r2"))).toBe("full");
+    const { clock, chargeRecorder } = charging(recorded("recorded"), { maxKept: 1 });
+    chargeRecorder.record("n/p", "u1", row("r1"));
+    expect(chargeRecorder.record("n/q", "u2", row("r2"))).toBe("full");
     await clock.advance(100);
-    charger.forget("u1");
-    expect(charger.charge("n/q", "u2", row("r2"))).toBeUndefined();
+    chargeRecorder.forget("u1");
+    expect(chargeRecorder.record("n/q", "u2", row("r2"))).toBeUndefined();
     await clock.advance(100);
-    expect(charger.charge("n/q", "u2", row("r2"))).toMatchObject({ outcome: "recorded" });
+    expect(chargeRecorder.record("n/q", "u2", row("r2"))).toMatchObject({ outcome: "recorded" });
   });
 });

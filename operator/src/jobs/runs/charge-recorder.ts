@@ -4,7 +4,7 @@ import { Backoff } from "@slipway/controller-runtime";
 import type { Clock, Logger, Random, Timer } from "@slipway/process";
 import type { ChargedRun, RecordedRun, RunLedger } from "./ports.ts";
 
-export interface ChargerOptions {
+export interface ChargeRecorderOptions {
   ledger: RunLedger;
   clock: Clock;
   random: Random;
@@ -39,8 +39,8 @@ const REFUSED_MS = 60_000;
  * Charges runs. What it is asked for it keeps until it is told to forget; asking again, also after a restart, records
  * nothing twice.
  */
-export class Charger {
-  readonly #options: Required<Omit<ChargerOptions, "random">>;
+export class ChargeRecorder {
+  readonly #options: Required<Omit<ChargeRecorderOptions, "random">>;
   readonly #entries = new Map<string, Entry>();
   readonly #listeners = new Set<(key: string) => void>();
   readonly #backoff: Backoff;
@@ -48,13 +48,13 @@ export class Charger {
   #sending = false;
   #stopped = false;
 
-  constructor(options: ChargerOptions) {
+  constructor(options: ChargeRecorderOptions) {
     this.#options = { maxBatch: 500, gatherMs: 50, maxKept: 20_000, ...options };
     this.#backoff = new Backoff({ baseMs: 250, maxMs: 5_000 }, options.random);
   }
 
   /** Registers who is told that the charge of a run of a key is in, or was refused. Returns how to stop it. */
-  onCharged(listener: (key: string) => void): () => void {
+  onRecorded(listener: (key: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -64,7 +64,7 @@ export class Charger {
    * is no room, ask again.
    * @param uid of the JobRun
    */
-  charge(key: string, uid: string, row: ChargedRun): Charge | "full" | undefined {
+  record(key: string, uid: string, row: ChargedRun): Charge | "full" | undefined {
     const entry = this.#entries.get(uid);
     if (entry) {
       return entry.charge;

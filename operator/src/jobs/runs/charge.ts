@@ -1,16 +1,15 @@
 /** From the end of a run to its charge in the ledger, and to the word that it stands there. */
 
 import { type JobRun, organizationOfNamespace } from "@slipway/crds";
-import type { JobRunDependencies } from "./context.ts";
+import type { JobRunDependencies, RunContext } from "./context.ts";
+import { logSourceOf } from "./log-archiver.ts";
 import type { RunObjects } from "./objects.ts";
 import type { ChargedRun, EndPhase } from "./ports.ts";
-import type { RunContext } from "./progress.ts";
 import { projectUidOf } from "./run.ts";
-import { LOOK_AGAIN_MS } from "./settings.ts";
+import { POLL_INTERVAL_MS } from "./settings.ts";
 import { charged, chargeRefused } from "./status.ts";
-import { toCapture } from "./to-capture.ts";
 
-export class Settlement {
+export class ChargeStep {
   readonly #deps: JobRunDependencies;
   readonly #objects: RunObjects;
 
@@ -22,26 +21,31 @@ export class Settlement {
   /**
    * Has an ended run's log kept and its charge recorded, neither of which is waited for: their ends wake the key.
    * @param key of the run's project
-   * @param waits whether the word that both are done may come later
+   * @param deferred whether the word that both are done may come later
    */
-  async bring(key: string, run: JobRun, waits: boolean, { signal, wake }: RunContext): Promise<void> {
-    const { charger, clock, metrics } = this.#deps;
-    const row = rowOf(run);
+  async reconcile(
+    key: string,
+    run: JobRun,
+    deferred: boolean,
+    { signal, requeue }: RunContext,
+  ): Promise<void> {
+    const { chargeRecorder, clock, metrics } = this.#deps;
+    const row = chargeRow(run);
     const { uid } = run.metadata;
     if (!row || !uid) {
       return;
     }
-    const charge = charger.charge(key, uid, row);
+    const charge = chargeRecorder.record(key, uid, row);
     if (charge === "full") {
-      wake.in(LOOK_AGAIN_MS);
+      requeue.after(POLL_INTERVAL_MS);
       return;
     }
-    const logs = run.status?.logs ?? this.#capture(key, uid, run, charge !== undefined);
-    const refusal = charger.refusal(uid);
+    const logs = run.status?.logs ?? this.#archive(key, uid, run, charge !== undefined);
+    const refusal = chargeRecorder.refusal(uid);
     if (refusal !== undefined) {
       await this.#objects.writeStatus(run, chargeRefused(run, refusal, clock.now()), signal);
     }
-    if (!charge || !logs || waits) {
+    if (!charge || !logs || deferred) {
       return;
     }
     const differs = charge.outcome === "differs";
@@ -52,16 +56,16 @@ export class Settlement {
     metrics.billingLag.observe(Math.max(charge.at.getTime() - row.finished_at.getTime(), 0) / 1_000);
   }
 
-  #capture(key: string, uid: string, run: JobRun, charged: boolean) {
+  #archive(key: string, uid: string, run: JobRun, charged: boolean) {
     const { podName } = run.status ?? {};
     // It had no pod any more when it was looked for.
-    const log = podName === undefined ? undefined : toCapture(run, podName);
-    return log ? this.#deps.capturer.capture(key, uid, log, charged) : "unavailable";
+    const log = podName === undefined ? undefined : logSourceOf(run, podName);
+    return log ? this.#deps.logArchiver.archive(key, uid, log, charged) : "unavailable";
   }
 }
 
 /** The charge of an ended run, from its status alone; undefined when the status does not tell one. */
-export function rowOf({ metadata, spec, status }: JobRun): ChargedRun | undefined {
+export function chargeRow({ metadata, spec, status }: JobRun): ChargedRun | undefined {
   const organizationId = organizationOfNamespace(metadata.namespace ?? "");
   const { phase, startedAt, finishedAt, billedUntil, billedMinutes, amount, plan, pricePerMinute } =
     status ?? {};

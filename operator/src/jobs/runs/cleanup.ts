@@ -3,18 +3,16 @@
 import { hasFinalizer, refOf } from "@slipway/controller-runtime";
 import { finalizers, type JobRun, type Project } from "@slipway/crds";
 import type { Job, RunPod } from "./cluster.ts";
-import { dateOf } from "./completion.ts";
-import type { JobRunDependencies } from "./context.ts";
+import type { JobRunDependencies, RunContext } from "./context.ts";
 import { isScheduled, jobStateOf } from "./job-state.ts";
-import { identify, newRun, scheduledAtOf } from "./manifests.ts";
+import { identifyRun, newRun, scheduledAtOf } from "./manifests.ts";
 import type { RunObjects } from "./objects.ts";
-import { isAwaited } from "./occurrences.ts";
-import type { RunContext } from "./progress.ts";
-import { isLetGo, isNeverStarted, isRefused } from "./run.ts";
+import { isPendingOccurrence } from "./occurrences.ts";
+import { dateOf, isJobAdmitted, isNeverStarted, isRefused } from "./run.ts";
 import { KEEP_CHARGED_MS, KEEP_REFUSED_MS } from "./settings.ts";
 import type { SlotWriter } from "./slot.ts";
 
-export class CleanUp {
+export class Cleanup {
   readonly #deps: JobRunDependencies;
   readonly #objects: RunObjects;
   readonly #slot: SlotWriter;
@@ -26,24 +24,28 @@ export class CleanUp {
   }
 
   /** A run that is charged, refused or never started, and holds no slot: pods and Job go at once, the run a while later. */
-  async settled(run: JobRun, project: Project | undefined, { signal, wake }: RunContext): Promise<void> {
-    const { charger, capturer, samples, clock } = this.#deps;
+  async cleanUpRun(
+    run: JobRun,
+    project: Project | undefined,
+    { signal, requeue }: RunContext,
+  ): Promise<void> {
+    const { chargeRecorder, logArchiver, samples, clock } = this.#deps;
     const { uid = "" } = run.metadata;
-    charger.forget(uid);
-    capturer.forget(uid);
+    chargeRecorder.forget(uid);
+    logArchiver.forget(uid);
     samples.forget(uid);
     const ref = refOf(run);
     const job = this.#objects.jobs.store.get(ref.namespace, ref.name);
     const pods = this.#objects.podsOf(ref);
-    await this.#takeAway(job, pods, signal);
-    const goesAt = this.#goesAt(run, project);
+    await this.#deleteJobAndReleasePods(job, pods, signal);
+    const expiresAt = this.#expiresAt(run, project);
     const now = clock.now();
-    if (goesAt > now) {
-      wake.at(goesAt, now);
+    if (expiresAt > now) {
+      requeue.at(expiresAt, now);
     } else if (job === undefined && pods.every((pod) => !hasFinalizer(pod, finalizers.jobRun))) {
       await this.removeRun(run, signal);
     } else {
-      wake.in(1_000);
+      requeue.after(1_000);
     }
   }
 
@@ -56,32 +58,32 @@ export class CleanUp {
   }
 
   /** Deletes Jobs that no run will ever come of; a Job that was let go and has lost its run gets it back. */
-  async strayJobs(
+  async deleteOrphanedJobs(
     jobs: readonly Job[],
     hasRun: (name: string) => boolean,
     project: Project | undefined,
     context: RunContext,
   ): Promise<void> {
-    const { signal, wake } = context;
+    const { signal, requeue } = context;
     for (const job of jobs) {
       const { name } = job.metadata;
       if (project && jobStateOf(project).activeRun === name) {
         continue;
       }
-      if (isLetGo(job)) {
+      if (isJobAdmitted(job)) {
         if (!hasRun(name)) {
-          await this.#restore(job, project, context);
+          await this.#restoreRun(job, project, context);
         }
-      } else if (!this.#isAwaited(job, project)) {
+      } else if (!this.#mayStillRun(job, project)) {
         await this.#objects.remove(this.#objects.jobs, job, signal, { unchanged: true });
       } else {
-        wake.in(60_000);
+        requeue.after(60_000);
       }
     }
   }
 
   /** Pods that hold our finalizer although neither run nor Job is left. */
-  async strayPods(
+  async releaseOrphanedPods(
     pods: readonly RunPod[],
     has: { run: (name: string) => boolean; job: (name: string) => boolean },
     nameOfJob: (pod: RunPod) => string | undefined,
@@ -106,18 +108,18 @@ export class CleanUp {
     }
   }
 
-  #isAwaited(job: Job, project: Project | undefined): boolean {
+  #mayStillRun(job: Job, project: Project | undefined): boolean {
     const scheduledAt = project && scheduledAtOf(job, project.metadata.name);
     return (
       project !== undefined &&
       scheduledAt !== undefined &&
       isScheduled(project) &&
-      isAwaited(scheduledAt, project)
+      isPendingOccurrence(scheduledAt, project)
     );
   }
 
   /** A run that was let go is charged, whatever became of its record. */
-  async #restore(job: Job, project: Project | undefined, { signal, wake }: RunContext): Promise<void> {
+  async #restoreRun(job: Job, project: Project | undefined, { signal, requeue }: RunContext): Promise<void> {
     const { name, namespace } = job.metadata;
     if (await this.#objects.live(this.#objects.runs, { namespace, name }, signal)) {
       return;
@@ -128,15 +130,19 @@ export class CleanUp {
     }
     const now = project && (await this.#slot.live(project, signal));
     if (now) {
-      const { trigger, scheduledAt } = identify(name, now.metadata.name, live);
+      const { trigger, scheduledAt } = identifyRun(name, now.metadata.name, live);
       await this.#objects.create(this.#objects.runs, newRun(now, name, trigger, scheduledAt), signal);
-      wake.in(1);
+      requeue.after(1);
       return;
     }
-    await this.#takeAway(live, this.#objects.podsOf({ namespace, name }), signal);
+    await this.#deleteJobAndReleasePods(live, this.#objects.podsOf({ namespace, name }), signal);
   }
 
-  async #takeAway(job: Job | undefined, pods: readonly RunPod[], signal: AbortSignal): Promise<void> {
+  async #deleteJobAndReleasePods(
+    job: Job | undefined,
+    pods: readonly RunPod[],
+    signal: AbortSignal,
+  ): Promise<void> {
     for (const pod of pods) {
       await this.#objects.release(this.#objects.pods, pod, signal);
     }
@@ -151,7 +157,7 @@ export class CleanUp {
   }
 
   /** Nobody waits to read a run whose project goes, nor one that never was one. */
-  #goesAt(run: JobRun, project: Project | undefined): Date {
+  #expiresAt(run: JobRun, project: Project | undefined): Date {
     const { metadata, status } = run;
     const now = this.#deps.clock.now();
     if (metadata.deletionTimestamp || !project || project.metadata.deletionTimestamp) {
@@ -160,14 +166,14 @@ export class CleanUp {
     if (isNeverStarted(run) && status?.phase !== "cancelled") {
       return now;
     }
-    const since = dateOf(status?.chargedAt) ?? saidAt(run) ?? now;
+    const since = dateOf(status?.chargedAt) ?? decidedAt(run) ?? now;
     const keepMs = isRefused(run) || isNeverStarted(run) ? KEEP_REFUSED_MS : KEEP_CHARGED_MS;
     return new Date(since.getTime() + keepMs);
   }
 }
 
 /** When the last condition that decided a run changed. */
-function saidAt({ status }: JobRun): Date | undefined {
+function decidedAt({ status }: JobRun): Date | undefined {
   const moments = (status?.conditions ?? [])
     .filter(({ type }) => type === "Admitted" || type === "Finished")
     .map(({ lastTransitionTime }) => Date.parse(lastTransitionTime));

@@ -1,6 +1,6 @@
 import type { JobRun } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
-import { chargeOf, endOf } from "./completion.ts";
+import { chargeOf, completionOf } from "./completion.ts";
 
 const day = (time: string) => `2026-01-01T${time}Z`;
 const run = (cancelRequestedAt?: string, status: JobRun["status"] = {}): JobRun => ({
@@ -24,7 +24,7 @@ const ended = (from: string, to: string | undefined, exitCode = 0) => ({
 const limit = {
   limitMs: 3_600_000,
   stoppedAtLimit: false,
-  letGoAt: new Date(day("00:00:00")),
+  admittedAt: new Date(day("00:00:00")),
   now: new Date(day("01:30:00")),
 };
 
@@ -128,7 +128,7 @@ describe("a run", () => {
       "is cancelled with a request of the future",
       run("23:00:00", { lastObservedRunningAt: day("01:29:30") }),
       ended("01:00:00", "01:29:58", 143),
-      { ...limit, letGoAt: new Date(day("01:00:00")), now: new Date(day("01:29:57")) },
+      { ...limit, admittedAt: new Date(day("01:00:00")), now: new Date(day("01:29:57")) },
       "cancelled",
       "01:29:57",
       30,
@@ -137,7 +137,7 @@ describe("a run", () => {
       "ran on a node six hours ahead",
       run(),
       ended("06:28:30", "06:30:01"),
-      { ...limit, letGoAt: new Date(day("00:28:00")), now: new Date(day("00:30:02")) },
+      { ...limit, admittedAt: new Date(day("00:28:00")), now: new Date(day("00:30:02")) },
       "succeeded",
       "00:30:02",
       2,
@@ -146,7 +146,7 @@ describe("a run", () => {
       "ran on a node an hour behind",
       run(),
       ended("00:05:00", "00:07:30"),
-      { ...limit, letGoAt: new Date(day("01:05:02")), now: new Date(day("01:07:40")) },
+      { ...limit, admittedAt: new Date(day("01:05:02")), now: new Date(day("01:07:40")) },
       "succeeded",
       "01:07:32",
       3,
@@ -155,7 +155,7 @@ describe("a run", () => {
       "ran for longer than it could have, by a clock that was set back and forth",
       run(),
       ended("00:10:00", "09:00:00"),
-      { ...limit, letGoAt: new Date(day("00:20:00")), now: new Date(day("00:40:00")) },
+      { ...limit, admittedAt: new Date(day("00:20:00")), now: new Date(day("00:40:00")) },
       "succeeded",
       "00:40:00",
       20,
@@ -170,7 +170,7 @@ describe("a run", () => {
       1,
     ],
   ] as const)("that %s", (_what, of, facts, context, phase, billedUntil, minutes) => {
-    const end = endOf(of, facts, context);
+    const end = completionOf(of, facts, context);
     expect(end && [end.phase, end.billedUntil]).toEqual([phase, new Date(day(billedUntil))]);
     expect(end && chargeOf(end, "0.125")).toEqual({
       billedMinutes: minutes,
@@ -188,19 +188,21 @@ describe("a run", () => {
       "00:04:00",
     ],
   ] as const)("that vanished %s and is billed up to when it was seen", (_what, of, phase, until) => {
-    const end = endOf(of, undefined, limit);
+    const end = completionOf(of, undefined, limit);
     expect(end && [end.phase, end.billedUntil]).toEqual([phase, new Date(day(until))]);
   });
 
   test("whose end its kubelet does not know ended when it was seen last", () => {
     const of = run(undefined, seen("00:04:30"));
-    const end = endOf(of, { state: "ended", exitCode: 137, reason: "ContainerStatusUnknown" }, limit);
+    const end = completionOf(of, { state: "ended", exitCode: 137, reason: "ContainerStatusUnknown" }, limit);
     expect(end).toMatchObject({ phase: "failed", finishedAt: new Date(day("00:04:30")) });
   });
 
   test("whose container never ran has no end", () => {
-    expect(endOf(run(), { state: "ended", exitCode: 128, reason: "StartError" }, limit)).toBeUndefined();
-    expect(endOf(run("00:00:01"), undefined, limit)).toBeUndefined();
+    expect(
+      completionOf(run(), { state: "ended", exitCode: 128, reason: "StartError" }, limit),
+    ).toBeUndefined();
+    expect(completionOf(run("00:00:01"), undefined, limit)).toBeUndefined();
   });
 });
 

@@ -1,13 +1,13 @@
 /** How a run ended, and what it costs: from what its pod says in the end. Pure. */
 
 import { billedMinutes, type JobRun, runAmount } from "@slipway/crds";
-import { cancelEffectiveAt } from "./cancellation.ts";
 import type { ContainerFacts } from "./container.ts";
 import type { EndPhase } from "./ports.ts";
-import { CLOCKS_APART_MS } from "./settings.ts";
+import { dateOf } from "./run.ts";
+import { MAX_CLOCK_SKEW_MS } from "./settings.ts";
 
 /** The end of a run whose container has run. */
-export interface RunEnd {
+export interface Completion {
   phase: EndPhase;
   startedAt: Date;
   finishedAt: Date;
@@ -19,12 +19,12 @@ export interface RunEnd {
 type Ended = Extract<ContainerFacts, { state: "ended" }>;
 
 /** What decides beside the pod. */
-export interface VerdictContext {
+export interface CompletionContext {
   limitMs: number;
   /** Whether the run was stopped because its time was over. */
   stoppedAtLimit: boolean;
   /** When it was let go: its container has not started before. */
-  letGoAt: Date;
+  admittedAt: Date;
   now: Date;
 }
 
@@ -33,7 +33,11 @@ export interface VerdictContext {
  * which it was seen running.
  * @param ended what its pod says; undefined when there is no pod any more
  */
-export function endOf(run: JobRun, ended: Ended | undefined, context: VerdictContext): RunEnd | undefined {
+export function completionOf(
+  run: JobRun,
+  ended: Ended | undefined,
+  context: CompletionContext,
+): Completion | undefined {
   const { status } = run;
   const times = timesOf(ended?.startedAt ?? dateOf(status?.startedAt), ended?.finishedAt, context);
   if (!times) {
@@ -63,25 +67,46 @@ export function endOf(run: JobRun, ended: Ended | undefined, context: VerdictCon
 export function timesOf(
   startedAt: Date | undefined,
   finishedAt: Date | undefined,
-  { letGoAt, now }: Pick<VerdictContext, "letGoAt" | "now">,
+  { admittedAt, now }: Pick<CompletionContext, "admittedAt" | "now">,
 ): { startedAt: Date; finishedAt?: Date } | undefined {
   if (!startedAt) {
     return undefined;
   }
   const [started, ended] = [startedAt.getTime(), (finishedAt ?? startedAt).getTime()];
   const ahead = ended - now.getTime();
-  const behind = letGoAt.getTime() - started;
-  if (ahead <= CLOCKS_APART_MS && behind <= CLOCKS_APART_MS) {
+  const behind = admittedAt.getTime() - started;
+  if (ahead <= MAX_CLOCK_SKEW_MS && behind <= MAX_CLOCK_SKEW_MS) {
     return { startedAt, ...(finishedAt ? { finishedAt } : {}) };
   }
-  const moved = ahead > CLOCKS_APART_MS ? -ahead : behind;
-  const start = latest(letGoAt, new Date(started + moved));
+  const moved = ahead > MAX_CLOCK_SKEW_MS ? -ahead : behind;
+  const start = latest(admittedAt, new Date(started + moved));
   return { startedAt: start, ...(finishedAt ? { finishedAt: earliest(new Date(ended + moved), now) } : {}) };
+}
+
+/**
+ * The moment that a request to cancel counts from; undefined without one. That is what the request says, within what is known:
+ * the run was observed without the request at `lastObservedRunningAt`, so it was not made before, and it is not made in the
+ * future. Once it is in the status it stays, whatever the run is observed as later.
+ */
+export function cancelEffectiveAt({ spec, status }: JobRun, now: Date): Date | undefined {
+  const asked = dateOf(spec.cancelRequestedAt);
+  if (!asked) {
+    return undefined;
+  }
+  const recorded = dateOf(status?.cancelEffectiveAt);
+  if (recorded) {
+    return recorded;
+  }
+  const observed = dateOf(status?.lastObservedRunningAt);
+  if (observed && observed.getTime() - asked.getTime() > MAX_CLOCK_SKEW_MS) {
+    return new Date(observed.getTime() - MAX_CLOCK_SKEW_MS);
+  }
+  return asked.getTime() - now.getTime() > MAX_CLOCK_SKEW_MS ? now : asked;
 }
 
 /** Minutes and amount of a run, exact. */
 export function chargeOf(
-  { startedAt, billedUntil }: Pick<RunEnd, "startedAt" | "billedUntil">,
+  { startedAt, billedUntil }: Pick<Completion, "startedAt" | "billedUntil">,
   pricePerMinute: string,
 ): { billedMinutes: number; amount: string } {
   const minutes = billedMinutes(startedAt, billedUntil);
@@ -92,20 +117,15 @@ function phaseOf(
   startedAt: Date,
   finishedAt: Date,
   ended: Ended | undefined,
-  { limitMs, stoppedAtLimit }: VerdictContext,
+  { limitMs, stoppedAtLimit }: CompletionContext,
 ): EndPhase {
   const failed = ended?.exitCode !== 0;
   const ranMs = finishedAt.getTime() - startedAt.getTime();
-  const stopped = stoppedAtLimit && failed && ranMs >= limitMs - CLOCKS_APART_MS;
+  const stopped = stoppedAtLimit && failed && ranMs >= limitMs - MAX_CLOCK_SKEW_MS;
   if (ranMs >= limitMs || stopped) {
     return "deadline_exceeded";
   }
   return failed ? "failed" : "succeeded";
-}
-
-/** A moment of a status. */
-export function dateOf(text: string | undefined): Date | undefined {
-  return text === undefined ? undefined : new Date(text);
 }
 
 const secondOf = (at: Date) => Math.floor(at.getTime() / 1_000);

@@ -1,26 +1,52 @@
+/** What the steps of the jobrun reconciler share: their dependencies, and the context of one reconcile. */
+
 import type { EventRecorder } from "@slipway/controller-runtime";
 import type { Catalog } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
-import type { Charger } from "./charge-recorder.ts";
+import type { ChargeRecorder } from "./charge-recorder.ts";
 import type { RunCluster } from "./cluster.ts";
-import type { LogCapturer } from "./log-archiver.ts";
+import type { LogArchiver } from "./log-archiver.ts";
 import type { JobRunMetrics } from "./metrics.ts";
 import type { RunSamples } from "./ports.ts";
 import type { JobRunSettings } from "./settings.ts";
 import type { JobRunStores } from "./stores.ts";
 
-/** All that the jobrun reconciler is made from. */
+/** Dependencies of the jobrun reconciler. */
 export interface JobRunDependencies {
   cluster: RunCluster;
   clock: Clock;
   recorder: EventRecorder;
   stores: JobRunStores;
   catalog: () => Pick<Catalog, "jobPlans">;
-  charger: Charger;
-  capturer: LogCapturer;
+  chargeRecorder: ChargeRecorder;
+  logArchiver: LogArchiver;
   samples: RunSamples;
   metrics: JobRunMetrics;
   settings: JobRunSettings;
   /** Since when this process leads. */
-  ledSince: () => Date;
+  leaderSince: () => Date;
+}
+
+/** What one step is given. */
+export interface RunContext {
+  signal: AbortSignal;
+  requeue: Requeue;
+}
+
+/** When a key has to be reconciled again: the earliest time that any step requests. */
+export class Requeue {
+  #ms: number | undefined;
+
+  after(ms: number): void {
+    const wait = Math.max(ms, 1);
+    this.#ms = this.#ms === undefined ? wait : Math.min(this.#ms, wait);
+  }
+
+  at(moment: Date, now: Date): void {
+    this.after(moment.getTime() - now.getTime());
+  }
+
+  get ms(): number | undefined {
+    return this.#ms;
+  }
 }

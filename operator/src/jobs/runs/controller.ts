@@ -13,9 +13,9 @@ import {
 } from "@slipway/controller-runtime";
 import { type Catalog, labels, type Project } from "@slipway/crds";
 import type { PolicyRule } from "../../rbac.ts";
-import { Charger } from "./charge-recorder.ts";
+import { ChargeRecorder } from "./charge-recorder.ts";
 import { isReady, type RunNode } from "./cluster.ts";
-import { LogCapturer } from "./log-archiver.ts";
+import { LogArchiver } from "./log-archiver.ts";
 import { createJobRunMetrics, registerJobRunGauges } from "./metrics.ts";
 import type { RunLedger, RunLogs, RunSamples } from "./ports.ts";
 import { jobRunReconciler } from "./reconciler.ts";
@@ -59,17 +59,17 @@ export interface JobRunOptions {
 export function addJobRunController(manager: Manager, options: JobRunOptions): Controller {
   const { client, clock, random, log, recorder, registry } = manager;
   const stores = createJobRunStores(manager, options.stores);
-  const charger = new Charger({ ledger: options.ledger, clock, random, log });
-  const capturer = new LogCapturer({ logs: options.logs, clock, log });
-  const led = new LeadingSince(() => clock.now());
+  const chargeRecorder = new ChargeRecorder({ ledger: options.ledger, clock, random, log });
+  const logArchiver = new LogArchiver({ logs: options.logs, clock, log });
+  const led = new LeaderSince(() => clock.now());
   registerJobRunGauges(registry, stores, () => clock.now());
   manager.addRunnable({
     name: "charges-and-logs",
     async run(signal) {
       await untilAborted(signal);
       // Neither keeps a process alive that has stopped to lead.
-      charger.stop();
-      capturer.stop();
+      chargeRecorder.stop();
+      logArchiver.stop();
     },
   });
   return manager.addController({
@@ -80,18 +80,18 @@ export function addJobRunController(manager: Manager, options: JobRunOptions): C
       recorder,
       stores,
       catalog: options.catalog,
-      charger,
-      capturer,
+      chargeRecorder,
+      logArchiver,
       samples: options.samples,
       metrics: createJobRunMetrics(registry),
       settings: options.settings,
-      ledSince: () => led.since,
+      leaderSince: () => led.since,
     }),
     sources: [
       led.source,
       ...jobRunSources(stores),
-      customSource((enqueue) => charger.onCharged((key) => enqueue(key))),
-      customSource((enqueue) => capturer.onCaptured((key) => enqueue(key))),
+      customSource((enqueue) => chargeRecorder.onRecorded((key) => enqueue(key))),
+      customSource((enqueue) => logArchiver.onArchived((key) => enqueue(key))),
       customSource((enqueue) =>
         options.onCatalogChange(() => {
           for (const project of stores.projects.list().filter(isJob)) {
@@ -138,7 +138,7 @@ const isJob = ({ spec, status }: Project): boolean => spec.type === "job" || sta
 const refOfProject = ({ metadata: { namespace, name } }: Project): ObjectRef => ({ namespace, name });
 
 /** When this process began to lead: the moment at which the controller's sources are attached. */
-class LeadingSince {
+class LeaderSince {
   #since: Date | undefined;
   readonly #now: () => Date;
 

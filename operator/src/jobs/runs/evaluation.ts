@@ -12,12 +12,12 @@ export interface RunView {
   pod: RunPod | undefined;
   /** Node of the pod. */
   node: RunNode | undefined;
-  letGoAt: Date;
+  admittedAt: Date;
   now: Date;
   settings: JobRunSettings;
 }
 
-export type Judgement =
+export type RunEvaluation =
   /** Its container has not started. */
   | { is: "pending"; stop: boolean; nodeSilent: boolean; stopAt: Date }
   | {
@@ -35,7 +35,7 @@ export type Judgement =
 /** A container's start is told in whole seconds: it may have begun almost one later. */
 const STARTED_WITHIN_MS = 1_000;
 
-export function judge(view: RunView): Judgement {
+export function evaluateRun(view: RunView): RunEvaluation {
   const { run, pod, node, now } = view;
   const cancelled = run.spec.cancelRequestedAt !== undefined;
   if (!pod) {
@@ -70,8 +70,12 @@ function awaitsPod({ run, job }: RunView): boolean {
   );
 }
 
-function pending({ letGoAt, now, settings }: RunView, cancelled: boolean, nodeSilent: boolean): Judgement {
-  const stopAt = new Date(letGoAt.getTime() + settings.startDeadlineMs);
+function pending(
+  { admittedAt, now, settings }: RunView,
+  cancelled: boolean,
+  nodeSilent: boolean,
+): RunEvaluation {
+  const stopAt = new Date(admittedAt.getTime() + settings.startDeadlineMs);
   return { is: "pending", stop: cancelled || now >= stopAt, nodeSilent, stopAt };
 }
 
@@ -79,9 +83,9 @@ function pending({ letGoAt, now, settings }: RunView, cancelled: boolean, nodeSi
  * When a run's time is over: the limit after its container's start. A node whose clock is wrong neither shortens that, for
  * nothing starts before it is let go, nor stretches it, for nothing starts after the deadline for starting.
  */
-function limitOf(startedAt: Date, { letGoAt, settings }: RunView): Date {
-  const earliest = letGoAt.getTime() - STARTED_WITHIN_MS;
-  const latest = letGoAt.getTime() + settings.startDeadlineMs;
+function limitOf(startedAt: Date, { admittedAt, settings }: RunView): Date {
+  const earliest = admittedAt.getTime() - STARTED_WITHIN_MS;
+  const latest = admittedAt.getTime() + settings.startDeadlineMs;
   const start = Math.min(Math.max(startedAt.getTime(), earliest), latest);
   return new Date(start + settings.limitMs + STARTED_WITHIN_MS);
 }

@@ -2,7 +2,7 @@
 
 import { findCondition, isConditionTrue } from "@slipway/controller-runtime";
 import { type JobRun, type MissedReason, missedReasons, type Project } from "@slipway/crds";
-import { dateOf } from "./completion.ts";
+import { dateOf } from "./run.ts";
 
 /** Where a scheduled job stands. */
 export type JobState = NonNullable<NonNullable<Project["status"]>["job"]>;
@@ -21,7 +21,7 @@ export const isAccepted = (project: Project): boolean =>
   isConditionTrue(project.status?.conditions, "Accepted");
 
 /** Whether the project controller has said anything of it yet. */
-export const isJudged = (project: Project): boolean =>
+export const hasAcceptedCondition = (project: Project): boolean =>
   findCondition(project.status?.conditions, "Accepted") !== undefined;
 
 /** Whether no new run may begin for good, or until the schedule is opened again. */

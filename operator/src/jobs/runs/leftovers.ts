@@ -7,10 +7,10 @@ import { refOf } from "@slipway/controller-runtime";
 import type { JobRun } from "@slipway/crds";
 import type { Job, RunPod } from "./cluster.ts";
 import { readContainer } from "./container.ts";
+import type { RunContext } from "./context.ts";
 import type { RunObjects } from "./objects.ts";
-import type { RunContext } from "./progress.ts";
 import { isOver } from "./run.ts";
-import { LOOK_AGAIN_MS } from "./settings.ts";
+import { POLL_INTERVAL_MS } from "./settings.ts";
 
 /** What has to be stopped of one run. */
 export interface Leftover {
@@ -40,7 +40,7 @@ export class Leftovers {
   }
 
   /** Stops what is left over of runs. Returns whether there is anything: until it is gone, nothing may start beside it. */
-  async stop(runs: readonly JobRun[], { signal, wake }: RunContext): Promise<boolean> {
+  async stop(runs: readonly JobRun[], { signal, requeue }: RunContext): Promise<boolean> {
     let any = false;
     for (const run of runs) {
       const ref = refOf(run);
@@ -55,7 +55,7 @@ export class Leftovers {
       any ||= job !== undefined || pods.length > 0;
     }
     if (any) {
-      wake.in(LOOK_AGAIN_MS);
+      requeue.after(POLL_INTERVAL_MS);
     }
     return any;
   }

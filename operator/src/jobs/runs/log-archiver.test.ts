@@ -1,10 +1,10 @@
 import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
-import { LogCapturer } from "./log-archiver.ts";
-import type { RunLogs, RunToCapture } from "./ports.ts";
+import { LogArchiver } from "./log-archiver.ts";
+import type { RunLogSource, RunLogs } from "./ports.ts";
 
-const run = (runId = "r", organizationId = "o"): RunToCapture => ({
+const run = (runId = "r", organizationId = "o"): RunLogSource => ({
   organizationId,
   namespace: "n",
   projectId: "p",
@@ -15,51 +15,51 @@ const run = (runId = "r", organizationId = "o"): RunToCapture => ({
 
 const noFollow: RunLogs["follow"] = () => Promise.reject(new Error("it cannot be followed"));
 
-function capturing(capture: RunLogs["capture"], follow = noFollow) {
+function archiving(archive: RunLogs["archive"], follow = noFollow) {
   const clock = new FakeClock();
   const woken: string[] = [];
-  const capturer = new LogCapturer({
-    logs: { capture, follow },
+  const logArchiver = new LogArchiver({
+    logs: { archive, follow },
     clock,
     log: silentLogger,
     limits: { total: 2, perKey: 2 },
   });
-  capturer.onCaptured((key) => woken.push(key));
-  return { clock, capturer, woken };
+  logArchiver.onArchived((key) => woken.push(key));
+  return { clock, logArchiver, woken };
 }
 
 describe("a log", () => {
   test("that is kept wakes the run's key", async () => {
-    const { clock, capturer, woken } = capturing(async () => "stored");
-    expect(capturer.capture("n/p", "u", run(), false)).toBeUndefined();
+    const { clock, logArchiver, woken } = archiving(async () => "stored");
+    expect(logArchiver.archive("n/p", "u", run(), false)).toBeUndefined();
     await clock.advance(0);
     expect(woken).toEqual(["n/p"]);
-    expect(capturer.capture("n/p", "u", run(), false)).toBe("stored");
+    expect(logArchiver.archive("n/p", "u", run(), false)).toBe("stored");
   });
 
   test("that fails is tried again for 30 s, and given up only when the ledger answers", async () => {
-    const { clock, capturer } = capturing(() => Promise.reject(new Error("away")));
-    capturer.capture("n/p", "u", run(), false);
+    const { clock, logArchiver } = archiving(() => Promise.reject(new Error("away")));
+    logArchiver.archive("n/p", "u", run(), false);
     await clock.advance(300_000);
-    expect(capturer.capture("n/p", "u", run(), true)).toBeUndefined();
+    expect(logArchiver.archive("n/p", "u", run(), true)).toBeUndefined();
     await clock.advance(9_000);
-    expect(capturer.capture("n/p", "u", run(), true)).toBeUndefined();
+    expect(logArchiver.archive("n/p", "u", run(), true)).toBeUndefined();
     await clock.advance(5_000);
-    expect(capturer.capture("n/p", "u", run(), true)).toBe("unavailable");
+    expect(logArchiver.archive("n/p", "u", run(), true)).toBe("unavailable");
   });
 
   test("that fails is not tried again once it is stopped", async () => {
     let tried = 0;
-    const { clock, capturer } = capturing(() => {
+    const { clock, logArchiver } = archiving(() => {
       tried += 1;
       return Promise.reject(new Error("away"));
     });
-    capturer.capture("n/p", "u", run(), false);
+    logArchiver.archive("n/p", "u", run(), false);
     await clock.advance(5_000);
-    capturer.stop();
+    logArchiver.stop();
     await clock.advance(0);
     const before = tried;
-    capturer.capture("n/p", "u2", run("r2"), false);
+    logArchiver.archive("n/p", "u2", run("r2"), false);
     await clock.advance(300_000);
     expect(before).toBeGreaterThan(1);
     expect(tried).toBe(before);
@@ -67,7 +67,7 @@ describe("a log", () => {
   });
 
   test("that hangs does not keep the others from being read", async () => {
-    const { clock, capturer } = capturing(({ runId }, signal) =>
+    const { clock, logArchiver } = archiving(({ runId }, signal) =>
       runId === "good"
         ? Promise.resolve("stored")
         : new Promise((_resolve, reject) => {
@@ -75,21 +75,21 @@ describe("a log", () => {
           }),
     );
     for (const name of ["hangs1", "hangs2", "good"]) {
-      capturer.capture("n/p", name, run(name), false);
+      logArchiver.archive("n/p", name, run(name), false);
     }
     await clock.advance(16_000);
-    expect(capturer.capture("n/p", "good", run("good"), false)).toBe("stored");
+    expect(logArchiver.archive("n/p", "good", run("good"), false)).toBe("stored");
   });
 
   test("of another organization is read at once beside forty that hang", async () => {
     const clock = new FakeClock();
-    const capture: RunLogs["capture"] = ({ organizationId }) =>
+    const archive: RunLogs["archive"] = ({ organizationId }) =>
       organizationId === "good" ? Promise.resolve("stored") : new Promise(() => undefined);
-    const capturer = new LogCapturer({ logs: { capture, follow: noFollow }, clock, log: silentLogger });
+    const logArchiver = new LogArchiver({ logs: { archive, follow: noFollow }, clock, log: silentLogger });
     for (let index = 0; index < 40; index += 1) {
-      capturer.capture("n/p", `u${index}`, run(`hangs${index}`, "o"), false);
+      logArchiver.archive("n/p", `u${index}`, run(`hangs${index}`, "o"), false);
     }
-    const good = () => capturer.capture("n/p", "good", run("good", "good"), false);
+    const good = () => logArchiver.archive("n/p", "good", run("good", "good"), false);
     good();
     await clock.advance(0);
     expect(good()).toBe("stored");
@@ -110,25 +110,25 @@ describe("a log that was followed", () => {
   test("is not used when the node still has it", async () => {
     const stored: string[] = [];
     const { follow } = following(stored);
-    const { clock, capturer } = capturing(async () => "stored", follow);
-    await capturer.follow("u", run());
-    capturer.capture("n/p", "u", run(), false);
+    const { clock, logArchiver } = archiving(async () => "stored", follow);
+    await logArchiver.follow("u", run());
+    logArchiver.archive("n/p", "u", run(), false);
     await clock.advance(0);
-    expect(capturer.capture("n/p", "u", run(), false)).toBe("stored");
+    expect(logArchiver.archive("n/p", "u", run(), false)).toBe("stored");
     expect(stored).toEqual([]);
   });
 
   test("is kept when its node has removed it, once nothing more comes", async () => {
     const stored: string[] = [];
     const { follow, end } = following(stored);
-    const { clock, capturer, woken } = capturing(async () => "unavailable", follow);
-    await capturer.follow("u", run());
-    capturer.capture("n/p", "u", run(), false);
+    const { clock, logArchiver, woken } = archiving(async () => "unavailable", follow);
+    await logArchiver.follow("u", run());
+    logArchiver.archive("n/p", "u", run(), false);
     await clock.advance(1_000);
     expect(stored).toEqual([]);
     end();
     await clock.advance(0);
-    expect(capturer.capture("n/p", "u", run(), false)).toBe("stored");
+    expect(logArchiver.archive("n/p", "u", run(), false)).toBe("stored");
     expect(stored).toEqual(["followed"]);
     expect(woken).toEqual(["n/p"]);
   });
@@ -136,24 +136,24 @@ describe("a log that was followed", () => {
   test("is kept as far as it came when its node falls silent", async () => {
     const stored: string[] = [];
     const { follow } = following(stored);
-    const { clock, capturer } = capturing(() => Promise.reject(new Error("silent")), follow);
-    await capturer.follow("u", run());
-    capturer.capture("n/p", "u", run(), true);
+    const { clock, logArchiver } = archiving(() => Promise.reject(new Error("silent")), follow);
+    await logArchiver.follow("u", run());
+    logArchiver.archive("n/p", "u", run(), true);
     await clock.advance(29_000);
-    expect(capturer.capture("n/p", "u", run(), true)).toBeUndefined();
+    expect(logArchiver.archive("n/p", "u", run(), true)).toBeUndefined();
     await clock.advance(10_000);
-    expect(capturer.capture("n/p", "u", run(), true)).toBe("stored");
+    expect(logArchiver.archive("n/p", "u", run(), true)).toBe("stored");
     expect(stored).toEqual(["followed"]);
   });
 
   test("is not kept by one that has stopped: whoever leads next reads all of it", async () => {
     const stored: string[] = [];
     const { follow, end } = following(stored);
-    const { clock, capturer, woken } = capturing(async () => "unavailable", follow);
-    await capturer.follow("u", run());
-    capturer.capture("n/p", "u", run(), true);
+    const { clock, logArchiver, woken } = archiving(async () => "unavailable", follow);
+    await logArchiver.follow("u", run());
+    logArchiver.archive("n/p", "u", run(), true);
     await clock.advance(1_000);
-    capturer.stop();
+    logArchiver.stop();
     end();
     await clock.advance(60_000);
     expect(stored).toEqual([]);

@@ -1,10 +1,11 @@
 /** Has the logs of ended runs kept, a few at a time and not for ever. */
 
+import { type JobRun, organizationOfNamespace } from "@slipway/crds";
 import { type Clock, ConcurrencyLimiter, type ConcurrencyLimits, type Logger, sleep } from "@slipway/process";
 import { LogFollower } from "./log-follower.ts";
-import type { RunLogs, RunToCapture } from "./ports.ts";
+import type { RunLogSource, RunLogs } from "./ports.ts";
 
-export interface CapturerOptions {
+export interface LogArchiverOptions {
   logs: RunLogs;
   clock: Clock;
   log: Logger;
@@ -13,17 +14,17 @@ export interface CapturerOptions {
 }
 
 /** A log that cannot be had for so long is given up. */
-const GIVE_UP_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 /** The least time left once the ledger is known to answer. */
 const AFTER_CHARGE_MS = 10_000;
-const PAUSE_MS = 2_000;
+const RETRY_MS = 2_000;
 /** One try may take so long. */
-const TRY_MS = 15_000;
+const ATTEMPT_TIMEOUT_MS = 15_000;
 
 interface Entry {
   key: string;
   uid: string;
-  run: RunToCapture;
+  run: RunLogSource;
   /** Monotonic time of the first try. */
   since: number;
   /** Monotonic time from which the ledger is known to answer. */
@@ -32,22 +33,22 @@ interface Entry {
 }
 
 /** Captures logs in the background; whoever asks gets the result once it is there. */
-export class LogCapturer {
-  readonly #options: Omit<CapturerOptions, "limits">;
+export class LogArchiver {
+  readonly #options: Omit<LogArchiverOptions, "limits">;
   readonly #entries = new Map<string, Entry>();
   readonly #limiter: ConcurrencyLimiter;
   readonly #listeners = new Set<(key: string) => void>();
   readonly #stop = new AbortController();
   readonly #follower: LogFollower;
 
-  constructor(options: CapturerOptions) {
+  constructor(options: LogArchiverOptions) {
     this.#options = options;
     this.#limiter = new ConcurrencyLimiter(options.limits ?? { total: 12, perKey: 4 });
     this.#follower = new LogFollower({ logs: options.logs, clock: options.clock, log: options.log });
   }
 
   /** Registers who is told that a log of a key's run was kept or given up. Returns how to stop it. */
-  onCaptured(listener: (key: string) => void): () => void {
+  onArchived(listener: (key: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -58,7 +59,7 @@ export class LogCapturer {
    * @param uid of the JobRun
    * @returns once the log is open, or after a second at most
    */
-  follow(uid: string, run: RunToCapture): Promise<void> {
+  follow(uid: string, run: RunLogSource): Promise<void> {
     return this.#follower.follow(uid, run);
   }
 
@@ -67,10 +68,10 @@ export class LogCapturer {
    * @param uid of the JobRun
    * @param charged whether the charge is in, so that the ledger is known to answer
    */
-  capture(
+  archive(
     key: string,
     uid: string,
-    run: RunToCapture,
+    run: RunLogSource,
     charged: boolean,
   ): "stored" | "unavailable" | undefined {
     const now = this.#options.clock.monotonic();
@@ -117,24 +118,24 @@ export class LogCapturer {
     }
     const { clock } = this.#options;
     try {
-      this.#finish(entry, await this.#limited((signal) => this.#keep(entry, signal)));
+      this.#finish(entry, await this.#limited((signal) => this.#read(entry, signal)));
     } catch (error) {
       if (this.#isOverdue(entry)) {
-        this.#finish(entry, await this.#giveUp(entry, error));
+        this.#finish(entry, await this.#abandon(entry, error));
       } else {
-        void sleep(clock, PAUSE_MS, this.#stop.signal).then(() => this.#begin(entry));
+        void sleep(clock, RETRY_MS, this.#stop.signal).then(() => this.#begin(entry));
       }
     }
   }
 
   /** What the node still has is the whole of it; what was read while the container ran may have broken off before its end. */
-  async #keep({ uid, run }: Entry, signal: AbortSignal): Promise<"stored" | "unavailable"> {
-    const kept = await this.#options.logs.capture(run, signal);
+  async #read({ uid, run }: Entry, signal: AbortSignal): Promise<"stored" | "unavailable"> {
+    const kept = await this.#options.logs.archive(run, signal);
     return kept === "stored" ? kept : await this.#follower.store(uid, signal);
   }
 
   /** Never rejects. */
-  async #giveUp({ uid, run }: Entry, reason: unknown): Promise<"stored" | "unavailable"> {
+  async #abandon({ uid, run }: Entry, reason: unknown): Promise<"stored" | "unavailable"> {
     try {
       if ((await this.#limited((signal) => this.#follower.store(uid, signal))) === "stored") {
         return "stored";
@@ -150,7 +151,7 @@ export class LogCapturer {
     const abort = new AbortController();
     const limit = this.#options.clock.setTimeout(
       () => abort.abort(new DOMException("reading a log took too long", "TimeoutError")),
-      TRY_MS,
+      ATTEMPT_TIMEOUT_MS,
     );
     try {
       return await work(AbortSignal.any([abort.signal, this.#stop.signal]));
@@ -161,7 +162,7 @@ export class LogCapturer {
 
   #isOverdue({ since, chargedSince }: Entry): boolean {
     const now = this.#options.clock.monotonic();
-    return now - since >= GIVE_UP_MS && chargedSince !== undefined && now - chargedSince >= AFTER_CHARGE_MS;
+    return now - since >= TIMEOUT_MS && chargedSince !== undefined && now - chargedSince >= AFTER_CHARGE_MS;
   }
 
   #finish(entry: Entry, result: "stored" | "unavailable"): void {
@@ -170,4 +171,21 @@ export class LogCapturer {
       listener(entry.key);
     }
   }
+}
+
+/** What identifies a run's log; undefined outside of organizations' namespaces. Pure. */
+export function logSourceOf({ metadata, spec }: JobRun, podName: string): RunLogSource | undefined {
+  const { name, namespace = "" } = metadata;
+  const organizationId = organizationOfNamespace(namespace);
+  if (organizationId === undefined) {
+    return undefined;
+  }
+  return {
+    organizationId,
+    namespace,
+    projectId: spec.projectRef.name,
+    runId: name,
+    scheduledAt: new Date(spec.scheduledAt),
+    podName,
+  };
 }

@@ -2,9 +2,9 @@ import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import { LogFollower } from "./log-follower.ts";
-import type { RunLogs, RunToCapture } from "./ports.ts";
+import type { RunLogSource, RunLogs } from "./ports.ts";
 
-const run: RunToCapture = {
+const run: RunLogSource = {
   organizationId: "o",
   namespace: "n",
   projectId: "p",

@@ -11,7 +11,7 @@ import {
   type Release,
   sleep,
 } from "@slipway/process";
-import type { FollowedLog, RunLogs, RunToCapture } from "./ports.ts";
+import type { FollowedLog, RunLogSource, RunLogs } from "./ports.ts";
 
 export interface LogFollowerOptions {
   logs: Pick<RunLogs, "follow">;
@@ -27,13 +27,13 @@ export interface LogFollowerOptions {
 /** Whoever stops a run waits for its log to be open for so long, and no longer. */
 const OPEN_MS = 1_000;
 /** While so many are awaited, of one organization or of all, nodes are silent: nobody waits for one more. */
-const AWAITED = { total: 8, perKey: 4 };
+const MAX_OPENING = { total: 8, perKey: 4 };
 /** One that broke off is opened again after so long. */
-const AGAIN_MS = 5_000;
+const REOPEN_MS = 5_000;
 /** What a log writes last comes within so long of its container's end: nodes look once a second whether it has ended. */
-const LAST_WORDS_MS = 5_000;
+const TRAILING_OUTPUT_MS = 5_000;
 /** Logs whose end is kept in memory, until they are stored: 51,200 bytes each, and one chunk. */
-const MOST_KEPT = 500;
+const MAX_KEPT = 500;
 
 interface Entry {
   readonly organizationId: string;
@@ -49,7 +49,7 @@ interface Entry {
 export class LogFollower {
   readonly #options: Omit<LogFollowerOptions, "limits">;
   readonly #limiter: ConcurrencyLimiter;
-  readonly #awaited = new ConcurrencyLimiter(AWAITED);
+  readonly #opening = new ConcurrencyLimiter(MAX_OPENING);
   /** By uid of the JobRun, in the order in which they were begun. */
   readonly #entries = new Map<string, Entry>();
   #stopped = false;
@@ -63,11 +63,11 @@ export class LogFollower {
    * Begins to follow a run's log, unless it is followed already or too many are. Never rejects.
    * @returns once the log is open, or cannot be opened, or that takes too long
    */
-  async follow(uid: string, run: RunToCapture): Promise<void> {
+  async follow(uid: string, run: RunLogSource): Promise<void> {
     const { clock } = this.#options;
     const known = this.#entries.get(uid);
     const now = clock.monotonic();
-    if (this.#stopped || (known && (known.reading || now - known.since < AGAIN_MS))) {
+    if (this.#stopped || (known && (known.reading || now - known.since < REOPEN_MS))) {
       return;
     }
     const release = this.#limiter.tryAcquire(run.organizationId);
@@ -82,7 +82,7 @@ export class LogFollower {
     this.#entries.delete(uid);
     this.#entries.set(uid, entry);
     const opened = this.#open(entry, run, release);
-    const place = this.#awaited.tryAcquire(organizationId);
+    const place = this.#opening.tryAcquire(organizationId);
     if (!place) {
       return;
     }
@@ -104,7 +104,7 @@ export class LogFollower {
       return "unavailable";
     }
     const waited = new AbortController();
-    const limit = sleep(this.#options.clock, LAST_WORDS_MS, AbortSignal.any([signal, waited.signal]));
+    const limit = sleep(this.#options.clock, TRAILING_OUTPUT_MS, AbortSignal.any([signal, waited.signal]));
     await Promise.race([log.ended, limit]);
     waited.abort();
     // One that stops to lead has broken it off itself.
@@ -127,7 +127,7 @@ export class LogFollower {
   }
 
   /** Never rejects. */
-  async #open(entry: Entry, run: RunToCapture, release: Release): Promise<void> {
+  async #open(entry: Entry, run: RunLogSource, release: Release): Promise<void> {
     const { logs, log } = this.#options;
     const over = () => {
       entry.reading = false;
@@ -146,19 +146,19 @@ export class LogFollower {
   }
 
   /**
-   * Of the organization with most logs whose reading is over the eldest is dropped; there is one, for most of them cannot be read
+   * Of the organization with most logs whose reading is over the oldest is dropped; there is one, for most of them cannot be read
    * at once.
    */
   #makeRoom(): void {
-    if (this.#entries.size < MOST_KEPT) {
+    if (this.#entries.size < MAX_KEPT) {
       return;
     }
     const ended = [...this.#entries].filter(([, { reading }]) => !reading);
     const byOrganization = Object.values(Object.groupBy(ended, ([, { organizationId }]) => organizationId));
     const [most] = byOrganization.sort((a = [], b = []) => b.length - a.length);
-    const [eldest] = most ?? [];
-    if (eldest) {
-      this.#entries.delete(eldest[0]);
+    const [oldest] = most ?? [];
+    if (oldest) {
+      this.#entries.delete(oldest[0]);
     }
   }
 }

@@ -13,7 +13,7 @@ import {
   type Project,
 } from "@slipway/crds";
 import { type CronJob, type Job, SCHEDULED_TIMESTAMP } from "./cluster.ts";
-import type { Terms } from "./status.ts";
+import type { Pricing } from "./status.ts";
 
 type Trigger = JobRun["spec"]["trigger"];
 
@@ -22,13 +22,13 @@ export function newRun(project: Project, name: string, trigger: Trigger, schedul
   return {
     apiVersion: API_VERSION,
     kind: "JobRun",
-    metadata: { name, namespace: project.metadata.namespace, ...marksOf(project) },
+    metadata: { name, namespace: project.metadata.namespace, ...runMetadata(project) },
     spec: { projectRef: { name: project.metadata.name }, trigger, scheduledAt: scheduledAt.toISOString() },
   };
 }
 
 /** Labels, finalizer and owner of a project's runs. */
-export function marksOf(project: Project) {
+export function runMetadata(project: Project) {
   const { name, namespace = "", uid = "" } = project.metadata;
   const organization = organizationOfNamespace(namespace);
   return {
@@ -62,8 +62,8 @@ export function newJob(run: JobRun, { spec: { jobTemplate } }: CronJob): Job {
   };
 }
 
-/** What lets a Job's pod start, and marks the Job with the terms of it. */
-export function letGoPatch(job: Job, { plan, pricePerMinute }: Terms, now: Date) {
+/** What lets a Job's pod start, and marks the Job with the pricing of it. */
+export function admissionPatch(job: Job, { plan, pricePerMinute }: Pricing, now: Date) {
   return {
     metadata: {
       finalizers: [...new Set([...(job.metadata.finalizers ?? []), finalizers.jobRun])],
@@ -84,7 +84,7 @@ export function scheduledAtOf({ metadata }: Job, projectId: string): Date | unde
 }
 
 /** What a run was for, from its name, and from the Job where the name does not tell. */
-export function identify(
+export function identifyRun(
   name: string,
   projectId: string,
   job: Job | undefined,

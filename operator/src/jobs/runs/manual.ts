@@ -2,15 +2,13 @@
 
 import { equalJson, hasFinalizer } from "@slipway/controller-runtime";
 import { finalizers, type JobRun, type JobRunReason, jobRunName, type Project } from "@slipway/crds";
-import { dateOf } from "./completion.ts";
-import type { JobRunDependencies } from "./context.ts";
-import { isAccepted, isClosed, isJudged, type JobState, jobStateOf } from "./job-state.ts";
-import { marksOf } from "./manifests.ts";
+import type { JobRunDependencies, RunContext } from "./context.ts";
+import { hasAcceptedCondition, isAccepted, isClosed, type JobState, jobStateOf } from "./job-state.ts";
+import { runMetadata } from "./manifests.ts";
 import type { RunObjects } from "./objects.ts";
 import { priceOf } from "./pricing.ts";
-import type { RunContext } from "./progress.ts";
-import { projectUidOf } from "./run.ts";
-import { LOOK_AGAIN_MS } from "./settings.ts";
+import { dateOf, projectUidOf } from "./run.ts";
+import { POLL_INTERVAL_MS } from "./settings.ts";
 import type { SlotWriter } from "./slot.ts";
 import { neverStarted, refused } from "./status.ts";
 
@@ -121,12 +119,12 @@ export class ManualRuns {
     run: JobRun,
     seen: Project | undefined,
     occupied: boolean,
-    { signal, wake }: RunContext,
+    { signal, requeue }: RunContext,
   ): Promise<Project | undefined> {
     const { clock } = this.#deps;
     if (run.spec.cancelRequestedAt !== undefined) {
       await this.#objects.writeStatus(run, neverStarted(run, clock.now()), signal);
-      wake.in(1);
+      requeue.after(1);
       return seen;
     }
     if (run.metadata.deletionTimestamp) {
@@ -134,9 +132,9 @@ export class ManualRuns {
       return seen;
     }
     const asked = dateOf(run.metadata.creationTimestamp)?.getTime() ?? 0;
-    if (seen && !isJudged(seen) && clock.now().getTime() < asked + this.#deps.settings.windowMs) {
+    if (seen && !hasAcceptedCondition(seen) && clock.now().getTime() < asked + this.#deps.settings.windowMs) {
       // Applied together with its project: the project's own controller has to have its say first.
-      wake.in(LOOK_AGAIN_MS);
+      requeue.after(POLL_INTERVAL_MS);
       return seen;
     }
     const marked = await this.#mark(run, seen, signal);
@@ -153,7 +151,7 @@ export class ManualRuns {
       const { reason, message } = refusal;
       await this.#objects.writeStatus(marked, refused(marked, reason, message, clock.now()), signal);
     }
-    wake.in(1);
+    requeue.after(1);
     return project;
   }
 
@@ -175,7 +173,7 @@ export class ManualRuns {
     if (project?.spec.type !== "job") {
       return run;
     }
-    const { labels: wanted, finalizers: _ours, ownerReferences } = marksOf(project);
+    const { labels: wanted, finalizers: _ours, ownerReferences } = runMetadata(project);
     const owned = projectUidOf(run) !== undefined;
     const labelled = equalJson({ ...run.metadata.labels, ...wanted }, run.metadata.labels);
     if (owned && labelled && hasFinalizer(run, finalizers.jobRun)) {

@@ -4,7 +4,7 @@ import type { Store } from "@slipway/controller-runtime";
 import { type JobRun, type MissedReason, missedReasons, type Project } from "@slipway/crds";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { EndPhase } from "./ports.ts";
-import { isEnded, isSettled, stands } from "./run.ts";
+import { hasCondition, isCharged, isEnded } from "./run.ts";
 
 export type JobRunMetrics = ReturnType<typeof createJobRunMetrics>;
 
@@ -84,7 +84,7 @@ export function registerJobRunGauges(
     help: "Runs that have ended and whose charge was not read back yet.",
     registers,
     collect() {
-      this.set(stores.runs.list().filter((run) => isEnded(run) && !isSettled(run)).length);
+      this.set(stores.runs.list().filter((run) => isEnded(run) && !isCharged(run)).length);
     },
   });
   new Gauge({
@@ -92,7 +92,9 @@ export function registerJobRunGauges(
     help: "Runs whose charge the ledger refuses by one of its rules: it is never recorded without somebody's help.",
     registers,
     collect() {
-      this.set(stores.runs.list().filter((run) => stands(run, "Charged", "False", "ChargeRefused")).length);
+      this.set(
+        stores.runs.list().filter((run) => hasCondition(run, "Charged", "False", "ChargeRefused")).length,
+      );
     },
   });
   new Gauge({
@@ -102,7 +104,7 @@ export function registerJobRunGauges(
     collect() {
       const ends = stores.runs
         .list()
-        .filter((run) => isEnded(run) && !isSettled(run))
+        .filter((run) => isEnded(run) && !isCharged(run))
         .flatMap(({ status }) => (status?.finishedAt === undefined ? [] : [Date.parse(status.finishedAt)]));
       this.set(ends.length === 0 ? 0 : Math.max(0, (now().getTime() - Math.min(...ends)) / 1_000));
     },

@@ -1,6 +1,7 @@
 /** The controller's reads of Nodes, and reads and writes of Jobs, Pods and JobRuns. Every write holds only for the object that was read. */
 
 import {
+  equalJson,
   hasFinalizer,
   isAlreadyExists,
   isConflict,
@@ -16,7 +17,6 @@ import {
 import { fieldManagers, finalizers, type JobRun } from "@slipway/crds";
 import { jobRunResource } from "../../resources.ts";
 import { type CronJob, JOB_NAME, type Job, type RunCluster, type RunNode, type RunPod } from "./cluster.ts";
-import { mergePatch } from "./patch.ts";
 import { BY_JOB, type JobRunStores } from "./stores.ts";
 
 interface Kind<T extends KubernetesObject> {
@@ -28,7 +28,7 @@ interface Kind<T extends KubernetesObject> {
 const MAX_DELETED = 10_000;
 
 /** What a delete asks of the object. */
-export interface DeleteAs {
+export interface DeleteOptions {
   /** Only if it has not changed since it was read. */
   unchanged?: boolean;
 }
@@ -121,7 +121,7 @@ export class RunObjects {
         fieldManager: fieldManagers.jobRun,
         ...options,
       });
-      if (!isLeaving(written)) {
+      if (!isBeingRemoved(written)) {
         kind.store.observe(written);
       }
       return written;
@@ -174,7 +174,7 @@ export class RunObjects {
     { resource }: Kind<T>,
     object: T,
     signal: AbortSignal,
-    { unchanged = false }: DeleteAs = {},
+    { unchanged = false }: DeleteOptions = {},
   ): Promise<void> {
     const { uid = "", resourceVersion, deletionTimestamp } = object.metadata ?? {};
     if (deletionTimestamp || this.#deleted.has(uid)) {
@@ -197,6 +197,38 @@ function oldestFirst(pods: RunPod[]): RunPod[] {
   return pods.toSorted((a, b) => (age(a) < age(b) ? -1 : 1));
 }
 
-function isLeaving({ metadata }: KubernetesObject): boolean {
+function isBeingRemoved({ metadata }: KubernetesObject): boolean {
   return metadata?.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0;
+}
+
+type Json = Record<string, unknown>;
+
+/**
+ * The merge patch (RFC 7386) that makes one object into another; undefined when they are equal. Lists are replaced whole.
+ * A member that is undefined counts as absent.
+ */
+export function mergePatch(from: object | undefined, to: object): Json | undefined {
+  const patch: Json = {};
+  const before = (from ?? {}) as Json;
+  const after = to as Json;
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const [old, wanted] = [before[key], after[key]];
+    if (wanted === undefined) {
+      if (old !== undefined) {
+        patch[key] = null;
+      }
+    } else if (isObject(old) && isObject(wanted)) {
+      const inner = mergePatch(old, wanted);
+      if (inner) {
+        patch[key] = inner;
+      }
+    } else if (!equalJson(old, wanted)) {
+      patch[key] = wanted;
+    }
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@ import type { Project } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { exampleJob } from "../../../../test/kit/operator/projects.ts";
 import type { JobState } from "./job-state.ts";
-import { decideAdmission } from "./occurrences.ts";
+import { decideOccurrences } from "./occurrences.ts";
 
 const day = (time: string) => `2026-03-01T${time}Z`;
 
@@ -14,13 +14,13 @@ function decideAt(now: string, job: JobState) {
   const view = {
     project,
     now: new Date(day(now)),
-    ledSince: new Date(day("11:00:00")),
+    leaderSince: new Date(day("11:00:00")),
     windowMs: 120_000,
     hasJob: () => true,
     occupied: false,
     priced: true,
   };
-  return decideAdmission(view, (at) => `p-${at.getTime() / 60_000}`).state;
+  return decideOccurrences(view, (at) => `p-${at.getTime() / 60_000}`).state;
 }
 
 const followed = { schedule: "* * * * *", scheduledSince: day("11:00:30") };

@@ -1,19 +1,19 @@
 /** Which occurrences of a schedule are run and which are missed. Pure. */
 
 import type { MissedReason, Project } from "@slipway/crds";
-import { dateOf } from "./completion.ts";
 import { countMissed, followSpec, isAccepted, type JobState, type Missed } from "./job-state.ts";
+import { dateOf } from "./run.ts";
 import { parseSchedule, type Schedule } from "./schedule.ts";
 
 /** Occurrences that are decided in one write. */
 export const MAX_DECIDED = 5_000;
 
 /** All that a decision is made from. */
-export interface AdmissionView {
+export interface OccurrencesView {
   project: Project;
   now: Date;
   /** Since when this operator leads. */
-  ledSince: Date;
+  leaderSince: Date;
   windowMs: number;
   /** Whether there is a Job that could be let go for an occurrence. */
   hasJob(scheduledAt: Date): boolean;
@@ -24,18 +24,21 @@ export interface AdmissionView {
 }
 
 /** What becomes of the occurrences that are due. */
-export interface Admission {
+export interface OccurrenceDecision {
   /** `status.job` as it should be. */
   state: JobState;
   /** The occurrence that takes the slot. */
   admitted?: Date;
   missed: Missed[];
   /** When it has to be decided again, if nothing happens before. */
-  againAt?: Date;
+  requeueAt?: Date;
 }
 
 /** Decides every occurrence that can be decided now, oldest first. */
-export function decideAdmission(view: AdmissionView, nameOf: (scheduledAt: Date) => string): Admission {
+export function decideOccurrences(
+  view: OccurrencesView,
+  nameOf: (scheduledAt: Date) => string,
+): OccurrenceDecision {
   const { project, now } = view;
   const state = followSpec(project, now);
   if (state.scheduledSince === undefined || state.schedule === undefined) {
@@ -73,7 +76,7 @@ export function decideAdmission(view: AdmissionView, nameOf: (scheduledAt: Date)
     },
     missed,
     ...(admitted ? { admitted } : {}),
-    ...againAt(full ? now : next && wakeAt(next, schedule, view)),
+    ...requeueAt(full ? now : next && nextDecisionAt(next, schedule, view)),
   };
 }
 
@@ -85,7 +88,7 @@ export function windowEnd(scheduledAt: Date, schedule: Schedule, windowMs: numbe
 }
 
 /** Whether a Job for this moment can still matter: it is due later, or has not been decided. */
-export function isAwaited(scheduledAt: Date, project: Project): boolean {
+export function isPendingOccurrence(scheduledAt: Date, project: Project): boolean {
   const state = project.status?.job;
   if (!state?.scheduledSince || state.schedule === undefined) {
     return false;
@@ -103,9 +106,9 @@ function decide(
   scheduledAt: Date,
   state: JobState,
   schedule: Schedule,
-  view: AdmissionView,
+  view: OccurrencesView,
 ): MissedReason | "admit" | "wait" {
-  const { project, now, ledSince, windowMs } = view;
+  const { project, now, leaderSince, windowMs } = view;
   const closes = windowEnd(scheduledAt, schedule, windowMs);
   const held = state.activeRun !== undefined || view.occupied;
   const lastFinished = dateOf(state.lastFinishedAt);
@@ -118,7 +121,7 @@ function decide(
     if (!ready) {
       return "NotAccepted";
     }
-    if (closes <= ledSince) {
+    if (closes <= leaderSince) {
       return "OperatorUnavailable";
     }
     return view.hasJob(scheduledAt) ? "Late" : "NotCreated";
@@ -133,12 +136,12 @@ function decide(
 }
 
 /** Its Job wakes whoever waits for it; without one, the end of its window does. */
-function wakeAt(next: Date, schedule: Schedule, { now, windowMs, hasJob }: AdmissionView): Date {
+function nextDecisionAt(next: Date, schedule: Schedule, { now, windowMs, hasJob }: OccurrencesView): Date {
   return next > now && hasJob(next) ? next : windowEnd(next, schedule, windowMs);
 }
 
-function againAt(at: Date | undefined): { againAt?: Date } {
-  return at ? { againAt: at } : {};
+function requeueAt(at: Date | undefined): { requeueAt?: Date } {
+  return at ? { requeueAt: at } : {};
 }
 
 /** Told anew with every decision, and when it was never told. */

@@ -49,7 +49,7 @@ export interface RunLedger {
 }
 
 /** A run whose log is to be kept. */
-export interface RunToCapture {
+export interface RunLogSource {
   organizationId: string;
   namespace: string;
   projectId: string;
@@ -61,14 +61,14 @@ export interface RunToCapture {
 /** Keeps the end of a run's log, so that it outlives the pod. */
 export interface RunLogs {
   /** `unavailable`: there is no log to be had, for good. @throws when it should be tried again */
-  capture(run: RunToCapture, signal: AbortSignal): Promise<"stored" | "unavailable">;
+  archive(run: RunLogSource, signal: AbortSignal): Promise<"stored" | "unavailable">;
   /**
    * Begins to read the log of a container that runs, and goes on until it has ended.
    * @param signal ends it
    * @returns once it is open: what is written from then on is read
    * @throws when it cannot be opened
    */
-  follow(run: RunToCapture, signal: AbortSignal): Promise<FollowedLog>;
+  follow(run: RunLogSource, signal: AbortSignal): Promise<FollowedLog>;
 }
 
 /** A log that is read while its container writes it: its node may remove it soon after the end. */
@@ -80,7 +80,7 @@ export interface FollowedLog {
 }
 
 /** A run whose container is to be sampled. */
-export interface RunToFollow {
+export interface SampledRun {
   /** The JobRun's uid. */
   key: string;
   nodeName: string;
@@ -95,7 +95,7 @@ export interface RunToFollow {
 /** Samples CPU and memory of running containers. Every call returns at once. */
 export interface RunSamples {
   /** Begins to sample; does nothing for a run that is followed already. */
-  follow(run: RunToFollow): void;
+  follow(run: SampledRun): void;
   /** What is known so far, `collecting`; undefined for a run that is not followed or has no sample yet. */
   read(key: string): RunMetrics | undefined;
   /**

@@ -2,8 +2,8 @@
 
 import { annotations, type Catalog, type JobRun, type Project } from "@slipway/crds";
 import type { Job } from "./cluster.ts";
-import { letGoAt } from "./run.ts";
-import type { Terms } from "./status.ts";
+import { admissionTime } from "./run.ts";
+import type { Pricing } from "./status.ts";
 
 type Plans = Pick<Catalog, "jobPlans">;
 
@@ -12,12 +12,12 @@ export function priceOf({ jobPlans }: Plans, plan: string | undefined): string |
   return jobPlans.find((one) => one.plan === plan)?.pricePerMinute;
 }
 
-/** Terms of a run that begins now: those of the plan that its Job is sized for. */
-export function termsNow(
+/** Pricing of a run that begins now: those of the plan that its Job is sized for. */
+export function currentPricing(
   job: Job | undefined,
   project: Project | undefined,
   catalog: Plans,
-): Terms | undefined {
+): Pricing | undefined {
   for (const plan of [job?.metadata.annotations?.[annotations.plan], project?.spec.plan]) {
     const pricePerMinute = priceOf(catalog, plan);
     if (plan !== undefined && pricePerMinute !== undefined) {
@@ -27,14 +27,14 @@ export function termsNow(
   return undefined;
 }
 
-/** Terms that a run was let go under: its status has them, or its Job; otherwise those of now. */
-export function termsOfRun(
+/** Pricing that a run was let go under: its status has them, or its Job; otherwise those of now. */
+export function pricingOfRun(
   run: JobRun,
   job: Job | undefined,
   project: Project | undefined,
   catalog: Plans,
-): Terms | undefined {
-  const admittedAt = letGoAt(run, job);
+): Pricing | undefined {
+  const admittedAt = admissionTime(run, job);
   const at = admittedAt ? { admittedAt } : {};
   const { plan, pricePerMinute } = run.status ?? {};
   if (plan !== undefined && pricePerMinute !== undefined) {
@@ -45,6 +45,6 @@ export function termsOfRun(
   if (jobPrice !== undefined) {
     return { plan: jobPlan ?? project?.spec.plan ?? "unknown", pricePerMinute: jobPrice, ...at };
   }
-  const now = termsNow(job, project, catalog);
+  const now = currentPricing(job, project, catalog);
   return now && { ...now, ...at };
 }

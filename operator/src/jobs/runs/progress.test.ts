@@ -2,11 +2,11 @@ import { resources } from "@slipway/controller-runtime";
 import { describe, expect, test } from "vitest";
 import { Bench } from "../../../../test/kit/operator/jobrun-bench.ts";
 import { jobRunResource } from "../../resources.ts";
-import type { RunToCapture } from "./ports.ts";
+import type { RunLogSource } from "./ports.ts";
 
 /** What a stopped container writes is read while it writes it; stopping waits for that a second, and never fails by it. */
 
-interface Followed extends RunToCapture {
+interface Followed extends RunLogSource {
   /** Whether its pod was being deleted already when it was asked for. */
   leaving: boolean;
 }

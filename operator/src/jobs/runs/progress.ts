@@ -4,28 +4,21 @@ import { refOf } from "@slipway/controller-runtime";
 import { type JobRun, organizationOfNamespace, type Project } from "@slipway/crds";
 import { RetryableError } from "../../reconcile-errors.ts";
 import { isReady, type Job, type RunNode, type RunPod, readySince } from "./cluster.ts";
-import { dateOf, endOf, timesOf } from "./completion.ts";
+import { completionOf, timesOf } from "./completion.ts";
 import { type ContainerFacts, readContainer } from "./container.ts";
-import type { JobRunDependencies } from "./context.ts";
-import { type Judgement, judge } from "./evaluation.ts";
+import type { JobRunDependencies, RunContext } from "./context.ts";
+import { evaluateRun, type RunEvaluation } from "./evaluation.ts";
+import { logSourceOf } from "./log-archiver.ts";
 import type { RunObjects } from "./objects.ts";
-import { termsOfRun } from "./pricing.ts";
-import { letGoAt, stands } from "./run.ts";
-import { HEARTBEAT_MS, JOB_SETTLE_MS, LOOK_AGAIN_MS, NODE_SETTLE_MS } from "./settings.ts";
-import { ended, neverStarted, observed, type Terms } from "./status.ts";
-import { toCapture } from "./to-capture.ts";
-import type { WakeUp } from "./wake-up.ts";
+import { pricingOfRun } from "./pricing.ts";
+import { admissionTime, dateOf, hasCondition } from "./run.ts";
+import { HEARTBEAT_MS, JOB_DELETION_GRACE_MS, NODE_TRUST_DELAY_MS, POLL_INTERVAL_MS } from "./settings.ts";
+import { ended, neverStarted, observed, type Pricing } from "./status.ts";
 
-/** What one step is given. */
-export interface RunContext {
-  signal: AbortSignal;
-  wake: WakeUp;
-}
-
-type Going = Extract<Judgement, { is: "pending" | "running" }>;
+type Active = Extract<RunEvaluation, { is: "pending" | "running" }>;
 type Ended = Extract<ContainerFacts, { state: "ended" }>;
 
-interface Seen {
+interface Snapshot {
   project: Project | undefined;
   job: Job | undefined;
   pod: RunPod | undefined;
@@ -43,33 +36,35 @@ export class RunProgress {
   }
 
   /** Brings a run that was let go and has not ended as far as it can be brought now. Returns it as it is then. */
-  async bring(run: JobRun, project: Project | undefined, context: RunContext): Promise<JobRun> {
+  async reconcile(run: JobRun, project: Project | undefined, context: RunContext): Promise<JobRun> {
     const ref = refOf(run);
     const job = this.#objects.jobs.store.get(ref.namespace, ref.name);
     const pod = podOf(run, this.#objects.podsOf(ref));
     return await this.#step(run, { project, job, pod }, context, true);
   }
 
-  async #step(run: JobRun, seen: Seen, context: RunContext, fromWatch: boolean): Promise<JobRun> {
-    const judgement = judge({ ...this.#view(run, seen), settings: this.#deps.settings });
-    switch (judgement.is) {
+  async #step(run: JobRun, seen: Snapshot, context: RunContext, fromWatch: boolean): Promise<JobRun> {
+    const evaluation = evaluateRun({ ...this.#view(run, seen), settings: this.#deps.settings });
+    switch (evaluation.is) {
       case "ended":
-        return await this.#finish(run, judgement.facts, seen, context);
+        return await this.#finish(run, evaluation.facts, seen, context);
       case "missing":
-        return fromWatch ? await this.#lookLive(run, seen, context) : await this.#vanish(run, seen, context);
+        return fromWatch
+          ? await this.#readLive(run, seen, context)
+          : await this.#handleMissingPod(run, seen, context);
       default:
-        return await this.#follow(run, judgement, seen, context);
+        return await this.#follow(run, evaluation, seen, context);
     }
   }
 
-  #view(run: JobRun, { job, pod }: Seen) {
+  #view(run: JobRun, { job, pod }: Snapshot) {
     const node = this.#deps.stores.nodes.get(undefined, pod?.spec?.nodeName ?? "");
-    const since = letGoAt(run, job) ?? dateOf(run.metadata.creationTimestamp) ?? new Date(0);
-    return { run, job, pod, node, letGoAt: since, now: this.#deps.clock.now() };
+    const since = admissionTime(run, job) ?? dateOf(run.metadata.creationTimestamp) ?? new Date(0);
+    return { run, job, pod, node, admittedAt: since, now: this.#deps.clock.now() };
   }
 
   /** A pod is missed: what the watch told may be old. */
-  async #lookLive(run: JobRun, seen: Seen, context: RunContext): Promise<JobRun> {
+  async #readLive(run: JobRun, seen: Snapshot, context: RunContext): Promise<JobRun> {
     const ref = refOf(run);
     const job = await this.#objects.live(this.#objects.jobs, ref, context.signal);
     const pods = await this.#objects.livePodsOf(ref, context.signal);
@@ -82,7 +77,7 @@ export class RunProgress {
    * There is no pod. What its Job has made in its place is stopped at once; only once the Job can make none any more, and none
    * that it made runs, has the run ended.
    */
-  async #vanish(run: JobRun, seen: Seen, { signal, wake }: RunContext): Promise<JobRun> {
+  async #handleMissingPod(run: JobRun, seen: Snapshot, { signal, requeue }: RunContext): Promise<JobRun> {
     const { job, others = [] } = seen;
     if (job) {
       await this.#objects.remove(this.#objects.jobs, job, signal);
@@ -93,73 +88,83 @@ export class RunProgress {
     }
     const goingSince = dateOf(job?.metadata.deletionTimestamp);
     const now = this.#deps.clock.now().getTime();
-    if (job && (!goingSince || now - goingSince.getTime() < JOB_SETTLE_MS)) {
-      wake.in(JOB_SETTLE_MS);
+    if (job && (!goingSince || now - goingSince.getTime() < JOB_DELETION_GRACE_MS)) {
+      requeue.after(JOB_DELETION_GRACE_MS);
       return run;
     }
     if (running.length > 0) {
-      wake.in(LOOK_AGAIN_MS);
+      requeue.after(POLL_INTERVAL_MS);
       return run;
     }
-    return await this.#finish(run, undefined, seen, { signal, wake });
+    return await this.#finish(run, undefined, seen, { signal, requeue });
   }
 
   /** Tells what is seen, and stops what has to be stopped; in this order, so that everybody knows why. */
-  async #follow(run: JobRun, going: Going, seen: Seen, { signal, wake }: RunContext): Promise<JobRun> {
+  async #follow(
+    run: JobRun,
+    active: Active,
+    seen: Snapshot,
+    { signal, requeue }: RunContext,
+  ): Promise<JobRun> {
     const now = this.#deps.clock.now();
-    const followed = this.#followLog(run, going, seen.pod);
-    const told = await this.#tell(run, going, seen, { signal, wake });
-    if (going.stop) {
+    const followed = this.#followLog(run, active, seen.pod);
+    const told = await this.#recordObservation(run, active, seen, { signal, requeue });
+    if (active.stop) {
       await followed;
       if (seen.pod) {
         await this.#objects.remove(this.#objects.pods, seen.pod, signal);
       } else if (seen.job) {
         await this.#objects.remove(this.#objects.jobs, seen.job, signal);
       }
-      wake.in(LOOK_AGAIN_MS);
+      requeue.after(POLL_INTERVAL_MS);
     } else {
-      wake.at(going.stopAt, now);
+      requeue.at(active.stopAt, now);
     }
     return told;
   }
 
   /** What a container that is being stopped writes last is read while it can be. Never rejects, and takes a second at most. */
-  async #followLog(run: JobRun, going: Going, pod: RunPod | undefined): Promise<void> {
-    const stops = going.stop || pod?.metadata.deletionTimestamp !== undefined;
-    if (!pod || !stops || going.is !== "running" || going.nodeSilent) {
+  async #followLog(run: JobRun, active: Active, pod: RunPod | undefined): Promise<void> {
+    const stops = active.stop || pod?.metadata.deletionTimestamp !== undefined;
+    if (!pod || !stops || active.is !== "running" || active.nodeSilent) {
       return;
     }
-    const log = toCapture(run, pod.metadata.name);
+    const log = logSourceOf(run, pod.metadata.name);
     if (log) {
-      await this.#deps.capturer.follow(run.metadata.uid ?? "", log);
+      await this.#deps.logArchiver.follow(run.metadata.uid ?? "", log);
     }
   }
 
-  async #tell(run: JobRun, going: Going, seen: Seen, { signal, wake }: RunContext): Promise<JobRun> {
+  async #recordObservation(
+    run: JobRun,
+    active: Active,
+    seen: Snapshot,
+    { signal, requeue }: RunContext,
+  ): Promise<JobRun> {
     const now = this.#deps.clock.now();
     const base = {
-      terms: this.#terms(run, seen),
+      pricing: this.#pricing(run, seen),
       jobUid: seen.job?.metadata.uid,
       pod: seen.pod,
-      nodeSilent: going.nodeSilent,
-      overLimit: going.is === "running" && going.overLimit,
+      nodeSilent: active.nodeSilent,
+      overLimit: active.is === "running" && active.overLimit,
     };
-    if (going.is === "pending") {
+    if (active.is === "pending") {
       // Whoever asked for the run waits to hear that it was admitted; otherwise the first word is that it runs.
       const worth =
-        run.spec.trigger === "manual" || run.status !== undefined || going.stop || going.nodeSilent;
+        run.spec.trigger === "manual" || run.status !== undefined || active.stop || active.nodeSilent;
       return worth ? await this.#objects.writeStatus(run, observed(run, base, now), signal) : run;
     }
-    const startedAt = this.#startOf(run, going.startedAt, seen);
+    const startedAt = this.#startOf(run, active.startedAt, seen);
     this.#sample(run, seen.pod, startedAt);
     const node = this.#deps.stores.nodes.get(undefined, seen.pod?.spec?.nodeName ?? "");
-    const from = believedFrom(node, startedAt);
-    const believed = !going.nodeSilent && now >= from;
+    const from = trustedSince(node, startedAt);
+    const believed = !active.nodeSilent && now >= from;
     const seenAt = believed ? await this.#seenRunning(run, seen, startedAt, signal) : undefined;
     if (believed) {
-      wake.in(heartbeatIn(run, seenAt, now));
-    } else if (!going.nodeSilent) {
-      wake.at(from, now);
+      requeue.after(heartbeatIn(run, seenAt, now));
+    } else if (!active.nodeSilent) {
+      requeue.at(from, now);
     }
     const metrics = seenAt ? this.#deps.samples.read(run.metadata.uid ?? "") : undefined;
     return await this.#objects.writeStatus(
@@ -170,7 +175,7 @@ export class RunProgress {
   }
 
   /** The container's start, by its node; where that cannot be, as it was written first, so that it does not move on with time. */
-  #startOf(run: JobRun, told: Date, seen: Seen): Date {
+  #startOf(run: JobRun, told: Date, seen: Snapshot): Date {
     const startedAt = timesOf(told, undefined, this.#view(run, seen))?.startedAt ?? told;
     const written = dateOf(run.status?.startedAt);
     return startedAt.getTime() === told.getTime() ? told : (written ?? startedAt);
@@ -182,7 +187,7 @@ export class RunProgress {
    */
   async #seenRunning(
     run: JobRun,
-    { pod }: Seen,
+    { pod }: Snapshot,
     startedAt: Date,
     signal: AbortSignal,
   ): Promise<Date | undefined> {
@@ -205,7 +210,7 @@ export class RunProgress {
     if (!same || readContainer(live).state !== "running") {
       return undefined;
     }
-    return isReady(node) && now >= believedFrom(node, startedAt) ? now : undefined;
+    return isReady(node) && now >= trustedSince(node, startedAt) ? now : undefined;
   }
 
   #sample(run: JobRun, pod: RunPod | undefined, startedAt: Date): void {
@@ -227,11 +232,21 @@ export class RunProgress {
   }
 
   /** Writes how the run ended, once. */
-  async #finish(run: JobRun, facts: Ended | undefined, seen: Seen, { signal }: RunContext): Promise<JobRun> {
+  async #finish(
+    run: JobRun,
+    facts: Ended | undefined,
+    seen: Snapshot,
+    { signal }: RunContext,
+  ): Promise<JobRun> {
     const { clock, metrics, samples, settings } = this.#deps;
-    const stoppedAtLimit = stands(run, "Cancelling", "True", "DeadlineExceeded");
-    const { letGoAt: since, now } = this.#view(run, seen);
-    const end = endOf(run, facts, { limitMs: settings.limitMs, stoppedAtLimit, letGoAt: since, now });
+    const stoppedAtLimit = hasCondition(run, "Cancelling", "True", "DeadlineExceeded");
+    const { admittedAt: since, now } = this.#view(run, seen);
+    const end = completionOf(run, facts, {
+      limitMs: settings.limitMs,
+      stoppedAtLimit,
+      admittedAt: since,
+      now,
+    });
     if (!end) {
       const written = await this.#objects.writeStatus(run, neverStarted(run, clock.now()), signal);
       metrics.runEnded(written.status?.phase === "cancelled" ? "cancelled" : "never_started");
@@ -241,7 +256,7 @@ export class RunProgress {
       run,
       end,
       {
-        terms: this.#terms(run, seen),
+        pricing: this.#pricing(run, seen),
         jobUid: seen.job?.metadata.uid,
         pod: seen.pod,
         metrics: samples.finish(run.metadata.uid ?? "", { ...end, before: run.status?.metrics }),
@@ -253,10 +268,10 @@ export class RunProgress {
     return written;
   }
 
-  #terms(run: JobRun, { job, project }: Seen): Terms {
-    const terms = termsOfRun(run, job, project, this.#deps.catalog());
-    if (terms) {
-      return terms;
+  #pricing(run: JobRun, { job, project }: Snapshot): Pricing {
+    const pricing = pricingOfRun(run, job, project, this.#deps.catalog());
+    if (pricing) {
+      return pricing;
     }
     throw new RetryableError(
       "UnknownPlan",
@@ -282,12 +297,12 @@ export function organizationOf({ metadata }: JobRun): string | undefined {
  * From when on a pod's word that its container runs counts. A node that crashed is ready again before it knows what it has
  * lost; what has started since then it does know.
  */
-function believedFrom(node: RunNode | undefined, startedAt: Date): Date {
+function trustedSince(node: RunNode | undefined, startedAt: Date): Date {
   const since = readySince(node);
   if (!since || startedAt >= since) {
     return new Date(0);
   }
-  return new Date(since.getTime() + NODE_SETTLE_MS);
+  return new Date(since.getTime() + NODE_TRUST_DELAY_MS);
 }
 
 function heartbeatIn({ status }: JobRun, seenAt: Date | undefined, now: Date): number {

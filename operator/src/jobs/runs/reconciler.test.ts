@@ -133,7 +133,7 @@ describe("an occurrence", () => {
   });
 
   test("whose window closed before this operator led is counted as OperatorUnavailable", async () => {
-    const bench = await begun({ ledSince: new Date("2026-03-01T12:03:10Z") });
+    const bench = await begun({ leaderSince: new Date("2026-03-01T12:03:10Z") });
     await bench.passTo("12:03:10");
     const name = bench.makeJob("12:03:00");
     await bench.settle();

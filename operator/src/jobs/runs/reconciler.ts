@@ -13,26 +13,33 @@ import {
 } from "@slipway/controller-runtime";
 import { type JobRun, jobRunName, type Project } from "@slipway/crds";
 import { projectResource } from "../../resources.ts";
-import { LetGo } from "./admission.ts";
-import { Rush } from "./burst.ts";
-import { Settlement } from "./charge.ts";
-import { CleanUp } from "./cleanup.ts";
+import { Admission } from "./admission.ts";
+import { OccurrenceBurst } from "./burst.ts";
+import { ChargeStep } from "./charge.ts";
+import { Cleanup } from "./cleanup.ts";
 import { JOB_NAME, type Job } from "./cluster.ts";
-import { dateOf } from "./completion.ts";
-import type { JobRunDependencies } from "./context.ts";
+import { type JobRunDependencies, Requeue, type RunContext } from "./context.ts";
 import { countMissed, isClosed, type JobState, jobStateOf, type Missed, releaseSlot } from "./job-state.ts";
 import { Leftovers } from "./leftovers.ts";
 import { scheduledAtOf } from "./manifests.ts";
 import { ManualRuns } from "./manual.ts";
 import { RunObjects } from "./objects.ts";
-import { type Admission, decideAdmission } from "./occurrences.ts";
+import { decideOccurrences, type OccurrenceDecision } from "./occurrences.ts";
 import { priceOf } from "./pricing.ts";
-import { type RunContext, RunProgress } from "./progress.ts";
-import { isEnded, isLetGo, isNeverStarted, isOver, isRefused, isSettled, wasLetGo } from "./run.ts";
-import { LOOK_AGAIN_MS } from "./settings.ts";
+import { RunProgress } from "./progress.ts";
+import {
+  dateOf,
+  isAdmitted,
+  isCharged,
+  isEnded,
+  isJobAdmitted,
+  isNeverStarted,
+  isOver,
+  isRefused,
+} from "./run.ts";
+import { POLL_INTERVAL_MS } from "./settings.ts";
 import { SlotWriter } from "./slot.ts";
 import { BY_PROJECT } from "./stores.ts";
-import { WakeUp } from "./wake-up.ts";
 
 /** Makes the reconciler; its keys are those of Projects. */
 export function jobRunReconciler(deps: JobRunDependencies): Reconciler {
@@ -45,73 +52,78 @@ class JobRunSteps {
   readonly #objects: RunObjects;
   readonly #slot: SlotWriter;
   readonly #progress: RunProgress;
-  readonly #letGo: LetGo;
+  readonly #admission: Admission;
   readonly #manual: ManualRuns;
-  readonly #settlement: Settlement;
-  readonly #cleanUp: CleanUp;
+  readonly #charges: ChargeStep;
+  readonly #cleanup: Cleanup;
   readonly #leftovers: Leftovers;
-  readonly #rush: Rush;
+  readonly #burst: OccurrenceBurst;
 
   constructor(deps: JobRunDependencies) {
     this.#deps = deps;
     this.#objects = new RunObjects(deps.cluster, deps.stores);
     this.#slot = new SlotWriter(deps.cluster, deps.stores.projects);
     this.#progress = new RunProgress(deps, this.#objects);
-    this.#letGo = new LetGo(deps, this.#objects, this.#slot);
+    this.#admission = new Admission(deps, this.#objects, this.#slot);
     this.#manual = new ManualRuns(deps, this.#objects, this.#slot);
-    this.#settlement = new Settlement(deps, this.#objects);
-    this.#cleanUp = new CleanUp(deps, this.#objects, this.#slot);
+    this.#charges = new ChargeStep(deps, this.#objects);
+    this.#cleanup = new Cleanup(deps, this.#objects, this.#slot);
     this.#leftovers = new Leftovers(this.#objects);
-    this.#rush = new Rush(deps.stores.projects, deps.clock);
+    this.#burst = new OccurrenceBurst(deps.stores.projects, deps.clock);
   }
 
   async reconcile(ref: ObjectRef, { signal }: ReconcileContext): Promise<Result | undefined> {
     const key = refKey(ref);
-    if (!this.#concerns(ref, key)) {
+    if (!this.#isRelevant(ref, key)) {
       return undefined;
     }
-    const context: RunContext = { signal, wake: new WakeUp() };
+    const context: RunContext = { signal, requeue: new Requeue() };
     const failures = new Failures();
-    await failures.each(this.#runs(key), (run) => this.#follow(run, ref, context));
+    await failures.each(this.#runs(key), (run) => this.#reconcileAdmitted(run, ref, context));
     // Everything from here on builds on the slot.
-    await this.#carryThrough(ref, context);
+    await this.#resumeAdmission(ref, context);
     const occupied = await this.#leftovers.stop(this.#runs(key), context);
-    await this.#decide(ref, key, occupied, context);
-    await failures.each(this.#runs(key), (run) => this.#undecided(run, ref, occupied, context));
-    await failures.each(this.#runs(key), (run) => this.#settle(run, key, ref, context));
-    await this.#removeStrays(ref, key, context);
+    await this.#decideOccurrences(ref, key, occupied, context);
+    await failures.each(this.#runs(key), (run) => this.#decideManualRun(run, ref, occupied, context));
+    await failures.each(this.#runs(key), (run) => this.#chargeAndCleanUp(run, key, ref, context));
+    await this.#deleteOrphans(ref, key, context);
     failures.rethrow();
-    const { ms } = context.wake;
+    const { ms } = context.requeue;
     return ms === undefined ? undefined : { requeueAfterMs: ms };
   }
 
   /** Step 1: runs that were let go are followed to their end. */
-  async #follow(run: JobRun, ref: ObjectRef, context: RunContext): Promise<void> {
-    if (!isOver(run) && this.#wasLetGo(run)) {
-      await this.#progress.bring(run, this.#project(ref), context);
+  async #reconcileAdmitted(run: JobRun, ref: ObjectRef, context: RunContext): Promise<void> {
+    if (!isOver(run) && this.#isAdmitted(run)) {
+      await this.#progress.reconcile(run, this.#project(ref), context);
     }
   }
 
   /** Step 2: what taking the slot began is carried through, or taken back. */
-  async #carryThrough(ref: ObjectRef, context: RunContext): Promise<void> {
+  async #resumeAdmission(ref: ObjectRef, context: RunContext): Promise<void> {
     const project = this.#project(ref);
     const name = project && jobStateOf(project).activeRun;
     if (!project || name === undefined) {
       return;
     }
     const run = this.#deps.stores.runs.get(ref.namespace, name);
-    if (!run || (!isOver(run) && !this.#wasLetGo(run))) {
-      await this.#letGo.resume(project, context);
+    if (!run || (!isOver(run) && !this.#isAdmitted(run))) {
+      await this.#admission.resume(project, context);
     }
   }
 
   /** Step 3: one write frees the slot of a run that is over, follows the schedule, and decides what is due. */
-  async #decide(ref: ObjectRef, key: string, occupied: boolean, context: RunContext): Promise<void> {
+  async #decideOccurrences(
+    ref: ObjectRef,
+    key: string,
+    occupied: boolean,
+    context: RunContext,
+  ): Promise<void> {
     const project = this.#project(ref);
     if (!project || (project.spec.type !== "job" && project.status?.job === undefined)) {
       return;
     }
-    const { clock, stores, catalog, settings, ledSince } = this.#deps;
+    const { clock, stores, catalog, settings, leaderSince } = this.#deps;
     const holder = jobStateOf(project).activeRun;
     // Closing is acknowledged once every run that began before can be seen.
     if (holder !== undefined && isClosed(project) && !stores.runs.get(ref.namespace, holder)) {
@@ -120,17 +132,17 @@ class JobRunSteps {
     const waiting = new Map<number, Job>();
     for (const job of stores.jobs.byIndex(BY_PROJECT, key)) {
       const at = scheduledAtOf(job, ref.name);
-      if (at && !isLetGo(job) && !job.metadata.deletionTimestamp) {
+      if (at && !isJobAdmitted(job) && !job.metadata.deletionTimestamp) {
         waiting.set(at.getTime(), job);
       }
     }
-    const decide = (current: Project): Admission => {
-      const freed = this.#freed(current);
-      const admission = decideAdmission(
+    const decide = (current: Project): OccurrenceDecision => {
+      const released = this.#releasedState(current);
+      const admission = decideOccurrences(
         {
-          project: withState(current, freed.state),
+          project: withState(current, released.state),
           now: clock.now(),
-          ledSince: ledSince(),
+          leaderSince: leaderSince(),
           windowMs: settings.windowMs,
           occupied,
           hasJob: (at) => waiting.has(at.getTime()),
@@ -138,32 +150,32 @@ class JobRunSteps {
         },
         (at) => waiting.get(at.getTime())?.metadata.name ?? "",
       );
-      return { ...admission, missed: [...freed.missed, ...admission.missed] };
+      return { ...admission, missed: [...released.missed, ...admission.missed] };
     };
     const { project: written, decision } = await this.#slot.change(project, decide, context.signal);
     if (!written || !decision) {
       return;
     }
-    this.#letGo.tellMissed(written, decision.missed);
-    if (decision.againAt) {
-      context.wake.at(decision.againAt, clock.now());
+    this.#admission.reportMissed(written, decision.missed);
+    if (decision.requeueAt) {
+      context.requeue.at(decision.requeueAt, clock.now());
     }
     const job = decision.admitted && waiting.get(decision.admitted.getTime());
     if (decision.admitted && job) {
-      await this.#letGo.begin(written, job, decision.admitted, context);
+      await this.#admission.admitOccurrence(written, job, decision.admitted, context);
     }
   }
 
   /** Step 4: runs that hold no slot and were never let go are those asked for by hand, or nobody's. */
-  async #undecided(run: JobRun, ref: ObjectRef, occupied: boolean, context: RunContext): Promise<void> {
+  async #decideManualRun(run: JobRun, ref: ObjectRef, occupied: boolean, context: RunContext): Promise<void> {
     const project = this.#project(ref);
     const { name } = run.metadata;
-    if (isOver(run) || this.#wasLetGo(run)) {
+    if (isOver(run) || this.#isAdmitted(run)) {
       return;
     }
     if (project && jobStateOf(project).activeRun === name) {
       // It took the slot in this very pass, or has been looked at in step 2.
-      context.wake.in(1_000);
+      context.requeue.after(1_000);
       return;
     }
     const live = project ?? (await this.#liveProject(ref, context.signal));
@@ -171,7 +183,7 @@ class JobRunSteps {
       await this.#manual.decide(run, live, occupied, context);
       const taken = this.#project(ref);
       if (taken && jobStateOf(taken).activeRun === name) {
-        await this.#letGo.resume(taken, context);
+        await this.#admission.resume(taken, context);
       }
       return;
     }
@@ -179,41 +191,41 @@ class JobRunSteps {
   }
 
   /** Step 5: ended runs are charged; what is settled goes. */
-  async #settle(run: JobRun, key: string, ref: ObjectRef, context: RunContext): Promise<void> {
+  async #chargeAndCleanUp(run: JobRun, key: string, ref: ObjectRef, context: RunContext): Promise<void> {
     const project = this.#project(ref);
-    const waits = this.#rush.delays(run, project);
-    if (waits) {
-      context.wake.in(LOOK_AGAIN_MS);
+    const deferred = this.#burst.defersWrites(run, project);
+    if (deferred) {
+      context.requeue.after(POLL_INTERVAL_MS);
     }
-    if (isEnded(run) && !isSettled(run)) {
-      await this.#settlement.bring(key, run, waits, context);
+    if (isEnded(run) && !isCharged(run)) {
+      await this.#charges.reconcile(key, run, deferred, context);
     }
-    const over = isRefused(run) || ((isEnded(run) || isNeverStarted(run)) && isSettled(run));
+    const over = isRefused(run) || ((isEnded(run) || isNeverStarted(run)) && isCharged(run));
     const holds = project !== undefined && jobStateOf(project).activeRun === run.metadata.name;
-    if (over && !holds && waits) {
+    if (over && !holds && deferred) {
       return;
     }
     if (over && !holds) {
-      await this.#cleanUp.settled(run, project, context);
+      await this.#cleanup.cleanUpRun(run, project, context);
     } else if (over) {
-      context.wake.in(1);
+      context.requeue.after(1);
     }
   }
 
   /** Step 6: Jobs of occurrences that were not admitted, and what has lost its owner. */
-  async #removeStrays(ref: ObjectRef, key: string, context: RunContext): Promise<void> {
+  async #deleteOrphans(ref: ObjectRef, key: string, context: RunContext): Promise<void> {
     const { stores } = this.#deps;
     const hasRun = (name: string) => stores.runs.get(ref.namespace, name) !== undefined;
     const hasJob = (name: string) => stores.jobs.get(ref.namespace, name) !== undefined;
     const project = this.#project(ref);
-    await this.#cleanUp.strayJobs(stores.jobs.byIndex(BY_PROJECT, key), hasRun, project, context);
+    await this.#cleanup.deleteOrphanedJobs(stores.jobs.byIndex(BY_PROJECT, key), hasRun, project, context);
     const pods = stores.pods.byIndex(BY_PROJECT, key);
     const jobOf = (pod: (typeof pods)[number]) => pod.metadata.labels?.[JOB_NAME];
-    await this.#cleanUp.strayPods(pods, { run: hasRun, job: hasJob }, jobOf, context);
+    await this.#cleanup.releaseOrphanedPods(pods, { run: hasRun, job: hasJob }, jobOf, context);
   }
 
   /** The state without a run that is over, and what has to be counted for it. */
-  #freed(project: Project): { state: JobState; missed: Missed[] } {
+  #releasedState(project: Project): { state: JobState; missed: Missed[] } {
     const { clock, stores } = this.#deps;
     const state = jobStateOf(project);
     const run =
@@ -223,7 +235,7 @@ class JobRunSteps {
     if (!run || !isOver(run)) {
       return { state, missed: [] };
     }
-    const freed = releaseSlot(state, isEnded(run) ? run : undefined, clock.now());
+    const released = releaseSlot(state, isEnded(run) ? run : undefined, clock.now());
     const missed: Missed[] = [];
     if (isNeverStarted(run) && run.spec.trigger === "schedule" && run.status?.phase === undefined) {
       missed.push({ scheduledAt: new Date(run.spec.scheduledAt), reason: "NeverStarted" });
@@ -233,14 +245,14 @@ class JobRunSteps {
       // Somebody had made a run of its name by hand, which never was one.
       missed.push({ scheduledAt: last, reason: "NotCreated" });
     }
-    return { state: countMissed(freed, missed), missed };
+    return { state: countMissed(released, missed), missed };
   }
 
   /** A scheduled run without the slot: made by a leader that was stopped meanwhile, or by hand. */
   async #removeUnheld(
     run: JobRun,
     project: Project | undefined,
-    { signal, wake }: RunContext,
+    { signal, requeue }: RunContext,
   ): Promise<void> {
     const ref = refOf(run);
     const job = await this.#objects.live(this.#objects.jobs, ref, signal);
@@ -248,18 +260,18 @@ class JobRunSteps {
     const live = await this.#objects.live(this.#objects.runs, ref, signal);
     const pods = await this.#objects.livePodsOf(ref, signal);
     const held = now !== undefined && jobStateOf(now).activeRun === run.metadata.name;
-    if (!live || held || isOver(live) || pods.length > 0 || wasLetGo(live, job)) {
-      wake.in(1);
+    if (!live || held || isOver(live) || pods.length > 0 || isAdmitted(live, job)) {
+      requeue.after(1);
       return;
     }
-    await this.#cleanUp.removeRun(live, signal);
+    await this.#cleanup.removeRun(live, signal);
   }
 
   /** Whether a run's pod may have started, as far as it is known here. */
-  #wasLetGo(run: JobRun): boolean {
+  #isAdmitted(run: JobRun): boolean {
     const ref = refOf(run);
     const job = this.#deps.stores.jobs.get(ref.namespace, ref.name);
-    return wasLetGo(run, job) || this.#objects.podsOf(ref).length > 0;
+    return isAdmitted(run, job) || this.#objects.podsOf(ref).length > 0;
   }
 
   #project({ namespace, name }: ObjectRef): Project | undefined {
@@ -279,7 +291,7 @@ class JobRunSteps {
     return this.#deps.stores.runs.byIndex(BY_PROJECT, key);
   }
 
-  #concerns(ref: ObjectRef, key: string): boolean {
+  #isRelevant(ref: ObjectRef, key: string): boolean {
     const project = this.#project(ref);
     if (project && (project.spec.type === "job" || project.status?.job !== undefined)) {
       return true;

@@ -3,10 +3,9 @@
 import { findCondition } from "@slipway/controller-runtime";
 import { annotations, type JobRun, type JobRunCondition, type JobRunReason } from "@slipway/crds";
 import type { Job } from "./cluster.ts";
-import { dateOf } from "./completion.ts";
 
 /** Whether a condition has this status, and this reason when one is given. */
-export function stands(
+export function hasCondition(
   { status }: JobRun,
   type: JobRunCondition,
   value: "True" | "False",
@@ -17,32 +16,37 @@ export function stands(
 }
 
 /** The run was not admitted, for good. */
-export const isRefused = (run: JobRun): boolean => stands(run, "Admitted", "False");
+export const isRefused = (run: JobRun): boolean => hasCondition(run, "Admitted", "False");
 /** Its container ran and has ended. */
-export const isEnded = (run: JobRun): boolean => stands(run, "Finished", "True");
+export const isEnded = (run: JobRun): boolean => hasCondition(run, "Finished", "True");
 /** Its container never ran, and never will. */
-export const isNeverStarted = (run: JobRun): boolean => stands(run, "Finished", "False");
+export const isNeverStarted = (run: JobRun): boolean => hasCondition(run, "Finished", "False");
 /** It holds no slot any more, whatever became of it. */
 export const isOver = (run: JobRun): boolean => isRefused(run) || isEnded(run) || isNeverStarted(run);
 /** Nothing is left to be charged. */
-export const isSettled = (run: JobRun): boolean => stands(run, "Charged", "True");
+export const isCharged = (run: JobRun): boolean => hasCondition(run, "Charged", "True");
 
 /** Whether the operator lets this Job's pods start. */
-export const isLetGo = (job: Job): boolean =>
+export const isJobAdmitted = (job: Job): boolean =>
   job.spec?.suspend !== true && job.metadata.annotations?.[annotations.admittedAt] !== undefined;
 
 /** When a run was let go; undefined when it was not, as far as run and Job tell. */
-export function letGoAt(run: JobRun | undefined, job: Job | undefined): Date | undefined {
-  const onJob = job && isLetGo(job) ? job.metadata.annotations?.[annotations.admittedAt] : undefined;
+export function admissionTime(run: JobRun | undefined, job: Job | undefined): Date | undefined {
+  const onJob = job && isJobAdmitted(job) ? job.metadata.annotations?.[annotations.admittedAt] : undefined;
   return dateOf(run?.status?.admittedAt ?? onJob);
 }
 
 /** Whether its pod may have started, as run and Job tell. A pod that was seen proves it when the Job is gone that told it. */
-export function wasLetGo(run: JobRun | undefined, job: Job | undefined): boolean {
-  return letGoAt(run, job) !== undefined || run?.status?.podUid !== undefined;
+export function isAdmitted(run: JobRun | undefined, job: Job | undefined): boolean {
+  return admissionTime(run, job) !== undefined || run?.status?.podUid !== undefined;
 }
 
 /** The Project that a run belongs to, by uid. */
 export function projectUidOf(run: JobRun): string | undefined {
   return run.metadata.ownerReferences?.find(({ kind }) => kind === "Project")?.uid;
+}
+
+/** A moment of a status. */
+export function dateOf(text: string | undefined): Date | undefined {
+  return text === undefined ? undefined : new Date(text);
 }

@@ -15,10 +15,10 @@ export const KEEP_CHARGED_MS = 5 * 60_000;
 /** A run that was refused, or cancelled before it started, stays for so long. */
 export const KEEP_REFUSED_MS = 60_000;
 /** After a Job began to go, its controller may still make a pod for so long. */
-export const JOB_SETTLE_MS = 5_000;
+export const JOB_DELETION_GRACE_MS = 5_000;
 /** How soon it is looked again where no event is sure to come. */
-export const LOOK_AGAIN_MS = 5_000;
+export const POLL_INTERVAL_MS = 5_000;
 /** By how much the clocks of a node, the API and the operator may differ without a word of theirs being doubted. */
-export const CLOCKS_APART_MS = 10_000;
+export const MAX_CLOCK_SKEW_MS = 10_000;
 /** A node that has come back may tell of containers that it has lost as running for so long. */
-export const NODE_SETTLE_MS = 60_000;
+export const NODE_TRUST_DELAY_MS = 60_000;

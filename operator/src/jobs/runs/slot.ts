@@ -5,7 +5,7 @@ import { fieldManagers, type Project } from "@slipway/crds";
 import { projectResource } from "../../resources.ts";
 import type { RunCluster } from "./cluster.ts";
 import { type JobState, jobStateOf } from "./job-state.ts";
-import { mergePatch } from "./patch.ts";
+import { mergePatch } from "./objects.ts";
 
 /** How often a decision is made anew because the project changed meanwhile. */
 const MAX_TRIES = 5;

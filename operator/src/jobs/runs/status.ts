@@ -2,13 +2,12 @@
 
 import { ConditionSet } from "@slipway/controller-runtime";
 import type { JobRun, JobRunConditionCatalog, JobRunReason, JobRunStatus } from "@slipway/crds";
-import { cancelEffectiveAt } from "./cancellation.ts";
 import type { RunPod } from "./cluster.ts";
-import { chargeOf, type RunEnd } from "./completion.ts";
+import { type Completion, cancelEffectiveAt, chargeOf } from "./completion.ts";
 import type { EndPhase, RunMetrics } from "./ports.ts";
 
 /** What a run is let go under. */
-export interface Terms {
+export interface Pricing {
   admittedAt?: Date;
   plan: string;
   pricePerMinute: string;
@@ -16,7 +15,7 @@ export interface Terms {
 
 /** What is seen of a run that has not ended. */
 export interface Observation {
-  terms: Terms;
+  pricing: Pricing;
   jobUid?: string;
   pod?: RunPod;
   /** When its container started; absent before. */
@@ -52,7 +51,7 @@ export function observed(run: JobRun, seen: Observation, now: Date): JobRunStatu
   return {
     ...run.status,
     ...common(run, conditions),
-    ...termsOf(seen.terms),
+    ...pricingStatus(seen.pricing),
     jobUid: run.status?.jobUid ?? seen.jobUid,
     ...podOf(run, seen.pod),
     ...(seen.startedAt ? { phase: "running" as const, startedAt: seen.startedAt.toISOString() } : {}),
@@ -65,8 +64,8 @@ export function observed(run: JobRun, seen: Observation, now: Date): JobRunStatu
 /** A run whose container has ended: from this its charge is made. */
 export function ended(
   run: JobRun,
-  end: RunEnd,
-  seen: { terms: Terms; jobUid?: string; pod?: RunPod; metrics: RunMetrics },
+  end: Completion,
+  seen: { pricing: Pricing; jobUid?: string; pod?: RunPod; metrics: RunMetrics },
   now: Date,
 ): JobRunStatus {
   const conditions = conditionsOf(run, now);
@@ -78,14 +77,14 @@ export function ended(
   return {
     ...run.status,
     ...common(run, conditions),
-    ...termsOf(seen.terms),
+    ...pricingStatus(seen.pricing),
     jobUid: run.status?.jobUid ?? seen.jobUid,
     ...podOf(run, seen.pod),
     phase: end.phase,
     startedAt: end.startedAt.toISOString(),
     finishedAt: end.finishedAt.toISOString(),
     billedUntil: end.billedUntil.toISOString(),
-    ...chargeOf(end, seen.terms.pricePerMinute),
+    ...chargeOf(end, seen.pricing.pricePerMinute),
     ...(end.exitCode === undefined ? {} : { exitCode: end.exitCode }),
     ...(end.reason === undefined ? {} : { endReason: end.reason }),
     metrics: seen.metrics,
@@ -162,7 +161,7 @@ function common({ metadata }: JobRun, conditions: ConditionSet<JobRunConditionCa
   return { observedGeneration: metadata.generation, conditions: conditions.list() };
 }
 
-function termsOf({ admittedAt, plan, pricePerMinute }: Terms): JobRunStatus {
+function pricingStatus({ admittedAt, plan, pricePerMinute }: Pricing): JobRunStatus {
   return { ...(admittedAt ? { admittedAt: admittedAt.toISOString() } : {}), plan, pricePerMinute };
 }
 
