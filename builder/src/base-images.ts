@@ -1,10 +1,10 @@
-/** Which images builds begin with: settings of the installation, never shown to clients. */
+/** Base images of builds: settings of the installation, never shown to clients. */
 
 import { parse } from "yaml";
 import { z } from "zod";
 import { describeIssues } from "./issues.ts";
 
-// What a Dockerfile's FROM takes without a second meaning: no space, no `$`, no quote, no backslash.
+// Characters that a Dockerfile's FROM reads literally: no space, no `$`, no quote, no backslash.
 const reference = z
   .string()
   .min(1)
@@ -24,7 +24,7 @@ const entry = z.union([
 export interface BaseImage {
   build: string;
   run: string;
-  /** What serves, for runtimes whose image brings a server; undefined: the image's own command. */
+  /** Start command, for runtimes whose image contains a server; undefined: the image's own command. */
   command?: string[];
 }
 
@@ -36,7 +36,7 @@ export type BaseImages = z.output<typeof baseImages>;
 /** The version under which a runtime without versions has its image. */
 export const ONLY_VERSION = "default";
 
-/** Reads the settings. @throws Error that names every broken key */
+/** Reads the settings. @throws Error that names every invalid key */
 export function parseBaseImages(yaml: string): BaseImages {
   const result = baseImages.safeParse(parse(yaml));
   if (!result.success) {

@@ -20,7 +20,7 @@ describe("the catalog that comes with the platform", () => {
 });
 
 describe("clients", () => {
-  test("are told no image", () => {
+  test("see no images", () => {
     const text = JSON.stringify(publicRuntimes(defaultRuntimeCatalog(), upstream));
     expect(text).not.toMatch(/docker\.io|image|slim/);
   });

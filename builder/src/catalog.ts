@@ -1,4 +1,4 @@
-/** The runtime catalog: what applications can be built for, in which versions. */
+/** The runtime catalog: runtimes that can be built for, with their versions. */
 
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
@@ -43,7 +43,7 @@ export const runtimeCatalog = z
 export type RuntimeCatalog = z.output<typeof runtimeCatalog>;
 export type Runtime = RuntimeCatalog["runtimes"][number];
 
-/** Reads a catalog file. @throws Error that names every broken field */
+/** Reads a catalog file. @throws Error that names every invalid field */
 export function parseRuntimeCatalog(yaml: string): RuntimeCatalog {
   const result = runtimeCatalog.safeParse(parse(yaml));
   if (!result.success) {
@@ -68,8 +68,8 @@ export interface PublicRuntime {
 }
 
 /**
- * What clients are told: no images, and of the versions those alone that this installation has images for. Of a runtime that
- * it has none for, all versions are listed, and `available` is false. A Dockerfile names its own images. Pure.
+ * The catalog for clients: no images, and only versions that this installation has images for. Of a runtime without any
+ * image all versions are listed, and `available` is false. A Dockerfile names its own images. Pure.
  * @param given undefined where nothing is built
  */
 export function publicRuntimes(catalog: RuntimeCatalog, given: BaseImages | undefined): PublicRuntime[] {

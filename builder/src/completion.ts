@@ -1,57 +1,57 @@
-/** How the containers of a build pod, which start at once, take turns: each writes a file when it has ended. */
+/** Orders the containers of a build pod, which start together: each writes a file when it has completed. */
 
 import { watch } from "node:fs";
 import { realpath, rename, rm, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { type Paths, workPaths } from "./paths.ts";
-import { readPlain } from "./regular-file.ts";
+import { readRegularFile } from "./regular-file.ts";
 import type { Container } from "./task.ts";
 
-/** How a container has ended: whether the next one has anything to do. */
-export type HandOver = "done" | "failed";
+/** Whether the next container has anything to do. */
+export type Outcome = "done" | "failed";
 
-/** After so many milliseconds the file is looked for without being told of: a folder's watch may be refused. */
-const LOOK_MS = 250;
+/** The file is also polled: a watch of the folder may be refused. */
+const POLL_INTERVAL_MS = 250;
 const MAX_BYTES = 16;
 
-/** Tells those that wait how this container has ended. Whole at once: nobody reads half of it. */
-export async function handOver(paths: Paths, container: Container, how: HandOver): Promise<void> {
-  const file = workPaths(paths).handOver(container);
-  const made = `${file}.new`;
-  // Whatever stands there, such as a pipe that would be waited for, is not the platform's.
-  await rm(made, { recursive: true, force: true });
-  await writeFile(made, how, { flag: "wx" });
-  await rename(made, file);
+/** Reports how this container has ended. Written atomically: no reader sees half of it. */
+export async function reportCompletion(paths: Paths, container: Container, how: Outcome): Promise<void> {
+  const file = workPaths(paths).completion(container);
+  const temporary = `${file}.new`;
+  // Anything at that path, such as a pipe that would block, is not the platform's.
+  await rm(temporary, { recursive: true, force: true });
+  await writeFile(temporary, how, { flag: "wx" });
+  await rename(temporary, file);
 }
 
 /**
- * Waits until a container has handed over. Steps of the client's may write its file too: then what waits for it begins too
- * early, for that build alone. One that was killed writes none, and is waited for until this one is stopped.
- * @returns undefined when the signal came first
+ * Waits until a container has completed. Steps of the client's can write its file too: then the waiting container begins too
+ * early, in that build alone. A killed container writes none: this one then waits until it is stopped.
+ * @returns undefined when the signal aborted first
  */
-export async function handedOver(
+export async function waitForCompletion(
   paths: Paths,
   container: Container,
   signal?: AbortSignal,
-): Promise<HandOver | undefined> {
+): Promise<Outcome | undefined> {
   const work = await realpath(paths.work);
-  const file = workPaths({ ...paths, work }).handOver(container);
+  const file = workPaths({ ...paths, work }).completion(container);
   let wake = (): void => undefined;
-  const watcher = watchFor(work, basename(file), () => wake());
+  const watcher = watchFile(work, basename(file), () => wake());
   const stop = (): void => wake();
   signal?.addEventListener("abort", stop);
   try {
     while (signal?.aborted !== true) {
-      // Before the file is read: what happens meanwhile is not missed.
-      const told = new Promise<void>((resolve) => {
+      // Before the file is read, so that no change is missed.
+      const changed = new Promise<void>((resolve) => {
         wake = resolve;
       });
-      const how = await readHandOver(file);
+      const how = await readOutcome(file);
       if (how !== undefined) {
         return how;
       }
-      const timer = setTimeout(() => wake(), LOOK_MS);
-      await told;
+      const timer = setTimeout(() => wake(), POLL_INTERVAL_MS);
+      await changed;
       clearTimeout(timer);
     }
     return undefined;
@@ -61,8 +61,8 @@ export async function handedOver(
   }
 }
 
-/** Undefined where the node has no watch left: then it is looked for now and then. */
-function watchFor(folder: string, name: string, onChange: () => void) {
+/** Undefined where the node has no watch left: then the file is only polled. */
+function watchFile(folder: string, name: string, onChange: () => void) {
   try {
     const watcher = watch(folder, (_, changed) => {
       if (changed === name) {
@@ -76,7 +76,7 @@ function watchFor(folder: string, name: string, onChange: () => void) {
   }
 }
 
-async function readHandOver(file: string): Promise<HandOver | undefined> {
-  const text = await readPlain(file, MAX_BYTES).then(String, () => "");
+async function readOutcome(file: string): Promise<Outcome | undefined> {
+  const text = await readRegularFile(file, MAX_BYTES).then(String, () => "");
   return text === "done" || text === "failed" ? text : undefined;
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Repository } from "../../test/kit/builder/repository.ts";
-import { handedOver, handOver } from "./completion.ts";
+import { reportCompletion, waitForCompletion } from "./completion.ts";
 import { runContainer } from "./container.ts";
 import { type LogLine, parseLogLine } from "./log/line.ts";
 import { type Paths, workPaths } from "./paths.ts";
@@ -46,7 +46,7 @@ const tasks = (branch: string): Record<Container, Task[]> => ({
   push: [{ step: "push", repository: "127.0.0.1:1/a/b", maxImageBytes: 1, timeoutSeconds: 1 }],
 });
 
-/** As the pod does: none of them waits for another one to be started. */
+/** As in a pod: no container waits for another one to start. */
 const run = (container: Container, branch = "main", signal?: AbortSignal) =>
   runContainer({
     container,
@@ -56,23 +56,23 @@ const run = (container: Container, branch = "main", signal?: AbortSignal) =>
     signal,
   });
 
-const silent = { exitCode: exitCodes.passing };
+const skipped = { exitCode: exitCodes.passing };
 
-describe("containers that start at once", () => {
-  test("take turns, and those after one that failed end without a word", async () => {
+describe("containers that start together", () => {
+  test("run in order, and those after a failed one end silently", async () => {
     await repository.commit("Begin", { "unknown.xyz": "" });
     const [push, build, fetch] = await Promise.all([run("push"), run("build"), run("fetch")]);
     expect(fetch).toMatchObject({ exitCode: 0, result: { step: "fetch", commitMessage: "Begin" } });
-    // The planner's word, in the container that would have built.
+    // The planner's failure, in the container that would have built.
     expect(build).toMatchObject({ exitCode: 1, result: { step: "plan", code: "RUNTIME_NOT_DETECTED" } });
-    expect(push).toEqual(silent);
+    expect(push).toEqual(skipped);
     expect(lines.map(({ step }) => step)).not.toContain("push");
     expect(lines.map(({ step }) => step)).not.toContain("build");
     const fetched = lines.findIndex(({ step, last }) => step === "fetch" && last);
     expect(lines.findIndex(({ step }) => step === "plan")).toBeGreaterThan(fetched);
   });
 
-  test("end without a word when the first one failed", async () => {
+  test("end silently when the first one failed", async () => {
     await repository.commit("Begin", { a: "" });
     const [push, build, fetch] = await Promise.all([
       run("push", "gone"),
@@ -80,38 +80,38 @@ describe("containers that start at once", () => {
       run("fetch", "gone"),
     ]);
     expect(fetch).toMatchObject({ exitCode: 1, result: { code: "GIT_COMMIT_UNAVAILABLE" } });
-    expect([build, push]).toEqual([silent, silent]);
+    expect([build, push]).toEqual([skipped, skipped]);
     expect(new Set(lines.map(({ step }) => step))).toEqual(new Set(["fetch"]));
   });
 
-  test("wait until they are stopped for one that says nothing", async () => {
+  test("wait for one that never completes until they are stopped", async () => {
     const stop = new AbortController();
     const waiting = run("push", "main", stop.signal);
     stop.abort();
-    expect(await waiting).toEqual(silent);
+    expect(await waiting).toEqual(skipped);
   });
 });
 
-describe("a hand-over", () => {
-  const file = (container: Container = "build") => workPaths(paths).handOver(container);
+describe("a completion", () => {
+  const file = (container: Container = "build") => workPaths(paths).completion(container);
 
-  test("is told as soon as it is written, and also when it was before", async () => {
-    const waiting = handedOver(paths, "build");
-    await handOver(paths, "build", "done");
+  test("is seen as soon as it is written, and when it was written before", async () => {
+    const waiting = waitForCompletion(paths, "build");
+    await reportCompletion(paths, "build", "done");
     expect(await waiting).toBe("done");
-    expect(await handedOver(paths, "build")).toBe("done");
-    await handOver(paths, "build", "failed");
-    expect(await handedOver(paths, "build")).toBe("failed");
+    expect(await waitForCompletion(paths, "build")).toBe("done");
+    await reportCompletion(paths, "build", "failed");
+    expect(await waitForCompletion(paths, "build")).toBe("failed");
   });
 
-  test("of another container is none", async () => {
-    await handOver(paths, "fetch", "done");
+  test("of another container does not count", async () => {
+    await reportCompletion(paths, "fetch", "done");
     const stop = AbortSignal.timeout(300);
-    expect(await handedOver(paths, "build", stop)).toBeUndefined();
+    expect(await waitForCompletion(paths, "build", stop)).toBeUndefined();
   });
 
   test.each([
-    ["a link to what this container alone has", (path: string) => symlink(join(paths.secrets, "word"), path)],
+    ["a link to a file of this container", (path: string) => symlink(join(paths.secrets, "word"), path)],
     ["a pipe", async (path: string) => void execFileSync("mkfifo", [path])],
     ["a folder", (path: string) => mkdir(path)],
     ["an endless device", (path: string) => symlink("/dev/zero", path)],
@@ -120,21 +120,21 @@ describe("a hand-over", () => {
     await mkdir(paths.secrets);
     await writeFile(join(paths.secrets, "word"), "done");
     await forge(file());
-    expect(await handedOver(paths, "build", AbortSignal.timeout(300))).toBeUndefined();
+    expect(await waitForCompletion(paths, "build", AbortSignal.timeout(300))).toBeUndefined();
   });
 
-  test("is written over whatever stands in its way, and follows no link", async () => {
+  test("replaces whatever is at its path, and follows no link", async () => {
     const other = join(paths.work, "other");
     await writeFile(other, "kept");
     await symlink(other, file());
     await symlink(other, `${file()}.new`);
-    await handOver(paths, "build", "done");
+    await reportCompletion(paths, "build", "done");
     expect(await readFile(file(), "utf8")).toBe("done");
     expect(await readFile(other, "utf8")).toBe("kept");
     expect(existsSync(`${file()}.new`)).toBe(false);
   });
 
-  test("that cannot be written ends the build: nobody waits for ever", async () => {
+  test("that cannot be written fails the build, so that no container waits for ever", async () => {
     await repository.commit("Begin", { a: "" });
     await mkdir(join(file("fetch"), "in-the-way"), { recursive: true });
     expect(await run("fetch")).toMatchObject({

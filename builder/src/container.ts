@@ -1,44 +1,44 @@
-/** What one container of a build pod does: waits for the one before it, carries out its steps, and hands over. */
+/** Runs one container of a build pod: waits for the one before it, runs its steps, and reports its completion. */
 
-import { EarlyEngine } from "./backend/prestart.ts";
-import { handedOver, handOver } from "./completion.ts";
+import { PrestartedBackend } from "./backend/prestart.ts";
+import { reportCompletion, waitForCompletion } from "./completion.ts";
 import { failure } from "./failures/codes.ts";
 import { exitCodes, type StepResult } from "./result.ts";
-import { openEngine, type RunnerOptions, runStep } from "./runner.ts";
+import { openBackend, type RunnerOptions, runStep } from "./runner.ts";
 import { type Container, containerSteps, containers } from "./task.ts";
 
-export interface ContainerOptions extends Omit<RunnerOptions, "step" | "engine"> {
+export interface ContainerOptions extends Omit<RunnerOptions, "step" | "backend"> {
   container: Container;
 }
 
-export interface ContainerEnd {
-  /** Undefined when it had nothing to do: the container before it tells why. */
+export interface ContainerResult {
+  /** Undefined when it had nothing to do: an earlier container reports why. */
   result?: StepResult;
   exitCode: number;
 }
 
-const NOTHING: ContainerEnd = { exitCode: exitCodes.passing };
+const NOTHING: ContainerResult = { exitCode: exitCodes.passing };
 
-/** All containers start at once: what makes images does so while the source is still being fetched. */
-export async function runContainer(options: ContainerOptions): Promise<ContainerEnd> {
+/** All containers start together: the builder backend starts while the source is still being fetched. */
+export async function runContainer(options: ContainerOptions): Promise<ContainerResult> {
   const { container, paths, signal } = options;
-  const engine = container === "build" ? new EarlyEngine(openEngine(options)) : undefined;
+  const backend = container === "build" ? new PrestartedBackend(openBackend(options)) : undefined;
   try {
     const before = containers[containers.indexOf(container) - 1];
-    const hasTurn = before === undefined || (await handedOver(paths, before, signal)) === "done";
-    return await handOverAfter(options, hasTurn ? await runSteps(options, engine) : NOTHING);
+    const canRun = before === undefined || (await waitForCompletion(paths, before, signal)) === "done";
+    return await reportResult(options, canRun ? await runSteps(options, backend) : NOTHING);
   } finally {
-    await engine?.close();
+    await backend?.close();
   }
 }
 
-/** @returns the end of the first step that failed, or of the last */
+/** @returns the result of the first step that failed, or of the last */
 async function runSteps(
   { container, ...options }: ContainerOptions,
-  engine: EarlyEngine | undefined,
-): Promise<ContainerEnd> {
+  backend: PrestartedBackend | undefined,
+): Promise<ContainerResult> {
   const [first, ...others] = containerSteps[container].map(
-    (step) => () => runStep({ ...options, step, engine: engine?.use }),
+    (step) => () => runStep({ ...options, step, backend: backend?.use }),
   );
   if (first === undefined) {
     throw new Error(`no step of ${container}`);
@@ -52,20 +52,20 @@ async function runSteps(
   return ended;
 }
 
-async function handOverAfter(
+async function reportResult(
   { container, paths }: ContainerOptions,
-  ended: ContainerEnd,
-): Promise<ContainerEnd> {
-  // Nobody waits for the last one.
+  ended: ContainerResult,
+): Promise<ContainerResult> {
+  // No container waits for the last one.
   if (container === containers.at(-1)) {
     return ended;
   }
   const how = ended.exitCode === exitCodes.done ? "done" : "failed";
   try {
-    await handOver(paths, container, how);
+    await reportCompletion(paths, container, how);
     return ended;
   } catch {
-    // The next one would wait for ever; the end of this one ends it.
+    // The next one would wait for ever; the pod fails with this container.
     if (how === "failed") {
       return ended;
     }

@@ -1,12 +1,13 @@
-/** What build pods and whoever makes them agree on: tasks in, results and log lines out. */
+/** The contract between build pods and the operator: tasks in, results and log lines out. */
 
-export { type EngineSetting, engineSettings } from "./backend/names.ts";
 export { type BaseImages, baseImages } from "./base-images.ts";
 export { type Failure, type FailureCode, failure, failures, isPassing } from "./failures/codes.ts";
 export { MAX_LOG_BYTES, MAX_MESSAGE_BYTES, parseLogLine } from "./log/line.ts";
 export { podPaths } from "./paths.ts";
 export { exitCodes, parseStepResult, type StepResult } from "./result.ts";
 export {
+  type BackendSetting as EngineSetting,
+  backendSettings as engineSettings,
   type Container,
   containerSteps,
   containers,

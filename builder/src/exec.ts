@@ -1,23 +1,23 @@
-/** Programs that a step runs: their output streamed, their end certain. */
+/** Runs programs of a step: streams their output, and makes sure that they end. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
 export interface Options {
   cwd?: string;
-  /** The whole environment: nothing of the runner's own is handed on. */
+  /** The whole environment: the runner's own is not inherited. */
   env: Record<string, string>;
-  /** Called for each piece of output, of both streams unless `onStdout` takes the first. */
+  /** Called with each chunk of output, of both streams unless `onStdout` receives the first. */
   onOutput?(chunk: Buffer): void;
   onStdout?(chunk: Buffer): void;
-  /** Milliseconds after which it is ended. */
+  /** Milliseconds after which it is stopped. */
   timeoutMs?: number;
   signal?: AbortSignal;
   /** Largest file that it may write, in bytes. */
   maxFileBytes?: number;
 }
 
-export interface Ended {
+export interface ExitResult {
   /** Exit code, or 128 and the signal's number as a shell has it. */
   code: number;
   timedOut: boolean;
@@ -26,7 +26,7 @@ export interface Ended {
 }
 
 const TAIL_BYTES = 64 * 1024;
-/** After which a program that was asked to end is killed. */
+/** After SIGTERM a program is killed when so long has passed. */
 const GRACE_MS = 5_000;
 const SIGNALS: Partial<Record<NodeJS.Signals, number>> = {
   SIGKILL: 137,
@@ -36,10 +36,10 @@ const SIGNALS: Partial<Record<NodeJS.Signals, number>> = {
 };
 
 /**
- * Runs a program to its end, with all that it has started: they are one process group, and are ended together.
+ * Runs a program and its children to their end: they are one process group, and are stopped together.
  * @throws Error when it cannot be started
  */
-export async function run(program: string, args: readonly string[], options: Options): Promise<Ended> {
+export async function run(program: string, args: readonly string[], options: Options): Promise<ExitResult> {
   const { onOutput, onStdout, timeoutMs, signal, maxFileBytes } = options;
   const [file, words] =
     maxFileBytes === undefined
@@ -90,7 +90,7 @@ export async function run(program: string, args: readonly string[], options: Opt
     clearTimeout(timer);
     clearTimeout(force);
     signal?.removeEventListener("abort", end);
-    // Whatever it left behind would hold files and ports.
+    // Remaining children would keep files and ports open.
     signalGroup(child.pid, "SIGKILL");
   }
 }
@@ -102,7 +102,7 @@ function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // It has ended.
+    // It has exited.
   }
 }
 

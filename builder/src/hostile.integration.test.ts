@@ -8,18 +8,18 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { BuildHarness, CANARY } from "../../test/kit/builder/build-harness.ts";
 import { Repository } from "../../test/kit/builder/repository.ts";
-import { engineNames } from "./backend/names.ts";
+import { backendNames } from "./task.ts";
 
 /** Repositories of somebody who means harm, through all steps. What a pod and its network keep from them is tested on a cluster. */
 
-describe.each(engineNames)("with %s", (engine) => {
+describe.each(backendNames)("with %s", (backend) => {
   let harness: BuildHarness;
   let repository: Repository;
   /** What no program of the repository's shall have made. */
   let mark: string;
 
   beforeAll(async () => {
-    harness = await BuildHarness.start(engine);
+    harness = await BuildHarness.start(backend);
     await writeFile(join(harness.folder, "outside.txt"), "OUTSIDE-OF-IT");
   }, 180_000);
   afterAll(() => harness?.stop());
@@ -85,7 +85,7 @@ describe.each(engineNames)("with %s", (engine) => {
       const { text, exitCode } = await built();
       expect(text).not.toContain("OUTSIDE-OF-IT");
       if (exitCode !== 0) {
-        expect(text).toContain(engine === "buildkit" ? "not found" : "no such file");
+        expect(text).toContain(backend === "buildkit" ? "not found" : "no such file");
       }
     });
 
@@ -198,7 +198,7 @@ describe.each(engineNames)("with %s", (engine) => {
     expect([code, exitCode]).toEqual(["BASE_IMAGE_UNAVAILABLE", 1]);
     expect(connections).toBeGreaterThan(0);
     // buildah speaks plain HTTP to nobody but its own mirror: it has not come to a request.
-    if (engine === "buildkit") {
+    if (backend === "buildkit") {
       expect(authorizations.length).toBeGreaterThan(0);
     }
     expect(authorizations.every((sent) => sent === undefined)).toBe(true);

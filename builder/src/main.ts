@@ -11,7 +11,7 @@ if (container === undefined) {
   process.stderr.write(`usage: main.ts ${containers.join("|")}\n`);
   process.exit(2);
 }
-// Files of the checkout get the modes that Git has for them, 0644 and 0755: COPY keeps them, and applications run as other users.
+// Files of the checkout get Git's modes, 0644 and 0755: COPY keeps them, and applications run as other users.
 process.umask(0o022);
 const stop = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
@@ -27,5 +27,5 @@ const { result, exitCode } = await runContainer({
 if (result !== undefined) {
   writeFileSync(TERMINATION_LOG, `${JSON.stringify(result)}\n`);
 }
-// Lines may still be on their way through a pipe.
+// Flushes stdout, which may be a pipe, before exiting.
 process.stdout.write("", () => process.exit(exitCode));

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Container } from "./task.ts";
 
-/** Where the containers of a build pod share what they make, and where each finds its secrets. */
+/** The folders of a build pod: shared between its containers, and of each container's secrets. */
 export interface Paths {
   work: string;
   secrets: string;
@@ -21,25 +21,25 @@ export function workPaths({ work }: Paths) {
     planFile: join(work, "plan", "plan.json"),
     /** The image, as an OCI layout. */
     image: join(work, "image"),
-    /** What a step needs until it ends. */
+    /** Temporary files of a step. */
     scratch: join(work, "scratch"),
     /** Bytes of the log that the steps so far have written. */
     logUsed: join(work, "log-used"),
-    /** How a container has ended. */
-    handOver: (container: Container) => join(work, `ended-${container}`),
+    /** Reports how a container has ended. */
+    completion: (container: Container) => join(work, `ended-${container}`),
   };
 }
 
-/** Secrets that a container may be given: files of one value each. */
+/** Secrets of a container: files of one value each. */
 export function secretPaths({ secrets }: Paths) {
   return {
     /** `username` and `password` of the Git server; no folder for a public repository. */
     git: join(secrets, "git"),
     /** Variables of the project, a file for each. */
     envs: join(secrets, "envs"),
-    /** Variables that tools of the build shall have besides: mirrors of registries, which may hold a password. */
+    /** Variables for tools of the build, such as mirrors of package registries, which may contain a password. */
     tools: join(secrets, "tools"),
-    /** `config.json` for registries, as Docker has it. */
+    /** Docker's `config.json`. */
     registry: join(secrets, "registry"),
   };
 }

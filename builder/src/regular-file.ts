@@ -1,27 +1,27 @@
-/** Files in folders that the client's own steps can reach too, while they are read: no link leads out, nothing hangs. */
+/** Reads regular files in folders that the client's steps can change meanwhile: no link is followed, no read blocks. */
 
 import { constants } from "node:fs";
 import { type FileHandle, open, readlink } from "node:fs/promises";
 
-/** What stands at a path is no regular file, or is not really there. */
-export class NotPlain extends Error {
-  override name = "NotPlain";
+/** The path is not that of a regular file, or contains a link. */
+export class NotRegularFileError extends Error {
+  override name = "NotRegularFileError";
 }
 
 /**
- * Opens a regular file that lies at this very path, whatever anybody does to the folders meanwhile: what was opened is judged,
- * not the path. All that is read of it comes from the handle.
- * @param path absolute, without a link in it
- * @throws NotPlain, or the error of the file system
+ * Opens a regular file at exactly this path, whatever happens to the folders meanwhile: the open file is checked, not the
+ * path. Reads must use the handle.
+ * @param path absolute, without links
+ * @throws NotRegularFileError, or the error of the file system
  */
-export async function openPlain(path: string): Promise<FileHandle> {
-  // A named pipe would be waited for.
+export async function openRegularFile(path: string): Promise<FileHandle> {
+  // Opening a named pipe would block.
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
     const [found, at] = await Promise.all([file.stat(), readlink(`/proc/self/fd/${file.fd}`)]);
     if (!found.isFile() || at !== path) {
-      throw new NotPlain(path);
+      throw new NotRegularFileError(path);
     }
     return file;
   } catch (error) {
@@ -30,20 +30,20 @@ export async function openPlain(path: string): Promise<FileHandle> {
   }
 }
 
-/** The whole of a small file. @throws NotPlain also when it is larger */
-export async function readPlain(path: string, maxBytes: number): Promise<Buffer> {
-  const file = await openPlain(path);
+/** Reads a whole small file. @throws NotRegularFileError also when it is larger */
+export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer> {
+  const file = await openRegularFile(path);
   try {
-    const room = Buffer.alloc(maxBytes + 1);
+    const buffer = Buffer.alloc(maxBytes + 1);
     let length = 0;
     for (;;) {
-      const { bytesRead } = await file.read(room, length, room.length - length, length);
+      const { bytesRead } = await file.read(buffer, length, buffer.length - length, length);
       length += bytesRead;
       if (length > maxBytes) {
-        throw new NotPlain(path);
+        throw new NotRegularFileError(path);
       }
       if (bytesRead === 0) {
-        return room.subarray(0, length);
+        return buffer.subarray(0, length);
       }
     }
   } finally {

@@ -1,22 +1,22 @@
-/** How a step ended: the last line of its container's termination message, and its exit code. */
+/** The result of a step: the last line of its container's termination message, and its exit code. */
 
 import { z } from "zod";
 import { steps } from "./task.ts";
 
-/** Where Kubernetes reads a container's last words. */
+/** Where Kubernetes reads a container's termination message. */
 export const TERMINATION_LOG = "/dev/termination-log";
 
 export const exitCodes = {
   done: 0,
   /** The build has failed, for the reason in the result. */
   failed: 1,
-  /** The platform has, or something passing: the step may be tried again. */
+  /** A transient failure, or one of the platform: the step can be retried. */
   passing: 2,
 } as const;
 
 export const stepResult = z.object({
   step: z.enum(steps),
-  /** Absent when all went well. */
+  /** Absent when the step succeeded. */
   code: z.string().max(64).optional(),
   message: z.string().max(1024).optional(),
   commitSha: z.string().optional(),
@@ -33,7 +33,7 @@ export const stepResult = z.object({
 });
 export type StepResult = z.output<typeof stepResult>;
 
-/** Reads a termination message; undefined when it holds no result, as of a container that was killed. Pure. */
+/** Reads a termination message; undefined when it contains no result, as from a killed container. Pure. */
 export function parseStepResult(message: string | undefined): StepResult | undefined {
   const line = message?.trimEnd().split("\n").at(-1);
   try {

@@ -35,7 +35,7 @@ async function run(step: Step, task: Task | string) {
   const ended = await runStep({ step, tasks, paths, write });
   expect(written.at(-1)).toMatchObject({ step, last: true });
   lines.push(...written.slice(0, -1));
-  // What the operator reads is what was meant.
+  // The operator parses the same result.
   expect(parseStepResult(`noise\n${JSON.stringify(ended.result)}\n`)).toEqual(stepResult.parse(ended.result));
   return ended;
 }
@@ -84,7 +84,7 @@ describe("fetch and plan", () => {
     expect(lines.filter(({ step }) => step === "plan").map(({ seq }) => seq)).toEqual([1, 2]);
   });
 
-  test("a failure is told by code, message, exit code and a last line of the log", async () => {
+  test("a failure is reported by code, message, exit code and a last line of the log", async () => {
     const repository = await Repository.create();
     await repository.commit("Begin", { a: "" });
     const { exitCode, result } = await run("fetch", fetchTask(repository.url, "gone"));
@@ -94,7 +94,7 @@ describe("fetch and plan", () => {
     expect(lines.at(-1)).toMatchObject({ level: "error", message: result.message });
   });
 
-  test("what may pass by itself has an exit code of its own", async () => {
+  test("a transient failure has an exit code of its own", async () => {
     const task = fetchTask("https://127.0.0.1:1/repository.git");
     expect(await run("fetch", task)).toMatchObject({
       exitCode: 2,
@@ -102,7 +102,7 @@ describe("fetch and plan", () => {
     });
   });
 
-  test("no secret comes into the log or the result", async () => {
+  test("no secret appears in the log or the result", async () => {
     await mkdir(join(paths.secrets, "git"), { recursive: true });
     await writeFile(join(paths.secrets, "git/password"), "canary-password\n");
     await writeFile(join(paths.secrets, "git/username"), "ada");
@@ -141,7 +141,7 @@ describe("the folder that is built", () => {
     expect(exitCode).toBe(code === undefined ? 0 : 1);
   });
 
-  test("is planned without what its links lead to", async () => {
+  test("is planned without following its links", async () => {
     await rm(join(workPaths(paths).source, "server.js"));
     await symlink("/etc/passwd", join(workPaths(paths).source, "Dockerfile"));
     const { result } = await run("plan", planTask({ settings: { dockerfilePath: "Dockerfile" } }));
@@ -150,7 +150,7 @@ describe("the folder that is built", () => {
   });
 });
 
-test("a task that cannot be read is the platform's fault, and no value of it is told", async () => {
+test("a task that cannot be parsed is the platform's fault, and none of its values is printed", async () => {
   const { exitCode, result } = await run("plan", '[{"step":"plan","port":"canary"}]');
   expect(exitCode).toBe(2);
   expect(result.code).toBe("BUILD_ENGINE_FAILED");
@@ -162,7 +162,7 @@ test("a task that cannot be read is the platform's fault, and no value of it is 
   expect(() => parseTask("fetch", undefined)).toThrow("no JSON");
 });
 
-test("one that is asked to end is tried again, whatever its programs say of that", async () => {
+test("a stopped step can be retried, whatever its programs report", async () => {
   const asked = AbortSignal.abort();
   const task = JSON.stringify([fetchTask("https://127.0.0.1:1/nothing")]);
   const ended = await runStep({ step: "fetch", tasks: task, paths, write: () => undefined, signal: asked });
@@ -178,7 +178,7 @@ test("steps share one log's length", async () => {
 });
 
 test.each(["", "killed", "{}", '{"step":"cook"}', '{"step":"push","digest":"latest"}'])(
-  "the last words %j are no result",
+  "the termination message %j contains no result",
   (message) => {
     expect(parseStepResult(message)).toBeUndefined();
   },

@@ -3,20 +3,19 @@
 import { existsSync } from "node:fs";
 import { mkdir, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { EngineUnavailable } from "./backend/backend.ts";
-import { withEngine } from "./backend/open.ts";
-import type { WithEngine } from "./backend/prestart.ts";
+import { BackendUnavailable } from "./backend/backend.ts";
+import { withBackend } from "./backend/open.ts";
+import type { WithBackend } from "./backend/prestart.ts";
 import { buildStep } from "./backend/step.ts";
 import { readVariables } from "./backend/variables.ts";
-import { failure, isPassing } from "./failures/codes.ts";
-import { StepError } from "./failures/step-error.ts";
+import { failure, isPassing, StepError } from "./failures/codes.ts";
 import { fetchSource } from "./fetch/step.ts";
 import { Redactor } from "./log/redact.ts";
 import { Log } from "./log/writer.ts";
 import { type Paths, secretPaths, workPaths } from "./paths.ts";
 import { planStep } from "./plan/step.ts";
 import { pushStep } from "./push/step.ts";
-import { readPlain } from "./regular-file.ts";
+import { readRegularFile } from "./regular-file.ts";
 import { exitCodes, type StepResult } from "./result.ts";
 import { parseTask, type Step, steps } from "./task.ts";
 
@@ -25,33 +24,33 @@ export interface RunnerOptions {
   /** JSON of the container's tasks, this step's among them. */
   tasks: string | undefined;
   paths: Paths;
-  /** What the step `build` builds with; one of its own otherwise. */
-  engine?: WithEngine;
-  /** Takes a line of the log. */
+  /** The backend of the step `build`; opened on demand unless given. */
+  backend?: WithBackend;
+  /** Writes a line of the log. */
   write(line: string): void;
   signal?: AbortSignal;
   now?: () => Date;
 }
 
-/** @returns the result, and the exit code that tells it */
+/** @returns the result, and the container's exit code for it */
 export async function runStep(options: RunnerOptions): Promise<{ result: StepResult; exitCode: number }> {
   const { step, paths, write, now = () => new Date() } = options;
   const used = await readLogUsed(paths);
   const log = new Log({ step, redactor: new Redactor(await readSecrets(paths)), write, now, used });
   try {
-    const told = await carryOut(options, log);
-    return { result: { step, ...told }, exitCode: exitCodes.done };
+    const report = await executeStep(options, log);
+    return { result: { step, ...report }, exitCode: exitCodes.done };
   } catch (error) {
-    // Whoever was asked to end has ended its programs: what they say of that is no fault of the client's.
+    // The step was asked to stop and has stopped its programs: their errors are no fault of the client's.
     const isEnded = options.signal?.aborted === true;
     const { code, message } = isEnded
       ? failure("BUILD_ENGINE_FAILED", { said: "The build's pod was asked to end." })
       : error instanceof StepError
         ? error.failure
         : failure("BUILD_ENGINE_FAILED", {
-            said: error instanceof EngineUnavailable ? error.message : undefined,
+            said: error instanceof BackendUnavailable ? error.message : undefined,
           });
-    if (!(isEnded || error instanceof StepError || error instanceof EngineUnavailable)) {
+    if (!(isEnded || error instanceof StepError || error instanceof BackendUnavailable)) {
       log.error(`Unexpected: ${error instanceof Error ? error.message : String(error)}`);
     }
     const redacted = new Redactor(await readSecrets(paths)).redact(message);
@@ -62,7 +61,7 @@ export async function runStep(options: RunnerOptions): Promise<{ result: StepRes
     };
   } finally {
     log.end();
-    // Nothing comes after the last step, and a step of the client's may have put a link in the file's place by then.
+    // The last step needs none, and a step of the client's may have put a link in the file's place by then.
     if (step !== steps.at(-1)) {
       const file = workPaths(paths).logUsed;
       await mkdir(paths.work, { recursive: true });
@@ -72,24 +71,24 @@ export async function runStep(options: RunnerOptions): Promise<{ result: StepRes
   }
 }
 
-/** A step of the build may have reached the file: nonsense counts as nothing. */
+/** A step of the build may have changed the file: invalid content counts as 0. */
 async function readLogUsed(paths: Paths): Promise<number> {
   const work = await realpath(paths.work).catch(() => paths.work);
-  const text = await readPlain(workPaths({ ...paths, work }).logUsed, 32).then(String, () => "0");
+  const text = await readRegularFile(workPaths({ ...paths, work }).logUsed, 32).then(String, () => "0");
   return Math.max(0, Number(text) || 0);
 }
 
-/** What makes images, from the tasks of the container that builds. */
-export function openEngine({
+/** Opens the backend that the tasks of the container `build` select. */
+export function openBackend({
   tasks,
   paths,
   signal,
-}: Pick<RunnerOptions, "tasks" | "paths" | "signal">): WithEngine {
-  return async (log, use) => withEngine({ task: parseTask("build", tasks), log, paths, signal }, use);
+}: Pick<RunnerOptions, "tasks" | "paths" | "signal">): WithBackend {
+  return async (log, use) => withBackend({ task: parseTask("build", tasks), log, paths, signal }, use);
 }
 
-async function carryOut(options: RunnerOptions, log: Log): Promise<Partial<StepResult>> {
-  const { step, tasks: json, paths, signal, engine = openEngine(options) } = options;
+async function executeStep(options: RunnerOptions, log: Log): Promise<Partial<StepResult>> {
+  const { step, tasks: json, paths, signal, backend = openBackend(options) } = options;
   const { source, scratch } = workPaths(paths);
   const secrets = secretPaths(paths);
   switch (step) {
@@ -106,7 +105,7 @@ async function carryOut(options: RunnerOptions, log: Log): Promise<Partial<StepR
       return planStep(parseTask(step, json), log, paths);
     case "build": {
       const task = parseTask(step, json);
-      await engine(log, (started) => buildStep({ task, log, paths, engine: started, signal }));
+      await backend(log, (started) => buildStep({ task, log, paths, backend: started, signal }));
       return {};
     }
     case "push":
@@ -114,7 +113,7 @@ async function carryOut(options: RunnerOptions, log: Log): Promise<Partial<StepR
   }
 }
 
-/** All that the container was given: nothing of it may be printed. */
+/** All secrets of the container: none of them may be printed. */
 async function readSecrets(paths: Paths): Promise<{ values: string[]; credentials: string[] }> {
   const { git, envs, tools, registry } = secretPaths(paths);
   const [password, values, mirrors, config] = await Promise.all([
@@ -127,7 +126,7 @@ async function readSecrets(paths: Paths): Promise<{ values: string[]; credential
     values: Object.values(values),
     credentials: [
       ...[password.password ?? ""].map((text) => text.trim()).filter((text) => text !== ""),
-      // Addresses of mirrors are no secrets, passwords in them are.
+      // Addresses of mirrors are not secret, passwords in them are.
       ...Object.values(mirrors).flatMap((text) => /\/\/[^/\s:@]*:([^/\s@]+)@/.exec(text)?.[1] ?? []),
       ...Object.values(config).flatMap(registryTokens),
     ],

@@ -1,8 +1,7 @@
-/** What the operator asks each container of a build pod for: a task for each of its steps. Without secrets: those are files. */
+/** The tasks of the containers of a build pod, one for each step. Without secrets: those are files. */
 
 import { fields } from "@slipway/crds";
 import { z } from "zod";
-import { engineSettings } from "./backend/names.ts";
 import { baseImages } from "./base-images.ts";
 import { runtimeCatalog } from "./catalog.ts";
 import { describeIssues } from "./issues.ts";
@@ -18,12 +17,20 @@ export type Step = (typeof steps)[number];
 export const containers = ["fetch", "build", "push"] as const;
 export type Container = (typeof containers)[number];
 
-/** The steps that each carries out: who runs the client's code may plan it, too. */
+/** The steps that each container runs: the one that runs the client's code can also plan it. */
 export const containerSteps: Readonly<Record<Container, readonly Step[]>> = {
   fetch: ["fetch"],
   build: ["plan", "build"],
   push: ["push"],
 };
+
+/** Builder backends, in the order in which they are tried. */
+export const backendNames = ["buildkit", "buildah"] as const;
+export type BackendName = (typeof backendNames)[number];
+
+/** The configured backend of an installation; `auto` is the first one that passes a probe. */
+export const backendSettings = ["auto", ...backendNames] as const;
+export type BackendSetting = (typeof backendSettings)[number];
 
 const seconds = z.int().min(1).max(86_400);
 const bytes = z.int().min(1);
@@ -40,11 +47,11 @@ export const fetchTask = z
     commitSha: fields.commitSha.optional(),
     branch: ref.optional(),
     tag: ref.optional(),
-    /** Address that the host was resolved to: nothing else is connected to. */
+    /** Address that the host was resolved to: the only one to connect to. */
     address: z.union([z.ipv4(), z.ipv6()]).optional(),
     /** PEM file of authorities that certify Git servers, beside the public ones. */
     caFile: z.string().optional(),
-    /** Most that is fetched, and most that the files take then. */
+    /** Limit of the bytes that are fetched, and of the files' size. */
     maxBytes: bytes,
     maxFiles: z.int().min(1),
     timeoutSeconds: seconds,
@@ -75,12 +82,12 @@ export type PlanTask = z.output<typeof planTask>;
 
 export const buildTask = z.strictObject({
   step: z.literal("build"),
-  engine: z.enum(engineSettings).default("auto"),
+  engine: z.enum(backendSettings).default("auto"),
   /** Registries by `host` or `host:port`, with the PEM file of their authority. */
   registries: z.record(z.string(), z.strictObject({ caFile: z.string().optional() })).default({}),
-  /** PEM file of authorities that steps of the build shall trust, such as a proxy's; a whole bundle, it replaces the image's. */
+  /** PEM file of authorities that steps of the build trust, such as a proxy's; a whole bundle that replaces the image's. */
   caFile: z.string().optional(),
-  /** Most that the cache keeps. */
+  /** Size limit of the cache. */
   cacheBytes: bytes,
   maxImageBytes: bytes,
   timeoutSeconds: seconds,
@@ -89,22 +96,22 @@ export type BuildTask = z.output<typeof buildTask>;
 
 export const pushTask = z.strictObject({
   step: z.literal("push"),
-  /** Where to, without tag and digest. */
+  /** The destination, without tag and digest. */
   repository: z.string().regex(/^[a-z0-9][a-z0-9._:-]*(\/[a-z0-9._-]+)+$/),
-  /** A tag that names the image besides its digest. */
+  /** A tag of the image. */
   tag: z
     .string()
     .regex(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/)
     .optional(),
   caFile: z.string().optional(),
-  /** As of the step `build`, whose own word on it the client's steps may have forged. */
+  /** As in the step `build`, whose result the client's steps may have forged. */
   maxImageBytes: bytes,
   timeoutSeconds: seconds,
 });
 export type PushTask = z.output<typeof pushTask>;
 
 export const task = z.discriminatedUnion("step", [fetchTask, planTask, buildTask, pushTask]);
-/** What the operator writes: as it is before defaults are filled in. */
+/** A task as the operator writes it, before defaults are applied. */
 export type Task = z.input<typeof task>;
 
 /** Reads one of a container's tasks. @throws Error that names every broken field, never a value */

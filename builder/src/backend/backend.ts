@@ -1,32 +1,32 @@
-/** What makes images from Dockerfiles. */
+/** The interface of what builds images from Dockerfiles: BuildKit or buildah. */
 
 import type { OutputLines } from "../log/writer.ts";
 
 export interface BuildRequest {
   /** Folder that the Dockerfile may copy from. */
   context: string;
-  /** Folder with `Dockerfile`, and `Dockerfile.dockerignore` where the repository's own does not count. */
+  /** Folder with `Dockerfile`, and `Dockerfile.dockerignore` where it replaces the repository's own. */
   dockerfile: string;
   /** Files by the id of the secret. */
   secrets: Record<string, string>;
   args: Record<string, string>;
-  /** What steps run, by `<stage> <steps after it>`, where that is known. */
+  /** Commands of the steps, by `<stage> <steps after it>`, where known. */
   commands: Record<string, string>;
-  /** Where the image goes, as an OCI layout. */
+  /** Folder to write the image to, as an OCI layout. */
   output: string;
   timeoutMs: number;
   signal?: AbortSignal;
 }
 
-/** Told while it builds. */
+/** Receives the progress of a build. */
 export interface BuildListener {
-  /** A step of the Dockerfile begins, or was found in the cache. */
+  /** Called when a step of the Dockerfile begins, or was found in the cache. */
   step(name: string, cached: boolean): void;
-  /** Where a step's output goes; ended by the engine. */
+  /** Opens the sink of a step's output; the backend ends it. */
   output(): OutputLines;
 }
 
-/** How it ended. */
+/** The result of a build. */
 export type BuildOutcome =
   | { ok: true }
   | {
@@ -34,20 +34,20 @@ export type BuildOutcome =
       timedOut: boolean;
       /** Name of the stage that failed, undefined when none did. */
       stage?: string;
-      /** The step as people wrote it. */
+      /** The step as its author wrote it. */
       step?: string;
       exitCode?: number;
-      /** End of the step's output, or what the engine said. */
+      /** End of the step's output, or the backend's own error. */
       text: string;
     };
 
-export interface Engine {
+export interface BuilderBackend {
   build(request: BuildRequest, listener: BuildListener): Promise<BuildOutcome>;
-  /** Ends whatever it has started. */
+  /** Stops every process that the backend started. */
   close(): Promise<void>;
 }
 
-/** An engine did not start, or has ended: the platform's fault. */
-export class EngineUnavailable extends Error {
-  override name = "EngineUnavailable";
+/** A backend did not start, or stopped: a fault of the platform. */
+export class BackendUnavailable extends Error {
+  override name = "BackendUnavailable";
 }

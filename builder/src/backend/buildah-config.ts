@@ -1,15 +1,15 @@
-/** Files that tell buildah where things are: nothing of the image's own configuration counts. Pure. */
+/** buildah's configuration files, in place of those in the builder's image. Pure. */
 
 /** @param helpers folder of programs that buildah looks for */
 export const containersConf = (helpers: string): string =>
   `[engine]\nhelper_binaries_dir = [${JSON.stringify(helpers)}]\n`;
 
-/** Images are what their digests say; nobody signs them. */
+/** Images are identified by digests and not signed. */
 export const policy = JSON.stringify({ default: [{ type: "insecureAcceptAnything" }] });
 
 /**
- * Names without a registry are Docker Hub's, as everywhere. Whatever is read of the given hosts is read from their place on
- * loopback, and from nowhere else.
+ * Names without a registry are Docker Hub's, as everywhere. The given hosts are read from their mirrors on loopback only.
+
  */
 export function registriesConf(locations: Record<string, string>): string {
   const text = (value: string): string => JSON.stringify(value);

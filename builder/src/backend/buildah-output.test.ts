@@ -6,19 +6,19 @@ import { OutputLines } from "../log/writer.ts";
 import { run } from "../plan/dockerfile.ts";
 import { BuildahOutput } from "./buildah-output.ts";
 
-/** What buildah has written: of real builds by 1.39, where a file is named. */
+/** Output of buildah: recorded from 1.39 where a file is named. */
 function replay(bytes: Buffer, { chunk = 1_000, isOk = false } = {}) {
-  const told: string[] = [];
+  const steps: string[] = [];
   const output: string[] = [];
   const read = new BuildahOutput({
-    step: (step, cached) => told.push(cached ? `${step} (cached)` : step),
+    step: (step, cached) => steps.push(cached ? `${step} (cached)` : step),
     output: () => new OutputLines(new Redactor({}), (line) => output.push(line)),
   });
   for (let at = 0; at < bytes.length; at += chunk) {
     read.push(bytes.subarray(at, at + chunk));
   }
   read.end(isOk);
-  return { told, output, failure: read.failure(false) };
+  return { steps, output, failure: read.failure(false) };
 }
 
 const recorded = (name: string): Buffer =>
@@ -26,10 +26,10 @@ const recorded = (name: string): Buffer =>
 const lines = (...text: string[]): Buffer => Buffer.from(`${text.join("\n")}\n`);
 
 describe("a build whose command fails", () => {
-  test.each([1, 7, 100_000])("tells steps, output and the failing step, in pieces of %d bytes", (chunk) => {
-    const { told, output, failure } = replay(recorded("command-failed"), { chunk });
+  test.each([1, 7, 100_000])("reports steps, output and the failing step, in chunks of %d bytes", (chunk) => {
+    const { steps, output, failure } = replay(recorded("command-failed"), { chunk });
     const command = "echo compiling; echo boom: cannot compile >&2; exit 3";
-    expect(told).toEqual([
+    expect(steps).toEqual([
       "[build 1/5] FROM registry.example/base/shell:1 AS build",
       "[build 3/5] WORKDIR /app (cached)",
       "[build 4/5] COPY . ./",
@@ -51,14 +51,14 @@ describe("a build whose command fails", () => {
   });
 });
 
-test("a file that is not there fails its step without an exit code", () => {
+test("a missing file fails its step without an exit code", () => {
   const { failure } = replay(recorded("copy-missing"));
   expect(failure).toMatchObject({ stage: "image", step: "COPY --from=one /gone ./" });
   expect(failure).not.toHaveProperty("exitCode");
   expect(failure.text).toContain("no such file or directory");
 });
 
-test("the step that is quoted has failed, though another one began after it", () => {
+test("the quoted step has failed, even though another one began after it", () => {
   const { failure } = replay(
     lines(
       "[2/2] STEP 1/2: FROM scratch",
@@ -71,7 +71,7 @@ test("the step that is quoted has failed, though another one began after it", ()
   expect(failure.step).toBe("COPY --from=one /gone ./");
 });
 
-test("a copy that fails says why, without all that buildah has asked itself for", () => {
+test("a failed copy says why, without buildah's internal request", () => {
   const request =
     'copier.request{Request:"PUT", Root:"/", PutOptions:copier.PutOptions{UIDMap:[]idtools.IDMap{}}}';
   const { failure } = replay(
@@ -89,7 +89,7 @@ test("a copy that fails says why, without all that buildah has asked itself for"
 test.each([
   ["frob", "Unknown instruction"],
   ["base-gone", "manifest unknown"],
-])("%s fails with the engine's words, and without an exit code", (name, words) => {
+])("%s fails with buildah's error, and without an exit code", (name, words) => {
   const { failure } = replay(recorded(name));
   expect(failure.text).toContain(words);
   expect(failure).not.toHaveProperty("exitCode");
@@ -99,16 +99,16 @@ describe("what a program prints", () => {
   const step = (number: number, text: string) => `STEP ${number}/3: ${text}`;
 
   test("without a line break at its end is not lost, and neither is the next step", () => {
-    const { told, output } = replay(
+    const { steps, output } = replay(
       lines(step(1, "FROM scratch"), step(2, "RUN printf done"), `done${step(3, "RUN id")}`, "uid=0"),
       { isOk: true },
     );
-    expect(told).toEqual(["[image 1/3] FROM scratch", "[image 2/3] RUN printf done", "[image 3/3] RUN id"]);
+    expect(steps).toEqual(["[image 1/3] FROM scratch", "[image 2/3] RUN printf done", "[image 3/3] RUN id"]);
     expect(output).toEqual(["done", "uid=0"]);
   });
 
   test("in the form of steps that are not next, and of errors, is its output", () => {
-    const { told, output } = replay(
+    const { steps, output } = replay(
       lines(
         step(1, "FROM scratch"),
         step(2, "RUN lie"),
@@ -118,7 +118,7 @@ describe("what a program prints", () => {
       ),
       { isOk: true },
     );
-    expect(told).toHaveLength(2);
+    expect(steps).toHaveLength(2);
     expect(output).toEqual(["STEP 7/3: RUN forged", "Error: building at STEP", "more"]);
   });
 
@@ -135,21 +135,21 @@ describe("what a program prints", () => {
   });
 });
 
-test("a step of the planner's is told by its command, and one that pauses is told at once", () => {
-  const told: string[] = [];
+test("a planned step is reported by its command, and a silent one after a pause", () => {
+  const steps: string[] = [];
   const read = new BuildahOutput({
-    step: (name) => told.push(name),
+    step: (name) => steps.push(name),
     output: () => {
       throw new Error("no output");
     },
   });
   read.push(lines("[1/2] STEP 1/2: FROM a AS Build", `[1/2] STEP 2/2: ${run("npm ci")}`));
-  expect(told).toHaveLength(1);
+  expect(steps).toHaveLength(1);
   read.flush();
-  expect(told).toEqual(["[build 1/2] FROM a AS Build", "[build 2/2] npm ci"]);
+  expect(steps).toEqual(["[build 1/2] FROM a AS Build", "[build 2/2] npm ci"]);
 });
 
-test("an engine that ends without a word about it is quoted by its last lines", () => {
+test("a failure without an error message quotes the last lines of output", () => {
   const { failure } = replay(lines("fatal: no memory"));
   expect(failure).toEqual({ ok: false, timedOut: false, text: "fatal: no memory" });
 });

@@ -1,27 +1,27 @@
-/** What `buildah bud` prints (1.28 and 1.39), both of its streams as one: what began, what it wrote, what failed. */
+/** Parses the output of `buildah bud` (1.28 and 1.39), both of its streams as one: steps, their output, and the failure. */
 
 import type { OutputLines } from "../log/writer.ts";
 import { commandOf } from "../plan/dockerfile.ts";
 import type { BuildListener, BuildOutcome } from "./backend.ts";
 
-/** Kept of each step's output, in bytes. */
+/** How much of each step's output is kept, in bytes. */
 const TAIL_BYTES = 64 * 1024;
-/** A line without an end that is longer is output of a step. */
+/** An unfinished line that is longer is output of a step. */
 const MAX_LINE_BYTES = 256 * 1024;
-/** What a process that the kernel has killed is known by, in place of a code. */
+/** Exit code of a process that the kernel has killed. */
 const KILLED = 137;
 
-/** `[1/2] STEP 3/5: RUN …`; a step that ends its output without a line break stands before it. */
+/** `[1/2] STEP 3/5: RUN …`, after the rest of a step's output that ends without a line break. */
 const STEP = /^(.*?)(?:\[(\d+)\/\d+\] )?STEP (\d+)\/(\d+): (.*)$/s;
-/** What is told of images while they are taken up or put away, and what follows each step. */
+/** Messages about pulling and committing images, and the line after each step. */
 const NOISE =
   /^(-->( [0-9a-f]{8,64})?|Trying to pull .+|Getting image source signatures|Copying (blob|config) .+|Writing manifest to image destination|Storing signatures|(\[\d+\/\d+\] )?COMMIT.*|[0-9a-f]{64}|\[Warning\] one or more build args were not consumed: .*)$/;
 const CACHED = /^--> Using cache [0-9a-f]+$/;
 const ENDED = /^subprocess exited (?:with status \d+|on (\w+))$/;
-/** A copy that fails is quoted with all that buildah has asked itself for. */
+/** The error of a failed copy quotes buildah's whole internal request. */
 const REQUEST = /error during bulk transfer for copier\.request\{.*\}: /g;
-/** Instructions that are steps to whoever reads the log; the others are done at once. */
-const TOLD = /^(FROM|RUN|COPY|ADD|WORKDIR) /;
+/** Instructions that readers of the log see as steps; the others take no time. */
+const REPORTED = /^(FROM|RUN|COPY|ADD|WORKDIR) /;
 
 interface Step {
   stage: string;
@@ -30,20 +30,20 @@ interface Step {
   instruction: string;
   /** As buildah quotes it. */
   text: string;
-  /** As people wrote it. */
+  /** As its author wrote it. */
   shown: string;
-  isTold: boolean;
+  isReported: boolean;
   isKilled: boolean;
   output: OutputLines | undefined;
   tail: Buffer;
 }
 
-/** Reads the output line by line, and remembers the steps. */
+/** Reads the output line by line, and records the steps. */
 export class BuildahOutput {
   readonly #listener: BuildListener;
   readonly #stages = new Map<number, { name: string; last: number }>();
   readonly #steps: Step[] = [];
-  /** Lines that end the output when the build has failed, and are a step's own otherwise. */
+  /** Possible error lines: the last ones of a failed build, and output of a step otherwise. */
   #errors: string[] = [];
   #pending: Buffer = Buffer.alloc(0);
   #isInLine = false;
@@ -55,7 +55,7 @@ export class BuildahOutput {
   push(chunk: Buffer): void {
     let rest = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
     for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
-      this.#take(rest.subarray(0, end + 1));
+      this.#line(rest.subarray(0, end + 1));
       rest = rest.subarray(end + 1);
     }
     if (rest.length > MAX_LINE_BYTES) {
@@ -66,15 +66,15 @@ export class BuildahOutput {
     this.#pending = Buffer.from(rest);
   }
 
-  /** Tells of a step that nothing was heard of: call when the output pauses. */
+  /** Reports a step without output: call when the output pauses. */
   flush(): void {
-    this.#tell(this.#steps.at(-1), false);
+    this.#report(this.#steps.at(-1), false);
   }
 
-  /** Call when buildah has ended. */
+  /** Call when buildah has exited. */
   end(isOk: boolean): void {
     if (this.#pending.length > 0) {
-      this.#take(this.#pending);
+      this.#line(this.#pending);
     }
     if (isOk) {
       this.#releaseErrors();
@@ -85,12 +85,12 @@ export class BuildahOutput {
     }
   }
 
-  /** Whether it ended with a word about why it failed. */
-  get isExplained(): boolean {
+  /** Whether the output ends with an error. */
+  get hasError(): boolean {
     return this.#errors.length > 0;
   }
 
-  /** What failed; the text is the step's own where a command has. */
+  /** The failure; its text is the step's output where a command failed. */
   failure(timedOut: boolean): Extract<BuildOutcome, { ok: false }> {
     const words = this.#errors.join("\n").replaceAll(REQUEST, "");
     const step = this.#failed(words);
@@ -110,7 +110,7 @@ export class BuildahOutput {
     };
   }
 
-  /** The step that is quoted: not always the newest, for a stage may wait for another one. */
+  /** The step that the error quotes: not always the newest, as a stage may wait for another one. */
   #failed(words: string): Step | undefined {
     const [, quoted] = words.split('building at STEP "', 2);
     if (quoted === undefined) {
@@ -119,13 +119,13 @@ export class BuildahOutput {
     const instruction = /^\S*/.exec(quoted)?.[0];
     return (
       this.#steps.findLast(({ text }) => quoted.startsWith(`${text}": `)) ??
-      // A command in JSON is quoted as its words.
+      // A command in JSON is quoted without its JSON syntax.
       this.#steps.findLast((step) => step.instruction === instruction) ??
       this.#steps.at(-1)
     );
   }
 
-  #take(bytes: Buffer): void {
+  #line(bytes: Buffer): void {
     if (this.#isInLine) {
       this.#write(bytes);
       this.#isInLine = bytes.at(-1) !== 10;
@@ -139,12 +139,12 @@ export class BuildahOutput {
       if (step.before !== "") {
         this.#write(Buffer.from(`${step.before}\n`));
       }
-      this.#tell(current, false);
+      this.#report(current, false);
       this.#steps.push(step.step);
       return;
     }
     if (CACHED.test(line)) {
-      this.#tell(current, true);
+      this.#report(current, true);
       return;
     }
     const [ended, signal] = ENDED.exec(line) ?? [];
@@ -171,7 +171,7 @@ export class BuildahOutput {
     }
     const index = Number(stageNumber);
     const stage = this.#stages.get(index) ?? { name: stageName(text), last: 0 };
-    // Only the step that is next: what programs print of others is theirs.
+    // Only the next step in order: other such lines are printed by programs.
     if (Number(number) !== stage.last + 1) {
       return undefined;
     }
@@ -183,7 +183,7 @@ export class BuildahOutput {
       instruction: text.split(" ", 1)[0] ?? "",
       text,
       shown: commandOf(text) ?? text.replaceAll(/--mount=\S+ /g, ""),
-      isTold: !TOLD.test(text) || /^FROM [0-9a-f]{64}\b/.test(text),
+      isReported: !REPORTED.test(text) || /^FROM [0-9a-f]{64}\b/.test(text),
       isKilled: false,
       output: undefined,
       tail: Buffer.alloc(0),
@@ -191,9 +191,9 @@ export class BuildahOutput {
     return { before, step };
   }
 
-  #tell(step: Step | undefined, isCached: boolean): void {
-    if (step !== undefined && !step.isTold) {
-      step.isTold = true;
+  #report(step: Step | undefined, isCached: boolean): void {
+    if (step !== undefined && !step.isReported) {
+      step.isReported = true;
       this.#listener.step(`[${step.place}] ${step.shown}`, isCached);
     }
   }
@@ -212,14 +212,14 @@ export class BuildahOutput {
       this.#errors.push(bytes.toString("utf8").trimEnd());
       return;
     }
-    this.#tell(step, false);
+    this.#report(step, false);
     step.output ??= this.#listener.output();
     step.output.push(bytes);
     step.tail = Buffer.concat([step.tail, bytes]).subarray(-TAIL_BYTES);
   }
 }
 
-/** Name of the stage that a FROM line begins; one without a name is the image itself. Pure. */
+/** Name of the stage of a FROM line; one without a name is the image itself. Pure. */
 const stageName = (text: string): string => /^FROM .* AS (\S+)$/i.exec(text)?.[1]?.toLowerCase() ?? "image";
 
 function exitCodeOf(words: string, isKilled: boolean): number | undefined {

@@ -11,7 +11,7 @@ import { BuildHarness, CANARY } from "../../../test/kit/builder/build-harness.ts
 import { Redactor } from "../log/redact.ts";
 import { OutputLines } from "../log/writer.ts";
 import { Buildah } from "./buildah.ts";
-import { tryEngine } from "./probe.ts";
+import { probeBackend } from "./probe.ts";
 
 /** Plans are built with a real buildah, and pushed to a real registry. */
 
@@ -126,7 +126,7 @@ describe("a planned build", () => {
   });
 });
 
-describe("the engine itself", () => {
+describe("the backend itself", () => {
   const open = (name: string, cacheBytes: number) =>
     Buildah.start({
       root: join(harness.folder, name, "cache"),
@@ -135,27 +135,27 @@ describe("the engine itself", () => {
       registries: {},
     });
 
-  test("is seen to run by a trial, which leaves no working container", async () => {
-    const engine = await open("trial", 1e9);
-    expect(await tryEngine(engine, join(harness.folder, "trial/files"))).toBeUndefined();
-    await engine.close();
-    expect(existsSync(join(harness.folder, "trial/cache"))).toBe(true);
+  test("passes the probe, which leaves no working container", async () => {
+    const backend = await open("probe", 1e9);
+    expect(await probeBackend(backend, join(harness.folder, "probe/files"))).toBeUndefined();
+    await backend.close();
+    expect(existsSync(join(harness.folder, "probe/cache"))).toBe(true);
   });
 
   test("empties its cache when that is larger than it may be", async () => {
-    const engine = await open("bound", 1);
-    await engine.close();
+    const backend = await open("bound", 1);
+    await backend.close();
     expect(existsSync(join(harness.folder, "bound/cache"))).toBe(false);
   });
 
-  test("ends what it builds when it is told to stop", async () => {
-    const engine = await open("stop", 1e9);
+  test("stops a build when its signal aborts", async () => {
+    const backend = await open("stop", 1e9);
     const folder = join(harness.folder, "stop/files");
     await mkdir(folder, { recursive: true });
     await writeFile(join(folder, "Dockerfile"), "FROM scratch\nADD http://127.0.0.1:1/never /\n");
     const stop = new AbortController();
     stop.abort();
-    const outcome = await engine.build(
+    const outcome = await backend.build(
       {
         context: folder,
         dockerfile: folder,
@@ -168,7 +168,7 @@ describe("the engine itself", () => {
       },
       { step: () => undefined, output: () => new OutputLines(new Redactor({}), () => undefined) },
     );
-    await engine.close();
+    await backend.close();
     expect(outcome.ok).toBe(false);
   });
 });

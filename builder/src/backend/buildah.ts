@@ -1,44 +1,44 @@
-/** buildah: no daemon, no container runtime; each step runs in a `chroot`, in the user namespace that buildah makes for itself. */
+/** buildah: no daemon, no container runtime; each step runs in a `chroot`, in a user namespace that buildah creates. */
 
 import { existsSync } from "node:fs";
 import { lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Ended, run } from "../exec.ts";
+import { type ExitResult, run } from "../exec.ts";
 import {
+  BackendUnavailable,
+  type BuilderBackend,
   type BuildListener,
   type BuildOutcome,
   type BuildRequest,
-  type Engine,
-  EngineUnavailable,
 } from "./backend.ts";
 import { containersConf, policy, registriesConf } from "./buildah-config.ts";
 import { BuildahOutput } from "./buildah-output.ts";
 import { type RegistryMirror, startMirror } from "./registry-mirror.ts";
 
 export interface BuildahOptions {
-  /** Where layers and cache mounts outlive the build. */
+  /** Folder of layers and cache mounts, kept between builds. */
   root: string;
   scratch: string;
-  /** Above it the cache is emptied. */
+  /** Size above which the cache is emptied. */
   cacheBytes: number;
-  /** By host: what the base images there are read with. */
+  /** Credentials for base images, by host. */
   registries: Record<string, { caFile?: string; token?: string }>;
 }
 
-/** How layers are kept: `overlay` where the kernel has it for users without rights, copies of everything otherwise. */
+/** Storage of layers: `overlay` where the kernel allows it without root, full copies otherwise. */
 const drivers = ["overlay", "vfs"] as const;
 const START_MS = 30_000;
-/** How long what is not needed any more may take to be measured and removed. */
+/** How long measuring and removing the cache may take. */
 const CLEAN_MS = 300_000;
-/** Exit code of what was killed. */
+/** Exit code of a killed process. */
 const KILLED = 137;
-/** After which a step that says nothing is told of. */
-const QUIET_MS = 1_000;
+/** A step without output is reported after so long. */
+const SILENT_STEP_MS = 1_000;
 
-export class Buildah implements Engine {
+export class Buildah implements BuilderBackend {
   readonly #options: BuildahOptions;
   readonly #env: Record<string, string>;
-  /** Temporary files, and the cache mounts beside them: buildah keeps both in one folder. */
+  /** Temporary files, and the cache mounts: buildah keeps both in one folder. */
   readonly #temporary: string;
   #driver: (typeof drivers)[number] = "overlay";
   #mirrors: RegistryMirror[] = [];
@@ -56,16 +56,16 @@ export class Buildah implements Engine {
     };
   }
 
-  /** @throws EngineUnavailable when its storage cannot be opened in any way */
+  /** @throws BackendUnavailable when its storage cannot be opened in any way */
   static async start(options: BuildahOptions): Promise<Buildah> {
-    const engine = new Buildah(options);
+    const backend = new Buildah(options);
     try {
-      await engine.#start();
+      await backend.#start();
     } catch (error) {
-      await engine.#stopMirrors();
-      throw error instanceof EngineUnavailable ? error : new EngineUnavailable(`buildah: ${String(error)}`);
+      await backend.#stopMirrors();
+      throw error instanceof BackendUnavailable ? error : new BackendUnavailable(`buildah: ${String(error)}`);
     }
-    return engine;
+    return backend;
   }
 
   async build(request: BuildRequest, listener: BuildListener): Promise<BuildOutcome> {
@@ -78,12 +78,12 @@ export class Buildah implements Engine {
     const args = [
       "bud",
       "--isolation=chroot",
-      // A network of its own would need a program and rights for it: steps have the container's, as they have with BuildKit.
+      // A separate network would need another program and privileges: steps use the container's, as with BuildKit.
       "--network=host",
       "--http-proxy=false",
       "--layers",
       "--force-rm",
-      // OCI's own format knows no SHELL, which buildah would then leave out of steps: it is converted at the end.
+      // The OCI format has no SHELL, which buildah would then ignore: the image is converted at the end.
       "--format=docker",
       "--pull=always",
       "--retry=1",
@@ -102,12 +102,12 @@ export class Buildah implements Engine {
       onOutput: (chunk) => {
         clearTimeout(quiet);
         output.push(chunk);
-        quiet = setTimeout(() => output.flush(), QUIET_MS);
+        quiet = setTimeout(() => output.flush(), SILENT_STEP_MS);
       },
     }).finally(() => clearTimeout(quiet));
     output.end(code === 0);
-    if (code === KILLED && !timedOut && !output.isExplained) {
-      throw new EngineUnavailable("buildah was killed.");
+    if (code === KILLED && !timedOut && !output.hasError) {
+      throw new BackendUnavailable("buildah was killed.");
     }
     if (code !== 0) {
       return output.failure(timedOut);
@@ -128,9 +128,9 @@ export class Buildah implements Engine {
 
   async close(): Promise<void> {
     await this.#stopMirrors();
-    // A step that failed leaves its container, with the secrets that it had mounted.
+    // A failed step leaves its container, with its mounted secrets.
     await this.#buildah(["rm", "--all"], { timeoutMs: START_MS });
-    await this.#boundCache();
+    await this.#limitCache();
   }
 
   async #start(): Promise<void> {
@@ -139,7 +139,7 @@ export class Buildah implements Engine {
     for (const folder of [root, this.#temporary, helpers, join(scratch, "registries.d")]) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
     }
-    // It looks for this program before it knows that no network is to be made.
+    // buildah requires this program even when it creates no network.
     await symlink("/bin/false", join(helpers, "netavark")).catch(ignoreExisting);
     const locations: Record<string, string> = {};
     for (const [host, { caFile, token }] of Object.entries(registries)) {
@@ -151,16 +151,16 @@ export class Buildah implements Engine {
     await writeFile(join(scratch, "containers.conf"), containersConf(helpers));
     await writeFile(join(scratch, "registries.conf"), registriesConf(locations));
     await writeFile(join(scratch, "policy.json"), policy);
-    if (existsSync(this.#gone)) {
-      await this.#remove([this.#gone]);
+    if (existsSync(this.#discarded)) {
+      await this.#remove([this.#discarded]);
     }
     await this.#clearTemporary();
     await this.#openStorage();
-    // What a killed build has left; should it stay, the next ones only take more room.
+    // Containers of a killed build; left alone they would only use disk.
     await this.#buildah(["rm", "--all"], { timeoutMs: CLEAN_MS });
   }
 
-  /** Takes the first way to keep layers that works. */
+  /** Uses the first storage driver that works. */
   async #openStorage(): Promise<void> {
     let said = "";
     for (const driver of drivers) {
@@ -171,7 +171,7 @@ export class Buildah implements Engine {
       }
       said = text;
     }
-    throw new EngineUnavailable(
+    throw new BackendUnavailable(
       `buildah did not start: ${said.trim().split("\n").at(-1) ?? ""}`.slice(0, 500),
     );
   }
@@ -179,7 +179,7 @@ export class Buildah implements Engine {
   #buildah(
     args: readonly string[],
     options: { timeoutMs: number; signal?: AbortSignal; onOutput?(chunk: Buffer): void },
-  ): Promise<Ended> {
+  ): Promise<ExitResult> {
     const { root, scratch } = this.#options;
     const global = [
       "--log-level=error",
@@ -189,12 +189,12 @@ export class Buildah implements Engine {
       `--registries-conf=${join(scratch, "registries.conf")}`,
       `--registries-conf-dir=${join(scratch, "registries.d")}`,
     ];
-    // Both streams as one: otherwise nobody knows which step an error belongs to.
+    // Both streams as one: otherwise errors cannot be attributed to steps.
     const words = ["-c", 'exec "$0" "$@" 2>&1', "buildah", ...global, ...args];
     return run("/bin/sh", words, { env: this.#env, ...options });
   }
 
-  /** The repository's own, unless the platform has written one: buildah would take a `.containerignore`, too. */
+  /** The repository's own, unless the platform has written one: by default buildah also reads `.containerignore`. */
   async #ignoreFile({ context, dockerfile }: BuildRequest): Promise<string> {
     for (const file of [join(dockerfile, "Dockerfile.dockerignore"), join(context, ".dockerignore")]) {
       if ((await lstat(file).catch(() => undefined))?.isFile()) {
@@ -206,7 +206,7 @@ export class Buildah implements Engine {
     return none;
   }
 
-  get #gone(): string {
+  get #discarded(): string {
     return `${this.#options.root}.gone`;
   }
 
@@ -217,26 +217,26 @@ export class Buildah implements Engine {
     }
   }
 
-  /** buildah keeps all layers for ever, and does not know which were of use: above the bound all of them go. */
-  async #boundCache(): Promise<void> {
+  /** buildah keeps all layers for ever, and does not record their use: above the limit all of them are removed. */
+  async #limitCache(): Promise<void> {
     const { root, cacheBytes } = this.#options;
     if (!existsSync(root)) {
       return;
     }
-    const { code, text } = await this.#asRootOfIt(["du", "-s", "--block-size=1", root]);
+    const { code, text } = await this.#asNamespaceRoot(["du", "-s", "--block-size=1", root]);
     if (code === 0 && Number(/^(\d+)\t/m.exec(text)?.[1]) > cacheBytes) {
-      // At once: whatever is left of a removal that is cut off would be taken for layers.
-      await rename(root, this.#gone);
-      await this.#remove([this.#gone]);
+      // Renamed first: the rest of an interrupted removal would be taken for layers.
+      await rename(root, this.#discarded);
+      await this.#remove([this.#discarded]);
     }
   }
 
   async #remove(paths: string[]): Promise<void> {
-    await this.#asRootOfIt(["rm", "-rf", ...paths]);
+    await this.#asNamespaceRoot(["rm", "-rf", ...paths]);
   }
 
-  /** Files of the cache belong to other users of the namespace. */
-  #asRootOfIt(command: string[]): Promise<Ended> {
+  /** Runs a command as root of the user namespace: files of the cache belong to its other users. */
+  #asNamespaceRoot(command: string[]): Promise<ExitResult> {
     if (process.getuid?.() === 0) {
       const [program = "", ...args] = command;
       return run("/bin/sh", ["-c", 'exec "$0" "$@" 2>&1', program, ...args], {

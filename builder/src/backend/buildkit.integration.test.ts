@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BuildHarness, CANARY, quiet } from "../../../test/kit/builder/build-harness.ts";
-import type { StepError } from "../failures/step-error.ts";
+import type { StepError } from "../failures/codes.ts";
 import { pushStep } from "../push/step.ts";
 
 /** Plans are built with a real BuildKit, and pushed to a real registry. */

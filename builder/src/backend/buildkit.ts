@@ -1,4 +1,4 @@
-/** BuildKit, started for one build: without root where the container has none, and gone when the build is. */
+/** BuildKit, started for one build: rootless unless the process is root, and stopped with the build. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,16 +8,16 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../exec.ts";
 import {
+  BackendUnavailable,
+  type BuilderBackend,
   type BuildListener,
   type BuildOutcome,
   type BuildRequest,
-  type Engine,
-  EngineUnavailable,
 } from "./backend.ts";
-import { Progress } from "./progress.ts";
+import { BuildkitProgress } from "./progress.ts";
 
 export interface BuildkitOptions {
-  /** Where layers and cache mounts outlive the build. */
+  /** Folder of layers and cache mounts, kept between builds. */
   root: string;
   scratch: string;
   cacheBytes: number;
@@ -25,19 +25,19 @@ export interface BuildkitOptions {
   registries: Record<string, { caFile?: string }>;
   /** Folder with Docker's `config.json`. */
   registryConfig?: string;
-  /** Programs' own folder, first in the PATH. */
+  /** Folder of its programs, first in the PATH. */
   bin?: string;
-  /** Whether it must not need root; by default, unless the process is root. */
+  /** Whether to run rootless; by default, unless the process is root. */
   rootless?: boolean;
 }
 
 const START_MS = 30_000;
 const STOP_MS = 10_000;
-/** How long to wait for the last words of a daemon that has ended, and how many characters of them are kept. */
-const LAST_WORDS_MS = 2_000;
-const SAID_CHARACTERS = 4_000;
+/** How long to wait for the stderr of an exited daemon, and how many characters of it are kept. */
+const STDERR_FLUSH_MS = 2_000;
+const STDERR_TAIL_CHARACTERS = 4_000;
 
-export class Buildkit implements Engine {
+export class Buildkit implements BuilderBackend {
   readonly #options: BuildkitOptions;
   readonly #address: string;
   readonly #env: Record<string, string>;
@@ -60,22 +60,22 @@ export class Buildkit implements Engine {
     };
   }
 
-  /** @throws EngineUnavailable when it does not serve in time */
+  /** @throws BackendUnavailable when it does not serve in time */
   static async start(options: BuildkitOptions): Promise<Buildkit> {
     await mkdir(options.scratch, { recursive: true, mode: 0o700 });
-    const engine = new Buildkit(options);
-    await engine.#start();
-    return engine;
+    const backend = new Buildkit(options);
+    await backend.#start();
+    return backend;
   }
 
   async build(request: BuildRequest, listener: BuildListener): Promise<BuildOutcome> {
-    const progress = new Progress(listener, request.commands);
+    const progress = new BuildkitProgress(listener, request.commands);
     const args = [
       `--addr=${this.#address}`,
       "build",
       "--progress=rawjson",
       "--frontend=dockerfile.v0",
-      // Otherwise a line `# syntax=` has another frontend pulled and run, from wherever it says.
+      // Otherwise a line `# syntax=` makes BuildKit pull and run another frontend.
       "--opt=cmdline=dockerfile.v0",
       `--local=context=${request.context}`,
       `--local=dockerfile=${request.dockerfile}`,
@@ -102,10 +102,10 @@ export class Buildkit implements Engine {
     daemon.kill("SIGTERM");
     await Promise.race([ended, sleep(STOP_MS, undefined, { ref: false })]);
     try {
-      // rootlesskit's children, or what a step has left behind.
+      // rootlesskit's children, or processes that a step has left behind.
       process.kill(-daemon.pid, "SIGKILL");
     } catch {
-      // All of them have ended.
+      // All of them have exited.
     }
   }
 
@@ -136,10 +136,10 @@ export class Buildkit implements Engine {
     const log = createWriteStream(this.#log, { mode: 0o600 });
     daemon.stdout.pipe(log);
     daemon.stderr.pipe(log);
-    // Its end is known before its last words are: those of a process that ended at once would be missing in the file.
-    let said = "";
+    // The exit is seen before its stderr is complete: that of a process that exits immediately would be missing in the file.
+    let stderr = "";
     daemon.stderr.on("data", (chunk: Buffer) => {
-      said = `${said}${chunk.toString("utf8")}`.slice(-SAID_CHARACTERS);
+      stderr = `${stderr}${chunk.toString("utf8")}`.slice(-STDERR_TAIL_CHARACTERS);
     });
     const closed = new Promise<void>((resolve) => daemon.once("close", () => resolve()));
     let failed: Error | undefined;
@@ -150,21 +150,21 @@ export class Buildkit implements Engine {
     const isAlive = (): boolean =>
       failed === undefined && daemon.exitCode === null && daemon.signalCode === null;
     while (Date.now() < deadline && isAlive()) {
-      const asked = await run("buildctl", [`--addr=${this.#address}`, "debug", "workers"], {
+      const workers = await run("buildctl", [`--addr=${this.#address}`, "debug", "workers"], {
         env: this.#env,
         timeoutMs: 5_000,
       }).catch((error: Error) => {
         failed = error;
       });
-      if (asked?.code === 0) {
+      if (workers?.code === 0) {
         return;
       }
       await sleep(50);
     }
     await this.close();
-    await Promise.race([closed, sleep(LAST_WORDS_MS)]);
-    const words = failed?.message ?? said.trim().split("\n").at(-1);
-    throw new EngineUnavailable(`buildkitd did not start: ${words ?? ""}`.slice(0, 500));
+    await Promise.race([closed, sleep(STDERR_FLUSH_MS)]);
+    const reason = failed?.message ?? stderr.trim().split("\n").at(-1);
+    throw new BackendUnavailable(`buildkitd did not start: ${reason ?? ""}`.slice(0, 500));
   }
 }
 

@@ -1,19 +1,18 @@
-/** The engine of one build, with what this build's container has for it. */
+/** Opens the backend of one build, with the caches, registries and tokens of its container. */
 
 import { existsSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { StepError } from "../failures/step-error.ts";
+import { StepError } from "../failures/codes.ts";
 import type { Log } from "../log/writer.ts";
 import { type Paths, secretPaths, workPaths } from "../paths.ts";
-import type { BuildTask } from "../task.ts";
-import { type Engine, EngineUnavailable } from "./backend.ts";
+import type { BackendName, BuildTask } from "../task.ts";
+import { BackendUnavailable, type BuilderBackend } from "./backend.ts";
 import { Buildah } from "./buildah.ts";
 import { Buildkit } from "./buildkit.ts";
-import type { EngineName } from "./names.ts";
-import { tryEngine } from "./probe.ts";
-import { chooseEngine, forgetChoice, rightsHere } from "./select.ts";
+import { probeBackend } from "./probe.ts";
+import { forgetSelection, privilegeFingerprint, selectBackend } from "./select.ts";
 
 export interface OpenOptions {
   task: BuildTask;
@@ -22,37 +21,40 @@ export interface OpenOptions {
   signal?: AbortSignal;
 }
 
-/** Starts the engine, and ends it with its use. @throws EngineUnavailable when none can run */
-export async function withEngine<T>(options: OpenOptions, use: (engine: Engine) => Promise<T>): Promise<T> {
+/** Starts the backend, and closes it after its use. @throws BackendUnavailable when none can run */
+export async function withBackend<T>(
+  options: OpenOptions,
+  use: (backend: BuilderBackend) => Promise<T>,
+): Promise<T> {
   const { task, log, paths, signal } = options;
   const recordFile = join(paths.cache, "engine.json");
   await mkdir(paths.cache, { recursive: true });
-  const engine = await chooseEngine({
+  const backend = await selectBackend({
     setting: task.engine,
     recordFile,
     log,
     start: (name) => start(name, options),
-    attempt: (each) => tryEngine(each, join(workPaths(paths).scratch, "trial"), signal),
-    conditions: await rightsHere(),
+    probe: (each) => probeBackend(each, join(workPaths(paths).scratch, "probe"), signal),
+    fingerprint: await privilegeFingerprint(),
     now: () => new Date(),
   });
   try {
-    return await use(engine);
+    return await use(backend);
   } catch (error) {
-    if (isEnginesFault(error)) {
-      await forgetChoice(recordFile);
+    if (isBackendFault(error)) {
+      await forgetSelection(recordFile);
     }
     throw error;
   } finally {
-    await engine.close();
+    await backend.close();
   }
 }
 
-const isEnginesFault = (error: unknown): boolean =>
-  error instanceof EngineUnavailable ||
+const isBackendFault = (error: unknown): boolean =>
+  error instanceof BackendUnavailable ||
   (error instanceof StepError && error.failure.code === "BUILD_ENGINE_FAILED");
 
-async function start(name: EngineName, { task, paths }: OpenOptions): Promise<Engine> {
+async function start(name: BackendName, { task, paths }: OpenOptions): Promise<BuilderBackend> {
   const { scratch } = workPaths(paths);
   const { registry } = secretPaths(paths);
   const { cacheBytes, registries } = task;

@@ -1,67 +1,71 @@
 import { expect, test } from "vitest";
-import type { Engine } from "./backend.ts";
-import { EarlyEngine } from "./prestart.ts";
+import type { BuilderBackend } from "./backend.ts";
+import { PrestartedBackend } from "./prestart.ts";
 
-const engine = {} as Engine;
+const backend = {} as BuilderBackend;
 
-/** An engine whose life is written down, and that starts when it is told to. */
+/** A backend that records its events, and starts when `start` is called. */
 function setUp(failure?: Error) {
-  const life: string[] = [];
+  const events: string[] = [];
   const start = Promise.withResolvers<void>();
-  const early = new EarlyEngine(async (log, use) => {
+  const prestarted = new PrestartedBackend(async (log, use) => {
     log.info("trying");
     await start.promise;
     if (failure) {
       throw failure;
     }
-    life.push("started");
+    events.push("started");
     log.info("chosen");
     try {
-      await use(engine);
-      life.push("used");
+      await use(backend);
+      events.push("used");
     } catch (error) {
-      life.push(String(error));
+      events.push(String(error));
       throw error;
     } finally {
-      life.push("closed");
+      events.push("closed");
     }
   });
-  const log = { info: (message: string) => void life.push(`log: ${message}`) };
-  return { early, life, start: start.resolve, log };
+  const log = { info: (message: string) => void events.push(`log: ${message}`) };
+  return { prestarted, events, start: start.resolve, log };
 }
 
-test("it starts before it is used, says then what it had to say, and ends when it is closed", async () => {
-  const { early, life, start, log } = setUp();
+test("starts before it is used, logs its earlier messages then, and stops when it is closed", async () => {
+  const { prestarted, events, start, log } = setUp();
   start();
-  await early.use(log, async (given) => {
-    expect(given).toBe(engine);
-    life.push("building");
+  await prestarted.use(log, async (given) => {
+    expect(given).toBe(backend);
+    events.push("building");
   });
-  expect(life).toEqual(["started", "log: trying", "log: chosen", "building"]);
-  await early.close();
-  expect(life.slice(4)).toEqual(["used", "closed"]);
+  expect(events).toEqual(["started", "log: trying", "log: chosen", "building"]);
+  await prestarted.close();
+  expect(events.slice(4)).toEqual(["used", "closed"]);
 });
 
-test("one that cannot start fails where it is used, and closes without a word", async () => {
-  const { early, life, start, log } = setUp(new Error("no user namespaces"));
+test("one that cannot start fails where it is used, and closes silently", async () => {
+  const { prestarted, events, start, log } = setUp(new Error("no user namespaces"));
   start();
-  await expect(early.use(log, () => Promise.reject(new Error("used")))).rejects.toThrow("no user namespaces");
-  await early.close();
-  expect(life).toEqual(["log: trying"]);
+  await expect(prestarted.use(log, () => Promise.reject(new Error("used")))).rejects.toThrow(
+    "no user namespaces",
+  );
+  await prestarted.close();
+  expect(events).toEqual(["log: trying"]);
 });
 
-test("a failure of its use is told to both", async () => {
-  const { early, life, start, log } = setUp();
+test("a failure of its use reaches both sides", async () => {
+  const { prestarted, events, start, log } = setUp();
   start();
-  await expect(early.use(log, () => Promise.reject(new Error("step failed")))).rejects.toThrow("step failed");
-  await early.close();
-  expect(life.slice(-2)).toEqual(["Error: step failed", "closed"]);
+  await expect(prestarted.use(log, () => Promise.reject(new Error("step failed")))).rejects.toThrow(
+    "step failed",
+  );
+  await prestarted.close();
+  expect(events.slice(-2)).toEqual(["Error: step failed", "closed"]);
 });
 
-test("one that nobody used is closed once it has started", async () => {
-  const { early, life, start } = setUp();
-  const closed = early.close();
+test("an unused one is closed once it has started", async () => {
+  const { prestarted, events, start } = setUp();
+  const closed = prestarted.close();
   start();
   await closed;
-  expect(life).toEqual(["started", "used", "closed"]);
+  expect(events).toEqual(["started", "used", "closed"]);
 });

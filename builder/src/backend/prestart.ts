@@ -1,47 +1,50 @@
-/** An engine that starts before anybody builds with it: while the source is still being fetched. */
+/** A backend that starts before it is needed, while the source is still being fetched. */
 
 import type { Log } from "../log/writer.ts";
-import type { Engine } from "./backend.ts";
+import type { BuilderBackend } from "./backend.ts";
 
-/** Starts an engine, has it used, and ends it. @throws EngineUnavailable, or what its use threw */
-export type WithEngine = (log: Pick<Log, "info">, use: (engine: Engine) => Promise<void>) => Promise<void>;
+/** Starts a backend, calls `use` with it, and closes it. @throws BackendUnavailable, or what `use` threw */
+export type WithBackend = (
+  log: Pick<Log, "info">,
+  use: (backend: BuilderBackend) => Promise<void>,
+) => Promise<void>;
 
-export class EarlyEngine {
-  readonly #started = Promise.withResolvers<Engine>();
-  /** Its use is over, well or not. */
-  readonly #over = Promise.withResolvers<void>();
+export class PrestartedBackend {
+  readonly #started = Promise.withResolvers<BuilderBackend>();
+  /** Settles once its use has ended. */
+  readonly #useEnded = Promise.withResolvers<void>();
   readonly #ended: Promise<void>;
-  /** What it said before anybody had a log for it. */
-  readonly #said: string[] = [];
+  /** Messages from before there was a log to write them to. */
+  readonly #pendingMessages: string[] = [];
 
-  constructor(open: WithEngine) {
-    // Told to whoever uses it.
+  constructor(open: WithBackend) {
+    // The caller of `use` gets the error.
     this.#started.promise.catch(() => undefined);
-    this.#over.promise.catch(() => undefined);
-    this.#ended = open({ info: (message) => void this.#said.push(message) }, async (engine) => {
-      this.#started.resolve(engine);
-      await this.#over.promise;
+    this.#useEnded.promise.catch(() => undefined);
+    this.#ended = open({ info: (message) => void this.#pendingMessages.push(message) }, async (backend) => {
+      this.#started.resolve(backend);
+      await this.#useEnded.promise;
     }).catch((error: unknown) => this.#started.reject(error));
   }
 
-  /** Has it used, once. */
-  readonly use: WithEngine = async (log, work) => {
+  /** Uses the backend once. */
+  readonly use: WithBackend = async (log, work) => {
     try {
-      const engine = await this.#started.promise.finally(() => {
-        for (const message of this.#said) {
+      const backend = await this.#started.promise.finally(() => {
+        for (const message of this.#pendingMessages) {
           log.info(message);
         }
       });
-      await work(engine);
+      await work(backend);
     } catch (error) {
-      this.#over.reject(error);
+      this.#useEnded.reject(error);
       throw error;
     }
   };
 
-  /** Ends it, used or not. Never rejects. */
+  /** Closes the backend, used or not. Never rejects. */
   async close(): Promise<void> {
-    this.#over.resolve();
+    this.#useEnded.resolve();
     await this.#ended;
   }
 }

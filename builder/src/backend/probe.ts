@@ -1,15 +1,15 @@
-/** Whether an engine can run where it is: it makes a small image, by all that a build may need. */
+/** Probes whether a backend can run in this container: it builds a small image with everything that a build may need. */
 
 import { randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Redactor } from "../log/redact.ts";
 import { OutputLines } from "../log/writer.ts";
-import type { Engine } from "./backend.ts";
+import type { BuilderBackend } from "./backend.ts";
 
 const TIMEOUT_MS = 60_000;
 
-/** Another user than the namespace's root must be there, and a command must run; never one that has run before. */
+/** It needs a second user in the namespace, and a command that is never in the cache. */
 const DOCKERFILE = `FROM scratch
 COPY true /true
 ARG TRIAL
@@ -17,9 +17,9 @@ USER 1000:1000
 RUN ["/true"]
 `;
 
-/** What the engine says in the place of an image; undefined when it makes one. @param folder for the trial's files alone */
-export async function tryEngine(
-  engine: Engine,
+/** @param folder for the probe's files alone @returns the backend's error; undefined when it built the image */
+export async function probeBackend(
+  backend: BuilderBackend,
   folder: string,
   signal?: AbortSignal,
 ): Promise<string | undefined> {
@@ -29,7 +29,7 @@ export async function tryEngine(
     await mkdir(dockerfile, { recursive: true });
     await writeFile(join(context, "true"), emptyProgram(process.arch), { mode: 0o755 });
     await writeFile(join(dockerfile, "Dockerfile"), DOCKERFILE);
-    const outcome = await engine.build(
+    const outcome = await backend.build(
       {
         context,
         dockerfile,
@@ -48,7 +48,7 @@ export async function tryEngine(
   }
 }
 
-/** Machine code that ends with 0: the engine's image has nothing else. */
+/** Machine code that exits with 0: the only content of the image. */
 const programs: Partial<Record<NodeJS.Architecture, { machine: number; code: string }>> = {
   x64: { machine: 0x3e, code: "b83c00000031ff0f05" },
   arm64: { machine: 0xb7, code: "a80b8052000080d2010000d4" },
@@ -56,11 +56,11 @@ const programs: Partial<Record<NodeJS.Architecture, { machine: number; code: str
 const BASE = 0x400000n;
 const HEADERS = 120;
 
-/** A whole ELF file. Pure. @throws Error for an architecture that it has no code for */
+/** A complete ELF file. Pure. @throws Error for an architecture without code above */
 export function emptyProgram(architecture: NodeJS.Architecture): Buffer {
   const program = programs[architecture];
   if (program === undefined) {
-    throw new Error(`no trial of engines on ${architecture}`);
+    throw new Error(`no probe of backends on ${architecture}`);
   }
   const code = Buffer.from(program.code, "hex");
   const file = Buffer.alloc(HEADERS + code.length);

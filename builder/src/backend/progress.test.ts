@@ -3,16 +3,16 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Redactor } from "../log/redact.ts";
 import { OutputLines } from "../log/writer.ts";
-import { displayName, Progress, placeOf } from "./progress.ts";
+import { BuildkitProgress, displayName, placeOf } from "./progress.ts";
 
 /** What `buildctl` v0.31 wrote, of real builds. */
 function replay(name: string, commands: Record<string, string> = {}, chunk = 1_000) {
   const bytes = readFileSync(join(import.meta.dirname, "testdata", name));
-  const told: string[] = [];
+  const steps: string[] = [];
   const output: string[] = [];
-  const progress = new Progress(
+  const progress = new BuildkitProgress(
     {
-      step: (step, cached) => told.push(cached ? `${step} (cached)` : step),
+      step: (step, cached) => steps.push(cached ? `${step} (cached)` : step),
       output: () => new OutputLines(new Redactor({}), (line) => output.push(line)),
     },
     commands,
@@ -21,19 +21,19 @@ function replay(name: string, commands: Record<string, string> = {}, chunk = 1_0
     progress.push(bytes.subarray(at, at + chunk));
   }
   progress.end();
-  return { told, output, failure: progress.failure(false) };
+  return { steps, output, failure: progress.failure(false) };
 }
 
 describe("a build whose command fails", () => {
   test.each([1, 7, 100_000])("tells steps, output and the failing step, in pieces of %d bytes", (chunk) => {
-    const { told, output, failure } = replay("command-failed.jsonl", { "build 0": "npm run build" }, chunk);
-    expect(told.filter((step) => step.startsWith("[build"))).toEqual([
+    const { steps, output, failure } = replay("command-failed.jsonl", { "build 0": "npm run build" }, chunk);
+    expect(steps.filter((step) => step.startsWith("[build"))).toEqual([
       expect.stringMatching(/^\[build 1\/4\] FROM registry\.example\/base\/node:24@sha256:/),
       "[build 2/4] WORKDIR /app (cached)",
       "[build 3/4] COPY . ./",
       "[build 4/4] npm run build",
     ]);
-    // The engine reads both streams at once: this is the order in which it saw them.
+    // BuildKit reads both streams concurrently: this is the order in which it read them.
     expect(output).toEqual(["boom: cannot compile", "compiling"]);
     expect(failure).toEqual({
       ok: false,
@@ -46,7 +46,7 @@ describe("a build whose command fails", () => {
   });
 });
 
-test("a Dockerfile that cannot be read fails outside of any stage, with the engine's words", () => {
+test("a Dockerfile that cannot be parsed fails outside of any stage, with BuildKit's error", () => {
   const { failure } = replay("dockerfile-invalid.jsonl");
   expect(failure.stage).toBeUndefined();
   expect(failure.exitCode).toBeUndefined();

@@ -1,4 +1,4 @@
-/** BuildKit's progress (`buildctl --progress=rawjson`, v0.31): what began, what it wrote, what failed. */
+/** Parses BuildKit's progress (`buildctl --progress=rawjson`, v0.31): steps, their output, and the failure. */
 
 import { z } from "zod";
 import type { OutputLines } from "../log/writer.ts";
@@ -20,29 +20,29 @@ const status = z.object({
   logs: z.array(z.object({ vertex: z.string(), stream: z.int().default(1), data: z.string() })).nullish(),
 });
 
-/** Kept of each step's output, in bytes. */
+/** How much of each step's output is kept, in bytes. */
 const TAIL_BYTES = 64 * 1024;
-/** Kept of what BuildKit says outside of any step, in characters. */
-const WORDS_LENGTH = 16 * 1024;
+/** How much of BuildKit's output outside of steps is kept, in characters. */
+const MESSAGES_LENGTH = 16 * 1024;
 
 interface Vertex {
   name: string;
-  isTold: boolean;
-  /** By the stream that was written to: their lines are whole only apart. */
+  isReported: boolean;
+  /** By stream: their lines are complete only when read apart. */
   outputs: Map<number, OutputLines>;
   tail: Buffer;
 }
 
-/** Reads the progress line by line, and remembers what failed first. */
-export class Progress {
+/** Reads the progress line by line, and keeps the first failure. */
+export class BuildkitProgress {
   readonly #listener: BuildListener;
   readonly #commands: Record<string, string>;
   readonly #vertexes = new Map<string, Vertex>();
   #failed: { vertex: Vertex; error: string } | undefined;
-  #words = "";
+  #messages = "";
   #pending = "";
 
-  /** @param commands what steps run, by `<stage> <steps after it>` */
+  /** @param commands of steps, by `<stage> <steps after it>` */
   constructor(listener: BuildListener, commands: Record<string, string> = {}) {
     this.#listener = listener;
     this.#commands = commands;
@@ -56,7 +56,7 @@ export class Progress {
     }
   }
 
-  /** Call when buildctl has ended. */
+  /** Call when buildctl has exited. */
   end(): void {
     this.#line(this.#pending);
     for (const vertex of this.#vertexes.values()) {
@@ -64,10 +64,10 @@ export class Progress {
     }
   }
 
-  /** What failed; the text is the step's own where a step has. */
+  /** The failure; its text is the step's output where a step failed. */
   failure(timedOut: boolean): Extract<BuildOutcome, { ok: false }> {
     if (this.#failed === undefined) {
-      return { ok: false, timedOut, text: this.#words };
+      return { ok: false, timedOut, text: this.#messages };
     }
     const { vertex, error } = this.#failed;
     const exitCode = /exit code: (\d+)/.exec(error)?.[1];
@@ -78,7 +78,7 @@ export class Progress {
       stage: placeOf(vertex.name)?.stage,
       step: withoutPlace(displayName(vertex.name, this.#commands)),
       ...(exitCode === undefined ? {} : { exitCode: Number(exitCode) }),
-      text: exitCode === undefined ? `${text}\n${error}\n${this.#words}` : text,
+      text: exitCode === undefined ? `${text}\n${error}\n${this.#messages}` : text,
     };
   }
 
@@ -88,19 +88,19 @@ export class Progress {
     }
     const parsed = line.startsWith("{") ? parse(line) : undefined;
     if (parsed === undefined) {
-      this.#words = `${this.#words}${line}\n`.slice(-WORDS_LENGTH);
+      this.#messages = `${this.#messages}${line}\n`.slice(-MESSAGES_LENGTH);
       return;
     }
     for (const each of parsed.vertexes ?? []) {
       const vertex = this.#vertex(each.digest);
       vertex.name = each.name === "" ? vertex.name : each.name;
       if (each.started !== undefined || each.cached) {
-        this.#tell(vertex, each.cached === true);
+        this.#report(vertex, each.cached === true);
       }
       if (each.completed !== undefined) {
         endOutputs(vertex);
       }
-      // What depends on it, and what ran beside it, is cancelled: only the first has failed.
+      // Steps that depend on it or ran concurrently are cancelled: only the first one has failed.
       if (each.error !== undefined && each.error !== "" && !/context canceled/.test(each.error)) {
         this.#failed ??= { vertex, error: each.error };
       }
@@ -115,9 +115,9 @@ export class Progress {
     }
   }
 
-  #tell(vertex: Vertex, cached: boolean): void {
-    if (!vertex.isTold && !vertex.name.startsWith("[internal]")) {
-      vertex.isTold = true;
+  #report(vertex: Vertex, cached: boolean): void {
+    if (!vertex.isReported && !vertex.name.startsWith("[internal]")) {
+      vertex.isReported = true;
       this.#listener.step(displayName(vertex.name, this.#commands), cached);
     }
   }
@@ -125,7 +125,7 @@ export class Progress {
   #vertex(digest: string): Vertex {
     const found = this.#vertexes.get(digest) ?? {
       name: "",
-      isTold: false,
+      isReported: false,
       outputs: new Map(),
       tail: Buffer.alloc(0),
     };
@@ -156,13 +156,13 @@ interface Place {
   of: number;
 }
 
-/** Where `[dependencies 2/5] RUN …` stands, undefined outside of stages. Pure. */
+/** Stage and number of `[dependencies 2/5] RUN …`, undefined outside of stages. Pure. */
 export function placeOf(name: string): Place | undefined {
   const [, stage, number, of] = /^\[(?:\S+ )?(\S+) +(\d+)\/(\d+)\] /.exec(name) ?? [];
   return stage === undefined ? undefined : { stage, number: Number(number), of: Number(of) };
 }
 
-/** The step as people wrote it, without what the platform and BuildKit put around. Pure. */
+/** The step as its author wrote it, without what the platform and BuildKit add. Pure. */
 export function displayName(name: string, commands: Record<string, string>): string {
   const place = placeOf(name);
   if (place === undefined) {

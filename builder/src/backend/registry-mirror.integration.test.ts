@@ -126,14 +126,14 @@ describe("a mirror", () => {
     const files = join(folder, "files");
     await mkdir(files);
     await writeFile(join(files, "Dockerfile"), `FROM ${host}/base/one:1\nRUN ["/true"]\n`);
-    const engine = await Buildah.start({
+    const backend = await Buildah.start({
       root: join(folder, "cache"),
       scratch: join(folder, "scratch"),
       cacheBytes: 1e9,
       registries: { [host]: { caFile, token } },
     });
     const lines: string[] = [];
-    const outcome = await engine.build(
+    const outcome = await backend.build(
       {
         context: files,
         dockerfile: files,
@@ -145,7 +145,7 @@ describe("a mirror", () => {
       },
       { step: () => undefined, output: () => new OutputLines(new Redactor({}), (line) => lines.push(line)) },
     );
-    await engine.close();
+    await backend.close();
     expect([outcome, lines]).toEqual([{ ok: true }, []]);
     const written = await run("grep", ["-rlF", token, join(folder, "cache"), join(folder, "scratch")]).catch(
       () => "",

@@ -1,6 +1,6 @@
 /**
- * A registry on loopback for one build: it hands manifests and blobs on to one registry, with a token that clients such as
- * buildah cannot be given. Whoever reaches it may read what the token reads, and nothing else.
+ * A registry on loopback for one build: it forwards reads of manifests and blobs to one registry, with a token, which clients
+ * such as buildah do not support. Its clients can read what the token allows, and nothing else.
  */
 
 import { once } from "node:events";
@@ -17,18 +17,18 @@ export interface MirrorOptions {
   token?: string;
 }
 
-/** A repository of plain segments, and what is read of it. */
+/** Reads of manifests and blobs, in a repository of plain segments. */
 const READ =
   /^\/v2\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*\/(?:manifests|blobs)\/[A-Za-z0-9_][A-Za-z0-9_.+:-]{0,200}$/;
 const REQUEST_HEADERS = ["accept", "range", "if-none-match"];
-const ANSWER_HEADERS = [
+const RESPONSE_HEADERS = [
   "content-type",
   "content-length",
   "content-range",
   "docker-content-digest",
   "docker-distribution-api-version",
   "etag",
-  // Where blobs are kept elsewhere: clients go there themselves, and without the token.
+  // Blobs stored elsewhere: clients follow it themselves, without the token.
   "location",
 ];
 const TIMEOUT_MS = 60_000;
@@ -40,7 +40,7 @@ export interface RegistryMirror {
 }
 
 export async function startMirror(options: MirrorOptions): Promise<RegistryMirror> {
-  const server = createServer((request, response) => answer(options, request, response));
+  const server = createServer((request, response) => handleRequest(options, request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
@@ -54,7 +54,7 @@ export async function startMirror(options: MirrorOptions): Promise<RegistryMirro
   };
 }
 
-function answer(options: MirrorOptions, request: IncomingMessage, response: ServerResponse): void {
+function handleRequest(options: MirrorOptions, request: IncomingMessage, response: ServerResponse): void {
   const { method = "", url = "" } = request;
   request.resume();
   if (method !== "GET" && method !== "HEAD") {
@@ -85,7 +85,7 @@ function forward(
   }
   const { protocol, hostname, port } = registryUrl(host);
   const send = protocol === "http:" ? httpRequest : httpsRequest;
-  const asked = send({
+  const upstream = send({
     hostname,
     port,
     path: request.url,
@@ -101,10 +101,10 @@ function forward(
       response.writeHead(502).end();
     }
   };
-  asked.on("timeout", () => asked.destroy(new Error("no answer in time")));
-  asked.on("error", fail);
-  asked.on("response", (got) => {
-    for (const name of ANSWER_HEADERS) {
+  upstream.on("timeout", () => upstream.destroy(new Error("no answer in time")));
+  upstream.on("error", fail);
+  upstream.on("response", (got) => {
+    for (const name of RESPONSE_HEADERS) {
       const value = got.headers[name];
       if (value !== undefined) {
         response.setHeader(name, value);
@@ -113,11 +113,11 @@ function forward(
     response.writeHead(got.statusCode ?? 502);
     pipeline(got, response, () => undefined);
   });
-  response.on("close", () => asked.destroy());
-  asked.end();
+  response.on("close", () => upstream.destroy());
+  upstream.end();
 }
 
-/** TLS, but for a registry on loopback: the rule of the other programs that read it. Pure. */
+/** TLS, except for a registry on loopback, as its other clients do. Pure. */
 export function registryUrl(host: string): URL {
   const plain = /^(localhost|127\.0\.0\.1|\[::1\])(:|$)/.test(host);
   return new URL(`${plain ? "http" : "https"}://${host}`);

@@ -1,102 +1,105 @@
-/** Which engine makes an image: the first of those allowed that is seen to run here. */
+/** Selects the builder backend: the first of those allowed that passes a probe in this container. */
 
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { release } from "node:os";
 import { z } from "zod";
 import type { Log } from "../log/writer.ts";
-import { readPlain } from "../regular-file.ts";
-import { type Engine, EngineUnavailable } from "./backend.ts";
-import { type EngineName, type EngineSetting, engineNames } from "./names.ts";
+import { readRegularFile } from "../regular-file.ts";
+import { type BackendName, type BackendSetting, backendNames } from "../task.ts";
+import { BackendUnavailable, type BuilderBackend } from "./backend.ts";
 
-const titles: Record<EngineName, string> = { buildkit: "BuildKit", buildah: "buildah" };
+const titles: Record<BackendName, string> = { buildkit: "BuildKit", buildah: "buildah" };
 
-export interface ChooseOptions {
-  setting: EngineSetting;
-  /** Where it is written down which engine ran here: the next build need not try. */
+export interface SelectOptions {
+  setting: BackendSetting;
+  /** File that records which backend passed here, so that the next build needs no probe. */
   recordFile: string;
   log: Pick<Log, "info">;
-  /** @throws EngineUnavailable */
-  start(name: EngineName): Promise<Engine>;
-  /** What the engine says in the place of an image; undefined when it can make one. */
-  attempt(engine: Engine): Promise<string | undefined>;
-  /** What the rights of this process are known by. */
-  conditions: string;
+  /** @throws BackendUnavailable */
+  start(name: BackendName): Promise<BuilderBackend>;
+  /** The backend's error; undefined when it can build an image. */
+  probe(backend: BuilderBackend): Promise<string | undefined>;
+  /** Identifies the privileges of this process. */
+  fingerprint: string;
   now(): Date;
 }
 
-/** For this long a trial counts: a profile of the node may change without a sign of it. */
+/** How long a probe is valid: a profile of the node may change unnoticed. */
 const RECORD_MS = 24 * 3_600_000;
 const MAX_RECORD_BYTES = 16 * 1024;
 
-const record = z.strictObject({ conditions: z.string(), engine: z.enum(engineNames), at: z.iso.datetime() });
+const record = z.strictObject({ conditions: z.string(), engine: z.enum(backendNames), at: z.iso.datetime() });
 
-/** Starts the engine of a build, and names it in the log. @throws EngineUnavailable that tells what is missing for each */
-export async function chooseEngine(options: ChooseOptions): Promise<Engine> {
-  const { setting, recordFile, log, start, attempt, conditions, now } = options;
-  const allowed = setting === "auto" ? engineNames : [setting];
+/** Starts the backend of a build, and names it in the log. @throws BackendUnavailable that says what each backend lacks */
+export async function selectBackend(options: SelectOptions): Promise<BuilderBackend> {
+  const { setting, recordFile, log, start, probe, fingerprint, now } = options;
+  const allowed = setting === "auto" ? backendNames : [setting];
   const known = await readRecord(options);
   const refused: string[] = [];
-  // One that ran here begins; if it does not start any more, all of them are tried again.
+  // The recorded one comes first; when it no longer starts, all of them are probed again.
   const ordered = known !== undefined && allowed.includes(known) ? [known, ...allowed] : allowed;
   for (const [index, name] of ordered.entries()) {
     const isKnown = index === 0 && name === known;
-    const started = await startAndTry(name, start, isKnown ? undefined : attempt);
+    const started = await startAndProbe(name, start, isKnown ? undefined : probe);
     if (typeof started !== "string") {
       if (!isKnown) {
-        // What stands there may be a pipe of a step's, which would be waited for.
+        // A step of the build may have put a named pipe there, which would block.
         await rm(recordFile, { recursive: true, force: true });
-        await writeFile(recordFile, JSON.stringify({ conditions, engine: name, at: now().toISOString() }));
+        await writeFile(
+          recordFile,
+          JSON.stringify({ conditions: fingerprint, engine: name, at: now().toISOString() }),
+        );
       }
       log.info(`${[`The image is made by ${titles[name]}`, ...refused].join("; ")}.`);
       return started;
     }
     if (!isKnown) {
-      refused.push(`${titles[name]} cannot run here: ${whatIsMissing(started)}`);
+      refused.push(`${titles[name]} cannot run here: ${describeMissing(started)}`);
     }
   }
-  throw new EngineUnavailable(refused.join("; "));
+  throw new BackendUnavailable(refused.join("; "));
 }
 
-/** Call when the engine has failed by its own fault: the next build tries again what can run. */
-export const forgetChoice = (recordFile: string): Promise<void> => rm(recordFile, { force: true });
+/** Call when the backend itself has failed: the next build probes again. */
+export const forgetSelection = (recordFile: string): Promise<void> => rm(recordFile, { force: true });
 
-async function startAndTry(
-  name: EngineName,
-  start: ChooseOptions["start"],
-  attempt?: ChooseOptions["attempt"],
-): Promise<Engine | string> {
-  let engine: Engine;
+async function startAndProbe(
+  name: BackendName,
+  start: SelectOptions["start"],
+  probe?: SelectOptions["probe"],
+): Promise<BuilderBackend | string> {
+  let backend: BuilderBackend;
   try {
-    engine = await start(name);
+    backend = await start(name);
   } catch (error) {
-    if (error instanceof EngineUnavailable) {
+    if (error instanceof BackendUnavailable) {
       return error.message;
     }
     throw error;
   }
   let said: string | undefined = "";
   try {
-    said = await attempt?.(engine);
+    said = await probe?.(backend);
   } finally {
     if (said !== undefined) {
-      await engine.close();
+      await backend.close();
     }
   }
-  return said ?? engine;
+  return said ?? backend;
 }
 
-async function readRecord({ recordFile, conditions, now }: ChooseOptions): Promise<EngineName | undefined> {
+async function readRecord({ recordFile, fingerprint, now }: SelectOptions): Promise<BackendName | undefined> {
   try {
-    // Steps of a build may write it: it decides nothing but the order in which engines are started.
-    const found = record.parse(JSON.parse(String(await readPlain(recordFile, MAX_RECORD_BYTES))));
+    // Steps of a build can write this file: it only decides the order in which backends are started.
+    const found = record.parse(JSON.parse(String(await readRegularFile(recordFile, MAX_RECORD_BYTES))));
     const age = now().getTime() - Date.parse(found.at);
-    return found.conditions === conditions && age >= 0 && age < RECORD_MS ? found.engine : undefined;
+    return found.conditions === fingerprint && age >= 0 && age < RECORD_MS ? found.engine : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** What rootlesskit, runc and buildah say where rights are missing, each as seen. */
+/** Errors of rootlesskit, runc and buildah where privileges are missing, as observed. */
 const missing: readonly (readonly [RegExp, string])[] = [
   [/ENOENT|executable file not found/, "its programs are not in the builder's image"],
   [
@@ -113,15 +116,15 @@ const missing: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** In words for whoever runs the platform, with the engine's own. Pure. */
-export function whatIsMissing(said: string): string {
+/** Explains a backend's error to the platform's administrators. Pure. */
+export function describeMissing(said: string): string {
   const [, words] = missing.find(([pattern]) => pattern.test(said)) ?? [];
   const last = said.trim().split("\n").at(-1)?.slice(0, 200) ?? "";
   return words === undefined ? last : `${words} (${last})`;
 }
 
-/** What this process may do, as the kernel tells it. */
-export async function rightsHere(): Promise<string> {
+/** The privileges of this process, as the kernel reports them. */
+export async function privilegeFingerprint(): Promise<string> {
   const read = (file: string): Promise<string> => readFile(file, "utf8").catch(() => "");
   const [status, profile, map] = await Promise.all([
     read("/proc/self/status"),

@@ -1,34 +1,33 @@
-/** The step `build`: makes the image that has been planned. */
+/** The step `build`: builds the planned image. */
 
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { classify } from "../failures/classify.ts";
-import { failure } from "../failures/codes.ts";
-import { StepError } from "../failures/step-error.ts";
+import { failure, StepError } from "../failures/codes.ts";
 import type { Log } from "../log/writer.ts";
 import { type Paths, secretPaths, workPaths } from "../paths.ts";
 import { CA_SECRET, ENV_REVISION_ARG, ENV_SECRET } from "../plan/dockerfile.ts";
 import { type PlanFile, planFile } from "../plan/step.ts";
 import type { BuildTask } from "../task.ts";
-import type { BuildOutcome, Engine } from "./backend.ts";
+import type { BuilderBackend, BuildOutcome } from "./backend.ts";
 import { exportScript, readVariables, variablesRevision } from "./variables.ts";
 
 export interface BuildContext {
   task: BuildTask;
   log: Log;
   paths: Paths;
-  engine: Engine;
+  backend: BuilderBackend;
   signal?: AbortSignal;
 }
 
-/** @throws StepError when no image was made */
-export async function buildStep({ task, log, paths, engine, signal }: BuildContext): Promise<void> {
+/** @throws StepError when the build failed */
+export async function buildStep({ task, log, paths, backend, signal }: BuildContext): Promise<void> {
   const { plan: folder, planFile: file, image, scratch } = workPaths(paths);
   const plan = planFile.parse(JSON.parse(await readFile(file, "utf8")));
   await rm(image, { recursive: true, force: true });
   await mkdir(scratch, { recursive: true });
   const { secrets, revision } = await prepareSecrets(task, log, paths);
-  const outcome = await engine.build(
+  const outcome = await backend.build(
     {
       context: plan.root,
       dockerfile: folder,
@@ -77,7 +76,7 @@ function describe(
   } as const;
 }
 
-/** Files that steps of the build may mount: never part of a layer, of the cache's keys or of the history. */
+/** Files that steps of the build can mount: never part of a layer, of a cache key or of the history. */
 async function prepareSecrets(task: BuildTask, log: Log, paths: Paths) {
   const { envs: envFolder, tools: toolFolder } = secretPaths(paths);
   const { scratch } = workPaths(paths);

@@ -48,7 +48,7 @@ test("the project's value wins over the platform's, and both over the authoritie
   expect(text).toContain("export NODE_EXTRA_CA_CERTS='/run/secrets/ca'\n");
 });
 
-test("more than the engine takes is left out", () => {
+test("variables beyond the size limit of a secret are left out", () => {
   const large = Object.fromEntries(
     Array.from({ length: 20 }, (_, index) => [`V${index}`, "x".repeat(32_000)]),
   );

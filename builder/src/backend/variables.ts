@@ -1,13 +1,13 @@
-/** The project's variables as a step of the build gets them: a shell script of exports, in a secret. */
+/** The project's variables for steps of the build: a shell script of exports, mounted as a secret. */
 
 import { createHmac, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** BuildKit takes no secret of more than 500 KiB. */
+/** BuildKit rejects secrets of more than 500 KiB. */
 const MAX_SCRIPT_BYTES = 480 * 1024;
-/** Names that would take the step's own ground away from it. */
-const KEPT = new Set([
+/** Names that a step's shell depends on. */
+const RESERVED = new Set([
   "PATH",
   "HOME",
   "IFS",
@@ -23,7 +23,7 @@ const KEPT = new Set([
   "BASH_ENV",
   "LD_PRELOAD",
 ]);
-/** How tools are told whom to trust. */
+/** Variables with which tools find certificate authorities. */
 const CA_VARIABLES = [
   "NODE_EXTRA_CA_CERTS",
   "SSL_CERT_FILE",
@@ -52,13 +52,13 @@ export async function readVariables(folder: string): Promise<Record<string, stri
 
 export interface Script {
   text: string;
-  /** Variables that steps of the build do not get. */
+  /** Variables that were left out. */
   leftOut: string[];
 }
 
 /**
- * The script. What the project sets wins over the platform's. Pure.
- * @param caFile where the authorities are in a step, undefined when there are none
+ * The script. The project's variables override the platform's. Pure.
+ * @param caFile path of the authorities in a step, undefined without any
  */
 export function exportScript(
   tools: Record<string, string>,
@@ -72,7 +72,7 @@ export function exportScript(
   for (const [name, value] of Object.entries({ ...authorities, ...tools, ...envs })) {
     const line = `export ${name}='${value.replaceAll("'", "'\\''")}'\n`;
     const fits = Buffer.byteLength(text) + Buffer.byteLength(line) <= MAX_SCRIPT_BYTES;
-    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !KEPT.has(name) && fits) {
+    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !RESERVED.has(name) && fits) {
       text += line;
     } else {
       leftOut.push(name);
@@ -82,16 +82,16 @@ export function exportScript(
 }
 
 /**
- * Another revision whenever a variable changes, so that no step of before is taken from the cache. It tells nothing of the
- * values: its key is made once for each cache, and stays there.
+ * A new revision whenever a variable changes, so that no earlier step is taken from the cache. It reveals nothing of the
+ * values: its key is generated once per cache, and stays there.
  */
 export async function variablesRevision(script: string, cache: string): Promise<string> {
   const file = join(cache, "revision-key");
   await mkdir(cache, { recursive: true });
   const key = await readFile(file).catch(async () => {
-    const made = randomBytes(32);
-    await writeFile(file, made, { mode: 0o600 });
-    return made;
+    const generated = randomBytes(32);
+    await writeFile(file, generated, { mode: 0o600 });
+    return generated;
   });
   return createHmac("sha256", key).update(script).digest("hex").slice(0, 32);
 }

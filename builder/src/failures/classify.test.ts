@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { classify, type FailedStep, lastWords } from "./classify.ts";
+import { classify, type FailedStep, mostTellingLine } from "./classify.ts";
 import { type FailureCode, failure, failures, isPassing } from "./codes.ts";
 
 const real = (name: string): string =>
@@ -18,7 +18,7 @@ const fetch = (text: string, more: Partial<Extract<FailedStep, { step: "fetch" }
   ...more,
 });
 
-describe("what a tool has really said", () => {
+describe("a tool's real output", () => {
   test.each<[string, FailureCode]>([
     ["npm-no-lockfile", "NPM_LOCKFILE_REQUIRED"],
     ["npm-out-of-sync", "NPM_LOCKFILE_OUT_OF_SYNC"],
@@ -97,7 +97,7 @@ describe("the phase decides before the text", () => {
   });
 });
 
-describe("where no command ran, the engine's words", () => {
+describe("the backend's error, where no command ran", () => {
   test.each<[string, string, boolean, FailureCode]>([
     [
       "a Dockerfile that cannot be read",
@@ -124,7 +124,7 @@ describe("where no command ran, the engine's words", () => {
       "BUILD_FAILED_UNCLASSIFIED",
     ],
     [
-      "an engine that is gone",
+      "a backend that has stopped",
       "rpc error: code = Unavailable desc = error reading from server: EOF",
       false,
       "BUILD_ENGINE_FAILED",
@@ -187,10 +187,10 @@ describe("every code", () => {
 });
 
 test("the words that are quoted tell the cause", () => {
-  expect(lastWords(real("npm-no-version"))).toMatch(
+  expect(mostTellingLine(real("npm-no-version"))).toMatch(
     /package version that doesn't exist|ETARGET|No matching version/,
   );
-  expect(lastWords(real("pip-no-version"))).toContain("No matching distribution found");
-  expect(lastWords("\n\n")).toBeUndefined();
-  expect(lastWords(`error: ${"x".repeat(1000)}`)).toHaveLength(300);
+  expect(mostTellingLine(real("pip-no-version"))).toContain("No matching distribution found");
+  expect(mostTellingLine("\n\n")).toBeUndefined();
+  expect(mostTellingLine(`error: ${"x".repeat(1000)}`)).toHaveLength(300);
 });

@@ -1,4 +1,4 @@
-/** Why a step failed: by the step and its phase first, by what is known of it second, by its text last. Pure. */
+/** Classifies why a step failed: by the step and its phase, then by exit code, then by its output. Pure. */
 
 import type { Phase } from "../plan/input.ts";
 import { type Failure, type FailureCode, failure } from "./codes.ts";
@@ -6,11 +6,11 @@ import { type TextRule, textRules } from "./text-rules.ts";
 
 interface Common {
   timedOut?: boolean;
-  /** End of what the failing program wrote, secrets redacted. */
+  /** End of the failing program's output, secrets redacted. */
   text: string;
 }
 
-/** A step of a build that has failed. */
+/** A failed step of a build. */
 export type FailedStep =
   | (Common & { step: "fetch"; provider: string; hasCredential: boolean; ref: string })
   | (Common & {
@@ -20,9 +20,9 @@ export type FailedStep =
       /** The command that failed. */
       command?: string;
       exitCode?: number;
-      /** Whether the client has set the command, or wrote the Dockerfile. */
+      /** Whether the client set the command or wrote the Dockerfile. */
       own: boolean;
-      /** How long it was allowed to take, for people. */
+      /** Its timeout, as text. */
       limit?: string;
     })
   | (Common & { step: "push" });
@@ -36,7 +36,7 @@ export function classify(failed: FailedStep): Failure {
     case "push":
       return failed.timedOut
         ? failure("PROJECT_PUBLISH_TIMEOUT")
-        : failure("PROJECT_PUBLISH_FAILED", { said: lastWords(failed.text) });
+        : failure("PROJECT_PUBLISH_FAILED", { said: mostTellingLine(failed.text) });
   }
 }
 
@@ -45,7 +45,7 @@ const github: Partial<Record<FailureCode, FailureCode>> = {
   GIT_REPOSITORY_AUTH_FAILED: "GITHUB_REPOSITORY_AUTH_FAILED",
 };
 
-/** The provider's own code, where it has one. Pure. */
+/** The provider's own code, where there is one. Pure. */
 export function forProvider(code: FailureCode, provider: string): FailureCode {
   return (provider === "github" ? github[code] : undefined) ?? code;
 }
@@ -64,18 +64,18 @@ function classifyFetch(failed: Extract<FailedStep, { step: "fetch" }>): Failure 
   }
   return failure(forProvider(code, provider), {
     ...(code === "GIT_COMMIT_UNAVAILABLE" ? { name: ref } : {}),
-    said: timedOut ? "no answer in time" : lastWords(text),
+    said: timedOut ? "no answer in time" : mostTellingLine(text),
   });
 }
 
-/** A process that the kernel has killed for want of memory. */
+/** Exit code of a process that the kernel has killed, out of memory. */
 const KILLED = 137;
-/** Steps of the planner's own tell by their exit code what they did not find. */
+/** Steps of the planner report by exit code what they did not find. */
 const ownExits: Record<number, FailureCode> = { 80: "STATIC_OUTPUT_MISSING", 81: "JAVA_ARTIFACT_MISSING" };
 
 function classifyBuild(failed: Extract<FailedStep, { step: "build" }>): Failure {
   const { timedOut, phase, exitCode, text, command, own, limit } = failed;
-  const detail = { exitCode, said: lastWords(text) };
+  const detail = { exitCode, said: mostTellingLine(text) };
   if (timedOut) {
     return failure("BUILD_TIMEOUT", { name: limit });
   }
@@ -84,9 +84,9 @@ function classifyBuild(failed: Extract<FailedStep, { step: "build" }>): Failure 
     return failure(ownExit);
   }
   if (exitCode === undefined) {
-    // No command ran: the engine itself says why.
-    const { code, line = detail.said } = firstMatch(textRules.engine, text) ?? unclassified;
-    // Nobody but the platform chooses the images of its own Dockerfiles.
+    // No command ran: the error is the backend's.
+    const { code, line = detail.said } = firstMatch(textRules.backend, text) ?? unclassified;
+    // The base images of planned Dockerfiles are the platform's choice.
     return failure(code === "BASE_IMAGE_UNAVAILABLE" && !own ? "BUILD_ENGINE_FAILED" : code, { said: line });
   }
   if (exitCode === KILLED) {
@@ -114,7 +114,7 @@ function commandFailed(phase: Phase | undefined, own: boolean): FailureCode {
 
 const unclassified: { code: FailureCode; line?: string } = { code: "BUILD_FAILED_UNCLASSIFIED" };
 
-/** The first rule that the text meets, and the line that meets it. */
+/** The first matching rule, and the line that it matches. */
 function firstMatch(
   rules: readonly TextRule[],
   text: string,
@@ -127,16 +127,16 @@ function firstMatch(
 const missingScript = (text: string): string | undefined =>
   /(?:Missing script: "?|Command "|Couldn't find a script named ")([\w:.@/-]{1,64})/.exec(text)?.[1];
 
-/** Most that is quoted, in characters. */
+/** Longest quoted line, in characters. */
 const MAX_SAID = 300;
 
-/** Lines that say nothing about the cause. */
-const IDLE =
+/** Lines that do not name the cause. */
+const UNINFORMATIVE =
   /^(npm (error|ERR!)\s*$|npm (error|ERR!) A complete log|info Visit|\s*at |To see a list|npm notice)/;
 
-/** The line that tells most: the last that names an error, otherwise the last. At most 300 characters. Pure. */
-export function lastWords(text: string): string | undefined {
-  const lines = text.split("\n").filter((line) => line.trim() !== "" && !IDLE.test(line));
+/** The most telling line: the last one that names an error, otherwise the last. At most 300 characters. Pure. */
+export function mostTellingLine(text: string): string | undefined {
+  const lines = text.split("\n").filter((line) => line.trim() !== "" && !UNINFORMATIVE.test(line));
   const line =
     lines.findLast((each) =>
       /\b(error|fatal|failed|cannot|could not|unable|denied|not found)\b/i.test(each),

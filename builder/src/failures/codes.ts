@@ -1,18 +1,18 @@
-/** Why a build failed: every code, and what its message tells the people whose build it is. */
+/** Why a build failed: every code with its message for the owner of the project. */
 
 /** Names that a message may mention. */
 export interface FailureDetail {
-  /** Folder, file, script, runtime or version that it is about. */
+  /** Folder, file, script, runtime or version concerned. */
   name?: string;
   /** Exit code of the command. */
   exitCode?: number;
-  /** What the failing program said last. */
+  /** The last error of the failing program. */
   said?: string;
 }
 
 interface Cause {
   message(detail: FailureDetail): string;
-  /** Another try may succeed without any change: the platform's fault, or a passing one. */
+  /** A retry may succeed without any change: a transient failure, or one of the platform. */
   passing?: true;
 }
 
@@ -22,7 +22,7 @@ const exit = ({ exitCode }: FailureDetail): string =>
   exitCode === undefined ? "failed" : `failed with exit code ${exitCode}`;
 const said = ({ said }: FailureDetail): string => (said === undefined ? "" : ` It said: ${said}`);
 
-/** Answers of a Git server, told alike for every provider. */
+/** Failures of a Git server, the same for every provider. */
 const git = {
   commitUnavailable: ({ name }: FailureDetail) =>
     `The repository has no commit, branch or tag ${named(name, "as asked for")} any more: it was removed or rewritten. Push again, or choose another commit.`,
@@ -187,14 +187,14 @@ export const failures = {
 
 export type FailureCode = keyof typeof failures;
 
-/** A failure as it is told: the code for programs, the message for people. */
+/** A failure as it is reported: the code for programs, the message for people. */
 export interface Failure {
   code: FailureCode;
   /** What happened and what to do, at most 1,024 characters. */
   message: string;
 }
 
-/** Longest message that a Build's status takes. */
+/** Longest message that a Build's status accepts. */
 const MAX_MESSAGE = 1024;
 
 /** Pure. */
@@ -203,8 +203,23 @@ export function failure(code: FailureCode, detail: FailureDetail = {}): Failure 
   return { code, message: cause.message(detail).slice(0, MAX_MESSAGE) };
 }
 
-/** Whether the same build may succeed when it is tried again as it is. */
+/** Whether a retry of the same build may succeed. */
 export function isPassing(code: FailureCode): boolean {
   const cause: Cause = failures[code];
   return cause.passing === true;
+}
+
+/** Fails a step, and with it the build, with a code. */
+export class StepError extends Error {
+  override name = "StepError";
+  readonly failure: Failure;
+
+  constructor(cause: Failure) {
+    super(cause.message);
+    this.failure = cause;
+  }
+
+  static of(code: FailureCode, detail?: FailureDetail): StepError {
+    return new StepError(failure(code, detail));
+  }
 }

@@ -1,4 +1,4 @@
-/** What programs say when they fail, as tried with the versions that are named, each in testdata/ or made live by a test. */
+/** Error messages of programs, in the versions that are named; each is in testdata/ or produced by a test. */
 
 import type { FailureCode } from "./codes.ts";
 
@@ -8,7 +8,7 @@ export interface TextRule {
 }
 
 const fetch: TextRule[] = [
-  // git 2.39 over HTTPS; what comes after `remote:` is the server's.
+  // git 2.39 over HTTPS; the text after `remote:` is the server's.
   {
     code: "GIT_CERTIFICATE_INVALID",
     pattern: /SSL certificate problem|server certificate verification failed|SSL: no alternative certificate/,
@@ -26,7 +26,7 @@ const fetch: TextRule[] = [
   { code: "GIT_REPOSITORY_TOO_LARGE", pattern: /File too large|signal 25|SIGXFSZ/i },
 ];
 
-/** GitHub's words where the organization's access, not the token, is what is missing. */
+/** GitHub's messages where the organization's access, not the token, is missing. */
 const reauthorize: TextRule[] = [
   {
     code: "GITHUB_REPOSITORY_REAUTHORIZATION_REQUIRED",
@@ -35,7 +35,7 @@ const reauthorize: TextRule[] = [
   },
 ];
 
-const engine: TextRule[] = [
+const backend: TextRule[] = [
   { code: "BUILD_DISK_FULL", pattern: /no space left on device|disk quota exceeded/i },
   {
     code: "DOCKERFILE_INVALID",
@@ -83,4 +83,4 @@ const command: TextRule[] = [
   },
 ];
 
-export const textRules = { fetch, reauthorize, engine, command } as const;
+export const textRules = { fetch, reauthorize, backend, command } as const;

@@ -3,7 +3,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { rootCertificates } from "node:tls";
-import { type Ended, type Options, run } from "../exec.ts";
+import { type ExitResult, type Options, run } from "../exec.ts";
 import type { FetchTask } from "../task.ts";
 
 export interface GitOptions {
@@ -88,7 +88,7 @@ export class Git {
       isQuiet?: boolean;
       onStdout?: (chunk: Buffer) => void;
     } = {},
-  ): Promise<Ended> {
+  ): Promise<ExitResult> {
     const { maxBytes, onOutput, signal } = this.#options;
     const words = [
       ...this.#config.flatMap((pair) => ["-c", pair]),

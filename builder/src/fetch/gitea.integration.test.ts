@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { Repository } from "../../../test/kit/builder/repository.ts";
 import { startGitea, type TestGitea } from "../../../test/kit/servers/gitea.ts";
-import { StepError } from "../failures/step-error.ts";
+import { StepError } from "../failures/codes.ts";
 import { Redactor } from "../log/redact.ts";
 import { Log } from "../log/writer.ts";
 import { fetchSource } from "./step.ts";

@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { z } from "zod";
-import { StepError } from "../failures/step-error.ts";
+import { StepError } from "../failures/codes.ts";
 import type { Log } from "../log/writer.ts";
 import type { FetchTask } from "../task.ts";
-import { ask, authorization, isOwn, type Server } from "./server-request.ts";
+import { authorization, type GitServer, isSameOrigin, requestServer } from "./server-request.ts";
 import type { TreeEntry } from "./tree.ts";
 
 /** Longest text of a pointer. */
@@ -24,7 +24,7 @@ const TYPE = "application/vnd.git-lfs+json";
 interface Context {
   entries: readonly TreeEntry[];
   task: FetchTask;
-  server: Server;
+  server: GitServer;
   target: string;
   scratch: string;
   log: Log;
@@ -116,13 +116,13 @@ async function fetchSome(
       throw StepError.of("GIT_LFS_OBJECT_UNAVAILABLE", { name: file.path });
     }
     const url = new URL(href);
-    if (!isOwn(server, url)) {
+    if (!isSameOrigin(server, url)) {
       throw StepError.of("GIT_LFS_OBJECT_UNAVAILABLE", {
         name: file.path,
         said: `It is kept at ${url.host}.`,
       });
     }
-    const { status, body } = await ask(server, { method: "GET", url, headers: header, signal });
+    const { status, body } = await requestServer(server, { method: "GET", url, headers: header, signal });
     if (status !== 200) {
       body.resume();
       refuse(status, file.path);
@@ -141,10 +141,10 @@ async function fetchSome(
 }
 
 /** Where each of the files is to be had. */
-async function askForLinks(files: readonly LargeFile[], server: Server, signal: AbortSignal) {
+async function askForLinks(files: readonly LargeFile[], server: GitServer, signal: AbortSignal) {
   const base = server.url.replace(/\/$/, "").replace(/(\.git)?$/, ".git");
   const objects = [...new Map(files.map(({ oid, size }) => [oid, { oid, size }])).values()];
-  const { status, body } = await ask(server, {
+  const { status, body } = await requestServer(server, {
     method: "POST",
     url: new URL(`${base}/info/lfs/objects/batch`),
     headers: { ...(await authorization(server)), accept: TYPE, "content-type": TYPE },

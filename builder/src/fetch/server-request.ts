@@ -7,7 +7,7 @@ import { isIPv6 } from "node:net";
 import type { Readable } from "node:stream";
 import { authorities, type GitOptions } from "./git.ts";
 
-export interface Server {
+export interface GitServer {
   /** Of the repository: its origin is the only one that is asked. */
   url: string;
   /** That its name was resolved to. */
@@ -16,7 +16,7 @@ export interface Server {
   credential?: GitOptions["credential"];
 }
 
-export interface Asked {
+export interface ServerRequest {
   method: "GET" | "POST";
   url: URL;
   headers?: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export interface Asked {
 }
 
 /** Whether an address is of the repository's own server. */
-export const isOwn = ({ url }: Server, other: URL): boolean => {
+export const isSameOrigin = ({ url }: GitServer, other: URL): boolean => {
   const { protocol, host } = new URL(url);
   return other.protocol === protocol && other.host === host;
 };
@@ -34,11 +34,11 @@ export const isOwn = ({ url }: Server, other: URL): boolean => {
  * One request; redirections are answers like others.
  * @throws Error when another server is asked for, or nobody answers
  */
-export async function ask(
-  server: Server,
-  { method, url, headers, body, signal }: Asked,
+export async function requestServer(
+  server: GitServer,
+  { method, url, headers, body, signal }: ServerRequest,
 ): Promise<{ status: number; body: Readable }> {
-  if (!isOwn(server, url)) {
+  if (!isSameOrigin(server, url)) {
     throw new Error(`${url.host} is not the repository's own server`);
   }
   const { address, caFile } = server;
@@ -70,7 +70,7 @@ export async function ask(
 }
 
 /** The `Authorization` of a credential that is in files; none for a public repository. */
-export async function authorization({ credential }: Server): Promise<Record<string, string>> {
+export async function authorization({ credential }: GitServer): Promise<Record<string, string>> {
   if (credential === undefined) {
     return {};
   }

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { GitServer, type GitServerOptions } from "../../../test/kit/builder/git-server.ts";
 import { Repository } from "../../../test/kit/builder/repository.ts";
 import type { FailureCode } from "../failures/codes.ts";
-import { StepError } from "../failures/step-error.ts";
+import { StepError } from "../failures/codes.ts";
 import { Redactor } from "../log/redact.ts";
 import { Log } from "../log/writer.ts";
 import type { FetchTask } from "../task.ts";

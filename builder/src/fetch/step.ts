@@ -1,10 +1,10 @@
 /** Fetches one commit of a repository into a folder, and nothing else of it. */
 
 import { mkdir } from "node:fs/promises";
-import type { Ended } from "../exec.ts";
+import type { ExitResult } from "../exec.ts";
 import { classify, forProvider } from "../failures/classify.ts";
 import type { FailureCode } from "../failures/codes.ts";
-import { StepError } from "../failures/step-error.ts";
+import { StepError } from "../failures/codes.ts";
 import type { Log } from "../log/writer.ts";
 import type { FetchTask } from "../task.ts";
 import { Git, type GitOptions, wantedRef } from "./git.ts";
@@ -131,7 +131,7 @@ const REFUSALS: Partial<Record<FailureCode, string>> = {
 async function fetchCommit(git: Git, { task, log }: FetchContext): Promise<string> {
   const ref = wantedRef(task);
   const timeoutMs = task.timeoutSeconds * 1000;
-  const fetch = (what: string, depth: number): Promise<Ended> =>
+  const fetch = (what: string, depth: number): Promise<ExitResult> =>
     git.run(
       [
         "fetch",
@@ -171,7 +171,7 @@ async function fetchCommit(git: Git, { task, log }: FetchContext): Promise<strin
 /** What a program says when a file would grow past its limit (SIGXFSZ), as a shell reports it. */
 const TOO_LARGE = 153;
 
-function failedFetch({ text, timedOut, code }: Ended, task: FetchTask, git: Git): StepError {
+function failedFetch({ text, timedOut, code }: ExitResult, task: FetchTask, git: Git): StepError {
   if (code === TOO_LARGE || /signal 25|File too large/i.test(text)) {
     return StepError.of("GIT_REPOSITORY_TOO_LARGE", {
       name: `at most ${megabytes(task.maxBytes)} are fetched`,

@@ -2,7 +2,7 @@
 
 import { mkdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { StepError } from "../failures/step-error.ts";
+import { StepError } from "../failures/codes.ts";
 import type { Git } from "./git.ts";
 import type { TreeEntry } from "./tree.ts";
 

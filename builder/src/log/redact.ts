@@ -1,6 +1,6 @@
 /** Takes secrets out of text: as they are, and in the forms that programs like to print them in. */
 
-import { clean } from "./text.ts";
+import { stripVTControlCharacters } from "node:util";
 
 /** What stands in their place. */
 export const MASK = "***";
@@ -102,7 +102,7 @@ function encodings(text: string): string[] {
     text,
     text.trim(),
     // The log has no control characters.
-    clean(text),
+    stripControlCharacters(text),
     json,
     JSON.stringify(json).slice(1, -1),
     ...urlForms(text),
@@ -142,5 +142,15 @@ function base64Forms(bytes: Buffer): string[] {
 function split(text: string, width: number): string[] {
   return Array.from({ length: Math.ceil(text.length / width) }, (_, index) =>
     text.slice(index * width, (index + 1) * width),
+  );
+}
+
+/** Removes colours and control characters, which could also split a secret. Tabs and line feeds stay. Pure. */
+export function stripControlCharacters(text: string): string {
+  return (
+    stripVTControlCharacters(text)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are removed
+      .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, "")
+      .toWellFormed()
   );
 }

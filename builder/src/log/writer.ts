@@ -1,8 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
 import type { Step } from "../task.ts";
 import { type LogLine, MAX_LOG_BYTES, MAX_MESSAGE_BYTES } from "./line.ts";
-import { MASK, type Redactor } from "./redact.ts";
-import { clean } from "./text.ts";
+import { MASK, type Redactor, stripControlCharacters } from "./redact.ts";
 
 /** A line without an end is let go in parts once this much of it has come, in UTF-16 units. */
 const MAX_PENDING = 256 * 1024;
@@ -57,7 +56,7 @@ export class Log {
 
   #message(level: LogLine["level"], message: string, reserve: number): void {
     const { redactor } = this.#options;
-    for (const line of redactor.redact(clean(message)).split("\n")) {
+    for (const line of redactor.redact(stripControlCharacters(message)).split("\n")) {
       this.#line(level, line, reserve);
     }
   }
@@ -116,7 +115,7 @@ export class OutputLines {
     for (const line of lines) {
       this.#emitLine(line);
     }
-    this.#letGo();
+    this.#flushLongLine();
   }
 
   end(): void {
@@ -128,7 +127,7 @@ export class OutputLines {
   }
 
   /** Of a line without an end, all but what a secret may have begun in. */
-  #letGo(): void {
+  #flushLongLine(): void {
     if (this.#isDiscarding) {
       this.#pending = "";
       return;
@@ -137,7 +136,7 @@ export class OutputLines {
     if (this.#pending.length <= most) {
       return;
     }
-    const text = clean(this.#pending);
+    const text = stripControlCharacters(this.#pending);
     const cut = this.#redactor.cutBefore(text, Math.max(0, text.length - this.#redactor.longest));
     if (cut === 0) {
       // Secrets that overlap from the beginning on, as of a secret that repeats itself.
@@ -164,7 +163,7 @@ export class OutputLines {
     // A progress bar writes over itself: what stood there last is what was meant to stay.
     const parts = line.split("\r").filter((part) => part !== "");
     for (const part of parts.length > 3 ? parts.slice(-1) : parts) {
-      this.#emit(this.#redactor.redact(clean(part)));
+      this.#emit(this.#redactor.redact(stripControlCharacters(part)));
     }
     if (parts.length === 0) {
       this.#emit("");

@@ -11,7 +11,7 @@ import { planGo } from "./go.ts";
 import { type BuildPlan, PlanError, type PlanInput, Tree } from "./input.ts";
 import { planJava } from "./java.ts";
 import { planNode } from "./node.ts";
-import { planOwn } from "./own-dockerfile.ts";
+import { planOwnDockerfile } from "./own-dockerfile.ts";
 import { planPhp } from "./php.ts";
 import { planPython } from "./python.ts";
 import { planRuby } from "./ruby.ts";
@@ -53,7 +53,7 @@ function plan(input: PlanInput): BuildPlan {
   const id = chooseRuntime(input, tree, detected);
   if (id === "dockerfile") {
     findRuntime(input.catalog, id);
-    return planOwn(input, tree);
+    return planOwnDockerfile(input, tree);
   }
   const runtime = findRuntime(input.catalog, id);
   const version = chooseVersion(input, tree, runtime, detected);

@@ -2,7 +2,7 @@ import { execForm, startWords } from "./command.ts";
 import { type BuildPlan, PlanError, type PlanInput, type Tree } from "./input.ts";
 
 /** The repository's own Dockerfile, as it is: a start command alone is added to its end. */
-export function planOwn({ settings, port }: PlanInput, tree: Tree): BuildPlan {
+export function planOwnDockerfile({ settings, port }: PlanInput, tree: Tree): BuildPlan {
   const path = settings.dockerfilePath ?? "Dockerfile";
   if (!tree.has(path)) {
     throw new PlanError("DOCKERFILE_NOT_FOUND", { name: path });

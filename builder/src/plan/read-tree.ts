@@ -3,7 +3,7 @@
 import { constants } from "node:fs";
 import { open, opendir, realpath, stat } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
-import { StepError } from "../failures/step-error.ts";
+import { StepError } from "../failures/codes.ts";
 import { isWanted, type PlanInput } from "./input.ts";
 
 /** Most files that are looked at, and most of each that is read. */

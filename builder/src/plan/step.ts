@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { defaultRuntimeCatalog } from "../catalog.ts";
-import { StepError } from "../failures/step-error.ts";
+import { StepError } from "../failures/codes.ts";
 import type { Log } from "../log/writer.ts";
 import { type Paths, workPaths } from "../paths.ts";
 import type { PlanTask } from "../task.ts";

@@ -4,9 +4,8 @@ import { createHash } from "node:crypto";
 import { type FileHandle, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { failure } from "../failures/codes.ts";
-import { StepError } from "../failures/step-error.ts";
-import { openPlain, readPlain } from "../regular-file.ts";
+import { failure, StepError } from "../failures/codes.ts";
+import { openRegularFile, readRegularFile } from "../regular-file.ts";
 
 export interface Blob {
   digest: string;
@@ -60,14 +59,14 @@ export async function openImage(folder: string, maxBytes: number): Promise<Opene
     if (named === undefined) {
       throw new Error("no manifest");
     }
-    const manifest = await readPlain(blobPath(folder, named.digest), MAX_DOCUMENT_BYTES);
+    const manifest = await readRegularFile(blobPath(folder, named.digest), MAX_DOCUMENT_BYTES);
     const own = `sha256:${createHash("sha256").update(manifest).digest("hex")}`;
     if (own !== named.digest) {
       throw new Error("another manifest");
     }
     const { config, layers } = manifestOf.parse(JSON.parse(manifest.toString("utf8")));
     for (const each of new Set([config, ...layers].map((part) => part.digest))) {
-      const file = await openPlain(blobPath(folder, each));
+      const file = await openRegularFile(blobPath(folder, each));
       blobs.push({ digest: each, size: (await file.stat()).size, file });
     }
     const bytes = blobs.reduce((sum, { size }) => sum + size, 0);
@@ -91,7 +90,7 @@ export async function imageFolder(work: string, image: string): Promise<string> 
 }
 
 const readJson = async (path: string): Promise<unknown> =>
-  JSON.parse((await readPlain(path, MAX_DOCUMENT_BYTES)).toString("utf8"));
+  JSON.parse((await readRegularFile(path, MAX_DOCUMENT_BYTES)).toString("utf8"));
 
 const blobPath = (folder: string, name: string): string =>
   join(folder, "blobs/sha256", name.slice("sha256:".length));

@@ -1,4 +1,4 @@
-/** The steps of a build with a real engine and a real registry, on this machine. The base image is its shell. */
+/** The steps of a build with a real builder backend and a real registry, on this machine. The base image is its shell. */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,14 +7,13 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Buildkit } from "../../../builder/src/backend/buildkit.ts";
-import type { EngineName } from "../../../builder/src/backend/names.ts";
 import { type LogLine, parseLogLine } from "../../../builder/src/log/line.ts";
 import { Redactor } from "../../../builder/src/log/redact.ts";
 import { Log } from "../../../builder/src/log/writer.ts";
 import { type Paths, workPaths } from "../../../builder/src/paths.ts";
 import { pushStep } from "../../../builder/src/push/step.ts";
 import { runStep } from "../../../builder/src/runner.ts";
-import type { Step, Task } from "../../../builder/src/task.ts";
+import type { BackendName, Step, Task } from "../../../builder/src/task.ts";
 import { ensureBinary } from "../../../hack/cluster/binaries.ts";
 import { freePorts } from "../../../hack/lib/ports.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
@@ -38,7 +37,7 @@ export interface BuildOptions {
   settings?: Extract<Task, { step: "plan" }>["settings"];
   timeoutSeconds?: number;
   maxImageBytes?: number;
-  engine?: EngineName;
+  backend?: BackendName;
 }
 
 export class BuildHarness {
@@ -47,7 +46,7 @@ export class BuildHarness {
   readonly host: string;
   readonly #registry: ChildProcess;
   readonly #path: string | undefined;
-  readonly #engine: EngineName;
+  readonly #backend: BackendName;
   #count = 0;
 
   private constructor(
@@ -55,16 +54,16 @@ export class BuildHarness {
     host: string,
     registry: ChildProcess,
     path: string | undefined,
-    engine: EngineName,
+    backend: BackendName,
   ) {
-    this.#engine = engine;
+    this.#backend = backend;
     this.folder = folder;
     this.host = host;
     this.#registry = registry;
     this.#path = path;
   }
 
-  static async start(engine: EngineName = "buildkit"): Promise<BuildHarness> {
+  static async start(backend: BackendName = "buildkit"): Promise<BuildHarness> {
     const folder = await mkdtemp(join(tmpdir(), "slipway-buildkit-"));
     const binaries = await Promise.all((["buildkitd", "buildctl"] as const).map(ensureBinary));
     const path = process.env.PATH;
@@ -72,7 +71,7 @@ export class BuildHarness {
     const [port = 0] = await freePorts(1);
     const host = `127.0.0.1:${port}`;
     const registry = await startRegistry(await ensureBinary("registry"), folder, host);
-    const harness = new BuildHarness(folder, host, registry, path, engine);
+    const harness = new BuildHarness(folder, host, registry, path, backend);
     await harness.#makeBase();
     return harness;
   }
@@ -97,7 +96,7 @@ export class BuildHarness {
     await writeFile(join(context, ".dockerignore"), "");
     await mkdir(join(work, "dockerfile"));
     await writeFile(join(work, "dockerfile/Dockerfile"), 'FROM scratch\nCOPY . /\nENV PATH="/bin"\n');
-    const engine = await Buildkit.start({
+    const backend = await Buildkit.start({
       root: join(folder, "cache"),
       scratch: join(folder, "start"),
       cacheBytes: 1e9,
@@ -106,7 +105,7 @@ export class BuildHarness {
     const output = () => {
       throw new Error("nothing runs");
     };
-    const outcome = await engine.build(
+    const outcome = await backend.build(
       {
         context,
         dockerfile: join(work, "dockerfile"),
@@ -118,7 +117,7 @@ export class BuildHarness {
       },
       { step: () => undefined, output },
     );
-    await engine.close();
+    await backend.close();
     if (!outcome.ok) {
       throw new Error(`the base image: ${outcome.text}`);
     }
@@ -143,7 +142,7 @@ export class BuildHarness {
     settings = {},
     timeoutSeconds = 60,
     maxImageBytes = 1e8,
-    engine = this.#engine,
+    backend = this.#backend,
   }: BuildOptions) {
     const { folder, host } = this;
     const root = join(folder, `build-${this.#count++}`);
@@ -160,14 +159,14 @@ export class BuildHarness {
       await writeFile(join(source, file), text);
     }
     // BuildKit finds out itself that a registry on loopback speaks plain HTTP, unless it is told anything of it.
-    const registries = engine === "buildah" ? { [host]: {} } : {};
+    const registries = backend === "buildah" ? { [host]: {} } : {};
     const lines: LogLine[] = [];
     const bounds = { maxBytes: 2_000_000, maxFiles: 1_000, timeoutSeconds };
     const from = { provider: "forgejo", branch: "main", ...bounds } as const;
     const tasks: Task[] = [
       ...(repository === undefined ? [] : [{ step: "fetch", url: repository, ...from } as const]),
       { step: "plan", settings, images: { node: { "24": `${host}/base/shell:1` } }, port: 8080 },
-      { step: "build", engine, registries, cacheBytes: 1e9, maxImageBytes, timeoutSeconds },
+      { step: "build", engine: backend, registries, cacheBytes: 1e9, maxImageBytes, timeoutSeconds },
       { step: "push", repository: `${host}/shop/one`, maxImageBytes: 1e9, timeoutSeconds: 60 },
     ];
     let last: Awaited<ReturnType<typeof runStep>> | undefined;
