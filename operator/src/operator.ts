@@ -21,7 +21,7 @@ import { addBuildController, type BuildOptions } from "./builds/controller.ts";
 import type { BuildSettings } from "./builds/settings.ts";
 import { connectionOpener } from "./builds/sources.ts";
 import type { Config } from "./config.ts";
-import { Members } from "./databases/common/member-access.ts";
+import { MemberAccess } from "./databases/common/member-access.ts";
 import { addDatabaseSamples, type SampleLedger } from "./databases/metrics/add.ts";
 import { FullVolumes } from "./databases/metrics/full-volumes.ts";
 import type { DatabaseImages } from "./databases/settings.ts";
@@ -202,7 +202,7 @@ export function createOperator(options: OperatorOptions): Manager {
       authority,
       restorer: backups.restorer,
       fullVolumes,
-      members: new Members(observe.nodes, manager.clock),
+      members: new MemberAccess(observe.nodes, manager.clock),
     },
   });
   const projects = addProjectControllers(

@@ -1,7 +1,7 @@
 /** Every type of project that the operator reconciles; the project controller knows none of them by itself. */
 
 import { type HttpDependencies, HttpKind } from "./applications/kind.ts";
-import { engines } from "./databases/drivers.ts";
+import { databaseDrivers } from "./databases/drivers.ts";
 import { type DatabaseDependencies, databaseKinds } from "./databases/kind.ts";
 import { type JobDependencies, JobKind } from "./jobs/kind.ts";
 import type { KindDependencies, ProjectKinds } from "./projects/kind.ts";
@@ -22,6 +22,6 @@ export function projectKinds({
   return (shared) => ({
     http: new HttpKind({ ...shared, ...applications }),
     job: new JobKind({ ...shared, ...jobs }),
-    ...databaseKinds(engines(), { ...shared, ...databases }),
+    ...databaseKinds(databaseDrivers(), { ...shared, ...databases }),
   });
 }

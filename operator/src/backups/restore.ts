@@ -24,7 +24,7 @@ export interface RestoreDependencies {
 /** How a restore stands. */
 export interface RestoreLook {
   missing: Finding;
-  againInMs: number;
+  requeueAfterMs: number;
 }
 
 /** Its Job wakes nobody of the project's. */
@@ -59,12 +59,12 @@ export class Restorer {
     const backup = backups.get(namespace, name);
     const refused = refusal(backup, database);
     if (refused || !backup) {
-      return { missing: refused ?? NOT_FOUND, againInMs: FAILED_MS };
+      return { missing: refused ?? NOT_FOUND, requeueAfterMs: FAILED_MS };
     }
     const scripts = scriptsOf(database.type);
     if (!scripts || !settings()) {
       const message = "This platform restores no backups of this engine.";
-      return { missing: { reason: projectReasons.RestoreFailed, message }, againInMs: FAILED_MS };
+      return { missing: { reason: projectReasons.RestoreFailed, message }, requeueAfterMs: FAILED_MS };
     }
     const job = jobNames.load(database.id);
     const state = await work.follow(
@@ -83,7 +83,7 @@ export class Restorer {
     const { uid = "" } = project.metadata;
     if (state.state === "running") {
       this.#failed.delete(uid);
-      return { missing: RESTORING, againInMs: LOOK_MS };
+      return { missing: RESTORING, requeueAfterMs: LOOK_MS };
     }
     const problem =
       state.state === "failed" ? state.message : differenceOf(backup.status?.contents, state.result.contents);
@@ -93,7 +93,7 @@ export class Restorer {
         metrics.restored("failed");
       }
       const message = `The backup could not be loaded: ${problem}`;
-      return { missing: { reason: projectReasons.RestoreFailed, message }, againInMs: FAILED_MS };
+      return { missing: { reason: projectReasons.RestoreFailed, message }, requeueAfterMs: FAILED_MS };
     }
     this.#failed.delete(uid);
     status.restoredAt = clock.now().toISOString();

@@ -2,21 +2,21 @@ import type { Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { chartCatalog, exampleDatabase } from "../../../test/kit/databases/examples.ts";
 import { acceptDatabase } from "./accept.ts";
-import type { Engine } from "./driver.ts";
+import type { DatabaseDriver } from "./driver.ts";
 import { parseDatabaseImages } from "./settings.ts";
 
 const images = parseDatabaseImages(`
 postgresql:
   "17": { image: registry.example/postgresql:17, uid: 100, gid: 102 }
 `);
-const engine: Engine = {
+const driver: DatabaseDriver = {
   name: "postgresql",
   port: 5432,
   desired: () => [],
-  hasEverything: async () => true,
-  tend: async () => ({}),
+  isCaughtUp: async () => true,
+  reconcile: async () => ({}),
 };
-const accept = (spec: Partial<Project["spec"]> = {}, of = { catalog: chartCatalog, images, engine }) =>
+const accept = (spec: Partial<Project["spec"]> = {}, of = { catalog: chartCatalog, images, driver }) =>
   acceptDatabase(exampleDatabase(spec), of);
 
 describe("a database is accepted", () => {
@@ -51,10 +51,10 @@ describe("a database is accepted", () => {
   });
 
   test("but not when databases are switched off, nor when the engine says why not", () => {
-    const off = { catalog: { ...chartCatalog, databasesEnabled: false }, images, engine };
+    const off = { catalog: { ...chartCatalog, databasesEnabled: false }, images, driver };
     expect(() => accept({}, off)).toThrow("Databases are disabled on this platform.");
     const refuse = () => ({ reason: "FeatureNotSupported", message: "Not on Sundays." }) as const;
-    expect(() => accept({}, { catalog: chartCatalog, images, engine: { ...engine, refuse } })).toThrow(
+    expect(() => accept({}, { catalog: chartCatalog, images, driver: { ...driver, refuse } })).toThrow(
       "Not on Sundays.",
     );
   });

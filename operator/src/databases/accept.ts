@@ -9,7 +9,7 @@ import {
   type Project,
 } from "@slipway/crds";
 import { refuse } from "../projects/accept.ts";
-import type { Engine } from "./driver.ts";
+import type { DatabaseDriver } from "./driver.ts";
 import { type DatabaseImages, imageOf } from "./settings.ts";
 import { instancesOf } from "./to-database.ts";
 
@@ -19,7 +19,7 @@ import { instancesOf } from "./to-database.ts";
  */
 export function acceptDatabase(
   project: Project,
-  { catalog, images, engine }: { catalog: Catalog; images: DatabaseImages; engine: Engine },
+  { catalog, images, driver }: { catalog: Catalog; images: DatabaseImages; driver: DatabaseDriver },
   id = project.spec.plan,
 ): DatabasePlan {
   const { type, version = "" } = project.spec;
@@ -44,7 +44,7 @@ export function acceptDatabase(
   if (!image) {
     throw refuse("FeatureNotSupported", `This platform has no image of ${type} ${version}.`);
   }
-  const refused = engine.refuse?.(project, plan, image);
+  const refused = driver.refuse?.(project, plan, image);
   if (refused) {
     throw refuse(refused.reason, refused.message);
   }

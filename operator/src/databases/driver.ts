@@ -1,4 +1,4 @@
-/** What every database engine does in its own way. All else (Secrets, volumes, status, deletion) is the same for all. */
+/** What differs between database engines. All else (Secrets, volumes, status, deletion) is the same for all. */
 
 import type { KubeClient, KubernetesObject } from "@slipway/controller-runtime";
 import type { DatabaseCredentials, DatabasePlan, DatabaseStatus, EngineName, Project } from "@slipway/crds";
@@ -7,15 +7,14 @@ import type { PodView } from "../applications/rollout.ts";
 import type { DesiredObject } from "../desired.ts";
 import type { Finding } from "../projects/status.ts";
 import type { Database } from "./database.ts";
-import type { decide, lateInMs, planToBuild } from "./plan-change-state.ts";
 import type { DatabaseImage } from "./settings.ts";
 import type { Certificate } from "./tls/secret.ts";
 
-export interface Engine {
+export interface DatabaseDriver {
   readonly name: EngineName;
   /** Port that clients connect to; a container's port of this number is named `database`. */
   readonly port: number;
-  /** Why a project that its plan allows cannot be carried out all the same; undefined when it can. Pure. */
+  /** Why a project that its plan allows is not supported; undefined when it is. Pure. */
   refuse?(project: Project, plan: DatabasePlan, image: DatabaseImage): Finding | undefined;
   /** Every object of a database, in the order in which they are applied. Pure; golden-tested. */
   desired(database: Database): DesiredObject[];
@@ -23,51 +22,44 @@ export interface Engine {
   services?(database: Database): string[];
   /**
    * Whether a ready primary among the first `instances` answers now, and has every acknowledged write: only then the other
-   * members may be stopped, and their volumes deleted later. Asks the servers themselves.
+   * members may be stopped, and their volumes deleted later. Queries the servers themselves.
    * @throws what the reconcile is retried for
    */
-  hasEverything(database: Database, live: LiveDatabase, context: TendContext): Promise<boolean>;
+  isCaughtUp(database: Database, live: LiveDatabase, context: ClusterContext): Promise<boolean>;
   /**
    * Work that only this engine knows, after its objects are applied: accounts, bootstrap, passwords, roles, rolling
-   * order. Told often and by several projects at once; everything can be retried. Not called for a paused project.
+   * order. Called often and concurrently for several projects; everything can be retried. Not called for a paused project.
    * @throws what the reconcile is retried for
    */
-  tend(database: Database, live: LiveDatabase, context: TendContext): Promise<Tended>;
-  /** The project is gone: what is kept about it in memory may go. */
+  reconcile(database: Database, live: LiveDatabase, context: ClusterContext): Promise<ClusterState>;
+  /** The project is deleted: what is kept about it in memory may be dropped. */
   forget?(uid: string): void;
-  /** Of an engine whose plans change in the background, and may fail to. Without it a plan is in force once it is asked for. */
-  readonly planChange?: PlanChanges;
+  /** Its plans change in the background, and may fail to. Without it a plan is in force once it is requested. */
+  readonly changesPlansInBackground?: true;
 }
 
-/** How a plan changes in the background. Pure functions. */
-export interface PlanChanges {
-  planToBuild: typeof planToBuild;
-  decide: typeof decide;
-  lateInMs: typeof lateInMs;
-}
-
-/** What tending a database has found. */
-export interface Tended {
-  /** Pod that takes writes; undefined while none does, as far as anybody knows. */
+/** What a reconcile of a cluster has observed. */
+export interface ClusterState {
+  /** Pod that takes writes; undefined while none is known to. */
   primary?: string;
-  /** What keeps the database from taking writes, or from being what was asked for; undefined when it is all well. */
+  /** What keeps the database from taking writes, or from what was requested; undefined when nothing is missing. */
   missing?: Finding;
-  /** It is on its way to another state, though it serves: a rolling change, a switchover, a replica that is being made. */
+  /** It is changing though it serves: a rolling update, a switchover, a replica that is being created. */
   underWay?: Finding;
-  /** What the server itself says it is. */
+  /** As the server itself reports it. */
   runningVersion?: string;
   /** Hash of the credentials that the engine has taken over by now; see `Database.credentialsHash`. */
   credentialsHash?: string;
   /** Identity that the engine gave its data. */
   identity?: string;
-  /** Which process was set up with what, and which have read which certificate: the next leader does none of it again. */
+  /** Which process was set up with what, and which have read which certificate: the next leader repeats none of it. */
   setUpHash?: string;
   certificatesHash?: string;
-  /** Milliseconds until it is to be tended again, whatever happens. */
-  againInMs?: number;
+  /** Milliseconds until the next reconcile, whatever happens. */
+  requeueAfterMs?: number;
 }
 
-/** A database as the watches told it. */
+/** A database as the watches show it. */
 export interface LiveDatabase {
   statefulSet?: LiveStatefulSet;
   /** Pods of the StatefulSet, by ordinal; those that are being deleted too. */
@@ -115,17 +107,17 @@ export interface LiveService extends KubernetesObject {
   status?: { loadBalancer?: { ingress?: readonly { ip?: string; hostname?: string }[] } };
 }
 
-/** What is done in the cluster for a database: commands are run only in members that may answer. */
-export type TendClient = Pick<KubeClient, "apply" | "delete" | "getOrUndefined" | "patch" | "podExec">;
+/** The client of a database's objects: commands are run only in members that may answer. */
+export type ClusterClient = Pick<KubeClient, "apply" | "delete" | "getOrUndefined" | "patch" | "podExec">;
 
-/** What tending works with. */
-export interface TendContext {
-  client: TendClient;
+/** What a reconcile of a cluster works with. */
+export interface ClusterContext {
+  client: ClusterClient;
   /**
-   * Asks a member by the network, as `client` runs commands in it.
-   * @throws WaitingError without having asked, where nobody would answer or too many already wait for an answer
+   * Queries a member over the network, under the limits of `client`'s commands.
+   * @throws WaitingError without having queried it, where it would not answer or too many queries already wait for an answer
    */
-  askMember<T>(pod: LivePod, question: () => Promise<T>): Promise<T>;
+  queryMember<T>(pod: LivePod, query: () => Promise<T>): Promise<T>;
   clock: Clock;
   log: Logger;
   signal: AbortSignal;
@@ -135,12 +127,12 @@ export interface TendContext {
   authority: string;
   /** The certificate in the TLS Secret: what tells one from another, and when it was signed. */
   certificate: Certificate;
-  /** What the status said before. */
+  /** The status before this reconcile. */
   status: DatabaseStatus;
-  /** What somebody has accepted to lose, as the project's annotation says. */
+  /** Data loss that a person has accepted, as in the project's annotation. */
   acceptDataLoss?: string;
   /** Records an event about the project. */
   event(type: "Normal" | "Warning", reason: string, note: string): void;
-  /** Has the database tended again soon, also once tending is over: something was heard of it. */
+  /** Triggers another reconcile soon, also after this one has ended: an event about the cluster arrived. */
   wake(): void;
 }

@@ -27,13 +27,21 @@ import { reportGrowth } from "../projects/status.ts";
 import type { GrowthObstacle } from "../workload/growth.ts";
 import { acceptDatabase } from "./accept.ts";
 import { outsideAddress } from "./address.ts";
-import type { Members } from "./common/member-access.ts";
+import type { MemberAccess } from "./common/member-access.ts";
 import { Credentials } from "./credentials.ts";
 import type { Database } from "./database.ts";
 import { deletionSteps } from "./deletion.ts";
-import type { Engine, LiveDatabase, TendContext, Tended } from "./driver.ts";
+import type { ClusterContext, ClusterState, DatabaseDriver, LiveDatabase } from "./driver.ts";
 import { readBeforeStart, readDatabase } from "./live.ts";
-import { isMadeAnew, type PlanFindings, standingOf, tellPlanChange } from "./plan-change.ts";
+import {
+  isRolledOut,
+  lateInMs,
+  nextPlanStatus,
+  type PlanFindings,
+  planStatusOf,
+  planToBuild,
+  reportPlanChange,
+} from "./plan-change.ts";
 import { releaseMembers } from "./release.ts";
 import type { DatabasePlatform } from "./settings.ts";
 import { summarizeDatabase, summarizeStop } from "./status.ts";
@@ -49,13 +57,13 @@ export interface DatabaseDependencies extends KindDependencies {
   /** Uids of pods whose volumes are full. */
   fullVolumes: { has(podUid: string): boolean };
   /** Which members commands are run in. */
-  members: Members;
+  members: MemberAccess;
 }
 
-/** Until what was just decided is carried out, in milliseconds. */
-const AT_ONCE_MS = 100;
+/** Until the next reconcile when one is needed immediately, in milliseconds. */
+const IMMEDIATE_REQUEUE_MS = 100;
 
-/** A certificate is looked at once a day at least, so that it is renewed in time. */
+/** A certificate is checked once a day at least, so that it is renewed in time. */
 const DAILY_MS = 86_400_000;
 
 /** What one reconcile has applied. */
@@ -67,12 +75,12 @@ interface Applied {
 }
 
 export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
-  readonly #engine: Engine;
+  readonly #driver: DatabaseDriver;
   readonly #deps: DatabaseDependencies;
   readonly #credentials: Credentials;
 
-  constructor(engine: Engine, deps: DatabaseDependencies) {
-    this.#engine = engine;
+  constructor(driver: DatabaseDriver, deps: DatabaseDependencies) {
+    this.#driver = driver;
     this.#deps = deps;
     this.#credentials = new Credentials({ client: deps.client, secrets: deps.stores.secrets });
   }
@@ -83,18 +91,18 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
     }
   }
 
-  /** Where a plan that is asked for cannot be had, and another one is in force, that one stays. */
+  /** Where a requested plan is not available, and another one is in force, that one stays. */
   validate(project: Project): DatabasePlan {
     const { catalog, platform } = this.#deps;
     const on = (plan: string) =>
-      acceptDatabase(project, { catalog: catalog(), images: platform.images(), engine: this.#engine }, plan);
-    const { planChange } = this.#engine;
+      acceptDatabase(project, { catalog: catalog(), images: platform.images(), driver: this.#driver }, plan);
+    const inBackground = this.#driver.changesPlansInBackground === true;
     const before = project.status?.plan;
-    const wanted = planChange?.planToBuild(project.spec, standingOf(project.status)) ?? project.spec.plan;
+    const wanted = inBackground ? planToBuild(project.spec, planStatusOf(project.status)) : project.spec.plan;
     try {
       return on(wanted);
     } catch (error) {
-      if (!planChange || before === undefined || before === wanted) {
+      if (!inBackground || before === undefined || before === wanted) {
         throw error;
       }
       return on(before);
@@ -107,13 +115,13 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
     const live = await readBeforeStart(project, this.#deps, signal);
     const credentials = await this.#credentials.ensure(
       project,
-      this.#engine.name,
+      this.#driver.name,
       accepted.organizationId,
       signal,
     );
     const database = this.#derive(project, accepted, credentials, live);
     const certificate = await this.#certify(project, database, live, signal);
-    await applier.applyAndPrune(ownerOf(project), this.#engine.desired(database), { log, signal });
+    await applier.applyAndPrune(ownerOf(project), this.#driver.desired(database), { log, signal });
     const growth = await growVolumes(database, live, client, signal);
     reportGrowth(project, growth, context);
     const { obstacle } = growth;
@@ -137,7 +145,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
     }
     const { uid = "" } = project.metadata;
     this.#credentials.forget(uid);
-    this.#engine.forget?.(uid);
+    this.#driver.forget?.(uid);
     return undefined;
   }
 
@@ -159,7 +167,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
   ): Promise<Certificate> {
     const { authority, client, clock, platform, stores } = this.#deps;
     const outside = outsideAddress(live.outside, platform)?.host ?? platform.outside.host;
-    const services = this.#engine.services?.(database);
+    const services = this.#driver.services?.(database);
     const names = certificateNames(database.id, database.namespace, database.outside && outside, services);
     const deps = { authority, client, clock, secrets: stores.secrets };
     return ensureCertificate(project, database, names, deps, signal);
@@ -170,90 +178,95 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
     const { conditions, status } = context;
     const { database, credentials, obstacle } = applied;
     const live = readDatabase(project, stores);
-    const tended = database.paused ? undefined : await this.#tendAndFill(project, applied, live, context);
-    const planInMs = this.#changePlan(project, { database, live, tended }, context);
+    const clusterState = database.paused
+      ? undefined
+      : await this.#reconcileAndRestore(project, applied, live, context);
+    const planInMs = this.#changePlan(project, { database, live, clusterState }, context);
     const inForce = this.#deps.catalog().databasePlans.find(({ plan }) => plan === status.plan);
     summarizeDatabase(
       project,
       {
         database,
-        engine: this.#engine,
+        driver: this.#driver,
         live,
-        tended,
+        clusterState,
         volumes: readVolumes(database, live, obstacle),
         full: live.pods.filter(({ metadata }) => this.#deps.fullVolumes.has(metadata.uid ?? "")),
         address: database.outside && outsideAddress(live.outside, platform),
         credentials,
         now: clock.now(),
-        inForce: this.#engine.planChange && inForce,
+        inForce: this.#driver.changesPlansInBackground && inForce,
       },
       conditions,
       status,
     );
-    return { requeueAfterMs: soonest(tended?.againInMs, planInMs, DAILY_MS) };
+    return { requeueAfterMs: soonest(clusterState?.requeueAfterMs, planInMs, DAILY_MS) };
   }
 
   /**
-   * Decides where a change of plan stands, and tells.
-   * @param found what was seen of the database; without it, it could not be carried out
-   * @returns milliseconds until that is to be decided again; undefined when no change runs
+   * Advances a change of plan and reports it.
+   * @param found what was observed of the database; nothing when its spec was rejected
+   * @returns milliseconds until the next decision; undefined when no change runs
    */
   #changePlan(project: Project, found: Partial<PlanFindings>, context: ProjectContext): number | undefined {
     const { clock, platform } = this.#deps;
-    const { planChange } = this.#engine;
-    if (!planChange) {
+    if (!this.#driver.changesPlansInBackground) {
       return undefined;
     }
     const { spec } = project;
-    const before = standingOf(context.status);
+    const before = planStatusOf(context.status);
     const { database } = found;
     const instances = database?.instances ?? spec.instances ?? 1;
     const seen = {
       now: clock.now(),
       deadlineMs: platform.planChangeMs * instances,
-      refused: database !== undefined && database.plan.plan !== planChange.planToBuild(spec, before),
+      refused: database !== undefined && database.plan.plan !== planToBuild(spec, before),
       done:
         database !== undefined &&
         spec.plan !== before.plan &&
-        isMadeAnew(this.#engine, { ...found, database }),
+        isRolledOut(this.#driver, { ...found, database }),
     };
-    const standing = planChange.decide(spec, before, seen);
-    const failed = tellPlanChange(standing, before, context);
-    // What was built for a plan that is not to be is taken back at once.
-    return failed ? AT_ONCE_MS : planChange.lateInMs(standing, seen);
+    const planStatus = nextPlanStatus(spec, before, seen);
+    const failed = reportPlanChange(planStatus, before, context);
+    // What was built for a plan that is not to be is taken back immediately.
+    return failed ? IMMEDIATE_REQUEUE_MS : lateInMs(planStatus, seen);
   }
 
-  /** A database that begins with a backup is not ready before that is loaded. */
-  async #tendAndFill(
+  /** A database that is restored from a backup is not ready before that is loaded. */
+  async #reconcileAndRestore(
     project: Project,
     applied: Applied,
     live: LiveDatabase,
     context: ProjectContext,
-  ): Promise<Tended> {
+  ): Promise<ClusterState> {
     const { status, signal } = context;
-    const tended = await this.#tend(project, applied, live, context);
-    if (tended.primary === undefined || tended.credentialsHash === undefined) {
-      return tended;
+    const clusterState = await this.#reconcileCluster(project, applied, live, context);
+    if (clusterState.primary === undefined || clusterState.credentialsHash === undefined) {
+      return clusterState;
     }
     status.database ??= {};
     const { database } = applied;
     const filling = await this.#deps.restorer.restore(project, database, status.database, signal);
     return filling
-      ? { ...tended, missing: filling.missing, againInMs: soonest(tended.againInMs, filling.againInMs) }
-      : tended;
+      ? {
+          ...clusterState,
+          missing: filling.missing,
+          requeueAfterMs: soonest(clusterState.requeueAfterMs, filling.requeueAfterMs),
+        }
+      : clusterState;
   }
 
-  async #tend(
+  async #reconcileCluster(
     project: Project,
     { database, credentials, certificate }: Applied,
     live: LiveDatabase,
     { status, log, signal, event }: ProjectContext,
-  ): Promise<Tended> {
+  ): Promise<ClusterState> {
     const { authority, client, clock, members, platform, wake } = this.#deps;
     const { namespace, name } = project.metadata;
-    const context: TendContext = {
+    const context: ClusterContext = {
       client: members.clientFor(client, live),
-      askMember: (pod, question) => members.run(pod, question),
+      queryMember: (pod, question) => members.run(pod, question),
       clock,
       authority: (await authority.current()).certificate,
       log,
@@ -268,17 +281,17 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
     const { volumeGraceMs } = platform;
     const observe = (written: KubernetesObject) => this.#observe(written);
     // Before anything that may restart the primary: it has to answer.
-    const releaseInMs = await releaseMembers(database, live, this.#engine, {
+    const releaseInMs = await releaseMembers(database, live, this.#driver, {
       ...context,
       volumeGraceMs,
       observe,
     });
-    const tended = await this.#engine.tend(database, live, context);
-    const renewed = tended.credentialsHash === credentialsHash(credentials);
+    const clusterState = await this.#driver.reconcile(database, live, context);
+    const renewed = clusterState.credentialsHash === credentialsHash(credentials);
     if (renewed && credentials[credentialKeys.previousPassword] !== undefined) {
       await this.#credentials.dropPrevious(project, credentials, signal);
     }
-    return { ...tended, againInMs: soonest(tended.againInMs, releaseInMs) };
+    return { ...clusterState, requeueAfterMs: soonest(clusterState.requeueAfterMs, releaseInMs) };
   }
 
   /** Stops the instances, whatever else is wrong with the project. An apply of the StatefulSet sets the same, in the same name. */
@@ -302,12 +315,12 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
 
 /** One kind for each engine. */
 export function databaseKinds(
-  engines: ReadonlyMap<string, Engine>,
+  drivers: ReadonlyMap<string, DatabaseDriver>,
   deps: DatabaseDependencies,
 ): Partial<Record<Project["spec"]["type"], ProjectKind<DatabasePlan>>> {
   return Object.fromEntries(
-    [...engines]
+    [...drivers]
       .filter(([type]) => isDatabaseType(type as Project["spec"]["type"]))
-      .map(([type, engine]) => [type, new DatabaseKind(engine, deps)]),
+      .map(([type, driver]) => [type, new DatabaseKind(driver, deps)]),
   );
 }

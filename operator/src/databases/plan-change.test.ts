@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import {
-  decide,
   lateInMs,
+  nextPlanStatus,
   type PlanChange,
+  type PlanStatus,
   planToBuild,
   type Seen,
-  type Standing,
-} from "./plan-change-state.ts";
+} from "./plan-change.ts";
 
 const START = "2026-03-01T00:00:00.000Z";
 const LATER = "2026-03-01T00:04:59.999Z";
@@ -31,7 +31,7 @@ const running: PlanChange = {
 };
 const failed: PlanChange = { ...running, status: "failed", finishedAt: LATE };
 
-const cases: [string, ReturnType<typeof asked>, Standing, Seen, string, Standing][] = [
+const cases: [string, ReturnType<typeof asked>, PlanStatus, Seen, string, PlanStatus][] = [
   ["a new project is on its plan at once", asked("small"), {}, seen(START), "small", { plan: "small" }],
   ["no request changes nothing", asked("small"), { plan: "small" }, seen(START), "small", { plan: "small" }],
   [
@@ -125,16 +125,16 @@ const cases: [string, ReturnType<typeof asked>, Standing, Seen, string, Standing
 ];
 
 describe("a change of plan", () => {
-  test.each(cases)("%s", (_, request, standing, what, build, next) => {
-    expect(planToBuild(request, standing)).toBe(build);
-    expect(decide(request, standing, what)).toEqual(next);
+  test.each(cases)("%s", (_, request, planStatus, what, build, next) => {
+    expect(planToBuild(request, planStatus)).toBe(build);
+    expect(nextPlanStatus(request, planStatus, what)).toEqual(next);
   });
 
   test("is the same, looked at twice", () => {
-    for (const [, request, standing, what] of cases) {
-      const once = decide(request, standing, what);
+    for (const [, request, planStatus, what] of cases) {
+      const once = nextPlanStatus(request, planStatus, what);
       // What is done is told of the plan that was built, which is another one after a failure.
-      const again = decide(request, once, { ...what, done: false });
+      const again = nextPlanStatus(request, once, { ...what, done: false });
       expect(again).toEqual(once);
     }
   });

@@ -1,50 +1,131 @@
-/** How changes of plans that run in the background are seen and told. */
+/**
+ * A plan that changes in the background, one instance after the other, and may fail. The spec asks for a plan,
+ * `status.plan` is the one in force, `status.planChange` is a change that runs or the last one that failed. A
+ * request is identified by its plan and its time; one that has failed is never retried automatically.
+ */
 
 import { resources } from "@slipway/controller-runtime";
-import { annotations, type ProjectStatus } from "@slipway/crds";
+import { annotations, type Project, type ProjectStatus } from "@slipway/crds";
 import type { ProjectContext } from "../projects/kind.ts";
 import { isReady } from "./common/pods.ts";
 import type { Database } from "./database.ts";
-import type { Engine, LiveDatabase, LiveStatefulSet, Tended } from "./driver.ts";
-import type { Standing } from "./plan-change-state.ts";
+import type { ClusterState, DatabaseDriver, LiveDatabase, LiveStatefulSet } from "./driver.ts";
 
-/** What was seen of a database. */
+export type PlanChange = NonNullable<ProjectStatus["planChange"]>;
+
+/** What was observed of the project, built from {@link planToBuild}. */
+export interface Seen {
+  now: Date;
+  /** Every requested instance is made from that plan, and serves. */
+  done: boolean;
+  /** Milliseconds from its start in which a change must be done. */
+  deadlineMs: number;
+  /** The requested plan is not available here. */
+  refused: boolean;
+}
+
+/** The plan and its change in a project's status. */
+export interface PlanStatus {
+  /** Plan in force; undefined before the first. */
+  plan?: string;
+  change?: PlanChange;
+}
+
+type Request = Pick<Project["spec"], "plan" | "planRequestedAt">;
+
+/** The plan that the instances are made from: the requested one, until the change to it has failed. */
+export function planToBuild({ plan, planRequestedAt }: Request, planStatus: PlanStatus): string {
+  return hasFailed({ plan, planRequestedAt }, planStatus) ? (planStatus.plan ?? plan) : plan;
+}
+
+/** The status after what was observed. */
+export function nextPlanStatus(request: Request, planStatus: PlanStatus, seen: Seen): PlanStatus {
+  const { plan: before } = planStatus;
+  // A project on a new plan that is its first has nothing to go back to.
+  if (before === undefined || before === request.plan) {
+    return { plan: request.plan };
+  }
+  if (hasFailed(request, planStatus)) {
+    return planStatus;
+  }
+  const change = underWay(request, planStatus) ?? begin(request, before, seen.now);
+  if (seen.refused || isLate(change, seen)) {
+    return { plan: before, change: { ...change, status: "failed", finishedAt: seen.now.toISOString() } };
+  }
+  return seen.done ? { plan: request.plan } : { plan: before, change };
+}
+
+/** Milliseconds until a change that runs is late; undefined when none runs. */
+export function lateInMs({ change }: PlanStatus, { now, deadlineMs }: Pick<Seen, "now" | "deadlineMs">) {
+  return change?.status === "in_progress"
+    ? Math.max(Date.parse(change.startedAt) + deadlineMs - now.getTime(), 0)
+    : undefined;
+}
+
+function isLate(change: PlanChange, seen: Seen): boolean {
+  return !seen.done && lateInMs({ change }, seen) === 0;
+}
+
+function begin({ plan, planRequestedAt }: Request, before: string, now: Date): PlanChange {
+  return {
+    status: "in_progress",
+    fromPlan: before,
+    toPlan: plan,
+    requestedAt: planRequestedAt,
+    startedAt: now.toISOString(),
+  };
+}
+
+function hasFailed(request: Request, planStatus: PlanStatus): boolean {
+  return about(request, planStatus)?.status === "failed";
+}
+
+function underWay(request: Request, planStatus: PlanStatus): PlanChange | undefined {
+  const change = about(request, planStatus);
+  return change?.status === "in_progress" ? change : undefined;
+}
+
+/** The change, if it is about this request. */
+function about({ plan, planRequestedAt }: Request, { change }: PlanStatus): PlanChange | undefined {
+  return change?.toPlan === plan && change.requestedAt === planRequestedAt ? change : undefined;
+}
+
+/** What was observed of a database. */
 export interface PlanFindings {
   database: Database;
   live: LiveDatabase;
-  tended?: Tended;
+  clusterState?: ClusterState;
 }
 
-/** Where a project stands by its status. */
-export function standingOf(status: ProjectStatus | undefined): Standing {
+export function planStatusOf(status: ProjectStatus | undefined): PlanStatus {
   return { plan: status?.plan, change: status?.planChange };
 }
 
 /**
- * Whether every instance that is asked for is made from what is wanted now, and serves. Nothing of a paused project runs,
+ * Whether every requested instance is made from the current manifests, and serves. Nothing of a paused project runs,
  * and so nothing of it is made from anything else. Pure.
  */
-export function isMadeAnew(
-  engine: Pick<Engine, "desired">,
-  { database, live, tended }: Partial<PlanFindings> & Pick<PlanFindings, "database">,
+export function isRolledOut(
+  driver: Pick<DatabaseDriver, "desired">,
+  { database, live, clusterState }: Partial<PlanFindings> & Pick<PlanFindings, "database">,
 ): boolean {
   if (database.paused) {
     return true;
   }
-  const wanted = settingsHash(engine, database);
+  const wanted = settingsHash(driver, database);
   const pods = live?.pods ?? [];
   return (
-    tended !== undefined &&
-    tended.missing === undefined &&
-    tended.underWay === undefined &&
+    clusterState !== undefined &&
+    clusterState.missing === undefined &&
+    clusterState.underWay === undefined &&
     pods.length === database.instances &&
     pods.every((pod) => isReady(pod) && pod.metadata.annotations?.[annotations.settingsHash] === wanted)
   );
 }
 
-function settingsHash(engine: Pick<Engine, "desired">, database: Database): string | undefined {
+function settingsHash(driver: Pick<DatabaseDriver, "desired">, database: Database): string | undefined {
   const { kind } = resources.statefulSets;
-  const set = engine
+  const set = driver
     .desired(database)
     .find((object) => object.kind === kind && object.metadata?.name === database.names.main);
   return (set as LiveStatefulSet | undefined)?.spec?.template?.metadata?.annotations?.[
@@ -53,12 +134,12 @@ function settingsHash(engine: Pick<Engine, "desired">, database: Database): stri
 }
 
 /**
- * Writes a standing into status and conditions.
+ * Writes a plan's status into status and conditions.
  * @returns whether a change has failed just now
  */
-export function tellPlanChange(
-  { plan, change }: Standing,
-  before: Standing,
+export function reportPlanChange(
+  { plan, change }: PlanStatus,
+  before: PlanStatus,
   { conditions, event, status }: Pick<ProjectContext, "conditions" | "event" | "status">,
 ): boolean {
   const type = "PlanChanging";

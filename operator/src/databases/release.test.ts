@@ -134,14 +134,14 @@ async function release(
     certificate: { serial: "01", signedAt: new Date(NOW) },
     status: {},
     event: (_, reason) => events.push(reason),
-    askMember: (_pod, question) => question(),
+    queryMember: (_pod, question) => question(),
     wake: () => {},
     volumeGraceMs: DAY_MS,
     observe: () => done.push("observed"),
   };
   const database = { ...databaseOf({ project: exampleDatabase({ instances }) }), paused };
-  const engine = {
-    hasEverything: async () => {
+  const driver = {
+    isCaughtUp: async () => {
       done.push("asked");
       if (complete instanceof Error) {
         throw complete;
@@ -149,8 +149,8 @@ async function release(
       return complete;
     },
   };
-  const againInMs = await releaseMembers(database, seen, engine, context);
-  return { done, events, againInMs };
+  const requeueAfterMs = await releaseMembers(database, seen, driver, context);
+  return { done, events, requeueAfterMs };
 }
 
 describe("members that are no longer asked for", () => {
@@ -158,31 +158,34 @@ describe("members that are no longer asked for", () => {
   const pods = [podOf(0, primary), podOf(1, replica), podOf(2, replica)];
 
   test("stop once one that stays has everything", async () => {
-    const { done, againInMs } = await release(1, live(3, pods, three));
+    const { done, requeueAfterMs } = await release(1, live(3, pods, three));
     expect(done).toEqual(["asked", "shop has 1", "observed"]);
-    expect(againInMs).toBe(3_000);
+    expect(requeueAfterMs).toBe(3_000);
   });
 
   test.each([false, new Error("the primary does not answer")])("stay otherwise: %s", async (complete) => {
     for (const seen of [live(3, pods, three), live(1, [podOf(0, primary)], three)]) {
-      expect(await release(1, seen, { complete })).toMatchObject({ done: ["asked"], againInMs: 3_000 });
+      expect(await release(1, seen, { complete })).toMatchObject({ done: ["asked"], requeueAfterMs: 3_000 });
     }
   });
 
   test("leave volumes that are marked before anything else, the last one first", async () => {
-    const { done, events, againInMs } = await release(1, live(1, [podOf(0, primary)], three));
+    const { done, events, requeueAfterMs } = await release(1, live(1, [podOf(0, primary)], three));
     expect(done).toEqual([
       "asked",
       "data-shop-2 unused since 2026-03-02T00:00:00.000Z",
       "data-shop-1 unused since 2026-03-02T00:00:00.000Z",
     ]);
     expect(events).toEqual(["VolumeUnused", "VolumeUnused"]);
-    expect(againInMs).toBeUndefined();
+    expect(requeueAfterMs).toBeUndefined();
   });
 
   test("leave volumes alone that a pod still uses, seen or not", async () => {
     const seen = live(1, [podOf(0, primary), podOf(1, { deleting: true })], three);
-    expect(await release(1, seen, { pods: ["shop-2"] })).toMatchObject({ done: ["asked"], againInMs: 3_000 });
+    expect(await release(1, seen, { pods: ["shop-2"] })).toMatchObject({
+      done: ["asked"],
+      requeueAfterMs: 3_000,
+    });
   });
 
   test("are asked nothing while the project is paused", async () => {
@@ -200,7 +203,7 @@ describe("a volume that is marked as unused", () => {
     expect(done).toEqual(["asked", "delete data-shop-1"]);
     expect(events).toEqual(["VolumeDeleted"]);
     const early = await release(1, at("2026-03-01T00:00:01Z"));
-    expect(early).toMatchObject({ done: [], againInMs: 1_000 });
+    expect(early).toMatchObject({ done: [], requeueAfterMs: 1_000 });
   });
 
   test("stays while the primary does not have everything", async () => {

@@ -5,13 +5,13 @@ import { annotations, fieldManagers } from "@slipway/crds";
 import { soonest } from "../projects/soonest.ts";
 import { ordinalOf } from "./common/pods.ts";
 import type { Database } from "./database.ts";
-import type { Engine, LiveClaim, LiveDatabase, TendContext } from "./driver.ts";
+import type { ClusterContext, DatabaseDriver, LiveClaim, LiveDatabase } from "./driver.ts";
 import { isKept, unusedSince } from "./members.ts";
 
 /** How long until a step that could not be done now is tried again, in milliseconds. */
 const RETRY_MS = 3_000;
 
-export interface ReleaseContext extends TendContext {
+export interface ReleaseContext extends ClusterContext {
   /** Milliseconds that a volume is kept after it was marked as unused. */
   volumeGraceMs: number;
   /** Takes note of a StatefulSet that was written. */
@@ -33,7 +33,7 @@ interface Step {
 export async function releaseMembers(
   database: Database,
   live: LiveDatabase,
-  engine: Pick<Engine, "hasEverything">,
+  driver: Pick<DatabaseDriver, "isCaughtUp">,
   context: ReleaseContext,
 ): Promise<number | undefined> {
   if (database.paused) {
@@ -45,7 +45,7 @@ export async function releaseMembers(
   if (!surplus && steps.length === 0) {
     return nextDeletionMs(live, context);
   }
-  if (!(await isComplete(database, live, engine, context))) {
+  if (!(await isComplete(database, live, driver, context))) {
     return RETRY_MS;
   }
   if (surplus) {
@@ -63,11 +63,11 @@ export async function releaseMembers(
 async function isComplete(
   database: Database,
   live: LiveDatabase,
-  engine: Pick<Engine, "hasEverything">,
+  driver: Pick<DatabaseDriver, "isCaughtUp">,
   context: ReleaseContext,
 ): Promise<boolean> {
   try {
-    return await engine.hasEverything(database, live, context);
+    return await driver.isCaughtUp(database, live, context);
   } catch (error) {
     context.signal.throwIfAborted();
     const { code } = error as { code?: string };

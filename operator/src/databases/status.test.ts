@@ -9,11 +9,11 @@ import {
   podOf,
 } from "../../../test/kit/databases/examples.ts";
 import { setPhase } from "../projects/status.ts";
-import type { LiveDatabase, Tended } from "./driver.ts";
+import type { ClusterState, LiveDatabase } from "./driver.ts";
 import { type DatabaseFindings, summarizeDatabase } from "./status.ts";
 
 const NOW = new Date("2026-03-01T00:00:00Z");
-const tended: Tended = {
+const clusterState: ClusterState = {
   primary: "shop-0",
   runningVersion: "17.6",
   identity: "74",
@@ -37,9 +37,9 @@ function after(
   conditions.set({ type: "Accepted", status: "True", reason: "Accepted" });
   const all: DatabaseFindings = {
     database: databaseOf({ project }),
-    engine: { port: 5432 },
+    driver: { port: 5432 },
     live: serving,
-    tended,
+    clusterState,
     volumes,
     full: [],
     address: { host: "192.0.2.1", port: 31_234 },
@@ -59,7 +59,7 @@ describe("a database", () => {
   test("whose volume is full is failing, and tells what to do, whatever else is wrong", () => {
     const pod = podOf(0, { role: "primary" });
     const missing = { reason: "PrimaryMissing", message: "No instance takes writes." } as const;
-    const { status, told } = after({ full: [pod], tended: { missing } }, { before: after().status });
+    const { status, told } = after({ full: [pod], clusterState: { missing } }, { before: after().status });
     expect(told).toMatchObject({ StorageReady: "DiskFull", Ready: "DiskFull", Progressing: "DiskFull" });
     expect(status.phase).toBe("failing");
     expect(after({ full: [pod] }, { before: after().status }).status.phase).toBe("failing");
@@ -118,7 +118,7 @@ describe("a database", () => {
   test("that is new is being created until it takes writes", () => {
     const missing = { reason: "Bootstrapping", message: "The database is being set up." } as const;
     const live = liveOf([podOf(0, { ready: false })]);
-    const { status, told } = after({ tended: { missing }, live });
+    const { status, told } = after({ clusterState: { missing }, live });
     expect(status.phase).toBe("creating");
     expect(told).toMatchObject({ Ready: "Bootstrapping", Progressing: "Creating" });
     expect(status.database?.bootstrappedAt).toBeUndefined();
@@ -129,7 +129,7 @@ describe("a database", () => {
     const missing = { reason: "PrimaryMissing", message: "No instance takes writes." } as const;
     const { status, told } = after(
       {
-        tended: { missing },
+        clusterState: { missing },
         database: { ...databaseOf({ project: exampleDatabase() }), bootstrapped: true },
         live: liveOf([podOf(0, { ready: false })]),
       },
@@ -150,7 +150,7 @@ describe("a database", () => {
       },
     };
     const missing = { reason: "Bootstrapping", message: "The database is being set up." } as const;
-    const { status, told } = after({ tended: { missing }, live: liveOf([crashed]) });
+    const { status, told } = after({ clusterState: { missing }, live: liveOf([crashed]) });
     expect(told.Progressing).toBe("ContainerCrashing");
     expect(status.phase).toBe("failing");
   });
@@ -179,14 +179,14 @@ describe("a database", () => {
   test("that is paused is stopped once its last instance is gone, and resumes", () => {
     const before = after().status;
     const spec = { paused: true };
-    const stopping = after({ tended: undefined }, { before, spec });
+    const stopping = after({ clusterState: undefined }, { before, spec });
     expect(stopping.status.phase).toBe("deploying");
-    const stopped = after({ tended: undefined, live: liveOf([]) }, { before: stopping.status, spec });
+    const stopped = after({ clusterState: undefined, live: liveOf([]) }, { before: stopping.status, spec });
     expect(stopped.status.phase).toBe("stopped");
     expect(stopped.told.Ready).toBe("Paused");
     expect(stopped.status).toMatchObject({ desiredInstances: 0, currentInstances: 0 });
     const missing = { reason: "PrimaryMissing", message: "No instance takes writes." } as const;
-    const resuming = after({ tended: { missing }, live: liveOf([]) }, { before: stopped.status });
+    const resuming = after({ clusterState: { missing }, live: liveOf([]) }, { before: stopped.status });
     expect(resuming.status.phase).toBe("resuming");
     expect(after({}, { before: resuming.status }).status.phase).toBe("running");
   });

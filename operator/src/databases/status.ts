@@ -18,16 +18,16 @@ import { ADDRESS_PENDING, type Address } from "./address.ts";
 import { CONTAINER } from "./common/pod.ts";
 import { isReady } from "./common/pods.ts";
 import type { Database } from "./database.ts";
-import type { Engine, LiveDatabase, LivePod, Tended } from "./driver.ts";
+import type { ClusterState, DatabaseDriver, LiveDatabase, LivePod } from "./driver.ts";
 import type { Volumes } from "./volumes.ts";
 
 /** What one reconcile has found out about a database. */
 export interface DatabaseFindings {
   database: Database;
-  engine: Pick<Engine, "port">;
+  driver: Pick<DatabaseDriver, "port">;
   live: LiveDatabase;
   /** Absent while it is paused. */
-  tended?: Tended;
+  clusterState?: ClusterState;
   volumes?: Volumes;
   /** Pods whose volumes are full. */
   full: readonly LivePod[];
@@ -46,10 +46,10 @@ export function summarizeDatabase(
   conditions: ConditionSet<ProjectConditionCatalog>,
   status: ProjectStatus,
 ): void {
-  const { database, live, tended, volumes, full, address } = found;
+  const { database, live, clusterState, volumes, full, address } = found;
   setInstances(database, live, status);
   setWorkload(database, live, conditions);
-  setDatabase(database, tended, conditions);
+  setDatabase(database, clusterState, conditions);
   setStorage(volumes, full, conditions);
   setAddress(database, address, conditions);
   setProgress(found, conditions, status);
@@ -119,14 +119,14 @@ function firstProblem(pods: LiveDatabase["pods"]): Finding | undefined {
 
 function setDatabase(
   { paused }: Database,
-  tended: Tended | undefined,
+  clusterState: ClusterState | undefined,
   conditions: ConditionSet<ProjectConditionCatalog>,
 ): void {
   const type = "DatabaseReady";
-  if (paused || !tended) {
+  if (paused || !clusterState) {
     setPaused(type, conditions);
-  } else if (tended.missing) {
-    conditions.set({ type, status: "False", ...tended.missing });
+  } else if (clusterState.missing) {
+    conditions.set({ type, status: "False", ...clusterState.missing });
   } else {
     conditions.set({ type, status: "True", reason: "DatabaseAvailable" });
   }
@@ -178,7 +178,7 @@ function setAddress(
 }
 
 function setProgress(
-  { database, live, tended, full }: DatabaseFindings,
+  { database, live, clusterState, full }: DatabaseFindings,
   conditions: ConditionSet<ProjectConditionCatalog>,
   { phase }: ProjectStatus,
 ): void {
@@ -189,7 +189,7 @@ function setProgress(
     return;
   }
   const noRoom = fullness(full);
-  const moving = noRoom ?? tended?.underWay ?? tended?.missing ?? unequal(database, live);
+  const moving = noRoom ?? clusterState?.underWay ?? clusterState?.missing ?? unequal(database, live);
   if (!moving) {
     conditions.set({ type, status: "False", reason: "Settled" });
     return;
@@ -230,23 +230,23 @@ function setReady({ paused }: Database, conditions: ConditionSet<ProjectConditio
 
 /** What it says of itself stays while nobody can be asked, except which pod takes writes. */
 function statusOf(
-  { database, engine, tended, volumes, address, credentials, now }: DatabaseFindings,
+  { database, driver, clusterState, volumes, address, credentials, now }: DatabaseFindings,
   before: DatabaseStatus = {},
 ): DatabaseStatus {
   const { names, namespace, replicas, instances } = database;
   const inside = `${names.main}.${namespace}.svc`;
-  const works = tended?.primary !== undefined && tended.credentialsHash !== undefined;
+  const works = clusterState?.primary !== undefined && clusterState.credentialsHash !== undefined;
   return {
     engine: database.image.engine ?? database.type,
     driver: "native",
     version: database.version,
-    runningVersion: tended?.runningVersion ?? before.runningVersion,
-    primary: tended?.primary,
+    runningVersion: clusterState?.runningVersion ?? before.runningVersion,
+    primary: clusterState?.primary,
     host: address?.host,
     port: address?.port,
     inside: {
       host: inside,
-      port: engine.port,
+      port: driver.port,
       ...(Math.max(instances, replicas) > 1 && hasReplicasService(database)
         ? { replicasHost: `${names.replicas}.${namespace}.svc` }
         : {}),
@@ -254,11 +254,11 @@ function statusOf(
     name: credentials[credentialKeys.database],
     username: credentials[credentialKeys.username],
     credentialsSecretRef: { name: names.credentials },
-    credentialsHash: tended?.credentialsHash ?? before.credentialsHash,
+    credentialsHash: clusterState?.credentialsHash ?? before.credentialsHash,
     bootstrappedAt: before.bootstrappedAt ?? (works ? now.toISOString() : undefined),
-    identity: tended?.identity ?? before.identity,
-    setUpHash: tended?.setUpHash ?? before.setUpHash,
-    certificatesHash: tended?.certificatesHash ?? before.certificatesHash,
+    identity: clusterState?.identity ?? before.identity,
+    setUpHash: clusterState?.setUpHash ?? before.setUpHash,
+    certificatesHash: clusterState?.certificatesHash ?? before.certificatesHash,
     restoredAt: before.restoredAt,
     storage:
       volumes?.capacityGb === undefined

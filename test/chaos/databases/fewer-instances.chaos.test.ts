@@ -10,7 +10,7 @@ import {
   untilReady,
 } from "../../e2e/support/databases.ts";
 import { eventually } from "../../e2e/support/eventually.ts";
-import { type Engine, postgresqlEngine, valkeyEngine } from "../support/engines.ts";
+import { type Engine, postgresqlDriver, valkeyDriver } from "../support/engines.ts";
 
 /**
  * The primary is not the first instance; the database is paused, asks for one instance, and is resumed: every acknowledged row
@@ -38,15 +38,15 @@ interface Case {
 
 const cases: Case[] = [
   {
-    engine: postgresqlEngine,
-    name: postgresqlEngine.name,
+    engine: postgresqlDriver,
+    name: postgresqlDriver.name,
     // The primary's pod is replaced last, and hands over before that.
     move: (project) => patchDatabase(project, [{ op: "replace", path: "/spec/plan", value: "db-premium" }]),
     fewer: [{ op: "replace", path: "/spec/instances", value: 1 }],
   },
   {
-    engine: valkeyEngine,
-    name: valkeyEngine.name,
+    engine: valkeyDriver,
+    name: valkeyDriver.name,
     move: ({ id, namespace }) =>
       cluster.core.deleteNamespacedPod({ namespace, name: `${id}-0`, gracePeriodSeconds: 0 }),
     fewer: [{ op: "replace", path: "/spec/plan", value: "db-basic" }],

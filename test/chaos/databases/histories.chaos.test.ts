@@ -14,11 +14,11 @@ import {
 } from "../../e2e/support/databases.ts";
 import { eventually } from "../../e2e/support/eventually.ts";
 import {
-  clickhouseEngine,
+  clickhouseDriver,
   type Engine,
-  mariadbEngine,
-  postgresqlEngine,
-  valkeyEngine,
+  mariadbDriver,
+  postgresqlDriver,
+  valkeyDriver,
 } from "../support/engines.ts";
 
 /**
@@ -30,7 +30,7 @@ vi.setConfig({ testTimeout: 3_600_000 });
 
 const long = process.env.SLIPWAY_TEST_LONG === "1";
 /** With --long every engine. */
-const engines = long ? [postgresqlEngine, mariadbEngine, valkeyEngine, clickhouseEngine] : [postgresqlEngine];
+const engines = long ? [postgresqlDriver, mariadbDriver, valkeyDriver, clickhouseDriver] : [postgresqlDriver];
 const STEPS = long ? 8 : 3;
 const SETTLED_MS = 600_000;
 /** In which rows are written between what happens. */

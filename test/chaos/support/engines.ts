@@ -29,7 +29,7 @@ const replace = (path: string, value: unknown): Change => [{ op: "replace", path
 const plans = (...names: string[]): Change[] => names.map((name) => replace("plan", name));
 const instances = (...counts: number[]): Change[] => counts.map((count) => replace("instances", count));
 
-export const postgresqlEngine: Engine = {
+export const postgresqlDriver: Engine = {
   name: "PostgreSQL",
   body: () => databaseProject("db-basic", { type_project: "postgresql", version: "17", instances: 3 }),
   sizes: instances(3, 2, 1),
@@ -46,7 +46,7 @@ export const postgresqlEngine: Engine = {
   },
 };
 
-export const mariadbEngine: Engine = {
+export const mariadbDriver: Engine = {
   name: "MariaDB",
   body: () => databaseProject("db-basic", { type_project: "mariadb", version: "11", instances: 3 }),
   sizes: [],
@@ -63,7 +63,7 @@ export const mariadbEngine: Engine = {
   },
 };
 
-export const valkeyEngine: Engine = {
+export const valkeyDriver: Engine = {
   name: "Valkey",
   body: () => valkey.valkeyProject("db-premium_plus", "key_value"),
   // A service's instances are its plan's.
@@ -78,7 +78,7 @@ export const valkeyEngine: Engine = {
 };
 
 /** One instance: the embedded stack's engine does not replicate. */
-export const clickhouseEngine: Engine = {
+export const clickhouseDriver: Engine = {
   name: "ClickHouse",
   body: () => databaseProject("analytics-basic", { type_project: "clickhouse", version: "26.8.6.5" }),
   sizes: [],

@@ -1,7 +1,7 @@
 /** Several ClickHouse servers that agree by Keepers which survive, in memory. */
 
-import { ClickHouseTender } from "../../../operator/src/databases/clickhouse/cluster-reconciler.ts";
-import { clickhouseEngine } from "../../../operator/src/databases/clickhouse/driver.ts";
+import { ClickHouseClusterReconciler } from "../../../operator/src/databases/clickhouse/cluster-reconciler.ts";
+import { clickhouseDriver } from "../../../operator/src/databases/clickhouse/driver.ts";
 import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
 export class ClickHouseModel implements Model {
@@ -13,9 +13,9 @@ export class ClickHouseModel implements Model {
     this.#cluster = cluster;
   }
 
-  engine = () =>
-    clickhouseEngine(
-      new ClickHouseTender(async ({ name }, statements) => {
+  driver = () =>
+    clickhouseDriver(
+      new ClickHouseClusterReconciler(async ({ name }, statements) => {
         const pod = this.#cluster.pods.get(Number(/-([0-9]+)\./.exec(name)?.[1]));
         if (!pod?.alive) {
           throw new Error("no answer");

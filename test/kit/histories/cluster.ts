@@ -11,12 +11,12 @@ import { annotations, labels } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
 import type { Database } from "../../../operator/src/databases/database.ts";
 import type {
-  Engine,
+  ClusterContext,
+  ClusterState,
+  DatabaseDriver,
   LiveClaim,
   LiveDatabase,
   LivePod,
-  TendContext,
-  Tended,
 } from "../../../operator/src/databases/driver.ts";
 import { planMembers, unusedSince } from "../../../operator/src/databases/members.ts";
 import { releaseMembers } from "../../../operator/src/databases/release.ts";
@@ -56,7 +56,7 @@ export interface SimulatedPod {
 
 /** How an engine's processes behave. */
 export interface Model {
-  engine(): Engine;
+  driver(): DatabaseDriver;
   /** A second passes. */
   step(): void;
   /** A client writes over the Service. @returns whether it was acknowledged */
@@ -79,12 +79,12 @@ export class Cluster {
   paused = false;
   plan = 0;
   model!: Model;
-  #engine!: Engine;
+  #driver!: DatabaseDriver;
   readonly #base: Database;
   #replicas = 0;
   #template = "";
   #members = 0;
-  #status: TendContext["status"] = {};
+  #status: ClusterContext["status"] = {};
   #made = 0;
   #writes = 0;
   #seen: LiveDatabase;
@@ -118,7 +118,7 @@ export class Cluster {
   }
 
   restartOperator(): void {
-    this.#engine = this.model.engine();
+    this.#driver = this.model.driver();
   }
 
   loseNode(ordinal: number): void {
@@ -177,15 +177,15 @@ export class Cluster {
     }
     const context = this.#context();
     const now = stale ? live : this.live();
-    await releaseMembers(database, now, this.#engine, {
+    await releaseMembers(database, now, this.#driver, {
       ...context,
       volumeGraceMs: GRACE * 1_000,
       observe: () => {},
     });
     // One that fails is retried.
-    const { primary, credentialsHash, identity } = await this.#engine
-      .tend(database, now, context)
-      .catch((): Tended => ({}));
+    const { primary, credentialsHash, identity } = await this.#driver
+      .reconcile(database, now, context)
+      .catch((): ClusterState => ({}));
     const works = primary !== undefined && credentialsHash !== undefined;
     this.#status = {
       ...this.#status,
@@ -253,7 +253,7 @@ export class Cluster {
     }
   }
 
-  #context(): TendContext {
+  #context(): ClusterContext {
     return {
       client: this.#client(),
       clock: this.clock,
@@ -264,7 +264,7 @@ export class Cluster {
       certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
       status: this.#status,
       event: () => {},
-      askMember: (_pod, question) => question(),
+      queryMember: (_pod, question) => question(),
       wake: () => {},
     };
   }

@@ -1,6 +1,6 @@
 /** Members of a Galera group with their launchers, in memory: majorities, copies, orders of the operator's. */
 
-import { mariadbEngine } from "../../../operator/src/databases/mariadb/driver.ts";
+import { mariadbDriver } from "../../../operator/src/databases/mariadb/driver.ts";
 import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
 const UUID = "71951be9-e5f5-11f1-ab66-3a367bef804d";
@@ -22,7 +22,7 @@ export class MariadbModel implements Model {
     this.#cluster = cluster;
   }
 
-  engine = mariadbEngine;
+  driver = mariadbDriver;
 
   exec(pod: SimulatedPod, _container: string, command: readonly string[], stdin?: string): string {
     const member = memberOf(pod);

@@ -1,6 +1,6 @@
 /** Patroni's members and their ConfigMaps, in memory: quorum replication, elections and switchovers. */
 
-import { postgresqlEngine } from "../../../operator/src/databases/postgresql/driver.ts";
+import { postgresqlDriver } from "../../../operator/src/databases/postgresql/driver.ts";
 import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
 /** Steps after which the lock of a leader that is gone expires. */
@@ -16,7 +16,7 @@ export class PostgresqlModel implements Model {
     this.#random = random;
   }
 
-  engine = postgresqlEngine;
+  driver = postgresqlDriver;
 
   exec(pod: SimulatedPod, _container: string, command: readonly string[], stdin?: string): string {
     if (stdin !== undefined) {

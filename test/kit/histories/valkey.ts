@@ -3,8 +3,8 @@
  * write at once: what asynchronous replication loses is another matter.
  */
 
-import { valkeyEngine } from "../../../operator/src/databases/valkey/driver.ts";
-import { DEFAULT_PRIORITY } from "../../../operator/src/databases/valkey/facts.ts";
+import { valkeyDriver } from "../../../operator/src/databases/valkey/driver.ts";
+import { DEFAULT_PRIORITY } from "../../../operator/src/databases/valkey/topology.ts";
 import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
 /** Steps without the primary after which a Sentinel calls it gone: one that has seen it, and one that has only begun. */
@@ -33,7 +33,7 @@ export class ValkeyModel implements Model {
     this.#cluster = cluster;
   }
 
-  engine = valkeyEngine;
+  driver = valkeyDriver;
 
   exec(pod: SimulatedPod, container: string, _command: readonly string[], stdin = ""): string {
     if (container === "sentinel") {

@@ -5,7 +5,7 @@ import { type KubernetesObject, loadKubeConfig, Manager, resources } from "@slip
 import { type Catalog, organizationOfNamespace, parseCatalog } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
 import { RouteCheck } from "../../../operator/src/applications/route-check.ts";
-import { Members } from "../../../operator/src/databases/common/member-access.ts";
+import { MemberAccess } from "../../../operator/src/databases/common/member-access.ts";
 import { Authority } from "../../../operator/src/databases/tls/authority.ts";
 import type { CloseMetering } from "../../../operator/src/jobs/deletion.ts";
 import { createNamespaceStore } from "../../../operator/src/organizations/controller.ts";
@@ -74,7 +74,7 @@ export async function startProjectController(
       }),
       restorer: { restore: async () => undefined },
       fullVolumes: new Set(),
-      members: new Members({ get: () => undefined }, manager.clock),
+      members: new MemberAccess({ get: () => undefined }, manager.clock),
     },
   });
   const projects = addProjectControllers(

@@ -12,12 +12,12 @@ import {
 } from "../../../../test/kit/databases/examples.ts";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { Node } from "../../metrics/nodes.ts";
-import { Members } from "../common/member-access.ts";
+import { MemberAccess } from "../common/member-access.ts";
 import type { Database } from "../database.ts";
-import type { LiveDatabase, TendContext } from "../driver.ts";
-import { ClickHouseTender } from "./cluster-reconciler.ts";
-import { clickhouseEngine } from "./driver.ts";
-import { Refused, type Server } from "./http-client.ts";
+import type { ClusterContext, LiveDatabase } from "../driver.ts";
+import { ClickHouseClusterReconciler } from "./cluster-reconciler.ts";
+import { clickhouseDriver } from "./driver.ts";
+import { type Server, StatementError } from "./http-client.ts";
 
 const example = (instances: number, features?: Record<string, boolean>) =>
   databaseOf({
@@ -36,7 +36,7 @@ class World {
   readonly asked: Server[] = [];
   /** What servers answer; an error is thrown. */
   answers: Record<string, string | Error> = { "SELECT version": "26.8.6.5", "system.replicas": "0" };
-  readonly #tender = new ClickHouseTender(async (server, statements) => {
+  readonly #reconciler = new ClickHouseClusterReconciler(async (server, statements) => {
     this.asked.push(server);
     return statements.map((statement) => {
       this.done.push(`${server.name.split(".")[0]}: ${statement}`);
@@ -47,9 +47,9 @@ class World {
       return answer;
     });
   });
-  readonly engine = clickhouseEngine(this.#tender);
+  readonly driver = clickhouseDriver(this.#reconciler);
   database: Database;
-  context: TendContext;
+  context: ClusterContext;
 
   constructor(database: Database = example(1)) {
     this.database = database;
@@ -63,13 +63,13 @@ class World {
       certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
       status: {},
       event: () => {},
-      askMember: (_pod, question) => question(),
+      queryMember: (_pod, question) => question(),
       wake: () => {},
     };
   }
 
-  tend(live: LiveDatabase) {
-    return this.engine.tend(this.database, live, this.context);
+  reconcile(live: LiveDatabase) {
+    return this.driver.reconcile(this.database, live, this.context);
   }
 
   /** What was done since this was asked last, statements to their first three words. */
@@ -99,13 +99,13 @@ const GRANTS = ["shop-0: GRANT ALL ON", "shop-0: GRANT CREATE TEMPORARY", "shop-
 describe("a ClickHouse server", () => {
   test("that has just come up gets its database and its user, once", async () => {
     const world = new World();
-    const tended = await world.tend(liveOf([podOf(0)]));
-    expect(tended).toMatchObject({
+    const clusterState = await world.reconcile(liveOf([podOf(0)]));
+    expect(clusterState).toMatchObject({
       primary: "shop-0",
       runningVersion: "26.8.6.5",
       credentialsHash: world.database.credentialsHash,
     });
-    expect(tended.missing).toBeUndefined();
+    expect(clusterState.missing).toBeUndefined();
     expect(world.steps()).toEqual(["shop-0 is primary", ...SET_UP, "shop-0: ALTER USER app", ...GRANTS]);
     expect(world.asked).toEqual([
       {
@@ -117,7 +117,7 @@ describe("a ClickHouse server", () => {
         password: "password-of-the-superuser",
       },
     ]);
-    await world.tend(liveOf([podOf(0, { role: "primary" })]));
+    await world.reconcile(liveOf([podOf(0, { role: "primary" })]));
     expect(world.steps()).toEqual([]);
   });
 
@@ -125,7 +125,7 @@ describe("a ClickHouse server", () => {
     const salts = new Set<string>();
     for (let i = 0; i < 2; i += 1) {
       const world = new World();
-      await world.tend(liveOf([podOf(0, primary)]));
+      await world.reconcile(liveOf([podOf(0, primary)]));
       const statement = world.done.find((step) => step.includes("ALTER USER")) ?? "";
       const [, hash, salt = ""] = /BY '(\w{64})' SALT '(\w{32})'$/.exec(statement) ?? [];
       expect(hash).toBe(createHash("sha256").update(`password-of-the-user${salt}`).digest("hex"));
@@ -138,21 +138,21 @@ describe("a ClickHouse server", () => {
   test("keeps a password that is in force, and takes another over", async () => {
     const world = new World();
     world.context = { ...world.context, status: { credentialsHash: world.database.credentialsHash } };
-    await world.tend(liveOf([podOf(0, primary)]));
+    await world.reconcile(liveOf([podOf(0, primary)]));
     expect(world.steps()).toEqual([...SET_UP, ...GRANTS]);
     world.database = { ...world.database, credentialsHash: "another" };
-    expect((await world.tend(liveOf([podOf(0, primary)]))).credentialsHash).toBe("another");
+    expect((await world.reconcile(liveOf([podOf(0, primary)]))).credentialsHash).toBe("another");
     expect(world.steps()).toContain("shop-0: ALTER USER app");
   });
 
   test("that refuses tells of no credentials, and is asked again", async () => {
     const world = new World();
-    world.answers["CREATE USER"] = new Refused(500, "999");
-    const tended = await world.tend(liveOf([podOf(0, primary)]));
-    expect(tended).toMatchObject({ primary: "shop-0", missing: { reason: "CredentialsPending" } });
-    expect(tended.credentialsHash).toBeUndefined();
+    world.answers["CREATE USER"] = new StatementError(500, "999");
+    const clusterState = await world.reconcile(liveOf([podOf(0, primary)]));
+    expect(clusterState).toMatchObject({ primary: "shop-0", missing: { reason: "CredentialsPending" } });
+    expect(clusterState.credentialsHash).toBeUndefined();
     delete world.answers["CREATE USER"];
-    expect((await world.tend(liveOf([podOf(0, primary)]))).missing).toBeUndefined();
+    expect((await world.reconcile(liveOf([podOf(0, primary)]))).missing).toBeUndefined();
   });
 
   test("is not asked on a node that is not ready", async () => {
@@ -161,29 +161,29 @@ describe("a ClickHouse server", () => {
       metadata: { name: "a" },
       status: { conditions: [{ type: "Ready", status: "Unknown" }] },
     };
-    const members = new Members({ get: () => node }, world.context.clock);
-    world.context = { ...world.context, askMember: (pod, question) => members.run(pod, question) };
+    const members = new MemberAccess({ get: () => node }, world.context.clock);
+    world.context = { ...world.context, queryMember: (pod, question) => members.run(pod, question) };
     const live = liveOf([podOf(0, primary)]);
-    expect((await world.tend(live)).missing?.reason).toBe("CredentialsPending");
-    await expect(world.engine.hasEverything(world.database, live, world.context)).rejects.toThrow(
+    expect((await world.reconcile(live)).missing?.reason).toBe("CredentialsPending");
+    await expect(world.driver.isCaughtUp(world.database, live, world.context)).rejects.toThrow(
       "node is not ready",
     );
     expect(world.asked).toEqual([]);
     node.status = { conditions: [{ type: "Ready", status: "True" }] };
-    expect((await world.tend(live)).missing).toBeUndefined();
+    expect((await world.reconcile(live)).missing).toBeUndefined();
   });
 
   test("is looked at anew when it is another process", async () => {
     const world = new World();
-    await world.tend(liveOf([podOf(0, primary)]));
+    await world.reconcile(liveOf([podOf(0, primary)]));
     world.steps();
-    await world.tend(liveOf([podOf(0, { ...primary, startedAt: "2026-02-02T00:00:00Z" })]));
+    await world.reconcile(liveOf([podOf(0, { ...primary, startedAt: "2026-02-02T00:00:00Z" })]));
     expect(world.steps()[0]).toBe(SET_UP[0]);
   });
 
   test("has a replicated database, but not where it cannot replicate", async () => {
     const databaseOfWorld = async (world: World) => {
-      await world.tend(liveOf([podOf(0, primary)]));
+      await world.reconcile(liveOf([podOf(0, primary)]));
       return world.done.find((step) => step.includes("CREATE DATABASE"));
     };
     expect(await databaseOfWorld(new World())).toBe(
@@ -198,11 +198,11 @@ describe("a ClickHouse server", () => {
     const world = new World();
     for (const username of ["default", "slipway_admin", "", "a b", "a'"]) {
       world.context = { ...world.context, credentials: { ...exampleCredentials, username } };
-      expect((await world.tend(liveOf([podOf(0)]))).missing?.reason).toBe("CredentialsPending");
+      expect((await world.reconcile(liveOf([podOf(0)]))).missing?.reason).toBe("CredentialsPending");
     }
     for (const database of ["system", "INFORMATION_SCHEMA", "a-b"]) {
       world.context = { ...world.context, credentials: { ...exampleCredentials, database } };
-      expect((await world.tend(liveOf([podOf(0)]))).missing?.reason).toBe("CredentialsPending");
+      expect((await world.reconcile(liveOf([podOf(0)]))).missing?.reason).toBe("CredentialsPending");
     }
     expect(world.done).toEqual([]);
   });
@@ -210,13 +210,13 @@ describe("a ClickHouse server", () => {
   test("that is being made anew is no fault, one that ends again and again is", async () => {
     const world = new World();
     const starting = liveOf([podOf(0, { ready: false })]);
-    expect((await world.tend(starting)).missing?.reason).toBe("Bootstrapping");
+    expect((await world.reconcile(starting)).missing?.reason).toBe("Bootstrapping");
     world.database = { ...world.database, bootstrapped: true };
     const leaving = podOf(0, { deleting: true, ready: false });
     const lost = { type: "Ready", status: "False", lastTransitionTime: "2026-02-01T00:00:00Z" };
     const left = { ...leaving, status: { ...leaving.status, conditions: [lost] } };
     for (const live of [starting, liveOf([]), liveOf([left])]) {
-      expect(await world.tend(live)).toMatchObject({
+      expect(await world.reconcile(live)).toMatchObject({
         missing: { reason: "PrimaryMissing" },
         underWay: { reason: "RollingOut" },
       });
@@ -228,17 +228,17 @@ describe("a ClickHouse server", () => {
       state: { waiting: { reason: "CrashLoopBackOff" } },
     };
     const broken = { ...pod, status: { ...pod.status, containerStatuses: [crashed] } };
-    const tended = await world.tend(liveOf([broken]));
-    expect(tended.missing?.reason).toBe("PrimaryMissing");
-    expect(tended.underWay).toBeUndefined();
+    const clusterState = await world.reconcile(liveOf([broken]));
+    expect(clusterState.missing?.reason).toBe("PrimaryMissing");
+    expect(clusterState.underWay).toBeUndefined();
   });
 
   test("that is to be made from something else is, and a pod that is stuck goes first", async () => {
     const world = new World();
-    const tended = await world.tend(liveOf([podOf(0, { ...primary, current: false })]));
-    expect(tended.underWay?.reason).toBe("RollingOut");
+    const clusterState = await world.reconcile(liveOf([podOf(0, { ...primary, current: false })]));
+    expect(clusterState.underWay?.reason).toBe("RollingOut");
     expect(world.steps().at(-1)).toBe("delete shop-0");
-    await world.tend(liveOf([podOf(0, { ready: false, current: false })]));
+    await world.reconcile(liveOf([podOf(0, { ready: false, current: false })]));
     expect(world.steps()).toEqual(["shop-0 is replica", "delete shop-0"]);
   });
 });
@@ -248,8 +248,8 @@ describe("several ClickHouse servers", () => {
 
   test("each have the database, and the user from one of them", async () => {
     const world = new World(example(3));
-    const tended = await world.tend(three());
-    expect(tended.missing).toBeUndefined();
+    const clusterState = await world.reconcile(three());
+    expect(clusterState.missing).toBeUndefined();
     const users = world.done.filter((step) => step.includes("CREATE USER"));
     expect(users).toHaveLength(1);
     for (const pod of ["shop-0", "shop-1", "shop-2"]) {
@@ -259,11 +259,13 @@ describe("several ClickHouse servers", () => {
 
   test("lead clients to one, and to another when it is gone", async () => {
     const world = new World(example(3));
-    await world.tend(liveOf([podOf(0, { ...primary, ready: false }), podOf(1, replica), podOf(2, replica)]));
+    await world.reconcile(
+      liveOf([podOf(0, { ...primary, ready: false }), podOf(1, replica), podOf(2, replica)]),
+    );
     expect(world.done.slice(0, 2)).toEqual(["shop-0 is replica", "shop-1 is primary"]);
     world.done.length = 0;
     const back = liveOf([podOf(0, replica), podOf(1, primary), podOf(2, replica)]);
-    expect((await world.tend(back)).primary).toBe("shop-1");
+    expect((await world.reconcile(back)).primary).toBe("shop-1");
     expect(world.done.some((step) => step.includes(" is "))).toBe(false);
   });
 
@@ -271,7 +273,7 @@ describe("several ClickHouse servers", () => {
     const world = new World(example(3));
     const old = { current: false };
     const step = async (live: LiveDatabase) => {
-      await world.tend(live);
+      await world.reconcile(live);
       return world.done.splice(0).filter((one) => !one.includes(": "));
     };
     const [a, b, c] = [
@@ -291,24 +293,24 @@ describe("several ClickHouse servers", () => {
   test("that have lost their Keepers say so", async () => {
     const world = new World(example(3));
     world.answers["system.replicas"] = "2";
-    expect((await world.tend(three())).missing?.reason).toBe("Recovering");
+    expect((await world.reconcile(three())).missing?.reason).toBe("Recovering");
   });
 
   test("forget servers that are no longer asked for, once they are gone", async () => {
     const world = new World(example(2));
     world.answers["system.clusters"] = "shop-0\t1\nshop-1\t0\nshop-2\t0";
-    await world.tend(liveOf([podOf(0, primary), podOf(1, replica)]));
+    await world.reconcile(liveOf([podOf(0, primary), podOf(1, replica)]));
     expect(world.done.filter((step) => step.includes("DROP"))).toEqual([
       "shop-0: SYSTEM DROP DATABASE REPLICA '1|shop-2' FROM DATABASE app",
       "shop-0: SYSTEM DROP REPLICA 'shop-2' FROM DATABASE app",
     ]);
     const shrinking = new World({ ...example(2), replicas: 3, members: 3 });
     shrinking.answers["system.clusters"] = "shop-2\t0";
-    await shrinking.tend(three());
+    await shrinking.reconcile(three());
     const kept = new World(example(2));
     kept.answers["system.clusters"] = "shop-2\t0";
     const claims = [{ metadata: { name: "data-shop-2" } }];
-    await kept.tend(liveOf([podOf(0, primary), podOf(1, replica)], { claims }));
+    await kept.reconcile(liveOf([podOf(0, primary), podOf(1, replica)], { claims }));
     for (const { done } of [shrinking, kept]) {
       expect(done.filter((step) => step.includes("DROP"))).toEqual([]);
     }
@@ -318,16 +320,16 @@ describe("several ClickHouse servers", () => {
     const two = example(2);
     const led = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
     const world = new World({ ...two, replicas: 3, members: 3 });
-    const hasEverything = (live = three()) => world.engine.hasEverything(two, live, world.context);
-    expect(await hasEverything(led)).toBe(false);
-    expect((await world.tend(led)).primary).toBe("shop-0");
-    expect(await hasEverything()).toBe(true);
+    const isCaughtUp = (live = three()) => world.driver.isCaughtUp(two, live, world.context);
+    expect(await isCaughtUp(led)).toBe(false);
+    expect((await world.reconcile(led)).primary).toBe("shop-0");
+    expect(await isCaughtUp()).toBe(true);
     world.answers = { inserts_in_queue: "1", ...world.answers };
-    expect(await hasEverything()).toBe(false);
+    expect(await isCaughtUp()).toBe(false);
   });
 
   test("cannot be had where servers cannot replicate", () => {
-    const { refuse } = new World().engine;
+    const { refuse } = new World().driver;
     const project = exampleDatabase({ type: "clickhouse", instances: 2 });
     const { plan, image } = example(2);
     expect(refuse?.(project, plan, image)).toBeUndefined();

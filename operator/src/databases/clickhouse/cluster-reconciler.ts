@@ -5,11 +5,11 @@ import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { podProblem } from "../../applications/rollout.ts";
 import { CONTAINER } from "../common/pod.ts";
 import { isReady, ordinalOf, processOf, stayingPrimary } from "../common/pods.ts";
-import { absent, heal, ROLLING_OUT, roll } from "../common/setup.ts";
+import { primaryMissing, ROLLING_OUT, replaceOutdatedPod, roll } from "../common/rolling.ts";
 import { labelRole } from "../common/steps.ts";
 import type { Database } from "../database.ts";
-import type { LiveDatabase, LivePod, TendContext, Tended } from "../driver.ts";
-import { ask, Refused, type Server } from "./http-client.ts";
+import type { ClusterContext, ClusterState, LiveDatabase, LivePod } from "../driver.ts";
+import { query, type Server, StatementError } from "./http-client.ts";
 import { accounts, HTTPS_PORT, isReplicated, serverAddress } from "./names.ts";
 import {
   BEHIND,
@@ -25,14 +25,14 @@ import {
 import { choosePrimary, relabelled } from "./topology.ts";
 
 /** How long until something that is under way is looked at again, in milliseconds; pods wake it up before that. */
-const SOON_MS = 2_000;
+const POLL_INTERVAL_MS = 2_000;
 /** A server that does not answer holds up whoever asks it. */
-const PATIENT_MS = 10_000;
+const EXEC_RETRY_MS = 10_000;
 /** How often several servers are asked whether they reach their Keepers. */
-const ROUTINE_MS = 20_000;
-const LATER_MS = 60_000;
+const QUERY_INTERVAL_MS = 20_000;
+const RESYNC_INTERVAL_MS = 60_000;
 
-/** What was done, so that a settled database is asked nothing. It may be lost: everything can be done again. */
+/** What was done, so that an unchanged database is queried for nothing. It may be lost: everything can be done again. */
 interface Memory {
   /** What each process was set up with, by process. */
   setUp: Map<string, string>;
@@ -41,64 +41,74 @@ interface Memory {
 }
 
 /** Speaks to a server; another one in tests. */
-export type Ask = typeof ask;
+export type Query = typeof query;
 
-export class ClickHouseTender {
-  readonly #ask: Ask;
+export class ClickHouseClusterReconciler {
+  readonly #query: Query;
   readonly #memories = new Map<string, Memory>();
 
-  constructor(asking: Ask = ask) {
-    this.#ask = asking;
+  constructor(send: Query = query) {
+    this.#query = send;
   }
 
   forget(uid: string): void {
     this.#memories.delete(uid);
   }
 
-  async tend(database: Database, live: LiveDatabase, context: TendContext): Promise<Tended> {
+  async reconcile(database: Database, live: LiveDatabase, context: ClusterContext): Promise<ClusterState> {
     const problem = credentialsProblem(context.credentials);
     if (problem) {
-      return { missing: { reason: "CredentialsPending", message: problem }, againInMs: LATER_MS };
+      return {
+        missing: { reason: "CredentialsPending", message: problem },
+        requeueAfterMs: RESYNC_INTERVAL_MS,
+      };
     }
     const primary = choosePrimary(live.pods, database.instances);
     for (const { pod, role } of relabelled(live.pods, primary)) {
       await labelRole(pod, role, context);
     }
     if (!primary) {
-      await heal(live, context);
-      return { ...noneServes(database, live), againInMs: SOON_MS };
+      await replaceOutdatedPod(live, context);
+      return { ...noneServes(database, live), requeueAfterMs: POLL_INTERVAL_MS };
     }
-    const base: Tended = { primary: primary.metadata.name };
+    const base: ClusterState = { primary: primary.metadata.name };
     const runningVersion = await this.#setUp(database, live, primary, context);
     if (runningVersion === undefined) {
       const message = "The database's accounts are not in place yet.";
-      return { ...base, missing: { reason: "CredentialsPending", message }, againInMs: PATIENT_MS };
+      return { ...base, missing: { reason: "CredentialsPending", message }, requeueAfterMs: EXEC_RETRY_MS };
     }
     const credentialsHash = database.credentialsHash;
-    const tended: Tended = { ...base, runningVersion, credentialsHash, againInMs: LATER_MS };
-    const routine = isReplicated(database) ? await this.#look(database, live, primary, context) : {};
-    return { ...tended, ...routine, ...(await move(database, live, primary, context)) };
+    const clusterState: ClusterState = {
+      ...base,
+      runningVersion,
+      credentialsHash,
+      requeueAfterMs: RESYNC_INTERVAL_MS,
+    };
+    const routine = isReplicated(database)
+      ? await this.#checkReplication(database, live, primary, context)
+      : {};
+    return { ...clusterState, ...routine, ...(await reconcilePods(database, live, primary, context)) };
   }
 
   /** The server that clients are led to has fetched all that others have acknowledged. */
-  async hasEverything(database: Database, live: LiveDatabase, context: TendContext): Promise<boolean> {
+  async isCaughtUp(database: Database, live: LiveDatabase, context: ClusterContext): Promise<boolean> {
     const primary = stayingPrimary(database, live);
     if (!primary) {
       return false;
     }
-    const [behind] = await this.#askServer(database, primary, [BEHIND], context);
+    const [behind] = await this.#queryServer(database, primary, [BEHIND], context);
     return behind === "0";
   }
 
   /** A server on a node that is not ready is not asked, and few at once of those that did not answer before. */
-  async #askServer(
+  async #queryServer(
     database: Database,
     pod: LivePod,
     statements: readonly string[],
-    context: TendContext,
+    context: ClusterContext,
   ): Promise<string[]> {
     const server = await serverOf(database, pod, context);
-    return context.askMember(pod, () => this.#ask(server, statements, context.signal));
+    return context.queryMember(pod, () => this.#query(server, statements, context.signal));
   }
 
   #memory(uid: string): Memory {
@@ -116,7 +126,7 @@ export class ClickHouseTender {
     database: Database,
     live: LiveDatabase,
     primary: LivePod,
-    context: TendContext,
+    context: ClusterContext,
   ): Promise<string | undefined> {
     const memory = this.#memory(database.uid);
     const before = memory.setUp;
@@ -142,7 +152,7 @@ export class ClickHouseTender {
     pod: LivePod,
     primary: LivePod,
     memory: Memory,
-    context: TendContext,
+    context: ClusterContext,
   ): Promise<boolean> {
     const { credentials, log, status } = context;
     const setPassword = status.credentialsHash !== database.credentialsHash;
@@ -152,50 +162,50 @@ export class ClickHouseTender {
       ...(pod === primary ? [...userStatements(credentials, { setPassword, salt }), VERSION] : []),
     ];
     try {
-      const answers = await this.#askServer(database, pod, statements, context);
+      const answers = await this.#queryServer(database, pod, statements, context);
       if (pod === primary) {
         memory.version = { process: processOf(pod), text: answers.at(-1) ?? "" };
       }
       return true;
     } catch (error) {
       // What a server says of a statement may repeat it.
-      const { status, code } = error instanceof Refused ? error : {};
-      const reason = error instanceof Refused ? undefined : (error as NodeJS.ErrnoException).code;
+      const { status, code } = error instanceof StatementError ? error : {};
+      const reason = error instanceof StatementError ? undefined : (error as NodeJS.ErrnoException).code;
       log.warn({ pod: pod.metadata.name, status, code, reason }, "a database could not be set up");
       return false;
     }
   }
 
   /** Several servers: whether they reach their Keepers, and what of those that are gone they still wait for. */
-  async #look(
+  async #checkReplication(
     database: Database,
     { claims }: LiveDatabase,
     primary: LivePod,
-    context: TendContext,
-  ): Promise<Partial<Tended>> {
+    context: ClusterContext,
+  ): Promise<Partial<ClusterState>> {
     const { credentials } = context;
     try {
       const statements = [READ_ONLY, membersStatement(credentials)];
-      const [readOnly, members = ""] = await this.#askServer(database, primary, statements, context);
+      const [readOnly, members = ""] = await this.#queryServer(database, primary, statements, context);
       const forgotten = forgetStatements(members, credentials, serverNames(database));
       // One whose volume is still there may come back.
       const gone = claims.every((claim) => ordinalOf(claim) < database.instances);
       if (forgotten.length > 0 && gone && database.members === database.instances) {
-        await this.#askServer(database, primary, forgotten, context);
+        await this.#queryServer(database, primary, forgotten, context);
       }
       return readOnly === "0"
-        ? { againInMs: ROUTINE_MS }
+        ? { requeueAfterMs: QUERY_INTERVAL_MS }
         : {
             missing: {
               reason: "Recovering",
               message: "Tables take no writes until the Keepers agree again.",
             },
-            againInMs: PATIENT_MS,
+            requeueAfterMs: EXEC_RETRY_MS,
           };
     } catch (error) {
       const { code } = error as { code?: string };
       context.log.warn({ pod: primary.metadata.name, code }, "a database could not be looked at");
-      return { againInMs: PATIENT_MS };
+      return { requeueAfterMs: EXEC_RETRY_MS };
     }
   }
 }
@@ -204,7 +214,7 @@ export class ClickHouseTender {
 async function serverOf(
   database: Database,
   { metadata }: LivePod,
-  { authority, client, credentials, signal }: TendContext,
+  { authority, client, credentials, signal }: ClusterContext,
 ): Promise<Server> {
   const { namespace, name = "" } = metadata;
   type Pod = KubernetesObject & { status?: { podIP?: string } };
@@ -223,12 +233,12 @@ async function serverOf(
 }
 
 /** One step towards the pods that should be. */
-function move(
+function reconcilePods(
   database: Database,
   live: LiveDatabase,
   primary: LivePod,
-  context: TendContext,
-): Promise<Partial<Tended>> {
+  context: ClusterContext,
+): Promise<Partial<ClusterState>> {
   const { instances } = database;
   const handOver = async (from: LivePod, candidates: readonly LivePod[]) => {
     const to = candidates.find((pod) => isReady(pod) && ordinalOf(pod) < instances);
@@ -236,18 +246,18 @@ function move(
     if (to) {
       await labelRole(to, "primary", context);
     }
-    return { underWay: ROLLING_OUT, againInMs: SOON_MS };
+    return { underWay: ROLLING_OUT, requeueAfterMs: POLL_INTERVAL_MS };
   };
-  const settled = (): Partial<Tended> =>
+  const whenDone = (): Partial<ClusterState> =>
     live.pods.filter(isReady).length >= instances
       ? {}
       : { missing: { reason: "ReplicasMissing", message: "Not every instance serves." } };
-  return roll(database, live, primary, { soonMs: SOON_MS, handOver, settled }, context);
+  return roll(database, live, primary, { pollMs: POLL_INTERVAL_MS, handOver, whenDone }, context);
 }
 
 /** That an instance is made anew is no fault, though nobody can write meanwhile. */
-function noneServes(database: Database, { pods }: LiveDatabase): Pick<Tended, "missing" | "underWay"> {
-  const missing = absent(database);
+function noneServes(database: Database, { pods }: LiveDatabase): Pick<ClusterState, "missing" | "underWay"> {
+  const missing = primaryMissing(database);
   const starting =
     database.bootstrapped &&
     pods.every(

@@ -1,13 +1,12 @@
 /** ClickHouse: one server that is its own Keeper, or several that agree by three Keepers beside them. */
 
-import type { Engine } from "../driver.ts";
-import { decide, lateInMs, planToBuild } from "../plan-change-state.ts";
-import { ClickHouseTender } from "./cluster-reconciler.ts";
+import type { DatabaseDriver } from "../driver.ts";
+import { ClickHouseClusterReconciler } from "./cluster-reconciler.ts";
 import { desired } from "./manifests.ts";
 import { HTTPS_PORT, isReplicated, keeperName } from "./names.ts";
 import { canReplicate } from "./sql.ts";
 
-export function clickhouseEngine(tender = new ClickHouseTender()): Engine {
+export function clickhouseDriver(reconciler = new ClickHouseClusterReconciler()): DatabaseDriver {
   return {
     name: "clickhouse",
     port: HTTPS_PORT,
@@ -20,9 +19,9 @@ export function clickhouseEngine(tender = new ClickHouseTender()): Engine {
         : undefined,
     desired,
     services: (database) => (isReplicated(database) ? [`*.${keeperName(database)}`] : []),
-    hasEverything: (database, live, context) => tender.hasEverything(database, live, context),
-    tend: (database, live, context) => tender.tend(database, live, context),
-    forget: (uid) => tender.forget(uid),
-    planChange: { planToBuild, decide, lateInMs },
+    isCaughtUp: (database, live, context) => reconciler.isCaughtUp(database, live, context),
+    reconcile: (database, live, context) => reconciler.reconcile(database, live, context),
+    forget: (uid) => reconciler.forget(uid),
+    changesPlansInBackground: true,
   };
 }

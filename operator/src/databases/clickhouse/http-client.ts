@@ -16,8 +16,8 @@ export interface Server {
 }
 
 /** A statement that a server refused. Neither holds anything of the statement. */
-export class Refused extends Error {
-  override readonly name = "Refused";
+export class StatementError extends Error {
+  override readonly name = "StatementError";
   readonly status: number;
   /** ClickHouse's own code, such as 516. */
   readonly code: string | undefined;
@@ -37,7 +37,7 @@ const STATEMENT_MS = 20_000;
  * @returns what each answered
  * @throws Refused when the server refuses one; Error when it cannot be reached in time
  */
-export async function ask(
+export async function query(
   { ip, port, name, authority, user, password }: Server,
   statements: readonly string[],
   signal: AbortSignal,
@@ -61,7 +61,7 @@ export async function ask(
       });
       const text = await body.text();
       if (statusCode !== 200) {
-        throw new Refused(statusCode, headers["x-clickhouse-exception-code"]?.toString());
+        throw new StatementError(statusCode, headers["x-clickhouse-exception-code"]?.toString());
       }
       answers.push(text.trimEnd());
     }

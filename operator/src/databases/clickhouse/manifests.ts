@@ -9,7 +9,7 @@ import type { Database } from "../database.ts";
 import { serverFiles } from "./config.ts";
 import { keepers } from "./keeper.ts";
 import { HTTPS_PORT, isReplicated } from "./names.ts";
-import { serverPorts, servers } from "./stateful-set.ts";
+import { serverPorts, statefulSet } from "./stateful-set.ts";
 
 const CLIENTS = [{ name: "database", port: HTTPS_PORT }];
 
@@ -27,7 +27,7 @@ export function desired(database: Database): DesiredObject[] {
     },
     ...(isReplicated(database) ? keepers(database) : []),
     headlessService(database, serverPorts(database)),
-    servers(database),
+    statefulSet(database),
     podDisruptionBudget(database),
     roleService(database, names.main, roles.primary, CLIENTS),
     outsideService(database, CLIENTS),

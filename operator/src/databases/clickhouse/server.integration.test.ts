@@ -13,7 +13,7 @@ import { databaseOf, exampleCredentials, exampleDatabase } from "../../../../tes
 import { certify, makeAuthority } from "../tls/certificates.ts";
 import { certificateNames } from "../tls/secret.ts";
 import { serverFiles } from "./config.ts";
-import { ask, Refused } from "./http-client.ts";
+import { query, StatementError } from "./http-client.ts";
 import { desired } from "./manifests.ts";
 import { accounts, HTTPS_PORT, paths, serverAddress } from "./names.ts";
 import {
@@ -116,7 +116,7 @@ function environment(): Record<string, string> {
 }
 
 const asUser = (user: string, secret: string, statements: readonly string[]) =>
-  ask(
+  query(
     {
       ip: "127.0.0.1",
       port,
@@ -145,7 +145,7 @@ describe("a server", () => {
     ];
     expect((await asUser("app", password("password"), mine)).at(-1)).toBe("3");
     await expect(asUser("app", "password-of-nobody", ["SELECT 1"])).rejects.toMatchObject({ code: "516" });
-    await expect(asUser("default", "", ["SELECT 1"])).rejects.toBeInstanceOf(Refused);
+    await expect(asUser("default", "", ["SELECT 1"])).rejects.toBeInstanceOf(StatementError);
   });
 
   test("keeps a password that is not to be set, and takes another over", async () => {
@@ -160,7 +160,7 @@ describe("a server", () => {
   test("is known by its name alone", async () => {
     const other = { ip: "127.0.0.1", port, name: "till-0.till-nodes.slipway-org-alpha.svc", authority };
     const account = { user: accounts.admin, password: password("superuser") };
-    const asking = ask({ ...other, ...account }, [VERSION], AbortSignal.timeout(10_000));
+    const asking = query({ ...other, ...account }, [VERSION], AbortSignal.timeout(10_000));
     await expect(asking).rejects.toMatchObject({ code: "ERR_TLS_CERT_ALTNAME_INVALID" });
   });
 });

@@ -3,6 +3,7 @@ import type { DesiredObject } from "../../desired.ts";
 import {
   configVolume,
   containerFields,
+  databaseStatefulSet,
   dataVolume,
   emptyDir,
   fromCredentials,
@@ -10,7 +11,6 @@ import {
   mountsOf,
   podFields,
   podMetadata,
-  statefulSet,
   tlsVolume,
   volumesOf,
 } from "../common/pod.ts";
@@ -45,7 +45,7 @@ export function serverPorts(database: Database) {
 }
 
 /** The servers. */
-export function servers(database: Database): DesiredObject {
+export function statefulSet(database: Database): DesiredObject {
   const files = serverFiles(database);
   const items = Object.entries(files).map(([key, { path }]) => ({ key, path }));
   const volumes = [
@@ -54,7 +54,7 @@ export function servers(database: Database): DesiredObject {
     configVolume(database, paths.config, { items }),
     dataVolume(database, paths.data),
   ];
-  return statefulSet(database, {
+  return databaseStatefulSet(database, {
     metadata: podMetadata(database, files),
     spec: {
       ...podFields(database, STOP_SECONDS),

@@ -3,7 +3,7 @@ import { podOf } from "../../../../test/kit/databases/examples.ts";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { Node } from "../../metrics/nodes.ts";
 import type { LivePod } from "../driver.ts";
-import { Members } from "./member-access.ts";
+import { MemberAccess } from "./member-access.ts";
 
 const nodes = (status: string) => {
   const node: Node = { metadata: { name: "a" }, status: { conditions: [{ type: "Ready", status }] } };
@@ -18,17 +18,17 @@ test("no command is run on a node that is not ready", async () => {
   const clock = new FakeClock("2026-03-01T00:00:00Z");
   const command = vi.fn(async () => "answer");
   for (const status of ["Unknown", "False"]) {
-    await expect(new Members(nodes(status), clock).run(pod("1"), command)).rejects.toThrow(
+    await expect(new MemberAccess(nodes(status), clock).run(pod("1"), command)).rejects.toThrow(
       "node is not ready",
     );
   }
   expect(command).not.toHaveBeenCalled();
-  expect(await new Members(nodes("True"), clock).run(pod("1"), command)).toBe("answer");
+  expect(await new MemberAccess(nodes("True"), clock).run(pod("1"), command)).toBe("answer");
 });
 
 test("members that did not answer are asked four at once, two of one organization, until they answer", async () => {
   const clock = new FakeClock("2026-03-01T00:00:00Z");
-  const members = new Members(nodes("True"), clock);
+  const members = new MemberAccess(nodes("True"), clock);
   const hung: ((answer: string | undefined) => void)[] = [];
   const ask = (one: LivePod) =>
     members.run(

@@ -4,7 +4,7 @@ import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { type Clock, ConcurrencyLimiter } from "@slipway/process";
 import type { Node } from "../../metrics/nodes.ts";
 import { WaitingError } from "../../reconcile-errors.ts";
-import type { LiveDatabase, LivePod, TendClient } from "../driver.ts";
+import type { ClusterClient, LiveDatabase, LivePod } from "../driver.ts";
 import { processOf } from "./pods.ts";
 
 /** A command that failed after so many milliseconds was not answered. */
@@ -16,7 +16,7 @@ const SILENT_AT_ONCE = { total: 4, perKey: 2 };
 /** What is known of a member's silence is forgotten after so many milliseconds: its pod may be gone. */
 const FORGOTTEN_MS = 600_000;
 
-export class Members {
+export class MemberAccess {
   readonly #nodes: Pick<Store<Node>, "get">;
   readonly #clock: Pick<Clock, "monotonic">;
   /** When each process did not answer, in milliseconds. */
@@ -30,7 +30,7 @@ export class Members {
   }
 
   /** A client whose commands in the database's pods are run as `run` does. */
-  clientFor(client: KubeClient, { pods }: Pick<LiveDatabase, "pods">): TendClient {
+  clientFor(client: KubeClient, { pods }: Pick<LiveDatabase, "pods">): ClusterClient {
     return {
       apply: client.apply.bind(client),
       delete: client.delete.bind(client),

@@ -151,7 +151,7 @@ export function podMetadata(database: Database, startedWith: unknown): PodTempla
  * The instances. The operator deletes pods itself when they are to be made from something else (`OnDelete`): which of
  * them goes first, only the engine knows.
  */
-export function statefulSet(database: Database, template: PodTemplate): DesiredObject {
+export function databaseStatefulSet(database: Database, template: PodTemplate): DesiredObject {
   return {
     apiVersion: "apps/v1",
     kind: "StatefulSet",

@@ -24,7 +24,7 @@ function step(shapes: readonly PodShape[], wanted = shapes.length): string {
 
 describe("pods are made anew", () => {
   test.each([
-    ["not at all when they are as they should be", [primary, replica], "settled"],
+    ["not at all when they are as they should be", [primary, replica], "done"],
     [
       "beginning with the last replica",
       [

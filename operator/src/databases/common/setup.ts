@@ -1,76 +1,13 @@
-/** What tending comes to for every engine: findings in the same words, new pods in order, accounts and certificates once. */
+/** What every engine does once for each process: accounts and the database set up, certificates reloaded. */
 
 import { type ExecResult, hashJson } from "@slipway/controller-runtime";
 import { credentialKeys, type DatabaseCredentials, type DatabaseStatus } from "@slipway/crds";
-import type { Finding } from "../../projects/status.ts";
 import type { Database } from "../database.ts";
-import type { LiveDatabase, LivePod, TendContext, Tended } from "../driver.ts";
-import { isReady, ordinalOf, processOf, startOf } from "./pods.ts";
-import { nextRollStep } from "./rolling.ts";
-import { deletePod } from "./steps.ts";
+import type { ClusterContext, LiveDatabase, LivePod } from "../driver.ts";
+import { isReady, processOf, startOf } from "./pods.ts";
 
 /** A kubelet brings a Secret that has changed into pods within this time, in milliseconds. */
 const MOUNTED_MS = 180_000;
-
-export const ROLLING_OUT = {
-  reason: "RollingOut",
-  message: "Instances are being made anew, one at a time.",
-} as const satisfies Finding;
-
-export const SWITCHING_OVER = {
-  reason: "SwitchingOver",
-  message: "Another instance takes over as primary.",
-} as const satisfies Finding;
-
-/** That nobody takes writes: not yet, or not any more. */
-export function absent({ bootstrapped }: Pick<Database, "bootstrapped">) {
-  return bootstrapped
-    ? ({ reason: "PrimaryMissing", message: "No instance takes writes." } as const)
-    : ({ reason: "Bootstrapping", message: "The database is being set up." } as const);
-}
-
-/** Nobody takes writes: a pod that is made from something else, and does not work, may be why. */
-export async function heal(live: LiveDatabase, context: TendContext): Promise<void> {
-  const step = nextRollStep(live, undefined, live.pods.length);
-  if (step.kind === "delete") {
-    await deletePod(step.pod, context);
-  }
-}
-
-/** What of new pods each engine does in its own way. */
-export interface Rolling {
-  /** Milliseconds until the next step is looked at. */
-  soonMs: number;
-  /** Has one of these take the primary's place. */
-  handOver(from: LivePod, to: readonly LivePod[]): Promise<Partial<Tended>>;
-  /** Every pod is made from what it should be. */
-  settled(): Partial<Tended>;
-}
-
-/** One step towards the pods that should be. */
-export async function roll(
-  { replicas, instances }: Pick<Database, "replicas" | "instances">,
-  live: LiveDatabase,
-  primary: LivePod,
-  { soonMs, handOver, settled }: Rolling,
-  context: TendContext,
-): Promise<Partial<Tended>> {
-  const step = nextRollStep(live, primary, replicas);
-  switch (step.kind) {
-    case "delete":
-      await deletePod(step.pod, context);
-      return { underWay: ROLLING_OUT, againInMs: soonMs };
-    case "switchover": {
-      // One that is to be stopped takes no primary's place.
-      const to = step.to.filter((pod) => ordinalOf(pod) < instances);
-      return to.length > 0 ? handOver(step.from, to) : { underWay: ROLLING_OUT, againInMs: soonMs };
-    }
-    case "wait":
-      return { underWay: ROLLING_OUT, againInMs: soonMs };
-    case "settled":
-      return settled();
-  }
-}
 
 /** What a set-up was done with, and what the server said then. */
 export interface SetUp {
@@ -100,7 +37,7 @@ export async function setUpOnce(
   primary: LivePod,
   memory: { setUp?: SetUp },
   { run, parse, errors, revision }: SettingUp,
-  { log, status }: Pick<TendContext, "log" | "status">,
+  { log, status }: Pick<ClusterContext, "log" | "status">,
 ) {
   const hash = database.credentialsHash;
   const key = hashJson([processOf(primary), hash, database.accountsHash, revision]);
@@ -141,7 +78,7 @@ export async function readCertificates(
   live: LiveDatabase,
   known: Map<string, string>,
   reload: (pod: LivePod) => Promise<boolean>,
-  { certificate, clock, status }: Pick<TendContext, "certificate" | "clock" | "status">,
+  { certificate, clock, status }: Pick<ClusterContext, "certificate" | "clock" | "status">,
 ): Promise<Map<string, string>> {
   const mountedAt = certificate.signedAt.getTime() + MOUNTED_MS;
   if (clock.now().getTime() < mountedAt) {

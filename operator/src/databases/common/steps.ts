@@ -3,7 +3,7 @@
 import { type ExecResult, resources } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
 import type { Database } from "../database.ts";
-import type { LivePod, TendContext } from "../driver.ts";
+import type { ClusterContext, LivePod } from "../driver.ts";
 import type { Role } from "./metadata.ts";
 import { CONTAINER } from "./pod.ts";
 
@@ -18,7 +18,7 @@ const EXEC_MS = 10_000;
 export function execIn(
   pod: LivePod,
   command: readonly string[],
-  { client, signal }: Pick<TendContext, "client" | "signal">,
+  { client, signal }: Pick<ClusterContext, "client" | "signal">,
   stdin?: string,
 ): Promise<ExecResult> {
   const { namespace, name = "" } = pod.metadata;
@@ -29,7 +29,7 @@ export function execIn(
 /** Deletes this very pod; the StatefulSet makes it anew. */
 export async function deletePod(
   pod: LivePod,
-  { client, signal }: Pick<TendContext, "client" | "signal">,
+  { client, signal }: Pick<ClusterContext, "client" | "signal">,
 ): Promise<void> {
   const { namespace, name = "", uid } = pod.metadata;
   await client.delete(resources.pods, { namespace, name }, { uid, signal });
@@ -42,7 +42,7 @@ const FIELD_MANAGER = "slipway-database";
 export async function labelRole(
   { metadata }: LivePod,
   role: Role,
-  { client, signal }: Pick<TendContext, "client" | "signal">,
+  { client, signal }: Pick<ClusterContext, "client" | "signal">,
 ): Promise<void> {
   const { namespace, name = "", uid } = metadata;
   const patch = { metadata: { uid, labels: { [labels.role]: role } } };
@@ -53,7 +53,7 @@ export async function labelRole(
 export function configMapNow(
   { namespace }: Database,
   name: string,
-  { client, signal }: Pick<TendContext, "client" | "signal">,
+  { client, signal }: Pick<ClusterContext, "client" | "signal">,
 ) {
   return client.getOrUndefined(resources.configMaps, { namespace, name }, { signal });
 }

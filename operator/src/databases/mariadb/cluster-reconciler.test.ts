@@ -10,8 +10,8 @@ import {
 } from "../../../../test/kit/databases/examples.ts";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { Database } from "../database.ts";
-import type { LiveDatabase, TendContext } from "../driver.ts";
-import { mariadbEngine } from "./driver.ts";
+import type { ClusterContext, LiveDatabase } from "../driver.ts";
+import { mariadbDriver } from "./driver.ts";
 
 const START = "2026-03-01T00:00:00Z";
 const UUID = "71951be9-e5f5-11f1-ab66-3a367bef804d";
@@ -41,7 +41,7 @@ class World {
   readonly events: string[] = [];
   /** Orders that members do not take. */
   readonly refusals = new Set<string>();
-  readonly engine = mariadbEngine();
+  readonly driver = mariadbDriver();
   readonly clock = new FakeClock(START);
   /** What members answer, by ordinal. */
   answers: (string | undefined)[] = [leads(), serves(), serves()];
@@ -49,7 +49,7 @@ class World {
   database: Database = databaseOf({
     project: exampleDatabase({ type: "mariadb", version: "11", plan: "db-basic", instances: 3 }),
   });
-  context: TendContext = {
+  context: ClusterContext = {
     client: this.#client(),
     clock: this.clock,
     log: silentLogger,
@@ -59,12 +59,12 @@ class World {
     authority: "",
     status: {},
     event: (_, reason) => this.events.push(reason),
-    askMember: (_pod, question) => question(),
+    queryMember: (_pod, question) => question(),
     wake: () => {},
   };
 
-  tend(live: LiveDatabase) {
-    return this.engine.tend(this.database, live, this.context);
+  reconcile(live: LiveDatabase) {
+    return this.driver.reconcile(this.database, live, this.context);
   }
 
   #client(): KubeClient {
@@ -113,17 +113,17 @@ describe("a MariaDB group", () => {
   test("that is new begins with one member, once all are there", async () => {
     const world = new World();
     world.answers = [waits("none"), waits("none"), undefined];
-    expect((await world.tend(bare(false))).missing?.reason).toBe("Bootstrapping");
+    expect((await world.reconcile(bare(false))).missing?.reason).toBe("Bootstrapping");
     expect(world.done).toEqual([]);
     world.answers = [waits("none"), waits("none"), waits("none")];
-    expect((await world.tend(bare(false))).missing?.reason).toBe("Bootstrapping");
+    expect((await world.reconcile(bare(false))).missing?.reason).toBe("Bootstrapping");
     expect(world.done).toEqual(["initialize shop-0"]);
   });
 
   test("gets its accounts before anybody else can join", async () => {
     const world = new World();
     world.answers = [serves(), waits("none"), waits("none")];
-    const tended = await world.tend(bare(false));
+    const clusterState = await world.reconcile(bare(false));
     expect(world.done).toEqual([
       "shop-1 is replica",
       "shop-2 is replica",
@@ -131,21 +131,25 @@ describe("a MariaDB group", () => {
       "shop-0 is primary",
       "set up shop-0",
     ]);
-    expect(tended).toMatchObject({ primary: "shop-0", identity: UUID, missing: { reason: "Bootstrapping" } });
-    expect(tended.credentialsHash).toBeUndefined();
+    expect(clusterState).toMatchObject({
+      primary: "shop-0",
+      identity: UUID,
+      missing: { reason: "Bootstrapping" },
+    });
+    expect(clusterState.credentialsHash).toBeUndefined();
   });
 
   test("counts as set up once every member is in it", async () => {
     const world = new World();
-    const tended = await world.tend(three());
-    expect(tended.missing).toBeUndefined();
-    expect(tended).toMatchObject({
+    const clusterState = await world.reconcile(three());
+    expect(clusterState.missing).toBeUndefined();
+    expect(clusterState).toMatchObject({
       primary: "shop-0",
       runningVersion: "11.8.6",
       identity: UUID,
       credentialsHash: world.database.credentialsHash,
     });
-    await world.tend(three());
+    await world.reconcile(three());
     expect(world.done).toEqual(["set up shop-0"]);
   });
 
@@ -153,7 +157,7 @@ describe("a MariaDB group", () => {
     const world = new World();
     bootstrapped(world);
     world.answers = [waits("whole", 7), waits("whole", 9), waits("whole", 8)];
-    expect((await world.tend(three())).missing?.reason).toBe("PrimaryMissing");
+    expect((await world.reconcile(three())).missing?.reason).toBe("PrimaryMissing");
     expect(world.done).toEqual(["bootstrap shop-1"]);
   });
 
@@ -161,7 +165,7 @@ describe("a MariaDB group", () => {
     const world = new World();
     bootstrapped(world);
     world.answers = [waits("whole", 7), waits("whole", 9), undefined];
-    expect((await world.tend(three())).missing?.reason).toBe("Recovering");
+    expect((await world.reconcile(three())).missing?.reason).toBe("Recovering");
     expect(world.done).toEqual([]);
   });
 
@@ -169,8 +173,8 @@ describe("a MariaDB group", () => {
     const world = new World();
     bootstrapped(world);
     world.answers = [waits("whole", 7), waits("whole", 9), waits("none")];
-    expect((await world.tend(three())).missing?.reason).toBe("RecoveryRefused");
-    await world.tend(three());
+    expect((await world.reconcile(three())).missing?.reason).toBe("RecoveryRefused");
+    await world.reconcile(three());
     expect(world.done).toEqual([]);
     expect(world.events).toEqual(["RecoveryRefused"]);
   });
@@ -179,35 +183,35 @@ describe("a MariaDB group", () => {
     const world = new World();
     bootstrapped(world);
     world.answers = [undefined, serves(), serves()];
-    const tended = await world.tend(
+    const clusterState = await world.reconcile(
       liveOf([podOf(0, { ...primary, ready: false }), podOf(1, replica), podOf(2, replica)]),
     );
     expect(world.done).toEqual(["shop-0 is replica", "settle shop-1", "shop-1 is primary", "set up shop-1"]);
-    expect(tended).toMatchObject({ primary: "shop-1", missing: { reason: "ReplicasMissing" } });
+    expect(clusterState).toMatchObject({ primary: "shop-1", missing: { reason: "ReplicasMissing" } });
   });
 
   test("keeps a primary that is ready and slow to answer, for a while", async () => {
     const world = new World();
     bootstrapped(world);
     world.answers = [undefined, serves(), serves()];
-    expect(await world.tend(three())).toMatchObject({ primary: "shop-0" });
+    expect(await world.reconcile(three())).toMatchObject({ primary: "shop-0" });
     expect(world.done).toEqual([]);
     await world.clock.advance(10_000);
-    expect(await world.tend(three())).toMatchObject({ primary: "shop-1" });
+    expect(await world.reconcile(three())).toMatchObject({ primary: "shop-1" });
   });
 
   test("does not tell of credentials that are not in force", async () => {
     const world = new World();
     world.setup = { exitCode: 1, stdout: "", stderr: "ERROR 1205 (HY000) at line 2: Lock wait timeout" };
-    const tended = await world.tend(three());
-    expect(tended.credentialsHash).toBeUndefined();
-    expect(tended.missing?.reason).toBe("CredentialsPending");
+    const clusterState = await world.reconcile(three());
+    expect(clusterState.credentialsHash).toBeUndefined();
+    expect(clusterState.missing?.reason).toBe("CredentialsPending");
   });
 
   test("sets the user's password only when it is another one", async () => {
     const world = new World();
     world.context = { ...world.context, status: { credentialsHash: world.database.credentialsHash } };
-    await world.tend(three());
+    await world.reconcile(three());
     expect(world.scripts[0]).not.toMatch(/^ALTER USER `app`@'%' IDENTIFIED/m);
   });
 
@@ -217,18 +221,18 @@ describe("a MariaDB group", () => {
     world.database = shrinking;
     world.answers = [serves(), serves(), leads()];
     const led = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
-    const hasEverything = (live: LiveDatabase) => world.engine.hasEverything(shrinking, live, world.context);
-    expect(await hasEverything(led)).toBe(false);
-    await world.tend(led);
+    const isCaughtUp = (live: LiveDatabase) => world.driver.isCaughtUp(shrinking, live, world.context);
+    expect(await isCaughtUp(led)).toBe(false);
+    await world.reconcile(led);
     expect(world.done.filter((step) => step.includes(" is "))).toEqual([
       "shop-2 is replica",
       "shop-0 is primary",
     ]);
-    expect(await hasEverything(three())).toBe(true);
+    expect(await isCaughtUp(three())).toBe(true);
     world.answers[0] = serves("2");
-    expect(await hasEverything(three())).toBe(false);
+    expect(await isCaughtUp(three())).toBe(false);
     world.answers[0] = undefined;
-    expect(await hasEverything(three())).toBe(false);
+    expect(await isCaughtUp(three())).toBe(false);
   });
 
   test("of which fewer are asked for goes on from the member that has most, also where that is to go", async () => {
@@ -236,10 +240,10 @@ describe("a MariaDB group", () => {
     bootstrapped(world);
     world.database = { ...world.database, instances: 1 };
     world.answers = [waits("whole", 7), waits("whole", 9), undefined];
-    expect((await world.tend(bare(false))).missing?.reason).toBe("Recovering");
+    expect((await world.reconcile(bare(false))).missing?.reason).toBe("Recovering");
     expect(world.done).toEqual([]);
     world.answers[2] = waits("whole", 8);
-    await world.tend(bare(false));
+    await world.reconcile(bare(false));
     expect(world.done).toEqual(["bootstrap shop-1"]);
   });
 
@@ -248,15 +252,15 @@ describe("a MariaDB group", () => {
     bootstrapped(world);
     const text = `1/${UUID}/9`;
     world.answers = [waits("whole", 7), waits("whole", 9), waits("none")];
-    const refused = (await world.tend(bare(false))).missing;
+    const refused = (await world.reconcile(bare(false))).missing;
     expect(refused?.reason).toBe("RecoveryRefused");
     expect(refused?.message).toContain(`slipway.dev/accept-data-loss=${text}`);
     world.context = { ...world.context, acceptDataLoss: text };
     world.refusals.add("bootstrap");
-    await world.tend(bare(false));
+    await world.reconcile(bare(false));
     expect(world.events).toEqual(["RecoveryRefused"]);
     world.refusals.clear();
-    await world.tend(bare(false));
+    await world.reconcile(bare(false));
     expect(world.events).toEqual(["RecoveryRefused", "DataLossAccepted"]);
     expect(world.done).toEqual(["bootstrap shop-1", "bootstrap shop-1", "shop accepts null"]);
   });
@@ -264,21 +268,21 @@ describe("a MariaDB group", () => {
   test("takes a word off that it has no use for", async () => {
     const world = new World();
     world.context = { ...world.context, acceptDataLoss: `1/${UUID}/9` };
-    await world.tend(three());
+    await world.reconcile(three());
     expect(world.done).toContain("shop accepts null");
     expect(world.events).toEqual([]);
   });
 
   test("changes replicas first, then the primary's place, then the primary", async () => {
     const world = new World();
-    await world.tend(
+    await world.reconcile(
       liveOf([podOf(0, primary), podOf(1, replica), podOf(2, { ...replica, current: false })]),
     );
-    const moved = await world.tend(
+    const moved = await world.reconcile(
       liveOf([podOf(0, { ...primary, current: false }), podOf(1, replica), podOf(2, replica)]),
     );
     expect(moved.underWay?.reason).toBe("SwitchingOver");
-    await world.tend(
+    await world.reconcile(
       liveOf([podOf(0, { ...replica, current: false }), podOf(1, primary), podOf(2, replica)]),
     );
     expect(world.done).toEqual([
@@ -298,7 +302,7 @@ describe("a MariaDB group", () => {
   test("has nobody take over who gives a copy", async () => {
     const world = new World();
     world.answers = [leads(), serves("2"), serves("2")];
-    await world.tend(
+    await world.reconcile(
       liveOf([podOf(0, { ...primary, current: false }), podOf(1, replica), podOf(2, replica)]),
     );
     expect(world.done).toEqual(["set up shop-0"]);
@@ -309,35 +313,35 @@ describe("a MariaDB group", () => {
     bootstrapped(world);
     const moved = () =>
       liveOf([podOf(0, { ...replica, ready: false }), podOf(1, primary), podOf(2, replica)]);
-    const tend = async (...answers: (string | undefined)[]) => {
+    const reconcile = async (...answers: (string | undefined)[]) => {
       world.answers = answers;
       world.done.length = 0;
-      const { againInMs } = await world.tend(moved());
-      return [againInMs, ...world.done.filter((done) => /^(lead|rest)/.test(done))];
+      const { requeueAfterMs } = await world.reconcile(moved());
+      return [requeueAfterMs, ...world.done.filter((done) => /^(lead|rest)/.test(done))];
     };
     // It is silent, and still counted.
-    expect(await tend(undefined, serves(), serves())).toEqual([1_000]);
+    expect(await reconcile(undefined, serves(), serves())).toEqual([1_000]);
     // Without a majority it runs none, whatever it says, once it is told so.
-    expect(await tend(undefined, serves("4", "OFF", 2), serves("4", "OFF", 2))).toEqual([
+    expect(await reconcile(undefined, serves("4", "OFF", 2), serves("4", "OFF", 2))).toEqual([
       1_000,
       "lead shop-1",
     ]);
-    expect(await tend(leads(), serves(), serves())).toEqual([1_000, "rest shop-0", "lead shop-1"]);
-    expect(await tend(serves(), leads(), leads())).toEqual([1_000, "rest shop-2"]);
-    expect(await tend(serves(), leads(), serves())).toEqual([1_000]);
+    expect(await reconcile(leads(), serves(), serves())).toEqual([1_000, "rest shop-0", "lead shop-1"]);
+    expect(await reconcile(serves(), leads(), leads())).toEqual([1_000, "rest shop-2"]);
+    expect(await reconcile(serves(), leads(), serves())).toEqual([1_000]);
     world.refusals.add("rest");
-    expect(await tend(leads(), serves(), serves())).toEqual([1_000, "rest shop-0"]);
+    expect(await reconcile(leads(), serves(), serves())).toEqual([1_000, "rest shop-0"]);
   });
 
   test("reads a new certificate without a restart, once it is mounted", async () => {
     const world = new World();
-    await world.tend(three());
+    await world.reconcile(three());
     world.context = { ...world.context, certificate: { serial: "02", signedAt: new Date(START) } };
-    await world.tend(three());
+    await world.reconcile(three());
     expect(world.done).toEqual(["set up shop-0"]);
     await world.clock.advance(200_000);
-    await world.tend(three());
-    await world.tend(three());
+    await world.reconcile(three());
+    await world.reconcile(three());
     expect(world.done).toEqual(["set up shop-0", "reload shop-0", "reload shop-1", "reload shop-2"]);
   });
 });

@@ -4,38 +4,29 @@ import { hashJson, type KubernetesObject } from "@slipway/controller-runtime";
 import { annotations, fieldManagers } from "@slipway/crds";
 import { projectResource } from "../../resources.ts";
 import { isReady, ordinalOf, startOf, stayingPrimary } from "../common/pods.ts";
-import {
-  absent,
-  certificatesHash,
-  heal,
-  noCredentials,
-  readCertificates,
-  roll,
-  type SetUp,
-  SWITCHING_OVER,
-  setUpOnce,
-} from "../common/setup.ts";
+import { primaryMissing, replaceOutdatedPod, roll, SWITCHING_OVER } from "../common/rolling.ts";
+import { certificatesHash, noCredentials, readCertificates, type SetUp, setUpOnce } from "../common/setup.ts";
 import { labelRole } from "../common/steps.ts";
 import type { Database } from "../database.ts";
-import type { LiveDatabase, LivePod, TendContext, Tended } from "../driver.ts";
-import { ask, order, runScript } from "./commands.ts";
+import type { ClusterContext, ClusterState, LiveDatabase, LivePod } from "../driver.ts";
+import { order, queryMember, runScript } from "./commands.ts";
 import { moveEvents } from "./events.ts";
-import { type Facts, isServing, isSynced } from "./member-state.ts";
+import { isServing, isSynced, type MemberState } from "./member-state.ts";
 import { userConnections } from "./parameters.ts";
 import { type Decision, decide, parseAccepted } from "./recovery.ts";
 import { credentialsProblem, parseSetup, setupScript } from "./sql.ts";
-import { type Answers, candidatesOf, choosePrimary, relabelled, silentPrimary } from "./topology.ts";
+import { candidatesOf, choosePrimary, type MemberStates, relabelled, silentPrimary } from "./topology.ts";
 
 /** How long until something that is under way is looked at again, in milliseconds. */
-const SOON_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 /**
  * How often members are asked who of them serves: pods tell by themselves when one of them is gone, or not ready, which a
  * member is that is no longer in the group.
  */
-const ROUTINE_MS = 60_000;
+const QUERY_INTERVAL_MS = 60_000;
 /** A server that does not answer holds up whoever asks it. */
-const PATIENT_MS = 10_000;
-const LATER_MS = 60_000;
+const EXEC_RETRY_MS = 10_000;
+const RESYNC_INTERVAL_MS = 60_000;
 
 /** Members that run have this long to find each other again by themselves. */
 const STUCK_MS = 30_000;
@@ -56,25 +47,28 @@ interface Memory {
   certificates: Map<string, string>;
 }
 
-export class MariadbTender {
+export class MariadbClusterReconciler {
   readonly #memories = new Map<string, Memory>();
 
   forget(uid: string): void {
     this.#memories.delete(uid);
   }
 
-  async tend(database: Database, live: LiveDatabase, context: TendContext): Promise<Tended> {
+  async reconcile(database: Database, live: LiveDatabase, context: ClusterContext): Promise<ClusterState> {
     const problem = credentialsProblem(context.credentials);
     if (problem) {
-      return { missing: { reason: "CredentialsPending", message: problem }, againInMs: LATER_MS };
+      return {
+        missing: { reason: "CredentialsPending", message: problem },
+        requeueAfterMs: RESYNC_INTERVAL_MS,
+      };
     }
     const memory = this.#memory(database.uid);
-    const answers = await askAll(live, context);
-    const silent = waitsFor(silentPrimary(live.pods, answers), memory, context);
+    const memberStates = await queryMembers(live, context);
+    const silent = waitsFor(silentPrimary(live.pods, memberStates), memory, context);
     if (silent) {
-      return { primary: silent.metadata.name, againInMs: SOON_MS };
+      return { primary: silent.metadata.name, requeueAfterMs: POLL_INTERVAL_MS };
     }
-    const decision = decide(groupOf(database, live, answers, memory, context));
+    const decision = decide(groupOf(database, live, memberStates, memory, context));
     if (decision.kind !== "serve") {
       return this.#begin(decision, database, live, memory, context);
     }
@@ -82,38 +76,42 @@ export class MariadbTender {
     memory.refused = undefined;
     // It was for one refusal, and nothing is refused any more.
     await takeOffAcceptance(database, context);
-    const primary = choosePrimary(answers);
+    const primary = choosePrimary(memberStates);
     if (!primary) {
-      await heal(live, context);
-      return { missing: absent(database), againInMs: SOON_MS };
+      await replaceOutdatedPod(live, context);
+      return { missing: primaryMissing(database), requeueAfterMs: POLL_INTERVAL_MS };
     }
-    await lead(live, primary, answers, context);
-    const base: Tended = { primary: primary.metadata.name };
+    await routeToPrimary(live, primary, memberStates, context);
+    const base: ClusterState = { primary: primary.metadata.name };
     const facts = await setUp(database, primary, memory, context);
     if (!facts) {
       const message = "The database's accounts are not in place yet.";
-      return { ...base, missing: { reason: "CredentialsPending", message }, againInMs: PATIENT_MS };
+      return { ...base, missing: { reason: "CredentialsPending", message }, requeueAfterMs: EXEC_RETRY_MS };
     }
     const reload = async (pod: LivePod) => {
-      const told = answers.get(pod);
+      const told = memberStates.get(pod);
       return told?.phase === "running" && order(pod, "reload", told.run, context);
     };
     memory.certificates = await readCertificates(live, memory.certificates, reload, context);
-    const eventsRun = await moveEvents(live, primary, answers, context);
-    const whole = live.pods.filter((pod) => isServing(answers.get(pod))).length >= database.instances;
+    const eventsRun = await moveEvents(live, primary, memberStates, context);
+    const whole = live.pods.filter((pod) => isServing(memberStates.get(pod))).length >= database.instances;
     // It counts as set up once every member has been there: until then an empty one has lost nothing.
     const { credentialsHash, ...known } = facts;
-    const told: Tended = {
+    const told: ClusterState = {
       ...base,
       ...known,
       certificatesHash: certificatesHash(memory.certificates),
       ...(whole || database.bootstrapped ? { credentialsHash } : {}),
     };
     if (!isReady(primary)) {
-      return { ...told, missing: absent(database), againInMs: SOON_MS };
+      return { ...told, missing: primaryMissing(database), requeueAfterMs: POLL_INTERVAL_MS };
     }
-    const againInMs = eventsRun ? ROUTINE_MS : SOON_MS;
-    return { againInMs, ...told, ...(await move(database, live, primary, answers, context)) };
+    const requeueAfterMs = eventsRun ? QUERY_INTERVAL_MS : POLL_INTERVAL_MS;
+    return {
+      requeueAfterMs,
+      ...told,
+      ...(await reconcilePods(database, live, primary, memberStates, context)),
+    };
   }
 
   #memory(uid: string): Memory {
@@ -128,19 +126,19 @@ export class MariadbTender {
     database: Database,
     live: LiveDatabase,
     memory: Memory,
-    context: TendContext,
-  ): Promise<Tended> {
+    context: ClusterContext,
+  ): Promise<ClusterState> {
     if (decision.kind === "refuse") {
       const { reason, message } = decision.finding;
       if (memory.refused !== message) {
         context.event("Warning", reason, message);
         memory.refused = message;
       }
-      return { missing: decision.finding, againInMs: PATIENT_MS };
+      return { missing: decision.finding, requeueAfterMs: EXEC_RETRY_MS };
     }
     if (decision.kind === "wait") {
-      await heal(live, context);
-      return { missing: decision.finding, againInMs: SOON_MS };
+      await replaceOutdatedPod(live, context);
+      return { missing: decision.finding, requeueAfterMs: POLL_INTERVAL_MS };
     }
     const { member, run } = decision;
     const pod = live.pods.find((one) => ordinalOf(one) === member);
@@ -151,22 +149,22 @@ export class MariadbTender {
         await recordLoss(database, decision.despite, context);
       }
     }
-    return { missing: absent(database), againInMs: SOON_MS };
+    return { missing: primaryMissing(database), requeueAfterMs: POLL_INTERVAL_MS };
   }
 }
 
 /** A member of the part that has a majority, with nothing left to apply, has whatever any of them acknowledged. */
-export async function hasEverything(
+export async function isCaughtUp(
   database: Database,
   live: LiveDatabase,
-  context: TendContext,
+  context: ClusterContext,
 ): Promise<boolean> {
   const primary = stayingPrimary(database, live);
-  return primary !== undefined && isSynced(await ask(primary, context));
+  return primary !== undefined && isSynced(await queryMember(primary, context));
 }
 
 /** That somebody's word was acted on: it is never acted on again. */
-async function recordLoss(database: Database, refused: string, context: TendContext): Promise<void> {
+async function recordLoss(database: Database, refused: string, context: ClusterContext): Promise<void> {
   const { acceptDataLoss } = context;
   const note = `The group goes on from ${acceptDataLoss} (${annotations.acceptDataLoss}); what any instance had beyond it is given up. ${refused}`;
   context.event("Warning", "DataLossAccepted", note);
@@ -176,7 +174,7 @@ async function recordLoss(database: Database, refused: string, context: TendCont
 
 async function takeOffAcceptance(
   { id, namespace }: Database,
-  { acceptDataLoss, client, signal }: TendContext,
+  { acceptDataLoss, client, signal }: ClusterContext,
 ): Promise<void> {
   if (acceptDataLoss !== undefined) {
     const none = { metadata: { annotations: { [annotations.acceptDataLoss]: null } } };
@@ -191,16 +189,22 @@ async function takeOffAcceptance(
 }
 
 /** Asks every member whose container runs, and is meant to go on doing so. */
-async function askAll(live: LiveDatabase, context: TendContext): Promise<Answers> {
+async function queryMembers(live: LiveDatabase, context: ClusterContext): Promise<MemberStates> {
   const running = live.pods.filter((pod) => startOf(pod) !== undefined);
   const asked = await Promise.all(
-    running.map(async (pod): Promise<[LivePod, Facts | undefined]> => [pod, await ask(pod, context)]),
+    running.map(
+      async (pod): Promise<[LivePod, MemberState | undefined]> => [pod, await queryMember(pod, context)],
+    ),
   );
-  return new Map(asked.flatMap(([pod, facts]): [LivePod, Facts][] => (facts ? [[pod, facts]] : [])));
+  return new Map(asked.flatMap(([pod, facts]): [LivePod, MemberState][] => (facts ? [[pod, facts]] : [])));
 }
 
 /** A primary that is slow to answer stays one for a while: moving it ends nobody's wait, and costs sessions. */
-function waitsFor(silent: LivePod | undefined, memory: Memory, { clock }: TendContext): LivePod | undefined {
+function waitsFor(
+  silent: LivePod | undefined,
+  memory: Memory,
+  { clock }: ClusterContext,
+): LivePod | undefined {
   if (!silent) {
     memory.silentSince = undefined;
     return undefined;
@@ -213,13 +217,13 @@ function waitsFor(silent: LivePod | undefined, memory: Memory, { clock }: TendCo
 function groupOf(
   { members: size, bootstrapped }: Database,
   live: LiveDatabase,
-  answers: Answers,
+  memberStates: MemberStates,
   memory: Memory,
-  { acceptDataLoss, clock, status }: TendContext,
+  { acceptDataLoss, clock, status }: ClusterContext,
 ) {
   const members = Array.from({ length: size }, (_, ordinal) => {
     const pod = live.pods.find((one) => ordinalOf(one) === ordinal);
-    return pod && answers.get(pod);
+    return pod && memberStates.get(pod);
   });
   const now = clock.now().getTime();
   memory.leaderlessSince ??= now;
@@ -234,13 +238,13 @@ function groupOf(
 }
 
 /** Leads clients to the primary. One that takes over has applied all that was acknowledged before. */
-async function lead(
+async function routeToPrimary(
   live: LiveDatabase,
   primary: LivePod,
-  answers: Answers,
-  context: TendContext,
+  memberStates: MemberStates,
+  context: ClusterContext,
 ): Promise<void> {
-  const facts = answers.get(primary);
+  const facts = memberStates.get(primary);
   for (const { pod, role } of relabelled(live.pods, primary)) {
     if (pod === primary && facts?.phase === "running") {
       await order(primary, "settle", facts.run, context);
@@ -250,41 +254,41 @@ async function lead(
 }
 
 /** One step towards the pods that should be. */
-function move(
+function reconcilePods(
   database: Database,
   live: LiveDatabase,
   primary: LivePod,
-  answers: Answers,
-  context: TendContext,
-): Promise<Partial<Tended>> {
+  memberStates: MemberStates,
+  context: ClusterContext,
+): Promise<Partial<ClusterState>> {
   const handOver = async (from: LivePod, candidates: readonly LivePod[]) => {
-    const synced = candidatesOf(answers).filter((pod) => isSynced(answers.get(pod)));
+    const synced = candidatesOf(memberStates).filter((pod) => isSynced(memberStates.get(pod)));
     const to = candidates.filter(isReady).find((pod) => synced.includes(pod));
     if (to) {
-      const facts = answers.get(from);
+      const facts = memberStates.get(from);
       if (facts?.phase === "running" && facts.events) {
         await order(from, "note", facts.run, context);
       }
-      await lead(live, to, answers, context);
+      await routeToPrimary(live, to, memberStates, context);
     }
-    return { underWay: SWITCHING_OVER, againInMs: SOON_MS };
+    return { underWay: SWITCHING_OVER, requeueAfterMs: POLL_INTERVAL_MS };
   };
   if (ordinalOf(primary) >= database.instances) {
     const staying = live.pods.filter((pod) => ordinalOf(pod) < database.instances);
     return handOver(primary, staying);
   }
-  const settled = () => {
-    const synced = live.pods.filter((pod) => isReady(pod) && isServing(answers.get(pod)));
+  const whenDone = () => {
+    const synced = live.pods.filter((pod) => isReady(pod) && isServing(memberStates.get(pod)));
     const message = "Not every instance is in the group.";
     return synced.length >= database.instances
       ? {}
-      : { missing: { reason: "ReplicasMissing", message } as const, againInMs: SOON_MS };
+      : { missing: { reason: "ReplicasMissing", message } as const, requeueAfterMs: POLL_INTERVAL_MS };
   };
-  return roll(database, live, primary, { soonMs: SOON_MS, handOver, settled }, context);
+  return roll(database, live, primary, { pollMs: POLL_INTERVAL_MS, handOver, whenDone }, context);
 }
 
 /** Makes sure of accounts and database. @returns what the server says; undefined when it could not be done now */
-function setUp(database: Database, primary: LivePod, memory: Memory, context: TendContext) {
+function setUp(database: Database, primary: LivePod, memory: Memory, context: ClusterContext) {
   const { credentials, status } = context;
   const connections = userConnections(database);
   const run = () => {

@@ -1,22 +1,22 @@
 /** What the operator asks and tells members, by the scripts in their own containers. */
 
 import { execIn } from "../common/steps.ts";
-import type { LivePod, TendContext } from "../driver.ts";
-import { type Facts, parseFacts } from "./member-state.ts";
+import type { ClusterContext, LivePod } from "../driver.ts";
+import { type MemberState, parseMemberState } from "./member-state.ts";
 import { paths } from "./names.ts";
 
 /** One that hangs must not hold up what is done about it. */
 const PATIENCE_MS = 9_000;
 
-type Work = Pick<TendContext, "client" | "signal">;
+type Work = Pick<ClusterContext, "client" | "signal">;
 
 /** Asks a member what it is. @returns undefined when it does not answer */
-export async function ask(pod: LivePod, { client, signal }: Work): Promise<Facts | undefined> {
+export async function queryMember(pod: LivePod, { client, signal }: Work): Promise<MemberState | undefined> {
   const impatient = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]);
   try {
     const command = ["/bin/sh", `${paths.config}/ask.sh`];
     const { stdout } = await execIn(pod, command, { client, signal: impatient });
-    return parseFacts(stdout);
+    return parseMemberState(stdout);
   } catch {
     signal.throwIfAborted();
     return undefined;

@@ -1,18 +1,18 @@
 /** MariaDB: a Galera group of three, one of which takes the writes. */
 
-import type { Engine } from "../driver.ts";
-import { hasEverything, MariadbTender } from "./cluster-reconciler.ts";
+import type { DatabaseDriver } from "../driver.ts";
+import { isCaughtUp, MariadbClusterReconciler } from "./cluster-reconciler.ts";
 import { desired } from "./manifests.ts";
 import { MARIADB_PORT } from "./names.ts";
 
-export function mariadbEngine(): Engine {
-  const tender = new MariadbTender();
+export function mariadbDriver(): DatabaseDriver {
+  const reconciler = new MariadbClusterReconciler();
   return {
     name: "mariadb",
     port: MARIADB_PORT,
     desired,
-    hasEverything,
-    tend: (database, live, context) => tender.tend(database, live, context),
-    forget: (uid) => tender.forget(uid),
+    isCaughtUp,
+    reconcile: (database, live, context) => reconciler.reconcile(database, live, context),
+    forget: (uid) => reconciler.forget(uid),
   };
 }

@@ -6,10 +6,10 @@
  * cannot tell from its own which ones were disabled: the primary notes those in a table of the platform's, which all have.
  */
 
-import type { LiveDatabase, LivePod, TendContext } from "../driver.ts";
+import type { ClusterContext, LiveDatabase, LivePod } from "../driver.ts";
 import { order } from "./commands.ts";
 import { OWN_SCHEMA } from "./names.ts";
-import type { Answers } from "./topology.ts";
+import type { MemberStates } from "./topology.ts";
 
 /** How often the primary notes which events are disabled, in seconds. A scheduled event of the platform's own does it. */
 const NOTE_SECONDS = 5;
@@ -79,12 +79,12 @@ function definer(account: string): string {
 export async function moveEvents(
   live: LiveDatabase,
   primary: LivePod,
-  answers: Answers,
-  context: TendContext,
+  memberStates: MemberStates,
+  context: ClusterContext,
 ): Promise<boolean> {
   let resting = 0;
   for (const pod of live.pods.filter((one) => one !== primary)) {
-    const facts = answers.get(pod);
+    const facts = memberStates.get(pod);
     if (facts?.phase !== "running") {
       continue;
     }
@@ -92,7 +92,7 @@ export async function moveEvents(
       resting += facts.primary ? 1 : 0;
     }
   }
-  const facts = answers.get(primary);
+  const facts = memberStates.get(primary);
   if (facts?.phase !== "running" || facts.events) {
     return facts?.phase === "running";
   }

@@ -11,11 +11,11 @@ import { TestGroup } from "../../../../test/kit/databases/mariadb.ts";
 import { WORK } from "../../backups/agent/protocol.ts";
 import { mariadbScripts } from "../../backups/engines/mariadb.ts";
 import { hasRole } from "../common/pods.ts";
-import type { TendContext, Tended } from "../driver.ts";
+import type { ClusterContext, ClusterState } from "../driver.ts";
 import { mariadbNative } from "../metrics/mariadb.ts";
 import { sampleMariadb } from "../metrics/mariadb-sampler.ts";
 import { runScript } from "./commands.ts";
-import { mariadbEngine } from "./driver.ts";
+import { mariadbDriver } from "./driver.ts";
 import { accounts, MARIADB_PORT, memberAddresses } from "./names.ts";
 
 /**
@@ -34,7 +34,7 @@ const database = {
   replicas: instances,
   memoryBytes: 192 * 1024 * 1024,
 };
-const engine = mariadbEngine();
+const driver = mariadbDriver();
 const orders: string[] = [];
 let group: TestGroup;
 let status: DatabaseStatus = {};
@@ -55,8 +55,8 @@ function note({ order = "", taken }: { order?: string; taken?: boolean }): void 
   }
 }
 
-async function tend(): Promise<Tended> {
-  const context: TendContext = {
+async function reconcile(): Promise<ClusterState> {
+  const context: ClusterContext = {
     client: group.client(),
     clock: systemClock,
     log: { ...silentLogger, info: note } as never,
@@ -66,40 +66,46 @@ async function tend(): Promise<Tended> {
     authority: group.authority,
     status,
     event: () => {},
-    askMember: (_pod, question) => question(),
+    queryMember: (_pod, question) => question(),
     wake: () => {},
   };
   await group.probe();
   const now = { ...database, bootstrapped: status.bootstrappedAt !== undefined };
-  const tended = await engine.tend(
+  const clusterState = await driver.reconcile(
     { ...now, credentialsHash: String(credentials.password) },
     liveOf(group.pods),
     context,
   );
-  const { identity = status.identity, credentialsHash = status.credentialsHash } = tended;
-  const bootstrappedAt = status.bootstrappedAt ?? (tended.credentialsHash && new Date().toISOString());
+  const { identity = status.identity, credentialsHash = status.credentialsHash } = clusterState;
+  const bootstrappedAt = status.bootstrappedAt ?? (clusterState.credentialsHash && new Date().toISOString());
   status = { identity, credentialsHash, bootstrappedAt };
-  return tended;
+  return clusterState;
 }
 
 /** Reconciles the group until its findings are as expected. @throws with them, and the end of the servers' output, after `within` ms */
-async function reconciledUntil(isExpected: (tended: Tended) => boolean, within: number): Promise<Tended> {
+async function reconciledUntil(
+  isExpected: (clusterState: ClusterState) => boolean,
+  within: number,
+): Promise<ClusterState> {
   const end = Date.now() + within;
   for (;;) {
-    const tended = await tend();
-    if (isExpected(tended)) {
-      return tended;
+    const clusterState = await reconcile();
+    if (isExpected(clusterState)) {
+      return clusterState;
     }
     if (Date.now() > end) {
       const outputs = all.map((ordinal) => `--- ${ordinal}\n${group.output(ordinal).slice(-3_000)}`);
-      throw new Error(`${JSON.stringify(tended)}\n${outputs.join("\n")}`);
+      throw new Error(`${JSON.stringify(clusterState)}\n${outputs.join("\n")}`);
     }
   }
 }
 
 /** Tends the group until nothing is missing; what it says then. */
-const settled = (): Promise<Tended> =>
-  reconciledUntil((tended) => !tended.missing && tended.credentialsHash !== undefined, 170_000);
+const settled = (): Promise<ClusterState> =>
+  reconciledUntil(
+    (clusterState) => !clusterState.missing && clusterState.credentialsHash !== undefined,
+    170_000,
+  );
 
 /** Rows of a table, as a member has them that has applied what the others had. */
 async function rowsOf(ordinal: number, table: string): Promise<number> {
@@ -153,9 +159,9 @@ describe("a group", () => {
   test(
     "begins once, and the others get a copy over TLS",
     async () => {
-      const tended = await settled();
-      expect(tended.primary).toBe("shop-0");
-      expect(tended.runningVersion).toMatch(/^11\.8\./);
+      const clusterState = await settled();
+      expect(clusterState.primary).toBe("shop-0");
+      expect(clusterState.runningVersion).toMatch(/^11\.8\./);
       expect(orders).toEqual(["initialize"]);
       const session = await group.session(0);
       await session.query("CREATE TABLE app.kept (id INT PRIMARY KEY AUTO_INCREMENT)");
@@ -330,7 +336,9 @@ describe("a group", () => {
       }
       const next = group.pods.findIndex((pod) => hasRole(pod, "primary"));
       await expect
-        .poll(async () => ((await tend()).primary === `shop-${next}` ? lastTick(next, `shop-${next}`) : 0))
+        .poll(async () =>
+          (await reconcile()).primary === `shop-${next}` ? lastTick(next, `shop-${next}`) : 0,
+        )
         .toBeGreaterThan(0);
       expect(await eventsOf(next)).toEqual(before);
       const last = await lastTick(next, "shop-0");
@@ -362,7 +370,7 @@ describe("a group", () => {
         group.start(ordinal);
       }
       // One that does not answer may have had the last of them.
-      const waiting = await tend();
+      const waiting = await reconcile();
       expect(waiting.missing?.reason).toBe("Recovering");
       expect(orders).toEqual([]);
       group.start(0);
@@ -374,7 +382,7 @@ describe("a group", () => {
       const ticks = await rowsOf(0, "ticks");
       await expect
         .poll(async () => {
-          await tend();
+          await reconcile();
           return rowsOf(0, "ticks");
         })
         .toBeGreaterThan(ticks);
@@ -387,7 +395,9 @@ describe("a group", () => {
     async () => {
       await Promise.all(others.map((ordinal) => group.end(ordinal, "SIGKILL")));
       orders.length = 0;
-      await expect.poll(async () => (await tend()).missing?.reason, { timeout: 60_000 }).toBe("Recovering");
+      await expect
+        .poll(async () => (await reconcile()).missing?.reason, { timeout: 60_000 })
+        .toBe("Recovering");
       // Whoever has the majority by now, if anybody, may run the events: its own probe sees to that.
       const scheduler = "SHOW GLOBAL VARIABLES LIKE 'event_scheduler'";
       await expect

@@ -8,7 +8,7 @@ import { headlessService, outsideService, roleService } from "../common/services
 import type { Database } from "../database.ts";
 import { files } from "./config.ts";
 import { COPY_PORT, GROUP_PORT, INCREMENT_PORT, MARIADB_PORT } from "./names.ts";
-import { members } from "./stateful-set.ts";
+import { statefulSet } from "./stateful-set.ts";
 
 const CLIENTS = [{ name: "database", port: MARIADB_PORT }];
 const MEMBERS = [
@@ -30,7 +30,7 @@ export function desired(database: Database): DesiredObject[] {
       data: files(database),
     },
     headlessService(database, MEMBERS),
-    members(database),
+    statefulSet(database),
     podDisruptionBudget(database),
     roleService(database, names.main, roles.primary, CLIENTS),
     outsideService(database, CLIENTS),

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { isServing, isSynced, parseFacts } from "./member-state.ts";
+import { isServing, isSynced, parseMemberState } from "./member-state.ts";
 
 const UUID = "71951be9-e5f5-11f1-ab66-3a367bef804d";
-const waiting = (lines: string) => parseFacts(`run=r1\nphase=waiting\n${lines}`);
+const waiting = (lines: string) => parseMemberState(`run=r1\nphase=waiting\n${lines}`);
 const running = (change: Record<string, string> = {}) => {
   const told = {
     wsrep_cluster_size: "3",
@@ -16,7 +16,7 @@ const running = (change: Record<string, string> = {}) => {
     ...change,
   };
   const lines = Object.entries(told).map(([name, value]) => `${name}\t${value}`);
-  return parseFacts(["run=r1", "phase=joining", `data=none`, "uuid=", "seqno=-1", ...lines].join("\n"));
+  return parseMemberState(["run=r1", "phase=joining", `data=none`, "uuid=", "seqno=-1", ...lines].join("\n"));
 };
 
 describe("a member that waits", () => {
@@ -41,9 +41,9 @@ describe("a member that waits", () => {
 
   test("has told nothing until it has told all", () => {
     expect(waiting("")).toEqual({ phase: "starting" });
-    expect(parseFacts("run=r1\nphase=recovering\n")).toEqual({ phase: "starting" });
-    expect(parseFacts("run=\nphase=\n")).toBeUndefined();
-    expect(parseFacts("")).toBeUndefined();
+    expect(parseMemberState("run=r1\nphase=recovering\n")).toEqual({ phase: "starting" });
+    expect(parseMemberState("run=\nphase=\n")).toBeUndefined();
+    expect(parseMemberState("")).toBeUndefined();
   });
 });
 

@@ -48,13 +48,13 @@ export interface Starting {
   phase: "starting";
 }
 
-export type Facts = Waiting | Running | Starting;
+export type MemberState = Waiting | Running | Starting;
 
 const SYNCED = 4;
 const DONOR = 2;
 
 /** Whether a member has everything and takes statements, also while it gives a copy to another one. */
-export function isServing(facts: Facts | undefined): facts is Running {
+export function isServing(facts: MemberState | undefined): facts is Running {
   return (
     facts?.phase === "running" &&
     facts.primary &&
@@ -64,12 +64,12 @@ export function isServing(facts: Facts | undefined): facts is Running {
 }
 
 /** Whether a member has everything and is not busy giving it to another one. */
-export function isSynced(facts: Facts | undefined): boolean {
+export function isSynced(facts: MemberState | undefined): boolean {
   return isServing(facts) && facts.state === SYNCED;
 }
 
 /** @returns undefined when the text is none of `ask.sh`'s */
-export function parseFacts(text: string): Facts | undefined {
+export function parseMemberState(text: string): MemberState | undefined {
   const fields = new Map(
     text.split("\n").flatMap((line) => {
       const [, name, value] = /^([a-z_]+)[=\t](.*)$/.exec(line) ?? [];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Facts, Running, Waiting } from "./member-state.ts";
+import type { MemberState, Running, Waiting } from "./member-state.ts";
 import { type Decision, decide, type Group, parseAccepted } from "./recovery.ts";
 
 const HERE = "71951be9-e5f5-11f1-ab66-3a367bef804d";
@@ -32,7 +32,7 @@ const runs = (seqno: number, change: Partial<Running> = {}): Running => ({
   ...change,
 });
 const serves = runs(9, { primary: true, ready: true, state: 4 });
-const starting: Facts = { phase: "starting" };
+const starting: MemberState = { phase: "starting" };
 
 const group = (members: Group["members"], change: Partial<Group> = {}): Group => ({
   members,
@@ -311,7 +311,7 @@ class World {
   }
 }
 
-function view({ serving, seqno, data, run }: Member): Facts {
+function view({ serving, seqno, data, run }: Member): MemberState {
   const position = { uuid: HERE, seqno: BigInt(Math.max(seqno, 0)) };
   return serving
     ? runs(seqno, { run: `run-${run}`, primary: true, ready: true, state: 4, position })

@@ -7,11 +7,11 @@
 
 import { annotations } from "@slipway/crds";
 import type { Finding } from "../../projects/status.ts";
-import type { Facts, Position, Running, Waiting } from "./member-state.ts";
+import type { MemberState, Position, Running, Waiting } from "./member-state.ts";
 
 export interface Group {
   /** The members, by ordinal; undefined for one that does not answer. */
-  members: readonly (Facts | undefined)[];
+  members: readonly (MemberState | undefined)[];
   /** The group was whole once. */
   bootstrapped: boolean;
   /** UUID of its history, once it is known. */
@@ -58,22 +58,22 @@ interface Candidate {
 }
 
 export function decide({ members, bootstrapped, identity, stuck, accepted }: Group): Decision {
-  const answers: (Running | Waiting)[] = [];
+  const states: (Running | Waiting)[] = [];
   for (const facts of members) {
     if (facts?.phase === "running" && facts.primary) {
       return { kind: "serve" };
     }
     if (facts?.phase === "running" || facts?.phase === "waiting") {
-      answers.push(facts);
+      states.push(facts);
     }
   }
-  if (answers.length < members.length) {
-    return { kind: "wait", finding: absent(members.length - answers.length, bootstrapped) };
+  if (states.length < members.length) {
+    return { kind: "wait", finding: membersMissing(members.length - states.length, bootstrapped) };
   }
-  const candidates = answers.flatMap((facts, ordinal): Candidate[] =>
+  const candidates = states.flatMap((facts, ordinal): Candidate[] =>
     facts.position ? [{ ordinal, facts, position: facts.position }] : [],
   );
-  const refused = objection(answers, candidates, { bootstrapped, identity });
+  const refused = objection(states, candidates, { bootstrapped, identity });
   if (refused) {
     return (
       goOnDespite(refused, candidates, accepted) ?? {
@@ -83,12 +83,12 @@ export function decide({ members, bootstrapped, identity, stuck, accepted }: Gro
     );
   }
   const best = candidates.toSorted(byPosition)[0];
-  return best ? goOn(best, candidates, stuck) : begin(answers);
+  return best ? goOn(best, candidates, stuck) : begin(states);
 }
 
 /** What forbids to go on, as a sentence. */
 function objection(
-  answers: readonly (Running | Waiting)[],
+  states: readonly (Running | Waiting)[],
   candidates: readonly Candidate[],
   { bootstrapped, identity }: Pick<Group, "bootstrapped" | "identity">,
 ): string | undefined {
@@ -103,14 +103,14 @@ function objection(
   ) {
     return "The instances have data of another database.";
   }
-  if (answers.some((facts) => facts.phase === "waiting" && facts.data === "broken")) {
+  if (states.some((facts) => facts.phase === "waiting" && facts.data === "broken")) {
     return "An instance cannot tell how far its data reach.";
   }
   if (!bootstrapped) {
     return undefined;
   }
   // One that was being copied has nothing that the one it was copied from has not.
-  const lost = answers.some(
+  const lost = states.some(
     (facts) => facts.phase === "waiting" && (facts.data === "none" || facts.data === "unborn"),
   );
   if (lost) {
@@ -180,18 +180,18 @@ function goOn(best: Candidate, candidates: readonly Candidate[], stuck: boolean)
 }
 
 /** Nobody has ever been in a group. */
-function begin(answers: readonly (Running | Waiting)[]): Decision {
-  const unborn = answers.findIndex((facts) => facts.phase === "waiting" && facts.data === "unborn");
+function begin(states: readonly (Running | Waiting)[]): Decision {
+  const unborn = states.findIndex((facts) => facts.phase === "waiting" && facts.data === "unborn");
   const member = Math.max(unborn, 0);
-  const facts = answers[member];
+  const facts = states[member];
   if (facts?.phase !== "waiting") {
     return { kind: "wait", finding: RECOVERING };
   }
   if (facts.data === "unborn") {
     return { kind: "order", order: "bootstrap", member, run: facts.run };
   }
-  const empty = answers.findIndex((one) => one.phase === "waiting" && one.data === "none");
-  const first = answers[empty];
+  const empty = states.findIndex((one) => one.phase === "waiting" && one.data === "none");
+  const first = states[empty];
   return first
     ? { kind: "order", order: "initialize", member: empty, run: first.run }
     : { kind: "wait", finding: RECOVERING };
@@ -202,7 +202,7 @@ const RECOVERING: Finding = {
   message: "The instances are finding out who has the last transactions.",
 };
 
-function absent(missing: number, bootstrapped: boolean): Finding {
+function membersMissing(missing: number, bootstrapped: boolean): Finding {
   return bootstrapped
     ? {
         reason: "Recovering",

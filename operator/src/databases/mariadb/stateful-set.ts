@@ -3,6 +3,7 @@ import type { DesiredObject } from "../../desired.ts";
 import {
   configVolume,
   containerFields,
+  databaseStatefulSet,
   dataVolume,
   emptyDir,
   fromCredentials,
@@ -10,7 +11,6 @@ import {
   mountsOf,
   podFields,
   podMetadata,
-  statefulSet,
   tlsVolume,
   volumesOf,
 } from "../common/pod.ts";
@@ -22,7 +22,7 @@ import { COPY_PORT, GROUP_PORT, INCREMENT_PORT, MARIADB_PORT, memberAddresses, p
 const STOP_SECONDS = 120;
 
 /** The members of a group. */
-export function members(database: Database): DesiredObject {
+export function statefulSet(database: Database): DesiredObject {
   const volumes = [
     emptyDir("run", paths.run, { memory: "8Mi" }),
     emptyDir("tmp", "/tmp"),
@@ -30,7 +30,7 @@ export function members(database: Database): DesiredObject {
     configVolume(database, paths.config),
     dataVolume(database, paths.volume),
   ];
-  return statefulSet(database, {
+  return databaseStatefulSet(database, {
     metadata: podMetadata(database, files(database)),
     spec: {
       ...podFields(database, STOP_SECONDS),

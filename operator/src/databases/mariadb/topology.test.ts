@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { type PodShape, podOf } from "../../../../test/kit/databases/examples.ts";
 import type { LivePod } from "../driver.ts";
-import type { Facts } from "./member-state.ts";
+import type { MemberState } from "./member-state.ts";
 import { choosePrimary, relabelled } from "./topology.ts";
 
-const serves = (state = 4): Facts => ({
+const serves = (state = 4): MemberState => ({
   phase: "running",
   run: "r",
   primary: true,
@@ -14,22 +14,22 @@ const serves = (state = 4): Facts => ({
   events: false,
   version: "11.8.6",
 });
-const waits: Facts = { phase: "waiting", run: "r", data: "none", safe: false };
+const waits: MemberState = { phase: "waiting", run: "r", data: "none", safe: false };
 
 const primary: PodShape = { role: "primary" };
 const replica: PodShape = { role: "replica" };
 const pods = (...shapes: PodShape[]) => shapes.map((shape, ordinal) => podOf(ordinal, shape));
-const chosen = (all: readonly LivePod[], facts: readonly (Facts | undefined)[]) =>
+const chosen = (all: readonly LivePod[], facts: readonly (MemberState | undefined)[]) =>
   choosePrimary(
     new Map(
-      all.flatMap((pod, ordinal): [LivePod, Facts][] => {
+      all.flatMap((pod, ordinal): [LivePod, MemberState][] => {
         const fact = facts[ordinal];
         return fact ? [[pod, fact]] : [];
       }),
     ),
   )?.metadata.name;
 
-test.each<[string, PodShape[], (Facts | undefined)[], string | undefined]>([
+test.each<[string, PodShape[], (MemberState | undefined)[], string | undefined]>([
   ["stays where it is", [replica, primary, replica], [serves(), serves(), serves()], "shop-1"],
   ["stays while it gives a copy", [replica, primary, {}], [serves(), serves(2), waits], "shop-1"],
   [

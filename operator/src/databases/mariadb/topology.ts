@@ -3,31 +3,31 @@
 import { roles } from "../common/metadata.ts";
 import { hasRole, isReady, ordinalOf } from "../common/pods.ts";
 import type { LivePod } from "../driver.ts";
-import { type Facts, isServing, isSynced } from "./member-state.ts";
+import { isServing, isSynced, type MemberState } from "./member-state.ts";
 
 /** Pods and their words; those that do not answer are not in it. */
-export type Answers = ReadonlyMap<LivePod, Facts>;
+export type MemberStates = ReadonlyMap<LivePod, MemberState>;
 
 /**
  * Every member of the group could take writes; one of them does. It stays for as long as it serves: a change ends sessions.
  * Without it the one whose readiness its Services know of already, then one that does not give a copy, then the first.
  */
-export function choosePrimary(answers: Answers): LivePod | undefined {
+export function choosePrimary(memberStates: MemberStates): LivePod | undefined {
   const worth = (pod: LivePod) => {
     const labelled = hasRole(pod, roles.primary);
-    return [isReady(pod), labelled, isSynced(answers.get(pod)), -ordinalOf(pod)].map(Number);
+    return [isReady(pod), labelled, isSynced(memberStates.get(pod)), -ordinalOf(pod)].map(Number);
   };
-  return candidatesOf(answers).toSorted((a, b) => compare(worth(b), worth(a)))[0];
+  return candidatesOf(memberStates).toSorted((a, b) => compare(worth(b), worth(a)))[0];
 }
 
 /** The labelled pod, if it is ready as far as the kubelet knows, and has not answered: it may only be slow. */
-export function silentPrimary(pods: readonly LivePod[], answers: Answers): LivePod | undefined {
-  return pods.find((pod) => hasRole(pod, roles.primary) && isReady(pod) && !answers.has(pod));
+export function silentPrimary(pods: readonly LivePod[], memberStates: MemberStates): LivePod | undefined {
+  return pods.find((pod) => hasRole(pod, roles.primary) && isReady(pod) && !memberStates.has(pod));
 }
 
 /** Members that can take the writes. */
-export function candidatesOf(answers: Answers): LivePod[] {
-  return [...answers].flatMap(([pod, facts]) =>
+export function candidatesOf(memberStates: MemberStates): LivePod[] {
+  return [...memberStates].flatMap(([pod, facts]) =>
     isServing(facts) && !pod.metadata.deletionTimestamp ? [pod] : [],
   );
 }

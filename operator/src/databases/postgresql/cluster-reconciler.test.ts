@@ -10,9 +10,9 @@ import {
 } from "../../../../test/kit/databases/examples.ts";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { Database } from "../database.ts";
-import type { LiveDatabase, TendContext } from "../driver.ts";
+import type { ClusterContext, LiveDatabase } from "../driver.ts";
 import { sharedConfig } from "./config.ts";
-import { postgresqlEngine } from "./driver.ts";
+import { postgresqlDriver } from "./driver.ts";
 
 const START = "2026-03-01T00:00:00Z";
 
@@ -21,12 +21,12 @@ class World {
   readonly done: string[] = [];
   readonly scripts: string[] = [];
   readonly configMaps = new Map<string, Record<string, string>>();
-  readonly engine = postgresqlEngine();
+  readonly driver = postgresqlDriver();
   readonly clock = new FakeClock(START);
   /** What `psql` answers to a script. */
   answer = { exitCode: 0, stdout: "17.6|7412345678901234567\n", stderr: "" };
   database: Database;
-  context: TendContext;
+  context: ClusterContext;
 
   constructor(database: Database = databaseOf({ project: exampleDatabase({ instances: 3 }) })) {
     this.database = database;
@@ -42,13 +42,13 @@ class World {
       certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
       status: {},
       event: () => {},
-      askMember: (_pod, question) => question(),
+      queryMember: (_pod, question) => question(),
       wake: () => {},
     };
   }
 
-  tend(live: LiveDatabase) {
-    return this.engine.tend(this.database, live, this.context);
+  reconcile(live: LiveDatabase) {
+    return this.driver.reconcile(this.database, live, this.context);
   }
 
   #client(): KubeClient {
@@ -87,49 +87,49 @@ const three = () => liveOf([podOf(0, primary), podOf(1, replica), podOf(2, repli
 describe("a PostgreSQL cluster", () => {
   test("that has just been initialized gets its accounts, once", async () => {
     const world = new World();
-    const tended = await world.tend(three());
-    expect(tended).toMatchObject({
+    const clusterState = await world.reconcile(three());
+    expect(clusterState).toMatchObject({
       primary: "shop-0",
       runningVersion: "17.6",
       identity: "7412345678901234567",
       credentialsHash: world.database.credentialsHash,
     });
-    expect(tended.missing).toBeUndefined();
-    await world.tend(three());
+    expect(clusterState.missing).toBeUndefined();
+    await world.reconcile(three());
     expect(world.done).toEqual(["set up shop-0"]);
     expect(world.scripts[0]).not.toContain("password-of-the-user");
   });
 
   test("has its accounts looked at again when another process takes writes", async () => {
     const world = new World();
-    await world.tend(three());
-    await world.tend(liveOf([podOf(0, replica), podOf(1, primary), podOf(2, replica)]));
+    await world.reconcile(three());
+    await world.reconcile(liveOf([podOf(0, replica), podOf(1, primary), podOf(2, replica)]));
     expect(world.done).toEqual(["set up shop-0", "set up shop-1"]);
   });
 
   test("sets the user's password only when it is another one", async () => {
     const world = new World();
-    await world.tend(three());
+    await world.reconcile(three());
     expect(world.scripts[0]).toContain('ALTER ROLE "app" LOGIN PASSWORD');
     const later = new World();
     later.context = { ...later.context, status: { credentialsHash: later.database.credentialsHash } };
-    await later.tend(three());
+    await later.reconcile(three());
     expect(later.scripts[0]).not.toContain('ALTER ROLE "app" LOGIN PASSWORD');
   });
 
   test("does not tell of credentials that are not in force", async () => {
     const world = new World();
     world.answer = { exitCode: 3, stdout: "", stderr: "psql:<stdin>:4: ERROR:  57P03" };
-    const tended = await world.tend(three());
-    expect(tended.credentialsHash).toBeUndefined();
-    expect(tended.missing?.reason).toBe("CredentialsPending");
+    const clusterState = await world.reconcile(three());
+    expect(clusterState.credentialsHash).toBeUndefined();
+    expect(clusterState.missing?.reason).toBe("CredentialsPending");
   });
 
   test("refuses names that are the platform's own", async () => {
     const world = new World();
     for (const username of ["postgres", "slipway_monitor", "pg_user", "", "a b"]) {
       world.context = { ...world.context, credentials: { ...exampleCredentials, username } };
-      expect((await world.tend(three())).missing?.reason).toBe("CredentialsPending");
+      expect((await world.reconcile(three())).missing?.reason).toBe("CredentialsPending");
     }
     expect(world.done).toEqual([]);
   });
@@ -137,15 +137,15 @@ describe("a PostgreSQL cluster", () => {
   test("without a primary is being set up, or has lost it", async () => {
     const world = new World();
     const pods = liveOf([podOf(0, { ready: false })]);
-    expect((await world.tend(pods)).missing?.reason).toBe("Bootstrapping");
+    expect((await world.reconcile(pods)).missing?.reason).toBe("Bootstrapping");
     world.database = { ...world.database, bootstrapped: true };
-    expect((await world.tend(pods)).missing?.reason).toBe("PrimaryMissing");
+    expect((await world.reconcile(pods)).missing?.reason).toBe("PrimaryMissing");
   });
 
   test("gets new shared settings before its pods are made anew", async () => {
     const world = new World();
     world.configMaps.set("shop-config", { config: JSON.stringify({ ttl: 30 }) });
-    await world.tend(
+    await world.reconcile(
       liveOf([podOf(0, primary), podOf(1, replica), podOf(2, { ...replica, current: false })]),
     );
     expect(world.done).toEqual(["patch shop-config", "set up shop-0", "delete shop-2"]);
@@ -159,15 +159,15 @@ describe("a PostgreSQL cluster", () => {
     world.configMaps.set("shop-sync", { leader: "shop-0", sync_standby: "shop-2" });
     const old = { ...primary, current: false };
     const pods = () => liveOf([podOf(0, old), podOf(1, replica), podOf(2, replica)]);
-    expect((await world.tend(pods())).underWay?.reason).toBe("SwitchingOver");
-    await world.tend(pods());
+    expect((await world.reconcile(pods())).underWay?.reason).toBe("SwitchingOver");
+    await world.reconcile(pods());
     expect(world.done).toEqual(["set up shop-0", "shop-failover: shop-0 to shop-2"]);
   });
 
   test("hands over to nobody who may lack something", async () => {
     const world = new World();
     world.configMaps.set("shop-sync", { leader: "shop-0", sync_standby: "" });
-    await world.tend(
+    await world.reconcile(
       liveOf([podOf(0, { ...primary, current: false }), podOf(1, replica), podOf(2, replica)]),
     );
     expect(world.done).toEqual(["set up shop-0"]);
@@ -178,18 +178,18 @@ describe("a PostgreSQL cluster", () => {
     const world = new World(one);
     const pods = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
     world.configMaps.set("shop-sync", { leader: "shop-2", sync_standby: "shop-0,shop-1" });
-    expect(await world.engine.hasEverything(one, pods, world.context)).toBe(false);
-    await world.tend(pods);
+    expect(await world.driver.isCaughtUp(one, pods, world.context)).toBe(false);
+    await world.reconcile(pods);
     expect(world.done).toEqual(["set up shop-2", "shop-failover: shop-2 to shop-0"]);
-    const hasEverything = () => world.engine.hasEverything(one, three(), world.context);
+    const isCaughtUp = () => world.driver.isCaughtUp(one, three(), world.context);
     world.answer = { exitCode: 0, stdout: "t\n", stderr: "" };
-    expect(await hasEverything()).toBe(false);
+    expect(await isCaughtUp()).toBe(false);
     world.configMaps.set("shop-leader", { leader: "shop-0" });
-    expect(await hasEverything()).toBe(true);
+    expect(await isCaughtUp()).toBe(true);
     world.answer = { exitCode: 0, stdout: "f\n", stderr: "" };
-    expect(await hasEverything()).toBe(false);
+    expect(await isCaughtUp()).toBe(false);
     world.answer = { exitCode: 2, stdout: "", stderr: "could not connect" };
-    expect(await hasEverything()).toBe(false);
+    expect(await isCaughtUp()).toBe(false);
   });
 
   test("keeps what it acknowledges on two members until the second is gone", () => {
@@ -201,21 +201,21 @@ describe("a PostgreSQL cluster", () => {
 
   test("reads a new certificate without a restart, once it is mounted", async () => {
     const world = new World();
-    await world.tend(three());
+    await world.reconcile(three());
     world.context = { ...world.context, certificate: { serial: "02", signedAt: new Date(START) } };
-    await world.tend(three());
+    await world.reconcile(three());
     expect(world.done).toEqual(["set up shop-0"]);
     await world.clock.advance(200_000);
-    await world.tend(three());
-    await world.tend(three());
+    await world.reconcile(three());
+    await world.reconcile(three());
     expect(world.done).toEqual(["set up shop-0", "reload shop-0", "reload shop-1", "reload shop-2"]);
   });
 
   test("that lacks a replica says so", async () => {
     const world = new World();
-    const tended = await world.tend(
+    const clusterState = await world.reconcile(
       liveOf([podOf(0, primary), podOf(1, replica), podOf(2, { ready: false })]),
     );
-    expect(tended).toMatchObject({ primary: "shop-0", missing: { reason: "ReplicasMissing" } });
+    expect(clusterState).toMatchObject({ primary: "shop-0", missing: { reason: "ReplicasMissing" } });
   });
 });

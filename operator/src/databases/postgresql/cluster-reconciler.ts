@@ -2,20 +2,11 @@
 
 import { hashJson } from "@slipway/controller-runtime";
 import { isReady, ordinalOf, primaryOf, stayingPrimary } from "../common/pods.ts";
-import {
-  absent,
-  certificatesHash,
-  heal,
-  noCredentials,
-  readCertificates,
-  roll,
-  type SetUp,
-  SWITCHING_OVER,
-  setUpOnce,
-} from "../common/setup.ts";
+import { primaryMissing, replaceOutdatedPod, roll, SWITCHING_OVER } from "../common/rolling.ts";
+import { certificatesHash, noCredentials, readCertificates, type SetUp, setUpOnce } from "../common/setup.ts";
 import { execIn } from "../common/steps.ts";
 import type { Database } from "../database.ts";
-import type { LiveDatabase, LivePod, TendContext, Tended } from "../driver.ts";
+import type { ClusterContext, ClusterState, LiveDatabase, LivePod } from "../driver.ts";
 import { sharedConfig } from "./config.ts";
 import { accounts, paths } from "./names.ts";
 import { hasStatements } from "./parameters.ts";
@@ -23,15 +14,15 @@ import { ensureSharedConfig, leaderOf, requestSwitchover, synchronousMembers } f
 import { credentialsProblem, parseSetup, setupScript } from "./sql.ts";
 
 /** How long until something that is under way is looked at again, in milliseconds; pods wake it up before that. */
-const SOON_MS = 3_000;
+const POLL_INTERVAL_MS = 3_000;
 /** A server that does not answer holds up whoever asks it. */
-const PATIENT_MS = 15_000;
-const LATER_MS = 60_000;
+const EXEC_RETRY_MS = 15_000;
+const RESYNC_INTERVAL_MS = 60_000;
 
 const PSQL = ["psql", "--no-psqlrc", "--no-password", "--quiet", "--tuples-only", "--no-align"];
 const AS_SUPERUSER = [...PSQL, `--host=${paths.socket}`, `--username=${accounts.superuser}`];
 
-/** What was done, so that a settled database is asked nothing. It may be lost: everything can be done again. */
+/** What was done, so that an unchanged database is queried for nothing. It may be lost: everything can be done again. */
 interface Memory {
   setUp?: SetUp;
   shared?: string;
@@ -39,38 +30,46 @@ interface Memory {
   certificates: Map<string, string>;
 }
 
-export class PostgresqlTender {
+export class PostgresqlClusterReconciler {
   readonly #memories = new Map<string, Memory>();
 
   forget(uid: string): void {
     this.#memories.delete(uid);
   }
 
-  async tend(database: Database, live: LiveDatabase, context: TendContext, uid: string): Promise<Tended> {
+  async reconcile(
+    database: Database,
+    live: LiveDatabase,
+    context: ClusterContext,
+    uid: string,
+  ): Promise<ClusterState> {
     const problem = credentialsProblem(context.credentials);
     if (problem) {
-      return { missing: { reason: "CredentialsPending", message: problem }, againInMs: LATER_MS };
+      return {
+        missing: { reason: "CredentialsPending", message: problem },
+        requeueAfterMs: RESYNC_INTERVAL_MS,
+      };
     }
     const memory = this.#memory(uid);
     const primary = primaryOf(live);
     if (!primary) {
-      await heal(live, context);
-      return { missing: absent(database), againInMs: SOON_MS };
+      await replaceOutdatedPod(live, context);
+      return { missing: primaryMissing(database), requeueAfterMs: POLL_INTERVAL_MS };
     }
-    const base: Tended = { primary: primary.metadata.name };
+    const base: ClusterState = { primary: primary.metadata.name };
     if (!(await shareConfig(database, memory, context))) {
-      return { ...base, missing: absent(database), againInMs: SOON_MS };
+      return { ...base, missing: primaryMissing(database), requeueAfterMs: POLL_INTERVAL_MS };
     }
     const facts = await setUp(database, primary, memory, context);
     if (!facts) {
       const message = "The database's accounts are not in place yet.";
-      return { ...base, missing: { reason: "CredentialsPending", message }, againInMs: PATIENT_MS };
+      return { ...base, missing: { reason: "CredentialsPending", message }, requeueAfterMs: EXEC_RETRY_MS };
     }
     const reload = (pod: LivePod) => reloadSettings(pod, context);
     memory.certificates = await readCertificates(live, memory.certificates, reload, context);
     const known = { ...facts, certificatesHash: certificatesHash(memory.certificates) };
-    const tended: Tended = { ...base, ...known, againInMs: LATER_MS };
-    return { ...tended, ...(await move(database, live, primary, context)) };
+    const clusterState: ClusterState = { ...base, ...known, requeueAfterMs: RESYNC_INTERVAL_MS };
+    return { ...clusterState, ...(await reconcilePods(database, live, primary, context)) };
   }
 
   #memory(uid: string): Memory {
@@ -81,10 +80,10 @@ export class PostgresqlTender {
 }
 
 /** Patroni elects only a member that has every acknowledged transaction; the leader of its ConfigMap is asked itself. */
-export async function hasEverything(
+export async function isCaughtUp(
   database: Database,
   live: LiveDatabase,
-  context: TendContext,
+  context: ClusterContext,
 ): Promise<boolean> {
   const primary = stayingPrimary(database, live);
   if (!primary || (await leaderOf(database, context)) !== primary.metadata.name) {
@@ -96,21 +95,21 @@ export async function hasEverything(
 }
 
 /** One step towards the pods that should be. */
-function move(
+function reconcilePods(
   database: Database,
   live: LiveDatabase,
   primary: LivePod,
-  context: TendContext,
-): Promise<Partial<Tended>> {
+  context: ClusterContext,
+): Promise<Partial<ClusterState>> {
   const { instances } = database;
   if (ordinalOf(primary) >= instances) {
     const staying = live.pods.filter((pod) => ordinalOf(pod) < instances);
     return handOver(database, primary, staying, context);
   }
   const rolling = {
-    soonMs: SOON_MS,
+    pollMs: POLL_INTERVAL_MS,
     handOver: (from: LivePod, to: readonly LivePod[]) => handOver(database, from, to, context),
-    settled: (): Partial<Tended> =>
+    whenDone: (): Partial<ClusterState> =>
       live.pods.filter(isReady).length >= instances
         ? {}
         : { missing: { reason: "ReplicasMissing", message: "Not every replica follows." } },
@@ -123,17 +122,17 @@ async function handOver(
   database: Database,
   from: LivePod,
   candidates: readonly LivePod[],
-  context: TendContext,
-): Promise<Partial<Tended>> {
+  context: ClusterContext,
+): Promise<Partial<ClusterState>> {
   const synchronous = await synchronousMembers(database, context);
   const to = candidates.filter(isReady).find(({ metadata }) => synchronous.includes(metadata.name ?? ""));
   if (to) {
     await requestSwitchover(database, from, to, context);
   }
-  return { underWay: SWITCHING_OVER, againInMs: SOON_MS };
+  return { underWay: SWITCHING_OVER, requeueAfterMs: POLL_INTERVAL_MS };
 }
 
-async function shareConfig(database: Database, memory: Memory, context: TendContext): Promise<boolean> {
+async function shareConfig(database: Database, memory: Memory, context: ClusterContext): Promise<boolean> {
   const wanted = hashJson(sharedConfig(database));
   if (memory.shared === wanted) {
     return true;
@@ -146,7 +145,7 @@ async function shareConfig(database: Database, memory: Memory, context: TendCont
 }
 
 /** Makes sure of accounts and database. @returns what the server says; undefined when it could not be done now */
-function setUp(database: Database, primary: LivePod, memory: Memory, context: TendContext) {
+function setUp(database: Database, primary: LivePod, memory: Memory, context: ClusterContext) {
   const { credentials, status } = context;
   const statements = hasStatements(database.image);
   const run = () => {
@@ -166,7 +165,7 @@ function setUp(database: Database, primary: LivePod, memory: Memory, context: Te
   return setUpOnce(database, primary, memory, { run, parse: parseSetup, errors, revision }, context);
 }
 
-async function reloadSettings(pod: LivePod, context: TendContext): Promise<boolean> {
+async function reloadSettings(pod: LivePod, context: ClusterContext): Promise<boolean> {
   const sql = "--command=SELECT pg_reload_conf()";
   const { exitCode } = await execIn(pod, [...AS_SUPERUSER, sql], context);
   return exitCode === 0;

@@ -9,7 +9,7 @@ import type { Database } from "../database.ts";
 import { patroniCorrection, patroniFile } from "./config.ts";
 import { configMaps, PATRONI_PORT, POSTGRESQL_PORT } from "./names.ts";
 import { patroniAccess } from "./rbac.ts";
-import { members } from "./stateful-set.ts";
+import { statefulSet } from "./stateful-set.ts";
 
 const CLIENTS = [{ name: "database", port: POSTGRESQL_PORT }];
 
@@ -26,7 +26,7 @@ export function desired(database: Database): DesiredObject[] {
       data: { "patroni.yml": patroniFile(database), "sitecustomize.py": patroniCorrection },
     },
     headlessService(database, [...CLIENTS, { name: "patroni", port: PATRONI_PORT }]),
-    members(database),
+    statefulSet(database),
     podDisruptionBudget(database),
     roleService(database, names.main, roles.primary, CLIENTS),
     roleService(database, names.replicas, roles.replica, CLIENTS),

@@ -4,14 +4,14 @@ import { equalJson, type KubernetesObject, resources } from "@slipway/controller
 import { labels } from "@slipway/crds";
 import { configMapNow } from "../common/steps.ts";
 import type { Database } from "../database.ts";
-import type { LivePod, TendContext } from "../driver.ts";
+import type { ClusterContext, LivePod } from "../driver.ts";
 import { sharedConfig } from "./config.ts";
 import { configMaps } from "./names.ts";
 
 /** In whose name the operator writes into Patroni's ConfigMaps: not the applier's, which would prune them. */
 const FIELD_MANAGER = "slipway-database";
 
-type Work = Pick<TendContext, "client" | "signal">;
+type Work = Pick<ClusterContext, "client" | "signal">;
 
 /**
  * Brings the settings that all members share to what they should be. Patroni has made them from its file when it

@@ -3,6 +3,7 @@ import type { DesiredObject } from "../../desired.ts";
 import {
   configVolume,
   containerFields,
+  databaseStatefulSet,
   dataVolume,
   emptyDir,
   fromCredentials,
@@ -10,7 +11,6 @@ import {
   mountsOf,
   podFields,
   podMetadata,
-  statefulSet,
   tlsVolume,
   volumesOf,
 } from "../common/pod.ts";
@@ -23,7 +23,7 @@ import { restartParameters } from "./parameters.ts";
 const STOP_SECONDS = 60;
 
 /** The members of a cluster. */
-export function members(database: Database): DesiredObject {
+export function statefulSet(database: Database): DesiredObject {
   const volumes = [
     emptyDir("socket", paths.socket),
     emptyDir("tmp", "/tmp"),
@@ -32,7 +32,7 @@ export function members(database: Database): DesiredObject {
     configVolume(database, paths.patroni, { name: "patroni", configMap: configMaps(database).file }),
     dataVolume(database, paths.volume),
   ];
-  return statefulSet(database, {
+  return databaseStatefulSet(database, {
     metadata: podMetadata(database, restartParameters(database)),
     spec: {
       ...podFields(database, STOP_SECONDS),

@@ -11,8 +11,8 @@ import {
 } from "../../../../test/kit/databases/examples.ts";
 import { FakeClock } from "../../../../test/kit/processes/fake-clock.ts";
 import type { Database } from "../database.ts";
-import type { LiveDatabase, TendContext } from "../driver.ts";
-import { valkeyEngine } from "./driver.ts";
+import type { ClusterContext, LiveDatabase } from "../driver.ts";
+import { valkeyDriver } from "./driver.ts";
 import { nodeAddress } from "./names.ts";
 
 const valkey = (plan: string, more: { replicas?: number } = {}): Database =>
@@ -35,12 +35,12 @@ const PASSWORD_HASH = createHash("sha256").update("password-of-the-user").digest
 /** Servers that answer, and all that the operator did, in words. */
 class World {
   readonly done: string[] = [];
-  readonly engine = valkeyEngine();
+  readonly driver = valkeyDriver();
   readonly clock = new FakeClock("2026-03-01T00:00:00Z");
   /** What each pod says it is: how many follow it, whom it follows, or nothing. */
   readonly says = new Map<string, number | string | undefined>();
   database: Database;
-  context: TendContext;
+  context: ClusterContext;
 
   constructor(database = valkey("db-premium_plus")) {
     this.database = database;
@@ -54,7 +54,7 @@ class World {
       certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
       status: {},
       event: () => {},
-      askMember: (_pod, question) => question(),
+      queryMember: (_pod, question) => question(),
       wake: () => {},
     };
     this.lead(0);
@@ -67,8 +67,8 @@ class World {
     }
   }
 
-  tend(live: LiveDatabase) {
-    return this.engine.tend(this.database, live, this.context);
+  reconcile(live: LiveDatabase) {
+    return this.driver.reconcile(this.database, live, this.context);
   }
 
   #answer(name: string, stdin: string): string {
@@ -109,7 +109,7 @@ class World {
 /** A world whose instances have got the project's account. */
 async function settled(database?: Database): Promise<World> {
   const world = new World(database);
-  await world.tend(three());
+  await world.reconcile(three());
   world.done.length = 0;
   return world;
 }
@@ -117,18 +117,18 @@ async function settled(database?: Database): Promise<World> {
 describe("instances", () => {
   test("get the project's account as a hash, once for each process", async () => {
     const world = new World();
-    const tended = await world.tend(three());
+    const clusterState = await world.reconcile(three());
     expect(world.done).toHaveLength(3);
     expect(world.done[0]).toMatch(`shop-0: ACL SETUSER app reset on #${PASSWORD_HASH} ~*`);
     expect(world.done.join()).not.toContain("password-of");
-    expect(tended).toMatchObject({
+    expect(clusterState).toMatchObject({
       primary: "shop-0",
       runningVersion: "9.1.2",
       credentialsHash: world.database.credentialsHash,
     });
-    expect(tended.missing ?? tended.underWay).toBeUndefined();
+    expect(clusterState.missing ?? clusterState.underWay).toBeUndefined();
     world.done.length = 0;
-    await world.tend(three());
+    await world.reconcile(three());
     expect(world.done).toEqual([]);
   });
 
@@ -136,11 +136,11 @@ describe("instances", () => {
     const world = await settled();
     world.database = { ...world.database, credentialsHash: "another" };
     world.says.set("shop-2", undefined);
-    expect((await world.tend(three())).credentialsHash).toBeUndefined();
+    expect((await world.reconcile(three())).credentialsHash).toBeUndefined();
     expect(world.done.filter((line) => line.includes("ACL SETUSER"))).toHaveLength(3);
     world.lead(0);
     world.done.length = 0;
-    expect((await world.tend(three())).credentialsHash).toBe("another");
+    expect((await world.reconcile(three())).credentialsHash).toBe("another");
     expect(world.done).toHaveLength(1);
   });
 
@@ -149,20 +149,20 @@ describe("instances", () => {
     world.lead(1);
     world.says.set("shop-0", undefined);
     const live = liveOf([podOf(0, { ...primary, ready: false }), podOf(1, replica), podOf(2, replica)]);
-    const tended = await world.tend(live);
+    const clusterState = await world.reconcile(live);
     expect(world.done).toEqual(["label shop-0 replica", "label shop-1 primary"]);
-    expect(tended).toMatchObject({ primary: "shop-1", missing: { reason: "ReplicasMissing" } });
+    expect(clusterState).toMatchObject({ primary: "shop-1", missing: { reason: "ReplicasMissing" } });
   });
 
   test("that stay detached are told to follow, but not before Sentinels had their time", async () => {
     const world = await settled();
     world.says.set("shop-2", 0);
-    await world.tend(three());
+    await world.reconcile(three());
     await world.clock.advance(19_000);
-    await world.tend(three());
+    await world.reconcile(three());
     expect(world.done).toEqual([]);
     await world.clock.advance(1_000);
-    await world.tend(three());
+    await world.reconcile(three());
     expect(world.done).toEqual([`shop-2: REPLICAOF ${nodeAddress(world.database, 0)} 6379`]);
   });
 
@@ -171,9 +171,9 @@ describe("instances", () => {
     world.says.set("shop-0", undefined);
     world.database = { ...world.database, bootstrapped: true };
     const live = liveOf([podOf(0, { ...primary, ready: false }), podOf(1, replica), podOf(2, replica)]);
-    const tended = await world.tend(live);
-    expect(tended).toMatchObject({ missing: { reason: "PrimaryMissing" } });
-    expect(tended.primary).toBeUndefined();
+    const clusterState = await world.reconcile(live);
+    expect(clusterState).toMatchObject({ missing: { reason: "PrimaryMissing" } });
+    expect(clusterState.primary).toBeUndefined();
     expect(world.done).toEqual([]);
   });
 });
@@ -183,21 +183,21 @@ describe("new pods", () => {
 
   test("replace replicas first, and the primary after another has taken over", async () => {
     const world = await settled();
-    await world.tend(
+    await world.reconcile(
       liveOf([podOf(0, { ...primary, ...old }), podOf(1, replica), podOf(2, { ...replica, ...old })]),
     );
     expect(world.done).toEqual(["delete shop-2"]);
     world.done.length = 0;
     const live = liveOf([podOf(0, { ...primary, ...old }), podOf(1, replica), podOf(2, replica)]);
-    const tended = await world.tend(live);
+    const clusterState = await world.reconcile(live);
     expect(world.done).toEqual(["shop-1: SENTINEL FAILOVER primary COORDINATED"]);
-    expect(tended.underWay?.reason).toBe("SwitchingOver");
+    expect(clusterState.underWay?.reason).toBe("SwitchingOver");
   });
 
   test("replace the only one at once", async () => {
     const world = new World(valkey("db-premium"));
     world.says.set("shop-0", 0);
-    await world.tend(liveOf([podOf(0, { ...primary, ...old })]));
+    await world.reconcile(liveOf([podOf(0, { ...primary, ...old })]));
     expect(world.done.at(-1)).toBe("delete shop-0");
   });
 });
@@ -209,15 +209,15 @@ describe("fewer instances", () => {
     const world = await settled(fewer);
     world.lead(2);
     const live = liveOf([podOf(0, replica), podOf(1, replica), podOf(2, primary)]);
-    expect(await world.engine.hasEverything(fewer, live, world.context)).toBe(false);
-    await world.tend(live);
+    expect(await world.driver.isCaughtUp(fewer, live, world.context)).toBe(false);
+    await world.reconcile(live);
     expect(world.done).toEqual(["shop-0: SENTINEL FAILOVER primary COORDINATED"]);
   });
 
   test("come at once when it is, says so itself, and every other one agrees", async () => {
     const world = await settled(fewer);
-    const hasEverything = () => world.engine.hasEverything(fewer, three(), world.context);
-    expect(await hasEverything()).toBe(true);
+    const isCaughtUp = () => world.driver.isCaughtUp(fewer, three(), world.context);
+    expect(await isCaughtUp()).toBe(true);
     for (const [pod, says] of [
       ["shop-0", undefined],
       ["shop-0", nodeAddress(fewer, 1)],
@@ -227,7 +227,7 @@ describe("fewer instances", () => {
     ] as const) {
       world.lead(0);
       world.says.set(pod, says);
-      expect(await hasEverything(), `${pod}: ${says}`).toBe(false);
+      expect(await isCaughtUp(), `${pod}: ${says}`).toBe(false);
     }
   });
 });
@@ -235,6 +235,6 @@ describe("fewer instances", () => {
 test.each(["default", "slipway_admin", "a b", ""])("the username %j is refused", async (username) => {
   const world = new World();
   world.context = { ...world.context, credentials: { ...exampleCredentials, username } };
-  expect((await world.tend(three())).missing?.reason).toBe("CredentialsPending");
+  expect((await world.reconcile(three())).missing?.reason).toBe("CredentialsPending");
   expect(world.done).toEqual([]);
 });

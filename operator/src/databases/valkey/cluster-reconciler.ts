@@ -1,28 +1,28 @@
 /** What running Valkey instances need beside their objects: role labels, passwords, a primary to follow, new pods in order. */
 
 import { isReady, ordinalOf, processOf, startOf, stayingPrimary } from "../common/pods.ts";
-import { absent, heal, roll, SWITCHING_OVER } from "../common/setup.ts";
+import { primaryMissing, replaceOutdatedPod, roll, SWITCHING_OVER } from "../common/rolling.ts";
 import { labelRole } from "../common/steps.ts";
 import type { Database } from "../database.ts";
-import type { LiveDatabase, LivePod, TendContext, Tended } from "../driver.ts";
+import type { ClusterContext, ClusterState, LiveDatabase, LivePod } from "../driver.ts";
 import { credentialsProblem } from "./accounts.ts";
-import { accountCommand, ask, follow, priorityCommand, switchOver } from "./commands.ts";
-import type { Facts } from "./facts.ts";
+import { accountCommand, follow, priorityCommand, query, switchOver } from "./commands.ts";
 import { sizeOf } from "./names.ts";
-import { Hearing } from "./sentinel-subscription.ts";
-import { type Answers, choosePrimary, detached, relabelled, silentPrimary } from "./topology.ts";
+import { SentinelSubscription } from "./sentinel-subscription.ts";
+import type { MemberState } from "./topology.ts";
+import { choosePrimary, detached, type MemberStates, relabelled, silentPrimary } from "./topology.ts";
 
 /** How long until something that is under way is looked at again, in milliseconds. */
-const SOON_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 /** How often several instances are asked who the primary is while their Sentinels would not tell. */
-const UNHEARD_MS = 10_000;
-const LATER_MS = 60_000;
+const UNSUBSCRIBED_QUERY_INTERVAL_MS = 10_000;
+const RESYNC_INTERVAL_MS = 60_000;
 
 /** Sentinels have this long to make an instance follow the primary by themselves, while they replace one above all. */
-const DETACHED_MS = 20_000;
+const REATTACH_AFTER_MS = 20_000;
 
 /** How long others are waited for once one has said that it is the primary, and is followed. */
-const STRAGGLERS_MS = 2_000;
+const STRAGGLER_TIMEOUT_MS = 2_000;
 
 /** What was done and seen. It may be lost: everything can be done again. */
 interface Memory {
@@ -30,53 +30,56 @@ interface Memory {
   accounts: Map<string, string>;
   /** Since when each process has not followed the primary, in milliseconds. */
   detached: Map<string, number>;
-  hearing: Hearing;
+  subscription: SentinelSubscription;
 }
 
-export class ValkeyTender {
+export class ValkeyClusterReconciler {
   readonly #memories = new Map<string, Memory>();
 
   forget(uid: string): void {
-    this.#memories.get(uid)?.hearing.end();
+    this.#memories.get(uid)?.subscription.end();
     this.#memories.delete(uid);
   }
 
-  async tend(database: Database, live: LiveDatabase, context: TendContext): Promise<Tended> {
+  async reconcile(database: Database, live: LiveDatabase, context: ClusterContext): Promise<ClusterState> {
     const problem = credentialsProblem(context.credentials);
     if (problem) {
-      return { missing: { reason: "CredentialsPending", message: problem }, againInMs: LATER_MS };
+      return {
+        missing: { reason: "CredentialsPending", message: problem },
+        requeueAfterMs: RESYNC_INTERVAL_MS,
+      };
     }
     const memory = this.#memory(database.uid);
-    const answers = await askAll(database, live, memory, context);
-    const primary = choosePrimary(database, answers) ?? silentPrimary(live.pods, answers);
-    for (const { pod, role } of relabelled(live.pods, primary, answers)) {
+    const memberStates = await queryMembers(database, live, memory, context);
+    const primary = choosePrimary(database, memberStates) ?? silentPrimary(live.pods, memberStates);
+    for (const { pod, role } of relabelled(live.pods, primary, memberStates)) {
       await labelRole(pod, role, context);
     }
-    await attach(database, primary, answers, memory, context);
+    await reattachReplicas(database, primary, memberStates, memory, context);
     if (!primary || !isReady(primary)) {
-      await heal(live, context);
-      return { missing: absent(database), againInMs: SOON_MS };
+      await replaceOutdatedPod(live, context);
+      return { missing: primaryMissing(database), requeueAfterMs: POLL_INTERVAL_MS };
     }
-    const tended: Tended = {
+    const clusterState: ClusterState = {
       primary: primary.metadata.name,
-      runningVersion: answers.get(primary)?.version ?? context.status.runningVersion,
+      runningVersion: memberStates.get(primary)?.version ?? context.status.runningVersion,
       credentialsHash: takenOver(database, live, memory) ? database.credentialsHash : undefined,
-      againInMs: LATER_MS,
+      requeueAfterMs: RESYNC_INTERVAL_MS,
     };
-    if (sizeOf(database) > 1 && !memory.hearing.listen(database, primary, live.pods, context)) {
-      tended.againInMs = UNHEARD_MS;
+    if (sizeOf(database) > 1 && !memory.subscription.listen(database, primary, live.pods, context)) {
+      clusterState.requeueAfterMs = UNSUBSCRIBED_QUERY_INTERVAL_MS;
     }
-    if (tended.credentialsHash === undefined || !answers.has(primary)) {
-      tended.againInMs = SOON_MS;
+    if (clusterState.credentialsHash === undefined || !memberStates.has(primary)) {
+      clusterState.requeueAfterMs = POLL_INTERVAL_MS;
     }
-    return { ...tended, ...(await move(database, live, primary, answers, context)) };
+    return { ...clusterState, ...(await reconcilePods(database, live, primary, memberStates, context)) };
   }
 
   #memory(uid: string): Memory {
     const memory = this.#memories.get(uid) ?? {
       accounts: new Map(),
       detached: new Map(),
-      hearing: new Hearing(),
+      subscription: new SentinelSubscription(),
     };
     this.#memories.set(uid, memory);
     return memory;
@@ -87,37 +90,37 @@ export class ValkeyTender {
  * Whoever serves as the primary is the one whose data count. Every instance that runs has to say so, too: while one of them
  * believes otherwise, or says nothing, another one may be taking over.
  */
-export async function hasEverything(
+export async function isCaughtUp(
   database: Database,
   live: LiveDatabase,
-  context: TendContext,
+  context: ClusterContext,
 ): Promise<boolean> {
   const primary = stayingPrimary(database, live);
   const running = live.pods.filter((pod) => startOf(pod) !== undefined);
-  const answers = new Map<LivePod, Facts>();
+  const memberStates = new Map<LivePod, MemberState>();
   await Promise.all(
     running.map(async (pod) => {
-      const facts = await ask(pod, [], context);
+      const facts = await query(pod, [], context);
       if (facts) {
-        answers.set(pod, facts);
+        memberStates.set(pod, facts);
       }
     }),
   );
   return (
     primary !== undefined &&
-    answers.size === running.length &&
-    answers.get(primary)?.role === "primary" &&
-    detached(database, primary, answers).length === 0
+    memberStates.size === running.length &&
+    memberStates.get(primary)?.role === "primary" &&
+    detached(database, primary, memberStates).length === 0
   );
 }
 
 /** Asks every running instance what it is, and gives it the project's password where it has not got it. */
-async function askAll(
+async function queryMembers(
   database: Database,
   live: LiveDatabase,
   memory: Memory,
-  context: TendContext,
-): Promise<Answers> {
+  context: ClusterContext,
+): Promise<MemberStates> {
   const hash = database.credentialsHash;
   const running = live.pods.filter((pod) => startOf(pod) !== undefined && !pod.metadata.deletionTimestamp);
   const known = memory.accounts;
@@ -125,15 +128,15 @@ async function askAll(
   const enough = new AbortController();
   let giveUp: NodeJS.Timeout | undefined;
   const asked = await Promise.all(
-    running.map(async (pod): Promise<[LivePod, Facts | undefined]> => {
+    running.map(async (pod): Promise<[LivePod, MemberState | undefined]> => {
       const process = processOf(pod);
       const has = known.get(process);
       const account = has === hash ? undefined : accountCommand(context.credentials);
-      const first = await ask(pod, [account], context, enough.signal);
+      const first = await query(pod, [account], context, enough.signal);
       const priority = first && priorityCommand(database, pod, first);
-      const facts = priority ? await ask(pod, [priority], context, enough.signal) : first;
+      const facts = priority ? await query(pod, [priority], context, enough.signal) : first;
       if (facts?.role === "primary" && facts.followers > 0) {
-        giveUp ??= setTimeout(() => enough.abort(), STRAGGLERS_MS);
+        giveUp ??= setTimeout(() => enough.abort(), STRAGGLER_TIMEOUT_MS);
       }
       const now = first ? hash : has;
       if (now !== undefined) {
@@ -143,7 +146,7 @@ async function askAll(
     }),
   );
   clearTimeout(giveUp);
-  return new Map(asked.flatMap(([pod, facts]): [LivePod, Facts][] => (facts ? [[pod, facts]] : [])));
+  return new Map(asked.flatMap(([pod, facts]): [LivePod, MemberState][] => (facts ? [[pod, facts]] : [])));
 }
 
 /** Whether every instance that serves has the project's password. */
@@ -152,48 +155,48 @@ function takenOver(database: Database, live: LiveDatabase, { accounts }: Memory)
 }
 
 /** Whoever has not followed the primary for long enough is told to. */
-async function attach(
+async function reattachReplicas(
   database: Database,
   primary: LivePod | undefined,
-  answers: Answers,
+  memberStates: MemberStates,
   memory: Memory,
-  context: TendContext,
+  context: ClusterContext,
 ): Promise<void> {
   const now = context.clock.now().getTime();
   const before = memory.detached;
   memory.detached = new Map();
-  for (const pod of detached(database, primary, answers)) {
+  for (const pod of detached(database, primary, memberStates)) {
     const process = processOf(pod);
     const since = before.get(process) ?? now;
     memory.detached.set(process, since);
-    if (primary && now - since >= DETACHED_MS) {
+    if (primary && now - since >= REATTACH_AFTER_MS) {
       await follow(database, pod, primary, context);
     }
   }
 }
 
 /** One step towards the pods that should be. */
-function move(
+function reconcilePods(
   database: Database,
   live: LiveDatabase,
   primary: LivePod,
-  answers: Answers,
-  context: TendContext,
-): Promise<Partial<Tended>> {
+  memberStates: MemberStates,
+  context: ClusterContext,
+): Promise<Partial<ClusterState>> {
   const { instances } = database;
   if (ordinalOf(primary) >= instances) {
     const staying = live.pods.filter((pod) => ordinalOf(pod) < instances);
     return handOver(staying, context);
   }
   const rolling = {
-    soonMs: SOON_MS,
+    pollMs: POLL_INTERVAL_MS,
     handOver: (_from: LivePod, to: readonly LivePod[]) => handOver(to, context),
-    settled: (): Partial<Tended> =>
-      following(database, live, primary, answers)
+    whenDone: (): Partial<ClusterState> =>
+      following(database, live, primary, memberStates)
         ? {}
         : {
             missing: { reason: "ReplicasMissing", message: "Not every replica follows." },
-            againInMs: SOON_MS,
+            requeueAfterMs: POLL_INTERVAL_MS,
           },
   };
   return roll(database, live, primary, rolling, context);
@@ -203,16 +206,19 @@ function following(
   { instances }: Database,
   { pods }: LiveDatabase,
   primary: LivePod,
-  answers: Answers,
+  memberStates: MemberStates,
 ): boolean {
-  const facts = answers.get(primary);
+  const facts = memberStates.get(primary);
   // Not to be told is not to be told that they do not.
   const followed = !facts || facts.followers >= instances - 1;
   return followed && pods.filter(isReady).length >= instances;
 }
 
 /** A replica takes the primary's place; its Sentinel sees to it. */
-async function handOver(candidates: readonly LivePod[], context: TendContext): Promise<Partial<Tended>> {
+async function handOver(
+  candidates: readonly LivePod[],
+  context: ClusterContext,
+): Promise<Partial<ClusterState>> {
   const to = candidates.find(isReady);
   if (to) {
     const answer = await switchOver(to, context);
@@ -220,5 +226,5 @@ async function handOver(candidates: readonly LivePod[], context: TendContext): P
       context.log.warn({ answer }, "a Sentinel does not move a primary");
     }
   }
-  return { underWay: SWITCHING_OVER, againInMs: SOON_MS };
+  return { underWay: SWITCHING_OVER, requeueAfterMs: POLL_INTERVAL_MS };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { databaseOf, exampleDatabase, podOf } from "../../../../test/kit/databases/examples.ts";
 import { priorityCommand } from "./commands.ts";
-import { parseFacts } from "./facts.ts";
+import { parseMemberState } from "./topology.ts";
 
 const three = databaseOf({
   project: exampleDatabase({
@@ -19,7 +19,7 @@ const replica = (priority: number, link: "up" | "down") => {
     `master_link_status:${link}`,
     `slave_priority:${priority}`,
   ];
-  const facts = parseFacts(lines.join("\r\n"));
+  const facts = parseMemberState(lines.join("\r\n"));
   if (facts === undefined) {
     throw new Error("no facts");
   }
@@ -46,6 +46,6 @@ test("a surplus replica is never promoted, linked or not", () => {
 });
 
 test("a primary gets no priority", () => {
-  const facts = parseFacts("valkey_version:9.1.2\r\nrole:master");
+  const facts = parseMemberState("valkey_version:9.1.2\r\nrole:master");
   expect(facts && priorityCommand(three, podOf(0), facts)).toBeUndefined();
 });

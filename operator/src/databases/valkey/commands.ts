@@ -5,15 +5,15 @@ import { credentialKeys, type DatabaseCredentials } from "@slipway/crds";
 import { ordinalOf } from "../common/pods.ts";
 import { execIn } from "../common/steps.ts";
 import type { Database } from "../database.ts";
-import type { LivePod, TendContext } from "../driver.ts";
+import type { ClusterContext, LivePod } from "../driver.ts";
 import { PROJECT_RULES } from "./accounts.ts";
-import { DEFAULT_PRIORITY, type Facts, parseFacts } from "./facts.ts";
 import { accounts, GROUP, nodeAddress, paths, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
+import { DEFAULT_PRIORITY, type MemberState, parseMemberState } from "./topology.ts";
 
 /** One that hangs must not hold up what is done about it for longer, and a busy node takes seconds for a command. */
 const PATIENCE_MS = 8_000;
 
-type Work = Pick<TendContext, "client" | "signal">;
+type Work = Pick<ClusterContext, "client" | "signal">;
 
 const CLI = ["valkey-cli", "--tls", "--cacert", `${paths.tls}/ca.crt`, "-h", "localhost"];
 const SERVER = [...CLI, "-p", String(VALKEY_PORT), "--user", accounts.admin];
@@ -33,7 +33,7 @@ export function accountCommand(credentials: DatabaseCredentials): string {
  * instance is never promoted. A replica without data started with 0 and may be promoted once it has been linked: it has
  * synchronized then, and stays promotable when the link breaks.
  */
-export function priorityCommand(database: Database, pod: LivePod, facts: Facts): string | undefined {
+export function priorityCommand(database: Database, pod: LivePod, facts: MemberState): string | undefined {
   if (sizeOf(database) === 1 || facts.role !== "replica") {
     return undefined;
   }
@@ -48,12 +48,12 @@ export function priorityCommand(database: Database, pod: LivePod, facts: Facts):
  * @param enough ends the wait before it is given up by itself
  * @returns undefined when it does not answer, or refuses a command
  */
-export async function ask(
+export async function query(
   pod: LivePod,
   commands: readonly (string | undefined)[],
   { client, signal }: Work,
   enough?: AbortSignal,
-): Promise<Facts | undefined> {
+): Promise<MemberState | undefined> {
   const given = commands.filter((command) => command !== undefined);
   const script = [...given, "INFO server replication", ""].join("\n");
   const impatient = AbortSignal.any([
@@ -64,7 +64,7 @@ export async function ask(
   try {
     const { stdout } = await execIn(pod, SERVER, { client, signal: impatient }, script);
     const answers = stdout.split("\n").slice(0, given.length);
-    return answers.every((answer) => answer.trim() === "OK") ? parseFacts(stdout) : undefined;
+    return answers.every((answer) => answer.trim() === "OK") ? parseMemberState(stdout) : undefined;
   } catch {
     signal.throwIfAborted();
     return undefined;
@@ -77,9 +77,9 @@ export function follow(
   pod: LivePod,
   primary: LivePod,
   work: Work,
-): Promise<Facts | undefined> {
+): Promise<MemberState | undefined> {
   const address = nodeAddress(database, ordinalOf(primary));
-  return ask(pod, [`REPLICAOF ${address} ${VALKEY_PORT}`], work);
+  return query(pod, [`REPLICAOF ${address} ${VALKEY_PORT}`], work);
 }
 
 /**

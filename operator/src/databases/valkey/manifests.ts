@@ -8,7 +8,7 @@ import { headlessService, outsideService, roleService } from "../common/services
 import type { Database } from "../database.ts";
 import { files } from "./config.ts";
 import { nodeServices, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
-import { members } from "./stateful-set.ts";
+import { statefulSet } from "./stateful-set.ts";
 
 const CLIENTS = [{ name: "database", port: VALKEY_PORT }];
 const MEMBERS = [...CLIENTS, { name: "sentinel", port: SENTINEL_PORT }];
@@ -27,7 +27,7 @@ export function desired(database: Database): DesiredObject[] {
     },
     headlessService(database, several ? MEMBERS : CLIENTS),
     ...nodeServices(database).map((name, ordinal) => addressOf(database, name, ordinal)),
-    members(database),
+    statefulSet(database),
     podDisruptionBudget(database),
     roleService(database, names.main, roles.primary, CLIENTS),
     outsideService(database, CLIENTS),

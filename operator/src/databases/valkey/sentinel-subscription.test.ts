@@ -10,7 +10,7 @@ import {
 import type { LivePod } from "../driver.ts";
 import { certify, makeAuthority } from "../tls/certificates.ts";
 import { nodeAddress, SENTINEL_PORT } from "./names.ts";
-import { Hearing } from "./sentinel-subscription.ts";
+import { SentinelSubscription } from "./sentinel-subscription.ts";
 
 /** Sentinels as the protocol shows them, each with an address of loopback, drawn by lot. */
 
@@ -37,12 +37,12 @@ beforeAll(async () => {
   );
 });
 
-let hearing = new Hearing();
+let hearing = new SentinelSubscription();
 const servers: Server[] = [];
 const sockets = new Map<number, TLSSocket>();
 afterEach(async () => {
   hearing.end();
-  hearing = new Hearing();
+  hearing = new SentinelSubscription();
   for (const socket of sockets.values()) {
     socket.destroy();
   }

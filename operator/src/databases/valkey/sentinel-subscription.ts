@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { credentialKeys } from "@slipway/crds";
 import { isReady, ordinalOf, processOf } from "../common/pods.ts";
 import type { Database } from "../database.ts";
-import type { LivePod, TendContext } from "../driver.ts";
+import type { ClusterContext, LivePod } from "../driver.ts";
 import { nodeAddress, SENTINEL_PORT } from "./names.ts";
 import { type Address, command, opened, openSocket } from "./resp.ts";
 
@@ -24,9 +24,9 @@ interface Line {
   listens: boolean;
 }
 
-type Context = Pick<TendContext, "authority" | "credentials" | "wake">;
+type Context = Pick<ClusterContext, "authority" | "credentials" | "wake">;
 
-export class Hearing {
+export class SentinelSubscription {
   /** By the process of the pod's server. */
   readonly #lines = new Map<string, Line>();
 

@@ -11,9 +11,9 @@ import {
 import { TestMembers } from "../../../../test/kit/databases/valkey.ts";
 import { hasRole } from "../common/pods.ts";
 import type { Database } from "../database.ts";
-import type { TendContext, Tended } from "../driver.ts";
-import { ask, follow, switchOver } from "./commands.ts";
-import { valkeyEngine } from "./driver.ts";
+import type { ClusterContext, ClusterState } from "../driver.ts";
+import { follow, query, switchOver } from "./commands.ts";
+import { valkeyDriver } from "./driver.ts";
 import { accounts, nodeAddress } from "./names.ts";
 import { type Directives, directives } from "./parameters.ts";
 
@@ -41,7 +41,7 @@ const of = (plan: string, profile: Database["profile"] = "key_value"): Database 
     }),
   });
 
-const contextOf = (made: TestMembers): TendContext => ({
+const contextOf = (made: TestMembers): ClusterContext => ({
   client: made.client(),
   // The servers are real, and so is the time that the operator waits for them.
   clock: systemClock,
@@ -52,7 +52,7 @@ const contextOf = (made: TestMembers): TendContext => ({
   certificate: { serial: "01", signedAt: new Date("2026-01-01T00:00:00Z") },
   status: {},
   event: () => {},
-  askMember: (_pod, question) => question(),
+  queryMember: (_pod, question) => question(),
   wake: () => {},
 });
 
@@ -196,14 +196,18 @@ describe("a server", () => {
     const made = await started(of("db-premium"));
     const context = contextOf(made);
     const renewed = { ...exampleCredentials, [credentialKeys.password]: "another-password" };
-    const engine = valkeyEngine();
+    const driver = valkeyDriver();
     const session = made.session(0);
     expect(await session.set("a", "1")).toBe("OK");
-    const tended = await engine.tend({ ...made.database, credentialsHash: "renewed" }, liveOf(made.pods), {
-      ...context,
-      credentials: renewed,
-    });
-    expect(tended).toMatchObject({
+    const clusterState = await driver.reconcile(
+      { ...made.database, credentialsHash: "renewed" },
+      liveOf(made.pods),
+      {
+        ...context,
+        credentials: renewed,
+      },
+    );
+    expect(clusterState).toMatchObject({
       primary: "shop-0",
       runningVersion: expect.stringMatching(/^9\.1\./) as string,
       credentialsHash: "renewed",
@@ -220,24 +224,25 @@ describe("three servers and their Sentinels", () => {
     const made = await started(of("db-premium_plus"));
     const wake = vi.fn();
     const context = { ...contextOf(made), wake };
-    const engine = valkeyEngine();
-    onTestFinished(() => engine.forget?.(made.database.uid));
-    const tend = (): Promise<Tended> => engine.tend(made.database, liveOf(made.pods), context);
+    const driver = valkeyDriver();
+    onTestFinished(() => driver.forget?.(made.database.uid));
+    const reconcile = (): Promise<ClusterState> =>
+      driver.reconcile(made.database, liveOf(made.pods), context);
     /** The primary, once the replicas follow it. */
     const settled = () =>
       waitFor("replicas that follow", 120_000, async () => {
         for (const ordinal of made.pods.keys()) {
           await made.probe(ordinal, "ready.sh");
         }
-        const tended = await tend();
-        return tended.missing || tended.underWay ? false : tended.primary;
+        const clusterState = await reconcile();
+        return clusterState.missing || clusterState.underWay ? false : clusterState.primary;
       });
     const primary = () => made.pods.findIndex((pod) => hasRole(pod, "primary"));
     const [first, second, third] = made.pods;
     if (!first || !second || !third) {
       throw new Error("too few pods");
     }
-    return { made, context, wake, tend, settled, primary, pods: [first, second, third] as const };
+    return { made, context, wake, reconcile, settled, primary, pods: [first, second, third] as const };
   }
 
   test("agree on a primary, follow it, and have another one take over in an orderly way", async () => {
@@ -256,10 +261,10 @@ describe("three servers and their Sentinels", () => {
       expect(await made.askSentinel(ordinal, "SENTINEL", "DEBUG")).toMatch(/TILT-PERIOD\n5000/);
     }
     const priority = "CONFIG SET replica-priority 100";
-    expect(await ask(pods[0], [priority], context)).toMatchObject({ role: "primary", followers: 2 });
+    expect(await query(pods[0], [priority], context)).toMatchObject({ role: "primary", followers: 2 });
     const following = { role: "replica", linked: true, follows: nodeAddress(made.database, 0) };
-    expect(await ask(pods[1], [], context)).toMatchObject(following);
-    expect(await ask(pods[1], ["NONSENSE"], context)).toBeUndefined();
+    expect(await query(pods[1], [], context)).toMatchObject(following);
+    expect(await query(pods[1], ["NONSENSE"], context)).toBeUndefined();
 
     await made.ask(2, admin, "REPLICAOF", "NO", "ONE");
     expect(await follow(made.database, pods[2], pods[0], context)).toMatchObject({ role: "replica" });
@@ -294,10 +299,14 @@ describe("three servers and their Sentinels", () => {
   });
 
   test("replace a primary that crashed, and one that lost its data while all were away", async () => {
-    const { made, wake, settled, tend, primary } = await three();
+    const { made, wake, settled, reconcile, primary } = await three();
     await settled();
     // From now on Sentinels tell of another primary by themselves.
-    await waitFor("Sentinels that are listened to", 60_000, async () => (await tend()).againInMs === 60_000);
+    await waitFor(
+      "Sentinels that are listened to",
+      60_000,
+      async () => (await reconcile()).requeueAfterMs === 60_000,
+    );
     expect(wake).not.toHaveBeenCalled();
     const gone = primary();
     expect(await made.ask(gone, USER, "SET", "a", "1")).toBe("OK");
@@ -312,7 +321,7 @@ describe("three servers and their Sentinels", () => {
     await made.kill(gone);
     await waitFor("word of a failover", 120_000, async () => wake.mock.calls.length > 0);
     await waitFor("a failover", 120_000, async () => {
-      await tend();
+      await reconcile();
       return primary() !== gone && (await made.ask(primary(), USER, "SET", "b", "2")) === "OK";
     });
     made.startOne(gone, "database");
@@ -337,7 +346,7 @@ describe("three servers and their Sentinels", () => {
   });
 
   test("are not promoted before they have synchronized once, on volumes that are new", async () => {
-    const { made, settled, tend } = await three();
+    const { made, settled, reconcile } = await three();
     expect(await settled()).toBe("shop-0");
     expect(await made.ask(0, USER, "SET", "a", "1")).toBe("OK");
     // Copies that take long: of a large database, or on a slow network.
@@ -357,7 +366,7 @@ describe("three servers and their Sentinels", () => {
       });
     }
     // The operator raises no priority before they are linked.
-    await tend();
+    await reconcile();
     await made.kill(0);
     await waitFor("a failover that is aborted, or ends with a promotion", 120_000, async () => {
       const logs = [...made.pods.keys()].map((ordinal) => made.output(ordinal, "sentinel")).join("\n");
@@ -372,7 +381,7 @@ describe("three servers and their Sentinels", () => {
       await ready(made, ordinal);
     }
     await waitFor("replicas that may be promoted", 60_000, async () => {
-      await tend();
+      await reconcile();
       const infos = await Promise.all(
         [1, 2].map((ordinal) => made.ask(ordinal, admin, "INFO", "replication")),
       );

@@ -3,6 +3,7 @@ import type { DesiredObject } from "../../desired.ts";
 import {
   configVolume,
   containerFields,
+  databaseStatefulSet,
   dataVolume,
   emptyDir,
   fromCredentials,
@@ -10,7 +11,6 @@ import {
   mountsOf,
   podFields,
   podMetadata,
-  statefulSet,
   tlsVolume,
   volumesOf,
 } from "../common/pod.ts";
@@ -25,7 +25,7 @@ const STOP_SECONDS = 60;
 const SENTINEL = "sentinel";
 
 /** The instances, each with a Sentinel beside it where there are several. */
-export function members(database: Database): DesiredObject {
+export function statefulSet(database: Database): DesiredObject {
   const volumes = [
     emptyDir("run", paths.run, { memory: "4Mi" }),
     emptyDir("tmp", "/tmp"),
@@ -37,7 +37,7 @@ export function members(database: Database): DesiredObject {
   const several = sizeOf(database) > 1;
   const mounts = mountsOf(volumes);
   const sentinelMounts = mounts.map((mount) => (mount.name === "run" ? sentinelRun.mount : mount));
-  return statefulSet(database, {
+  return databaseStatefulSet(database, {
     metadata: podMetadata(database, files(database)),
     spec: {
       ...podFields(database, STOP_SECONDS),
@@ -75,7 +75,7 @@ function sentinel(database: Database, volumeMounts: readonly object[]) {
     command: ["/bin/sh", `${paths.config}/sentinel.sh`],
     workingDir: "/tmp",
     env: [
-      ...whereabouts(database),
+      ...addressEnv(database),
       fromCredentials(database, "SLIPWAY_REPLICATION_PASSWORD", replication),
       // For the command that the operator runs in it.
       fromCredentials(database, "VALKEYCLI_AUTH", replication),
@@ -95,7 +95,7 @@ function sentinel(database: Database, volumeMounts: readonly object[]) {
 const plain = (name: string, value: string) => ({ name, value });
 
 /** Kubernetes expands `$(POD_INDEX)`, which must come first. */
-function whereabouts(database: Database) {
+function addressEnv(database: Database) {
   const several = sizeOf(database) > 1;
   return [
     plain("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
@@ -109,7 +109,7 @@ function whereabouts(database: Database) {
 function environment(database: Database) {
   const { username, password, superuser, replication, monitor } = credentialKeys;
   return [
-    ...whereabouts(database),
+    ...addressEnv(database),
     fromCredentials(database, "SLIPWAY_USERNAME", username),
     fromCredentials(database, "SLIPWAY_PASSWORD", password),
     fromCredentials(database, "SLIPWAY_ADMIN_PASSWORD", superuser),

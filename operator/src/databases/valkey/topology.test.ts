@@ -1,13 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { databaseOf, exampleDatabase, podOf } from "../../../../test/kit/databases/examples.ts";
 import type { LivePod } from "../driver.ts";
-import { type Facts, parseFacts } from "./facts.ts";
 import { nodeAddress } from "./names.ts";
-import { choosePrimary, detached, relabelled, silentPrimary } from "./topology.ts";
+import {
+  choosePrimary,
+  detached,
+  type MemberState,
+  parseMemberState,
+  relabelled,
+  silentPrimary,
+} from "./topology.ts";
 
 const version = "9.1.2";
-const leads = (followers: number): Facts => ({ version, role: "primary", followers, linked: true });
-const follows = (ordinal: number): Facts => ({
+const leads = (followers: number): MemberState => ({ version, role: "primary", followers, linked: true });
+const follows = (ordinal: number): MemberState => ({
   version,
   role: "replica",
   followers: 0,
@@ -28,10 +34,13 @@ const valkey = (plan: string) =>
 const three = valkey("db-premium_plus");
 const one = valkey("db-premium");
 
-/** Answers of the pods from 0 on; undefined for one that does not answer. */
-function answered(facts: readonly (Facts | undefined)[], pods: readonly LivePod[]): Map<LivePod, Facts> {
+/** MemberStates of the pods from 0 on; undefined for one that does not answer. */
+function answered(
+  facts: readonly (MemberState | undefined)[],
+  pods: readonly LivePod[],
+): Map<LivePod, MemberState> {
   return new Map(
-    facts.flatMap((fact, ordinal): [LivePod, Facts][] => {
+    facts.flatMap((fact, ordinal): [LivePod, MemberState][] => {
       const pod = pods[ordinal];
       return fact && pod ? [[pod, fact]] : [];
     }),
@@ -83,7 +92,7 @@ describe("a primary that does not answer", () => {
     ["stays while its kubelet says that it is ready", [undefined, follows(0), follows(0)], true, "shop-0"],
     ["stays not when it is not", [undefined, follows(0), follows(0)], false, undefined],
     ["stays not when another one claims to be it", [undefined, leads(0), follows(0)], true, undefined],
-    ["is none when it answers that it is none", [follows(1), undefined, undefined], true, undefined],
+    ["is none when it memberStates that it is none", [follows(1), undefined, undefined], true, undefined],
   ] as const)("%s", (_, facts, ready, want) => {
     const pods = [podOf(0, { role: "primary", ready }), ...labelled().slice(1)];
     expect(silentPrimary(pods, answered(facts, pods))?.metadata.name).toBe(want);
@@ -91,7 +100,11 @@ describe("a primary that does not answer", () => {
 });
 
 describe("labels", () => {
-  const changes = (pods: readonly LivePod[], primary: number | undefined, facts: (Facts | undefined)[]) =>
+  const changes = (
+    pods: readonly LivePod[],
+    primary: number | undefined,
+    facts: (MemberState | undefined)[],
+  ) =>
     relabelled(pods, primary === undefined ? undefined : pods[primary], answered(facts, pods)).map(
       ({ pod, role }) => `${pod.metadata.name} ${role}`,
     );
@@ -117,7 +130,7 @@ describe("labels", () => {
 });
 
 describe("detached", () => {
-  const names = (primary: number | undefined, facts: (Facts | undefined)[]) => {
+  const names = (primary: number | undefined, facts: (MemberState | undefined)[]) => {
     const pods = bare();
     const chosen = primary === undefined ? undefined : pods[primary];
     return detached(three, chosen, answered(facts, pods)).map(({ metadata }) => metadata.name);
@@ -147,13 +160,13 @@ describe("INFO", () => {
       "slave1:ip=shop-node-2.alpha.svc,port=6379,state=wait_bgsave,offset=0,lag=0,type=replica",
       "",
     ].join("\r\n");
-    expect(parseFacts(text)).toEqual({ version: "9.1.2", role: "primary", followers: 1, linked: true });
+    expect(parseMemberState(text)).toEqual({ version: "9.1.2", role: "primary", followers: 1, linked: true });
   });
 
   test("of a replica tells whom it follows, and whether it does", () => {
     const text =
       "valkey_version:9.1.2\nrole:slave\nmaster_host:shop-node-0.alpha.svc\nmaster_link_status:down\n";
-    expect(parseFacts(text)).toMatchObject({
+    expect(parseMemberState(text)).toMatchObject({
       role: "replica",
       follows: "shop-node-0.alpha.svc",
       linked: false,
@@ -161,6 +174,6 @@ describe("INFO", () => {
   });
 
   test("is not an error", () => {
-    expect(parseFacts("NOAUTH Authentication required.\n")).toBeUndefined();
+    expect(parseMemberState("NOAUTH Authentication required.\n")).toBeUndefined();
   });
 });

@@ -1,26 +1,66 @@
-/** What is to be done about instances that say this and that. Pure. */
+/** What the instances say of themselves (`INFO`), which of them is the primary, and which have to follow it. Pure. */
 
 import { roles } from "../common/metadata.ts";
 import { hasRole, ordinalOf, primaryOf } from "../common/pods.ts";
 import type { Database } from "../database.ts";
 import type { LivePod } from "../driver.ts";
-import type { Facts } from "./facts.ts";
 import { nodeAddress, sizeOf } from "./names.ts";
 
+/** Priority of a replica that Sentinels may promote, which is what a server has by itself. */
+export const DEFAULT_PRIORITY = 100;
+
+/** An instance's own word. */
+export interface MemberState {
+  version: string;
+  role: "primary" | "replica";
+  /** Replicas that follow a primary and are up to date with it but for what is on its way. */
+  followers: number;
+  /** Address that a replica follows, as it was told. */
+  follows?: string;
+  /** A replica has its primary's data and gets what is new. */
+  linked: boolean;
+  /** Of a replica: 0 is never promoted by Sentinels. */
+  priority?: number;
+}
+
+/** @param text of `INFO server replication`; undefined when it is none */
+export function parseMemberState(text: string): MemberState | undefined {
+  const fields = new Map(
+    text.split(/\r?\n/).flatMap((line) => {
+      const at = line.indexOf(":");
+      return at > 0 ? [[line.slice(0, at), line.slice(at + 1)] as const] : [];
+    }),
+  );
+  const version = fields.get("valkey_version");
+  const role = fields.get("role");
+  if (version === undefined || (role !== "master" && role !== "slave")) {
+    return undefined;
+  }
+  if (role === "slave") {
+    const linked = fields.get("master_link_status") === "up";
+    const priority = Number(fields.get("slave_priority") ?? DEFAULT_PRIORITY);
+    return { version, role: "replica", followers: 0, follows: fields.get("master_host"), linked, priority };
+  }
+  const followers = [...fields].filter(
+    ([name, value]) => /^slave[0-9]+$/.test(name) && value.includes("state=online"),
+  ).length;
+  return { version, role: "primary", followers, linked: true };
+}
+
 /** Pods and their words; those that do not answer are not in it. */
-export type Answers = ReadonlyMap<LivePod, Facts>;
+export type MemberStates = ReadonlyMap<LivePod, MemberState>;
 
 /**
  * The instance that takes writes. Of several that believe it is them, the one that others say they follow: one that was cut
  * off believes for a while that it is still followed. One that nobody follows stays what it was while nobody else claims to
  * be it.
  */
-export function choosePrimary(database: Database, answers: Answers): LivePod | undefined {
-  const claims = [...answers].filter(([, { role }]) => role === "primary");
+export function choosePrimary(database: Database, memberStates: MemberStates): LivePod | undefined {
+  const claims = [...memberStates].filter(([, { role }]) => role === "primary");
   if (sizeOf(database) === 1) {
     return claims[0]?.[0];
   }
-  const chosen = mostFollowed(database, claims, answers);
+  const chosen = mostFollowed(database, claims, memberStates);
   if (chosen) {
     return chosen;
   }
@@ -37,10 +77,12 @@ export function choosePrimary(database: Database, answers: Answers): LivePod | u
 /** Of several that claim to be the primary the one that most others say they follow. */
 function mostFollowed(
   database: Database,
-  claims: readonly [LivePod, Facts][],
-  answers: Answers,
+  claims: readonly [LivePod, MemberState][],
+  memberStates: MemberStates,
 ): LivePod | undefined {
-  const told = [...answers.values()].flatMap(({ follows, linked }) => (linked && follows ? [follows] : []));
+  const told = [...memberStates.values()].flatMap(({ follows, linked }) =>
+    linked && follows ? [follows] : [],
+  );
   const counted = claims.map(([pod]) => {
     const address = nodeAddress(database, ordinalOf(pod));
     return { pod, count: told.filter((one) => one === address).length };
@@ -54,17 +96,17 @@ function mostFollowed(
  * The primary of before, when it does not answer the operator but its kubelet, and nobody else claims to be it: on a busy
  * node that takes long, and is no reason to call it gone.
  */
-export function silentPrimary(pods: readonly LivePod[], answers: Answers): LivePod | undefined {
+export function silentPrimary(pods: readonly LivePod[], memberStates: MemberStates): LivePod | undefined {
   const primary = primaryOf({ pods });
-  const claimed = [...answers.values()].some(({ role }) => role === "primary");
-  return primary && !answers.has(primary) && !claimed ? primary : undefined;
+  const claimed = [...memberStates.values()].some(({ role }) => role === "primary");
+  return primary && !memberStates.has(primary) && !claimed ? primary : undefined;
 }
 
 /** Labels that are to change, in this order: nobody is led to two primaries. */
 export function relabelled(
   pods: readonly LivePod[],
   primary: LivePod | undefined,
-  answers: Answers,
+  memberStates: MemberStates,
 ): { pod: LivePod; role: "primary" | "replica" }[] {
   if (!primary) {
     return [];
@@ -73,7 +115,7 @@ export function relabelled(
     (pod) =>
       pod !== primary &&
       !hasRole(pod, roles.replica) &&
-      (answers.has(pod) || hasRole(pod, roles.primary)) &&
+      (memberStates.has(pod) || hasRole(pod, roles.primary)) &&
       !pod.metadata.deletionTimestamp,
   );
   return [
@@ -83,10 +125,16 @@ export function relabelled(
 }
 
 /** Instances that neither are the primary nor follow it: a Sentinel may never tell them to. */
-export function detached(database: Database, primary: LivePod | undefined, answers: Answers): LivePod[] {
+export function detached(
+  database: Database,
+  primary: LivePod | undefined,
+  memberStates: MemberStates,
+): LivePod[] {
   if (!primary) {
     return [];
   }
   const address = nodeAddress(database, ordinalOf(primary));
-  return [...answers].flatMap(([pod, { follows }]) => (pod !== primary && follows !== address ? [pod] : []));
+  return [...memberStates].flatMap(([pod, { follows }]) =>
+    pod !== primary && follows !== address ? [pod] : [],
+  );
 }
