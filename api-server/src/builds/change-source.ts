@@ -1,3 +1,4 @@
+import { mergePatch } from "@slipway/controller-runtime";
 import {
   BUILDS_PULL_SECRET,
   newBuildId,
@@ -10,7 +11,6 @@ import { Failure } from "../errors/failure.ts";
 import { ensureHook } from "../git/hooks.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { type ChangeOptions, type ChangeServices, changeProject } from "../projects/change.ts";
-import { mergePatch } from "../projects/merge-patch.ts";
 import type { Services } from "../services.ts";
 import type { KnownRequest } from "./object.ts";
 import type { OpenedSource } from "./opened-source.ts";

@@ -6,6 +6,7 @@ import {
   isNotFound,
   type KubeClient,
   KubeError,
+  mergePatch,
 } from "@slipway/controller-runtime";
 import {
   type DomainClaim,
@@ -26,7 +27,6 @@ import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { claimHostnames, giveBack, hostnamesOf } from "./claims.ts";
 import { projectResource } from "./kinds.ts";
-import { mergePatch } from "./merge-patch.ts";
 import { refusedByRule } from "./refused-by-rule.ts";
 
 /** What a change works with. */

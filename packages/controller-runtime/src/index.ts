@@ -10,6 +10,7 @@ export {
 export type { Owner, OwnerLabel } from "./apply/desired-object.ts";
 export { ensureFinalizer, type FinalizerOptions, hasFinalizer, removeFinalizer } from "./apply/finalizers.ts";
 export { canonicalJson, equalJson, hashJson } from "./apply/json.ts";
+export { mergePatch } from "./apply/merge-patch.ts";
 export { controllerOf, controllerReference } from "./apply/owner.ts";
 export { equalQuantities, parseQuantity } from "./apply/quantity.ts";
 export { Backoff, type BackoffOptions, backoffDelay } from "./cache/backoff.ts";

@@ -1,11 +1,10 @@
 /** Writes to `status.job` of a project: each one holds only for the project that it was decided from. */
 
-import { isConflict, isNotFound, refOf, type Store } from "@slipway/controller-runtime";
+import { isConflict, isNotFound, mergePatch, refOf, type Store } from "@slipway/controller-runtime";
 import { fieldManagers, type Project } from "@slipway/crds";
 import { projectResource } from "../../resources.ts";
 import type { RunCluster } from "./cluster.ts";
 import { type JobState, jobStateOf } from "./job-state.ts";
-import { mergePatch } from "./objects.ts";
 
 /** How often a decision is made anew because the project changed meanwhile. */
 const MAX_TRIES = 5;
