@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../hack/lib/wait.ts";
 import { askUntil, keepAsking } from "./support/drive.ts";
+import { long, type Stage, startStage } from "./support/environment.ts";
 import { expectNothingWrong } from "./support/report.ts";
-import { long, type Stage, startStage } from "./support/stage.ts";
 
 let stage: Stage;
 beforeAll(async () => {

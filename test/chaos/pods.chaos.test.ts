@@ -6,8 +6,8 @@ import { run as command } from "../../hack/lib/exec.ts";
 import { waitFor } from "../../hack/lib/wait.ts";
 import { jobRunResource, NOT_NOW } from "../kit/processes/job-platform.ts";
 import { runNow } from "./support/drive.ts";
+import { type Stage, startStage } from "./support/environment.ts";
 import { expectNothingWrong } from "./support/report.ts";
-import { type Stage, startStage } from "./support/stage.ts";
 
 let stage: Stage;
 beforeAll(async () => {

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { NOT_NOW, projectResource } from "../kit/processes/job-platform.ts";
 import { moments } from "./support/apiserver-proxy.ts";
 import { ageCharged, cancelRunning, runNow, silence } from "./support/drive.ts";
+import { long, type Stage, startStage } from "./support/environment.ts";
 import { expectNothingWrong } from "./support/report.ts";
 import { setClosed } from "./support/schedule.ts";
-import { long, type Stage, startStage } from "./support/stage.ts";
 import { runWrites } from "./support/writes.ts";
 
 let stage: Stage;

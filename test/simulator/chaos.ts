@@ -5,7 +5,7 @@ import type { Apiserver } from "./apiserver.ts";
 import { type ModelCatalog, PLANS } from "./catalog.ts";
 import type { ContainerRecord } from "./container.ts";
 import type { ControllerManager } from "./controller-manager.ts";
-import type { Judge } from "./judge.ts";
+import type { Judge } from "./invariant-checker.ts";
 import type { Kubelets } from "./kubelets.ts";
 import type { ModelLedger } from "./ledger.ts";
 import type { Nodes } from "./nodes.ts";

@@ -28,7 +28,7 @@ import { indexers, type JobRunStores } from "../../operator/src/jobs/runs/stores
 import { slimNode } from "../../operator/src/metrics/nodes.ts";
 import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import type { ModelCatalog } from "./catalog.ts";
-import type { Judge } from "./judge.ts";
+import type { Judge } from "./invariant-checker.ts";
 import type { ModelLedger } from "./ledger.ts";
 import type { ModelProcess } from "./process.ts";
 import type { Chance } from "./random.ts";

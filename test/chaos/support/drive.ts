@@ -3,7 +3,7 @@ import { isConflict, isNotFound, refOf, resources } from "@slipway/controller-ru
 import { type JobRun, jobRunName } from "@slipway/crds";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import { jobRunResource } from "../../kit/processes/job-platform.ts";
-import type { Stage } from "./stage.ts";
+import type { Stage } from "./environment.ts";
 
 /** Asks for a run by hand, as `kubectl create` does. @returns its name */
 export async function runNow({ platform, namespace }: Stage, project: string): Promise<string> {

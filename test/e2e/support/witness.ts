@@ -8,7 +8,7 @@ import {
   type Violation,
   violations,
 } from "../../chaos/support/checks.ts";
-import { Witness } from "../../chaos/support/witness.ts";
+import { Witness } from "../../chaos/support/cluster-observer.ts";
 import { cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { type JobRun, tenThousandths } from "./jobs.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { Stories } from "./observation-log.ts";
 import { expectNothingWrong } from "./report.ts";
-import { Stories } from "./story.ts";
 
 test("passes when nothing is wrong", () => {
   expect(() => expectNothingWrong([])).not.toThrow();

@@ -28,7 +28,7 @@ import {
   projectLine,
   recordLines,
   Stories,
-} from "./story.ts";
+} from "./observation-log.ts";
 
 const date = (text: string | null | undefined) => (text ? new Date(text) : undefined);
 

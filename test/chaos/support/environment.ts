@@ -12,10 +12,10 @@ import {
 import { OperatorProcess } from "../../kit/processes/operator-process.ts";
 import { ApiserverProxy } from "./apiserver-proxy.ts";
 import { type Expectations, unsettled, type Violation, violations } from "./checks.ts";
+import { Witness } from "./cluster-observer.ts";
 import { LedgerProxy } from "./ledger-proxy.ts";
 import type { ToldViolation } from "./report.ts";
 import { setClosed } from "./schedule.ts";
-import { Witness } from "./witness.ts";
 
 /** Whether the long forms were asked for. */
 export const long = process.env.SLIPWAY_TEST_LONG === "1";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Leading } from "./leading.ts";
+import { Leading } from "./leadership-periods.ts";
 
 test("a leader notices what it is told of for long enough, and nobody what was told while none led", () => {
   const leading = new Leading(40);

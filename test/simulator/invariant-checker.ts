@@ -10,12 +10,12 @@ import type { ModelCatalog } from "./catalog.ts";
 import { faultsOfCharge } from "./charge-rules.ts";
 import type { ContainerRecord, Witness } from "./container.ts";
 import { faultsOfDecision, type JobStatus, type SpecChange } from "./decision-rules.ts";
-import { Leading } from "./leading.ts";
+import { Trace } from "./event-history.ts";
+import { Leading } from "./leadership-periods.ts";
 import type { ModelLedger } from "./ledger.ts";
 import type { StoredJob, StoredJobRun, StoredPod, StoredProject } from "./objects.ts";
 import { newRunTruth, type RunTruth } from "./run-truth.ts";
 import type { Timeline } from "./timeline.ts";
-import { Trace } from "./trace.ts";
 
 export interface JudgeOptions {
   limitMs: number;
