@@ -5,7 +5,7 @@ import type { Apiserver } from "./apiserver.ts";
 import { type ModelCatalog, PLANS } from "./catalog.ts";
 import type { ContainerRecord } from "./container.ts";
 import type { ControllerManager } from "./controller-manager.ts";
-import type { Judge } from "./invariant-checker.ts";
+import type { InvariantChecker } from "./invariant-checker.ts";
 import type { Kubelets } from "./kubelets.ts";
 import type { ModelLedger } from "./ledger.ts";
 import type { Nodes } from "./nodes.ts";
@@ -34,7 +34,7 @@ export interface ChaosParts {
   manager: ControllerManager;
   ledger: ModelLedger;
   catalog: ModelCatalog;
-  judge: Judge;
+  checker: InvariantChecker;
 }
 
 export class Chaos {
@@ -85,12 +85,12 @@ export class Chaos {
   }
 
   #failNode(): void {
-    const { chance, nodes, judge } = this.#parts;
+    const { chance, nodes, checker } = this.#parts;
     const node = chance.pick(nodes.all);
     const how = chance.weighted({ partition: 6, crash: 4, loss: 1 });
     const ms = how === "loss" ? chance.between(200_000, 900_000) : chance.between(3_000, 700_000);
     if (node.reachable) {
-      judge.noteAll(`${node.name} fails for ${Math.round(ms / 1_000)} s: ${how}`);
+      checker.noteAll(`${node.name} fails for ${Math.round(ms / 1_000)} s: ${how}`);
     }
     nodes.fail(node, how, ms);
   }
@@ -102,14 +102,14 @@ export class Chaos {
   }
 
   #strike(record: ContainerRecord): void {
-    const { api, chance, kubelets, judge } = this.#parts;
+    const { api, chance, kubelets, checker } = this.#parts;
     const { namespace, pod: name, run, project } = record;
     const pod = api.get<StoredPod>(resources.pods, { namespace, name });
     if (pod?.metadata.uid !== record.podUid) {
       return;
     }
     const how = chance.weighted({ oom: 4, evict: 4, delete: 6, hurry: 2, job: 3, strip: 2, pod: 2 });
-    judge.note(project, () => `strike: ${how} ${name}`);
+    checker.note(project, () => `strike: ${how} ${name}`);
     if (how === "oom" || how === "evict") {
       kubelets.strike(record.podUid, how);
     } else if (how === "delete") {
@@ -119,7 +119,7 @@ export class Chaos {
     } else if (how === "job") {
       this.#delete(() => api.delete(resources.jobs, { namespace, name: run }));
     } else {
-      judge.tampered(run, record.podUid);
+      checker.tampered(run, record.podUid);
       api.strip(resources.pods, { namespace, name });
       if (how === "strip") {
         api.strip(resources.jobs, { namespace, name: run });

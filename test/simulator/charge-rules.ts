@@ -1,7 +1,6 @@
 /** Whether a row of the ledger is what the run's container, its cancellation and its price come to. */
 
 import type { ChargedRun } from "../../operator/src/jobs/runs/ports.ts";
-import { minutesBetween, time, units } from "./billing.ts";
 import { MAX_SILENT_MS } from "./nodes.ts";
 import type { RunTruth } from "./run-truth.ts";
 
@@ -128,6 +127,29 @@ function cancelOf({ ended, seenBeforeCancel }: RunTruth): number {
 /** Whether the pod may have been gone before anybody read its end. */
 function isUnsure(truth: RunTruth): boolean {
   return truth.tampered || truth.toldEnds.size === 0;
+}
+
+/** Decimal places of `units`. */
+const SCALE = 12;
+
+/** A decimal as a whole number of 10^-12. */
+export function units(decimal: string): bigint {
+  const [whole = "0", fraction = ""] = decimal.split(".");
+  return BigInt(whole + fraction.padEnd(SCALE, "0").slice(0, SCALE));
+}
+
+/** Minutes to be charged between two moments: every begun one, 1 to 60. */
+export function minutesBetween(from: number, to: number): number {
+  let minutes = 1;
+  while (minutes < 60 && from + minutes * 60_000 < to) {
+    minutes += 1;
+  }
+  return minutes;
+}
+
+/** Moments that a status holds. */
+export function time(text: string | undefined): number {
+  return text === undefined ? Number.NaN : Date.parse(text);
 }
 
 const iso = (at: number) => new Date(at).toISOString();

@@ -4,12 +4,12 @@
  */
 
 import { type ObjectRef, parseKey, refKey, resources } from "@slipway/controller-runtime";
-import { Agenda } from "./agenda.ts";
 import type { Apiserver } from "./apiserver.ts";
 import type { ControllerManager } from "./controller-manager.ts";
 import { ModelSchedule } from "./cron.ts";
 import { controllerOf, ownerUid, type StoredCronJob, type StoredJob, wholeSeconds } from "./objects.ts";
 import type { Timeline } from "./timeline.ts";
+import { DelayQueue } from "./timeline.ts";
 
 /** What the controller adds to the time of the next occurrence, against clocks that are off. */
 const NEXT_SCHEDULE_DELTA_MS = 100;
@@ -19,7 +19,7 @@ export class CronJobController {
   readonly #api: Apiserver;
   readonly #timeline: Timeline;
   readonly #manager: ControllerManager;
-  readonly #agenda: Agenda;
+  readonly #queue: DelayQueue;
   readonly #schedules = new Map<string, ModelSchedule>();
   /** CronJobs by uid, for events of their Jobs. */
   readonly #keys = new Map<string, string>();
@@ -28,7 +28,7 @@ export class CronJobController {
     this.#timeline = timeline;
     this.#api = api;
     this.#manager = manager;
-    this.#agenda = new Agenda(timeline, (key) => this.#sync(parseKey(key)));
+    this.#queue = new DelayQueue(timeline, (key) => this.#sync(parseKey(key)));
     api.onChange(({ type, resource, object, old }) => {
       if (resource === resources.cronJobs) {
         const key = refKey(object.metadata);
@@ -36,12 +36,12 @@ export class CronJobController {
         if (type === "delete") {
           this.#keys.delete(object.metadata.uid);
         } else if (object.spec !== old?.spec) {
-          this.#agenda.add(key, manager.delay());
+          this.#queue.add(key, manager.delay());
         }
       } else if (resource === resources.jobs) {
         const key = this.#keys.get(ownerUid(object) ?? "");
         if (key !== undefined) {
-          this.#agenda.add(key, manager.delay());
+          this.#queue.add(key, manager.delay());
         }
       }
     });
@@ -51,7 +51,7 @@ export class CronJobController {
     const key = refKey(ref);
     const late = this.#manager.downFor();
     if (late > 0) {
-      this.#agenda.add(key, late);
+      this.#queue.add(key, late);
       return;
     }
     const cronJob = this.#api.get<StoredCronJob>(resources.cronJobs, ref);
@@ -64,7 +64,7 @@ export class CronJobController {
       const created = this.#start(cronJob, status);
       // It may crash between the two writes: the Job is there, and its own status does not tell.
       if (created && this.#manager.crashes()) {
-        this.#agenda.add(key, this.#manager.restartMs());
+        this.#queue.add(key, this.#manager.restartMs());
         return;
       }
       if (created) {
@@ -75,7 +75,7 @@ export class CronJobController {
       const from = status.lastScheduleTime ?? cronJob.metadata.creationTimestamp;
       const latest = Math.max(Date.parse(from), this.#timeline.now);
       const next = this.#scheduleOf(cronJob).next(latest) + NEXT_SCHEDULE_DELTA_MS;
-      this.#agenda.add(key, next - this.#timeline.now + this.#manager.delay());
+      this.#queue.add(key, next - this.#timeline.now + this.#manager.delay());
     }
     if (changed) {
       this.#api.patch(resources.cronJobs, ref, { status }, { subresource: "status" });

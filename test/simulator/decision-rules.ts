@@ -1,7 +1,7 @@
 /** Whether a change of a project's `status.job` is a decision that the occurrences of its schedule allow. */
 
 import type { Project } from "@slipway/crds";
-import { time } from "./billing.ts";
+import { time } from "./charge-rules.ts";
 import { ModelSchedule } from "./cron.ts";
 
 export type JobStatus = NonNullable<NonNullable<Project["status"]>["job"]>;
@@ -25,7 +25,7 @@ export interface Decision {
   nameOf: (scheduledAt: number) => string;
 }
 
-export interface Judgement {
+export interface DecisionCheck {
   faults: string[];
   admitted: number | undefined;
   /** The run that gave back the slot, and whether its occurrence was counted as missed. */
@@ -38,7 +38,7 @@ export interface Judgement {
  * Every occurrence that a decision passes over must be counted, exactly once, but the one that it admits; and one that never
  * started is counted as its slot is given back.
  */
-export function faultsOfDecision(decision: Decision): Judgement {
+export function faultsOfDecision(decision: Decision): DecisionCheck {
   const { before, after, now, nameOf } = decision;
   const missed = newlyMissed(before, after);
   const total = Object.values(missed).reduce((sum, count) => sum + count, 0);

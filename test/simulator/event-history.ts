@@ -1,9 +1,9 @@
 /** What happened lately, per project, for whoever has to understand a violation. */
 
 /** Entries kept of each project. */
-const KEPT = 80;
+const MAX_ENTRIES = 80;
 
-export class Trace {
+export class EventHistory {
   readonly #now: () => number;
   readonly #entries = new Map<string, { at: number; text: () => string }[]>();
 
@@ -15,8 +15,8 @@ export class Trace {
   note(project: string, text: () => string): void {
     const entries = this.#entries.get(project) ?? [];
     entries.push({ at: this.#now(), text });
-    if (entries.length > 2 * KEPT) {
-      entries.splice(0, KEPT);
+    if (entries.length > 2 * MAX_ENTRIES) {
+      entries.splice(0, MAX_ENTRIES);
     }
     this.#entries.set(project, entries);
   }
@@ -24,7 +24,7 @@ export class Trace {
   /** The last entries of a project, oldest first. */
   of(project: string): string[] {
     return (this.#entries.get(project) ?? [])
-      .slice(-KEPT)
+      .slice(-MAX_ENTRIES)
       .map(({ at, text }) => `${new Date(at).toISOString().slice(5, 23)} ${text()}`);
   }
 }

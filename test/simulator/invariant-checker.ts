@@ -5,19 +5,18 @@ import { annotations, finalizers, jobRunName } from "@slipway/crds";
 import type { ChargedRun } from "../../operator/src/jobs/runs/ports.ts";
 import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import type { Apiserver, Change } from "./apiserver.ts";
-import { units } from "./billing.ts";
 import type { ModelCatalog } from "./catalog.ts";
-import { faultsOfCharge } from "./charge-rules.ts";
-import type { ContainerRecord, Witness } from "./container.ts";
+import { faultsOfCharge, units } from "./charge-rules.ts";
+import type { ContainerObserver, ContainerRecord } from "./container.ts";
 import { faultsOfDecision, type JobStatus, type SpecChange } from "./decision-rules.ts";
-import { Trace } from "./event-history.ts";
-import { Leading } from "./leadership-periods.ts";
+import { EventHistory } from "./event-history.ts";
+import { LeadershipPeriods } from "./leadership-periods.ts";
 import type { ModelLedger } from "./ledger.ts";
 import type { StoredJob, StoredJobRun, StoredPod, StoredProject } from "./objects.ts";
 import { newRunTruth, type RunTruth } from "./run-truth.ts";
 import type { Timeline } from "./timeline.ts";
 
-export interface JudgeOptions {
+export interface InvariantOptions {
   limitMs: number;
   windowMs: number;
   /** Most milliseconds by which two clocks differ. */
@@ -30,11 +29,11 @@ export interface Violation {
   at: number;
   project: string;
   text: string;
-  trace: string[];
+  history: string[];
 }
 
 /** Runs of a project that are looked at when another is admitted. */
-const REMEMBERED = 8;
+const MAX_KEPT = 8;
 
 interface ProjectTruth {
   readonly id: string;
@@ -42,20 +41,20 @@ interface ProjectTruth {
   readonly active: Set<ContainerRecord>;
 }
 
-export class Judge implements Witness {
+export class InvariantChecker implements ContainerObserver {
   readonly violations: Violation[] = [];
-  readonly trace: Trace;
+  readonly history: EventHistory;
   readonly runs = new Map<string, RunTruth>();
   /** Occurrences by what became of them. */
   readonly decided: Record<string, number> = { admitted: 0 };
-  /** Sum of what the model says the rows should come to, in units of `billing.ts`. */
+  /** Sum of what the model says the rows should come to, in units of `charge-rules.ts`. */
   expectedSum = 0n;
   readonly #timeline: Timeline;
   readonly #api: Apiserver;
   readonly #ledger: ModelLedger;
   readonly #catalog: ModelCatalog;
-  readonly #options: JudgeOptions;
-  readonly #leading: Leading;
+  readonly #options: InvariantOptions;
+  readonly #leadership: LeadershipPeriods;
   readonly #projects = new Map<string, ProjectTruth>();
   /** The newest runs of each project. */
   readonly #byProject = new Map<string, RunTruth[]>();
@@ -67,7 +66,7 @@ export class Judge implements Witness {
     api: Apiserver,
     ledger: ModelLedger,
     catalog: ModelCatalog,
-    options: JudgeOptions,
+    options: InvariantOptions,
   ) {
     this.#timeline = timeline;
     this.#api = api;
@@ -75,24 +74,24 @@ export class Judge implements Witness {
     this.#catalog = catalog;
     this.#options = options;
     // Answers that come late, a watch that is behind, and another try.
-    this.#leading = new Leading(2 * options.latencyMs);
-    this.trace = new Trace(() => timeline.now);
+    this.#leadership = new LeadershipPeriods(2 * options.latencyMs);
+    this.history = new EventHistory(() => timeline.now);
     ledger.onRow = (row) => this.#charged(row);
     ledger.onDifference = (row, present) =>
       this.violate(
         row.project_id,
         `a second, different charge of ${row.id}: ${text(row)} after ${text(present)}`,
       );
-    api.onChange((change) => this.#look(change));
+    api.onChange((change) => this.#observe(change));
   }
 
   /** Says that something must not be. */
   violate(project: string, what: string): void {
-    this.violations.push({ at: this.#timeline.now, project, text: what, trace: this.trace.of(project) });
+    this.violations.push({ at: this.#timeline.now, project, text: what, history: this.history.of(project) });
   }
 
   note(project: string, what: () => string): void {
-    this.trace.note(project, what);
+    this.history.note(project, what);
   }
 
   /** The operator has logged an error: the model gives it no cause for any. */
@@ -105,13 +104,13 @@ export class Judge implements Witness {
   /** Something that matters to every project. */
   noteAll(what: string): void {
     for (const id of this.#projects.keys()) {
-      this.trace.note(id, () => what);
+      this.history.note(id, () => what);
     }
   }
 
   /** An operator begins to lead, or the one that led stops or stands still. */
   leads(somebody: boolean): void {
-    this.#leading.changed(somebody, this.#timeline.now);
+    this.#leadership.changed(somebody, this.#timeline.now);
   }
 
   /** A run's pod is taken away from outside, finalizers or not: its end cannot be known for sure. */
@@ -195,19 +194,19 @@ export class Judge implements Witness {
     }
   }
 
-  #look(change: Change): void {
+  #observe(change: Change): void {
     if (change.resource === projectResource) {
-      this.#lookAtProject(change as Change<StoredProject>);
+      this.#checkProject(change as Change<StoredProject>);
     } else if (change.resource === jobRunResource) {
-      this.#lookAtRun(change as Change<StoredJobRun>);
+      this.#checkRun(change as Change<StoredJobRun>);
     } else if (change.resource === resources.jobs) {
-      this.#lookAtJob(change as Change<StoredJob>);
+      this.#checkJob(change as Change<StoredJob>);
     } else if (change.resource === resources.pods) {
-      this.#lookAtPod(change as Change<StoredPod>);
+      this.#checkPod(change as Change<StoredPod>);
     }
   }
 
-  #lookAtProject({ type, object, old }: Change<StoredProject>): void {
+  #checkProject({ type, object, old }: Change<StoredProject>): void {
     const id = object.metadata.name;
     const { now } = this.#timeline;
     const truth = this.#projects.get(id) ?? { id, changes: [], active: new Set() };
@@ -229,10 +228,10 @@ export class Judge implements Witness {
     if (after === before || old === undefined) {
       return;
     }
-    this.#lookAtDecision(truth, before, after);
+    this.#checkDecision(truth, before, after);
   }
 
-  #lookAtDecision(truth: ProjectTruth, before: JobStatus, after: JobStatus): void {
+  #checkDecision(truth: ProjectTruth, before: JobStatus, after: JobStatus): void {
     const { now } = this.#timeline;
     const { id } = truth;
     const { activeRun, lastScheduledAt, lastFinishedAt, scheduledSince, missedReasons } = after;
@@ -258,16 +257,16 @@ export class Judge implements Witness {
       this.decided[reason] = (this.decided[reason] ?? 0) + count;
     }
     if (result.released) {
-      this.#lookAtRelease(id, result.released);
+      this.#checkRelease(id, result.released);
     }
     if (result.admitted !== undefined) {
       this.decided.admitted = (this.decided.admitted ?? 0) + 1;
-      this.#lookAtOverlap(id, result.admitted);
+      this.#checkOverlap(id, result.admitted);
     }
   }
 
   /** A slot is given back once the container has ended, or can never start; what never ran is counted, once. */
-  #lookAtRelease(project: string, { run, missed }: { run: string; missed: boolean }): void {
+  #checkRelease(project: string, { run, missed }: { run: string; missed: boolean }): void {
     const truth = this.#run(run, project);
     const running = truth.containers.some(({ endedAt }) => endedAt === undefined);
     if (running && !truth.tampered) {
@@ -288,7 +287,7 @@ export class Judge implements Witness {
   }
 
   /** An occurrence at whose minute another run was active is missed. */
-  #lookAtOverlap(project: string, scheduledAt: number): void {
+  #checkOverlap(project: string, scheduledAt: number): void {
     const margin = 2 * this.#options.skewMs + 1_500;
     for (const truth of this.#byProject.get(project) ?? []) {
       for (const { startedAt, endedAt, lost } of truth.containers) {
@@ -301,7 +300,7 @@ export class Judge implements Witness {
     }
   }
 
-  #lookAtRun({ type, object, old }: Change<StoredJobRun>): void {
+  #checkRun({ type, object, old }: Change<StoredJobRun>): void {
     const project = object.spec.projectRef.name;
     const { name } = object.metadata;
     const truth = this.#run(name, project);
@@ -346,7 +345,7 @@ export class Judge implements Witness {
     }
   }
 
-  #lookAtJob({ type, object, old }: Change<StoredJob>): void {
+  #checkJob({ type, object, old }: Change<StoredJob>): void {
     const { name, annotations: marks = {} } = object.metadata;
     const project = object.metadata.labels?.["slipway.dev/project"] ?? "";
     const truth = this.#run(name, project);
@@ -356,8 +355,8 @@ export class Judge implements Witness {
     if (type === "delete") {
       this.note(project, () => `Job ${name} gone`);
     }
-    const letGo = object.spec.suspend !== true && (old === undefined || old.spec.suspend === true);
-    if (type === "delete" || !letGo) {
+    const admitted = object.spec.suspend !== true && (old === undefined || old.spec.suspend === true);
+    if (type === "delete" || !admitted) {
       return;
     }
     this.note(project, () => `Job ${name} let go`);
@@ -374,7 +373,7 @@ export class Judge implements Witness {
     }
   }
 
-  #lookAtPod({ type, object, old }: Change<StoredPod>): void {
+  #checkPod({ type, object, old }: Change<StoredPod>): void {
     const truth = this.#runOfPod.get(object.metadata.uid);
     const project = object.metadata.labels?.["slipway.dev/project"] ?? "";
     if (type === "add") {
@@ -395,7 +394,7 @@ export class Judge implements Witness {
       this.#runOfPod.delete(object.metadata.uid);
     }
     for (const { state } of object.status.containerStatuses ?? []) {
-      this.#lookAtStart(truth, (state.running ?? state.terminated)?.startedAt);
+      this.#checkStart(truth, (state.running ?? state.terminated)?.startedAt);
       const finishedAt = state.terminated?.finishedAt;
       if (finishedAt && !truth.toldEnds.has(finishedAt)) {
         truth.toldEnds.add(finishedAt);
@@ -411,13 +410,13 @@ export class Judge implements Witness {
   }
 
   /** What a pod told of its start counts for as long as it tells it; taken back, only if somebody led who read it before. */
-  #lookAtStart(truth: RunTruth, startedAt: string | null | undefined): void {
+  #checkStart(truth: RunTruth, startedAt: string | null | undefined): void {
     const { now } = this.#timeline;
     if (truth.containers.some(({ toldStartedAt }) => toldStartedAt === startedAt)) {
       truth.toldStartAt ??= now;
       truth.toldStart = true;
     } else if (truth.toldStart && truth.toldStartAt !== undefined) {
-      truth.toldStart = this.#leading.noticed(truth.toldStartAt, now);
+      truth.toldStart = this.#leadership.noticed(truth.toldStartAt, now);
     }
   }
 
@@ -452,7 +451,7 @@ export class Judge implements Witness {
     this.runs.set(name, truth);
     const newest = this.#byProject.get(project) ?? [];
     newest.push(truth);
-    if (newest.length > REMEMBERED) {
+    if (newest.length > MAX_KEPT) {
       newest.shift();
     }
     this.#byProject.set(project, newest);

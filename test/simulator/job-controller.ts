@@ -4,7 +4,6 @@
  */
 
 import { type ObjectRef, parseKey, refKey, resources } from "@slipway/controller-runtime";
-import { Agenda } from "./agenda.ts";
 import type { Apiserver } from "./apiserver.ts";
 import type { ControllerManager } from "./controller-manager.ts";
 import { isFinished } from "./cron-job-controller.ts";
@@ -18,6 +17,7 @@ import {
 } from "./objects.ts";
 import type { Chance } from "./random.ts";
 import type { Timeline } from "./timeline.ts";
+import { DelayQueue } from "./timeline.ts";
 
 type JobStatus = NonNullable<StoredJob["status"]>;
 
@@ -29,7 +29,7 @@ export class JobController {
   readonly #timeline: Timeline;
   readonly #manager: ControllerManager;
   readonly #chance: Chance;
-  readonly #agenda: Agenda;
+  readonly #queue: DelayQueue;
   /** Keys of pods by the uid of their Job. */
   readonly #pods = new Map<string, Set<string>>();
 
@@ -38,12 +38,12 @@ export class JobController {
     this.#api = api;
     this.#manager = manager;
     this.#chance = chance;
-    this.#agenda = new Agenda(timeline, (key) => this.#sync(parseKey(key)));
+    this.#queue = new DelayQueue(timeline, (key) => this.#sync(parseKey(key)));
     api.onChange(({ type, resource, object, old }) => {
       if (resource === resources.jobs) {
         // A change of the spec and a deletion both raise the generation.
         if (object.metadata.generation !== old?.metadata.generation) {
-          this.#agenda.add(refKey(object.metadata), manager.delay());
+          this.#queue.add(refKey(object.metadata), manager.delay());
         }
       } else if (resource === resources.pods) {
         this.#notePod(type, object as StoredPod);
@@ -67,7 +67,7 @@ export class JobController {
     const { namespace, ownerReferences } = pod.metadata;
     const name = ownerReferences?.[0]?.name;
     if (name !== undefined) {
-      this.#agenda.add(refKey({ namespace, name }), BATCH_MS + this.#manager.delay());
+      this.#queue.add(refKey({ namespace, name }), BATCH_MS + this.#manager.delay());
     }
   }
 
@@ -80,7 +80,7 @@ export class JobController {
   #sync(ref: ObjectRef): void {
     const late = this.#manager.downFor();
     if (late > 0) {
-      this.#agenda.add(refKey(ref), late);
+      this.#queue.add(refKey(ref), late);
       return;
     }
     const job = this.#api.get<StoredJob>(resources.jobs, ref);
@@ -153,7 +153,7 @@ export class JobController {
       return "DeadlineExceeded";
     }
     if (job.spec.suspend !== true) {
-      this.#agenda.add(refKey(job.metadata), left);
+      this.#queue.add(refKey(job.metadata), left);
     }
     return undefined;
   }

@@ -28,7 +28,7 @@ import { indexers, type JobRunStores } from "../../operator/src/jobs/runs/stores
 import { slimNode } from "../../operator/src/metrics/nodes.ts";
 import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
 import type { ModelCatalog } from "./catalog.ts";
-import type { Judge } from "./invariant-checker.ts";
+import type { InvariantChecker } from "./invariant-checker.ts";
 import type { ModelLedger } from "./ledger.ts";
 import type { ModelProcess } from "./process.ts";
 import type { Chance } from "./random.ts";
@@ -40,7 +40,7 @@ export interface JobRunProcessParts {
   /** Whether this process leads, as far as it knows. */
   mayAct: () => boolean;
   chance: Chance;
-  judge: Judge;
+  checker: InvariantChecker;
 }
 
 export class JobRunProcess {
@@ -51,9 +51,9 @@ export class JobRunProcess {
   constructor(process: ModelProcess, parts: JobRunProcessParts) {
     this.#process = process;
     const { clock } = process;
-    const { ledger, catalog, settings, mayAct, chance, judge } = parts;
+    const { ledger, catalog, settings, mayAct, chance, checker } = parts;
     const random = () => chance.next();
-    const log = defectLogger(judge, process);
+    const log = defectLogger(checker, process);
     const registry = new Registry();
     const stores = modelStores(process);
     const chargeRecorder = new ChargeRecorder({
@@ -157,14 +157,14 @@ const noSamples: RunSamples = {
 };
 
 /** A defect of the reconciler, such as a change of a shared object, is a violation. Time limits pass while a process stands still. */
-function defectLogger(judge: Judge, process: ModelProcess): Logger {
+function defectLogger(checker: InvariantChecker, process: ModelProcess): Logger {
   const logger = (bound: object): Logger => ({
     ...silentLogger,
     error: (fields, message) => {
       if (process.wasFrozen && message === "reconcile over its time limit") {
         return;
       }
-      judge.defect(message, { ...bound, ...fields });
+      checker.defect(message, { ...bound, ...fields });
     },
     child: (fields) => logger({ ...bound, ...fields }),
   });

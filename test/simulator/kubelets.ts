@@ -2,7 +2,7 @@
 
 import { parseKey, refKey, resources } from "@slipway/controller-runtime";
 import type { Apiserver } from "./apiserver.ts";
-import type { Behaviour, ContainerRecord, Witness } from "./container.ts";
+import type { Behaviour, ContainerObserver, ContainerRecord } from "./container.ts";
 import { isTerminal } from "./job-controller.ts";
 import type { ModelNode, Nodes } from "./nodes.ts";
 import { type ContainerState, type PodStatus, type StoredPod, wholeSeconds } from "./objects.ts";
@@ -34,7 +34,7 @@ interface LocalPod {
 
 export interface KubeletsOptions {
   behaviour(pod: StoredPod): Behaviour;
-  witness: Witness;
+  observer: ContainerObserver;
 }
 
 const STATUS_UNKNOWN = { exitCode: 137, reason: "ContainerStatusUnknown" };
@@ -178,7 +178,7 @@ export class Kubelets {
       lost: false,
       stripped: false,
     };
-    this.#options.witness.containerStarted(local.record);
+    this.#options.observer.containerStarted(local.record);
     local.next = this.#timeline.after(behaviour.runMs, () =>
       this.#end(local, behaviour.exitCode, behaviour.reason),
     );
@@ -197,7 +197,7 @@ export class Kubelets {
     record.toldFinishedAt = wholeSeconds(this.#nodes.clock(node));
     record.exitCode = exitCode;
     record.reason = reason;
-    this.#options.witness.containerEnded(record);
+    this.#options.observer.containerEnded(record);
     this.#publishSoon(local);
   }
 
@@ -255,7 +255,7 @@ export class Kubelets {
       local.over = true;
       local.record.endedAt = this.#timeline.now;
       local.record.lost = true;
-      this.#options.witness.containerEnded(local.record);
+      this.#options.observer.containerEnded(local.record);
     }
   }
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { Leading } from "./leadership-periods.ts";
+import { LeadershipPeriods } from "./leadership-periods.ts";
 
 test("a leader notices what it is told of for long enough, and nobody what was told while none led", () => {
-  const leading = new Leading(40);
+  const leading = new LeadershipPeriods(40);
   expect(leading.noticed(0, 1_000)).toBe(false);
   leading.changed(true, 100);
   expect(leading.noticed(0, 139)).toBe(false);
@@ -14,7 +14,7 @@ test("a leader notices what it is told of for long enough, and nobody what was t
 });
 
 test("two leaders that each led for a moment have noticed nothing", () => {
-  const leading = new Leading(40);
+  const leading = new LeadershipPeriods(40);
   leading.changed(true, 100);
   leading.changed(true, 130);
   leading.changed(false, 160);

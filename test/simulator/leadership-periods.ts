@@ -1,17 +1,17 @@
 /** When an operator led and went on: what was to be seen then, and for long enough, was seen. */
 
 /** A stretch of time in which one process led; without end while it does. */
-interface Stretch {
+interface Period {
   from: number;
   to: number;
 }
 
 /** Stretches that are kept: those of hours. */
-const REMEMBERED = 50;
+const MAX_KEPT = 50;
 
-export class Leading {
+export class LeadershipPeriods {
   readonly #noticeMs: number;
-  readonly #stretches: Stretch[] = [];
+  readonly #periods: Period[] = [];
   #since: number | undefined;
 
   /** @param noticeMs in how many milliseconds a leader has noticed, and written down, what it is told of */
@@ -23,9 +23,9 @@ export class Leading {
   changed(leads: boolean, now: number): void {
     const from = this.#since;
     if (from !== undefined && now - from >= this.#noticeMs) {
-      this.#stretches.push({ from, to: now });
-      if (this.#stretches.length > REMEMBERED) {
-        this.#stretches.shift();
+      this.#periods.push({ from, to: now });
+      if (this.#periods.length > MAX_KEPT) {
+        this.#periods.shift();
       }
     }
     this.#since = leads ? now : undefined;
@@ -34,7 +34,7 @@ export class Leading {
   /** Whether what could be seen from one moment to another was noticed by a leader. */
   noticed(from: number, to: number): boolean {
     const latest = { from: this.#since ?? Number.POSITIVE_INFINITY, to: Number.POSITIVE_INFINITY };
-    return [...this.#stretches, latest].some(
+    return [...this.#periods, latest].some(
       (led) => Math.min(led.to, to) - Math.max(led.from, from) >= this.#noticeMs,
     );
   }

@@ -1,7 +1,7 @@
 /**
  * Drives the jobrun reconciler through simulated time: `node test/simulator/main.ts [--occurrences N] [--seed N]
  * [--shards N] [--projects N] [--calm] [--long]`. The occurrences are divided among shards with seeds of their own, that run in
- * threads. Prints a summary line, and exits 1 with the trace of each violation and what repeats it.
+ * threads. Prints a summary line, and exits 1 with the history of each violation and what repeats it.
  */
 
 import { availableParallelism } from "node:os";
@@ -43,7 +43,7 @@ const plan: Shard[] = Array.from({ length: shards }, (_, index) => ({
   maxViolations,
 }));
 const results: SimulationResult[] = [];
-/** What went wrong, to be told once more at the very end: traces are long. */
+/** What went wrong, to be told once more at the very end: histories are long. */
 const faults: string[] = [];
 const waiting = [...plan];
 await Promise.all(
@@ -75,15 +75,15 @@ process.exitCode = faults.length > 0 ? 1 : 0;
 async function report(shard: Shard): Promise<void> {
   const calm = values.calm ? " --calm" : "";
   const again = `  again by: --seed ${shard.seed} --shards 1 --occurrences ${shard.occurrences} --projects ${projects}${calm}`;
-  const fault = (what: string, trace: readonly string[]) => {
-    console.log([`\n${what}`, again, ...trace.map((line) => `  ${line}`)].join("\n"));
+  const fault = (what: string, history: readonly string[]) => {
+    console.log([`\n${what}`, again, ...history.map((line) => `  ${line}`)].join("\n"));
     faults.push(`${what}\n${again}`);
   };
   try {
     const result = await inThread(shard);
     results.push(result);
-    for (const { at, project, text, trace } of result.violations) {
-      fault(`VIOLATION ${new Date(at).toISOString()}, project ${project}: ${text}`, trace);
+    for (const { at, project, text, history } of result.violations) {
+      fault(`VIOLATION ${new Date(at).toISOString()}, project ${project}: ${text}`, history);
     }
   } catch (error) {
     const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);

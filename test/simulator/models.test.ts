@@ -1,7 +1,7 @@
 import { resources } from "@slipway/controller-runtime";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Apiserver } from "./apiserver.ts";
-import { minutesBetween, units } from "./billing.ts";
+import { minutesBetween, units } from "./charge-rules.ts";
 import type { Behaviour, ContainerRecord } from "./container.ts";
 import { ControllerManager } from "./controller-manager.ts";
 import { ModelSchedule } from "./cron.ts";
@@ -44,7 +44,7 @@ beforeEach(() => {
   records = [];
   new Kubelets(timeline, api, nodes, new Chance(1, "kubelets"), {
     behaviour: () => behaviour,
-    witness: { containerStarted: (record) => records.push(record), containerEnded: () => {} },
+    observer: { containerStarted: (record) => records.push(record), containerEnded: () => {} },
   });
   new CronJobController(timeline, api, kcm);
   new JobController(timeline, api, kcm, new Chance(1, "pods"));

@@ -20,7 +20,13 @@ export function stormy(seed: number, occurrences: number, projects = 200): Simul
     startDeadlineSeconds: 600,
     maxSkewMs,
     manager: { usualMs: [5, 250], late: 0.01, lateMs: [1_000, 100_000], crashes: 0.002 },
-    troubles: { neverScheduled: 0.003, slowPull: 0.01, neverPulled: 0.003, startError: 0.01, endless: 0.004 },
+    imageFaults: {
+      neverScheduled: 0.003,
+      slowPull: 0.01,
+      neverPulled: 0.003,
+      startError: 0.01,
+      endless: 0.004,
+    },
     users: { projects, cancels: 0.06, backdated: 0.2, everyMs: 25 * MINUTE },
     chaos: {
       nodeFailsMs: 4 * MINUTE,
@@ -63,7 +69,7 @@ export function calm(seed: number, occurrences: number, projects = 40): Simulati
     ...options,
     maxSkewMs: 0,
     manager: { usualMs: [5, 250], late: 0, lateMs: [0, 0], crashes: 0 },
-    troubles: { neverScheduled: 0, slowPull: 0, neverPulled: 0, startError: 0, endless: 0 },
+    imageFaults: { neverScheduled: 0, slowPull: 0, neverPulled: 0, startError: 0, endless: 0 },
     users: { projects, cancels: 0, backdated: 0, everyMs: NEVER },
     chaos: {
       nodeFailsMs: NEVER,

@@ -6,7 +6,6 @@
 import { type ObjectRef, parseKey, refKey, resources } from "@slipway/controller-runtime";
 import { annotations, finalizers, labels, MANAGED_BY } from "@slipway/crds";
 import { jobRunResource, projectResource } from "../../operator/src/resources.ts";
-import { Agenda } from "./agenda.ts";
 import type { Apiserver } from "./apiserver.ts";
 import {
   controllerOf,
@@ -17,6 +16,7 @@ import {
 } from "./objects.ts";
 import type { Chance } from "./random.ts";
 import type { Timeline } from "./timeline.ts";
+import { DelayQueue } from "./timeline.ts";
 
 export interface ProjectControllerOptions {
   limitSeconds: number;
@@ -28,7 +28,7 @@ export class ProjectController {
   readonly #api: Apiserver;
   readonly #chance: Chance;
   readonly #options: ProjectControllerOptions;
-  readonly #agenda: Agenda;
+  readonly #queue: DelayQueue;
   /** Projects that lack something that they need. */
   readonly #unaccepted = new Set<string>();
 
@@ -37,7 +37,7 @@ export class ProjectController {
     this.#api = api;
     this.#chance = chance;
     this.#options = options;
-    this.#agenda = new Agenda(timeline, (key) => this.#sync(parseKey(key)));
+    this.#queue = new DelayQueue(timeline, (key) => this.#sync(parseKey(key)));
     api.onChange(({ type, resource, object, old }) => {
       if (resource !== projectResource || type === "delete") {
         return;
@@ -63,7 +63,7 @@ export class ProjectController {
 
   #soon(ref: ObjectRef): void {
     const late = this.#chance.happens(0.02);
-    this.#agenda.add(refKey(ref), late ? this.#chance.between(1_000, 20_000) : this.#chance.between(20, 400));
+    this.#queue.add(refKey(ref), late ? this.#chance.between(1_000, 20_000) : this.#chance.between(20, 400));
   }
 
   #sync(ref: ObjectRef): void {
@@ -163,7 +163,7 @@ export class ProjectController {
     );
     const closed = project.status?.job?.scheduleClosedAt !== undefined;
     if (!settled || !closed || project.status?.job?.activeRun !== undefined) {
-      this.#agenda.add(refKey(project.metadata), this.#chance.between(1_000, 3_000));
+      this.#queue.add(refKey(project.metadata), this.#chance.between(1_000, 3_000));
       return;
     }
     if (this.#api.get(resources.cronJobs, { namespace, name })) {

@@ -1,13 +1,13 @@
 /** A cluster, a ledger, users and everything that goes wrong, around the operator's own jobrun reconciler: all from one seed. */
 
 import { Apiserver } from "./apiserver.ts";
-import { drawBehaviour, drawHabit, type Habit, type Troubles } from "./behaviours.ts";
 import { ModelCatalog } from "./catalog.ts";
 import { Chaos, type ChaosOptions } from "./chaos.ts";
+import { drawBehaviour, drawHabit, type Habit, type ImageFaults } from "./container.ts";
 import { ControllerManager, type ControllerManagerOptions } from "./controller-manager.ts";
 import { CronJobController } from "./cron-job-controller.ts";
 import { GarbageCollector } from "./garbage-collector.ts";
-import { Judge, type JudgeOptions, type Violation } from "./invariant-checker.ts";
+import { InvariantChecker, type InvariantOptions, type Violation } from "./invariant-checker.ts";
 import { JobController } from "./job-controller.ts";
 import { JobRunProcess } from "./job-run-process.ts";
 import { Kubelets } from "./kubelets.ts";
@@ -33,12 +33,12 @@ export interface SimulationOptions {
   startDeadlineSeconds: number;
   maxSkewMs: number;
   manager: ControllerManagerOptions;
-  troubles: Troubles;
+  imageFaults: ImageFaults;
   users: UsersOptions;
   chaos: ChaosOptions;
   replicas: ReplicasOptions;
   ledger: LedgerFaults;
-  latencyMs: JudgeOptions["latencyMs"];
+  latencyMs: InvariantOptions["latencyMs"];
   /** Violations after which it ends at once. */
   maxViolations: number;
   /** Told now and then how far it is. */
@@ -68,7 +68,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const api = new Apiserver(timeline);
   const ledger = new ModelLedger(timeline, stream("ledger"), options.ledger);
   const catalog = new ModelCatalog(timeline);
-  const judge = new Judge(timeline, api, ledger, catalog, {
+  const checker = new InvariantChecker(timeline, api, ledger, catalog, {
     limitMs: limitSeconds * 1_000,
     windowMs: windowSeconds * 1_000,
     skewMs: maxSkewMs,
@@ -84,14 +84,14 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       const project = pod.metadata.labels?.["slipway.dev/project"] ?? "";
       const habit = habits.get(project) ?? drawHabit(images);
       habits.set(project, habit);
-      return drawBehaviour(images, habit, options.troubles);
+      return drawBehaviour(images, habit, options.imageFaults);
     },
-    witness: {
+    observer: {
       containerStarted: (record) => {
-        judge.containerStarted(record);
+        checker.containerStarted(record);
         chaos?.started(record);
       },
-      containerEnded: (record) => judge.containerEnded(record),
+      containerEnded: (record) => checker.containerEnded(record),
     },
   });
   new CronJobController(timeline, api, manager);
@@ -99,7 +99,17 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   new GarbageCollector(timeline, api, manager);
   const projects = new ProjectController(timeline, api, stream("projects"), { limitSeconds, windowSeconds });
   const users = new Users(timeline, api, stream("users"), projects, options.users, stream("frauds"));
-  const parts = { timeline, api, chance: stream("chaos"), nodes, kubelets, manager, ledger, catalog, judge };
+  const parts = {
+    timeline,
+    api,
+    chance: stream("chaos"),
+    nodes,
+    kubelets,
+    manager,
+    ledger,
+    catalog,
+    checker,
+  };
   chaos = new Chaos(parts, options.chaos);
   const settings = {
     limitMs: limitSeconds * 1_000,
@@ -113,17 +123,17 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       settings,
       mayAct,
       chance: stream("operator"),
-      judge,
+      checker,
     });
   });
-  replicas.onEvent = (text) => judge.noteAll(text);
-  replicas.onLead = (somebody) => judge.leads(somebody);
+  replicas.onEvent = (text) => checker.noteAll(text);
+  replicas.onLead = (somebody) => checker.leads(somebody);
 
-  const goOn = () => judge.violations.length < options.maxViolations;
+  const goOn = () => checker.violations.length < options.maxViolations;
   let decided = 0;
   while (goOn() && decided < options.occurrences) {
     await timeline.runUntil(timeline.now + 60_000, goOn);
-    decided = Object.values(judge.decided).reduce((sum, count) => sum + count, 0);
+    decided = Object.values(checker.decided).reduce((sum, count) => sum + count, 0);
     options.onProgress?.(decided);
   }
   // Everything heals, nobody asks for anything any more, and what is left has to come to an end.
@@ -133,12 +143,12 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const rest = 2 * options.limitSeconds * 1_000 + 45 * 60_000;
   await timeline.runUntil(timeline.now + rest, goOn);
   if (goOn()) {
-    judge.settled();
+    checker.settled();
   }
   return {
-    violations: judge.violations,
-    decided: judge.decided,
-    runs: [...judge.runs.values()].filter(({ containers }) => containers.length > 0).length,
+    violations: checker.violations,
+    decided: checker.decided,
+    runs: [...checker.runs.values()].filter(({ containers }) => containers.length > 0).length,
     rows: ledger.rows.size,
     charged: countBy([...ledger.rows.values()].map(({ status }) => status)),
     kills: replicas.kills,

@@ -121,6 +121,34 @@ export class Timeline {
   }
 }
 
+/** The work queue of a controller of the model: a key is due once, at the earliest time that was requested. */
+export class DelayQueue {
+  readonly #timeline: Timeline;
+  readonly #sync: (key: string) => void;
+  readonly #due = new Map<string, { at: number; planned: Planned }>();
+
+  /** @param sync reconciles one key; it may add the key again */
+  constructor(timeline: Timeline, sync: (key: string) => void) {
+    this.#timeline = timeline;
+    this.#sync = sync;
+  }
+
+  /** Adds a key that is due in `ms`. */
+  add(key: string, ms: number): void {
+    const at = this.#timeline.now + Math.max(0, ms);
+    const present = this.#due.get(key);
+    if (present && present.at <= at) {
+      return;
+    }
+    present?.planned.cancel();
+    const planned = this.#timeline.at(at, () => {
+      this.#due.delete(key);
+      this.#sync(key);
+    });
+    this.#due.set(key, { at, planned });
+  }
+}
+
 function isBefore(a: Entry, b: Entry): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order);
 }
