@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../hack/lib/wait.ts";
-import { askUntil, keepAsking } from "./support/drive.ts";
-import { long, type Stage, startStage } from "./support/environment.ts";
-import { expectNothingWrong } from "./support/report.ts";
+import { keepRequesting, requestUntil } from "./support/drive.ts";
+import { type ChaosEnvironment, long, startEnvironment } from "./support/environment.ts";
+import { expectNoViolations } from "./support/observation-log.ts";
 
-let stage: Stage;
+let environment: ChaosEnvironment;
 beforeAll(async () => {
-  stage = await startStage();
+  environment = await startEnvironment();
 });
-afterAll(() => stage?.stop());
+afterAll(() => environment?.stop());
 
 /** The long form lets each fault last over several minutes of schedule. */
 const scale = long ? 8 : 1;
@@ -17,32 +17,37 @@ const scripts = [{ run: 1 }, { run: 2, exit: 1 }, { run: 3 }, { run: 5, grace: 2
 
 /** Lets projects run, by their schedules and by hand, while something fails; then nothing may be wrong. */
 async function survives(name: string, fault: () => Promise<void>): Promise<void> {
-  const projects = await stage.jobs(name, scripts);
-  await Promise.all([keepAsking(stage, projects, 6_000), sleep(3_000)]);
-  const runs = async () => (await stage.witness.records(projects)).runs.length;
-  const asking = keepAsking(stage, projects, 12_000 * scale);
+  const projects = await environment.jobs(name, scripts);
+  await Promise.all([keepRequesting(environment, projects, 6_000), sleep(3_000)]);
+  const runs = async () => (await environment.observer.records(projects)).runs.length;
+  const asking = keepRequesting(environment, projects, 12_000 * scale);
   await Promise.all([asking, fault()]);
   const before = await runs();
   // Life goes on after it, or nothing was shown.
-  await askUntil(stage, projects, "more runs after the fault", async () => (await runs()) > before);
-  expectNothingWrong(await stage.settle(projects));
+  await requestUntil(environment, projects, "more runs after the fault", async () => (await runs()) > before);
+  expectNoViolations(await environment.settle(projects));
 }
 
 const timeout = long ? 900_000 : 420_000;
 
 test("the apiserver is killed and comes back", { timeout }, () =>
   survives("restart", async () => {
-    const { platform, proxy, witness } = stage;
+    const { platform, proxy, observer } = environment;
     for (let round = 0; round < scale; round += 1) {
       // A Job's controller that has lost the answer for its pod makes another: Kubernetes promises no more, and nothing here is
       // about that.
-      await waitFor("all Jobs to have their pods", 60_000, async () => witness.withoutPods().length === 0, 5);
+      await waitFor(
+        "all Jobs to have their pods",
+        60_000,
+        async () => observer.withoutPods().length === 0,
+        5,
+      );
       await platform.cluster.kill();
       // It is back for the operator last: a pod that the operator lets go is not there any more to tell others of its end.
       proxy.refuse(true);
       await sleep(3_000);
       await platform.cluster.restart();
-      await witness.lookAgain();
+      await observer.relist();
       proxy.refuse(false);
       await sleep(2_000);
     }
@@ -52,12 +57,12 @@ test("the apiserver is killed and comes back", { timeout }, () =>
 test("watches are cut, and cannot be opened for a while", { timeout }, () =>
   survives("cut", async () => {
     for (let round = 0; round < scale; round += 1) {
-      stage.proxy.cutWatches();
+      environment.proxy.cutWatches();
       await sleep(2_000);
-      stage.proxy.refuseWatches(true);
-      stage.proxy.cutWatches();
+      environment.proxy.refuseWatches(true);
+      environment.proxy.cutWatches();
       await sleep(6_000);
-      stage.proxy.refuseWatches(false);
+      environment.proxy.refuseWatches(false);
     }
   }),
 );
@@ -65,21 +70,25 @@ test("watches are cut, and cannot be opened for a while", { timeout }, () =>
 test("an operator that starts anew sees the past first", { timeout }, () =>
   survives("stale", async () => {
     for (let round = 0; round < scale; round += 1) {
-      await stage.operator.kill();
-      stage.proxy.repeatLists();
-      stage.proxy.holdWatches(true);
-      const { repeated } = stage.proxy;
-      stage.operator.start();
-      await waitFor("the operator to see the past", 60_000, async () => stage.proxy.repeated > repeated);
+      await environment.operator.kill();
+      environment.proxy.repeatLists();
+      environment.proxy.holdWatches(true);
+      const { repeated } = environment.proxy;
+      environment.operator.start();
+      await waitFor(
+        "the operator to see the past",
+        60_000,
+        async () => environment.proxy.repeated > repeated,
+      );
       await sleep(5_000);
-      stage.proxy.holdWatches(false);
+      environment.proxy.holdWatches(false);
     }
   }),
 );
 
 test("the leader is frozen for 30 s, and another leads when it wakes", { timeout }, async () => {
-  const { operator, proxy } = stage;
-  const other = stage.second();
+  const { operator, proxy } = environment;
+  const other = environment.addOperator();
   operator.restarts = false;
   await survives("frozen", async () => {
     await sleep(3_000);

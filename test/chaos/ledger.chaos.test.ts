@@ -1,67 +1,72 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../hack/lib/wait.ts";
-import { askUntil, keepAsking } from "./support/drive.ts";
-import { long, type Stage, startStage } from "./support/environment.ts";
-import { expectNothingWrong } from "./support/report.ts";
+import { keepRequesting, requestUntil } from "./support/drive.ts";
+import { type ChaosEnvironment, long, startEnvironment } from "./support/environment.ts";
+import { expectNoViolations } from "./support/observation-log.ts";
 
-let stage: Stage;
+let environment: ChaosEnvironment;
 beforeAll(async () => {
-  stage = await startStage();
-  stage.kill.onLedgerCut = false;
+  environment = await startEnvironment();
+  environment.kill.onLedgerCut = false;
 });
-afterAll(() => stage?.stop());
+afterAll(() => environment?.stop());
 
 const downMs = long ? 300_000 : 20_000;
 const timeout = downMs + 420_000;
 
 test("a ledger that is away loses no run and misses no occurrence", { timeout }, async () => {
-  const { ledgerProxy, witness } = stage;
-  const projects = await stage.jobs("away", [{ run: 1 }, { run: 2, exit: 1 }, { run: 4 }]);
+  const { ledgerProxy, observer } = environment;
+  const projects = await environment.jobs("away", [{ run: 1 }, { run: 2, exit: 1 }, { run: 4 }]);
   // Over a full minute, so that occurrences are due while it is away.
   await sleep(60_000 - (Date.now() % 60_000) - 5_000);
   await ledgerProxy.down();
   await sleep(downMs);
   // The slots are free although nothing is charged.
   const during = await waitFor("the slots to be free after a run of each", 120_000, async () => {
-    const records = await witness.records(projects);
+    const records = await observer.records(projects);
     const ended = new Set(records.pods.filter(({ finishedAt }) => finishedAt).map(({ project }) => project));
     return ended.size === projects.length && records.projects.every(({ activeRun }) => !activeRun) && records;
   });
   expect(during.runs).toEqual([]);
   await ledgerProxy.up();
-  await waitFor("charges", 60_000, async () => (await witness.records(projects)).runs.length > 0);
-  expectNothingWrong(await stage.settle(projects));
-  const after = await witness.records(projects);
+  await waitFor("charges", 60_000, async () => (await observer.records(projects)).runs.length > 0);
+  expectNoViolations(await environment.settle(projects));
+  const after = await observer.records(projects);
   expect(after.projects.map(({ missed }) => missed)).toEqual(projects.map(() => 0));
   expect(after.runs.length).toBe(after.pods.length);
 });
 
 test("a commit that was done and not answered charges once", { timeout }, async () => {
-  const { ledgerProxy, witness } = stage;
-  const projects = await stage.jobs("lost", [{ run: 1 }, { run: 2 }, { run: 3 }]);
+  const { ledgerProxy, observer } = environment;
+  const projects = await environment.jobs("lost", [{ run: 1 }, { run: 2 }, { run: 3 }]);
   const rounds = long ? 30 : 3;
   for (let round = 0; round < rounds; round += 1) {
     ledgerProxy.faults.push("committed");
     const struck = ledgerProxy.struck.length;
     await Promise.all([
-      keepAsking(stage, projects, 6_000),
-      waitFor("a commit to strike", 120_000, async () => ledgerProxy.struck.length > struck),
+      keepRequesting(environment, projects, 6_000),
+      waitFor("a commit to be struck", 120_000, async () => ledgerProxy.struck.length > struck),
     ]);
   }
-  expectNothingWrong(await stage.settle(projects));
+  expectNoViolations(await environment.settle(projects));
   expect(ledgerProxy.struck.length).toBeGreaterThanOrEqual(rounds);
-  expect((await witness.records(projects)).runs.length).toBeGreaterThanOrEqual(rounds);
+  expect((await observer.records(projects)).runs.length).toBeGreaterThanOrEqual(rounds);
 });
 
 test("a ledger that falls silent in the middle holds up nobody for good", { timeout }, async () => {
-  const { ledgerProxy, witness } = stage;
-  const projects = await stage.jobs("silent", [{ run: 1 }, { run: 2 }]);
-  await keepAsking(stage, projects, 4_000);
+  const { ledgerProxy, observer } = environment;
+  const projects = await environment.jobs("silent", [{ run: 1 }, { run: 2 }]);
+  await keepRequesting(environment, projects, 4_000);
   ledgerProxy.stall(true);
-  await keepAsking(stage, projects, 8_000);
+  await keepRequesting(environment, projects, 8_000);
   ledgerProxy.stall(false);
-  const charged = async () => (await witness.records(projects)).runs.length;
-  await askUntil(stage, projects, "more than a run of each", async () => (await charged()) > projects.length);
-  expectNothingWrong(await stage.settle(projects));
+  const charged = async () => (await observer.records(projects)).runs.length;
+  await requestUntil(
+    environment,
+    projects,
+    "more than a run of each",
+    async () => (await charged()) > projects.length,
+  );
+  expectNoViolations(await environment.settle(projects));
 });

@@ -6,14 +6,14 @@ import { run as command } from "../../hack/lib/exec.ts";
 import { waitFor } from "../../hack/lib/wait.ts";
 import { jobRunResource, NOT_NOW } from "../kit/processes/job-platform.ts";
 import { runNow } from "./support/drive.ts";
-import { type Stage, startStage } from "./support/environment.ts";
-import { expectNothingWrong } from "./support/report.ts";
+import { type ChaosEnvironment, startEnvironment } from "./support/environment.ts";
+import { expectNoViolations } from "./support/observation-log.ts";
 
-let stage: Stage;
+let environment: ChaosEnvironment;
 beforeAll(async () => {
-  stage = await startStage();
+  environment = await startEnvironment();
 });
-afterAll(() => stage?.stop());
+afterAll(() => environment?.stop());
 
 interface Pod extends KubernetesObject {
   metadata: { name: string; namespace: string };
@@ -27,19 +27,19 @@ interface Under {
 }
 
 const kubectl = (...args: string[]) =>
-  command(stage.platform.cluster.binary, [
+  command(environment.platform.cluster.binary, [
     "kubectl",
     "--kubeconfig",
-    stage.platform.cluster.kubeconfig,
+    environment.platform.cluster.kubeconfig,
     "--namespace",
-    stage.namespace,
+    environment.namespace,
     ...args,
   ]);
 
 /** Starts a run and waits until its container runs, as the operator has it too. */
 async function underWay(project: string): Promise<Under> {
-  const { platform, namespace } = stage;
-  const run = await runNow(stage, project);
+  const { platform, namespace } = environment;
+  const run = await runNow(environment, project);
   await waitFor(`${run} to run`, 90_000, async () => {
     const found = await platform.client.get<JobRun>(jobRunResource, { namespace, name: run });
     return found.status?.phase === "running";
@@ -70,7 +70,12 @@ async function evictByKubelet({ pod }: Under): Promise<void> {
     message: "The node was low on resource: memory.",
     containerStatuses: [{ ...container, ready: false, started: false, state: { terminated } }],
   };
-  await stage.platform.client.patch(resources.pods, pod.metadata, { status }, { subresource: "status" });
+  await environment.platform.client.patch(
+    resources.pods,
+    pod.metadata,
+    { status },
+    { subresource: "status" },
+  );
 }
 
 async function evictByApi({ pod }: Under): Promise<void> {
@@ -80,11 +85,11 @@ async function evictByApi({ pod }: Under): Promise<void> {
     metadata: { name: pod.metadata.name, namespace: pod.metadata.namespace },
   };
   await command(
-    stage.platform.cluster.binary,
+    environment.platform.cluster.binary,
     [
       "kubectl",
       "--kubeconfig",
-      stage.platform.cluster.kubeconfig,
+      environment.platform.cluster.kubeconfig,
       "create",
       "--raw",
       `/api/v1/namespaces/${pod.metadata.namespace}/pods/${pod.metadata.name}/eviction`,
@@ -172,7 +177,7 @@ const cases: {
 
 let projects: string[];
 beforeAll(async () => {
-  projects = await stage.jobs(
+  projects = await environment.jobs(
     "pod",
     cases.map(({ script }) => script),
     NOT_NOW,
@@ -186,13 +191,13 @@ test.concurrent.for(cases.map((each, index) => ({ ...each, index })))(
     const project = projects[index] ?? "";
     const under = await underWay(project);
     await befalls(under);
-    expectNothingWrong(await stage.settle([project]));
-    const { runs } = await stage.witness.records([project]);
+    expectNoViolations(await environment.settle([project]));
+    const { runs } = await environment.observer.records([project]);
     expect(runs.find(({ id }) => id === under.run)?.status).toBe(phase);
   },
 );
 
-// Alone, for they stop processes of the stage: a Job makes another pod in place of one that was torn out, within a fifth of a
+// Alone, for they stop processes of the environment: a Job makes another pod in place of one that was torn out, within a fifth of a
 // second at times, and the operator may be faster or slower.
 describe("the pod is torn out of the cluster, finalizer and all", { timeout: 420_000 }, () => {
   const tearOut = async ({ pod }: Under) => {
@@ -200,35 +205,35 @@ describe("the pod is torn out of the cluster, finalizer and all", { timeout: 420
     await kubectl("delete", "pod", pod.metadata.name, "--force", "--wait=false");
   };
   const start = async (name: string) => {
-    const [project = ""] = await stage.jobs(name, [{ run: 600 }], NOT_NOW);
+    const [project = ""] = await environment.jobs(name, [{ run: 600 }], NOT_NOW);
     return { project, under: await underWay(project) };
   };
   const podsOf = async (project: string, run: string) => {
-    const { pods } = await stage.witness.records([project]);
+    const { pods } = await environment.observer.records([project]);
     return pods.filter((pod) => pod.run === run);
   };
 
   test("before its Job can make another, the operator stops it", async () => {
-    const { controllerManager } = stage.platform.cluster;
+    const { controllerManager } = environment.platform.cluster;
     const { project, under } = await start("torn");
     await controllerManager.stop("SIGKILL");
     await tearOut(under);
     await waitFor("the Job to be deleted", 60_000, async () => {
-      const ref = { namespace: stage.namespace, name: under.run };
-      const job = await stage.platform.client.getOrUndefined(resources.jobs, ref);
+      const ref = { namespace: environment.namespace, name: under.run };
+      const job = await environment.platform.client.getOrUndefined(resources.jobs, ref);
       return job === undefined || job.metadata?.deletionTimestamp !== undefined;
     });
     await controllerManager.restart();
     const vanished = new Set([under.run]);
-    expectNothingWrong(await stage.settle([project], { vanished }));
+    expectNoViolations(await environment.settle([project], { vanished }));
     expect(await podsOf(project, under.run)).toHaveLength(1);
-    const { runs } = await stage.witness.records([project]);
+    const { runs } = await environment.observer.records([project]);
     expect(runs.map(({ status }) => status)).toEqual(["failed"]);
   });
 
   test("another that its Job has made by then is stopped, and costs nothing", async () => {
     const { project, under } = await start("replaced");
-    stage.operator.freeze();
+    environment.operator.freeze();
     try {
       await tearOut(under);
       await waitFor("the Job's other pod", 60_000, async () => {
@@ -236,19 +241,19 @@ describe("the pod is torn out of the cluster, finalizer and all", { timeout: 420
         return other?.startedAt !== undefined;
       });
     } finally {
-      stage.operator.thaw();
+      environment.operator.thaw();
     }
     const runs = new Set([under.run]);
-    expectNothingWrong(await stage.settle([project], { vanished: runs, replaced: runs }));
+    expectNoViolations(await environment.settle([project], { vanished: runs, replaced: runs }));
     const [, other] = await podsOf(project, under.run);
     // By itself it would have run for 10 minutes.
     expect(other).toMatchObject({ exitCode: 143 });
-    const charged = await stage.witness.records([project]);
+    const charged = await environment.observer.records([project]);
     expect(charged.runs.map(({ status }) => status)).toEqual(["failed"]);
   });
 });
 
 test("no write of the operator is unknown", () => {
-  const unknown = [...stage.proxy.committed.keys()].filter((kind) => kind.startsWith("unknown"));
+  const unknown = [...environment.proxy.committed.keys()].filter((kind) => kind.startsWith("unknown"));
   expect(unknown).toEqual([]);
 });

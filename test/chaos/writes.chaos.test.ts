@@ -3,16 +3,18 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { NOT_NOW, projectResource } from "../kit/processes/job-platform.ts";
 import { moments } from "./support/apiserver-proxy.ts";
 import { ageCharged, cancelRunning, runNow, silence } from "./support/drive.ts";
-import { long, type Stage, startStage } from "./support/environment.ts";
-import { expectNothingWrong } from "./support/report.ts";
-import { setClosed } from "./support/schedule.ts";
+import { type ChaosEnvironment, long, setClosed, startEnvironment } from "./support/environment.ts";
+import { expectNoViolations } from "./support/observation-log.ts";
 import { runWrites } from "./support/writes.ts";
 
-let stage: Stage;
+let environment: ChaosEnvironment;
 beforeAll(async () => {
-  stage = await startStage({ SLIPWAY_JOB_RUN_LIMIT_SECONDS: "60", SLIPWAY_JOB_START_DEADLINE_SECONDS: "10" });
+  environment = await startEnvironment({
+    SLIPWAY_JOB_RUN_LIMIT_SECONDS: "60",
+    SLIPWAY_JOB_START_DEADLINE_SECONDS: "10",
+  });
 });
-afterAll(() => stage?.stop());
+afterAll(() => environment?.stop());
 
 /** How often each write is struck at each moment. */
 const rounds = long ? 5 : 1;
@@ -22,14 +24,14 @@ const limitMs = 1_800_000;
 test("the operator is killed before, within and after every write in the life of a run", {
   timeout: limitMs + 240_000,
 }, async () => {
-  const { proxy, ledgerProxy, platform, namespace } = stage;
+  const { proxy, ledgerProxy, platform, namespace } = environment;
   const kinds = Object.values(runWrites);
   for (let round = 0; round < rounds; round += 1) {
     proxy.faults.push(...kinds.flatMap((kind) => moments.map((moment) => ({ kind, moment }))));
     ledgerProxy.faults.push(...moments);
   }
   const faults = proxy.faults.length + ledgerProxy.faults.length;
-  const plain = await stage.jobs("plain", [
+  const plain = await environment.jobs("plain", [
     { run: 2 },
     { run: 5, exit: 3 },
     { run: 8, oom: true },
@@ -37,17 +39,17 @@ test("the operator is killed before, within and after every write in the life of
     { wait: 3, run: 2 },
     { wait: 6, run: 2 },
   ]);
-  const special = await stage.jobs("special", [
+  const special = await environment.jobs("special", [
     { run: 50 },
     { stuck: true },
     { run: 600, grace: 2 },
     { unstartable: true },
   ]);
-  const [cancelled = ""] = await stage.jobs("cancelled", [{ run: 45 }]);
+  const [cancelled = ""] = await environment.jobs("cancelled", [{ run: 45 }]);
   // Its pod is seen before it runs, whichever moment of that is struck.
-  const [manual = ""] = await stage.jobs("manual", [{ wait: 2, run: 4 }], NOT_NOW);
-  const [closing = ""] = await stage.jobs("closing", [{}], NOT_NOW);
-  const [refused = ""] = await stage.jobs("refused", [{ run: 1 }]);
+  const [manual = ""] = await environment.jobs("manual", [{ wait: 2, run: 4 }], NOT_NOW);
+  const [closing = ""] = await environment.jobs("closing", [{}], NOT_NOW);
+  const [refused = ""] = await environment.jobs("refused", [{ run: 1 }]);
   await platform.client.patch(
     projectResource,
     { namespace, name: refused },
@@ -60,25 +62,25 @@ test("the operator is killed before, within and after every write in the life of
   const left = () => ledgerProxy.faults.length + proxy.faults.length;
   for (let turn = 0; left() > 0 && performance.now() < end; turn += 1) {
     // The second one is refused while the first runs.
-    await runNow(stage, manual);
-    await runNow(stage, manual);
-    await cancelRunning(stage, cancelled);
+    await runNow(environment, manual);
+    await runNow(environment, manual);
+    await cancelRunning(environment, cancelled);
     for (const project of [...plain, manual]) {
-      await ageCharged(stage, project);
+      await ageCharged(environment, project);
     }
-    await setClosed(stage, closing, turn % 2 === 0);
+    await setClosed(environment, closing, turn % 2 === 0);
     // One of the nodes: runs on those that were silent are not seen running again for a while.
-    await silence(stage, "node-0", 2_000);
+    await silence(environment, "node-0", 2_000);
     await sleep(2_000);
   }
-  const wrong = await stage.settle(projects, { limitSeconds: 60 });
-  const records = await stage.witness.records(projects);
+  const wrong = await environment.settle(projects, { limitSeconds: 60 });
+  const records = await environment.observer.records(projects);
   console.log(
-    `${proxy.struck.length + ledgerProxy.struck.length} of ${faults} kills, ${stage.operator.starts} starts in ` +
+    `${proxy.struck.length + ledgerProxy.struck.length} of ${faults} kills, ${environment.operator.starts} starts in ` +
       `${Math.round((performance.now() - start) / 1_000)} s; ` +
       `${records.runs.length} runs charged, ${records.projects.reduce((sum, { missed }) => sum + missed, 0)} occurrences missed`,
   );
-  expectNothingWrong(wrong);
+  expectNoViolations(wrong);
   expect(proxy.faults.map(({ kind, moment }) => `${moment} ${kind}`)).toEqual([]);
   expect(ledgerProxy.faults).toEqual([]);
   expect([...proxy.committed.keys()].filter((kind) => kind.startsWith("unknown"))).toEqual([]);

@@ -32,7 +32,7 @@ export interface ProxyOptions {
   /** Folder with `admin.crt`, `admin.key` and `test-ca.crt`. */
   dir: string;
   /** Strikes. The request is neither sent nor answered before it has resolved. */
-  strike: () => Promise<void>;
+  killOperator: () => Promise<void>;
 }
 
 interface Answer {
@@ -285,7 +285,7 @@ export class ApiserverProxy {
     fault.struck = write;
     this.struck.push(fault);
     try {
-      await this.#options.strike();
+      await this.#options.killOperator();
     } finally {
       this.#striking = false;
     }

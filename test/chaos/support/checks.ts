@@ -118,7 +118,7 @@ export function violations(records: Records, expectations: Expectations = {}): V
   const subjects = new Set([...pods.keys(), ...runs.keys(), ...charges.keys(), ...jobRuns.keys()]);
   const found: Violation[] = [];
   for (const subject of subjects) {
-    const tell = (rule: string, detail: string) => found.push({ rule, subject, detail });
+    const report = (rule: string, detail: string) => found.push({ rule, subject, detail });
     const itsPods = pods.get(subject) ?? [];
     const itsRuns = runs.get(subject) ?? [];
     const itsCharges = charges.get(subject) ?? [];
@@ -126,45 +126,45 @@ export function violations(records: Records, expectations: Expectations = {}): V
     const [, second, ...more] = itsPods;
     const stopped = second?.startedAt === undefined || second.exitCode === STOPPED;
     if (second && (!expectations.replaced?.has(subject) || more.length > 0 || !stopped)) {
-      tell("one pod per run", itsPods.map(({ name, exitCode }) => `${name} ended ${exitCode}`).join(", "));
+      report("one pod per run", itsPods.map(({ name, exitCode }) => `${name} ended ${exitCode}`).join(", "));
     }
     for (const { name, otherEnds = [] } of itsPods) {
       if (otherEnds.length > 0) {
-        tell("a pod ends once", `${name} has told ${otherEnds.map(iso)} before`);
+        report("a pod ends once", `${name} has told ${otherEnds.map(iso)} before`);
       }
     }
     if (itsPods.length > 0 && !jobRun) {
-      tell("no container unrecorded", "a pod without a JobRun");
+      report("no container unrecorded", "a pod without a JobRun");
     }
     if (itsRuns.length > 1) {
-      tell("one ledger entry per run", `${itsRuns.length} entries`);
+      report("one ledger entry per run", `${itsRuns.length} entries`);
     }
     if (itsCharges.length !== itsRuns.length) {
-      tell("one charge per ledger entry", `${itsRuns.length} entries, ${itsCharges.length} charges`);
+      report("one charge per ledger entry", `${itsRuns.length} entries, ${itsCharges.length} charges`);
     }
     const started = itsPods.find(({ startedAt }) => startedAt);
     const [run] = itsRuns;
     if (started && !run) {
-      tell("no run lost", `its container started at ${iso(started.startedAt)}`);
+      report("no run lost", `its container started at ${iso(started.startedAt)}`);
     }
     if (run && !started) {
-      tell("nothing invented", "the ledger has a run whose container never started");
+      report("nothing invented", "the ledger has a run whose container never started");
     }
     if (jobRun?.refused && itsPods.length > 0) {
-      tell("refused runs do not start", started?.name ?? "");
+      report("refused runs do not start", started?.name ?? "");
     }
     if (jobRun) {
-      checkAdmission(jobRun, tell);
+      checkAdmission(jobRun, report);
     }
     if (!run || !started) {
       continue;
     }
     for (const charge of itsCharges) {
       if (!sameMoney(charge.amount, run.amount)) {
-        tell("charge is the run's amount", `${charge.amount}, not ${run.amount}`);
+        report("charge is the run's amount", `${charge.amount}, not ${run.amount}`);
       }
     }
-    checkBilling(run, started, jobRun, expectations, tell);
+    checkBilling(run, started, jobRun, expectations, report);
   }
   for (const project of records.projects) {
     found.push(...checkProject(project, records, expectations));
@@ -199,18 +199,18 @@ export function unsettled(records: Records): Violation[] {
   return found;
 }
 
-type Tell = (rule: string, detail: string) => void;
+type Report = (rule: string, detail: string) => void;
 
-function checkAdmission(jobRun: JobRunRecord, tell: Tell): void {
+function checkAdmission(jobRun: JobRunRecord, report: Report): void {
   if (jobRun.trigger !== "schedule" || !jobRun.admittedAt) {
     return;
   }
   const late = jobRun.admittedAt.getTime() - jobRun.scheduledAt.getTime();
   if (late < 0) {
-    tell("never early", `admitted ${-late} ms before its minute`);
+    report("never early", `admitted ${-late} ms before its minute`);
   }
   if (late >= Math.min(WINDOW_MS, MINUTE)) {
-    tell("never late", `admitted ${late} ms after its minute`);
+    report("never late", `admitted ${late} ms after its minute`);
   }
 }
 
@@ -219,11 +219,11 @@ function checkBilling(
   pod: PodRecord,
   jobRun: JobRunRecord | undefined,
   { vanished, limitSeconds = 3_600, price = 200n }: Expectations,
-  tell: Tell,
+  report: Report,
 ): void {
   const equal = (what: string, given: Date, wanted: Date | undefined) => {
     if (given.getTime() !== wanted?.getTime()) {
-      tell("times are the container's own", `${what} ${iso(given)}, not ${iso(wanted)}`);
+      report("times are the container's own", `${what} ${iso(given)}, not ${iso(wanted)}`);
     }
   };
   equal("started", run.startedAt, pod.startedAt);
@@ -232,7 +232,7 @@ function checkBilling(
     // Its end was seen by nobody: it is billed up to where it was seen running last.
     equal("finished", run.finishedAt, jobRun?.lastObservedRunningAt);
     if (!["failed", "cancelled"].includes(run.status)) {
-      tell("status tells the end", run.status);
+      report("status tells the end", run.status);
     }
   } else {
     // A runtime writes down the start of a container that ends at once after its end, and so a second later at times.
@@ -244,7 +244,7 @@ function checkBilling(
     const plain = pod.exitCode === 0 ? "succeeded" : "failed";
     const wanted = ran >= limitSeconds ? ["deadline_exceeded"] : cancelled ? ["cancelled", plain] : [plain];
     if (!wanted.includes(run.status)) {
-      tell("status tells the end", `${run.status}, with exit code ${pod.exitCode} after ${ran} s`);
+      report("status tells the end", `${run.status}, with exit code ${pod.exitCode} after ${ran} s`);
     }
   }
   if (run.status === "cancelled" && cancelled && !vanished?.has(run.id)) {
@@ -258,16 +258,16 @@ function checkBilling(
   }
   const minutes = clamp(Math.ceil((run.billedUntil.getTime() - run.startedAt.getTime()) / MINUTE), 1, 60);
   if (run.billedMinutes !== minutes) {
-    tell("billed minutes are right", `${run.billedMinutes}, not ${minutes}`);
+    report("billed minutes are right", `${run.billedMinutes}, not ${minutes}`);
   }
   if (tenThousandths(run.amount) !== price * BigInt(minutes)) {
-    tell("amount is exact", `${run.amount} for ${minutes} minutes`);
+    report("amount is exact", `${run.amount} for ${minutes} minutes`);
   }
 }
 
 function checkProject(project: ProjectRecord, records: Records, { replaced }: Expectations): Violation[] {
   const found: Violation[] = [];
-  const tell = (rule: string, detail: string) => found.push({ rule, subject: project.id, detail });
+  const report = (rule: string, detail: string) => found.push({ rule, subject: project.id, detail });
   const pods = records.pods
     .filter((pod) => pod.project === project.id && pod.startedAt)
     .sort((a, b) => Number(a.startedAt) - Number(b.startedAt));
@@ -279,12 +279,12 @@ function checkProject(project: ProjectRecord, records: Records, { replaced }: Ex
     }
     const end = before.finishedAt?.getTime() ?? Number.POSITIVE_INFINITY;
     if (Number(pod.startedAt) < end) {
-      tell("never two at once", `${before.run} and ${pod.run}`);
+      report("never two at once", `${before.run} and ${pod.run}`);
     }
     const jobRun = scheduled.get(pod.run);
     // Container times are whole seconds: one that ended in the second of the minute was active at it.
     if (jobRun?.trigger === "schedule" && jobRun.scheduledAt.getTime() <= end) {
-      tell("no catch-up", `${pod.run} was due while ${before.run} ran, until ${iso(before.finishedAt)}`);
+      report("no catch-up", `${pod.run} was due while ${before.run} ran, until ${iso(before.finishedAt)}`);
     }
   }
   const { scheduledSince, lastScheduledAt } = project;
@@ -294,17 +294,17 @@ function checkProject(project: ProjectRecord, records: Records, { replaced }: Ex
       ? Math.floor(lastScheduledAt.getTime() / MINUTE) - Math.floor(scheduledSince.getTime() / MINUTE)
       : 0;
     if (ran.length + project.missed !== due) {
-      tell(
+      report(
         "every occurrence ran or was missed",
         `${due} were due, ${ran.length} ran, ${project.missed} were missed`,
       );
     }
   } else if (ran.length > 0) {
-    tell("every occurrence ran or was missed", "it has runs and no schedule");
+    report("every occurrence ran or was missed", "it has runs and no schedule");
   }
   const byReason = Object.values(project.missedReasons).reduce((sum, count) => sum + count, 0);
   if (byReason !== project.missed) {
-    tell("missed ones have their reasons", `${project.missed} missed, ${byReason} by reason`);
+    report("missed ones have their reasons", `${project.missed} missed, ${byReason} by reason`);
   }
   return found;
 }

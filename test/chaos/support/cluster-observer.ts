@@ -23,11 +23,11 @@ import {
   type Job,
   jobLine,
   jobRunLine,
+  ObservationLog,
   type Pod,
   podLine,
   projectLine,
   recordLines,
-  Stories,
 } from "./observation-log.ts";
 
 const date = (text: string | null | undefined) => (text ? new Date(text) : undefined);
@@ -43,9 +43,9 @@ interface Followed {
 /**
  * Sees everything that happens in the cluster past the operator's own eyes, from the apiserver directly, and keeps what is gone.
  * Pods and JobRuns have finalizers, so none comes and goes while it looks away; but what they told last is known only if the
- * operator lets them go after it has looked again. So nobody may take the apiserver away without `lookAgain`.
+ * operator lets them go after it has looked again. So nobody may take the apiserver away without `relist`.
  */
-export class Witness {
+export class ClusterObserver {
   readonly #pods = new Map<string, { pod: Pod; gone: boolean; ends: Set<string> }>();
   readonly #jobRuns = new Map<string, { jobRun: JobRun; gone: boolean }>();
   readonly #since = new Map<string, { schedule: string | undefined; since: Date }>();
@@ -55,7 +55,7 @@ export class Witness {
   readonly #abort = new AbortController();
   readonly #client: KubeClient;
   readonly #ledger: Ledger;
-  readonly #stories = new Stories();
+  readonly #log = new ObservationLog();
 
   constructor(client: KubeClient, ledger: Ledger) {
     this.#client = client;
@@ -74,20 +74,20 @@ export class Witness {
       }
       const gone = type === "delete";
       this.#pods.set(uid, { pod: object, gone, ends });
-      this.#stories.add(runOf(object), podLine(object, gone));
+      this.#log.add(runOf(object), podLine(object, gone));
     });
     follow<JobRun>(jobRunResource).subscribe(({ type, object }) => {
       const gone = type === "delete";
       this.#jobRuns.set(object.metadata.uid ?? "", { jobRun: object, gone });
-      this.#stories.add(object.metadata.name, jobRunLine(object, gone));
+      this.#log.add(object.metadata.name, jobRunLine(object, gone));
     });
     this.#jobs = follow<Job>(resources.jobs);
     this.#jobs.subscribe(({ type, object }) =>
-      this.#stories.add(object.metadata?.name ?? "", jobLine(object, type === "delete")),
+      this.#log.add(object.metadata?.name ?? "", jobLine(object, type === "delete")),
     );
     this.#projects = follow<Project>(projectResource);
     this.#projects.subscribe(({ type, object }) => {
-      this.#stories.add(object.metadata.name, projectLine(object, type === "delete"));
+      this.#log.add(object.metadata.name, projectLine(object, type === "delete"));
       const { schedule, scheduledSince } = object.status?.job ?? {};
       const since = date(scheduledSince);
       const { name } = object.metadata;
@@ -103,7 +103,7 @@ export class Witness {
   }
 
   /** Sees what is there now: to be called after the apiserver was away, before the operator may go on. */
-  async lookAgain(): Promise<void> {
+  async relist(): Promise<void> {
     await Promise.all(this.#followed.map(({ begin }) => begin()));
   }
 
@@ -151,8 +151,8 @@ export class Witness {
   }
 
   /** All that was seen of a run or a project, in the order in which it was, and what the records say of it. */
-  story(subject: string, records: Records): string[] {
-    return [...this.#stories.of(subject), ...recordLines(subject, records)];
+  log(subject: string, records: Records): string[] {
+    return [...this.#log.of(subject), ...recordLines(subject, records)];
   }
 
   /** What is known of some projects now. */

@@ -3,10 +3,10 @@ import { isConflict, isNotFound, refOf, resources } from "@slipway/controller-ru
 import { type JobRun, jobRunName } from "@slipway/crds";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import { jobRunResource } from "../../kit/processes/job-platform.ts";
-import type { Stage } from "./environment.ts";
+import type { ChaosEnvironment } from "./environment.ts";
 
 /** Asks for a run by hand, as `kubectl create` does. @returns its name */
-export async function runNow({ platform, namespace }: Stage, project: string): Promise<string> {
+export async function runNow({ platform, namespace }: ChaosEnvironment, project: string): Promise<string> {
   const now = new Date();
   const suffix = now.getTime().toString(36).slice(-8);
   const name = jobRunName(project, now, suffix);
@@ -20,32 +20,39 @@ export async function runNow({ platform, namespace }: Stage, project: string): P
 }
 
 /** Asks every project for a run again and again; one that runs already refuses it. */
-export async function keepAsking(stage: Stage, projects: readonly string[], ms: number): Promise<void> {
+export async function keepRequesting(
+  environment: ChaosEnvironment,
+  projects: readonly string[],
+  ms: number,
+): Promise<void> {
   const end = performance.now() + ms;
   while (performance.now() < end) {
     // The apiserver itself may be away.
     for (const project of projects) {
-      await runNow(stage, project).catch(() => undefined);
+      await runNow(environment, project).catch(() => undefined);
     }
     await sleep(Math.min(2_000, Math.max(0, end - performance.now())));
   }
 }
 
 /** The same, until something has come about. @throws Error when it has not within two minutes */
-export async function askUntil(
-  stage: Stage,
+export async function requestUntil(
+  environment: ChaosEnvironment,
   projects: readonly string[],
   what: string,
   isSo: () => Promise<boolean>,
 ): Promise<void> {
   await waitFor(what, 120_000, async () => {
-    await keepAsking(stage, projects, 2_000);
+    await keepRequesting(environment, projects, 2_000);
     return isSo();
   });
 }
 
 /** Asks for the cancellation of every run of a project that is running. */
-export async function cancelRunning({ platform, namespace }: Stage, project: string): Promise<void> {
+export async function cancelRunning(
+  { platform, namespace }: ChaosEnvironment,
+  project: string,
+): Promise<void> {
   for (const run of await runsOf(platform, namespace, project)) {
     if (run.status?.phase !== "running" || run.spec.cancelRequestedAt) {
       continue;
@@ -56,7 +63,7 @@ export async function cancelRunning({ platform, namespace }: Stage, project: str
 }
 
 /** Makes every charged run of a project one that was charged long ago, so that its JobRun goes now. */
-export async function ageCharged({ platform, namespace }: Stage, project: string): Promise<void> {
+export async function ageCharged({ platform, namespace }: ChaosEnvironment, project: string): Promise<void> {
   for (const run of await runsOf(platform, namespace, project)) {
     const charged = Date.parse(run.status?.chargedAt ?? "");
     if (!(Date.now() - charged < 300_000)) {
@@ -68,8 +75,12 @@ export async function ageCharged({ platform, namespace }: Stage, project: string
 }
 
 /** Tells of a node that its kubelet is silent, and after a while that it is well again. */
-export async function silence({ platform: { client } }: Stage, node: string, ms: number): Promise<void> {
-  const tell = async (ready: "Unknown" | "True") => {
+export async function silence(
+  { platform: { client } }: ChaosEnvironment,
+  node: string,
+  ms: number,
+): Promise<void> {
+  const report = async (ready: "Unknown" | "True") => {
     const conditions = [{ type: "Ready", status: ready, reason: "Told", lastTransitionTime: new Date() }];
     await client.patch(
       resources.nodes,
@@ -78,12 +89,16 @@ export async function silence({ platform: { client } }: Stage, node: string, ms:
       { type: "strategic", subresource: "status" },
     );
   };
-  await tell("Unknown");
+  await report("Unknown");
   await sleep(ms);
-  await tell("True");
+  await report("True");
 }
 
-async function runsOf({ client }: Stage["platform"], namespace: string, project: string): Promise<JobRun[]> {
+async function runsOf(
+  { client }: ChaosEnvironment["platform"],
+  namespace: string,
+  project: string,
+): Promise<JobRun[]> {
   const runs = await client.listAll<JobRun>(jobRunResource, { namespace });
   return runs.filter(({ spec }) => spec.projectRef.name === project);
 }

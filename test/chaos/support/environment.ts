@@ -12,49 +12,48 @@ import {
 import { OperatorProcess } from "../../kit/processes/operator-process.ts";
 import { ApiserverProxy } from "./apiserver-proxy.ts";
 import { type Expectations, unsettled, type Violation, violations } from "./checks.ts";
-import { Witness } from "./cluster-observer.ts";
+import { ClusterObserver } from "./cluster-observer.ts";
 import { LedgerProxy } from "./ledger-proxy.ts";
-import type { ToldViolation } from "./report.ts";
-import { setClosed } from "./schedule.ts";
+import type { ReportedViolation } from "./observation-log.ts";
 
 /** Whether the long forms were asked for. */
 export const long = process.env.SLIPWAY_TEST_LONG === "1";
 
-/** An operator of its own between two proxies, and a witness that sees past them. */
-export interface Stage {
+/** An operator of its own between two proxies, and a observer that sees past them. */
+export interface ChaosEnvironment {
   platform: JobPlatform;
   proxy: ApiserverProxy;
   ledgerProxy: LedgerProxy;
   operator: OperatorProcess;
-  witness: Witness;
+  observer: ClusterObserver;
   namespace: string;
   /** Whether a cut of the ledger's connection kills the operator as well. */
   kill: { onLedgerCut: boolean };
   /** Another operator beside the first. It goes to the apiserver through the same proxy. */
-  second(): OperatorProcess;
+  addOperator(): OperatorProcess;
   /** Makes jobs, one for each script, minutely unless told otherwise; waits until their schedules are followed. @returns their ids */
   jobs(name: string, scripts: readonly Script[], cron?: string): Promise<string[]>;
   /** Closes the schedules, waits until nothing is under way, and compares all records. @returns what is wrong */
-  settle(projects: readonly string[], expectations?: Expectations): Promise<ToldViolation[]>;
+  settle(projects: readonly string[], expectations?: Expectations): Promise<ReportedViolation[]>;
   stop(): Promise<void>;
 }
 
-/** Starts a stage; takes about 25 s. The operator runs. */
-export async function startStage(env: Record<string, string> = {}): Promise<Stage> {
+/** Starts an environment; takes about 25 s. The operator runs. */
+export async function startEnvironment(env: Record<string, string> = {}): Promise<ChaosEnvironment> {
   const platform = await startJobPlatform();
   const { cluster, client, ledger, postgres } = platform;
   const namespace = platform.namespaces[0] ?? "";
   const operators: OperatorProcess[] = [];
   /** kill -9, and the kubelet's new container at once. */
-  const strike = async () => {
+  const killOperator = async () => {
     await operators[0]?.kill();
     operators[0]?.start();
   };
-  const proxy = new ApiserverProxy({ upstream: cluster.url, dir: cluster.dir, strike });
+  const proxy = new ApiserverProxy({ upstream: cluster.url, dir: cluster.dir, killOperator });
   const kill = { onLedgerCut: true };
   const ledgerProxy = new LedgerProxy(postgres.port, () => {
     if (kill.onLedgerCut) {
-      void strike();
+      void killOperator();
     }
   });
   const kubeconfig = await writePlainKubeconfig(cluster.dir, "proxied", await proxy.listen());
@@ -76,9 +75,9 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
   const operator = add();
   await operator.warmUp();
   operator.start();
-  const witness = new Witness(client, ledger);
+  const observer = new ClusterObserver(client, ledger);
   const stop = async () => {
-    witness.stop();
+    observer.stop();
     for (const running of operators) {
       running.thaw();
       await running.kill();
@@ -103,10 +102,10 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
     proxy,
     ledgerProxy,
     operator,
-    witness,
+    observer,
     namespace,
     kill,
-    second: () => {
+    addOperator: () => {
       const added = add();
       added.start();
       return added;
@@ -130,7 +129,7 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
       }
       let open: Violation[] = [];
       const settled = await waitFor("all runs to end and be charged", 180_000, async () => {
-        const records = await witness.records(projects);
+        const records = await observer.records(projects);
         const closed = await Promise.all(
           projects.map(async (name) => {
             const project = await client.get<Project>(projectResource, { namespace, name });
@@ -147,20 +146,30 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
           return false;
         }
         // What it has not heard of yet would be missing from the one and not from the other.
-        return (await witness.isUpToDate(projects)) && witness.records(projects);
+        return (await observer.isUpToDate(projects)) && observer.records(projects);
       }).catch((error: Error) => {
         if (open.length === 0) {
           throw error;
         }
       });
       const wrong = settled ? violations(settled, expectations) : open;
-      const records = settled ?? (await witness.records(projects));
+      const records = settled ?? (await observer.records(projects));
       const crashes = operators.flatMap((one) => one.crashes);
       wrong.push(
         ...crashes.map((detail) => ({ rule: "operators do not crash", subject: "operator", detail })),
       );
-      return wrong.map((one) => ({ ...one, story: witness.story(one.subject, records) }));
+      return wrong.map((one) => ({ ...one, log: observer.log(one.subject, records) }));
     },
     stop,
   };
+}
+
+/** Closes a project's schedule, as its deletion does first, or opens it again. */
+export async function setClosed(
+  { platform, namespace }: { platform: Pick<JobPlatform, "client">; namespace: string },
+  project: string,
+  closed: boolean,
+): Promise<void> {
+  const job = { closedAt: closed ? new Date().toISOString() : null };
+  await platform.client.patch(projectResource, { namespace, name: project }, { spec: { job } });
 }

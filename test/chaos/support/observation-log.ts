@@ -1,8 +1,8 @@
-/** What was seen of runs and projects, line by line: what happened cannot be looked up any more once a stage is gone. */
+/** What was observed of runs and projects, line by line: nothing can be looked up once the environment is deleted. */
 
 import type { KubernetesObject } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";
-import type { Records } from "./checks.ts";
+import type { Records, Violation } from "./checks.ts";
 
 /** The part of a Pod that is read. */
 export interface Pod extends KubernetesObject {
@@ -28,23 +28,23 @@ export interface Job extends KubernetesObject {
   };
 }
 
-/** Lines of one subject that are kept: its beginning, which tells most, and so not more. */
-const MOST_LINES = 60;
+/** Lines of one subject that are kept: its beginning, which says most. */
+const MAX_LINES = 60;
 
 /** Lines by run or project, each with the moment at which it was seen. */
-export class Stories {
+export class ObservationLog {
   readonly #lines = new Map<string, string[]>();
 
-  /** Adds a line unless it says what the last one of this object said. */
+  /** Adds a line unless it repeats the last one of this object. */
   add(subject: string, line: string): void {
     const lines = this.#lines.get(subject) ?? [];
     this.#lines.set(subject, lines);
     const object = line.split(":", 1)[0] ?? "";
     const said = lines.findLast((known) => known.slice(MOMENT).startsWith(`${object}:`))?.slice(MOMENT);
-    if (said === line || lines.length > MOST_LINES) {
+    if (said === line || lines.length > MAX_LINES) {
       return;
     }
-    lines.push(`${new Date().toISOString().slice(11, 23)} ${lines.length === MOST_LINES ? "…" : line}`);
+    lines.push(`${new Date().toISOString().slice(11, 23)} ${lines.length === MAX_LINES ? "…" : line}`);
   }
 
   of(subject: string): readonly string[] {
@@ -55,7 +55,7 @@ export class Stories {
 /** Length of a moment with its space. */
 const MOMENT = 13;
 
-/** What a project says of its schedule, and the ledger of a run: the end of their stories. */
+/** What a project says of its schedule, and the ledger of a run: the last lines of their log. */
 export function recordLines(subject: string, { projects, runs, charges }: Records): string[] {
   const lines = <T>(what: string, all: readonly T[], isIts: (one: T) => boolean) =>
     all.filter(isIts).map((one) => `${what} ${JSON.stringify(one)}`);
@@ -78,9 +78,9 @@ export function podLine({ metadata, status }: Pod, gone: boolean): string {
 export function jobLine({ metadata, spec, status }: Job, gone: boolean): string {
   const { active, terminating, succeeded, failed, conditions = [] } = status ?? {};
   const counts = JSON.stringify({ active, terminating, succeeded, failed });
-  const stands = conditions.map(({ type, status: value, reason }) => ` ${type}=${value} ${reason}`);
-  const state = spec?.suspend ? "suspended" : "let go";
-  return `Job: ${state} ${counts}${stands.join("")}${leaving(metadata)}${gone ? ", gone" : ""}`;
+  const summary = conditions.map(({ type, status: value, reason }) => ` ${type}=${value} ${reason}`);
+  const state = spec?.suspend ? "suspended" : "admitted";
+  return `Job: ${state} ${counts}${summary.join("")}${leaving(metadata)}${gone ? ", gone" : ""}`;
 }
 
 export function jobRunLine({ metadata, spec, status }: JobRun, gone: boolean): string {
@@ -88,8 +88,8 @@ export function jobRunLine({ metadata, spec, status }: JobRun, gone: boolean): s
     status ?? {};
   const { cancelRequestedAt } = spec;
   const times = { startedAt, lastObservedRunningAt, cancelRequestedAt, finishedAt, billedUntil, chargedAt };
-  const stands = (status?.conditions ?? []).map(({ type, status: value }) => ` ${type}=${value}`);
-  const state = `${phase ?? "no phase"} ${podName ?? "no pod"} ${JSON.stringify(times)}${stands.join("")}`;
+  const conditions = (status?.conditions ?? []).map(({ type, status: value }) => ` ${type}=${value}`);
+  const state = `${phase ?? "no phase"} ${podName ?? "no pod"} ${JSON.stringify(times)}${conditions.join("")}`;
   return `JobRun: ${state}${leaving(metadata)}${gone ? ", gone" : ""}`;
 }
 
@@ -101,4 +101,20 @@ export function projectLine({ metadata, status }: Project, gone: boolean): strin
 
 function leaving(metadata: KubernetesObject["metadata"]): string {
   return metadata?.deletionTimestamp === undefined ? "" : `, deleted ${metadata.deletionTimestamp}`;
+}
+
+/** A violation with all that was observed of the run or the project that it is about. */
+export interface ReportedViolation extends Violation {
+  log: readonly string[];
+}
+
+/** @throws Error with every violation in a line, and then what was observed of each subject */
+export function expectNoViolations(wrong: readonly ReportedViolation[]): void {
+  if (wrong.length === 0) {
+    return;
+  }
+  const lines = wrong.map(({ rule, subject, detail }) => `${rule}: ${subject}: ${detail}`);
+  const logs = new Map(wrong.map(({ subject, log }) => [subject, log]));
+  const seen = [...logs].flatMap(([subject, log]) => [`what was seen of ${subject}:`, ...log]);
+  throw new Error([...lines, ...seen].join("\n"));
 }

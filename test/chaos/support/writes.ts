@@ -15,8 +15,8 @@ export const runWrites = {
   runCreated: "JobRun: created",
   runRefused: "JobRun: refused",
   runAdmitted: "JobRun: admitted",
-  podTold: "JobRun: pod told",
-  conditionsTold: "JobRun: conditions told",
+  podRecorded: "JobRun: pod recorded",
+  conditionsRecorded: "JobRun: conditions recorded",
   runRunning: "JobRun: running",
   heartbeat: "JobRun: observed running",
   cancelling: "JobRun: cancelling",
@@ -27,7 +27,7 @@ export const runWrites = {
   runFinalizerOff: "JobRun: finalizer taken off",
   runDeleted: "JobRun: deleted",
   jobCreated: "Job: created",
-  jobLetGo: "Job: let go",
+  jobAdmitted: "Job: admitted",
   jobFinalizerOff: "Job: finalizer taken off",
   jobDeleted: "Job: deleted",
   podFinalizerOff: "Pod: finalizer taken off",
@@ -117,12 +117,12 @@ function jobRunWrite(
     return undefined;
   }
   const conditions = (status.conditions ?? []) as { type: string; status: string }[];
-  const stands = (type: string, value: string) =>
+  const hasCondition = (type: string, value: string) =>
     conditions.some((condition) => condition.type === type && condition.status === value);
   if (status.chargedAt !== undefined) {
     return runWrites.runCharged;
   }
-  if (stands("Finished", "False")) {
+  if (hasCondition("Finished", "False")) {
     return runWrites.neverStarted;
   }
   if (ENDED.includes(String(status.phase))) {
@@ -131,23 +131,23 @@ function jobRunWrite(
   if (status.phase === "running") {
     return runWrites.runRunning;
   }
-  if (stands("Admitted", "False")) {
+  if (hasCondition("Admitted", "False")) {
     return runWrites.runRefused;
   }
-  if (stands("Cancelling", "True")) {
+  if (hasCondition("Cancelling", "True")) {
     return runWrites.cancelling;
   }
   if (status.admittedAt !== undefined) {
     return runWrites.runAdmitted;
   }
   if (status.podName !== undefined || status.nodeName !== undefined) {
-    return runWrites.podTold;
+    return runWrites.podRecorded;
   }
   if (status.lastObservedRunningAt !== undefined) {
     return runWrites.heartbeat;
   }
   if (status.conditions !== undefined || status.observedGeneration !== undefined) {
-    return runWrites.conditionsTold;
+    return runWrites.conditionsRecorded;
   }
   return undefined;
 }
@@ -163,7 +163,7 @@ function jobWrite(
     return runWrites.jobDeleted;
   }
   if (spec?.suspend === false) {
-    return runWrites.jobLetGo;
+    return runWrites.jobAdmitted;
   }
   return finalizer(metadata, runWrites.jobFinalizerOff);
 }

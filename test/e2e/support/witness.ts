@@ -8,7 +8,7 @@ import {
   type Violation,
   violations,
 } from "../../chaos/support/checks.ts";
-import { Witness } from "../../chaos/support/cluster-observer.ts";
+import { ClusterObserver } from "../../chaos/support/cluster-observer.ts";
 import { cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { type JobRun, tenThousandths } from "./jobs.ts";
@@ -27,7 +27,7 @@ export interface StackWitness {
 export async function startWitness(): Promise<StackWitness> {
   const client = KubeClient.fromConfig(loadKubeConfig({ file: stack.kubeconfig }), { userAgent: "witness" });
   const ledger = connectLedger({ url: await ledgerUrl(), applicationName: "witness", statementTimeoutMs: 0 });
-  const witness = new Witness(client, ledger);
+  const witness = new ClusterObserver(client, ledger);
   return {
     records: (projects) => witness.records(projects),
     judge: (projects, expectations) =>
