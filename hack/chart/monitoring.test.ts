@@ -15,9 +15,9 @@ import { addBilling } from "../../operator/src/billing/billing.ts";
 import { createBuildMetrics } from "../../operator/src/builds/metrics.ts";
 import { createJobRunMetrics, registerJobRunGauges } from "../../operator/src/jobs/runs/metrics.ts";
 import { addObserve } from "../../operator/src/metrics/observe.ts";
-import { registerProjectMetrics } from "../../operator/src/metrics.ts";
 import { createClusterStores } from "../../operator/src/organizations/cluster-addresses.ts";
 import { addEgressCheck } from "../../operator/src/organizations/egress-check.ts";
+import { registerProjectMetrics } from "../../operator/src/projects/metrics.ts";
 import { root } from "../lib/paths.ts";
 import { chartDir } from "./render.ts";
 

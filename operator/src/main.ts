@@ -29,8 +29,8 @@ import { type Config, loadConfig } from "./config.ts";
 import { parseDatabaseImages } from "./databases/settings.ts";
 import { createOperator } from "./operator.ts";
 import { ledgerDeployments } from "./projects/deployments/reaper.ts";
-import { ledgerSlots } from "./projects/quotas/slot-keeper.ts";
-import { ledgerUsage } from "./projects/quotas/usage-keeper.ts";
+import { ledgerSlots } from "./projects/quotas/reservations.ts";
+import { ledgerUsage } from "./projects/quotas/usage.ts";
 
 async function main(config: Config): Promise<void> {
   const log = createLogger("operator", config.logLevel);

@@ -1,13 +1,13 @@
 /** Every child of an HTTP project, as a pure function of it. */
 
 import type { DesiredObject } from "../desired.ts";
+import { customIngresses } from "../domains/desired/custom-ingress.ts";
+import { ingress } from "../domains/desired/ingress.ts";
 import { persistentVolumeClaim } from "../workload/pvc.ts";
 import { middleware } from "./access-list.ts";
 import type { HttpApp, RoutedApp } from "./app.ts";
-import { customIngresses } from "./desired/custom-ingress.ts";
 import { deployment } from "./desired/deployment.ts";
 import { horizontalPodAutoscaler } from "./desired/hpa.ts";
-import { ingress } from "./desired/ingress.ts";
 import { networkPolicy } from "./desired/network-policy.ts";
 import { podDisruptionBudget } from "./desired/pdb.ts";
 import { service } from "./desired/service.ts";

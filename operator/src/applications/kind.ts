@@ -2,10 +2,11 @@
 
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type HttpPlan, labels, type Project } from "@slipway/crds";
-import { type Claimed, routedHosts } from "../domains/domain-claims.ts";
-import type { RouteVersions } from "../domains/domain-routes.ts";
-import { ProjectDomains } from "../domains/domains.ts";
-import { HeldRoutes } from "../domains/held-routes.ts";
+import { type Claimed, routedHosts } from "../domains/project-claims.ts";
+import { ProjectDomains } from "../domains/project-domains.ts";
+import { HeldRoutes } from "../domains/rejected-spec-routes.ts";
+import type { RouteCheck } from "../domains/route-check.ts";
+import type { RouteVersions } from "../domains/routes.ts";
 import type { Accepted } from "../projects/accept.ts";
 import { type DeletionStep, LOOK_AGAIN_MS, runDeletionStep } from "../projects/deletion.ts";
 import { exposureAtStart } from "../projects/exposure.ts";
@@ -34,7 +35,6 @@ import { desired } from "./desired.ts";
 import { RecreateSteps, type Running } from "./recreate-steps.ts";
 import { type PodView, readRollout } from "./rollout.ts";
 import { RolloutSteps } from "./rollout-steps.ts";
-import type { RouteCheck } from "./route-check.ts";
 import { type HttpPlatform, toHttpApp } from "./view.ts";
 
 export interface HttpDependencies extends KindDependencies {

@@ -4,8 +4,8 @@ import type { Build, Project } from "@slipway/crds";
 import { recordBuild, recordBuildLog } from "@slipway/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BUILDS, BuildStack, digestOf, line, ORGANIZATION } from "../../../test/kit/operator/build-stack.ts";
+import { Life, type WriteKey } from "../../../test/kit/operator/crashing-process.ts";
 import { eventually } from "../../../test/kit/operator/harness.ts";
-import { Life, type WriteKey } from "../../../test/kit/operator/mortal.ts";
 import { buildResource } from "../resources.ts";
 import { ledgerBuilds } from "./ledger.ts";
 

@@ -30,7 +30,14 @@ import { challengeOf } from "./ownership.ts";
 import type { OwnershipChecks } from "./ownership-checks.ts";
 import { reap } from "./reaper.ts";
 import type { Reservations } from "./reservations.ts";
-import { isPlatforms, recordsOf, reportMissingProof, tellRoute, tellUnproved, tellVerified } from "./tell.ts";
+import {
+  isPlatforms,
+  recordsOf,
+  reportMissingProof,
+  tellRoute,
+  tellUnproved,
+  tellVerified,
+} from "./status.ts";
 
 /** Permissions of the controller; the chart's ClusterRole is generated from them. */
 export const rules: PolicyRule[] = [

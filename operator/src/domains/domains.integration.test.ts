@@ -25,9 +25,9 @@ import {
   whileServed,
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { customIngressName, tlsSecretName } from "../applications/desired/custom-ingress.ts";
-import type { ProbeResult } from "../applications/ingress-probe.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
+import { customIngressName, tlsSecretName } from "./desired/custom-ingress.ts";
+import type { ProbeResult } from "./ingress-probe.ts";
 
 type Ingress = KubernetesObject & { spec: { rules: { host: string }[]; tls?: unknown[] } };
 

@@ -20,6 +20,7 @@ import {
 } from "@slipway/controller-runtime";
 import { fieldManagers, GROUP, labels, type OrganizationLimits, organizationNamespace } from "@slipway/crds";
 import type { PolicyRule } from "../rbac.ts";
+import { desiredNamespace, GUARDED_ANNOTATION } from "./desired/namespace.ts";
 import {
   ADMIN_ROLE,
   API_SERVER_ROLE,
@@ -28,8 +29,7 @@ import {
   guardNames,
   hardLimits,
   OPERATOR_ROLE,
-} from "./guards.ts";
-import { desiredNamespace, GUARDED_ANNOTATION } from "./namespace.ts";
+} from "./desired/namespace-policies.ts";
 import { isCounted, type Quota, QuotaCounting, RECOUNT_MS } from "./quota.ts";
 import { OrganizationSource } from "./source.ts";
 

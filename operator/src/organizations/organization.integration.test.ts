@@ -9,8 +9,8 @@ import {
   type TestCluster,
   type TestOperator,
 } from "../../../test/kit/operator/harness.ts";
-import { guardNames } from "./guards.ts";
-import { GUARDED_ANNOTATION } from "./namespace.ts";
+import { GUARDED_ANNOTATION } from "./desired/namespace.ts";
+import { guardNames } from "./desired/namespace-policies.ts";
 import { RECOUNT_MS } from "./quota.ts";
 
 let cluster: TestCluster;

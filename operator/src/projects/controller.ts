@@ -21,8 +21,8 @@ import {
 import { isDatabaseType, labels, type Project } from "@slipway/crds";
 import { eventRules, type PolicyRule } from "../rbac.ts";
 import { leftToApiMs } from "./creation-pending.ts";
-import type { SlotKeeper } from "./quotas/slot-keeper.ts";
-import { slotRef } from "./quotas/slot-reaper.ts";
+import { slotRef } from "./quotas/reaper.ts";
+import type { SlotKeeper } from "./quotas/reservations.ts";
 import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
 import { BY_WANTED_HOST, type Pod, type ProjectStores } from "./stores.ts";
 

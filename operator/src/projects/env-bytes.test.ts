@@ -5,7 +5,7 @@ import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { bytesOfData, isEnvSecret } from "./env-bytes.ts";
-import { keepUsage } from "./quotas/usage-keeper.ts";
+import { keepUsage } from "./quotas/usage.ts";
 import { dropSecretData } from "./secrets.ts";
 
 const namespace = "slipway-org-alpha";

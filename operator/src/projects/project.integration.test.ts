@@ -14,7 +14,7 @@ import {
   whileServed,
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import type { ProbeResult } from "../applications/ingress-probe.ts";
+import type { ProbeResult } from "../domains/ingress-probe.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
 
 const namespace = "slipway-org-alpha";

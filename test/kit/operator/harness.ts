@@ -20,16 +20,16 @@ import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiser
 import { binaryFile, ensureBinary } from "../../../hack/cluster/binaries.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import type { AllowList } from "../../../operator/src/applications/access.ts";
-import type { IngressProbe } from "../../../operator/src/applications/ingress-probe.ts";
 import type { BillingLedger } from "../../../operator/src/billing/billing.ts";
 import type { DatabaseImages } from "../../../operator/src/databases/settings.ts";
+import type { IngressProbe } from "../../../operator/src/domains/ingress-probe.ts";
 import type { ReservationLedger } from "../../../operator/src/domains/reservations.ts";
 import type { CloseMetering } from "../../../operator/src/jobs/deletion.ts";
 import type { RunLedger } from "../../../operator/src/jobs/runs/ports.ts";
 import type { StoreRunLog } from "../../../operator/src/logs/run-logs.ts";
 import { createOperator } from "../../../operator/src/operator.ts";
 import type { RecordDeployment } from "../../../operator/src/projects/deployments/records.ts";
-import type { SlotLedger } from "../../../operator/src/projects/quotas/slot-keeper.ts";
+import type { SlotLedger } from "../../../operator/src/projects/quotas/reservations.ts";
 import type { RegistryLogin } from "../../../operator/src/registry/ecr.ts";
 import { projectResource } from "../../../operator/src/resources.ts";
 import { countQuotas } from "../clusters/quotas.ts";

@@ -4,9 +4,9 @@ import { readFile } from "node:fs/promises";
 import { type KubernetesObject, loadKubeConfig, Manager, resources } from "@slipway/controller-runtime";
 import { type Catalog, organizationOfNamespace, parseCatalog } from "@slipway/crds";
 import { silentLogger } from "@slipway/process";
-import { RouteCheck } from "../../../operator/src/applications/route-check.ts";
 import { MemberAccess } from "../../../operator/src/databases/common/member-access.ts";
 import { Authority } from "../../../operator/src/databases/tls/authority.ts";
+import { RouteCheck } from "../../../operator/src/domains/route-check.ts";
 import type { CloseMetering } from "../../../operator/src/jobs/deletion.ts";
 import { createNamespaceStore } from "../../../operator/src/organizations/controller.ts";
 import { projectKinds } from "../../../operator/src/project-kinds.ts";
@@ -15,7 +15,7 @@ import {
   addDeploymentRecords,
   DeploymentRecords,
 } from "../../../operator/src/projects/deployments/records.ts";
-import { SlotKeeper } from "../../../operator/src/projects/quotas/slot-keeper.ts";
+import { SlotKeeper } from "../../../operator/src/projects/quotas/reservations.ts";
 import { createProjectStores } from "../../../operator/src/projects/stores.ts";
 import type { RegistryLogin } from "../../../operator/src/registry/ecr.ts";
 import { endlessSlots, type TestCluster, type TestOperator } from "./harness.ts";

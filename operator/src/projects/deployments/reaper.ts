@@ -6,7 +6,7 @@ import type { Project } from "@slipway/crds";
 import { type DeploymentKey, type Ledger, listOpenDeployments, supersedeDeployment } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
 import { projectResource } from "../../resources.ts";
-import { slotRef } from "../quotas/slot-reaper.ts";
+import { slotRef } from "../quotas/reaper.ts";
 
 const PERIOD_MS = 60_000;
 /** A rollout that goes on for longer is looked at, and left alone as long as its project has it. */

@@ -26,8 +26,8 @@ import {
 } from "../../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../../test/kit/operator/projects.ts";
 import { projectResource } from "../../resources.ts";
-import { ledgerSlots, SlotKeeper, type SlotLedger } from "./slot-keeper.ts";
-import { reapSlots } from "./slot-reaper.ts";
+import { reapSlots } from "./reaper.ts";
+import { ledgerSlots, SlotKeeper, type SlotLedger } from "./reservations.ts";
 
 /** An operator on a real apiserver, with a real ledger: what kubectl makes is counted like what the API makes. */
 

@@ -1,7 +1,7 @@
 import type { HeldSlot, ReleaseCondition, SlotAnswer, SlotRequest } from "@slipway/ledger";
 import { silentLogger } from "@slipway/process";
 import { beforeEach, describe, expect, test } from "vitest";
-import { LedgerAway, SlotKeeper, type SlotLedger } from "./slot-keeper.ts";
+import { LedgerAway, SlotKeeper, type SlotLedger } from "./reservations.ts";
 
 const LIMIT = { scope: "free", max: 2 };
 

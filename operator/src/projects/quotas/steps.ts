@@ -10,7 +10,7 @@ import {
 } from "@slipway/crds";
 import { type SlotAnswer, slotRequest } from "@slipway/ledger";
 import { WaitingError } from "../../reconcile-errors.ts";
-import { LedgerAway, type SlotKeeper } from "./slot-keeper.ts";
+import { LedgerAway, type SlotKeeper } from "./reservations.ts";
 
 const RETRY_MS = 30_000;
 

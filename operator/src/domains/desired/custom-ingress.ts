@@ -3,9 +3,9 @@
 import { createHash } from "node:crypto";
 import type { ObjectMeta } from "@slipway/controller-runtime";
 import { labels, MANAGED_BY } from "@slipway/crds";
+import { ingressMetadata } from "../../applications/access-list.ts";
+import type { HttpRoute, RoutedApp } from "../../applications/app.ts";
 import type { DesiredObject } from "../../desired.ts";
-import { ingressMetadata } from "../access-list.ts";
-import type { HttpRoute, RoutedApp } from "../app.ts";
 import { ruleOf } from "./ingress.ts";
 
 /** Name of a custom domain's Ingress. */

@@ -3,13 +3,13 @@
 import { findCondition, type KubeClient, resources } from "@slipway/controller-runtime";
 import { type DomainClaim, labels, type Project } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
-import { isTlsSecret, tlsSecretName } from "../applications/desired/custom-ingress.ts";
-import type { RouteCheck } from "../applications/route-check.ts";
 import { soonest } from "../projects/soonest.ts";
 import type { ProjectStores } from "../projects/stores.ts";
 import { claimsOf, deleteClaim, keptAheadMs } from "./claims.ts";
-import type { Claimed } from "./domain-claims.ts";
-import { hostsOf, type IngressView, type Routes } from "./domain-routes.ts";
+import { isTlsSecret, tlsSecretName } from "./desired/custom-ingress.ts";
+import type { Claimed } from "./project-claims.ts";
+import type { RouteCheck } from "./route-check.ts";
+import { hostsOf, type IngressView, type Routes } from "./routes.ts";
 
 export interface ReleaseDependencies {
   client: KubeClient;

@@ -11,14 +11,14 @@ import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/c
 import type { Clock } from "@slipway/process";
 import { admittedCidrs } from "../applications/access.ts";
 import type { Rollout } from "../applications/rollout.ts";
-import type { RouteCheck } from "../applications/route-check.ts";
 import { type HttpPlatform, wantedHost } from "../applications/view.ts";
 import { type ExposureStand, exposureAfter } from "../projects/exposure.ts";
 import { childrenOf, type ProjectStores } from "../projects/stores.ts";
-import { customDomainStatuses, tellCustomDomains } from "./custom-domains.ts";
-import { type Claimed, claimDomains } from "./domain-claims.ts";
-import { type Release, releaseAllDomains, releaseDomains } from "./domain-release.ts";
-import { checkRoutes, type Routes, type RouteVersions, routeVersions } from "./domain-routes.ts";
+import { type Claimed, claimDomains } from "./project-claims.ts";
+import { customDomainStatuses, tellCustomDomains } from "./project-status.ts";
+import { type Release, releaseAllDomains, releaseDomains } from "./release.ts";
+import type { RouteCheck } from "./route-check.ts";
+import { checkRoutes, type Routes, type RouteVersions, routeVersions } from "./routes.ts";
 
 export interface DomainDependencies {
   client: KubeClient;

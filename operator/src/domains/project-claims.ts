@@ -7,7 +7,7 @@ import { type HttpPlatform, type RoutedHosts, wantedHost } from "../applications
 import type { Finding } from "../projects/status.ts";
 import type { ProjectStores } from "../projects/stores.ts";
 import { claimHostname, holds } from "./claims.ts";
-import { type CustomHost, refusalOf, standOf, takenBy, unseen } from "./custom-domains.ts";
+import { type CustomHost, refusalOf, standOf, takenBy, unseen } from "./project-status.ts";
 
 export interface ClaimingDependencies {
   client: KubeClient;

@@ -21,10 +21,10 @@ import { soonest } from "../projects/soonest.ts";
 import { type Finding, summarizeRoute } from "../projects/status.ts";
 import { childOf, childrenOf, type ProjectStores } from "../projects/stores.ts";
 import { middlewareResource } from "../resources.ts";
-import { type Claimed, routedHosts } from "./domain-claims.ts";
-import type { Release } from "./domain-release.ts";
-import type { Routes } from "./domain-routes.ts";
-import { isEnforced, isOwnIngress, type ProjectDomains } from "./domains.ts";
+import { type Claimed, routedHosts } from "./project-claims.ts";
+import { isEnforced, isOwnIngress, type ProjectDomains } from "./project-domains.ts";
+import type { Release } from "./release.ts";
+import type { Routes } from "./routes.ts";
 
 export interface HeldRoutesDependencies {
   client: KubeClient;

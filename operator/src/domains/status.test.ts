@@ -3,7 +3,7 @@ import type { DomainClaimConditionCatalog, DomainClaimStatus, Project, ProjectSt
 import { expect, test } from "vitest";
 import { exampleClaim } from "../../../test/kit/operator/claims.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { isPlatforms, recordsOf, tellRoute, tellUnproved, tellVerified } from "./tell.ts";
+import { isPlatforms, recordsOf, tellRoute, tellUnproved, tellVerified } from "./status.ts";
 
 const HOST = "shop.example.com";
 const ZONE = "apps.example.net";

@@ -4,8 +4,8 @@
  */
 
 import type { OrganizationLimits } from "@slipway/crds";
-import type { DesiredObject } from "../desired.ts";
-import { outsideWorld } from "./cidrs.ts";
+import type { DesiredObject } from "../../desired.ts";
+import { outsideWorld } from "../cidrs.ts";
 
 /** What the guards depend on beside the organization's id. */
 export interface GuardSettings {

@@ -17,7 +17,7 @@ import {
   standOf,
   takenBy,
   tellCustomDomains,
-} from "./custom-domains.ts";
+} from "./project-status.ts";
 
 const HOST = "shop.example.com";
 const now = new Date("2026-01-08T00:00:00Z");

@@ -1,6 +1,6 @@
 import type { OrganizationUsage } from "@slipway/ledger";
 import { expect, test } from "vitest";
-import { difference } from "./usage-keeper.ts";
+import { difference } from "./usage.ts";
 
 const project = (name: string, idleSeconds = 600) => ({
   organizationId: "acme",

@@ -1,6 +1,6 @@
+import { ingressMetadata } from "../../applications/access-list.ts";
+import type { RoutedApp } from "../../applications/app.ts";
 import type { DesiredObject } from "../../desired.ts";
-import { ingressMetadata } from "../access-list.ts";
-import type { RoutedApp } from "../app.ts";
 
 /** The public route of an HTTP project; none for a private one. Applied only once the hostname is claimed. */
 export function ingress(app: RoutedApp): DesiredObject | undefined {

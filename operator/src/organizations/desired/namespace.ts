@@ -1,7 +1,7 @@
 /** The namespace of an organization. */
 
-import type { DesiredObject } from "../desired.ts";
-import { guardLabels } from "./guards.ts";
+import type { DesiredObject } from "../../desired.ts";
+import { guardLabels } from "./namespace-policies.ts";
 
 /** Set once every guard is in place and the quota is counted; the API creates nothing in a namespace without it. */
 export const GUARDED_ANNOTATION = "slipway.dev/guarded";

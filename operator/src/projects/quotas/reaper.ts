@@ -5,7 +5,7 @@ import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import type { Logger } from "@slipway/process";
 import { projectResource } from "../../resources.ts";
-import { LedgerAway, type SlotIdentity, type SlotKeeper } from "./slot-keeper.ts";
+import { LedgerAway, type SlotIdentity, type SlotKeeper } from "./reservations.ts";
 
 const PERIOD_MS = 60_000;
 /** A creation takes its slot before it writes the project, and has that long for it. */

@@ -1,9 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { organizationLimits } from "@slipway/crds";
 import { expect, test } from "vitest";
-import { goldenTests } from "../../../test/kit/operator/golden.ts";
-import { desiredGuards, type GuardSettings } from "./guards.ts";
+import { goldenTests } from "../../../../test/kit/operator/golden.ts";
 import { desiredNamespace } from "./namespace.ts";
+import { desiredGuards, type GuardSettings } from "./namespace-policies.ts";
 
 const limits = organizationLimits.parse({});
 

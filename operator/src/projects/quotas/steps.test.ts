@@ -6,8 +6,8 @@ import { describe, expect, test } from "vitest";
 import { endlessSlots } from "../../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../../test/kit/operator/projects.ts";
 import { WaitingError } from "../../reconcile-errors.ts";
-import { SlotKeeper, type SlotLedger } from "./slot-keeper.ts";
-import { holdSlot, setLimitExceeded } from "./slots.ts";
+import { SlotKeeper, type SlotLedger } from "./reservations.ts";
+import { holdSlot, setLimitExceeded } from "./steps.ts";
 
 const plan = {
   plan: "free",

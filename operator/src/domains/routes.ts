@@ -2,13 +2,13 @@
 
 import { isConditionTrue, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
-import { tlsSecretName } from "../applications/desired/custom-ingress.ts";
 import type { Rollout } from "../applications/rollout.ts";
-import type { MissingRoute, RouteCheck } from "../applications/route-check.ts";
 import { soonest } from "../projects/soonest.ts";
 import { childrenOf, type ProjectStores } from "../projects/stores.ts";
-import type { CustomRoute } from "./custom-domains.ts";
-import type { Claimed } from "./domain-claims.ts";
+import { tlsSecretName } from "./desired/custom-ingress.ts";
+import type { Claimed } from "./project-claims.ts";
+import type { CustomRoute } from "./project-status.ts";
+import type { MissingRoute, RouteCheck } from "./route-check.ts";
 
 export interface RouteDependencies {
   stores: ProjectStores;

@@ -24,7 +24,7 @@ import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { TcpProxy } from "../../../test/kit/processes/tcp-proxy.ts";
 import { projectResource } from "../resources.ts";
 import { ledgerDeployments, reapDeployments } from "./deployments/reaper.ts";
-import { ledgerSlots } from "./quotas/slot-keeper.ts";
+import { ledgerSlots } from "./quotas/reservations.ts";
 
 /** A network between operator and ledger that drops everything and says nothing of it. */
 
