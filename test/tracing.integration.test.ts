@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { KubeClient, loadKubeConfig, resources } from "@slipway/controller-runtime";
 import { annotations, organizationNamespace, type Project } from "@slipway/crds";
 import { connectLedger, insertApiKey, insertOrganization, migrateToLatest } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { generateApiKey } from "../api-server/src/auth/api-key.ts";
 import { startApiserver, type TestApiserver } from "../hack/cluster/apiserver.ts";
@@ -18,6 +17,7 @@ import { projectResource } from "./kit/processes/job-platform.ts";
 import { startNode, writeTokenKey } from "./kit/processes/node.ts";
 import { OperatorProcess } from "./kit/processes/operator-process.ts";
 import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from "./kit/processes/trace-receiver.ts";
+import { startPostgres, type TestPostgres } from "./kit/servers/postgresql.ts";
 
 /** Both processes as they run in pods, a real apiserver, a real ledger, and a receiver of traces. */
 

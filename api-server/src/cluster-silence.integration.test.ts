@@ -1,10 +1,10 @@
 import { KubeClient } from "@slipway/controller-runtime";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { exampleBody, type Harness, startHarness } from "../../test/kit/api-server/harness.ts";
 import { FakeApiserver } from "../../test/kit/apiserver/fake-apiserver.ts";
 import { TcpProxy } from "../../test/kit/processes/tcp-proxy.ts";
+import { startPostgres, type TestPostgres } from "../../test/kit/servers/postgresql.ts";
 
 /** A network between the API server and the apiserver that drops everything and says nothing of it. */
 

@@ -17,7 +17,6 @@ import {
   removeMember,
   setMember,
 } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePorts } from "../../hack/lib/ports.ts";
 import { exampleSpec } from "../../test/kit/api-server/harness.ts";
@@ -25,6 +24,7 @@ import { AUDIENCE, startIssuer } from "../../test/kit/api-server/issuer.ts";
 import { fakeKubeconfig } from "../../test/kit/api-server/kubeconfig.ts";
 import { FakeApiserver } from "../../test/kit/apiserver/fake-apiserver.ts";
 import { eventually } from "../../test/kit/processes/eventually.ts";
+import { startPostgres, type TestPostgres } from "../../test/kit/servers/postgresql.ts";
 import { generateApiKey } from "./auth/api-key.ts";
 import { oidcUserId } from "./auth/oidc.ts";
 import { projectResource } from "./projects/kinds.ts";

@@ -1,7 +1,6 @@
 import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { createLogger } from "@slipway/process";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,6 +9,7 @@ import { exampleBody, type Harness, startHarness, ZONE } from "../../test/kit/ap
 import { applyCrds } from "../../test/kit/clusters/crds.ts";
 import { eventually } from "../../test/kit/processes/eventually.ts";
 import { TcpProxy } from "../../test/kit/processes/tcp-proxy.ts";
+import { startPostgres, type TestPostgres } from "../../test/kit/servers/postgresql.ts";
 import { startValkey, type TestValkey } from "../../test/kit/servers/valkey.ts";
 import { buildApp } from "./app.ts";
 import { ApiMetrics } from "./http/api-metrics.ts";

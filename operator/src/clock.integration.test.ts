@@ -1,7 +1,6 @@
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { connectLedger, type Ledger, ledgerTime, migrateToLatest, recordJobRuns } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { systemClock } from "@slipway/process";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -13,6 +12,7 @@ import {
   type TestCluster,
 } from "../../test/kit/operator/harness.ts";
 import { exampleJob } from "../../test/kit/operator/projects.ts";
+import { startPostgres, type TestPostgres } from "../../test/kit/servers/postgresql.ts";
 import { ledgerBilling } from "./billing/billing.ts";
 import { projectResource } from "./resources.ts";
 

@@ -10,8 +10,8 @@ import {
   settleCycle,
   sumJobRuns,
 } from "@slipway/ledger";
-import { startPostgres } from "@slipway/ledger/testing";
 import { sql } from "kysely";
+import { startPostgres } from "../kit/servers/postgresql.ts";
 
 /**
  * How fast the ledger takes runs, with every commit on the disk, beside single-row inserts into a table without any of

@@ -7,7 +7,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KubeClient, loadKubeConfig, resources } from "@slipway/controller-runtime";
 import { organizationNamespace } from "@slipway/crds";
-import { startPostgres } from "@slipway/ledger/testing";
 import { startApiserver } from "../../hack/cluster/apiserver.ts";
 import { root } from "../../hack/lib/paths.ts";
 import { freePorts } from "../../hack/lib/ports.ts";
@@ -15,6 +14,7 @@ import { waitFor } from "../../hack/lib/wait.ts";
 import { applyCrds } from "../kit/clusters/crds.ts";
 import { countQuotas } from "../kit/clusters/quotas.ts";
 import { startNode } from "../kit/processes/node.ts";
+import { startPostgres } from "../kit/servers/postgresql.ts";
 import { createProjects, ORGANIZATION, prepareLedger, residentMiB } from "./setup.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slipway-bench-"));

@@ -24,7 +24,6 @@ import {
   recordJobRuns,
   storeJobRunLog,
 } from "@slipway/ledger";
-import { startPostgres } from "@slipway/ledger/testing";
 import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
 import { readTokenKey } from "../../api-server/src/auth/token-key.ts";
 import { signUserToken } from "../../api-server/src/auth/user-token.ts";
@@ -43,6 +42,7 @@ import { runRow } from "../kit/api-server/job-runs.ts";
 import { applyCrds } from "../kit/clusters/crds.ts";
 import { countQuotas } from "../kit/clusters/quotas.ts";
 import { startNode, writeTokenKey } from "../kit/processes/node.ts";
+import { startPostgres } from "../kit/servers/postgresql.ts";
 
 const ORGANIZATION = "contract";
 

@@ -7,9 +7,9 @@ import {
   migrateToLatest,
   retireAuditLog,
 } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { LedgerAuditLog } from "./log.ts";
 
 let postgres: TestPostgres;

@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { GitEvent } from "@slipway/git";
 import { connectLedger, type Ledger, migrateToLatest } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { createLogger } from "@slipway/process";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { ledgerDeliveries } from "./delivery-queue.ts";
 import { DeliveryWorker, type DeliveryWorkerOptions } from "./delivery-worker.ts";
 

@@ -10,11 +10,11 @@ import {
   listSlots,
   migrateToLatest,
 } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { exampleBody, type Harness, startHarness } from "../../../test/kit/api-server/harness.ts";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { LedgerAuditLog } from "../audit/log.ts";
 import { generateApiKey } from "../auth/api-key.ts";
 import { Authenticator, ledgerCredentials } from "../auth/authenticator.ts";

@@ -1,11 +1,11 @@
 import { KubeClient } from "@slipway/controller-runtime";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { exampleBody, type Harness, startHarness } from "../../../test/kit/api-server/harness.ts";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { TcpProxy } from "../../../test/kit/processes/tcp-proxy.ts";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { LedgerAuditLog } from "../audit/log.ts";
 
 /** A network between the API server and the ledger that drops everything and says nothing of it. */

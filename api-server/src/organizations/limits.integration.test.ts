@@ -8,11 +8,11 @@ import {
   recordUsage,
   type UsageKind,
 } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleBody, type Harness, startHarness } from "../../../test/kit/api-server/harness.ts";
 import { startReleaser } from "../../../test/kit/api-server/releaser.ts";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 
 /** Two replicas of the API server over one ledger and one cluster. */
 

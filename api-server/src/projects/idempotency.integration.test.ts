@@ -11,10 +11,10 @@ import {
   reserveIdempotencyKey,
   setOrganizationBlocked,
 } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleBody, type Harness, startHarness, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { bodyHash } from "./creation/idempotency.ts";
 import { domainClaimResource, projectResource } from "./kinds.ts";
 

@@ -7,12 +7,12 @@ import {
   migrateToLatest,
   setOrganizationBlocked,
 } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { exampleBody, type Harness, startHarness, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { bindInOrganization, createRoles, restrictedClient } from "../../../test/kit/api-server/roles.ts";
 import { applyCrds } from "../../../test/kit/clusters/crds.ts";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { domainClaimResource, projectResource } from "./kinds.ts";
 
 /**

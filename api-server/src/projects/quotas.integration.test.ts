@@ -8,7 +8,6 @@ import {
   migrateToLatest,
   setPlanCapacity,
 } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import {
   exampleBody,
@@ -18,6 +17,7 @@ import {
   ZONE,
 } from "../../../test/kit/api-server/harness.ts";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { failures } from "../errors/catalog.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";

@@ -1,13 +1,13 @@
 import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { labels, organizationNamespace, type Project } from "@slipway/crds";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { exampleBody, type Harness, startHarness, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { startReleaser } from "../../../test/kit/api-server/releaser.ts";
 import { bindInOrganization, createRoles, restrictedClient } from "../../../test/kit/api-server/roles.ts";
 import { applyCrds } from "../../../test/kit/clusters/crds.ts";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeProject } from "./change.ts";
 import { readClaim } from "./claims.ts";

@@ -1,11 +1,11 @@
 import { Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { connectLedger, type Ledger, listSettlements, migrateToLatest } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { silentLogger } from "@slipway/process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { exampleJob } from "../../../test/kit/operator/projects.ts";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { ledgerBilling } from "./billing.ts";
 import { runSettlement } from "./settlement.ts";
 import { StorageMeter } from "./storage-meter.ts";

@@ -8,7 +8,6 @@ import {
   migrateToLatest,
   recordDeployment,
 } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { silentLogger } from "@slipway/process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -22,6 +21,7 @@ import {
 } from "../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { TcpProxy } from "../../../test/kit/processes/tcp-proxy.ts";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { projectResource } from "../resources.ts";
 import { ledgerDeployments, reapDeployments } from "./deployments/reaper.ts";
 import { ledgerSlots } from "./quotas/reservations.ts";

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import {
   type BuildLogChunk,
   type BuildRow,
@@ -23,7 +24,6 @@ import {
   retireBuilds,
   retireGitDeliveries,
 } from "./index.ts";
-import { startPostgres, type TestPostgres } from "./testing/postgres.ts";
 
 let postgres: TestPostgres;
 let ledger: Ledger;

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import {
   completeIdempotencyKey,
   connectLedger,
@@ -12,7 +13,6 @@ import {
   renewIdempotencyKey,
   reserveIdempotencyKey,
 } from "./index.ts";
-import { startPostgres, type TestPostgres } from "./testing/postgres.ts";
 
 let postgres: TestPostgres;
 let ledger: Ledger;

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
+import { jobRun } from "../../../test/kit/ledger/job-run.ts";
 import { findJobRun, type JobRunRow, recordJobRuns } from "./index.ts";
-import { startJobLedger, type TestJobLedger } from "./testing/job-ledger.ts";
-import { jobRun } from "./testing/job-run.ts";
 
 let test: TestJobLedger;
 

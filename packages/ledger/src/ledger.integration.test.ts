@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import {
   type AuditKey,
   beginAudits,
@@ -31,7 +32,6 @@ import {
   setOrganizationBlocked,
   supersedeDeployment,
 } from "./index.ts";
-import { startPostgres, type TestPostgres } from "./testing/postgres.ts";
 
 let postgres: TestPostgres;
 let ledger: Ledger;

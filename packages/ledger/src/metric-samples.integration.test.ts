@@ -1,6 +1,7 @@
 import { allNull, type MetricsSnapshot, postgresqlMetrics, snapshotResource } from "@slipway/crds";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import {
   connectLedger,
   type Ledger,
@@ -11,7 +12,6 @@ import {
   recordMetricSamples,
   retireMetricSamples,
 } from "./index.ts";
-import { startPostgres, type TestPostgres } from "./testing/postgres.ts";
 
 let postgres: TestPostgres;
 let ledger: Ledger;

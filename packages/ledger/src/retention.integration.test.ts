@@ -3,6 +3,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
+import { jobRun } from "../../../test/kit/ledger/job-run.ts";
+import { storageHour } from "../../../test/kit/ledger/storage-hour.ts";
 import {
   findJobRun,
   lastStorageHour,
@@ -14,9 +17,6 @@ import {
   settleCycle,
   storeJobRunLog,
 } from "./index.ts";
-import { startJobLedger, type TestJobLedger } from "./testing/job-ledger.ts";
-import { jobRun } from "./testing/job-run.ts";
-import { storageHour } from "./testing/storage-hour.ts";
 
 let test: TestJobLedger;
 

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
+import { jobRun } from "../../../test/kit/ledger/job-run.ts";
+import { storageHour } from "../../../test/kit/ledger/storage-hour.ts";
 import { recordJobRuns, recordStorageCharges, settleCycle } from "./index.ts";
-import { startJobLedger, type TestJobLedger } from "./testing/job-ledger.ts";
-import { jobRun } from "./testing/job-run.ts";
-import { storageHour } from "./testing/storage-hour.ts";
 
 let test: TestJobLedger;
 

@@ -2,6 +2,9 @@ import { billingCycle, formatDecimal, parseDecimal } from "@slipway/crds";
 import fc from "fast-check";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
+import { jobRun } from "../../../test/kit/ledger/job-run.ts";
+import { storageHour } from "../../../test/kit/ledger/storage-hour.ts";
 import {
   type JobRunRow,
   listSettlements,
@@ -11,9 +14,6 @@ import {
   type StorageHour,
   settleCycle,
 } from "./index.ts";
-import { startJobLedger, type TestJobLedger } from "./testing/job-ledger.ts";
-import { jobRun } from "./testing/job-run.ts";
-import { storageHour } from "./testing/storage-hour.ts";
 
 let test: TestJobLedger;
 

@@ -1,9 +1,9 @@
 import { billingCycle } from "@slipway/crds";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
+import { jobRun } from "../../../test/kit/ledger/job-run.ts";
 import { listSettlements, maySettle, newestSettleableCycle, recordJobRuns, settleCycle } from "./index.ts";
-import { startJobLedger, type TestJobLedger } from "./testing/job-ledger.ts";
-import { jobRun } from "./testing/job-run.ts";
 
 let test: TestJobLedger;
 

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import {
   connectLedger,
   findSlotVersion,
@@ -12,7 +13,6 @@ import {
   setPlanCapacity,
   takeSlot,
 } from "./index.ts";
-import { startPostgres, type TestPostgres } from "./testing/postgres.ts";
 
 let postgres: TestPostgres;
 /** Two pools, as two replicas have them. */

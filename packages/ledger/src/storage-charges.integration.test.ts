@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
+import { storageHour } from "../../../test/kit/ledger/storage-hour.ts";
 import { lastStorageHour, recordStorageCharges, type StorageHour } from "./index.ts";
-import { startJobLedger, type TestJobLedger } from "./testing/job-ledger.ts";
-import { storageHour } from "./testing/storage-hour.ts";
 
 let test: TestJobLedger;
 

@@ -1,8 +1,8 @@
 import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { applyCrds } from "../clusters/crds.ts";
+import { startPostgres, type TestPostgres } from "../servers/postgresql.ts";
 import { type Harness, type HarnessOptions, startHarness } from "./harness.ts";
 import { bindInOrganization, createRoles, restrictedClient } from "./roles.ts";
 

@@ -14,7 +14,6 @@ import {
   recordBuild,
   recordBuildLog,
 } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { silentLogger } from "@slipway/process";
 import { stringify } from "yaml";
 import {
@@ -28,6 +27,7 @@ import { BUILD_NAME } from "../../../operator/src/builds/names.ts";
 import type { BuildPod } from "../../../operator/src/builds/pod-state.ts";
 import { type BuildSettings, parseBuildSettings } from "../../../operator/src/builds/settings.ts";
 import { buildResource, projectResource } from "../../../operator/src/resources.ts";
+import { startPostgres, type TestPostgres } from "../servers/postgresql.ts";
 import { FakeKubelet } from "./build-kubelet.ts";
 import { grantedConfig } from "./grant.ts";
 import { startCluster, type TestCluster } from "./harness.ts";

@@ -9,7 +9,6 @@ import {
 } from "@slipway/controller-runtime";
 import { annotations, GROUP, organizationNamespace, type Project, plurals, VERSION } from "@slipway/crds";
 import { connectLedger, insertOrganization, type Ledger, migrateToLatest } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { stringify } from "yaml";
 import { type Script, scriptArgs } from "../../../hack/cluster/kwok-config.ts";
 import {
@@ -19,6 +18,7 @@ import {
 } from "../../../hack/cluster/test-cluster.ts";
 import { waitFor } from "../../../hack/lib/wait.ts";
 import { applyCrds } from "../clusters/crds.ts";
+import { startPostgres, type TestPostgres } from "../servers/postgresql.ts";
 
 export const projectResource = customResource(GROUP, VERSION, plurals.Project, "Project");
 export const jobRunResource = customResource(GROUP, VERSION, plurals.JobRun, "JobRun");

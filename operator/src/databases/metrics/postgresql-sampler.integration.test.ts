@@ -1,8 +1,8 @@
 import { chownSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../../test/kit/servers/postgresql.ts";
 import { certify, makeAuthority } from "../tls/certificates.ts";
 import { postgresqlNative } from "./postgresql.ts";
 import { type Server, samplePostgresql } from "./postgresql-sampler.ts";

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exampleCredentials } from "../../../../test/kit/databases/examples.ts";
+import { startPostgres, type TestPostgres } from "../../../../test/kit/servers/postgresql.ts";
 import { scramVerifier } from "./scram.ts";
 import { parseSetup, setupScript } from "./sql.ts";
 

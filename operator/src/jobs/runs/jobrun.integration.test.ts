@@ -1,7 +1,6 @@
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type JobRun, jobRunName, type Project } from "@slipway/crds";
 import { connectLedger, findJobRun, type Ledger, migrateToLatest, recordJobRuns } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { type Clock, systemClock } from "@slipway/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -13,6 +12,7 @@ import {
   type TestOperator,
 } from "../../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../../test/kit/operator/projects.ts";
+import { startPostgres, type TestPostgres } from "../../../../test/kit/servers/postgresql.ts";
 import { jobRunResource, projectResource } from "../../resources.ts";
 import { type CronJob, JOB_NAME, type Job, type RunPod, SCHEDULED_TIMESTAMP } from "./cluster.ts";
 

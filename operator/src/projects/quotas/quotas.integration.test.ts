@@ -11,7 +11,6 @@ import {
   slotRequest,
   takeSlot,
 } from "@slipway/ledger";
-import { startPostgres, type TestPostgres } from "@slipway/ledger/testing";
 import { silentLogger } from "@slipway/process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -25,6 +24,7 @@ import {
   type TestOperator,
 } from "../../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../../test/kit/operator/projects.ts";
+import { startPostgres, type TestPostgres } from "../../../../test/kit/servers/postgresql.ts";
 import { projectResource } from "../../resources.ts";
 import { reapSlots } from "./reaper.ts";
 import { ledgerSlots, SlotKeeper, type SlotLedger } from "./reservations.ts";

@@ -1,5 +1,5 @@
 import { billedMinutes, jobRunName, runAmount } from "@slipway/crds";
-import type { JobRunRow } from "../job-run-rows.ts";
+import type { JobRunRow } from "@slipway/ledger";
 
 export interface JobRunFacts extends Partial<Omit<JobRunRow, "billed_minutes" | "amount">> {
   organization_id: string;

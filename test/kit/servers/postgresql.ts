@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { freePorts } from "../../../../hack/lib/ports.ts";
+import { freePorts } from "../../../hack/lib/ports.ts";
 
 const DEBIAN_ROOT = "/usr/lib/postgresql";
 const START_LIMIT_MS = 30_000;

@@ -1,7 +1,6 @@
+import { connectLedger, type Ledger, migrateToLatest } from "@slipway/ledger";
 import { sql } from "kysely";
-import { connectLedger, type Ledger } from "../connect.ts";
-import { migrateToLatest } from "../migrator.ts";
-import { startPostgres, type TestPostgres } from "./postgres.ts";
+import { startPostgres, type TestPostgres } from "../servers/postgresql.ts";
 
 export interface TestJobLedger {
   postgres: TestPostgres;

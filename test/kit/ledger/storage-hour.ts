@@ -1,5 +1,5 @@
 import { runAmount } from "@slipway/crds";
-import type { StorageHour } from "../storage-charges.ts";
+import type { StorageHour } from "@slipway/ledger";
 
 /** An hour of storage whose index counts from 1970, and whose amount follows from the rest. */
 export function storageHour(
