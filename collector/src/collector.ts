@@ -5,13 +5,13 @@ import type { Clock } from "@slipway/process";
 import { type AccessLine, parseAccessLine } from "./access-line.ts";
 import type { TrustedProxies } from "./client-address.ts";
 import { ContainerLog, type LogLine } from "./container-log.ts";
+import type { Room } from "./disk-quota.ts";
 import { containerFolders, type Source } from "./log-files.ts";
 import type { CollectorMetrics } from "./metrics.ts";
-import type { Owner } from "./names.ts";
 import { msUntilGivenUp, type NoOwner } from "./resolver.ts";
-import type { Room } from "./room.ts";
 import type { Log } from "./sender.ts";
 import type { Positions, Spool } from "./spool.ts";
+import type { Owner } from "./traefik-names.ts";
 
 export interface CollectorOptions {
   /** The kubelet's folder of pods' logs, and which containers of it. */

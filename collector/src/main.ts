@@ -7,10 +7,10 @@ import { createLogger, shutdownSignal, startOpsServer, systemClock } from "@slip
 import type { AccessLine } from "./access-line.ts";
 import { Collector } from "./collector.ts";
 import { realDisk } from "./disk.ts";
+import { Room } from "./disk-quota.ts";
 import { CollectorMetrics } from "./metrics.ts";
 import { createReceiver } from "./otlp-receiver.ts";
 import { Resolver } from "./resolver.ts";
-import { Room } from "./room.ts";
 import { sendBatches } from "./sender.ts";
 import { type CollectorSettings, collectorSettings } from "./settings.ts";
 import { Spool } from "./spool.ts";

@@ -9,11 +9,11 @@ import { systemClock } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Disk, realDisk } from "./disk.ts";
 import { CollectorMetrics } from "./metrics.ts";
-import type { Owner } from "./names.ts";
 import { type ExportRequest, encodeProtobuf } from "./otlp-format.ts";
 import { createReceiver, type ReceiverOptions } from "./otlp-receiver.ts";
 import type { NoOwner } from "./resolver.ts";
 import { Spool } from "./spool.ts";
+import type { Owner } from "./traefik-names.ts";
 
 let folder: string;
 let spool: Spool;

@@ -7,9 +7,9 @@ import { type AccessEvent, MinuteBounds } from "@slipway/analytics";
 import { type Clock, sleep } from "@slipway/process";
 import { type AccessLine, type LineRefusal, readAccessFields } from "./access-line.ts";
 import type { TrustedProxies } from "./client-address.ts";
+import type { Room } from "./disk-quota.ts";
 import { readHttpRecord } from "./http-record.ts";
 import type { CollectorMetrics } from "./metrics.ts";
-import type { Owner } from "./names.ts";
 import {
   decodeJson,
   decodeProtobuf,
@@ -19,9 +19,9 @@ import {
   type Telemetry,
 } from "./otlp-format.ts";
 import { msUntilGivenUp, type NoOwner, UNKNOWN_MS } from "./resolver.ts";
-import type { Room } from "./room.ts";
 import type { Log } from "./sender.ts";
 import type { Spool } from "./spool.ts";
+import type { Owner } from "./traefik-names.ts";
 
 export interface ReceiverOptions {
   spool: Spool;

@@ -4,8 +4,8 @@ import { FakeApiserver } from "../../test/kit/apiserver/fake-apiserver.ts";
 import { eventually } from "../../test/kit/processes/eventually.ts";
 import { FakeClock } from "../../test/kit/processes/fake-clock.ts";
 import type { AccessLine, Target } from "./access-line.ts";
-import { NameTable, normalized, REMEMBERED_MS, routerNames, serviceNames } from "./names.ts";
 import { Resolver } from "./resolver.ts";
+import { NameTable, normalized, REMEMBERED_MS, routerNames, serviceNames } from "./traefik-names.ts";
 
 test("names are made as Traefik makes them", () => {
   expect(normalized("slipway-org-o1-p1-shop.apps.localhost/")).toBe("slipway-org-o1-p1-shop-apps-localhost");

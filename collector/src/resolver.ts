@@ -21,7 +21,7 @@ import {
   routerNames,
   type ServiceView,
   serviceNames,
-} from "./names.ts";
+} from "./traefik-names.ts";
 
 /**
  * Why a request is no project's: `no_route` (the ingress knew no host of that name), `not_a_project` (the API, for one),

@@ -7,7 +7,7 @@ import {
 import {
   namespaceRules as collectorNamespaceRules,
   clusterRules as collectorRules,
-} from "@slipway/collector/rules";
+} from "@slipway/collector/rbac";
 import { generateCrds } from "@slipway/crds/generate";
 import {
   buildsNamespaceRules,

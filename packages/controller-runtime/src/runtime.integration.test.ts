@@ -7,7 +7,7 @@ import { type Logger, silentLogger } from "@slipway/process";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
-import { awkwardChildren } from "../../../test/kit/runtime/awkward-children.ts";
+import { awkwardChildren } from "../../../test/kit/runtime/children-of-every-kind.ts";
 import { type Widget, widgets } from "../../../test/kit/runtime/harness.ts";
 import {
   childResources,

@@ -4,7 +4,7 @@
  */
 import { loadKubeConfig } from "@slipway/controller-runtime";
 import { createLogger, shutdownSignal } from "@slipway/process";
-import { awkwardChildren } from "./awkward-children.ts";
+import { awkwardChildren } from "./children-of-every-kind.ts";
 import { childResources, widgetOperator } from "./widget-operator.ts";
 
 const leaseMs = Number(process.env.LEASE_SECONDS) * 1_000;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "../../test/kit/processes/fake-clock.ts";
+import { Room } from "./disk-quota.ts";
 import { CollectorMetrics } from "./metrics.ts";
-import { Room } from "./room.ts";
 
 test("the buffer is full when it has grown to its bound, and when the disk has no more room than others are left with", async () => {
   const spool = { bytes: 0 };
