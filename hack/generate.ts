@@ -1,12 +1,13 @@
 /**
- * `npm run generate`: writes every file that is made from another. `--check` writes nothing and exits 1 when one is
- * stale. A generator is pure: it returns the files it wants, and this command writes those that differ.
+ * `npm run generate`: writes every file that is generated from others. `--check` writes nothing and exits 1 when one is
+ * stale. A generator is pure: it returns the files, and this command writes those that differ.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { generateCrds } from "@slipway/crds/generate";
 import { generateChartFiles } from "./chart/generate.ts";
+import { generateTraceability } from "./docs/traceability.ts";
 
 /** One source of generated files. */
 interface Generator {
@@ -18,6 +19,7 @@ interface Generator {
 const generators: readonly Generator[] = [
   { name: "custom resource definitions", run: generateCrds },
   { name: "chart", run: generateChartFiles },
+  { name: "traceability", run: generateTraceability },
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -26,11 +26,13 @@ describe("the policy table", () => {
     expect(routes.map((route) => route.operationId).sort()).toEqual(Object.keys(policies).sort());
   });
 
+  // Shows: docs/applications.md#authentication: a route without a policy entry stops the start
   it("stops the start for a route without a line", () => {
     const stray = { ...routes[0], operationId: "stray" } as unknown as AnyRoute;
     expect(() => registerRoute(fastify(), stray, harness.services, bodyBudgets())).toThrow(/no policy/);
   });
 
+  // Shows: docs/applications.md#authentication: a route without a policy entry stops the start
   it("stops the start for a route that was added past it", async () => {
     const late = await startFakeHarness();
     expect(() => late.app.get("/v1/stray", () => "")).toThrow();
@@ -39,6 +41,7 @@ describe("the policy table", () => {
 });
 
 describe("GET /v1/project/:id", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id` | the single project
   it("answers the project to a key that may read it", async () => {
     await harness.project("read-a", "p1", { description: "The shop" });
     const response = await get("/v1/project/p1", harness.key("read-a", "project.read on project:p1"));
@@ -64,6 +67,8 @@ describe("GET /v1/project/:id", () => {
     expect(response.json().data.domain).toMatch(/^shop-front-[0-9a-f]{8}\.apps\.localhost$/);
   });
 
+  // Shows: docs/applications.md#read: 404 for what is not there
+  // Shows: docs/applications.md#errors-every-operation: 404 | `PROJECT_NOT_FOUND`
   it("shows a foreign project as missing, exactly as one that is not there", async () => {
     await harness.project("read-b", "pforeign");
     const headers = harness.key("read-a", "project.read on project:*");
@@ -79,6 +84,7 @@ describe("GET /v1/project/:id", () => {
     expect(outcome(await get("/v1/project/pmissing", headers))).toEqual(failure(403, "PERMISSION_DENIED"));
   });
 
+  // Shows: docs/applications.md#read: finds what another replica made a moment ago
   it("finds a project that another replica made before the watch brought it", async () => {
     harness.apiserver.stalled = true;
     try {
@@ -91,11 +97,13 @@ describe("GET /v1/project/:id", () => {
     }
   });
 
+  // Shows: docs/applications.md#create: `x-api-key`, or `Authorization: Bearer` with an API key or a
   it("answers an owner, who has full access", async () => {
     await harness.project("read-c", "pc");
     expect((await get("/v1/project/pc", await harness.owner("read-c"))).statusCode).toBe(200);
   });
 
+  // Shows: docs/applications.md#read: from memory: no call to the cluster
   it("makes no request to the cluster for what is in memory", async () => {
     await harness.project("read-d", "pd");
     const headers = harness.key("read-d", "project.read on project:*");
@@ -109,6 +117,8 @@ describe("GET /v1/project/:id", () => {
 });
 
 describe("GET /v1/project", () => {
+  // Shows: docs/applications.md#list: only projects that the credential can read; no scope of its own
+  // Shows: docs/applications.md#authentication: 7. listing needs no scope
   it("lists only what the credential can read", async () => {
     await harness.project("list-a", "pone");
     await harness.project("list-a", "ptwo");
@@ -122,6 +132,7 @@ describe("GET /v1/project", () => {
     expect(await ids(harness.key("list-a"))).toEqual([]);
   });
 
+  // Shows: docs/applications.md#list: `type`, `status`
   it("names every broken rule of the query at once", async () => {
     const response = await get(
       "/v1/project?page=0&limit=51&type=mysql&sort_by=name&status=done&nonsense=1&search=",
@@ -132,6 +143,8 @@ describe("GET /v1/project", () => {
     expect(fields.sort()).toEqual(["limit", "nonsense", "page", "search", "sort_by", "status", "type"]);
   });
 
+  // Shows: docs/applications.md#list: `profile` with `type=valkey` alone, else 400
+  // Shows: docs/applications.md#errors-other-operations: list | 400 `profile` unknown, or without
   it.each(["?profile=cache", "?profile=cache&type=http", "?profile=nonsense&type=valkey"])(
     "refuses %s",
     async (query) => {
@@ -143,6 +156,7 @@ describe("GET /v1/project", () => {
 });
 
 describe("refusals", () => {
+  // Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_REQUEST`: bad paths and bytes
   it.each([
     ["GET", "/v1/nothing", 404, "ROUTE_NOT_FOUND"],
     ["GET", "/v1/project", 401, "CREDENTIAL_MISSING"],
@@ -154,6 +168,7 @@ describe("refusals", () => {
     expect(response.statusCode).toBe(status);
   });
 
+  // Shows: docs/applications.md#conventions: order of refusal: 401, 429, 403, 404, 400, what the plan
   it("come in order: rate before permission", async () => {
     const strict = await startFakeHarness({ rateLimitScale: 0.001 });
     const headers = strict.key("acme");
@@ -167,6 +182,7 @@ describe("refusals", () => {
     expect(answers[1]?.headers.ratelimit).toMatch(/^"default";r=0;t=\d+$/);
   });
 
+  // Shows: docs/applications.md#errors-every-operation: 503 | `LEDGER_UNAVAILABLE`
   it("of a ledger that is away are 503, while reads go on", async () => {
     await harness.project("away", "paway");
     const headers = await harness.owner("away");
@@ -178,6 +194,11 @@ describe("refusals", () => {
 });
 
 describe("catalogs", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/plans` | the HTTP plans
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/job/plans` | the job plans
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/storage/plans` | the storage plans
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/database/plans` | the database plans
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/database/catalog` | the engines
   it.each([
     "/v1/project/plans",
     "/v1/project/job/plans",
@@ -190,6 +211,7 @@ describe("catalogs", () => {
     expect(response.json().data.length).toBeGreaterThan(0);
   });
 
+  // Shows: docs/applications.md#catalogs: HTTP plans by hourly price; free ones at 0; `logs` always
   it("lists HTTP plans by hourly price, free ones first", async () => {
     const { data } = (await get("/v1/project/plans")).json();
     const prices = data.map((plan: { prices: { hourly: number } }) => plan.prices.hourly);
@@ -198,6 +220,9 @@ describe("catalogs", () => {
     expect(data[0].capabilities.logs).toBe(true);
   });
 
+  // Shows: docs/applications.md#catalogs: switched off by configuration: `SCHEDULED_JOBS_UNAVAILABLE`
+  // Shows: docs/applications.md#errors-other-operations: job plans | 503 `SCHEDULED_JOBS_UNAVAILABLE`
+  // Shows: docs/applications.md#errors-other-operations: database plans and catalog | 503
   it("answer 503 with their codes when switched off", async () => {
     const current = harness.services.catalog.current;
     const off = { ...current, jobsEnabled: false, databasesEnabled: false };

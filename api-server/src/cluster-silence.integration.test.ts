@@ -59,6 +59,7 @@ const silent = (withinMs: number) => ({
   ms: expect.toSatisfy((ms: number) => ms < withinMs),
 });
 
+// Shows: docs/applications.md#errors-every-operation: 503 | `CLUSTER_UNAVAILABLE`
 it("answers 503 in time, however many wait, and serves again at once", async () => {
   expect((await create()).answer).toBe(201);
   proxy.stall(true);

@@ -99,6 +99,7 @@ const status = (url: string) =>
   );
 
 describe("the API server's process", () => {
+  // Shows: docs/applications.md#conventions: several replicas and their stops cost no answer
   it("serves on while it drains: no request fails, and it ends by itself", async () => {
     const child = await start({ SLIPWAY_DRAIN_SECONDS: "4" });
     const answers: number[] = [];
@@ -125,6 +126,7 @@ describe("the API server's process", () => {
     expect(new Set(answers)).toEqual(new Set([200]));
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/builds/:buildId/logs` | lines
   it("ends streams of logs when it ends, without saying that the build has", async () => {
     const ledger = connectLedger({ url: postgres.url, applicationName: "test" });
     const kube = KubeClient.forUrl(apiserver.url);
@@ -166,6 +168,7 @@ describe("the API server's process", () => {
     await ledger.destroy();
   });
 
+  // Shows: docs/git.md#over-v1: `GET /v1/git/runtime-catalog` | `runtimes`: `id`, `name`, `available`
   it("offers the runtimes that it is told of images for, and none where nothing is built", async () => {
     const file = join(directory, "builds.yaml");
     writeFileSync(
@@ -218,6 +221,7 @@ describe("the API server's process", () => {
     await once(child, "exit");
   });
 
+  // Shows: docs/applications.md#catalogs: the catalog file is reloaded; a wrong one changes nothing
   it("shows another catalog seconds after its file has changed, and keeps the last good one", async () => {
     const text = readFileSync(env.SLIPWAY_CATALOG_FILE ?? "", "utf8");
     const file = join(directory, "catalog.yaml");
@@ -241,6 +245,7 @@ describe("the API server's process", () => {
     await once(child, "exit");
   });
 
+  // Shows: docs/applications.md#authentication: 1. tokens of an OpenID Connect issuer, by configuration
   it("admits members of the organization by tokens of an issuer that it was told of", async () => {
     const issuer = await startIssuer("main");
     const oidc = JSON.stringify([{ issuer: issuer.url, audience: AUDIENCE }]);

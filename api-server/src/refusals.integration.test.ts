@@ -44,6 +44,7 @@ describe("an id with a NUL, which PostgreSQL takes in no text", () => {
   const cases = withIds.flatMap((route) =>
     [...route.path.matchAll(/:\w+/g)].map(([name]) => [route.method, route.path, name] as const),
   );
+  // Shows: docs/applications.md#read: 404 for what is not there
   it.each(cases)("is answered as any unknown one: %s %s, in %s", async (method, path, name) => {
     const { id: organizationId } = await harness.organization();
     const owner = await harness.owner(organizationId);
@@ -64,6 +65,9 @@ describe("an id with a NUL, which PostgreSQL takes in no text", () => {
 });
 
 describe("a creation that is wrong in every way", () => {
+  // Shows: docs/applications.md#conventions: order of refusal: 401, 429, 403, 404, 400, what the plan
+  // Shows: docs/applications.md#errors-project-creation: 402 | `ORGANIZATION_BLOCKED`: pending payment
+  // Shows: docs/applications.md#administration: `admin organization block`, `admin organization unblock`
   it("is told one kind of mistake after the other: 401, 403, 400, 403, 402, 409, 503", async () => {
     const organizationId = "wrong-in-every-way";
     await insertOrganization(harness.ledger, { id: organizationId, name: organizationId });
@@ -89,6 +93,7 @@ describe("a creation that is wrong in every way", () => {
 });
 
 describe("an organization whose namespace has only just been made", () => {
+  // Shows: docs/applications.md#errors-project-creation: 503 | `ORGANIZATION_RUNTIME_UNAVAILABLE`: the
   it("is 503 without the API server's rights there, and served once they are heard of", async () => {
     const organizationId = "not-bound-yet";
     await insertOrganization(harness.ledger, { id: organizationId, name: organizationId });
@@ -148,6 +153,9 @@ describe("what this platform cannot run yet", () => {
   beforeAll(() => switchTo(supports(["http", "job"], () => ({}))));
   afterAll(() => switchTo(() => true));
 
+  // Shows: docs/applications.md#create: the other types: checked in full, then 503 until the platform can
+  // Shows: docs/applications.md#errors-project-creation: 400 | unsupported version (databases)
+  // Shows: docs/applications.md#errors-project-creation: 503 | `PROJECT_TYPE_UNAVAILABLE`
   it.each(cases)("a %s is checked in full, then refused, and frees its key", async (type, body, broken) => {
     const { headers } = await harness.organization();
     const key = `key-of-a-${type}-0123456789`;
@@ -158,6 +166,8 @@ describe("what this platform cannot run yet", () => {
     expect((await post(headers, basic(), key)).statusCode).toBe(201);
   });
 
+  // Shows: docs/applications.md#create: from a Git repository: checked in full, then 503 until the
+  // Shows: docs/applications.md#errors-project-creation: 503 | `PROJECT_FEATURE_UNAVAILABLE`: from a Git
   it("an application from a Git repository, too", async () => {
     const { headers } = await harness.organization();
     const source = { connection_id: "c1", repository_id: "r1", branch: "main", auto_deploy: false };
@@ -175,6 +185,7 @@ describe("what this platform cannot run yet", () => {
 describe("an Idempotency-Key", () => {
   const key = "the-same-key-0123456789";
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: the same request again answers the same
   it("answers the same project again, whatever the order of the body's members, also after the last slot", async () => {
     const { headers } = await harness.organization();
     const body = exampleBody({}, { instances: 2 });
@@ -188,6 +199,7 @@ describe("an Idempotency-Key", () => {
     expect(told(await post(headers, body, `${key}-2`))).toEqual([409, "FREE_PLAN_INSTANCE_LIMIT_REACHED"]);
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: another body is 409; each organization has
   it("is each organization's own, and free in the others", async () => {
     const [one, other] = [await harness.organization(), await harness.organization()];
     const ids = [
@@ -198,6 +210,7 @@ describe("an Idempotency-Key", () => {
     expect(new Set(ids).size).toBe(2);
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: stands for its project also after that is
   it("stands for a project that is deleted: it makes no second one", async () => {
     const { headers } = await harness.organization();
     const { project_id: id } = (await post(headers, basic(), key)).json().data;
@@ -207,6 +220,8 @@ describe("an Idempotency-Key", () => {
 });
 
 describe("a deletion", () => {
+  // Shows: docs/applications.md#delete: a try after 503 goes on with what was begun
+  // Shows: docs/applications.md#errors-project-deletion: 503 | `DOMAIN_RELEASE_PENDING`: the domain
   it("is 503 while the domain cannot be given back, and the next try gives it back", async () => {
     const { headers } = await harness.organization();
     const hostname = `kept-for-now.${ZONE}`;
@@ -228,6 +243,8 @@ describe("a deletion", () => {
     await made(headers, basic({ subdomain: "kept-for-now" }));
   });
 
+  // Shows: docs/applications.md#errors-project-deletion: 503 | `DOMAIN_RELEASE_PENDING`: the domain
+  // Shows: docs/applications.md#errors-project-deletion: 503 | `PROJECT_DELETION_PENDING`: a project
   it.each([
     ["public application", {}, "DOMAIN_RELEASE_PENDING"],
     ["private application", { exposure: "private" }, "PROJECT_DELETION_PENDING"],
@@ -259,6 +276,7 @@ describe("a deletion", () => {
     },
   );
 
+  // Shows: docs/applications.md#delete: reads answer 404 then, and every other operation
   it("leaves nothing that could be changed: every operation answers 404 afterwards", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const id = await made(headers, basic({ envs: [{ name: "A", value: "1" }] }));

@@ -147,6 +147,7 @@ async function whileLate<T>(write: () => Promise<void>, read: () => Promise<T>):
 }
 
 describe("what was written through one replica", () => {
+  // Shows: docs/applications.md#conventions: what was written is read, on either replica
   it("is read through another at once, 200 times, however late its watch is", {
     timeout: 120_000,
   }, async () => {
@@ -206,6 +207,7 @@ describe("what was written through one replica", () => {
 });
 
 describe("a rate limit", () => {
+  // Shows: docs/applications.md#limits: exact over all replicas
   it("holds over both replicas, in headers and refusals alike", async () => {
     const strict = await startHarness(admin, {
       ledger,

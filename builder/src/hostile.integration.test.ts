@@ -55,6 +55,7 @@ describe.each(backendNames)("with %s", (backend) => {
   const kept = (line: string, number: number) => `${line.replace("RUN ", "RUN { ")}; } > /seen-${number}`;
 
   describe("links", () => {
+    // Shows: docs/builds.md#what-hostile-repositories-come-to: links out of its folder, for Dockerfiles to
     test("out of the build's folder lead to nothing of the machine's", async () => {
       const outside = join(harness.folder, "outside.txt");
       await repository.commit(
@@ -89,6 +90,7 @@ describe.each(backendNames)("with %s", (backend) => {
       }
     });
 
+    // Shows: docs/builds.md#what-hostile-repositories-come-to: links out of its folder, for Dockerfiles to
     test("in the place of files that the planner reads are no files to it", async () => {
       const outside = join(harness.folder, "outside.txt");
       await repository.commit("A link", { README: "1" }, { Dockerfile: outside, "package.json": outside });
@@ -99,6 +101,7 @@ describe.each(backendNames)("with %s", (backend) => {
   });
 
   describe("git's own files", () => {
+    // Shows: docs/builds.md#what-hostile-repositories-come-to: has a folder `.git`, by that name or one
     test.each([[".git"], [".GIT"], ["git~1"], [".g\u200cit"]])(
       "in a folder called %j are not checked out",
       async (name) => {
@@ -123,6 +126,7 @@ describe.each(backendNames)("with %s", (backend) => {
       return repository.git("hash-object", "-t", "tree", "-w", "--literally", file);
     }
 
+    // Shows: docs/builds.md#what-hostile-repositories-come-to: brings hooks, filters, a `.gitconfig` or an
     test("hooks, filters and updates of the repository's are not run", async () => {
       const run = `#!/bin/sh\ntouch ${mark}\n`;
       await repository.commit("Hooks", {
@@ -140,6 +144,7 @@ describe.each(backendNames)("with %s", (backend) => {
   });
 
   describe("names", () => {
+    // Shows: docs/builds.md#what-hostile-repositories-come-to: has names or settings with line breaks
     test("of files with line breaks write no line of a Dockerfile and no line of the log", async () => {
       const forged = '{"seq":1,"step":"push","message":"forged"}';
       await repository.commit("Names", {
@@ -161,6 +166,7 @@ describe.each(backendNames)("with %s", (backend) => {
       expect(lines.every((line) => line !== undefined && line.message !== "forged")).toBe(true);
     });
 
+    // Shows: docs/builds.md#what-hostile-repositories-come-to: has names or settings with line breaks
     test("of settings with line breaks are refused", async () => {
       await repository.commit("One", { "server.js": "1" });
       const settings = { runtime: "node", startCommand: "node server.js\nUSER root" };
@@ -168,6 +174,7 @@ describe.each(backendNames)("with %s", (backend) => {
     });
   });
 
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: has a huge file, packed small or large, or
   test("a file that is huge when it is unpacked is not unpacked", async () => {
     await repository.commit("Zeros", { zeros: Buffer.alloc(5_000_000) });
     const { code, source } = await built();
@@ -175,6 +182,7 @@ describe.each(backendNames)("with %s", (backend) => {
     expect(existsSync(source)).toBe(false);
   });
 
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: begins with another tenant's image, or with
   test("another tenant's repository is no base image, and the token for base images is offered to no other registry", async () => {
     const authorizations: (string | undefined)[] = [];
     const server = createServer((request, answer) => {
@@ -204,6 +212,7 @@ describe.each(backendNames)("with %s", (backend) => {
     expect(authorizations.every((sent) => sent === undefined)).toBe(true);
   });
 
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: prints its variables, also in base64 at any
   test("variables that a step prints, plain or in base64, are not in the log, and in no layer", async () => {
     const base64 = Buffer.from(CANARY).toString("base64");
     const shifted = Buffer.from(`x${CANARY}`).toString("base64");

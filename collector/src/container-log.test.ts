@@ -143,6 +143,7 @@ describe("a log that is rotated", () => {
     expect(gaps).toBe(0);
   });
 
+  // Shows: docs/analytics.md#other-ingresses: logs are read through rotation, compression, restarts and
   test("while nobody reads is read from where it was left, though the file is another one by then", async () => {
     await container.start();
     await container.write(numbers(1, 10));
@@ -178,6 +179,7 @@ describe("a log that is rotated", () => {
     expect(gaps).toBe(1);
   });
 
+  // Shows: docs/analytics.md#other-ingresses: a full buffer stops the reading; what is lost is counted
   test.each([
     { rotations: 2, kept: "all", lost: 0 },
     { rotations: 3, kept: "all", lost: 0 },

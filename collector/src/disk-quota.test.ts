@@ -3,6 +3,7 @@ import { FakeClock } from "../../test/kit/processes/fake-clock.ts";
 import { Room } from "./disk-quota.ts";
 import { CollectorMetrics } from "./metrics.ts";
 
+// Shows: docs/analytics.md#other-ingresses: a full buffer stops the reading; what is lost is counted
 test("the buffer is full when it has grown to its bound, and when the disk has no more room than others are left with", async () => {
   const spool = { bytes: 0 };
   const clock = new FakeClock();

@@ -41,6 +41,9 @@ function read(
   return readHttpRecord(telemetry, (address) => address === "10.0.0.1");
 }
 
+// Shows: docs/analytics.md#other-ingresses: method, status | `http.request.method` (`http.method`)
+// Shows: docs/analytics.md#other-ingresses: bytes | `http.request.body.size`
+// Shows: docs/analytics.md#other-ingresses: a record by the semantic conventions is an event
 test("a log record tells of a request by the semantic conventions", () => {
   expect(read(request)).toEqual({
     target: {
@@ -87,6 +90,8 @@ test("a request's moment is its millisecond, though a number cannot hold its nan
   ).toEqual(moments);
 });
 
+// Shows: docs/analytics.md#other-ingresses: time and latency | a span's start and end; a log record's
+// Shows: docs/analytics.md#other-ingresses: a record by the semantic conventions is an event
 test("a server's span tells its times itself, and other spans are no requests", () => {
   const { "http.server.request.duration": _, ...fields } = request;
   const record = {
@@ -108,6 +113,7 @@ test("a server's span tells its times itself, and other spans are no requests", 
   }
 });
 
+// Shows: docs/analytics.md#other-ingresses: path | `url.path` (`http.target`)
 test("names that were used before the conventions were stable are known, as ingress-nginx sends them", () => {
   const fields = {
     "http.method": "GET",
@@ -143,6 +149,7 @@ test("the object is the record's before it is its source's, and never the host",
   ).toEqual({ service: "s@kubernetes", router: "r", entryPoint: "web" });
 });
 
+// Shows: docs/analytics.md#other-ingresses: client | `network.peer.address` (`net.sock.peer.addr`)
 test.each([
   ["behind a trusted proxy, who it says", { "client.address": "203.0.113.9" }, "203.0.113.9"],
   [
@@ -166,6 +173,7 @@ test.each([
   expect(read(Object.fromEntries(given))).toBe(refusal);
 });
 
+// Shows: docs/analytics.md#other-ingresses: user agent | `user_agent.original` (`http.user_agent`)
 test("numbers out of every bound and texts that are none break nothing", () => {
   const line = read({
     ...request,

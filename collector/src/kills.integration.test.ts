@@ -36,6 +36,7 @@ function counted(): Map<number, number> {
   return found;
 }
 
+// Shows: docs/analytics.md#other-ingresses: every request counts once, whenever the collector is
 test("killed at random under traffic, with a store that fails, it counts every request once", async () => {
   const log = new FakeContainerLog(collector.podLogs, "slipway-ingress_traefik-1_uid", "traefik", 1_000);
   await log.start();

@@ -85,6 +85,7 @@ const numbers = () =>
     .sort((a, b) => a - b);
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
+// Shows: docs/analytics.md#other-ingresses: OpenTelemetry's own exporters, of logs and of spans, lose
 test("what an exporter has been acknowledged for is counted once, whatever becomes of the collector and the store", async () => {
   store.mood = () => "away";
   const end = Date.now();
@@ -112,6 +113,7 @@ test("what an exporter has been acknowledged for is counted once, whatever becom
   expect(second).toEqual([...told, "/n/2", "gateway's client", "203.0.113.9", 0, 2, LATENCY_MS * 1000]);
 }, 120_000);
 
+// Shows: docs/analytics.md#other-ingresses: a project that is not known yet is waited for, also over
 test("a project that the cluster tells of a little later is waited for, and another one's requests are dropped and counted", async () => {
   log(1, "p2");
   span(2, "p2");

@@ -133,6 +133,7 @@ test("the fields may be the text of the body", async () => {
   expect((await kept()).map(({ path }) => path)).toEqual(["/body"]);
 });
 
+// Shows: docs/analytics.md#other-ingresses: logs over OTLP are acknowledged once they are on the disk
 test("what is sent again in the same bytes counts once, also while it is being written", async () => {
   const body = encodeProtobuf("logs", logs(record("/once")));
   expect(await Promise.all([1, 2, 3].map(() => post(body, protobuf)))).toEqual([200, 200, 200]);
@@ -142,6 +143,7 @@ test("what is sent again in the same bytes counts once, also while it is being w
   expect(id).toMatch(/^otlp-[0-9a-f]{40}$/);
 });
 
+// Shows: docs/analytics.md#other-ingresses: logs over OTLP are acknowledged once they are on the disk
 test("nothing is acknowledged that is not on the disk, and an exporter may try again", async () => {
   const body = encodeProtobuf("logs", logs(record("/later")));
   isDiskFull = true;
@@ -209,6 +211,7 @@ test("a project that is not known yet is waited for, and a request sent twice me
   expect((await kept()).map(({ path }) => path)).toEqual(["/new", "/known"]);
 });
 
+// Shows: docs/analytics.md#other-ingresses: a project that is not known yet is waited for, also over
 test("one that nobody knows of after three seconds is dropped and counted, and the others are kept", async () => {
   owners.set("slipway-org-o1/never", "unknown");
   const before = await refusedOf("unknown");
@@ -227,6 +230,7 @@ test("one that nobody knows of after three seconds is dropped and counted, and t
   expect((await refusedOf("unknown")) - before).toBe(2);
 });
 
+// Shows: docs/analytics.md#other-ingresses: another ingress's pods may send, others' may not
 test("with a token, nobody else is heard", async () => {
   const tokenFile = join(folder, "token");
   await writeFile(tokenFile, "first\n");

@@ -203,6 +203,7 @@ async function work(disk: Disk, sent: EventBatch[]): Promise<void> {
 }
 
 describe("a machine that dies", () => {
+  // Shows: docs/analytics.md#other-ingresses: every request counts once, whenever the collector is
   test.each(["before", "torn", "after"] as const)(
     "%s any step of it loses nothing, and sends nothing under two ids",
     async (how) => {

@@ -7,6 +7,7 @@ const start = new Date("2026-01-31T23:59:50Z");
 const after = (seconds: number) => new Date(start.getTime() + seconds * 1_000);
 
 describe("billed minutes", () => {
+  // Shows: docs/jobs.md#billing: minutes are rounded up, 1 to 60; the amount is minutes times the price
   it.each([
     [0, 1],
     [1, 1],

@@ -57,6 +57,7 @@ function set(target: unknown, path: string, value: unknown): void {
 describe("the shipped catalog", () => {
   const plans = [...shipped.httpPlans, ...shipped.jobPlans, ...shipped.databasePlans];
 
+  // Shows: docs/applications.md#catalogs: a plan for every type, from free to business
   it("has plans for every type and profile", () => {
     const ids = plans.map(({ plan }) => plan);
     for (const prefix of ["job-", "db-", "analytics-", "cache-", "queue-"]) {
@@ -101,6 +102,7 @@ describe("the shipped catalog", () => {
   });
 });
 
+// Shows: docs/applications.md#catalogs: storage: hourly is monthly / 720, yearly 12 x monthly; else
 describe("a catalog that does not hold", () => {
   it.each(broken)("refuses %s", (_, change, where) => {
     const copy = load();

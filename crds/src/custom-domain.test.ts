@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { challengeValue, customDomainRecords, isInZone, isReservedHostname } from "./custom-domain.ts";
 
 describe("customDomainRecords", () => {
+  // Shows: docs/applications.md#fields-of-answers: custom domain setup | `hostname`, `status`
   it("asks for the proof and for the way to the project", () => {
     const records = customDomainRecords({
       hostname: "shop.example.com",
@@ -44,6 +45,7 @@ describe("isReservedHostname", () => {
     expect(isReservedHostname(hostname, platform)).toBe(reserved);
   });
 
+  // Shows: docs/applications.md#project-settings: 2. one new custom domain a call; reserved names are
   it("tells the zone from what only ends like it", () => {
     expect(isInZone("a.apps.example.org", "apps.example.org")).toBe(true);
     expect(isInZone("a.myapps.example.org", "apps.example.org")).toBe(false);

@@ -83,6 +83,7 @@ describe("defaultDomain", () => {
     expect(of("slipway-org-a", "p1")).not.toBe(of("slipway-org-b", "p1"));
   });
 
+  // Shows: docs/applications.md#project-settings: name: 6 to 32; the domain stays when it changes
   it("stays when the project is renamed, and comes back when a subdomain is given up", () => {
     const metadata = { namespace: "slipway-org-a", name: "p1" };
     const of = (domain: string) =>

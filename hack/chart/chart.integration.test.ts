@@ -86,6 +86,7 @@ const mebibytes = (quantity: string): number =>
   Number.parseInt(quantity, 10) * (quantity.endsWith("Gi") ? 1024 : 1);
 
 describe("rendering", () => {
+  // Shows: docs/builds.md#bounds: what builds and caches take of the cluster | `builds.quota`, a
   test.each(cases)("%s is what its golden file says", async (name) => {
     const got = settled(await renderChart(valuesOf(name)));
     const want = join(testdata, name, "want.yaml");

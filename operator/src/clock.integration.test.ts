@@ -67,6 +67,7 @@ async function hoursCharged(): Promise<number> {
   return rows[0]?.hours ?? -1;
 }
 
+// Shows: docs/jobs.md#clocks: a leader six hours ahead decides and charges nothing, and one with the
 test("a leader whose clock is set six hours ahead neither decides nor charges anything, and gives up its lease to one whose clock is right", async () => {
   let aheadMs = 0;
   const first = await start("first", () => aheadMs);

@@ -86,6 +86,7 @@ test("an operator that starts anew sees the past first", { timeout }, () =>
   }),
 );
 
+// Shows: docs/jobs.md#two-operators-and-kubectl: a leader that was stopped and wakes up does no harm
 test("the leader is frozen for 30 s, and another leads when it wakes", { timeout }, async () => {
   const { operator, proxy } = environment;
   const other = environment.addOperator();

@@ -15,6 +15,7 @@ afterAll(() => environment?.stop());
 const downMs = long ? 300_000 : 20_000;
 const timeout = downMs + 420_000;
 
+// Shows: docs/jobs.md#billing: a ledger that is away delays charges, and misses no occurrence
 test("a ledger that is away loses no run and misses no occurrence", { timeout }, async () => {
   const { ledgerProxy, observer } = environment;
   const projects = await environment.jobs("away", [{ run: 1 }, { run: 2, exit: 1 }, { run: 4 }]);

@@ -21,6 +21,8 @@ const rounds = long ? 5 : 1;
 /** It ends once all are struck, which takes as long as the operator takes to start so many times. */
 const limitMs = 1_800_000;
 
+// Shows: docs/jobs.md#billing: each run is charged once, whatever fails
+// Shows: docs/jobs.md#two-operators-and-kubectl: every write of a run's life may be lost, or its answer
 test("the operator is killed before, within and after every write in the life of a run", {
   timeout: limitMs + 240_000,
 }, async () => {

@@ -47,6 +47,7 @@ const replaceCollector = () =>
     await cluster.core.deleteNamespacedPod({ namespace: collectorNamespace, name, gracePeriodSeconds: 1 });
   });
 
+// Shows: docs/analytics.md#other-ingresses: every request counts once, whenever the collector is
 test(
   `the store away, then killed, and ${kills} kills of the collector under traffic: every request once`,
   async () => {

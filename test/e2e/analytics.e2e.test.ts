@@ -112,6 +112,7 @@ function expectItems(
   }
 }
 
+// Shows: docs/analytics.md#other-ingresses: known requests through the ingress are told exactly by all
 test(`${count} known requests: all six endpoints tell exactly them`, async () => {
   const from = new Date(Date.now() - 1_000);
   const network = networkAnalytics(call, exact.id, from);
@@ -175,6 +176,7 @@ test(`${count} known requests: all six endpoints tell exactly them`, async () =>
   expect(summary.avg_latency_ms).toBeCloseTo(sum(latencies) / latencies.length, 1);
 }, 180_000);
 
+// Shows: docs/analytics.md#other-ingresses: from a request's answer to its query takes half a second
 test("a request can be asked about soon after it was answered", async () => {
   const took: number[] = [];
   for (let round = 0; round < (isLong ? 100 : 10); round += 1) {
@@ -218,6 +220,7 @@ function sendRaw(path: string, headers: Record<string, string>): Promise<number 
   });
 }
 
+// Shows: docs/analytics.md#other-ingresses: a hostile client fills nothing and injects nothing
 test(`a hostile client with ${hostile} paths and agents: bounded, whole, and nothing is injected`, async () => {
   const from = new Date(Date.now() - 1_000);
   const network = networkAnalytics(call, attacked.id, from);

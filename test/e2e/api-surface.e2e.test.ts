@@ -5,6 +5,8 @@ import { stack } from "./support/stack.ts";
 
 /** What a client meets at the API's entry point beside its operations: through the ingress, not past it. */
 
+// Shows: docs/applications.md#endpoints: `GET /docs` | the document as a page
+// Shows: docs/applications.md#endpoints: `GET /docs/:file` | what the page is made of
 test("the documentation is read without a credential, and all of it comes from the API itself", async () => {
   const page = await fetch(`${stack.url}/docs`);
   expect(page.status).toBe(200);
@@ -19,6 +21,8 @@ test("the documentation is read without a credential, and all of it comes from t
   }
 });
 
+// Shows: docs/applications.md#errors-every-operation: 404 | `ROUTE_NOT_FOUND`
+// Shows: docs/applications.md#errors-every-operation: 405 | `METHOD_NOT_ALLOWED`, with `Allow`
 test("a known path under another method answers 405 with Allow, an unknown one 404", async () => {
   const known = await fetch(`${stack.url}/v1/project/plans`, { method: "DELETE" });
   expect([known.status, known.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
@@ -29,6 +33,8 @@ test("a known path under another method answers 405 with Allow, an unknown one 4
   expect(head.status).toBe(200);
 });
 
+// Shows: docs/applications.md#endpoints: `GET /v1/project/templates` | the templates of creations, to
+// Shows: docs/applications.md#errors-project-creation: 400 | `TEMPLATE_NOT_FOUND`
 test("templates are listed, and an unknown one is refused by its code", async () => {
   const call = apiClient();
   const { status, body } = await call<{ id: string; revision: number }[]>("GET", "/v1/project/templates");
@@ -41,6 +47,8 @@ test("templates are listed, and an unknown one is refused by its code", async ()
   });
 });
 
+// Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_BODY`: broken JSON, bytes that
+// Shows: docs/applications.md#errors-every-operation: 413 | `BODY_TOO_LARGE`, with `limit`
 test.each<[string, string, string, number[]]>([
   ["a body over the limit", "POST /v1/project", "x".repeat(13 * 1024 * 1024), [413]],
   ["deep nesting", "POST /v1/project", `${"[".repeat(100_000)}${"]".repeat(100_000)}`, [400]],

@@ -84,6 +84,8 @@ async function listedProject({ white, black = [] }: Lists) {
 }
 
 describe("over the API", () => {
+  // Shows: docs/applications.md#fields-of-answers: network access | items of `cidr` and `description`
+  // Shows: docs/applications.md#create: `config.network_access`: white minus black, at the ingress
   test.each(cases)("%s", async (_, lists, admitted) => {
     const { domain } = await listedProject(lists);
     // Running means that it answers, or refuses: no retry here.
@@ -92,6 +94,7 @@ describe("over the API", () => {
     }
   });
 
+  // Shows: docs/applications.md#errors-project-creation: 403 | `NETWORK_ACCESS_NOT_AVAILABLE_FOR_PLAN`
   test("a plan without network access takes none", async () => {
     const network_access = { ingress_white_list: [{ cidr: elsewhere, description: "" }] };
     const answer = await call("POST", "/v1/project", httpProject(uniqueName("listed"), { network_access }));
@@ -100,6 +103,7 @@ describe("over the API", () => {
 });
 
 describe("by kubectl", () => {
+  // Shows: docs/applications.md#create: `config.network_access`: white minus black, at the ingress
   test("every change of the lists is seen at the ingress, and an open list leaves nothing behind", async () => {
     const { id, domain } = await listedProject({ white: [everybody] });
     for (const [, lists, admitted] of cases) {
@@ -185,6 +189,7 @@ describe("by kubectl", () => {
     expect([...report.versions].sort()).toEqual([...versions].sort());
   });
 
+  // Shows: docs/applications.md#conventions: `kubectl` meets the same rules
   test("a plan without network access refuses them, and says so", async () => {
     const name = uniqueName("unlisted");
     const spec = {

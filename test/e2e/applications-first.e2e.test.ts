@@ -20,6 +20,12 @@ async function untilRunning(id: string): Promise<Project> {
   });
 }
 
+// Shows: docs/applications.md#endpoints: `POST /v1/project` | 201, `message`, `data`: `project_id`
+// Shows: docs/applications.md#endpoints: `GET /v1/project` | `data.projects`, `data.pagination`
+// Shows: docs/applications.md#endpoints: `DELETE /v1/project/:id` | 200, `message` alone
+// Shows: docs/applications.md#states: `running` | it serves: a public project answers through the
+// Shows: docs/applications.md#create: `config.envs`: literal, whatever characters; what a process
+// Shows: docs/applications.md#delete: it waits for the operator, and nothing of the project is left
 test("an application created over the API serves at its own address, and deletion leaves nothing", async () => {
   const name = uniqueName();
   const created = await call<CreatedProject>(
@@ -91,6 +97,8 @@ test("children that are deleted or edited by hand are healed", async () => {
   expect((await call("DELETE", `/v1/project/${name}`)).status).toBe(200);
 });
 
+// Shows: docs/applications.md#create: the other types: checked in full, then 503 until the platform can
+// Shows: docs/applications.md#errors-project-creation: 503 | `PROJECT_TYPE_UNAVAILABLE`
 test("what is not carried out is validated in full and then refused, never faked", async () => {
   const invalid = await call("POST", "/v1/project", {
     ...httpProject(uniqueName()),
@@ -110,6 +118,8 @@ test("what is not carried out is validated in full and then refused, never faked
   }
 });
 
+// Shows: docs/applications.md#authentication: 5. 401 for a missing or wrong credential, a revoked key
+// Shows: docs/applications.md#errors-every-operation: 401 | `CREDENTIAL_MISSING`, `CREDENTIAL_INVALID`
 test("a request without a credential, and one with a wrong one, is refused", async () => {
   expect((await apiClient("")("GET", "/v1/project")).status).toBe(401);
   const wrong = await apiClient(`${stack.apiKey}x`)("GET", "/v1/project");

@@ -46,6 +46,7 @@ test("the documented Project reaches Ready by kubectl apply, and serves", async 
   }
 });
 
+// Shows: docs/applications.md#conventions: `kubectl` meets the same rules
 test("an invalid Project is refused by the cluster itself with a message that names the field", async () => {
   const invalid = await documented("invalid-example");
   invalid.spec.port = 70_000;

@@ -65,6 +65,10 @@ async function changeUnderTraffic(id: string, domain: string, change: () => Prom
 }
 
 describe("a rollout loses no request", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/envs` | `message`; the whole list is
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/image` | `message`; a new deployment
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/plan` | `data`: `plan`, `payment_mode`
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/historic/deployments` | the deployments
   test("of an image, of variables and of a plan, with 20 requests a second", async () => {
     const { project_id: id, domain } = await runningProject();
     const image = await changeUnderTraffic(id, domain, () =>
@@ -86,6 +90,10 @@ describe("a rollout loses no request", () => {
 });
 
 describe("a version that cannot start", () => {
+  // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/rollback` | `data`: `project_id`
+  // Shows: docs/applications.md#states: `failing` | something is wrong, and it is tried on or the old
+  // Shows: docs/applications.md#fields-of-answers: single project | optional ones where known
+  // Shows: docs/applications.md#project-settings: image: an old version serves until the new one does
   test("of an image: the old one serves, the project is failing, and a rollback heals it", async () => {
     const { project_id: id, domain } = await runningProject();
     const good = await deployed(id, "succeeded");
@@ -110,6 +118,7 @@ describe("a version that cannot start", () => {
     expect((await readProject(call, id)).image?.url).toBe(stack.imageHttp);
   });
 
+  // Shows: docs/applications.md#project-settings: envs: all change in one deployment, never a mixture
   test("of variables: the old ones serve, and a rollback brings them back", async () => {
     const envs = [{ name: "GREETING", value: "before" }];
     const { project_id: id, domain } = await runningProject({ envs });
@@ -131,6 +140,7 @@ describe("a version that cannot start", () => {
     expect((await call("GET", `/v1/project/${id}/envs`)).body.data).toEqual(envs);
   });
 
+  // Shows: docs/applications.md#project-settings: rollback: image (the very manifest), port, variables
   test("of a plan is gone back from by a rollback, and an unknown deployment is not found", async () => {
     const { project_id: id } = await runningProject();
     const good = await deployed(id, "succeeded");

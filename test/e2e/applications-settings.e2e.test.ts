@@ -32,6 +32,8 @@ const answers = (domain: string, status: number) =>
   eventually(async () => expect((await throughIngress(domain)).status).toBe(status), { every: 200 });
 
 describe("name and description", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/name` | `message`
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/description` | `message`
   test("change at once, and the domain stays", async () => {
     const { project_id: id, domain } = await runningProject();
     const name = uniqueName("renamed");
@@ -47,6 +49,9 @@ describe("name and description", () => {
 });
 
 describe("the subdomain", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/domain` | `message`
+  // Shows: docs/applications.md#project-settings: 3. the subdomain exactly as given; in use: 409, never
+  // Shows: docs/applications.md#errors-other-operations: PATCH domain | 409 `DOMAIN_UNAVAILABLE`, a
   test("changes: the new one answers, the old one is free at once", async () => {
     const { project_id: id, domain: first } = await runningProject();
     const subdomain = uniqueName("chosen");
@@ -69,6 +74,9 @@ describe("the subdomain", () => {
 });
 
 describe("exposure", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/exposure` | `message`, `exposure`
+  // Shows: docs/applications.md#project-settings: exposure: private removes route, subdomain and custom
+  // Shows: docs/applications.md#errors-other-operations: PATCH domain | 409 `PROJECT_PRIVATE`
   test("to private and back: no route, no domain, and then one again", async () => {
     const { project_id: id, domain } = await runningProject();
     const hidden = await change(`/v1/project/${id}/exposure`, { exposure: "private" });
@@ -93,6 +101,10 @@ describe("exposure", () => {
 });
 
 describe("a custom domain", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/custom-domains` | `message`
+  // Shows: docs/applications.md#project-settings: 2. one new custom domain a call; reserved names are
+  // Shows: docs/applications.md#errors-project-creation: 409 | domain unavailable: `DOMAIN_UNAVAILABLE`
+  // Shows: docs/applications.md#administration: `admin domain verify`
   test("is claimed, proved, routed, and gone when it is removed", async () => {
     const { project_id: id } = await runningProject();
     const hostname = `${uniqueName("shop")}.example.com`;
@@ -150,6 +162,9 @@ describe("a custom domain", () => {
 });
 
 describe("pause and resume", () => {
+  // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/pause` | `data`: `project_id`
+  // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/resume` | `data`: `project_id`
+  // Shows: docs/applications.md#states: `stopped` | paused, without an instance
   test("stop and start the project; its domain stays its own", async () => {
     const { project_id: id, domain } = await runningProject();
     expect((await call("POST", `/v1/project/${id}/pause`)).status).toBe(200);
@@ -164,6 +179,9 @@ describe("pause and resume", () => {
 });
 
 describe("logs", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` | the application's lines, of all
+  // Shows: docs/applications.md#create: `config.instances`: as many as the plan has
+  // Shows: docs/applications.md#errors-other-operations: GET logs | 404 `INSTANCE_NOT_FOUND`, 503
   test("are the application's lines, of all instances or of one", async () => {
     const { project_id: id, domain } = await runningProject({ instances: 2 });
     const marker = uniqueName("marker");

@@ -35,6 +35,7 @@ const untilFailed = (id: string) =>
 
 // Each waits for the rollout's deadline, so they wait for it together.
 describe.concurrent("a project with a volume", () => {
+  // Shows: docs/applications.md#project-settings: image: with a volume, the old version serves until the
   test("an image that cannot be pulled costs no request, and the next one is run", async () => {
     const { project_id: id, domain } = await runningProject();
     const running = traffic(domain);
@@ -53,6 +54,7 @@ describe.concurrent("a project with a volume", () => {
     expect((await throughIngress(domain, "/")).text).toContain('"version":"v2"');
   });
 
+  // Shows: docs/applications.md#project-settings: image: with a volume, the old version serves until the
   test("a version that does not start gives way to the one before, by itself", async () => {
     const { project_id: id, domain } = await runningProject();
     // The Go runtime of the sample application refuses to start with it.

@@ -16,6 +16,7 @@ afterAll(() => there?.remove());
 const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name });
 
 describe.concurrent("signing in", () => {
+  // Shows: docs/console.md#what-is-promised: a wrong key is refused, a good one kept in the tab alone
   test("takes a key that is good for reading alone, keeps it in the tab, and forgets it", async () => {
     await look(
       there,
@@ -45,6 +46,7 @@ describe.concurrent("signing in", () => {
     );
   });
 
+  // Shows: docs/console.md#what-is-promised: everything by keyboard
   test("works by keyboard alone, and goes on with the heading of what was opened", async () => {
     await look(there, "desk", async (page) => {
       await page.goto(`${there.browser.url}/console`);
@@ -78,6 +80,7 @@ describe.concurrent("signing in", () => {
 });
 
 describe.concurrent("a project", () => {
+  // Shows: docs/console.md#what-is-promised: projects are found by name, type and status; texts of
   test("is found, described as it is, and nothing that it says becomes markup", async () => {
     await look(
       there,
@@ -105,6 +108,7 @@ describe.concurrent("a project", () => {
     );
   });
 
+  // Shows: docs/console.md#what-is-promised: logs as they are written
   test("tells its log as it is written", async () => {
     await look(there, "desk", async (page) => {
       const followed = page.waitForRequest((request) => request.url().includes("/logs?follow=true"));
@@ -119,6 +123,7 @@ describe.concurrent("a project", () => {
     });
   });
 
+  // Shows: docs/console.md#what-is-promised: a plan without metrics, and projects that are not there
   test("that is not there, or not of this key, is said to be so", async () => {
     await look(
       there,
@@ -134,6 +139,7 @@ describe.concurrent("a project", () => {
   });
 });
 
+// Shows: docs/console.md#what-is-promised: runs with their cost, and the log of one
 test.concurrent("the runs of a job are listed with their cost, and one with its log", async () => {
   await look(there, "desk", async (page) => {
     await signIn(there, page, at(there.job.id, "runs"));
@@ -152,6 +158,7 @@ test.concurrent("the runs of a job are listed with their cost, and one with its 
   });
 });
 
+// Shows: docs/console.md#what-is-promised: builds, and the log of one
 test.concurrent("a build is listed with why it failed, and told from its log", async () => {
   await look(there, "desk", async (page) => {
     await signIn(there, page, at(there.built.id, "builds"));
@@ -169,6 +176,7 @@ test.concurrent("a build is listed with why it failed, and told from its log", a
 });
 
 describe.concurrent("plots", () => {
+  // Shows: docs/console.md#what-is-promised: every request in the plots, by code and route
   test("show every request of a project, by code", async () => {
     await look(there, "desk", async (page) => {
       await signIn(there, page, at(there.shop.id, "traffic"));
@@ -188,6 +196,7 @@ describe.concurrent("plots", () => {
     });
   });
 
+  // Shows: docs/console.md#what-is-promised: CPU and memory of an instance
   test("show what an instance uses", async () => {
     await look(there, "desk", async (page) => {
       await signIn(there, page, at(there.shop.id, "usage"));
@@ -196,6 +205,7 @@ describe.concurrent("plots", () => {
     });
   });
 
+  // Shows: docs/console.md#what-is-promised: a plan without metrics, and projects that are not there
   test("are not there on a plan without metrics, and it says so", async () => {
     await look(
       there,
@@ -209,6 +219,7 @@ describe.concurrent("plots", () => {
   });
 });
 
+// Shows: docs/console.md#what-is-promised: no console errors, no broken policies, no requests to
 test.concurrent.each(Object.keys(looks) as Look[])("every view fits, %s", async (by) => {
   await look(there, by, async (page) => {
     const fits = async (name: string) => {
@@ -240,6 +251,7 @@ test.concurrent.each(Object.keys(looks) as Look[])("every view fits, %s", async 
   });
 });
 
+// Shows: docs/console.md#what-is-promised: a revoked key is asked for anew
 test("a key that is revoked is asked for anew", async () => {
   await look(
     there,

@@ -89,6 +89,7 @@ test.concurrent("rows outlive the pod, a new password, and a pause", { timeout }
   expect(await readBack(connection)).toBe(WRITTEN);
 });
 
+// Shows: docs/databases-api.md#change-of-plan: of ClickHouse: one instance after the other in the
 test.concurrent("a plan changes in the background, and the one before is in force until then", {
   timeout,
 }, async () => {

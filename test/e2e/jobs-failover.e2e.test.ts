@@ -56,6 +56,9 @@ async function killLeader(): Promise<void> {
 const moments = (count: number, from: number, to: number): number[] =>
   Array.from({ length: count }, () => from + Math.random() * (to - from)).sort((a, b) => a - b);
 
+// Shows: docs/jobs.md#occurrences-that-were-missed: `OperatorUnavailable` | its window closed before
+// Shows: docs/jobs.md#billing: each run is charged once, whatever fails
+// Shows: docs/jobs.md#two-operators-and-kubectl: killing the leader again and again loses no run, runs
 test(
   `kill -9 of the leading operator ${KILLS} times in ${MINUTES} minutes of ${JOBS} minutely jobs: none lost, none twice, none at once`,
   async () => {

@@ -63,6 +63,7 @@ afterAll(async () => {
   await witness?.stop();
 });
 
+// Shows: docs/jobs.md#two-operators-and-kubectl: `kubectl apply` of a job, `kubectl create` of a run
 test("the documented job and a run of it by hand work by kubectl alone, and deletion waits for the run", async () => {
   witness = await startWitness();
   const name = uniqueName("nightly");
@@ -129,6 +130,7 @@ test("the documented job and a run of it by hand work by kubectl alone, and dele
 }, 240_000);
 
 describe("the cluster itself refuses", () => {
+  // Shows: docs/jobs.md#two-operators-and-kubectl: the cluster itself refuses what is no schedule of
   test.each([
     ["four fields", "* * * *"],
     ["six fields", "0 * * * * *"],

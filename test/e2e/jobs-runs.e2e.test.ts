@@ -63,6 +63,7 @@ const expectLog = (job: Job, id: string, log: string): Promise<void> =>
 const STUBBORN = "trap '' TERM; echo up; while :; do sleep 1; done";
 
 describe.concurrent("a run", { timeout: 240_000 }, () => {
+  // Shows: docs/jobs.md#job-run: `running` | another exit code | `failed`, billed; never tried again
   test("that takes more memory than its plan has is killed, has failed and is billed", async () => {
     const command = ["/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1000M", "count=1"];
     const job = await create({ name: "greedy", config: { job: { cron: "0 0 29 2 *", command } } });
@@ -75,6 +76,8 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     expect(await witness.judge([job.id])).toEqual([]);
   });
 
+  // Shows: docs/jobs.md#job-run: `running` | 60 minutes after the container's start
+  // Shows: docs/jobs.md#job-run: any terminal | cancelled | the same state, no new charge
   test("that reaches the limit is stopped, counted from the container's start, and billed for its time", async () => {
     const job = await create({ name: "endless", script: OBEDIENT });
     const { id, started_at } = await job.running();
@@ -110,6 +113,8 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     expect((await job.costs())?.billed_minutes).toBe(2);
   });
 
+  // Shows: docs/jobs.md#job-run: `running` | cancelled | `cancelled`, billed up to the request: 30 s of
+  // Shows: docs/jobs.md#billing: the log of a run that is stopped, by whomever, is kept to its last word
   test("that is cancelled twice at once ends within its grace, and both are told the same", async () => {
     const job = await create({ name: "obedient", script: OBEDIENT });
     const { id } = await job.running();
@@ -136,6 +141,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     await eventually(async () => expect((await job.costs())?.executed_runs).toBe(2));
   });
 
+  // Shows: docs/jobs.md#job-run: `running` | cancelled | `cancelled`, billed up to the request: 30 s of
   test("that ignores its cancellation is killed after 30 s, and billed up to the request alone", async () => {
     const job = await create({ name: "stubborn", script: STUBBORN });
     const { id, started_at } = await job.running();
@@ -157,6 +163,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     await expectLog(job, id, "up\n");
   });
 
+  // Shows: docs/jobs.md#billing: the log of a run that is stopped, by whomever, is kept to its last word
   test("whose pod somebody deletes with kubectl ends as its container does, and its log is kept to the last word", async () => {
     const script = "trap 'echo bye; exit 3' TERM; echo up; sleep 600 & wait";
     const job = await create({ name: "deleted", script });
@@ -173,6 +180,8 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     expect(await witness.judge([job.id])).toEqual([]);
   });
 
+  // Shows: docs/jobs.md#job-run: (none) | an occurrence, and its run never starts | none: no usage, not
+  // Shows: docs/jobs.md#occurrences-that-were-missed: `NeverStarted` | it was admitted, and its
   test("whose image cannot be pulled never was: not listed, not billed, the slot is free", async () => {
     // Its schedule is there well before the minute.
     if (nextMinute(0) - Date.now() < 15_000) {

@@ -84,6 +84,8 @@ const scheduledTimes = (runs: readonly { scheduled_at: string }[]): string[] =>
   runs.map(({ scheduled_at }) => scheduled_at);
 
 describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
+  // Shows: docs/jobs.md#job-run: (none) | an occurrence, and no run is active | `running` from the
+  // Shows: docs/jobs.md#job-run: `running` | exit code 0 | `succeeded`, billed
   test("a minutely job: every run is listed, with the times and amounts that its pods tell", async () => {
     await until(minute(MINUTES - 1) + SOON_MS);
     const { runs, pagination, ...cycle } = await minutely.list("?limit=50");
@@ -118,6 +120,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
     expect(await witness.judge([minutely.id], expectations)).toEqual([]);
   });
 
+  // Shows: docs/jobs.md#billing: log and metrics outlive the pod
   test("what a run wrote, and what it used, outlive its pod", async () => {
     await until(minute(1) + SOON_MS);
     const run = await minutely.run((await minutely.runs()).at(-1)?.id ?? "");
@@ -147,6 +150,8 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
     }
   });
 
+  // Shows: docs/jobs.md#job-run: (none) | an occurrence, and a run is active | none: missed, `Overlap`
+  // Shows: docs/jobs.md#occurrences-that-were-missed: `Overlap` | a run was active at its minute
   test("a job of 70 s misses every second minute, never starts late, and is deleted once nothing is pending", async () => {
     // The minute in which a run has begun that is still at work.
     const last = MINUTES - 1 + (MINUTES % 2 === 0 ? 1 : 0);
@@ -181,6 +186,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
     await eventually(() => expectNothingLeft(long.id));
   });
 
+  // Shows: docs/jobs.md#job-run: `running` | another exit code | `failed`, billed; never tried again
   test("a job that exits with 3 has failed, is billed, and is not tried again", async () => {
     await until(minute(1) + SOON_MS);
     const runs = await failing.runs();

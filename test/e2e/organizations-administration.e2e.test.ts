@@ -21,6 +21,8 @@ describe("an organization", () => {
     organization = await createOrganization(uniqueName("blocked"));
   });
 
+  // Shows: docs/applications.md#errors-project-creation: 402 | `ORGANIZATION_BLOCKED`: pending payment
+  // Shows: docs/applications.md#administration: `admin organization block`, `admin organization unblock`
   test("that is blocked creates nothing, reads on, and creates again once it is unblocked", async () => {
     const { organization_id: id, api_key: key } = organization;
     const own = apiClient(key);
@@ -37,6 +39,8 @@ describe("an organization", () => {
     await deleteProjects(own, [created.project_id]);
   });
 
+  // Shows: docs/applications.md#authentication: 2. `x-organization-id`: required with a user token
+  // Shows: docs/applications.md#administration: `admin organization create`
   test("belongs to its owner, whose token names it with every call", async () => {
     const { organization_id: id, owner_token: token } = organization;
     const anonymous = apiClient("");
@@ -51,6 +55,7 @@ describe("an organization", () => {
     });
   });
 
+  // Shows: docs/applications.md#conventions: a foreign project looks exactly like a missing one, on
   test("sees nothing of another one's projects", async () => {
     const { project_id: id } = await createProject(call, privateProject());
     made.push(id);
@@ -75,6 +80,10 @@ describe("an organization", () => {
 });
 
 describe("a key", () => {
+  // Shows: docs/applications.md#authentication: 5. 401 for a missing or wrong credential, a revoked key
+  // Shows: docs/applications.md#authentication: 5. 403 `insufficient organization permission` for
+  // Shows: docs/applications.md#administration: `admin api-key create`
+  // Shows: docs/applications.md#administration: `admin api-key revoke`
   test("may what it was granted, nothing else, and nothing at all once it is revoked", async () => {
     const { project_id: id } = await createProject(call, privateProject());
     const { project_id: other } = await createProject(call, privateProject());
@@ -109,6 +118,8 @@ describe("a key", () => {
 });
 
 describe("a member", () => {
+  // Shows: docs/applications.md#authentication: 4. assistants, members and keys what they were granted
+  // Shows: docs/applications.md#administration: `admin user-token create`
   test("may what the token's user was granted", async () => {
     const { project_id: id } = await createProject(call, privateProject());
     made.push(id);
@@ -128,6 +139,8 @@ describe("a member", () => {
 });
 
 describe("a plan's capacity", () => {
+  // Shows: docs/applications.md#errors-project-creation: 409 | `INSUFFICIENT_PLAN_CAPACITY`
+  // Shows: docs/applications.md#administration: `admin capacity set`
   test("ends creations and plan changes over all organizations, until it is lifted", async () => {
     const { project_id: id } = await createProject(call, privateProject());
     made.push(id);

@@ -20,6 +20,17 @@ afterAll(() => deleteProjects(call, made));
 const longValue = (seed: number): string => `${seed}:`.padEnd(32_760, String.fromCharCode(97 + (seed % 26)));
 
 describe("the specification's limits, at their edges", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/envs` | the variables in clear text, as
+  // Shows: docs/applications.md#create: `config.storage`: 1 to 250 GB at `dir_path_to_persist`
+  // Shows: docs/applications.md#create: `config.envs`: literal, whatever characters; what a process
+  // Shows: docs/applications.md#limits: description | 1 to 256 characters
+  // Shows: docs/applications.md#limits: subdomain | 3 to 54 characters
+  // Shows: docs/applications.md#limits: custom domains | at most 20
+  // Shows: docs/applications.md#limits: environment variables | at most 50; name 1 to 120, value 1 to
+  // Shows: docs/applications.md#limits: storage.capacity | 1 to 250 GB
+  // Shows: docs/applications.md#limits: dir_path_to_persist | absolute, up to 80 characters
+  // Shows: docs/applications.md#limits: ingress_white_list | 1 to 10 items
+  // Shows: docs/applications.md#limits: ingress_black_list | up to 10 items
   test("the largest legal body: 50 variables of 32,760 characters, 20 custom domains, 250 GB", async () => {
     const envs = Array.from({ length: 50 }, (_, i) => ({ name: `LONG_${i}`, value: longValue(i) }));
     const zone = `${uniqueName("edge")}.example.com`;
@@ -59,6 +70,18 @@ describe("the specification's limits, at their edges", () => {
     expect((await call("DELETE", `/v1/project/${id}`)).status).toBe(200);
   });
 
+  // Shows: docs/applications.md#conventions: every broken rule is told at once, each naming its field
+  // Shows: docs/applications.md#limits: project name | 6 to 32 characters
+  // Shows: docs/applications.md#limits: description | 1 to 256 characters
+  // Shows: docs/applications.md#limits: subdomain | 3 to 54 characters
+  // Shows: docs/applications.md#limits: custom domains | at most 20
+  // Shows: docs/applications.md#limits: image.url | 8 to 256 characters
+  // Shows: docs/applications.md#limits: environment variables | at most 50; name 1 to 120, value 1 to
+  // Shows: docs/applications.md#limits: storage.capacity | 1 to 250 GB
+  // Shows: docs/applications.md#limits: dir_path_to_persist | absolute, up to 80 characters
+  // Shows: docs/applications.md#limits: ingress_white_list | 1 to 10 items
+  // Shows: docs/applications.md#limits: ingress_black_list | up to 10 items
+  // Shows: docs/applications.md#errors-project-creation: 400 | invalid body
   test("one past each edge is refused, every broken rule at once", async () => {
     const item = { cidr: "203.0.113.0/24", description: "" };
     const refused = await call("POST", "/v1/project", {
@@ -90,6 +113,10 @@ describe("the specification's limits, at their edges", () => {
     ]);
   });
 
+  // Shows: docs/applications.md#project-settings: pause and resume: the slot is given back and taken
+  // Shows: docs/applications.md#limits: free plan | 2 instances, counted exactly under 50 requests at
+  // Shows: docs/applications.md#errors-project-creation: 409 | `FREE_PLAN_INSTANCE_LIMIT_REACHED`
+  // Shows: docs/applications.md#errors-project-creation: 409 | `FREE_PLAN_INSTANCE_LIMIT_EXCEEDED`
   test("the free plan has two instances, and says how many are left", async () => {
     const organization = await createOrganization(uniqueName("free"));
     const own = apiClient(organization.api_key);
@@ -140,6 +167,8 @@ describe("the specification's limits, at their edges", () => {
     );
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: the same request again answers the same
+  // Shows: docs/applications.md#errors-project-creation: 409 | `IDEMPOTENCY_KEY_CONFLICT`
   test("fifty requests with one Idempotency-Key make one project", async () => {
     const key = uniqueName("idempotent-key");
     const body = httpProject(uniqueName("idem"), { exposure: "private" });

@@ -112,6 +112,7 @@ const authenticator = () =>
   new Authenticator(ledgerCredentials(ledger), ownTokenVerifier(readTokenKey(tokenKeyFile)));
 
 describe("the admin command", () => {
+  // Shows: docs/applications.md#administration: `admin organization create`
   it("makes an organization whose key may everything and whose owner owns it", async () => {
     const made = await json("admin", "organization", "create", "--name", "Acme");
     expect(Object.keys(made).sort()).toEqual(["api_key", "organization_id", "owner_token"]);
@@ -134,6 +135,7 @@ describe("the admin command", () => {
     expect(refused).toEqual({ code: 1, stdout: "", stderr: "slipway: there is no API key none\n" });
   });
 
+  // Shows: docs/git.md#github: `admin github connect --organization ID --installation NUMBER`
   it("connects an organization with an account of GitHub, and says why it cannot", async () => {
     const { organization_id } = await json("organization", "create", "--name", "Hub");
     const words = ["github", "connect", "--organization", String(organization_id), "--installation"];
@@ -166,6 +168,9 @@ describe("the admin command", () => {
     }
   });
 
+  // Shows: docs/applications.md#authentication: 4. grants on `organization:*`, `project:*`
+  // Shows: docs/applications.md#administration: `admin api-key create`
+  // Shows: docs/applications.md#administration: `admin api-key revoke`
   it("makes a key with just its grants, and revokes it", async () => {
     const { organization_id: organization } = await json("organization", "create", "--name", "Keys");
     const created = await json(
@@ -183,6 +188,8 @@ describe("the admin command", () => {
     ).rejects.toMatchObject({ status: 401 });
   });
 
+  // Shows: docs/applications.md#administration: `admin user-token create`
+  // Shows: docs/applications.md#administration: `admin organization block`, `admin organization unblock`
   it("makes a member with its grants, and blocks and unblocks the organization", async () => {
     const { organization_id: organization } = await json("organization", "create", "--name", "Members");
     const id = String(organization);
@@ -232,6 +239,7 @@ describe("the admin command", () => {
     expect(await authenticator().authenticate(headers(owner))).toMatchObject({ role: "owner" });
   });
 
+  // Shows: docs/applications.md#administration: `admin member set`, `admin member remove`: users of an
   it("sets and removes a member that an issuer's tokens name", async () => {
     const { organization_id: organization } = await json("organization", "create", "--name", "Issued");
     const id = String(organization);
@@ -264,6 +272,7 @@ describe("the admin command", () => {
     expect((await admin("member", "remove", ...user)).stderr).toMatch(/is no member of organization/);
   });
 
+  // Shows: docs/applications.md#administration: `admin domain verify`
   it("vouches for a claimed domain, and waits for the operator to take it up", async () => {
     const kube = KubeClient.forUrl(apiserver.url);
     const project = {
@@ -292,6 +301,7 @@ describe("the admin command", () => {
     await kube.close();
   });
 
+  // Shows: docs/applications.md#administration: `admin capacity set`
   it("limits a plan over all organizations, and lifts the limit", async () => {
     const limited = await json("admin", "capacity", "set", "--plan", "basic", "--limit", "3");
     expect(limited).toEqual({ plan: "basic", limit: 3 });
@@ -302,6 +312,7 @@ describe("the admin command", () => {
     expect(await capacities()).toEqual([]);
   });
 
+  // Shows: docs/applications.md#administration: every one: in the audit log, one clear line when it fails
   it("leaves a row in the audit log, with its outcome and without a secret", async () => {
     const made = await json("organization", "create", "--name", "Audited");
     const id = String(made.organization_id);
@@ -318,6 +329,7 @@ describe("the admin command", () => {
     }
   });
 
+  // Shows: docs/applications.md#administration: every one: in the audit log, one clear line when it fails
   it.each([
     [["capacity", "set", "--plan", "golden", "--limit", "1"], /there is no plan golden/],
     [["capacity", "set", "--plan", "basic", "--limit", "-1"], /must be a whole number/],

@@ -22,6 +22,7 @@ test("a range ends now, and the answer says which window it is about, although a
   expect(await analytics.answer(project, question, async () => "other")).toEqual(first);
 });
 
+// Shows: docs/analytics.md#the-api: an answer is given again for two seconds at the most, and never
 test("nothing that an answer depends on is left out of the question", async () => {
   const read = async (_: Store, selection: unknown) => JSON.stringify(selection);
   const first = await analytics.answer(project, question, read);
@@ -43,6 +44,7 @@ test("nothing that an answer depends on is left out of the question", async () =
   }
 });
 
+// Shows: docs/analytics.md#the-api: 503 `ANALYTICS_NOT_CONFIGURED`: the platform has no store
 test("without a store, and without an answer of it, there is a failure of its own", async () => {
   const none = new Analytics(undefined);
   expect(() => none.answer(project, question, async () => 1)).toThrow(

@@ -107,6 +107,7 @@ async function data(path: string, id?: string) {
 const LISTS = ["status-codes", "routes", "user-agents", "request-events", "source-ips"];
 
 describe("network analytics", () => {
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/summary`
   it("sum up the requests of a window", async () => {
     const { window, ...rest } = await data("/network/summary?range_seconds=3600");
     const total = (210_000 + 500 + 3 * 2_000) / 24;
@@ -125,6 +126,7 @@ describe("network analytics", () => {
     expect(Date.parse(window.to) - Date.parse(window.from)).toBe(HOUR);
   });
 
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/status-codes`
   it("list statuses with their user agents and routes", async () => {
     const { data: items, pagination } = await data("/network/status-codes?range_seconds=3600&limit=50");
     expect(pagination).toEqual({ page: 1, limit: 50, total: 5, total_pages: 1 });
@@ -145,6 +147,9 @@ describe("network analytics", () => {
     expect(items[3]).toMatchObject({ user_agents: { "": 1 }, routes: { "/none": 1 }, avg_latency_ms: 0.5 });
   });
 
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/routes`
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/user-agents`
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/source-ips`
   it.each([
     ["routes", "route", "/orders/:id", 22, { "200": 20, "204": 1, "503": 1 }],
     ["user-agents", "user_agent", "curl/8", 22, { "200": 20, "204": 1, "503": 1 }],
@@ -155,6 +160,7 @@ describe("network analytics", () => {
     expect(items[0]).toMatchObject({ [key]: value, requests, status_codes });
   });
 
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/request-events`
   it("list requests one by one, the newest first", async () => {
     const { data: items, pagination } = await data("/network/request-events?range_seconds=3600&limit=2");
     expect(pagination).toEqual({ page: 1, limit: 2, total: 24, total_pages: 12 });
@@ -179,6 +185,11 @@ describe("network analytics", () => {
     ]);
   });
 
+  // Shows: docs/analytics.md#the-api: `range_seconds`: 300, 3600, 21600, 86400, 604800
+  // Shows: docs/analytics.md#the-api: `from`, `to`: ISO 8601 with a zone, to the millisecond; `to` is
+  // Shows: docs/analytics.md#the-api: `status_code`, `status_class`
+  // Shows: docs/analytics.md#the-api: `source_ip`: any text of the address
+  // Shows: docs/analytics.md#the-api: `path`: a path or a route; whatever it holds is a value and never
   it.each([
     ["range_seconds=300", 21],
     ["range_seconds=21600", 25],
@@ -213,6 +224,7 @@ describe("network analytics", () => {
     }
   });
 
+  // Shows: docs/analytics.md#the-api: `page` from 1, `limit` 5, at most 50; behind the last page there
   it("give every item of every list on one page, and none behind the last", async () => {
     for (const name of LISTS) {
       const whole = await data(`/network/${name}?range_seconds=3600&limit=50`);
@@ -238,6 +250,7 @@ describe("network analytics", () => {
     expect(all).not.toContain("/secret");
   });
 
+  // Shows: docs/analytics.md#the-api: an answer is given again for two seconds at the most, and never
   it("are told of two windows apart, also at once", async () => {
     const asked = ["300", "3600", "300", "604800", "3600"];
     const answers = await Promise.all(
@@ -249,6 +262,8 @@ describe("network analytics", () => {
 });
 
 describe("network analytics are refused", () => {
+  // Shows: docs/analytics.md#the-api: 400 `PROJECT_TYPE_MISMATCH`: no HTTP project
+  // Shows: docs/analytics.md#the-api: 402 `NETWORK_ANALYTICS_NOT_AVAILABLE_FOR_PLAN`: a plan without
   it.each(["summary", ...LISTS])(
     "as %s for other types, other plans and windows that are none",
     async (name) => {
@@ -271,6 +286,7 @@ describe("network analytics are refused", () => {
 });
 
 describe("metrics of an application", () => {
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics` of an HTTP project: what all
   it("are what all its instances answered in the last hour", async () => {
     expect(await data("")).toEqual({
       type: "application",
@@ -286,6 +302,7 @@ describe("metrics of an application", () => {
     });
   });
 
+  // Shows: docs/analytics.md#the-api: the same with `instance`: `uptime` of the container, `cpu` in
   it("are what one instance uses, and since when its container runs", async () => {
     const namespace = organizationNamespace("acme");
     const pod = (name: string, project: string, state: object) =>
@@ -332,6 +349,7 @@ describe("metrics of an application", () => {
     }
   });
 
+  // Shows: docs/analytics.md#the-api: 402 `NETWORK_ANALYTICS_NOT_AVAILABLE_FOR_PLAN`: a plan without
   it("are 402 on a plan without them", async () => {
     for (const query of ["", "?instance=pfree-1"]) {
       const { status, body } = await get(query, "pfree");
@@ -341,6 +359,7 @@ describe("metrics of an application", () => {
 });
 
 describe("while the store is away", () => {
+  // Shows: docs/analytics.md#the-api: 503 `ANALYTICS_UNAVAILABLE`: the store does not answer; all else
   it("network analytics are 503 and everything else answers; both do once it is back", async () => {
     await server.crash();
     const { status, body } = await network("summary?range_seconds=21600&status_code=200");

@@ -10,6 +10,7 @@ const recent = () => {
 };
 const work = async () => ++asked;
 
+// Shows: docs/analytics.md#the-api: an answer is given again for two seconds at the most, and never
 test("the same question is given the same answer for a while, also at once", async () => {
   const answers = recent();
   expect(await Promise.all([answers.of("a", work), answers.of("a", work)])).toEqual([1, 1]);

@@ -51,6 +51,8 @@ const authenticate = async (headers: Record<string, string>, address = "192.0.2.
 const refusal = (status: number, code: string) => expect.objectContaining({ status, code });
 
 describe("an API key", () => {
+  // Shows: docs/applications.md#create: `x-api-key`, or `Authorization: Bearer` with an API key or a
+  // Shows: docs/applications.md#authentication: 1. an API key in `x-api-key` or as bearer; a user token
   it("is taken from x-api-key and from Authorization", async () => {
     const byKey = await authenticate({ "x-api-key": generated.key });
     const byBearer = await authenticate({ authorization: `Bearer ${generated.key}` });
@@ -64,6 +66,8 @@ describe("an API key", () => {
     expect(lookups).toBe(1);
   });
 
+  // Shows: docs/applications.md#authentication: 5. 401 for a missing or wrong credential, a revoked key
+  // Shows: docs/applications.md#administration: `admin api-key revoke`
   it("is refused within seconds of its revocation, even after a long silence", async () => {
     await authenticate({ "x-api-key": generated.key });
     keys.clear();
@@ -89,6 +93,7 @@ describe("an API key", () => {
     await expect(authenticate({ "x-api-key": wrong })).rejects.toEqual(refusal(401, "CREDENTIAL_INVALID"));
   });
 
+  // Shows: docs/applications.md#authentication: 2. `x-organization-id`: required with a user token
   it("may be sent with its own organization, not with another", async () => {
     const headers = { "x-api-key": generated.key };
     expect(await authenticate({ ...headers, "x-organization-id": "acme" })).toBeDefined();
@@ -106,6 +111,7 @@ describe("a user token", () => {
     expect(principal.grants.onProject("project.delete", "any")).toBe(true);
   });
 
+  // Shows: docs/applications.md#authentication: 2. `x-organization-id`: required with a user token
   it("needs an organization of which the user is a member", async () => {
     const token = await signUserToken(key, "u1", 30);
     const headers = { authorization: `Bearer ${token}` };
@@ -115,6 +121,7 @@ describe("a user token", () => {
     );
   });
 
+  // Shows: docs/applications.md#authentication: 1. an API key in `x-api-key` or as bearer; a user token
   it("is not taken from x-api-key, not even in the form in which it is remembered", async () => {
     const token = await signUserToken(key, "u1", 30);
     await authenticate({ authorization: `Bearer ${token}`, "x-organization-id": "acme" });
@@ -123,6 +130,7 @@ describe("a user token", () => {
     }
   });
 
+  // Shows: docs/applications.md#authentication: 5. 401 for a missing or wrong credential, a revoked key
   it("signed by another key, or expired, is refused", async () => {
     const foreign = await signUserToken(generateKeyPairSync("ed25519"), "u1", 30);
     const expired = await signUserToken(key, "u1", -1);
@@ -150,6 +158,7 @@ describe("invented credentials", () => {
   const invalid = refusal(401, "CREDENTIAL_INVALID");
   const limited = refusal(429, "RATE_LIMIT_EXCEEDED");
 
+  // Shows: docs/authentication.md#clients-that-misbehave: credentials that turn out not to be valid
   it("cost no look-up beyond a few of their address, while known ones and other addresses are served", async () => {
     await authenticate({ "x-api-key": generated.key });
     for (let one = 0; one < 5; one += 1) {
@@ -171,6 +180,7 @@ describe("invented credentials", () => {
     await expect(authenticate(invented())).rejects.toEqual(invalid);
   });
 
+  // Shows: docs/authentication.md#clients-that-misbehave: the same wrong credential again, or one that
   it("cost none when they come again, nor when they have not the form of a key", async () => {
     const one = invented();
     for (let time = 0; time < 20; time += 1) {

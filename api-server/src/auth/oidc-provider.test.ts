@@ -67,6 +67,7 @@ async function token(): Promise<string> {
   return access_token;
 }
 
+// Shows: docs/applications.md#authentication: 1. tokens of an OpenID Connect issuer, by configuration
 it("admits a member of the organization by its issuer's token, and nobody else", async () => {
   harness.member(oidcUserId(issuer, "robot"), "oidc-a", "owner");
   const authorization = `Bearer ${await token()}`;

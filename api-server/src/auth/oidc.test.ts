@@ -160,6 +160,7 @@ describe("the issuer's keys", () => {
     await expect(short.verify(await a.token())).rejects.toEqual(unavailable);
   });
 
+  // Shows: docs/applications.md#errors-every-operation: 503 | `ISSUER_UNAVAILABLE`: an OpenID Connect
   it("cannot be told of an issuer that is away from the start, which others do not feel", async () => {
     a.broken = true;
     await expect(verifier.verify(await a.token())).rejects.toEqual(unavailable);

@@ -49,6 +49,7 @@ const builds = () =>
   harness.admin.listAll<Build>(buildResource, { namespace: organizationNamespace(organizationId) });
 
 describe("a project from a repository", () => {
+  // Shows: docs/git.md#source-and-builds-over-v1: `POST /v1/project` with `source` and `build`
   it("is created with its first build, once per key, and deployed again", async () => {
     const body = exampleBody(
       { plan: "basic" },

@@ -32,6 +32,9 @@ const isSorted = (numbers: number[]) => numbers.every((one, i) => i === 0 || one
 
 /** Each item has the fields of the specification's tables, and no other. */
 describe("the catalogs as clients see them", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/plans` | the HTTP plans
+  // Shows: docs/applications.md#fields-of-answers: catalogs | the fields of the tables, and no other
+  // Shows: docs/applications.md#catalogs: HTTP plans by hourly price; free ones at 0; `logs` always
   it("HTTP plans: prices, features, permissions and six capabilities, by hourly price, free ones at 0", () => {
     const plans = httpPlansView(catalog);
     for (const plan of plans) {
@@ -54,6 +57,8 @@ describe("the catalogs as clients see them", () => {
     expect(plans[0]).toMatchObject({ plan: "free", prices: { hourly: 0, monthly: 0, yearly: 0 } });
   });
 
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/job/plans` | the job plans
+  // Shows: docs/applications.md#conventions: amounts are BRL cents as JSON numbers, also fractions
   it("job plans: a price a minute, which may be a fraction of a cent, in brl", () => {
     const plans = jobPlansView(catalog);
     for (const plan of plans) {
@@ -69,6 +74,8 @@ describe("the catalogs as clients see them", () => {
     expect(plans.some(({ price_per_minute: price }) => price > 0 && price < 1)).toBe(true);
   });
 
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/storage/plans` | the storage plans
+  // Shows: docs/applications.md#catalogs: storage: hourly is monthly / 720, yearly 12 x monthly; else
   it("storage plans: the price of 1 GB, an hour a 720th of a month, a year twelve of them", () => {
     const plans = storagePlansView(catalog);
     for (const plan of plans) {
@@ -79,6 +86,8 @@ describe("the catalogs as clients see them", () => {
     expect(new Set(plans.map(({ persistent }) => persistent))).toEqual(new Set([true, false]));
   });
 
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/database/plans` | the database plans
+  // Shows: docs/applications.md#fields-of-answers: catalogs | the fields of the tables, and no other
   it("database plans: db- and analytics-, with what each engine gets", () => {
     const plans = databasePlansView(catalog);
     for (const { engines, ...plan } of plans) {
@@ -94,6 +103,7 @@ describe("the catalogs as clients see them", () => {
     expect(plans.find(({ plan }) => plan.startsWith("analytics-"))?.engines).toHaveProperty("clickhouse");
   });
 
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/database/catalog` | the engines
   it("database engines: versions, and their plans with what each is capable of", () => {
     const engines = databaseCatalogView(catalog);
     expect(engines.map(({ id }) => id).sort()).toEqual(["clickhouse", "mariadb", "postgresql", "valkey"]);

@@ -40,6 +40,7 @@ function expectSecurityHeaders(headers: Record<string, unknown>): void {
 }
 
 describe("/console", () => {
+  // Shows: docs/console.md#what-is-promised: `GET /console` | the page, without a credential
   it("is a page that needs no credential, and names its files by their hash", async () => {
     const response = await get("/console");
     expect(response.statusCode).toBe(200);
@@ -55,6 +56,7 @@ describe("/console", () => {
     expect((await get("/console/")).body).toBe(response.body);
   });
 
+  // Shows: docs/console.md#what-is-promised: `GET /console` | the page, without a credential
   it("is looked at again every time, at the cost of a 304", async () => {
     const first = await get("/console");
     const etag = String(first.headers.etag);
@@ -76,6 +78,7 @@ describe("/console", () => {
 });
 
 describe("a file of the console", () => {
+  // Shows: docs/console.md#what-is-promised: `GET /console/*` | what the page is made of, and nothing
   it.each([...files.keys()])("%s is kept for good under its version", async (path) => {
     const response = await get(`/console/${version}/${path}`);
     expect(response.statusCode).toBe(200);
@@ -105,6 +108,7 @@ describe("a file of the console", () => {
     }
   });
 
+  // Shows: docs/console.md#what-is-promised: `GET /console/*` | what the page is made of, and nothing
   it("of another version is given as it is now, and not kept", async () => {
     const response = await get("/console/0123456789abcdef/main.ts", { "if-none-match": `"${version}"` });
     expect([response.statusCode, response.body]).toEqual([200, files.get("main.ts")?.content.toString()]);
@@ -112,6 +116,7 @@ describe("a file of the console", () => {
     expect(response.headers.etag).toBeUndefined();
   });
 
+  // Shows: docs/console.md#what-is-promised: `GET /console/*` | what the page is made of, and nothing
   it.each([
     "main.ts",
     `${version}/`,

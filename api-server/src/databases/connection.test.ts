@@ -54,6 +54,7 @@ describe("a connection", () => {
     });
   });
 
+  // Shows: docs/databases-api.md#endpoints: `postgresql://`, `mysql://`, `https://` (ClickHouse's HTTP
   it.each([
     ["postgresql", "postgresql://u:p@h:1/d"],
     ["mariadb", "mysql://u:p@h:1/d"],
@@ -64,6 +65,7 @@ describe("a connection", () => {
     expect(connectionString(engine, one)).toBe(expected);
   });
 
+  // Shows: docs/databases-api.md#endpoints: `postgresql://`, `mysql://`, `https://` (ClickHouse's HTTP
   it("string escapes what a user of kubectl has chosen, and is read back as it was", () => {
     const one = { host: "fd00::1", port: 6432, database: "a/b", username: "u@x:", password: "p#?/%\"'ü" };
     const url = new URL(connectionString("postgresql", one));

@@ -71,6 +71,8 @@ async function made(type: EngineName, change: object = {}, config: object = {}) 
 }
 
 describe("a creation", () => {
+  // Shows: docs/databases-api.md#endpoints: `POST /v1/project` | 201, `data`: `project_id`, `type`
+  // Shows: docs/databases-api.md#passwords: a password stands in the Secret `<id>-credentials` alone
   it.each(["postgresql", "mariadb", "clickhouse"] as const)(
     "of %s answers the connection with its password, which stands in its Secret alone",
     async (type) => {
@@ -117,6 +119,7 @@ describe("a creation", () => {
     },
   );
 
+  // Shows: docs/databases-api.md#endpoints: `POST /v1/project`, of Valkey | 201, `data`: `project_id`
   it("of Valkey answers the managed service", async () => {
     const { id, organizationId, created } = await made("valkey");
     const { data } = created.json();
@@ -139,6 +142,7 @@ describe("a creation", () => {
     });
   });
 
+  // Shows: docs/databases-api.md#rules-of-a-creation: what was made for a project that is refused is
   it("takes its Secret back when the project is refused", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const ref = { namespace: organizationNamespace(organizationId), name: "none" };
@@ -151,6 +155,7 @@ describe("a creation", () => {
     expect(await secretsIn(organizationId)).toEqual([]);
   });
 
+  // Shows: docs/databases-api.md#rules-of-a-creation: the answer waits up to 10 seconds for the address
   it("says null where the address is not assigned, once the operator refuses it", async () => {
     const { headers, id: organizationId } = await harness.organization();
     await operator.stop();
@@ -181,6 +186,7 @@ describe("a creation", () => {
     });
   });
 
+  // Shows: docs/databases-api.md#rules-of-a-creation: 503 `PROJECT_TYPE_UNAVAILABLE`: the type is not
   it("of a type that is not supported, or that is switched off, is 503", async () => {
     const { headers } = await harness.organization();
     const { catalog, supports } = harness.services;
@@ -198,6 +204,7 @@ describe("a creation", () => {
     ]);
   });
 
+  // Shows: docs/databases-api.md#rules-of-a-creation: 400: engine, version, instances and storage that
   it("beyond what the plan offers is 400", async () => {
     const { headers } = await harness.organization();
     const body = databaseBody("clickhouse", { plan: "analytics-premium" }, { instances: 3 });
@@ -208,6 +215,7 @@ describe("a creation", () => {
 });
 
 describe("an Idempotency-Key", () => {
+  // Shows: docs/databases-api.md#passwords: of 20 identical requests at once one makes the service, and
   it("of Valkey makes one service under 20 identical requests, and one of them is shown the password", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const key = newKey();
@@ -227,6 +235,9 @@ describe("an Idempotency-Key", () => {
     expect(await secretsIn(organizationId)).toHaveLength(1);
   });
 
+  // Shows: docs/databases-api.md#passwords: a password stands in the Secret `<id>-credentials` alone
+  // Shows: docs/databases-api.md#passwords: `Idempotency-Key` is required for Valkey, and taken for the
+  // Shows: docs/databases-api.md#passwords: a repeat is answered as the project is then, without
   it.each(databaseTypes)("repeated for %s answers the same project without the password", async (type) => {
     const { id: organizationId, headers } = await harness.organization();
     const key = newKey();
@@ -248,12 +259,14 @@ describe("an Idempotency-Key", () => {
     ]);
   });
 
+  // Shows: docs/databases-api.md#passwords: `Idempotency-Key` is required for Valkey, and taken for the
   it("is required for Valkey, and for no other", async () => {
     const { headers } = await harness.organization();
     expect(told(await post(headers, databaseBody("valkey")))).toEqual([400, "IDEMPOTENCY_KEY_REQUIRED"]);
     expect((await post(headers, databaseBody("postgresql"))).statusCode).toBe(201);
   });
 
+  // Shows: docs/databases-api.md#passwords: a creation that could not be answered is finished by the
   it("shows the password to the call that finishes what one without an answer has made", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const key = newKey();
@@ -274,6 +287,8 @@ describe("free plans", () => {
   const free = (type: EngineName, config: object = {}) =>
     databaseBody(type, { plan: "db-free" }, { storage: { persistent: true, capacity: 1 }, ...config });
 
+  // Shows: docs/databases-api.md#endpoints: `POST /v1/project/:id/pause`, `POST /v1/project/:id/resume`
+  // Shows: docs/databases-api.md#rules-of-a-creation: 409 `DB_FREE_PROJECT_LIMIT_REACHED`, `limit` 2
   it("have two db-free projects, PostgreSQL and key-value together, also of many at once", async () => {
     const { headers } = await harness.organization();
     const answers = await Promise.all(
@@ -291,6 +306,7 @@ describe("free plans", () => {
     expect(told(await on("POST", `${id}/resume`, headers))).toEqual([409, "DB_FREE_PROJECT_LIMIT_REACHED"]);
   });
 
+  // Shows: docs/databases-api.md#rules-of-a-creation: 409 `MANAGED_SERVICE_FREE_LIMIT_REACHED`, `limit`
   it.each([
     ["cache", { storage: undefined }],
     ["queue", { storage: { persistent: true, capacity: 1 } }],
@@ -310,6 +326,7 @@ describe("free plans", () => {
 });
 
 describe("a plan change", () => {
+  // Shows: docs/databases-api.md#endpoints: `PATCH /v1/project/:id/plan` | 200 and in force at once; of
   it.each([
     ["postgresql", "db-business"],
     ["mariadb", "db-basic"],
@@ -324,6 +341,8 @@ describe("a plan change", () => {
     expect((await live(organizationId, id)).spec.planRequestedAt).toBeUndefined();
   });
 
+  // Shows: docs/databases-api.md#endpoints: `PATCH /v1/project/:id/plan` | 200 and in force at once; of
+  // Shows: docs/databases-api.md#change-of-plan: of ClickHouse: `plan` is the one in force
   it("of ClickHouse is 202, runs in the background, and may fail", async () => {
     const { id, organizationId, headers } = await made("clickhouse");
     const tell = (status: object) =>
@@ -382,6 +401,7 @@ describe("a plan change", () => {
 });
 
 describe("a snapshot", () => {
+  // Shows: docs/databases-api.md#metrics: the newest sample that the ledger has, however old; of a
   it("is the newest that the ledger has, of this very database", async () => {
     const { id, organizationId, headers } = await made("postgresql");
     const instance = `${id}-0`;
@@ -412,6 +432,7 @@ describe("a snapshot", () => {
 });
 
 describe("credentials", () => {
+  // Shows: docs/databases-api.md#endpoints: `POST /v1/project/:id/database/credentials/renew`
   it.each(databaseTypes)("of %s are renewed, and the API server may do so", async (type) => {
     const { id, organizationId, headers } = await made(type);
     const before = await secretOf(organizationId, id);
@@ -428,6 +449,8 @@ describe("credentials", () => {
 });
 
 describe("a deletion", () => {
+  // Shows: docs/databases-api.md#endpoints: `DELETE /v1/project/:id` | 200 once it is gone; of Valkey
+  // Shows: docs/databases-api.md#deletion-and-settings: 409 `MANAGED_SERVICE_OPERATION_IN_PROGRESS`: a
   it("of Valkey is 202 and goes on in the background, and a second one 409", async () => {
     const { id, organizationId, headers } = await made("valkey");
     const finalizers = (value: string[]) =>
@@ -442,6 +465,7 @@ describe("a deletion", () => {
     expect(told(await on("DELETE", id, headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
   });
 
+  // Shows: docs/databases-api.md#deletion-and-settings: a key stands for no service that is being
   it("of Valkey ends what its key stood for", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const key = newKey();
@@ -459,6 +483,7 @@ describe("a deletion", () => {
     await hold([]);
   });
 
+  // Shows: docs/databases-api.md#endpoints: `DELETE /v1/project/:id` | 200 once it is gone; of Valkey
   it.each(["postgresql", "mariadb", "clickhouse"] as const)("of %s is 200 once it is gone", async (type) => {
     const { id, headers } = await made(type);
     const deleted = await on("DELETE", id, headers);

@@ -17,6 +17,8 @@ function refused(spec: ProjectSpec, all = catalog): string[] {
 const storage = (capacity: number) => ({ persistent: true, capacity });
 
 describe("a plan of databases", () => {
+  // Shows: docs/databases-api.md#rules-of-a-creation: 400: plan by type and profile: `db-*`
+  // Shows: docs/databases-api.md#rules-of-a-creation: 400: engine, version, instances and storage that
   it.each([
     ["postgresql", {}, []],
     ["postgresql", { instances: 3, storage: storage(250) }, []],
@@ -41,6 +43,7 @@ describe("a plan of databases", () => {
     expect(refused(databaseSpec(type, change as Partial<ProjectSpec>))).toEqual(fields);
   });
 
+  // Shows: docs/databases-api.md#rules-of-a-creation: 400 `PAYMENT_MODE_INVALID`: a payment mode that
   it("refuses a payment mode that the engine is not sold by", () => {
     const engines = catalog.engines.map((engine) => ({ ...engine, paymentModes: ["monthly" as const] }));
     const spec = databaseSpec("postgresql");

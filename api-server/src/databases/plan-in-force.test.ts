@@ -37,6 +37,7 @@ describe("the plan of a ClickHouse project", () => {
     expect(shown({}, { plan: "analytics-basic" })).toEqual(["analytics-basic", undefined]);
   });
 
+  // Shows: docs/databases-api.md#change-of-plan: of ClickHouse: `plan` is the one in force
   it("changes from the moment that it is asked to, and the one before is in force", () => {
     expect(shown(premium, { plan: "analytics-basic" })).toEqual(["analytics-basic", running]);
     const told = { ...inProgress, requestedAt: FIRST };
@@ -58,6 +59,7 @@ describe("the plan of a ClickHouse project", () => {
     expect(shown(premium, { plan: "analytics-premium" })).toEqual(["analytics-premium", undefined]);
   });
 
+  // Shows: docs/databases-api.md#change-of-plan: a change that fails leaves the plan before: `failed`
   it("stays on the one before when the change fails", () => {
     expect(shown(premium, { plan: "analytics-basic", planChange: failed })).toEqual([
       "analytics-basic",
@@ -65,6 +67,7 @@ describe("the plan of a ClickHouse project", () => {
     ]);
   });
 
+  // Shows: docs/databases-api.md#change-of-plan: the next request clears a failure; no change, no
   it("is cleared of a failure by the next request, for the same plan or back to the one in force", () => {
     const status = { plan: "analytics-basic", planChange: failed };
     const again = { ...running, started_at: SECOND };

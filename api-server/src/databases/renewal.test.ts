@@ -60,6 +60,7 @@ const refusal = (renewal: Promise<unknown>) =>
   );
 
 describe("a renewal", () => {
+  // Shows: docs/databases-api.md#passwords: a renewal answers once the engine has taken the password
   it("shows the new password once it is in force, and keeps the old one until then", async () => {
     const project = await database("pone");
     const renewal = renewCredentials(project, harness.services, 5_000);
@@ -78,6 +79,7 @@ describe("a renewal", () => {
     expect(connection.connectionString).toContain(`:${pending.password}@`);
   });
 
+  // Shows: docs/databases-api.md#passwords: 503 `DATABASE_CREDENTIALS_PENDING` after 30 seconds: the
   it("that is not in force in time is 503, and the next one waits for the same password", async () => {
     const project = await database("ptwo");
     const late = renewCredentials(project, harness.services, 200);
@@ -91,6 +93,7 @@ describe("a renewal", () => {
     expect((await secretOf("ptwo")).password).not.toBe(password);
   });
 
+  // Shows: docs/databases-api.md#passwords: renewals at the same time are one
   it("of many at once is one", async () => {
     const project = await database("pthree");
     const many = Promise.all(
@@ -103,12 +106,14 @@ describe("a renewal", () => {
     expect(new Set((await many).map(({ connection }) => connection.password)).size).toBe(1);
   });
 
+  // Shows: docs/databases-api.md#passwords: 409 `PROJECT_PAUSED`: a paused database takes over no
   it("of a paused database is 409, and changes nothing", async () => {
     const project = await database("pfour", { paused: true });
     expect(await refusal(renewCredentials(project, harness.services))).toEqual([409, "PROJECT_PAUSED"]);
     expect(await secretOf("pfour")).toEqual(before);
   });
 
+  // Shows: docs/databases-api.md#passwords: 503 `DATABASE_CREDENTIALS_PENDING` while there is no
   it("of a database without an address is 503, and changes nothing", async () => {
     await database("pfive");
     await patch("pfive", { status: { database: { host: null, port: null, inside: null } } });

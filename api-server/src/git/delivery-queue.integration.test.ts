@@ -59,6 +59,7 @@ function work(
   return { seen, stop: () => Promise.all(workers.map((worker) => worker.stop())) };
 }
 
+// Shows: docs/git.md#hooks: a delivery is answered once it is in a queue of the ledger, which every
 it("sixteen of one organization delay nobody else's, and few of it are worked at at once", async () => {
   const { promise: stalled, resolve } = Promise.withResolvers<void>();
   const { seen, stop } = work((organization) => (organization === "acme" ? stalled : Promise.resolve()));
@@ -79,6 +80,7 @@ it("sixteen of one organization delay nobody else's, and few of it are worked at
   expect(new Set(seen).size).toBe(17);
 });
 
+// Shows: docs/git.md#hooks: those of one connection are worked off one after the other, in the order
 it("those of one connection are worked off one after the other, by two replicas, in the order of their arrival", async () => {
   const { promise: stalled, resolve } = Promise.withResolvers<void>();
   const { seen, stop } = work((_organization, delivery) =>
@@ -127,6 +129,7 @@ it("one whose every try took its process along is given up, and not tried again"
   expect([seen, await rows("git_deliveries")]).toEqual([[], 0]);
 });
 
+// Shows: docs/git.md#hooks: a delivery is answered once it is in a queue of the ledger, which every
 it("are bounded by connection and organization, and nobody else's are refused", async () => {
   const full = expect.objectContaining({ status: 503, code: "SERVER_BUSY" });
   await sql`
@@ -141,6 +144,7 @@ it("are bounded by connection and organization, and nobody else's are refused", 
   expect(await queue("umbrella", "one")).toBe("queued");
 });
 
+// Shows: docs/git.md#hooks: one that was answered is not lost with its process, and is tried again
 it("of a process that is killed after the answer are worked off by another", async () => {
   await queue("acme", "one");
   const child = fork(new URL("testdata/hold-and-hang.ts", import.meta.url), [postgres.url], { execArgv: [] });

@@ -64,6 +64,8 @@ const hooked = async (id: string) => {
 };
 
 describe("connecting", () => {
+  // Shows: docs/git.md#over-v1: `GET /v1/git/connections` | `connections`, the oldest first
+  // Shows: docs/git.md#over-v1: `POST /v1/git/connections` | 201 and `connection`, after the server has
   it("keeps the credential in a Secret that goes with the connection, and shows it nowhere", async () => {
     const answer = await connect();
     expect(answer.statusCode, answer.body).toBe(201);
@@ -106,6 +108,7 @@ describe("connecting", () => {
     expect(everywhere.join("\n")).not.toContain(Buffer.from(gitea.token).toString("base64"));
   });
 
+  // Shows: docs/git.md#over-v1: 400 `GIT_ADDRESS_REFUSED` | one of the host's addresses is not public
   it.each([
     ["a wrong token", { token: "0".repeat(40) }, "token", "GIT_CREDENTIAL_REFUSED"],
     ["somebody else's name", { username: "slipway-admin" }, "token", "GIT_CREDENTIAL_REFUSED"],
@@ -142,6 +145,7 @@ describe("connecting", () => {
     expect((await call("GET", "/connections")).json().data.connections.length).toBe(before);
   });
 
+  // Shows: docs/git.md#over-v1: 400 `GIT_CERTIFICATE_UNTRUSTED` | nobody trusted certifies the server
   it("to a server that nobody trusted certifies is refused", async () => {
     const strict = gitServers({ allowedHosts: [gitea.host] });
     const { token, username, url: instanceUrl } = gitea;
@@ -150,6 +154,7 @@ describe("connecting", () => {
     await strict.close();
   });
 
+  // Shows: docs/git.md#over-v1: 403 `OWNER_SESSION_REQUIRED` | what changes a credential needs the
   it("is for owners alone", async () => {
     const headers = harness.key(organizationId, "* on organization:*", "* on project:*");
     const answer = await harness.app.inject({
@@ -163,6 +168,9 @@ describe("connecting", () => {
 });
 
 describe("a connection", () => {
+  // Shows: docs/git.md#over-v1: `POST /v1/git/connections/:connectionId/repositories/resolve`
+  // Shows: docs/git.md#over-v1: `GET /v1/git/connections/:connectionId/repositories` | `repositories`
+  // Shows: docs/git.md#over-v1: `GET /v1/git/connections/:connectionId/repositories/:repositoryId/branches`
   it("resolves, lists and shows what the credential sees", async () => {
     const id = await connected();
     const resolved = await call("POST", `/connections/${id}/repositories/resolve`, { path: PATH });
@@ -184,6 +192,7 @@ describe("a connection", () => {
     ]);
   });
 
+  // Shows: docs/git.md#over-v1: `PATCH /v1/git/connections/:connectionId/credentials` | `connection`
   it("takes another credential once that was tried, and keeps the old one when it fails", async () => {
     const id = await connected();
     const [old] = await secrets(id);
@@ -204,6 +213,7 @@ describe("a connection", () => {
     expect([answer.statusCode, answer.json().code]).toEqual([409, "GIT_CAPABILITY_UNAVAILABLE"]);
   });
 
+  // Shows: docs/git.md#over-v1: 409 `GIT_CONNECTION_UNAVAILABLE` | it is revoked, its Secret is gone, or
   it("whose Secret is gone is not available", async () => {
     const id = await connected();
     const [secret] = await secrets(id);
@@ -217,6 +227,7 @@ describe("a connection", () => {
 });
 
 describe("revoking", () => {
+  // Shows: docs/git.md#over-v1: `DELETE /v1/git/connections/:connectionId` | `connection`, revoked, and
   it("takes hooks, credential and connection away", async () => {
     const id = await connected();
     await hooked(id);
@@ -231,6 +242,7 @@ describe("revoking", () => {
     expect((await call("DELETE", `/connections/${id}`)).statusCode).toBe(404);
   });
 
+  // Shows: docs/git.md#over-v1: 409 `GIT_CONNECTION_OPERATION_PENDING` | a build uses it, so it is not
   it("is refused while a build uses the connection, which stays active", async () => {
     const id = await connected();
     const build = await harness.admin.create<Build>(buildResource, {
@@ -258,6 +270,7 @@ describe("revoking", () => {
     expect((await call("DELETE", `/connections/${id}`)).statusCode).toBe(200);
   });
 
+  // Shows: docs/git.md#over-v1: `DELETE /v1/git/connections/:connectionId` | `connection`, revoked, and
   it("tells of hooks that are left, uses the credential for nothing else, and is finished by revoking again", async () => {
     const id = await connected();
     await hooked(id);

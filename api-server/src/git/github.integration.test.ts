@@ -91,6 +91,9 @@ describe("an account of GitHub", () => {
     expect(found.json().data).toMatchObject({ path: "octocat/Hello-World", private: true });
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: `POST /v1/project` with `github` | the same for the
+  // Shows: docs/git.md#source-and-builds-over-v1: `POST /v1/project/:id/github/deploy` | as `deploy`
+  // Shows: docs/jobs.md#creation: from a Git repository, of an account of GitHub that is connected with
   it("gives access to jobs and applications, and each is built once at its creation", async () => {
     const job = await created(createJob());
     expect(job.build_id).toBe(firstBuildId(job.project_id));
@@ -116,6 +119,7 @@ describe("an account of GitHub", () => {
     expect(list).toMatchObject({ pagination: { total: 2, page: 1, limit: 10 } });
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: 409 `GIT_SOURCE_CREATION_UNAVAILABLE` | `source` names
   it("is none for source, and source goes with nothing else", async () => {
     const found = await call("POST", `/git/connections/${connectionId}/repositories/resolve`, {
       path: "octocat/Hello-World",
@@ -143,6 +147,9 @@ describe("an account of GitHub", () => {
 });
 
 describe("commands and deploy settings", () => {
+  // Shows: docs/git.md#source-and-builds-over-v1: `PATCH /v1/project/:id/github/commands` | 202 and
+  // Shows: docs/git.md#source-and-builds-over-v1: `PATCH /v1/project/:id/github/deploy-settings`
+  // Shows: docs/git.md#source-and-builds-over-v1: 400 `GITHUB_REPOSITORY_NOT_CONNECTED` | settings of a
   it("are changed while the repository is connected, and 400 otherwise", async () => {
     const { project_id: id } = await created(createJob());
     const commands = await call("PATCH", `/project/${id}/github/commands`, {

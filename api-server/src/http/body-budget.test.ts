@@ -66,6 +66,7 @@ const end = async (sockets: Socket[]) => {
 const taken = { status: 400, code: "VALIDATION_FAILED", retryAfter: null };
 const busy = { status: 503, code: "SERVER_BUSY", retryAfter: "2" };
 
+// Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
 it.each<[string, number]>([
   [LENGTH, 4],
   [CHUNKED, 1],

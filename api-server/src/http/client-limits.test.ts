@@ -33,6 +33,8 @@ async function start(options: HarnessOptions) {
 }
 
 describe("one address", () => {
+  // Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
+  // Shows: docs/authentication.md#clients-that-misbehave: requests under way; connections | 512 of one
   it("has so many requests under way, as trusted proxies tell it, and no other one is refused for it", async () => {
     const clients = { ...CLIENT_LIMITS, requestsPerAddress: 2 };
     const { begin, read } = await start({ clients, trustedProxies: ["127.0.0.0/8"] });
@@ -52,6 +54,7 @@ describe("one address", () => {
     });
   });
 
+  // Shows: docs/authentication.md#clients-that-misbehave: requests under way; connections | 512 of one
   it("has so many connections, unless it is a trusted proxy", async () => {
     const clients = { ...CLIENT_LIMITS, connectionsPerAddress: 2 };
     for (const [trustedProxies, open] of [
@@ -73,6 +76,7 @@ describe("one address", () => {
   });
 });
 
+// Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
 it("nothing new is taken while memory is short", async () => {
   const shedder = { isOverloaded: true };
   const { read } = await start({ shedder });

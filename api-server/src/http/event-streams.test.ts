@@ -28,6 +28,8 @@ const caller = (organizationId: string, recheck = () => Promise.resolve()) => ({
 const busy = expect.objectContaining({ status: 503, code: "SERVER_BUSY" });
 
 describe("the streams of a process", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/builds/:buildId/logs` | lines
   it("are bounded, and those of one organization", async () => {
     const streams = new EventStreams({ most: 2, mostOfOne: 1 });
     const first = streams.open(caller("acme"), silent);
@@ -40,6 +42,7 @@ describe("the streams of a process", () => {
     second.destroy();
   });
 
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
   it("of the organization with most give way to one with fewer, the oldest first", async () => {
     const streams = new EventStreams({ most: 4, mostOfOne: 3 });
     const [oldest, ...others] = ["acme", "acme", "acme", "umbrella"].map((organization) => {

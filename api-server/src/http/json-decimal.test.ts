@@ -5,6 +5,7 @@ import { jsonDecimal } from "./json-decimal.ts";
 const printed = (text: string) => JSON.stringify({ amount: jsonDecimal(text) });
 
 describe("jsonDecimal", () => {
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: amounts are exact, and their JSON is the decimal
   it("prints an amount as it is, and never as a float would", () => {
     expect(0.1 * 3).not.toBe(0.3);
     expect(printed(runAmount("0.1", 3))).toBe('{"amount":0.3}');

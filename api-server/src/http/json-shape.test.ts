@@ -45,6 +45,7 @@ describe("jsonShapeProblem", () => {
     expect(jsonShapeProblem(text)).toMatch(message);
   });
 
+  // Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_BODY`: broken JSON, bytes that
   it.each([
     ["keys in one object", objectOf(MOST_KEYS), objectOf(MOST_KEYS + 1), /more than 1000 keys/],
     [
@@ -95,6 +96,7 @@ describe("jsonShapeProblem", () => {
     expect(cpuTime(() => jsonShapeProblem(text))).toBeLessThan(LITTLE_MS);
   });
 
+  // Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_BODY`: broken JSON, bytes that
   it("takes the largest body in little time", () => {
     const text = JSON.stringify({
       envs: Array.from({ length: 50 }, () => ({ value: "\u0001".repeat(32_760) })),

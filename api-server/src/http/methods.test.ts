@@ -16,6 +16,7 @@ const call = (method: string, url: string) => harness.app.inject({ method: metho
 describe.each([...allowedMethods(routes)])("%s", (path, allowed) => {
   const url = path.replace(/:[A-Za-z]+/g, "p1");
 
+  // Shows: docs/applications.md#errors-every-operation: 405 | `METHOD_NOT_ALLOWED`, with `Allow`
   it(`answers 405 with Allow to every method but ${allowed.join(", ")}`, async () => {
     const others = METHODS.filter((method) => method !== "CONNECT" && !allowed.includes(method));
     expect(others.length).toBeGreaterThan(20);
@@ -57,6 +58,7 @@ it("does not take a catalog's path for a project's id", async () => {
   expect((await call("DELETE", "/v1/project/plans")).statusCode).toBe(405);
 });
 
+// Shows: docs/applications.md#errors-every-operation: 404 | `ROUTE_NOT_FOUND`
 it.each(["/", "/v1", "/v1/nothing", "/v1/project/p1/nothing"])(
   "answers 404 to the unknown path %s under any method",
   async (url) => {

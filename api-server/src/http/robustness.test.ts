@@ -59,6 +59,7 @@ async function expectAlive(): Promise<void> {
 const HEAD = "Host: a\r\nConnection: close\r\n";
 const POST = `POST /v1/project HTTP/1.1\r\n${HEAD}Content-Type: application/json\r\n`;
 
+// Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_REQUEST`: bad paths and bytes
 describe("bytes that are no request", () => {
   it.each<[string, string]>([
     ["no HTTP", "NONSENSE\r\n\r\n"],
@@ -89,6 +90,7 @@ describe("bytes that are no request", () => {
 });
 
 describe("headers", () => {
+  // Shows: docs/applications.md#errors-every-operation: 431 | `HEADERS_TOO_LARGE`
   it("that are too large answer 431", async () => {
     expectRefusal(
       await exchange(`GET /v1/project HTTP/1.1\r\n${HEAD}x-a: ${"a".repeat(20_000)}\r\n\r\n`),
@@ -103,6 +105,7 @@ describe("headers", () => {
     await expectAlive();
   });
 
+  // Shows: docs/applications.md#errors-every-operation: 431 | `HEADERS_TOO_LARGE`
   it("that are very many answer 431", async () => {
     const many = Array.from({ length: 5_000 }, (_, index) => `x-${index}: a\r\n`).join("");
     expectRefusal(await exchange(`GET /v1/project HTTP/1.1\r\n${HEAD}${many}\r\n`), 431, "HEADERS_TOO_LARGE");
@@ -162,6 +165,8 @@ describe("a body over the limit", () => {
 });
 
 describe("slow clients", () => {
+  // Shows: docs/applications.md#errors-every-operation: 408 | `REQUEST_TIMEOUT`: slow clients
+  // Shows: docs/authentication.md#clients-that-misbehave: slow headers, slow bodies, answers that nobody
   it("that drip their headers are cut off with 408", async () => {
     const socket = await open();
     const answer = heard(socket);
@@ -174,6 +179,7 @@ describe("slow clients", () => {
     await expectAlive();
   });
 
+  // Shows: docs/applications.md#errors-every-operation: 408 | `REQUEST_TIMEOUT`: slow clients
   it("that drip their body are cut off with 408", async () => {
     const socket = await open();
     const answer = heard(socket);

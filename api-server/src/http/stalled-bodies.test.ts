@@ -81,6 +81,7 @@ async function stallMany(
   return [...new Set(statuses)];
 }
 
+// Shows: docs/authentication.md#clients-that-misbehave: bodies for routes that do not exist, without a
 it.each<[string, string, () => Record<string, string>, number]>([
   ["to a path that nobody serves", "/nope", () => ({}), 404],
   ["without a credential", "/v1/project", () => ({}), 401],
@@ -97,6 +98,7 @@ it.each<[string, string, () => Record<string, string>, number]>([
   expect(await stallMany(path, { stalled: 0, most: 16 }, headersOf)).toEqual([status]);
 });
 
+// Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
 it("with a good key keep the share of their organization and no more, and others create on", async () => {
   const keys = harness.key("acme", "* on organization:*");
   const others = harness.key("umbrella", "* on organization:*");
@@ -110,6 +112,7 @@ it("with a good key keep the share of their organization and no more, and others
   expect(await many).toEqual([503]);
 });
 
+// Shows: docs/authentication.md#clients-that-misbehave: deliveries of hooks | 4 MiB of bodies of the
 it("unsigned, as deliveries of hooks, keep the share of the organization that they name", async () => {
   await putConnection(harness.kube, "acme", "gstalled");
   await eventually(

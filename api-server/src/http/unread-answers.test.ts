@@ -61,6 +61,7 @@ async function accepted(): Promise<Socket> {
   return socket;
 }
 
+// Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
 it("do not keep other organizations waiting, and have few answers made for them", async () => {
   const others = harness.key("umbrella", "* on project:*");
   expect((await read(others)).status).toBe(200);
@@ -77,6 +78,7 @@ it("do not keep other organizations waiting, and have few answers made for them"
 });
 
 // Each is of an organization of its own: those that wait from the test before would have its answers refused, and small.
+// Shows: docs/authentication.md#clients-that-misbehave: slow headers, slow bodies, answers that nobody
 it("are cut off when they take nothing for a while", async () => {
   const server = accepted();
   askAndNotRead(10, "initech");
@@ -86,6 +88,7 @@ it("are cut off when they take nothing for a while", async () => {
   await eventually("the connection to be closed", () => socket.closed);
 });
 
+// Shows: docs/authentication.md#clients-that-misbehave: slow headers, slow bodies, answers that nobody
 it("are cut off although their client goes on sending", async () => {
   const server = accepted();
   const client = askAndNotRead(4, "hooli");

@@ -16,6 +16,7 @@ const keys = (count: number, length = 1) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`${index}${"k".repeat(length)}`, 1]));
 
 describe("validate", () => {
+  // Shows: docs/applications.md#errors-every-operation: 400 | `VALIDATION_FAILED`, with `errors`: the
   it("names every unknown key, up to a hundred, and how many more there are", () => {
     const all = refusal(() => validate(z.strictObject({}), keys(100), "body"));
     expect(errorsOf(all)).toHaveLength(100);

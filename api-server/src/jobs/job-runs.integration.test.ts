@@ -105,6 +105,8 @@ const list = async (job: Job, query = "") => {
 const ids = async (job: Job, query = "") => (await list(job, query)).runs.map(({ id }) => id);
 
 describe("the list of runs", () => {
+  // Shows: docs/jobs.md#endpoints: `GET /v1/project/:id/job-runs` | `data`: `runs`, `pagination`
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: `page` from 1, `limit` 1 to 50 (15 unless given)
   it("merges what the ledger has with what it has not yet, newest scheduled first, in exact pages", async () => {
     const job = await createJob(harness);
     at("2026-03-10T12:00:00Z");
@@ -166,6 +168,7 @@ describe("the list of runs", () => {
     }
   });
 
+  // Shows: docs/jobs.md#endpoints: `GET /v1/project/:id/job-runs` | `data`: `runs`, `pagination`
   it("shows every run once while its charge moves it from the cluster to the ledger", async () => {
     const job = await createJob(harness);
     const scheduledAt = minute("2026-03-10T10:00:00Z");
@@ -184,6 +187,7 @@ describe("the list of runs", () => {
     expect((await list(job)).pagination).toMatchObject({ total: 1 });
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: `page` from 1, `limit` 1 to 50 (15 unless given)
   it("refuses a page, a limit and a status that are none", async () => {
     const job = await createJob(harness);
     for (const query of ["?page=0", "?limit=0", "?limit=51", "?limit=x", "?status=pending", "?from=2020"]) {
@@ -193,6 +197,8 @@ describe("the list of runs", () => {
     expect((await list(job, "?limit=50&page=2147483647")).runs).toEqual([]);
   });
 
+  // Shows: docs/jobs.md#failures: logs, metrics | 404 `JOB_RUN_NOT_FOUND`: unknown, of an earlier cycle
+  // Shows: docs/jobs.md#failures: cancel | 404 `JOB_RUN_NOT_FOUND`
   it("shows no other project's runs", async () => {
     const job = await createJob(harness);
     const other = await createJob(harness);
@@ -210,6 +216,8 @@ describe("the list of runs", () => {
 });
 
 describe("the cost summary", () => {
+  // Shows: docs/jobs.md#endpoints: `GET /v1/project/:id/job-runs/cost-summary` | `data`: `totals`
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: amounts are exact, and their JSON is the decimal
   it("sums what ended runs cost, exactly: three times 0.1 is 0.3", async () => {
     const job = await createJob(harness);
     at("2026-03-10T12:00:00Z");
@@ -234,6 +242,9 @@ describe("the cost summary", () => {
 });
 
 describe("a billing cycle", () => {
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: only the current cycle is shown: at
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: a run that has ended stays as it is
+  // Shows: docs/jobs.md#failures: logs, metrics | 404 `JOB_RUN_NOT_FOUND`: unknown, of an earlier cycle
   it("ends at next_reset_at: then list, logs, metrics and totals begin anew, at once", async () => {
     const job = await createJob(harness);
     const last = minute("2026-03-31T23:58:00Z");
@@ -269,6 +280,7 @@ describe("a billing cycle", () => {
     expect((await job.send("POST", `job-runs/${id}/cancel`)).json().data.run.status).toBe("succeeded");
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: a run belongs to the cycle in which it started
   it("keeps a run that crosses its end where it started, in the cluster and in the ledger", async () => {
     const job = await createJob(harness);
     const scheduledAt = minute("2026-03-31T23:59:00Z");
@@ -289,6 +301,7 @@ describe("a billing cycle", () => {
     await expect.poll(() => ids(job)).toEqual([made.metadata.name]);
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: a run belongs to the cycle in which it started
   it("takes a run that was scheduled before it and started in it", async () => {
     const job = await createJob(harness);
     const started = minute("2026-04-01T00:00:01Z");
@@ -308,6 +321,7 @@ describe("a billing cycle", () => {
 });
 
 describe("logs and metrics of a run", () => {
+  // Shows: docs/jobs.md#endpoints: `GET /v1/project/:id/job-runs/:runId/logs` | `data`: `run`, `logs`
   it("come from the ledger once it has them, at most 50 KiB", async () => {
     const job = await createJob(harness);
     const scheduledAt = minute("2026-03-10T10:00:00Z");
@@ -335,6 +349,9 @@ describe("logs and metrics of a run", () => {
     });
   });
 
+  // Shows: docs/jobs.md#endpoints: `GET /v1/project/:id/job-runs/:runId/logs` | `data`: `run`, `logs`
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: logs: the end, at most 51,200 bytes of UTF-8, no
+  // Shows: docs/jobs.md#failures: logs | 503 `LOGS_UNAVAILABLE`: its node does not answer, or has
   it("come from the node while it runs and until they are stored", async () => {
     const job = await createJob(harness);
     const scheduledAt = minute("2026-03-10T10:00:00Z");
@@ -365,6 +382,7 @@ describe("logs and metrics of a run", () => {
     expect((await logs()).json().data.logs).toBe("kept\n");
   });
 
+  // Shows: docs/jobs.md#endpoints: `GET /v1/project/:id/job-runs/:runId/metrics` | `data`: `run_id`
   it("go from collecting to available or unavailable", async () => {
     const job = await createJob(harness);
     at("2026-03-10T12:00:00Z");
@@ -381,6 +399,8 @@ describe("logs and metrics of a run", () => {
     expect(await metrics()).toMatchObject({ status: "unavailable", run_id: made.metadata.name });
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: a run that goes on has no end and no amount; one
+  // Shows: docs/jobs.md#failures: logs, metrics | 404 `JOB_RUN_NOT_FOUND`: unknown, of an earlier cycle
   it("are 404 for a run that is unknown, was refused or has not started", async () => {
     const job = await createJob(harness);
     at("2026-03-10T12:00:00Z");
@@ -412,6 +432,8 @@ describe("cancelling", () => {
       await actor.tell(run, { ...ended(phase, run.status.startedAt ?? now, now), billedMinutes: 2 });
     });
 
+  // Shows: docs/jobs.md#endpoints: `POST /v1/project/:id/job-runs/:runId/cancel` | `data.run`: `id`
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: concurrent calls agree, the first one
   it("asks once for the end of a run and answers it; repeated, at once or later, it answers the same", async () => {
     const job = await createJob(harness);
     const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
@@ -436,6 +458,8 @@ describe("cancelling", () => {
     expect(await list(job, "?status=cancelled")).toMatchObject({ runs: [{ id: made.metadata.name }] });
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: concurrent calls agree, the first one
+  // Shows: docs/jobs.md#failures: cancel | 409 `JOB_RUN_CANCELLATION_UNAVAILABLE`: its end cannot be
   it("keeps the time of the first request when its answer was lost, and the repeat answers the end", async () => {
     const job = await createJob(harness);
     const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
@@ -452,6 +476,8 @@ describe("cancelling", () => {
     expect(spec.cancelRequestedAt).toBe("2026-03-10T10:00:20.500Z");
   });
 
+  // Shows: docs/jobs.md#job-run: `running` | it ends while it is being cancelled | what it came to by
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: a run that ended by itself meanwhile
   it("answers the state that the run came to by itself meanwhile", async () => {
     const job = await createJob(harness);
     const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
@@ -460,6 +486,8 @@ describe("cancelling", () => {
     await operator.stop();
   });
 
+  // Shows: docs/jobs.md#job-run: any terminal | cancelled | the same state, no new charge
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: a run that has ended stays as it is
   it.each(["succeeded", "failed", "deadline_exceeded", "cancelled"] as const)(
     "leaves a run that is %s as it is, in the cluster and in the ledger",
     async (phase) => {
@@ -475,6 +503,8 @@ describe("cancelling", () => {
     },
   );
 
+  // Shows: docs/jobs.md#job-run: `running` | cancelled, and its end cannot be confirmed | `running`: 409
+  // Shows: docs/jobs.md#failures: cancel | 409 `JOB_RUN_CANCELLATION_UNAVAILABLE`: its end cannot be
   it("is 409 JOB_RUN_CANCELLATION_UNAVAILABLE where its end cannot be confirmed, and writes nothing", async () => {
     const job = await createJob(harness);
     const made = await resource(job, scheduledAt, {
@@ -486,6 +516,7 @@ describe("cancelling", () => {
     expect(spec.cancelRequestedAt).toBeUndefined();
   });
 
+  // Shows: docs/jobs.md#failures: cancel | 409 `JOB_RUN_CANCELLATION_UNAVAILABLE`: its end cannot be
   it("is 409 as soon as its end cannot be confirmed any more", async () => {
     const job = await createJob(harness);
     const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
@@ -499,6 +530,8 @@ describe("cancelling", () => {
     await operator.stop();
   });
 
+  // Shows: docs/jobs.md#job-run: not started | cancelled | `cancelled`, nothing billed
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: a run that has not started is
   it("takes a run that has not started: cancelled, and nothing billed", async () => {
     const job = await createJob(harness);
     const nothing = { status: "cancelled", billed_minutes: 0, currency: "brl" };
@@ -545,6 +578,7 @@ describe("cancelling", () => {
     await operator.stop();
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: a run that has not started is
   it("works on a running run of an earlier cycle", async () => {
     const job = await createJob(harness);
     const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
@@ -554,6 +588,7 @@ describe("cancelling", () => {
     await operator.stop();
   });
 
+  // Shows: docs/jobs.md#failures: cancel | 404 `JOB_RUN_NOT_FOUND`
   it("is 404 for a run that is unknown or was refused", async () => {
     const job = await createJob(harness);
     const refused = await resource(job, scheduledAt, {
@@ -585,6 +620,7 @@ describe("running a job now", () => {
       await actor.tell(run, { conditions: [condition("Admitted", admitted, reason ?? "Admitted")] });
     });
 
+  // Shows: docs/jobs.md#endpoints: `POST /v1/project/:id/job-runs` | 202, `data.run`: `id`
   it("makes a run by hand, and answers 202 once it has the slot", async () => {
     const job = await acceptedJob();
     const operator = deciding(job);
@@ -601,6 +637,8 @@ describe("running a job now", () => {
     expect(id.startsWith(`${jobRunName(job.id, new Date(scheduled_at))}-`)).toBe(true);
   });
 
+  // Shows: docs/jobs.md#failures: run now | 409 `JOB_RUN_ACTIVE`, `PROJECT_PAUSED`, `JOB_SCHEDULE_CLOSED`
+  // Shows: docs/jobs.md#failures: run now | 409 `JOB_NOT_ACCEPTED`: its plan, a Secret or a limit stands
   it.each([
     ["Overlap", 409, "JOB_RUN_ACTIVE"],
     ["Paused", 409, "PROJECT_PAUSED"],
@@ -614,6 +652,7 @@ describe("running a job now", () => {
     await operator.stop();
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: running now, right after creation or a change
   it("waits for the operator's word on a project that has just been made or changed", async () => {
     const job = await createJob(harness);
     const operator = deciding(job);
@@ -631,6 +670,7 @@ describe("running a job now", () => {
     await operator.stop();
   });
 
+  // Shows: docs/jobs.md#failures: run now | 503 `OPERATOR_UNAVAILABLE`: nobody decides, or has looked at
   it("is 503 OPERATOR_UNAVAILABLE for a project that the operator has not looked at, and nothing is made", async () => {
     const job = await createJob(harness);
     const id = `${jobRunName(job.id, new Date())}-unseen`;
@@ -639,6 +679,7 @@ describe("running a job now", () => {
     expect(await job.actor.listRuns(job.organizationId)).toEqual([]);
   });
 
+  // Shows: docs/jobs.md#failures: run now | 409 `JOB_RUN_ACTIVE`, `PROJECT_PAUSED`, `JOB_SCHEDULE_CLOSED`
   it("is refused at once while a run is active, the project is paused or its schedule closed", async () => {
     const job = await acceptedJob();
     await job.actor.tellProject(job.organizationId, job.id, { activeRun: `${job.id}-1` });
@@ -650,6 +691,7 @@ describe("running a job now", () => {
     expect(await job.actor.listRuns(job.organizationId)).toEqual([]);
   });
 
+  // Shows: docs/jobs.md#failures: run now | 503 `SCHEDULED_JOBS_UNAVAILABLE`
   it("is 503 while the platform has no jobs", async () => {
     const job = await acceptedJob();
     const { current } = harness.services.catalog;
@@ -659,6 +701,7 @@ describe("running a job now", () => {
     expect(disabled).toEqual([503, "SCHEDULED_JOBS_UNAVAILABLE"]);
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: running now: one run at a time; one run for one
   it("is one of several at once: the others are told that a run is active", async () => {
     const job = await acceptedJob();
     let taken = false;
@@ -678,6 +721,7 @@ describe("running a job now", () => {
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([202, 409, 409, 409, 409]);
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: running now: one run at a time; one run for one
   it("is one run under one Idempotency-Key, at once and later; a refusal frees the key", async () => {
     const job = await acceptedJob();
     const key = "run-now-0123456789";
@@ -703,6 +747,7 @@ describe("running a job now", () => {
     await others.stop();
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: running now: one run at a time; one run for one
   it("goes on under its key after a cut: never a second time, and with a new run once its minute is over", async () => {
     const job = await acceptedJob();
     const operator = deciding(job);
@@ -738,6 +783,7 @@ describe("running a job now", () => {
     expect(made).not.toContain(over);
   });
 
+  // Shows: docs/jobs.md#failures: run now | 503 `OPERATOR_UNAVAILABLE`: nobody decides, or has looked at
   it("is 503 OPERATOR_UNAVAILABLE when nobody decides, and nothing is left of it", async () => {
     const job = await acceptedJob();
     const id = `${jobRunName(job.id, new Date())}-nobody`;
@@ -748,6 +794,7 @@ describe("running a job now", () => {
     expect(await job.actor.run(job.organizationId, id)).toBeUndefined();
   });
 
+  // Shows: docs/jobs.md#failures: run now | 402 `ORGANIZATION_BLOCKED`
   it("is 402 in an organization that is blocked", async () => {
     const job = await acceptedJob();
     await setOrganizationBlocked(harness.ledger, job.organizationId, true);

@@ -22,6 +22,10 @@ const post = (headers: Record<string, string>, body: object, key?: string) =>
   postProject(harness, headers, body, key);
 
 describe("the creation of a job", () => {
+  // Shows: docs/jobs.md#creation: `config.job.cron`: exactly five fields in UTC; no seconds, macros
+  // Shows: docs/jobs.md#creation: `config.job.command`, `config.job.args`: optional lists of strings
+  // Shows: docs/jobs.md#creation: `config.storage`: `dir_path_to_persist` when persistent
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: the single project has `payment_mode`
   it("from an image makes a Project, and answers what a read then shows", async () => {
     const job = await createJob(
       harness,
@@ -59,6 +63,9 @@ describe("the creation of a job", () => {
     expect(listed.json().data.projects).toMatchObject([{ id: job.id, type_project: "job" }]);
   });
 
+  // Shows: docs/jobs.md#creation: 201, `data`: `project_id`, `type` `job`; no domain
+  // Shows: docs/jobs.md#creation: `Idempotency-Key`: optional, 16 to 200 characters; the same request
+  // Shows: docs/jobs.md#failures: create | 409 `IDEMPOTENCY_KEY_CONFLICT`
   it("answers its id and its type alone, once per Idempotency-Key, which it does not need", async () => {
     const { headers } = await harness.organization();
     const key = "job-0123456789-key";
@@ -80,6 +87,7 @@ describe("the creation of a job", () => {
     ]);
   });
 
+  // Shows: docs/jobs.md#creation: `payment_mode` is `per_minute`, else 400
   it.each(["hourly", "monthly", "yearly", "weekly"])(
     "paid %s is SCHEDULED_JOB_PAYMENT_MODE_INVALID",
     async (mode) => {
@@ -111,6 +119,11 @@ describe("the creation of a job", () => {
       (cron): [string, object, Record<string, unknown>] => ["config.job.cron", {}, { job: { cron } }],
     ),
   ];
+  // Shows: docs/jobs.md#creation: `plan` begins with `job-`; another plan, or one that is not sold, is
+  // Shows: docs/jobs.md#creation: `config.job.cron`: exactly five fields in UTC; no seconds, macros
+  // Shows: docs/jobs.md#creation: `config.job.command`, `config.job.args`: optional lists of strings
+  // Shows: docs/jobs.md#creation: `config.storage`: `dir_path_to_persist` when persistent
+  // Shows: docs/jobs.md#creation: no `port`, `domain`, `exposure`, `instances`, `autoscaling`: 400
   it.each(broken)("with a broken %s is 400, case %#", async (field, change, config) => {
     const { headers } = await harness.organization();
     const refused = await post(headers, exampleJobBody({ ...change }, config));
@@ -118,6 +131,7 @@ describe("the creation of a job", () => {
     expect(refused.statusCode).toBe(400);
   });
 
+  // Shows: docs/jobs.md#creation: exactly one of `config.image` and `config.github`; private images by
   it("takes credentials of a private registry, AWS's too, and keeps them out of the spec", async () => {
     const url = "123456789012.dkr.ecr.sa-east-1.amazonaws.com/report:1";
     const aws = {
@@ -153,6 +167,7 @@ describe("the creation of a job", () => {
     expect(secrets.map(({ type }) => type)).toEqual(["kubernetes.io/dockerconfigjson"]);
   });
 
+  // Shows: docs/jobs.md#creation: from a template
   it("from a template is made of both, the request's own schedule first", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const body = { template_id: "nightly-task", template_revision: 1, name: "from-template" };
@@ -165,6 +180,7 @@ describe("the creation of a job", () => {
     expect(own.statusCode).toBe(201);
   });
 
+  // Shows: docs/jobs.md#failures: create | 402 `ORGANIZATION_BLOCKED`; 409 `INSUFFICIENT_PLAN_CAPACITY`
   it("is refused in an organization that is blocked, over a plan's capacity, and while there are no jobs", async () => {
     const { id, headers } = await harness.organization();
     await setOrganizationBlocked(harness.ledger, id, true);
@@ -183,6 +199,9 @@ describe("the creation of a job", () => {
     expect(disabled).toEqual([503, "SCHEDULED_JOBS_UNAVAILABLE"]);
   });
 
+  // Shows: docs/jobs.md#creation: exactly one of `config.image` and `config.github`; private images by
+  // Shows: docs/jobs.md#creation: from a Git repository, of an account of GitHub that is connected with
+  // Shows: docs/jobs.md#failures: create | 409 `GIT_CONNECTION_UNAVAILABLE`: from a Git repository
   it("from a Git repository is checked in full, then 409 without a GitHub account", async () => {
     const { headers } = await harness.organization();
     const github = {
@@ -205,6 +224,8 @@ describe("the creation of a job", () => {
     expect(await told(post(headers, both))).toEqual([400, "VALIDATION_FAILED"]);
   });
 
+  // Shows: docs/applications.md#authentication: create HTTP application or job | `project.create` on
+  // Shows: docs/jobs.md#failures: create | 403: another scope than `project.create`
   it("needs project.create, and nothing of databases", async () => {
     const { id } = await harness.organization();
     const databases = harness.key(id, "database.create on organization:*");
@@ -215,6 +236,9 @@ describe("the creation of a job", () => {
 });
 
 describe("the settings of a job", () => {
+  // Shows: docs/jobs.md#endpoints: `PATCH /v1/project/:id/schedule` | `data`: `cron`, `timezone`
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: name, description, envs, image, plan and schedule
+  // Shows: docs/jobs.md#failures: PATCH plan | 400: no plan of jobs, or
   it("that fit it change, and the read shows it", async () => {
     const job = await createJob(harness, { description: "Old" });
     const changes: [string, object][] = [
@@ -245,6 +269,7 @@ describe("the settings of a job", () => {
     ]);
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: name, description, envs, image, plan and schedule
   it("pause and resume it; its slot is free meanwhile", async () => {
     const job = await createJob(harness);
     const slots = () => listSlots(harness.ledger);
@@ -257,6 +282,7 @@ describe("the settings of a job", () => {
     expect(await held()).toBe(true);
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: name, description, envs, image, plan and schedule
   it("have deployments, logs and a rollback as those of an application", async () => {
     const job = await createJob(harness);
     expect((await job.send("GET", "historic/deployments")).json().data).toEqual([]);
@@ -267,6 +293,7 @@ describe("the settings of a job", () => {
     ]);
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: the application's log is that of the active run
   it("have the lines of its last run between its runs, in the cycle of that run", async () => {
     const job = await createJob(harness);
     const startedAt = new Date();
@@ -282,6 +309,7 @@ describe("the settings of a job", () => {
     await expect.poll(shown).toEqual([]);
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: domain, custom domains and exposure are 400 for a
   it.each([
     ["PATCH", "domain", { domain: "nightly" }],
     ["PATCH", "custom-domains", { custom_domains: [] }],
@@ -291,6 +319,7 @@ describe("the settings of a job", () => {
     expect(await told(job.send(method, operation, body))).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: the single project has `payment_mode`
   it("tell what was missed, and when the next run is due", async () => {
     const job = await createJob(harness);
     await job.actor.tellProject(job.organizationId, job.id, {
@@ -318,6 +347,7 @@ describe("the settings of a job", () => {
 });
 
 describe("the routes of runs", () => {
+  // Shows: docs/jobs.md#failures: every route of runs, PATCH schedule | 400 `PROJECT_TYPE_MISMATCH`: the
   it.each([
     ["GET", "job-runs"],
     ["GET", "job-runs/cost-summary"],
@@ -385,6 +415,8 @@ describe("the deletion of a job", () => {
     amount: "0.02",
   };
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: deletion closes the schedule first; after
+  // Shows: docs/jobs.md#failures: delete | 409 `PROJECT_ALREADY_DELETED`
   it("closes its schedule first, and is over at once when no run is left", async () => {
     const job = await createJob(harness);
     const operator = acknowledge(job);
@@ -396,6 +428,8 @@ describe("the deletion of a job", () => {
     expect(await told(job.send("DELETE"))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: deletion closes the schedule first; after
+  // Shows: docs/jobs.md#failures: delete | 409 `JOB_RUNS_PENDING`: a run is active, not seen yet, or not
   it("is JOB_RUNS_PENDING with a run that is active, not seen yet, or not charged; a retry succeeds after that", async () => {
     const job = await createJob(harness);
     const operator = acknowledge(job);
@@ -418,6 +452,7 @@ describe("the deletion of a job", () => {
     await operator.stop();
   });
 
+  // Shows: docs/jobs.md#failures: delete | 409 `JOB_RUNS_PENDING`: a run is active, not seen yet, or not
   it("waits for no run that was refused or never started", async () => {
     const job = await createJob(harness);
     const operator = acknowledge(job);
@@ -452,6 +487,7 @@ describe("the deletion of a job", () => {
     await hold([]);
   });
 
+  // Shows: docs/jobs.md#failures: delete | 409 `JOB_RUNS_PENDING`: a run is active, not seen yet, or not
   it("sees a run that the project alone knows of, and one without a label", async () => {
     const job = await createJob(harness);
     const operator = acknowledge(job);
@@ -469,6 +505,7 @@ describe("the deletion of a job", () => {
     await operator.stop();
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: a change of the schedule opens it again after a
   it("that was refused is taken back by a change of the schedule, also to the same one", async () => {
     const job = await createJob(harness);
     const operator = acknowledge(job);
@@ -481,6 +518,7 @@ describe("the deletion of a job", () => {
     expect(spec.job).toEqual({ cron: "*/5 * * * *" });
   });
 
+  // Shows: docs/jobs.md#failures: delete | 503 `OPERATOR_UNAVAILABLE`: nobody acknowledges that the
   it("is 503 OPERATOR_UNAVAILABLE while nobody acknowledges that the schedule is closed; the job stays", async () => {
     const job = await createJob(harness);
     const project = await harness.projects.find(job.organizationId, job.id);

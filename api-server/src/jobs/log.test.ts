@@ -11,6 +11,7 @@ it("the log of a run is what it wrote, to the last character", () => {
   expect(textOf(Buffer.from(""))).toBe("");
 });
 
+// Shows: docs/jobs.md#the-job-its-settings-its-runs: logs: the end, at most 51,200 bytes of UTF-8, no
 it("of a long log the end is shown, at most 50 KiB, and no character is cut", () => {
   const text = textOf(Buffer.from(`${line(`a${"€".repeat(60_000)}z`)}\n`));
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_LOG_BYTES);

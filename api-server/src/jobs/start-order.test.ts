@@ -22,6 +22,7 @@ async function refusal(id: string, change: Partial<ProjectSpec>): Promise<unknow
   );
 }
 
+// Shows: docs/applications.md#conventions: order of refusal: 401, 429, 403, 404, 400, what the plan
 it("is refused by what the project is before what the platform does not run", async () => {
   expect(await refusal("ppaused", { paused: true })).toEqual([409, "PROJECT_PAUSED"]);
   expect(await refusal("pidle", {})).toEqual([503, "SCHEDULED_JOBS_UNAVAILABLE"]);

@@ -78,6 +78,7 @@ describe("JobRunStore", () => {
     expect(await late.waitFor(made, () => undefined, 50)).toBeUndefined();
   });
 
+  // Shows: docs/jobs.md#failures: every route of runs | 503 `CLUSTER_UNAVAILABLE`, also when this
   it("lets everybody go with 503 when it stops", async () => {
     const made = await create();
     const waiting = harness.jobRuns.waitFor(made, phaseOf, 60_000);
@@ -100,6 +101,7 @@ describe("JobRunStore", () => {
     await expect(waiting).rejects.toThrow("a bug");
   });
 
+  // Shows: docs/jobs.md#failures: every route of runs | 503 `CLUSTER_UNAVAILABLE`, also when this
   it("answers 503 when a run is in nobody's memory and the cluster does not answer", async () => {
     harness.apiserver.failNext(({ path }) => path.includes("/jobruns/"), { status: 500, times: 9 });
     const headers = harness.key("acme", "* on project:*");
@@ -110,6 +112,7 @@ describe("JobRunStore", () => {
 });
 
 describe("what was written of runs through another replica", () => {
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: what was written of runs through one replica is
   it("is waited for by the routes that show runs, and by no other", async () => {
     const decision = { allowed: true, limit: 9, remaining: 9, resetSeconds: 1, newestRun: "999999" };
     Object.assign(harness.services.rateLimiter, { take: () => decision });
@@ -136,6 +139,8 @@ describe("what was written of runs through another replica", () => {
 });
 
 describe("without a ledger", () => {
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: without a ledger, runs in memory are shown; lists
+  // Shows: docs/jobs.md#failures: list, cost summary | 503 `LEDGER_UNAVAILABLE`
   it("runs that the memory has are shown one by one; lists and sums are 503", async () => {
     const started = new Date().toISOString();
     const made = await create();

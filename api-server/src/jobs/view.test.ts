@@ -38,6 +38,7 @@ const terminal = {
 };
 
 describe("a run", () => {
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: a run has `id`, `status`, `scheduled_at`
   it("has every field of the table, and neither exit code nor end reason", () => {
     const row = runOfRow(runRow(names, scheduledAt));
     const resource = runOfResource(runResource(names, scheduledAt, terminal));
@@ -45,6 +46,7 @@ describe("a run", () => {
     expect(resource && printed(runItem(resource))).toEqual(whole);
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: a run that goes on has no end and no amount; one
   it("that goes on has neither an end nor an amount", () => {
     const status = { ...terminal, phase: "running" as const };
     const run = runOfResource(runResource(names, scheduledAt, status));
@@ -53,12 +55,14 @@ describe("a run", () => {
     expect(run && runSummary(run)).toEqual({ id: names.id, status: "running", currency: "brl" });
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: a run that goes on has no end and no amount; one
   it("whose container has not started is none", () => {
     expect(runOfResource(runResource(names, scheduledAt))).toBeUndefined();
     expect(runOfResource(runResource(names, scheduledAt, { plan: "job-basic" }))).toBeUndefined();
     expect(runOfResource(runResource(names, scheduledAt, { phase: "cancelled" }))).toBeUndefined();
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: `duration_seconds` are whole seconds between
   it("counts whole seconds between start and finish", () => {
     const run = { ...runOfRow(runRow(names, scheduledAt)), finishedAt: new Date("2025-11-29T00:00:03.999Z") };
     expect(runItem(run)).toMatchObject({ duration_seconds: 1 });
@@ -85,6 +89,7 @@ describe("the metrics of a run", () => {
     return printed(runMetrics({ run, resource }));
   };
 
+  // Shows: docs/jobs.md#endpoints: `GET /v1/project/:id/job-runs/:runId/metrics` | `data`: `run_id`
   it("are collecting while it goes on, with the latest values", () => {
     const status = { phase: "running" as const, startedAt: started };
     expect(of({ ...status, metrics: { status: "collecting", ...metrics } })).toEqual({
@@ -104,12 +109,14 @@ describe("the metrics of a run", () => {
     });
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: metrics: `collecting`, then `available` or
   it("are collecting until the last word is written with the charge", () => {
     expect(of(terminal)).toMatchObject({ status: "collecting" });
     expect(of({ ...terminal, metrics: { status: "collecting", samples: 3 } })).toMatchObject({ samples: 3 });
     expect(of({ ...terminal, chargedAt: finished })).toMatchObject({ status: "unavailable" });
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: metrics: `collecting`, then `available` or
   it("are available after its end, without the latest values; from the ledger too", () => {
     const available = {
       run_id: names.id,
@@ -124,6 +131,7 @@ describe("the metrics of a run", () => {
     expect(printed(runMetrics({ run: runOfRow(row), row }))).toEqual(available);
   });
 
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: metrics: `collecting`, then `available` or
   it("are unavailable when nothing was measured: absent, never zero", () => {
     const row = runRow(names, scheduledAt);
     const unavailable = {

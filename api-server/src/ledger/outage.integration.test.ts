@@ -123,6 +123,8 @@ function holdProjectCreation(): { held: Promise<void>; go: () => void } {
   return { held: reached.promise, go: opened.resolve };
 }
 
+// Shows: docs/applications.md#conventions: without a ledger reads answer, writes are 503, and it
+// Shows: docs/applications.md#errors-every-operation: 503 | `LEDGER_UNAVAILABLE`
 it("refuses writes and changes nothing, answers reads that need no ledger, and recovers by itself", async () => {
   const created = (await call("POST", CREATE.url, CREATE.payload)).json().data.project_id;
   const before = await clusterState();
@@ -161,6 +163,7 @@ it("refuses writes and changes nothing, answers reads that need no ledger, and r
     .toEqual(expect.arrayContaining([...during, "createProject VALIDATION_FAILED"]));
 });
 
+// Shows: docs/applications.md#conventions: every write is in the audit log, with its outcome and
 it("has a row before the project is there, with its outcome after, and no secret", async () => {
   const secret = "c4n4ry-1n-4n-env";
   const payload = exampleBody({ plan: "basic" }, { envs: [{ name: "TOKEN", value: secret }] });
@@ -198,6 +201,7 @@ it("leaves a row that says unknown when the ledger goes away in the middle of a 
   expect(await listSlots(ledger)).toHaveLength(slotsBefore + 1);
 });
 
+// Shows: docs/applications.md#create: `Idempotency-Key`: a refusal releases it; what a crash left is
 it("tells that the key of a refused request could not be freed, and frees it with the next try", async () => {
   const keyed = { "idempotency-key": "refused-in-the-middle" };
   onNextProjectCreation(async () => {

@@ -59,6 +59,7 @@ describe("newestLines", () => {
     expect(newest([one, two], { maxLines: 9, maxBytes: 99 })).toEqual(["a1", "b2", "a3", "a3b", "b3", "b4"]);
   });
 
+  // Shows: docs/applications.md#project-settings: logs: newest 1,000 lines in at most 256 KiB; of a
   it("keeps the newest within the number of lines and of bytes", () => {
     const lines = log([1, "one"], [2, "two"], [3, "€"]);
     expect(newest([lines], { maxLines: 2, maxBytes: 99 })).toEqual(["two", "€"]);

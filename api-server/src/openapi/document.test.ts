@@ -67,6 +67,7 @@ const operation = (id: string): Operation => {
 };
 
 describe("the OpenAPI document", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/openapi.json` | the OpenAPI 3.1 document, of every
   it("is valid OpenAPI 3.1", async () => {
     const validator = new Validator();
     const { valid, errors } = await validator.validate(
@@ -77,6 +78,7 @@ describe("the OpenAPI document", () => {
     expect(validator.version).toBe("3.1");
   });
 
+  // Shows: docs/applications.md#endpoints: `GET /v1/openapi.json` | the OpenAPI 3.1 document, of every
   it("has every route and nothing that only Kubernetes reads", () => {
     const ids = operations.map(({ operationId }) => operationId).sort();
     expect(ids).toEqual(documented.map(({ operationId }) => operationId).sort());
@@ -103,6 +105,7 @@ describe("the OpenAPI document", () => {
 });
 
 describe.each(documented)("$operationId", ({ operationId, body, documentedBody, responses }) => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/openapi.json` | the OpenAPI 3.1 document, of every
   it("has an example of every body and every success, each as its schema has it", () => {
     const { requests, responses: answers } = examples[operationId] ?? { responses: {} };
     const here = operation(operationId);
@@ -143,6 +146,7 @@ describe("the examples of creations", () => {
 });
 
 describe("the examples of failures", () => {
+  // Shows: docs/applications.md#conventions: failure envelope with `message` and a stable `code`
   it("are there for every code, and fit the envelope", () => {
     const all = [...failureExamples().values()].flat();
     expect(all.length).toBeGreaterThan(30);
@@ -176,6 +180,8 @@ describe("the examples of failures", () => {
 });
 
 describe("what the routes answer", () => {
+  // Shows: docs/applications.md#conventions: success envelope; every answer is what the OpenAPI document
+  // Shows: docs/applications.md#fields-of-answers: list item | `id`, `name`, `type_project`, `plan`
   it("is what the document says", async () => {
     await harness.project("openapi", "pdoc", { description: "Documented" });
     await harness.project("openapi", "pdatabase", databaseSpec("postgresql"));

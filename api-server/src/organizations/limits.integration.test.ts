@@ -70,6 +70,7 @@ const basic = () => {
 };
 
 describe("an organization at its ceiling", () => {
+  // Shows: docs/applications.md#errors-project-creation: 409 | `ORGANIZATION_PROJECT_LIMIT_REACHED`
   it("gets the last project exactly once of ten at the same time, and room again with a deletion", async () => {
     const { send, used } = await organization("projects", 499);
     const answers = await Promise.all(

@@ -4,6 +4,7 @@ import { resourceQuotaFailure } from "./limits.ts";
 
 const refusal = (message: string) => new KubeError({ status: 403, reason: "Forbidden", message });
 
+// Shows: docs/backups.md#over-v1: 409 `ORGANIZATION_BACKUP_LIMIT_REACHED`, with `limit`: the
 test.each([
   ["projects", "ORGANIZATION_PROJECT_LIMIT_REACHED", 500],
   ["gitconnections", "GIT_CONNECTION_LIMIT_REACHED", 50],

@@ -5,6 +5,7 @@ import { EVERY_GRANT, parseGrant } from "./permissions.ts";
 const set = (...texts: string[]) => GrantSet.of(texts.map(parseGrant));
 
 describe("GrantSet", () => {
+  // Shows: docs/applications.md#authentication: 4. grants on `organization:*`, `project:*`
   it("reads one project with a grant on it, and no other", () => {
     const grants = set("project.read on project:p1");
     expect(grants.onProject("project.read", "p1")).toBe(true);
@@ -12,6 +13,7 @@ describe("GrantSet", () => {
     expect(grants.onProject("project.delete", "p1")).toBe(false);
   });
 
+  // Shows: docs/applications.md#authentication: 4. grants on `organization:*`, `project:*`
   it("does not take a grant on the organization for one on its projects, nor the other way round", () => {
     expect(set("project.read on organization:*").onProject("project.read", "p1")).toBe(false);
     expect(set("project.create on project:*").onOrganization("project.create")).toBe(false);

@@ -92,6 +92,8 @@ function expectRefusal(response: Response, ...statuses: number[]): void {
 }
 
 describe.each(having("public"))("$name, public,", (one) => {
+  // Shows: docs/applications.md#catalogs: public: no credential, and none that is wrong, matters
+  // Shows: docs/applications.md#authentication: 3. the five catalogs need no credential
   it("answers without a credential, and whatever the credential", async () => {
     for (const headers of [{}, { "x-api-key": "nonsense" }, { authorization: "Basic eDp5" }]) {
       expect((await send(one, headers)).statusCode).toBe(200);
@@ -100,6 +102,10 @@ describe.each(having("public"))("$name, public,", (one) => {
 });
 
 describe.each(having("credential", "owner", "create", "everyProject", "project"))("$name", (one) => {
+  // Shows: docs/applications.md#conventions: failure envelope with `message` and a stable `code`
+  // Shows: docs/applications.md#authentication: 5. 401 for a missing or wrong credential, a revoked key
+  // Shows: docs/applications.md#errors-other-operations: historic deployments | 401, 403, 404
+  // Shows: docs/applications.md#errors-every-operation: 401 | `CREDENTIAL_MISSING`, `CREDENTIAL_INVALID`
   it("answers 401 without a valid credential, before it looks at anything else", async () => {
     const unknownKey = `slw_${"0".repeat(16)}_${"0".repeat(64)}`;
     const bad = { query: "?unknown=1", ...json("{") };
@@ -117,6 +123,8 @@ describe.each(having("credential", "owner", "create", "everyProject", "project")
     }
   });
 
+  // Shows: docs/applications.md#authentication: 2. `x-organization-id`: required with a user token
+  // Shows: docs/applications.md#errors-every-operation: 403 | `ORGANIZATION_REQUIRED`
   it("answers 403 to a user token without its organization, and to a credential of another", async () => {
     const { authorization } = (await harness.owner(ORGANIZATION)) as { authorization: string };
     expect(told(await send(one, { authorization }))).toEqual([403, "ORGANIZATION_REQUIRED"]);
@@ -143,6 +151,7 @@ describe.each(having("owner"))("$name", (one) => {
 });
 
 describe.each(having("create"))("$name", (one) => {
+  // Shows: docs/applications.md#authentication: 5. 403 `insufficient organization permission` for
   it("answers 403 to who may create nothing", async () => {
     const grants = PERMISSIONS.map((permission) => `${permission} on project:*`);
     const response = await send(one, harness.key(ORGANIZATION, ...grants), json({}));
@@ -172,6 +181,8 @@ describe.each(having("create"))("$name", (one) => {
 describe.each(having("everyProject"))("$name", (one) => {
   const { permission } = one.policy.access as Extract<Access, { kind: "everyProject" }>;
 
+  // Shows: docs/applications.md#errors-other-operations: historic deployments | 401, 403, 404
+  // Shows: docs/applications.md#errors-every-operation: 403 | `PERMISSION_DENIED`, with `required`
   it("answers 403 to every grant but its own on all projects", async () => {
     const others = PERMISSIONS.filter((other) => other !== permission);
     for (const grants of [
@@ -200,6 +211,7 @@ describe.each(having("everyProject"))("$name", (one) => {
 describe.each(having("project"))("$name", (one) => {
   const { permission } = one.policy.access as Extract<Access, { kind: "project" }>;
 
+  // Shows: docs/applications.md#authentication: 4. assistants, members and keys what they were granted
   it("answers 403 to every grant but its own on this project, the project there or not", async () => {
     const others = PERMISSIONS.filter((other) => other !== permission);
     for (const grants of [
@@ -219,6 +231,8 @@ describe.each(having("project"))("$name", (one) => {
     }
   });
 
+  // Shows: docs/applications.md#conventions: a foreign project looks exactly like a missing one, on
+  // Shows: docs/applications.md#errors-other-operations: historic deployments | 401, 403, 404
   it("shows a foreign project exactly as one that is not there", async () => {
     const headers = harness.key(ORGANIZATION, `${permission} on project:*`);
     const foreign = await send(one, headers, { id: "pforeign" });
@@ -233,6 +247,7 @@ describe.each(having("project"))("$name", (one) => {
     expectRefusal(response, 400);
   });
 
+  // Shows: docs/applications.md#conventions: ids that are none harm nobody
   it("answers ids that are none without asking the cluster", async () => {
     const before = harness.apiserver.requests.length;
     const bad = [
@@ -256,6 +271,7 @@ describe.each(having("project"))("$name", (one) => {
 });
 
 describe.each(cases.filter(ofClients))("$name", (one) => {
+  // Shows: docs/applications.md#conventions: unknown fields and parameters, and those that come twice
   it("answers 400 to parameters that it does not have", async () => {
     for (const query of [
       "?surprise=1",
@@ -272,6 +288,7 @@ describe.each(cases.filter(ofClients))("$name", (one) => {
     }
   });
 
+  // Shows: docs/applications.md#conventions: unknown fields and parameters, and those that come twice
   it("answers 400 to parameters that are given twice", async () => {
     const shape = (one.route.query as { shape?: Record<string, unknown> } | undefined)?.shape ?? {};
     for (const name of Object.keys(shape)) {
@@ -281,6 +298,7 @@ describe.each(cases.filter(ofClients))("$name", (one) => {
 });
 
 describe.each(cases.filter(takesBody).filter(ofClients))("$name, with a body,", (one) => {
+  // Shows: docs/applications.md#conventions: unknown fields and parameters, and those that come twice
   it("names an unknown field", async () => {
     // Some operations are for one type of project.
     const responses = [];
@@ -316,6 +334,7 @@ describe.each(cases.filter(takesBody).filter(ofClients))("$name, with a body,", 
     expectRefusal(await send(one, await able(one), json(payload)), 400);
   });
 
+  // Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_BODY`: broken JSON, bytes that
   it("answers 400 to bytes that are no UTF-8", async () => {
     const headers = { "content-type": "application/json" };
     for (const bytes of [
@@ -327,6 +346,8 @@ describe.each(cases.filter(takesBody).filter(ofClients))("$name, with a body,", 
     }
   });
 
+  // Shows: docs/applications.md#conventions: bodies are `application/json` in UTF-8, else 415
+  // Shows: docs/applications.md#errors-every-operation: 415 | `MEDIA_TYPE_UNSUPPORTED`
   it.each([
     "text/plain",
     "text/json",
@@ -343,6 +364,7 @@ describe.each(cases.filter(takesBody).filter(ofClients))("$name, with a body,", 
     expectRefusal(response, 415);
   });
 
+  // Shows: docs/applications.md#conventions: bodies are `application/json` in UTF-8, else 415
   it("answers 415 to another character set, and takes UTF-8 by any of its names", async () => {
     const typed = (type: string) => ({ headers: { "content-type": type }, payload: '{"surprise":1}' });
     for (const charset of ["utf-16", "iso-8859-1", "latin1"]) {
@@ -353,6 +375,8 @@ describe.each(cases.filter(takesBody).filter(ofClients))("$name, with a body,", 
     }
   });
 
+  // Shows: docs/applications.md#limits: body | 12 MiB where variables are, else 1 MiB
+  // Shows: docs/applications.md#errors-every-operation: 413 | `BODY_TOO_LARGE`, with `limit`
   it("answers 413 to a body over its limit", async () => {
     const limit = one.route.bodyLimit ?? 1024 * 1024;
     const response = await send(one, await able(one), json(`"${"x".repeat(limit)}"`));
@@ -383,6 +407,8 @@ describe("rate limits", () => {
   });
   afterAll(() => tight.close());
 
+  // Shows: docs/applications.md#limits: `RateLimit`, `RateLimit-Policy`, `Retry-After`
+  // Shows: docs/applications.md#errors-project-creation: 429 | `RATE_LIMIT_EXCEEDED`
   it.each(cases)(
     "$name answers 429 past its limit, and says when to come back",
     async ({ route, policy }) => {

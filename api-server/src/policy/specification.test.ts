@@ -51,19 +51,33 @@ async function passing(calls: number, send: (index: number) => ReturnType<typeof
 }
 
 const limits: [string, number, number, "credential" | "address"][] = [
+  // Shows: docs/applications.md#limits: HTTP plans | 50 a minute | source address
   ["GET /v1/project/plans", 50, 60, "address"],
+  // Shows: docs/applications.md#limits: job plans | 60 a minute | source address
   ["GET /v1/project/job/plans", 60, 60, "address"],
+  // Shows: docs/applications.md#limits: storage plans | 50 a minute | source address
   ["GET /v1/project/storage/plans", 50, 60, "address"],
+  // Shows: docs/applications.md#limits: database plans | 10 a minute | source address
   ["GET /v1/project/database/plans", 10, 60, "address"],
+  // Shows: docs/applications.md#limits: database catalog | 100 a minute | source address
   ["GET /v1/project/database/catalog", 100, 60, "address"],
+  // Shows: docs/applications.md#limits: creation | 10 a minute | credential
   ["POST /v1/project", 10, 60, "credential"],
+  // Shows: docs/applications.md#limits: list | 100 a minute | credential
   ["GET /v1/project", 100, 60, "credential"],
+  // Shows: docs/applications.md#limits: read | 100 a minute | source address
   ["GET /v1/project/:id", 100, 60, "address"],
+  // Shows: docs/applications.md#limits: deletion | 10 a minute | credential
   ["DELETE /v1/project/:id", 10, 60, "credential"],
+  // Shows: docs/applications.md#limits: name | 10 a minute | source address
   ["PATCH /v1/project/:id/name", 10, 60, "address"],
+  // Shows: docs/applications.md#limits: description | 10 a minute | source address
   ["PATCH /v1/project/:id/description", 10, 60, "address"],
+  // Shows: docs/applications.md#limits: domain | 10 a minute | source address
   ["PATCH /v1/project/:id/domain", 10, 60, "address"],
+  // Shows: docs/applications.md#limits: custom domains | 10 a minute | source address
   ["PATCH /v1/project/:id/custom-domains", 10, 60, "address"],
+  // Shows: docs/applications.md#limits: exposure | 5 in 5 minutes | credential
   ["PATCH /v1/project/:id/exposure", 5, 300, "credential"],
   ["PATCH /v1/project/:id/github/deploy-settings", 10, 60, "credential"],
   ["POST /v1/project/:id/deploy", 10, 60, "address"],
@@ -77,6 +91,21 @@ const limits: [string, number, number, "credential" | "address"][] = [
 ];
 
 describe("the limit of", () => {
+  // Shows: docs/applications.md#limits: HTTP plans | 50 a minute | source address
+  // Shows: docs/applications.md#limits: job plans | 60 a minute | source address
+  // Shows: docs/applications.md#limits: storage plans | 50 a minute | source address
+  // Shows: docs/applications.md#limits: database plans | 10 a minute | source address
+  // Shows: docs/applications.md#limits: database catalog | 100 a minute | source address
+  // Shows: docs/applications.md#limits: creation | 10 a minute | credential
+  // Shows: docs/applications.md#limits: list | 100 a minute | credential
+  // Shows: docs/applications.md#limits: read | 100 a minute | source address
+  // Shows: docs/applications.md#limits: deletion | 10 a minute | credential
+  // Shows: docs/applications.md#limits: name | 10 a minute | source address
+  // Shows: docs/applications.md#limits: description | 10 a minute | source address
+  // Shows: docs/applications.md#limits: domain | 10 a minute | source address
+  // Shows: docs/applications.md#limits: custom domains | 10 a minute | source address
+  // Shows: docs/applications.md#limits: exposure | 5 in 5 minutes | credential
+  // Shows: docs/applications.md#errors-project-creation: 429 | `RATE_LIMIT_EXCEEDED`
   it.each(limits)("%s is %i calls in %i seconds, by %s", async (operation, limit, seconds, by) => {
     const [one, from] = [key(), newAddress()];
     expect(await passing(limit + 1, () => call(operation, one, from))).toBe(limit);
@@ -95,6 +124,14 @@ describe("the limit of", () => {
     expect((await call("PATCH /v1/project/:id/description", one, from)).statusCode).toBe(400);
   });
 
+  // Shows: docs/applications.md#limits: every other operation | 60 a minute | credential
+  // Shows: docs/jobs.md#scopes-and-limits: list runs | `project.read`
+  // Shows: docs/jobs.md#scopes-and-limits: cost summary | `project.billing.read`
+  // Shows: docs/jobs.md#scopes-and-limits: cancel | `project.job-run.cancel`
+  // Shows: docs/jobs.md#scopes-and-limits: logs of a run | `project.logs.read`
+  // Shows: docs/jobs.md#scopes-and-limits: metrics of a run | `project.metrics.read`
+  // Shows: docs/jobs.md#scopes-and-limits: run now | `project.deploy.trigger`
+  // Shows: docs/jobs.md#scopes-and-limits: schedule | `project.schedule.update`
   it("an operation that the specification does not list is 60 a minute, by credential", async () => {
     const listed = new Set(limits.map(([operation]) => operation));
     const documented = routes.filter(({ undocumented }) => undocumented !== true);
@@ -114,6 +151,7 @@ describe("the limit of", () => {
 
 describe("the source address", () => {
   const read = "GET /v1/project/:id";
+  // Shows: docs/applications.md#limits: the address is what a trusted proxy says, not what a client says
   it("is what a trusted proxy says, and nothing that a client says of itself", async () => {
     const one = key();
     const direct = (forwarded: string) =>
@@ -137,6 +175,7 @@ const ownerOnly = [
 ];
 
 const scopesOnAll: [string, Permission][] = [
+  // Shows: docs/git.md#over-v1: list connections, resolve and list repositories, read branches
   ["GET /v1/git/connections", "project.source.update"],
   ["POST /v1/git/connections/:connectionId/repositories/resolve", "project.source.update"],
   ["GET /v1/git/connections/:connectionId/repositories", "project.source.update"],
@@ -144,39 +183,70 @@ const scopesOnAll: [string, Permission][] = [
 ];
 
 const scopes: [string, Permission][] = [
+  // Shows: docs/applications.md#authentication: read one project | `project.read`
   ["GET /v1/project/:id", "project.read"],
+  // Shows: docs/applications.md#authentication: delete | `project.delete`
   ["DELETE /v1/project/:id", "project.delete"],
+  // Shows: docs/applications.md#authentication: name | `project.name.update`
   ["PATCH /v1/project/:id/name", "project.name.update"],
+  // Shows: docs/applications.md#authentication: description | `project.description.update`
   ["PATCH /v1/project/:id/description", "project.description.update"],
+  // Shows: docs/applications.md#authentication: subdomain | `project.domain.update`
   ["PATCH /v1/project/:id/domain", "project.domain.update"],
+  // Shows: docs/applications.md#authentication: custom domains | `project.domain.update`
   ["PATCH /v1/project/:id/custom-domains", "project.domain.update"],
+  // Shows: docs/applications.md#authentication: exposure | `project.domain.update`
   ["PATCH /v1/project/:id/exposure", "project.domain.update"],
+  // Shows: docs/applications.md#authentication: schedule | `project.schedule.update`
+  // Shows: docs/jobs.md#scopes-and-limits: schedule | `project.schedule.update`
   ["PATCH /v1/project/:id/schedule", "project.schedule.update"],
+  // Shows: docs/jobs.md#scopes-and-limits: list runs | `project.read`
   ["GET /v1/project/:id/job-runs", "project.read"],
+  // Shows: docs/jobs.md#scopes-and-limits: cost summary | `project.billing.read`
   ["GET /v1/project/:id/job-runs/cost-summary", "project.billing.read"],
+  // Shows: docs/jobs.md#scopes-and-limits: cancel | `project.job-run.cancel`
   ["POST /v1/project/:id/job-runs/:runId/cancel", "project.job-run.cancel"],
+  // Shows: docs/jobs.md#scopes-and-limits: logs of a run | `project.logs.read`
   ["GET /v1/project/:id/job-runs/:runId/logs", "project.logs.read"],
+  // Shows: docs/jobs.md#scopes-and-limits: metrics of a run | `project.metrics.read`
   ["GET /v1/project/:id/job-runs/:runId/metrics", "project.metrics.read"],
   // Where the specification names none.
+  // Shows: docs/applications.md#authentication: historic deployments | `project.read`
   ["GET /v1/project/:id/historic/deployments", "project.read"],
+  // Shows: docs/applications.md#authentication: application logs | `project.logs.read`
   ["GET /v1/project/:id/logs", "project.logs.read"],
+  // Shows: docs/applications.md#authentication: read envs | `project.envs.read`
   ["GET /v1/project/:id/envs", "project.envs.read"],
+  // Shows: docs/applications.md#authentication: change envs | `project.envs.update`
   ["PATCH /v1/project/:id/envs", "project.envs.update"],
+  // Shows: docs/applications.md#authentication: image | `project.image.update`
   ["PATCH /v1/project/:id/image", "project.image.update"],
+  // Shows: docs/applications.md#authentication: plan | `project.plan.update`
   ["PATCH /v1/project/:id/plan", "project.plan.update"],
+  // Shows: docs/applications.md#authentication: pause | `project.lifecycle.update`
   ["POST /v1/project/:id/pause", "project.lifecycle.update"],
+  // Shows: docs/applications.md#authentication: resume | `project.lifecycle.update`
   ["POST /v1/project/:id/resume", "project.lifecycle.update"],
+  // Shows: docs/applications.md#authentication: rollback | `project.deploy.trigger`, and what its
   ["POST /v1/project/:id/rollback", "project.deploy.trigger"],
+  // Shows: docs/jobs.md#scopes-and-limits: run now | `project.deploy.trigger`
   ["POST /v1/project/:id/job-runs", "project.deploy.trigger"],
+  // Shows: docs/databases-api.md#deletion-and-settings: read the connection | `project.read`
   ["GET /v1/project/:id/database/connection", "project.read"],
+  // Shows: docs/databases-api.md#deletion-and-settings: renew the password | `database.credentials.renew`
   ["POST /v1/project/:id/database/credentials/renew", "database.credentials.renew"],
   ["GET /v1/project/:id/backups", "project.backup.read"],
+  // Shows: docs/backups.md#over-v1: make one | `project.backup.create`
   ["POST /v1/project/:id/backups", "project.backup.create"],
+  // Shows: docs/backups.md#over-v1: list and read them, and the policy | `project.backup.read`
   ["GET /v1/project/:id/backups/policy", "project.backup.read"],
+  // Shows: docs/backups.md#over-v1: try one, change the policy | `project.backup.update`
   ["PUT /v1/project/:id/backups/policy", "project.backup.update"],
   ["GET /v1/project/:id/backups/:backupId", "project.backup.read"],
+  // Shows: docs/backups.md#over-v1: delete one | `project.backup.delete`
   ["DELETE /v1/project/:id/backups/:backupId", "project.backup.delete"],
   ["POST /v1/project/:id/backups/:backupId/verify", "project.backup.update"],
+  // Shows: docs/backups.md#over-v1: restore one | `project.backup.restore`
   ["POST /v1/project/:id/backups/:backupId/restore", "project.backup.restore"],
   ["GET /v1/project/:id/source", "project.source.update"],
   ["PUT /v1/project/:id/source", "project.source.update"],
@@ -190,16 +260,25 @@ const scopes: [string, Permission][] = [
   ["POST /v1/project/:id/github/deploy", "project.deploy.trigger"],
   ["GET /v1/project/:id/github/builds", "project.logs.read"],
   ["GET /v1/project/:id/github/builds/:buildId", "project.logs.read"],
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/github/builds/:buildId/logs`
   ["GET /v1/project/:id/github/builds/:buildId/logs", "project.logs.read"],
   ["PATCH /v1/project/:id/github/commands", "project.source.update"],
   ["PATCH /v1/project/:id/github/deploy-settings", "project.source.update"],
+  // Shows: docs/databases-api.md#deletion-and-settings: read snapshots | `project.metrics.read`
   ["GET /v1/project/:id/metrics", "project.metrics.read"],
+  // Shows: docs/databases-api.md#deletion-and-settings: read capabilities | `project.metrics.read`
   ["GET /v1/project/:id/metrics/capabilities", "project.metrics.read"],
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/summary`
   ["GET /v1/project/:id/metrics/network/summary", "project.metrics.read"],
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/status-codes`
   ["GET /v1/project/:id/metrics/network/status-codes", "project.metrics.read"],
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/routes`
   ["GET /v1/project/:id/metrics/network/routes", "project.metrics.read"],
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/user-agents`
   ["GET /v1/project/:id/metrics/network/user-agents", "project.metrics.read"],
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/request-events`
   ["GET /v1/project/:id/metrics/network/request-events", "project.metrics.read"],
+  // Shows: docs/analytics.md#the-api: `GET /v1/project/:id/metrics/network/source-ips`
   ["GET /v1/project/:id/metrics/network/source-ips", "project.metrics.read"],
 ];
 
@@ -211,6 +290,27 @@ describe("the scope of", () => {
     );
   });
 
+  // Shows: docs/applications.md#authentication: read one project | `project.read`
+  // Shows: docs/applications.md#authentication: delete | `project.delete`
+  // Shows: docs/applications.md#authentication: name | `project.name.update`
+  // Shows: docs/applications.md#authentication: description | `project.description.update`
+  // Shows: docs/applications.md#authentication: subdomain | `project.domain.update`
+  // Shows: docs/applications.md#authentication: custom domains | `project.domain.update`
+  // Shows: docs/applications.md#authentication: exposure | `project.domain.update`
+  // Shows: docs/applications.md#authentication: schedule | `project.schedule.update`
+  // Shows: docs/applications.md#authentication: historic deployments | `project.read`
+  // Shows: docs/applications.md#authentication: application logs | `project.logs.read`
+  // Shows: docs/applications.md#authentication: read envs | `project.envs.read`
+  // Shows: docs/applications.md#authentication: change envs | `project.envs.update`
+  // Shows: docs/applications.md#authentication: image | `project.image.update`
+  // Shows: docs/applications.md#authentication: plan | `project.plan.update`
+  // Shows: docs/applications.md#authentication: pause | `project.lifecycle.update`
+  // Shows: docs/applications.md#authentication: resume | `project.lifecycle.update`
+  // Shows: docs/applications.md#authentication: rollback | `project.deploy.trigger`, and what its
+  // Shows: docs/databases-api.md#deletion-and-settings: read the connection | `project.read`
+  // Shows: docs/databases-api.md#deletion-and-settings: renew the password | `database.credentials.renew`
+  // Shows: docs/databases-api.md#deletion-and-settings: read snapshots | `project.metrics.read`
+  // Shows: docs/databases-api.md#deletion-and-settings: read capabilities | `project.metrics.read`
   it.each(scopes)("%s is %s on the project, or on all", async (operation, permission) => {
     const others = PERMISSIONS.filter((other) => other !== permission);
     const by = async (...grants: string[]) =>
@@ -232,6 +332,7 @@ describe("Git", () => {
     expect(await by(...others.map((other) => `${other} on project:*`))).toBe(403);
   });
 
+  // Shows: docs/git.md#over-v1: read providers and runtimes | any credential of the organization
   it.each(["GET /v1/git/providers", "GET /v1/git/runtime-catalog"])(
     "%s needs no scope",
     async (operation) => {
@@ -239,6 +340,7 @@ describe("Git", () => {
     },
   );
 
+  // Shows: docs/git.md#over-v1: 403 `OWNER_SESSION_REQUIRED` | what changes a credential needs the
   it.each(ownerOnly)("%s needs an owner's session", async (operation) => {
     expect((await call(operation, key(), newAddress())).statusCode).toBe(403);
     const grants = ["* on organization:*", "* on project:*"];
@@ -252,6 +354,7 @@ describe("Git", () => {
 
 describe("a role", () => {
   const read = "GET /v1/project/:id";
+  // Shows: docs/applications.md#authentication: 4. owners may everything
   it("owner may everything without a grant", async () => {
     const owner = await harness.user(ORGANIZATION, "owner");
     for (const [operation] of scopes) {
@@ -260,6 +363,8 @@ describe("a role", () => {
     expect((await call("POST /v1/project", owner, newAddress())).statusCode).toBe(400);
   });
 
+  // Shows: docs/applications.md#list: only projects that the credential can read; no scope of its own
+  // Shows: docs/applications.md#authentication: 4. assistants, members and keys what they were granted
   it.each(["assistant", "member"] as const)("%s may what it was granted, and nothing else", async (role) => {
     const nothing = await harness.user(ORGANIZATION, role);
     expect((await call(read, nothing, newAddress())).statusCode).toBe(403);

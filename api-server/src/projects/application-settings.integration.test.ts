@@ -102,6 +102,7 @@ describe("envs", () => {
     { name: "ALPHA", value: "1" },
   ];
 
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/envs` | the variables in clear text, as
   it("are read back as they were sent, at creation and after a change, in their order", async () => {
     const app = await application({ plan: "premium" }, { envs });
     expect(await succeeded(app.send("GET", "envs"))).toEqual({ status: "success", data: envs });
@@ -115,6 +116,7 @@ describe("envs", () => {
     expect(response.headers["cache-control"]).toBe("no-store");
   });
 
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/envs` | `message`; the whole list is
   it("swaps Secrets that are immutable and end with the project; the spec holds no value", async () => {
     const app = await application({ plan: "premium" }, { envs });
     const before = (await app.live()).spec.envsFrom;
@@ -138,6 +140,8 @@ describe("envs", () => {
     expect((await app.secrets()).map(({ metadata }) => metadata?.name)).toContain(before?.[0]?.name);
   });
 
+  // Shows: docs/applications.md#project-settings: envs: limits and broken lists
+  // Shows: docs/applications.md#limits: body | 12 MiB where variables are, else 1 MiB
   it("take the largest legal set, also written as escapes", async () => {
     const app = await application();
     const largest = Array.from({ length: 50 }, (_, index) => ({
@@ -180,6 +184,7 @@ describe("envs", () => {
     expect((await app.send("GET", "envs")).json()).toEqual({ status: "success", data: [] });
   });
 
+  // Shows: docs/applications.md#project-settings: envs: Secrets that `kubectl` gave are read and
   it("are read from Secrets that kubectl gave, which a change replaces", async () => {
     const app = await application({ plan: "premium" }, { envs: [{ name: "A", value: "1" }] });
     const own = {
@@ -198,6 +203,7 @@ describe("envs", () => {
     expect((await app.secrets()).map(({ metadata }) => metadata?.name)).toContain("mine");
   });
 
+  // Shows: docs/applications.md#errors-other-operations: GET envs | 409 `ENVIRONMENT_TOO_LARGE`
   it("of more than one answer holds are refused with 409", async () => {
     const app = await application();
     const names = Array.from({ length: 5 }, (_, index) => `big-${index}`);
@@ -212,6 +218,7 @@ describe("envs", () => {
     await refused(app.send("GET", "envs"), 409, "ENVIRONMENT_TOO_LARGE");
   });
 
+  // Shows: docs/applications.md#project-settings: envs: all change in one deployment, never a mixture
   it("end as one of the sets under changes at once, never as a mixture", async () => {
     const app = await application();
     const set = (index: number) =>
@@ -226,6 +233,8 @@ describe("envs", () => {
 });
 
 describe("image", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/image` | `message`; a new deployment
+  // Shows: docs/applications.md#project-settings: image: the same one again is deployed anew; a private
   it("changes, lets a pinned manifest go, and is deployed anew when it is the same", async () => {
     const app = await application();
     await admin.patch(projectResource, app.ref, { spec: { image: { digest: `sha256:${"a".repeat(64)}` } } });
@@ -242,6 +251,7 @@ describe("image", () => {
     expect(again.metadata.generation).toBe((changed.metadata.generation ?? 0) + 1);
   });
 
+  // Shows: docs/applications.md#project-settings: image: the same one again is deployed anew; a private
   it("keeps a private image's credentials, and its registry", async () => {
     const authentication = { auth_type: "username_password", username: "robot", token: "p4ss" };
     const app = await application(
@@ -260,6 +270,7 @@ describe("image", () => {
     );
   });
 
+  // Shows: docs/applications.md#create: `auth_type` `aws`: a token is obtained and renewed before it
   it("of AWS is created with credentials that stand in a Secret alone", async () => {
     const aws = {
       access_key_id: "AKIAIOSFODNN7EXAMPLE",
@@ -286,6 +297,7 @@ describe("image", () => {
 });
 
 describe("plan", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/plan` | `data`: `plan`, `payment_mode`
   it("changes, and the slot with it", async () => {
     const app = await application({ plan: "free" });
     expect(await slotOf(app)).toMatchObject({ plan: "free", scope: "free-instances", slots: 1 });
@@ -301,6 +313,7 @@ describe("plan", () => {
     expect(data).toEqual({ plan: "premium", payment_mode: "yearly" });
   });
 
+  // Shows: docs/applications.md#errors-other-operations: PATCH plan | 402, 409
   it("of a blocked organization stays: 402", async () => {
     const app = await application({ plan: "basic" });
     await setOrganizationBlocked(ledger, app.organizationId, true);
@@ -308,6 +321,7 @@ describe("plan", () => {
     expect((await app.live()).spec.plan).toBe("basic");
   });
 
+  // Shows: docs/applications.md#errors-other-operations: PATCH plan | 402, 409
   it("answers 409 over a limit or a capacity, and holds its old slot then", async () => {
     const { id: organizationId, headers } = await harness.organization();
     await another({ organizationId, headers }, { plan: "free" }, { instances: 1 });
@@ -348,6 +362,8 @@ describe("plan", () => {
 });
 
 describe("pause and resume", () => {
+  // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/pause` | `data`: `project_id`
+  // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/resume` | `data`: `project_id`
   it("stop and start, free and take the slot, and may be repeated", async () => {
     const app = await application({ plan: "free" });
     for (let times = 0; times < 2; times += 1) {
@@ -376,6 +392,8 @@ describe("pause and resume", () => {
     expect((await answer).json().data).toEqual({ project_id: app.id, status: "stopped" });
   });
 
+  // Shows: docs/applications.md#project-settings: pause and resume: the slot is given back and taken
+  // Shows: docs/applications.md#errors-other-operations: resume | 402, 409
   it("answers 402 and 409 to what may not start again", async () => {
     const { id: organizationId, headers } = await harness.organization();
     const app = await another({ organizationId, headers }, { plan: "free" });
@@ -419,6 +437,7 @@ describe("rollback", () => {
     return deployment;
   }
 
+  // Shows: docs/applications.md#endpoints: `POST /v1/project/:id/rollback` | `data`: `project_id`
   it("brings back image, environment, plan and health check", async () => {
     const app = await application(
       { plan: "basic", payment_mode: "monthly" },
@@ -458,6 +477,7 @@ describe("rollback", () => {
     expect((await app.live()).spec.image).not.toHaveProperty("digest");
   });
 
+  // Shows: docs/applications.md#project-settings: rollback of what is built from Git: a build's image
   it("of what is built from Git names the build's digest, and no image", async () => {
     const app = await application({ plan: "basic" });
     const url = `builds.example/${app.organizationId}/${app.id}`;
@@ -489,6 +509,7 @@ describe("rollback", () => {
     expect(Date.parse(spec.rollback?.at ?? "")).toBeGreaterThanOrEqual(Date.parse(build.imageBuildAt));
   });
 
+  // Shows: docs/applications.md#errors-other-operations: rollback | 404 `DEPLOYMENT_NOT_FOUND`, 409
   it("answers 404 to a deployment that never was, and 409 to one that is only remembered", async () => {
     const app = await application();
     await deployed(app, "d1");
@@ -499,6 +520,7 @@ describe("rollback", () => {
     await refused(foreign.send("POST", "rollback", { deployment_id: "d1" }), 404, "DEPLOYMENT_NOT_FOUND");
   });
 
+  // Shows: docs/applications.md#errors-other-operations: rollback | 404 `DEPLOYMENT_NOT_FOUND`, 409
   it("answers 409 when the deployment's Secrets are gone", async () => {
     const app = await application({ plan: "basic" }, { envs: [{ name: "A", value: "old" }] });
     const { settings } = await deployed(app, "d1");
@@ -508,6 +530,7 @@ describe("rollback", () => {
     expect((await app.live()).spec).not.toHaveProperty("envsFrom");
   });
 
+  // Shows: docs/applications.md#errors-other-operations: rollback | 404 `DEPLOYMENT_NOT_FOUND`, 409
   it("to another plan needs a slot there, and an organization in good standing", async () => {
     const app = await application({ plan: "basic" });
     await deployed(app, "d1");
@@ -538,6 +561,10 @@ const row = (app: Application, id: string, createdAt: Date) => ({
 });
 
 describe("GET historic/deployments", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/historic/deployments` | the deployments
+  // Shows: docs/applications.md#conventions: timestamps are ISO 8601 in UTC
+  // Shows: docs/applications.md#fields-of-answers: deployment record | `id`, `project_id`
+  // Shows: docs/applications.md#project-settings: historic deployments: of this month by the server's
   it("lists those of this month, newest first, of this project alone", async () => {
     const app = await application();
     const now = new Date();

@@ -115,6 +115,7 @@ describe("changeProject", () => {
     expect(prepared).toBe(2);
   });
 
+  // Shows: docs/applications.md#errors-every-operation: 400 | `VALIDATION_FAILED`, with `errors`: the
   it("answers 400 to what only the apiserver's rules refuse, and logs it", async () => {
     const body = {
       message: "denied by policy",
@@ -152,6 +153,7 @@ describe("changeProject", () => {
     await expect(refused(ofSecret)).rejects.toMatchObject({ status: 500, code: "INTERNAL_ERROR" });
   });
 
+  // Shows: docs/applications.md#errors-every-operation: 503 | `CLUSTER_UNAVAILABLE`
   it("answers 503 when the cluster does not", async () => {
     harness.apiserver.failNext(isPatch, { status: 500 });
     await expect(rename("renamed-shop")).rejects.toMatchObject({ status: 503, code: "CLUSTER_UNAVAILABLE" });

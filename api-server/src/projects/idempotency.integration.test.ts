@@ -107,6 +107,7 @@ async function without<T>(what: "plan" | "template", work: () => Promise<T>): Pr
 }
 
 describe("a second try", () => {
+  // Shows: docs/applications.md#create: `Idempotency-Key`: calls with one key follow one another, over
   it.each([
     [429, "TooManyRequests"],
     [403, "Forbidden"],
@@ -126,6 +127,7 @@ describe("a second try", () => {
     expect((await org.slots())[0]?.version).toBe(slot?.version);
   });
 
+  // Shows: docs/applications.md#errors-project-creation: 503 | `CREATION_IN_PROGRESS`: another call with
   it("waits for a project on its way out, and makes nothing of it", async () => {
     const org = await organization();
     const id = idOf(await org.create(basic()));
@@ -141,6 +143,7 @@ describe("a second try", () => {
     await kube.patch(projectResource, ref, { metadata: { finalizers: [] } });
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: a refusal releases it; what a crash left is
   it("gets another id once what was refused is taken back, whatever the status", async () => {
     const org = await organization();
     fail(403, "Forbidden", "POST", /domainclaims/);
@@ -168,6 +171,7 @@ describe("what a crash left unfinished", () => {
     expect((await org.projects())[0]?.spec.creationPending).toBeUndefined();
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: a refusal releases it; what a crash left is
   it("is taken back with its slot before its key is free, when its domain is another's now", async () => {
     const org = await half("given-to-another");
     const name = `given-to-another.${ZONE}`;
@@ -203,6 +207,7 @@ describe("what a crash left unfinished", () => {
 });
 
 describe("calls with one key at the same time", () => {
+  // Shows: docs/applications.md#create: `Idempotency-Key`: the same request again answers the same
   it("never make two projects of a brand new organization that becomes ready in between", async () => {
     const org = await organization(false);
     const early = Array.from({ length: 25 }, (_, index) => org.create(basic(), index));
@@ -222,6 +227,7 @@ describe("calls with one key at the same time", () => {
     expect(await org.slots()).toHaveLength(1);
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: calls with one key follow one another, over
   it("wait for the one of another replica, and go on under its id", async () => {
     const org = await organization();
     const name = { organizationId: org.id, key: KEY };
@@ -248,6 +254,7 @@ describe("calls with one key at the same time", () => {
 describe("a repeat of what was created", () => {
   const template = { template_id: "hello", template_revision: 1, name: "from-template", plan: "basic" };
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: the same request again answers the same
   it("is the same project in a blocked organization, and without its plan or its template", async () => {
     const org = await organization();
     const first = await org.create(template);
@@ -263,6 +270,7 @@ describe("a repeat of what was created", () => {
     );
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: the same request again answers the same
   it("is the same project after its hostname became the platform's", async () => {
     const org = await organization();
     const first = await org.create(basic({ subdomain: "reserved-later" }));
@@ -274,6 +282,7 @@ describe("a repeat of what was created", () => {
     expect([again.statusCode, again.json()]).toEqual([201, first.json()]);
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: another body is 409; each organization has
   it("is a conflict with another body before that body is judged", async () => {
     const org = await organization();
     await org.create(basic());

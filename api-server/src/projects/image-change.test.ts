@@ -33,6 +33,7 @@ describe("withImage", () => {
     });
   });
 
+  // Shows: docs/applications.md#project-settings: image: the same one again is deployed anew; a private
   it("refuses a project that is built from Git", () => {
     expect(() => withImage({ ...exampleSpec, image: undefined }, image.url, NOW)).toThrow(
       expect.objectContaining({ status: 400, code: "PROJECT_TYPE_MISMATCH" }),

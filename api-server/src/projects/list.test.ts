@@ -28,6 +28,7 @@ const ids = (query: Partial<ListQuery>) =>
   listProjects(projects, { ...defaults, ...query }).projects.map((item) => item.id);
 
 describe("listProjects", () => {
+  // Shows: docs/applications.md#list: `sort_by` `updated_at` or `created_at`, `sort_order` `desc` or
   it("shows the last updated first unless asked otherwise", () => {
     expect(ids({})).toEqual(["p1", "p2", "p3", "p4"]);
     expect(ids({ sort_order: "asc" })).toEqual(["p4", "p3", "p2", "p1"]);
@@ -45,6 +46,7 @@ describe("listProjects", () => {
     expect(ids(query)).toEqual(expected);
   });
 
+  // Shows: docs/applications.md#fields-of-answers: pagination | `page`, `limit`, `total`, `pages`
   it("cuts pages that neither overlap nor leave out, and counts them", () => {
     const first = listProjects(projects, { ...defaults, limit: 3 });
     const second = listProjects(projects, { ...defaults, limit: 3, page: 2 });
@@ -60,6 +62,7 @@ describe("listProjects", () => {
     expect(found.projects.map((item) => item.id)).toEqual(["pa", "pb", "pc"]);
   });
 
+  // Shows: docs/applications.md#fields-of-answers: list item | `id`, `name`, `type_project`, `plan`
   it("shows the profile of Valkey services only", () => {
     const items = listProjects(projects, defaults).projects;
     expect(items.find((item) => item.id === "p2")?.managed_service).toEqual({ profile: "cache" });

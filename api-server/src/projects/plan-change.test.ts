@@ -39,6 +39,7 @@ describe("parsePlanBody", () => {
     [{}, "http", "VALIDATION_FAILED", ["plan"]],
     [undefined, "http", "VALIDATION_FAILED", ["body"]],
     [{ plan: "A B" }, "http", "VALIDATION_FAILED", ["plan"]],
+    // Shows: docs/applications.md#errors-project-creation: 400 | `PAYMENT_MODE_INVALID`
     [{ plan: "basic", payment_mode: "weekly" }, "http", "PAYMENT_MODE_INVALID", ["payment_mode"]],
     [{ plan: "job-basic", payment_mode: 3 }, "job", "SCHEDULED_JOB_PAYMENT_MODE_INVALID", ["payment_mode"]],
     [{ plan: 1, payment_mode: "weekly", x: 1 }, "http", "VALIDATION_FAILED", ["payment_mode", "plan", "x"]],
@@ -72,6 +73,7 @@ describe("withPlan", () => {
       "PAYMENT_MODE_INVALID",
       "payment_mode",
     ],
+    // Shows: docs/applications.md#errors-project-creation: 400 | `SCHEDULED_JOB_PAYMENT_MODE_INVALID`
     [
       "another than per_minute for a job",
       job,
@@ -105,6 +107,7 @@ describe("withPlan", () => {
     expect(failure).toMatchObject({ status: 400, code, extra: { errors: [{ field }] } });
   });
 
+  // Shows: docs/applications.md#project-settings: plan: what does not fit it is 400, what it lacks 403
   it("names every broken rule at once", () => {
     const spec: ProjectSpec = { ...http, storage: { persistent: false, capacity: 2 } };
     const failure = failureOf(() => withPlan(spec, { plan: "free", paymentMode: "per_minute" }, catalog));
@@ -116,6 +119,7 @@ describe("withPlan", () => {
     expect((failure as { extra: { errors: unknown[] } }).extra.errors).toHaveLength(2);
   });
 
+  // Shows: docs/applications.md#project-settings: plan: what does not fit it is 400, what it lacks 403
   it.each([
     [{ healthcheck: { enabled: true, path: "/up" } }, "HEALTHCHECK_NOT_AVAILABLE_FOR_PLAN"],
     [{ autoscaling: { enabled: true, maxInstances: 2 } }, "AUTOSCALING_NOT_AVAILABLE_FOR_PLAN"],
@@ -146,6 +150,7 @@ describe("the plan of a database", () => {
     expect(withPlan(spec, { plan }, catalog)).toEqual({ ...spec, plan });
   });
 
+  // Shows: docs/databases-api.md#change-of-plan: 400: a plan that does not offer what the project has
   it.each([
     [databaseSpec("postgresql"), "db-free", ["storage.capacity"]],
     [databaseSpec("postgresql", { instances: 2 }), "db-free", ["instances", "storage.capacity"]],
@@ -204,6 +209,7 @@ describe("withRequestedPlan", () => {
     expect(ask(project, "analytics-basic", "yearly")).toEqual({ ...project.spec, paymentMode: "yearly" });
   });
 
+  // Shows: docs/databases-api.md#change-of-plan: 409 `PLAN_CHANGE_IN_PROGRESS`: another one runs
   it("is refused with 409 while another one runs", () => {
     const running = live(asked, {
       plan: "analytics-basic",
@@ -217,6 +223,7 @@ describe("withRequestedPlan", () => {
     }
   });
 
+  // Shows: docs/databases-api.md#change-of-plan: the next request clears a failure; no change, no
   it("is a new request after one that failed, for the same plan, another one, and back", () => {
     const failed = live(asked, { plan: "analytics-basic", planChange });
     for (const plan of ["analytics-premium", "analytics-business", "analytics-basic"]) {

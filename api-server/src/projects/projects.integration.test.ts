@@ -78,6 +78,8 @@ const decoded = (data: Record<string, string>) =>
   );
 
 describe("POST /v1/project", () => {
+  // Shows: docs/applications.md#endpoints: `POST /v1/project` | 201, `message`, `data`: `project_id`
+  // Shows: docs/applications.md#create: `auth_type` `username_password`
   it("creates Secrets, Project and claim, and answers what a read then shows", async () => {
     const { id: org, headers } = await organization();
     const authentication = { auth_type: "username_password", username: "robot", token: "p4ss" };
@@ -141,6 +143,8 @@ describe("POST /v1/project", () => {
     });
   });
 
+  // Shows: docs/applications.md#fields-of-answers: single project | `domain` is the default domain
+  // Shows: docs/applications.md#create: `config.exposure`: private has no domain, no subdomain, no
   it("gives a project without subdomain its default domain, and a private one none", async () => {
     const { id: org, headers } = await organization();
     const shown = (await post(headers, exampleBody({ plan: "basic" }))).json().data;
@@ -151,6 +155,7 @@ describe("POST /v1/project", () => {
     expect((await on("GET", hidden.project_id, headers)).json().data).not.toHaveProperty("domain");
   });
 
+  // Shows: docs/applications.md#create: `config.envs`: literal, whatever characters; what a process
   it("takes the largest legal environment, also written as escapes", async () => {
     const { id: org, headers } = await organization();
     const envs = Array.from({ length: 50 }, (_, index) => ({
@@ -168,6 +173,8 @@ describe("POST /v1/project", () => {
     expect(stored).toEqual(Object.fromEntries(envs.map(({ name, value }) => [name, value])));
   });
 
+  // Shows: docs/applications.md#create: `config.subdomain`: reserved exactly as given
+  // Shows: docs/applications.md#errors-project-creation: 409 | domain unavailable: `DOMAIN_UNAVAILABLE`
   it("claims a subdomain once under 20 requests at once, and leaves nothing of the others", async () => {
     const { id: org, headers } = await organization();
     const other = await organization();
@@ -199,6 +206,8 @@ describe("POST /v1/project", () => {
     expect(refused).toMatchObject({ status: "failed", code: "FREE_PLAN_INSTANCE_LIMIT_REACHED", limit: 2 });
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: another body is 409; each organization has
+  // Shows: docs/applications.md#errors-project-creation: 409 | `IDEMPOTENCY_KEY_CONFLICT`
   it("creates once per Idempotency-Key under 20 identical requests, and refuses another body", async () => {
     const { id: org, headers } = await organization();
     const keyed = { ...headers, "idempotency-key": "0123456789abcdef" };
@@ -211,6 +220,7 @@ describe("POST /v1/project", () => {
     expect(conflict.statusCode).toBe(409);
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: a refusal releases it; what a crash left is
   it("frees the key of a refused request", async () => {
     const { headers } = await organization();
     const keyed = { ...headers, "idempotency-key": "refused-0123456789" };
@@ -218,6 +228,8 @@ describe("POST /v1/project", () => {
     expect((await post(keyed, exampleBody())).statusCode).toBe(201);
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: a refusal releases it; what a crash left is
+  // Shows: docs/applications.md#errors-every-operation: 503 | `CLUSTER_UNAVAILABLE`
   it("finishes under the same key what a cut connection left half done", async () => {
     const { id: org, headers } = await organization();
     const keyed = { ...headers, "idempotency-key": "half-done-0123456789" };
@@ -228,6 +240,7 @@ describe("POST /v1/project", () => {
     expect(harness.projects.list(org)).toHaveLength(1);
   });
 
+  // Shows: docs/applications.md#errors-project-creation: 503 | `ORGANIZATION_RUNTIME_UNAVAILABLE`: the
   it("answers 503 without a guarded namespace, and leaves nothing behind", async () => {
     const id = `bare-${++organizations}`;
     await insertOrganization(ledger, { id, name: id });
@@ -240,6 +253,7 @@ describe("POST /v1/project", () => {
     expect(await secretsOf(id)).toEqual([]);
   });
 
+  // Shows: docs/applications.md#errors-project-creation: 402 | `ORGANIZATION_BLOCKED`: pending payment
   it("answers 402 to a blocked organization at once", async () => {
     const { id, headers } = await organization();
     await setOrganizationBlocked(ledger, id, true);
@@ -248,6 +262,7 @@ describe("POST /v1/project", () => {
     expect(refused.statusCode).toBe(402);
   });
 
+  // Shows: docs/applications.md#create: `template_id`, `template_revision`: what is sent wins over the
   it("creates what a template and the request say together", async () => {
     const { id: org, headers } = await organization();
     const template = { template_id: "hello", template_revision: 1 };
@@ -263,6 +278,7 @@ describe("POST /v1/project", () => {
     });
   });
 
+  // Shows: docs/applications.md#errors-project-creation: 503 | `SCHEDULED_JOBS_UNAVAILABLE`: jobs are
   it("answers SCHEDULED_JOBS_UNAVAILABLE to a job while the platform has none", async () => {
     const { headers } = await organization();
     const body = { template_id: "nightly-task", template_revision: 1, name: "nightly" };
@@ -276,6 +292,9 @@ describe("POST /v1/project", () => {
 });
 
 describe("DELETE /v1/project/:id", () => {
+  // Shows: docs/applications.md#endpoints: `DELETE /v1/project/:id` | 200, `message` alone
+  // Shows: docs/applications.md#delete: 200 means that name and domains are free
+  // Shows: docs/applications.md#errors-project-deletion: 409 | `PROJECT_ALREADY_DELETED`
   it("frees name and domain, then reads answer 404 and a repeat 409", async () => {
     const { headers } = await organization();
     const { project_id: id } = (await post(headers, exampleBody())).json().data;
@@ -292,6 +311,8 @@ describe("DELETE /v1/project/:id", () => {
     expect(again.statusCode).toBe(409);
   });
 
+  // Shows: docs/applications.md#delete: it waits for the operator, and nothing of the project is left
+  // Shows: docs/applications.md#errors-project-deletion: 409 | `PROJECT_ALREADY_DELETED`
   it("waits for the operator's finalizer, and answers 409 meanwhile to a second one", async () => {
     const { id: org, headers } = await organization();
     const { project_id: id } = (await post(headers, exampleBody())).json().data;
@@ -315,6 +336,8 @@ describe("DELETE /v1/project/:id", () => {
     expect((await deletion).statusCode).toBe(200);
   });
 
+  // Shows: docs/applications.md#conventions: a foreign project looks exactly like a missing one, on
+  // Shows: docs/applications.md#errors-project-deletion: 404 | `PROJECT_NOT_FOUND`: not in the
   it("answers 404 for what never was, and for another organization's", async () => {
     const { headers } = await organization();
     const stranger = await organization();

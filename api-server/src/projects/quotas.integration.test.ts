@@ -114,6 +114,8 @@ function beforeDelete(ledger: Ledger, first: () => Promise<unknown>): Ledger {
 }
 
 describe("50 identical requests at once over two replicas", () => {
+  // Shows: docs/applications.md#limits: free plan | 2 instances, counted exactly under 50 requests at
+  // Shows: docs/applications.md#errors-project-creation: 409 | `FREE_PLAN_INSTANCE_LIMIT_REACHED`
   it("create exactly as many free projects as the limit allows", async () => {
     const { id, create } = await organization();
     const answers = await rush(50, (index) => create(index));
@@ -130,6 +132,7 @@ describe("50 identical requests at once over two replicas", () => {
     expect(await projectsOf(id)).toHaveLength(1);
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: the same request again answers the same
   it("create one project with one slot under one Idempotency-Key", async () => {
     const { id, create } = await organization();
     const answers = await rush(50, (index) => create(index, exampleBody(), "0123456789abcdef"));
@@ -138,6 +141,8 @@ describe("50 identical requests at once over two replicas", () => {
     expect(await slotsOf(id)).toHaveLength(1);
   });
 
+  // Shows: docs/applications.md#errors-project-creation: 409 | `INSUFFICIENT_PLAN_CAPACITY`
+  // Shows: docs/applications.md#administration: `admin capacity set`
   it("create exactly as many projects as the plan's capacity has left over all organizations", async () => {
     const both = [await organization(), await organization()];
     await setPlanCapacity(ledger(), "basic", 3);
@@ -160,6 +165,7 @@ describe("50 identical requests at once over two replicas", () => {
 });
 
 describe("slots of a creation", () => {
+  // Shows: docs/applications.md#errors-project-creation: 409 | `FREE_PLAN_INSTANCE_LIMIT_EXCEEDED`
   it("say how many instances are left", async () => {
     const { create } = await organization();
     expect((await create(0)).statusCode).toBe(201);
@@ -172,6 +178,7 @@ describe("slots of a creation", () => {
     expect((await create(1)).statusCode).toBe(201);
   });
 
+  // Shows: docs/applications.md#delete: the slots of the project are free
   it("are free again once a project is deleted", async () => {
     const { id, create, remove } = await organization();
     const first = (await create(0)).json().data.project_id;
@@ -182,6 +189,7 @@ describe("slots of a creation", () => {
     expect((await create(0)).statusCode).toBe(201);
   });
 
+  // Shows: docs/applications.md#errors-project-creation: 503 | `ORGANIZATION_RUNTIME_UNAVAILABLE`: the
   it("are free again when the organization's namespace cannot take it", async () => {
     const id = `bare-${++organizations}`;
     await insertOrganization(ledger(), { id, name: id });
@@ -306,6 +314,7 @@ describe("slots of a change", () => {
     expect(await held()).toEqual([]);
   });
 
+  // Shows: docs/applications.md#errors-project-creation: 503 | `PLAN_CAPACITY_TEMPORARILY_UNAVAILABLE`
   it("cannot be told while the ledger is away", async () => {
     const away = connectLedger({ url: "postgresql://nobody@127.0.0.1:1/none", applicationName: "test" });
     const refused = reserveProjectQuota(

@@ -9,6 +9,8 @@ const catalog = parseCatalog(
 const plans = [...catalog.httpPlans, ...catalog.jobPlans, ...catalog.databasePlans];
 
 describe("a plan of the shipped catalog", () => {
+  // Shows: docs/applications.md#errors-project-creation: 409 | `DB_FREE_PROJECT_LIMIT_REACHED`, `limit`
+  // Shows: docs/applications.md#errors-project-creation: 409 | `MANAGED_SERVICE_FREE_LIMIT_REACHED`
   it.each([
     ["free", 2, "FREE_PLAN_INSTANCE_LIMIT_REACHED"],
     ["db-free", 2, "DB_FREE_PROJECT_LIMIT_REACHED"],

@@ -83,6 +83,7 @@ const claimsOf = async (id: string) =>
 const statuses = (answers: { statusCode: number }[]) => answers.map(({ statusCode }) => statusCode).sort();
 
 describe("changes", () => {
+  // Shows: docs/applications.md#project-settings: changes at once lose nothing
   it("loses none of 50 at once through two replicas", async () => {
     const id = await make();
     await expect
@@ -102,6 +103,7 @@ describe("changes", () => {
     expect([...((await live(id)).spec.description ?? "")].sort()).toEqual(letters);
   });
 
+  // Shows: docs/applications.md#project-settings: changes at once lose nothing
   it("answers 50 mixed PATCHes at once without a failure, and ends with one value of each", async () => {
     const id = await make();
     const sent = Array.from({ length: 50 }, (_, index): [string, Record<string, string>] => {
@@ -123,6 +125,7 @@ describe("changes", () => {
     await expect.poll(() => claimsOf(id), POLL).toEqual([`${spec.subdomain}.${ZONE}`]);
   });
 
+  // Shows: docs/applications.md#fields-of-answers: single project | `updated_at` moves with every change
   it("keep what others set, and what others set later counts as a change too", async () => {
     const id = await make();
     await admin.patch(projectResource, ref(id), {
@@ -146,6 +149,7 @@ describe("changes", () => {
       .toBe(true);
   });
 
+  // Shows: docs/applications.md#fields-of-answers: single project | `updated_at` moves with every change
   it("move updated_at, also when something is only removed", async () => {
     const id = await make({ custom_domains: ["removed.example.com"] });
     const { updated_at: before } = await read(id);
@@ -153,6 +157,7 @@ describe("changes", () => {
     expect((await read(id)).updated_at > before).toBe(true);
   });
 
+  // Shows: docs/applications.md#project-settings: 3. the subdomain exactly as given; in use: 409, never
   it("give a subdomain to exactly one of two projects, ten times over", async () => {
     const ids = [await make(), await make()];
     for (let round = 0; round < 10; round += 1) {
@@ -168,6 +173,7 @@ describe("changes", () => {
 });
 
 describe("custom domains at creation", () => {
+  // Shows: docs/applications.md#create: `config.custom_domains`: up to 20, all claimed or none
   it("are claimed, all twenty of them", async () => {
     const custom_domains = Array.from({ length: 20 }, (_, index) => `d${index}.twenty.example.com`);
     const id = await make({ custom_domains });
@@ -179,6 +185,8 @@ describe("custom domains at creation", () => {
     expect((await create({ custom_domains: more })).statusCode).toBe(400);
   });
 
+  // Shows: docs/applications.md#create: `config.custom_domains`: up to 20, all claimed or none
+  // Shows: docs/applications.md#errors-project-creation: 409 | domain unavailable: `DOMAIN_UNAVAILABLE`
   it("are refused when one is taken, which is named, and nothing is left behind", async () => {
     await make({ custom_domains: ["m.taken.example.com"] });
     const known = replicas[0]?.projects.list(ORGANIZATION).length;
@@ -200,6 +208,8 @@ describe("custom domains at creation", () => {
     expect(await Promise.all(custom_domains.map(holder))).toEqual([id, id]);
   });
 
+  // Shows: docs/applications.md#create: `config.subdomain`: reserved exactly as given
+  // Shows: docs/applications.md#errors-project-creation: 400 | `DOMAIN_RESERVED`: custom domains of the
   it("and subdomains that are the platform's own are refused", async () => {
     const reserved = await create({ custom_domains: ["fine.example.com", `shop.${ZONE}`] });
     expect(reserved.json()).toMatchObject({
@@ -214,6 +224,7 @@ describe("custom domains at creation", () => {
 });
 
 describe("DELETE", () => {
+  // Shows: docs/applications.md#delete: 200 means that name and domains are free
   it("frees every domain", async () => {
     const id = await make({ subdomain: "whole-shop", custom_domains: ["whole.example.com"] });
     expect(await claimsOf(id)).toHaveLength(2);
@@ -223,6 +234,8 @@ describe("DELETE", () => {
     expect(next.statusCode).toBe(201);
   });
 
+  // Shows: docs/applications.md#delete: a repeat is 409, also through the other replica
+  // Shows: docs/applications.md#errors-project-deletion: 409 | `PROJECT_ALREADY_DELETED`
   it("through two replicas at once is done once; both then answer 404 to reads and 409 to a repeat", async () => {
     for (let round = 0; round < 5; round += 1) {
       const id = await make();
@@ -244,6 +257,7 @@ describe("DELETE", () => {
     }
   });
 
+  // Shows: docs/applications.md#delete: a try after 503 goes on with what was begun
   it("tried again after 503 goes on with what was begun, and answers 200", async () => {
     const id = await make();
     await admin.patch(projectResource, ref(id), { metadata: { finalizers: ["slipway.dev/project"] } });

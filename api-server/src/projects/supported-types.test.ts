@@ -13,6 +13,7 @@ clickhouse:
 `);
 
 describe("supports", () => {
+  // Shows: docs/databases-api.md#rules-of-a-creation: 503 `PROJECT_TYPE_UNAVAILABLE`: the type is not
   it("supports the listed types, and databases that have an image", () => {
     const can = supports(projectTypes, () => images);
     expect(projectTypes.filter((type) => can(type))).toEqual(["http", "postgresql", "clickhouse", "job"]);
@@ -20,6 +21,7 @@ describe("supports", () => {
     expect(can("mariadb", "11")).toBe(false);
   });
 
+  // Shows: docs/databases-api.md#rules-of-a-creation: 503 `PROJECT_TYPE_UNAVAILABLE`: the type is not
   it("supports a single instance of what cannot replicate", () => {
     const can = supports(projectTypes, () => images);
     expect([1, 2, 3].map((instances) => can("clickhouse", "26.8.6.5", instances))).toEqual([

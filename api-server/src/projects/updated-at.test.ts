@@ -9,6 +9,7 @@ const formerly = (moment: string) => ({ annotations: { "slipway.dev/updated-at":
 
 it.each([
   ["the creation, when nothing else is known", {}, {}, "2026-01-01T00:00:00.000Z"],
+  // Shows: docs/applications.md#conventions: timestamps are ISO 8601 in UTC
   [
     "the newest entry that owns part of the spec",
     {

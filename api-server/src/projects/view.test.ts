@@ -25,6 +25,10 @@ function shown(
 }
 
 describe("the single read", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id` | the single project
+  // Shows: docs/applications.md#states: `creating` | new, and nothing is wrong
+  // Shows: docs/applications.md#fields-of-answers: single project | every field of the table
+  // Shows: docs/applications.md#fields-of-answers: network access | items of `cidr` and `description`
   it("of a project that nobody has seen yet has every field of the table", () => {
     expect(shown({}, undefined, { cpu: "1", memory: "512Mi" })).toEqual({
       id: "pshop",
@@ -49,6 +53,7 @@ describe("the single read", () => {
     });
   });
 
+  // Shows: docs/applications.md#fields-of-answers: single project | `additional_info`: instances that
   it("tells what is in force, not what is sold, once that is known", () => {
     const status = { phase: "running", currentInstances: 2, maxCpu: "250m", maxMemory: "256Mi" } as const;
     expect(shown({ instances: 3 }, status, { cpu: "1", memory: "1Gi" })).toMatchObject({
@@ -58,6 +63,7 @@ describe("the single read", () => {
     });
   });
 
+  // Shows: docs/applications.md#fields-of-answers: single project | `domain` is the default domain
   it("of a private project has no domain, whatever an old status says", () => {
     expect(shown({ exposure: "private" }, { domain: `old.${zone}` })).not.toHaveProperty("domain");
   });
@@ -66,6 +72,7 @@ describe("the single read", () => {
     expect(shown({ subdomain: "new" }, { domain: `old.${zone}` })).toMatchObject({ domain: `new.${zone}` });
   });
 
+  // Shows: docs/applications.md#fields-of-answers: single project | optional ones where known
   it("shows what only some have, in snake_case", () => {
     const data = shown(
       {
@@ -93,6 +100,7 @@ describe("the single read", () => {
     });
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id` | also `github`, of the legacy
   it("of the legacy kind shows its repository, and why the newest build failed", () => {
     const github = { repositoryOwner: "acme", repositoryName: "shop", branch: "main", autoDeploy: true };
     const at = "2026-01-02T00:00:00Z";
@@ -123,6 +131,7 @@ describe("the single read", () => {
     expect(shown({})).not.toHaveProperty("build_failure");
   });
 
+  // Shows: docs/applications.md#conventions: no secret in the log or in a project
   it("names no Secret", () => {
     const data = shown({
       envsFrom: [{ name: "pshop-env-1" }],

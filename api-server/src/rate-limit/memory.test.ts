@@ -24,6 +24,7 @@ describe("MemoryRateLimiter", () => {
 });
 
 describe("limits", () => {
+  // Shows: docs/applications.md#limits: scaled by `SLIPWAY_RATE_LIMIT_SCALE`: rounded up, at least 1
   it.each([
     [10, 1, 10],
     [10, 0.25, 3],
@@ -33,6 +34,7 @@ describe("limits", () => {
     expect(scaledLimit({ limit, windowSeconds: 60, per: "ip" }, scale)).toBe(expected);
   });
 
+  // Shows: docs/applications.md#limits: `RateLimit`, `RateLimit-Policy`, `Retry-After`
   it("are told in headers", () => {
     expect(rateLimitPolicyHeader(10, 60)).toBe('"default";q=10;w=60');
     const decision = { allowed: true, limit: 10, remaining: 4, resetSeconds: 31 };

@@ -56,6 +56,7 @@ const storm = (replicas: readonly Replica[], bucket: string, calls: number, limi
   );
 
 describe("limits over replicas", () => {
+  // Shows: docs/applications.md#limits: exact over all replicas
   it("admit exactly the limit of many calls at once, and count down to nothing", async () => {
     const replicas = [await replica(), await replica()];
     const decisions = await storm(replicas, newBucket(), 500, 137);
@@ -97,6 +98,7 @@ describe("limits over replicas", () => {
 });
 
 describe("notes of writes", () => {
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: what was written of runs through one replica is
   it("come back with the next decision about that organization, the newest alone, on every replica", async () => {
     const [one, two] = [await replica(), await replica()];
     const ask = async (organization: string) =>
@@ -121,6 +123,7 @@ describe("notes of writes", () => {
 });
 
 describe("an outage", () => {
+  // Shows: docs/applications.md#limits: without the shared store: counted in memory, and exact again
   it("is survived in memory, told once, and followed by exact limits again", async () => {
     const replicas = [await replica(), await replica()];
     const [one] = replicas as [Replica];

@@ -92,6 +92,7 @@ describe("a planned build", () => {
     expect(result.lines.at(-1)).toMatchObject({ level: "error", message: result.message });
   });
 
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: names a frontend of its own (`# syntax=`)
   test("an own Dockerfile that names a frontend has nobody asked for it", async () => {
     let asked = 0;
     const server = createServer((_request, answer) => {

@@ -47,6 +47,7 @@ describe("a planned build", () => {
   test.each([
     ["a command that fails", script("echo boom >&2; exit 3"), "BUILD_COMMAND_FAILED"],
     ["a command that is killed", script("sh -c 'kill -9 $$'; exit $?"), "BUILD_OUT_OF_MEMORY"],
+    // Shows: docs/builds.md#what-hostile-repositories-come-to: never ends, takes all memory or all
     ["a command that never ends", { ...script("while :; do :; done"), timeoutSeconds: 3 }, "BUILD_TIMEOUT"],
     [
       "an image that is too large",
@@ -69,6 +70,7 @@ describe("a planned build", () => {
     expect(result.lines.at(-1)).toMatchObject({ level: "error", message: result.message });
   });
 
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: names a frontend of its own (`# syntax=`)
   test("an own Dockerfile that names a frontend is built by the platform's own", async () => {
     const server = createServer((_request, answer) => void answer.writeHead(500).end()).listen(
       0,

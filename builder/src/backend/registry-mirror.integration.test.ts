@@ -108,6 +108,7 @@ describe("a mirror", () => {
     );
   });
 
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: begins with another tenant's image, or with
   test("gives nothing of another tenant's", async () => {
     expect((await ask("/v2/oother/pshop/manifests/1")).status).toBe(401);
   });
@@ -154,6 +155,7 @@ describe("a mirror", () => {
   });
 });
 
+// Shows: docs/builds.md#what-hostile-repositories-come-to: asks buildah's registry on loopback for
 test.each([
   ["POST", "/v2/base/one/blobs/uploads/"],
   ["PUT", "/v2/base/one/manifests/1"],

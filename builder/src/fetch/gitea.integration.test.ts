@@ -153,6 +153,7 @@ test("a large file that was never pushed is named", async () => {
   });
 });
 
+// Shows: docs/builds.md#what-hostile-repositories-come-to: has submodules elsewhere, in the builder's
 test("a public submodule is fetched, and a private one is not, though the credential could", async () => {
   for (const name of ["public", "private"]) {
     const submodule = await make(`${name}-lib`, { "lib.txt": name }, { isPrivate: name === "private" });

@@ -159,6 +159,7 @@ describe("over HTTP", () => {
     expect((await failureOf({ url, branch: "main" })).code).toBe("GIT_REPOSITORY_AUTH_FAILED");
   });
 
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: is redirected by its server | nobody else
   test("nobody else is sent to, and no credential with it", async () => {
     const elsewhere = await serve();
     const server = await serve({ redirect: elsewhere.url });
@@ -187,6 +188,7 @@ describe("over HTTP", () => {
 describe("what is not there", () => {
   test.each<[string, Options, FailureCode]>([
     ["a commit", { commitSha: GONE, branch: "main" }, "GIT_COMMIT_UNAVAILABLE"],
+    // Shows: docs/git.md#github: `GITHUB_COMMIT_UNAVAILABLE` | the commit is not there any more
     ["a commit at GitHub", { commitSha: GONE, provider: "github" }, "GITHUB_COMMIT_UNAVAILABLE"],
     ["a branch", { branch: "gone" }, "GIT_COMMIT_UNAVAILABLE"],
     ["a tag", { tag: "--upload-pack=touch /tmp/x" }, "GIT_COMMIT_UNAVAILABLE"],
@@ -215,6 +217,7 @@ describe("what is too large", () => {
     });
   });
 
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: has a huge file, packed small or large, or
   test("is not unpacked, however small it was packed", async () => {
     const failure = await failureOf({ url: large.url, branch: "main", maxBytes: 1_000_000 });
     expect(failure).toMatchObject({
@@ -270,6 +273,7 @@ describe("submodules", () => {
     expect(inner.requests).toEqual([]);
   });
 
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: has submodules elsewhere, in the builder's
   test.each<[string, (own: string, elsewhere: string) => string]>([
     ["at another server", (_own, elsewhere) => elsewhere],
     ["in the files of the builder", () => "file:///etc"],

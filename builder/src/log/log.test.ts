@@ -40,6 +40,7 @@ describe("a secret", () => {
     .string({ unit: "grapheme", minLength: 8, maxLength: 80 })
     .filter((text) => text.trim().length >= 8);
 
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: prints its variables, also in base64 at any
   test("is nowhere in the log, in whatever form and pieces a program prints it", () => {
     const forms: ((text: string) => string)[] = [
       (text) => text,

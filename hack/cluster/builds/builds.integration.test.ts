@@ -245,6 +245,7 @@ describe("the registry of builds", () => {
     expect((await ask("GET", "")).status).toBe(401);
   });
 
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: begins with another tenant's image, or with
   test("a token opens its own repository, and no other", async () => {
     expect((await pushTo("oone/pmine", token(mine))).status).toBe(202);
     for (const other of ["oone/pother", "otwo/pmine", "base/node"]) {

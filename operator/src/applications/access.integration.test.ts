@@ -99,6 +99,7 @@ test("without Traefik, nginx is told by an annotation, and a deletion ends", asy
   await remove("by-nginx");
 });
 
+// Shows: docs/applications.md#create: `config.network_access`: white minus black, at the ingress
 test("an ingress that enforces nothing gets no route to a project with an access list", async () => {
   await start("none");
   await create("unenforced", listed);

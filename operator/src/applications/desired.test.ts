@@ -117,6 +117,7 @@ test("every child is named after the project and labelled for it, and no pod get
   expect(JSON.stringify(objectsOf({ project }))).toContain('"automountServiceAccountToken":false');
 });
 
+// Shows: docs/applications.md#conventions: no pod of a project gets more rights than an application
 test("no pod gets more rights than an application needs, whatever its project is like", () => {
   const deployment = objectsOf({ project }).find(({ kind }) => kind === "Deployment");
   expect(deployment).toMatchObject({
@@ -191,6 +192,7 @@ describe("what config says reaches the cluster:", () => {
     return { find, deployment, container: deployment.template.spec.containers[0] };
   };
 
+  // Shows: docs/applications.md#create: `config.port` is what the application listens on
   test("the port, as PORT and behind the Service", () => {
     const { container, find } = made({ port: 3000 });
     expect(container).toMatchObject({
@@ -200,6 +202,7 @@ describe("what config says reaches the cluster:", () => {
     expect(find("Service")).toMatchObject({ spec: { ports: [{ port: 80, targetPort: "http" }] } });
   });
 
+  // Shows: docs/applications.md#create: `config.instances`: as many as the plan has
   test("instances, with a disruption budget for two or more", () => {
     expect(made({ instances: 1 }).find("PodDisruptionBudget")).toBeUndefined();
     const { deployment, find } = made({ instances: 3 });
@@ -207,6 +210,7 @@ describe("what config says reaches the cluster:", () => {
     expect(find("PodDisruptionBudget")).toMatchObject({ spec: { maxUnavailable: 1 } });
   });
 
+  // Shows: docs/applications.md#create: `config.healthcheck`: on plans that have it, and probed
   test("a health check, as the probes' path; without one the port is asked", () => {
     const { container } = made({ healthcheck: { enabled: true, path: "/ready" } });
     const httpGet = { path: "/ready", port: "http" };
@@ -216,6 +220,7 @@ describe("what config says reaches the cluster:", () => {
     expect(JSON.stringify(off)).not.toContain("/ready");
   });
 
+  // Shows: docs/applications.md#create: `config.autoscaling`: on plans that have it, `max_instances` at
   test("autoscaling, between two numbers of instances, in percent of what the plan sells", () => {
     const targets = { cpuTargetPercentage: 60, memoryTargetPercentage: 75 };
     const { find, deployment } = made({
@@ -237,6 +242,7 @@ describe("what config says reaches the cluster:", () => {
     expect(off.find("HorizontalPodAutoscaler")).toBeUndefined();
   });
 
+  // Shows: docs/applications.md#create: `config.storage`: 1 to 250 GB at `dir_path_to_persist`
   test("storage, as a volume of that size at that path, and none that is not persistent", () => {
     const storage = { persistent: true, capacity: 250, dirPathToPersist: "/var/lib/app" };
     const { find, container } = made({ storage });
@@ -248,6 +254,7 @@ describe("what config says reaches the cluster:", () => {
     expect(made({ storage: ephemeral }).find("PersistentVolumeClaim")).toBeUndefined();
   });
 
+  // Shows: docs/applications.md#create: `auth_type` `username_password`
   test("variables and the credentials of a private image, by the Secrets that hold them", () => {
     const { deployment, container } = made({
       envsFrom: [{ name: "p1-env-0123456789ab" }],
@@ -257,6 +264,7 @@ describe("what config says reaches the cluster:", () => {
     expect(deployment.template.spec).toMatchObject({ imagePullSecrets: [{ name: "p1-pull-1" }] });
   });
 
+  // Shows: docs/applications.md#create: `config.exposure`: private has no domain, no subdomain, no
   test("exposure: a private project has no Ingress", () => {
     expect(made({}).find("Ingress")).toBeDefined();
     expect(made({ exposure: "private" }).find("Ingress")).toBeUndefined();

@@ -141,6 +141,7 @@ describe("a job with persistent storage", () => {
     expect(outcomes.every((outcome) => outcome === "recorded 1")).toBe(true);
   });
 
+  // Shows: docs/jobs.md#billing: persistent storage costs GB-hours while the project exists, paused or
   test("pays the price of the hour, and for the size of the hour; what is paused pays, too", async () => {
     start();
     put(project("p1"));

@@ -70,6 +70,7 @@ function withQuota(most: number): KubeClient {
   });
 }
 
+// Shows: docs/builds.md#bounds: a cache for which `builds.quota` has no room | the oldest cache of the
 test("an organization whose caches fill the quota keeps nobody else from building", async () => {
   for (const name of ["cache-1", "cache-2", "cache-3"]) {
     await client.create(resources.persistentVolumeClaims, cache("loud", name));

@@ -27,6 +27,7 @@ test("each line has the runner's own number, in whatever pieces it comes", () =>
   expect(read(text).live).toHaveLength(2);
 });
 
+// Shows: docs/builds.md#what-hostile-repositories-come-to: writes to the log past the runner
 test("what is no line of the runner's is counted behind all others, and not shown: nobody has redacted it", () => {
   const forged = line(7, "hunter2", { step: "fetch" }) + line(7, "hunter2", { step: "push" });
   const text = `hunter2\n${line(1, "one")}   \nTypeError: hunter2 is not a function\n${forged}${line(2, "two")}    at main.ts:1`;
@@ -39,6 +40,7 @@ test("what is no line of the runner's is counted behind all others, and not show
   expect(read("x\n".repeat(1_000)).all).toHaveLength(1);
 });
 
+// Shows: docs/builds.md#what-hostile-repositories-come-to: writes to the log past the runner
 test("a container that writes beside its runner is held to the bounds of a log", () => {
   const long = read(line(1, "x".repeat(9_000)) + line(2, "kept\0"));
   expect(long.all.map(({ message }) => message)).toEqual(["kept"]);

@@ -75,6 +75,7 @@ test("it is done with the digest that was pushed, and not without one", () => {
   });
 });
 
+// Shows: docs/builds.md#what-hostile-repositories-come-to: forges the result of its step: a digest, a
 test("the container in which the client's own steps run can forge neither digest nor commit", () => {
   const forged = `sha256:${"f".repeat(64)}`;
   const other = "f".repeat(40);
@@ -94,6 +95,7 @@ test("the container in which the client's own steps run can forge neither digest
   }
 });
 
+// Shows: docs/builds.md#what-hostile-repositories-come-to: lets `push` go before its build has ended
 test("a push that was let go before the build has ended counts only when that ends well", () => {
   const early = ended(0, { step: "push", digest });
   expect(podState(pod({ fetch: fetched, build: running, push: early }))).toEqual({
@@ -151,6 +153,7 @@ test("a failure of the plan is the plan's, though the build's container tells it
   });
 });
 
+// Shows: docs/builds.md#what-hostile-repositories-come-to: forges the result of its step: a digest, a
 test("a code that is none, or that tells of another step, is not passed on", () => {
   const of = (result: object) => pod({ fetch: fetched, build: ended(1, result) });
   const code = (result: object) => {

@@ -121,6 +121,7 @@ test("a push is built once, and what was there before is not", async () => {
   expect(await look()).toHaveLength(1);
 });
 
+// Shows: docs/builds.md#what-starts-builds-without-anybody-asking: eight polls at once, two of them of
 test("forty projects of one organization whose Git server does not answer delay nobody else's", async () => {
   const [example] = projects.list() as [Project];
   const inOrganization = (organization: string, index: number): Project => {

@@ -77,6 +77,7 @@ function reconciler() {
   });
 }
 
+// Shows: docs/builds.md#bounds: a build that cannot be started, since its Git server does not answer
 test("a build that cannot be started holds no place of the platform, nor its turn", async () => {
   const [first, second] = [await request("alpha"), await request("beta")];
   const all = await client.list<Build>(buildResource, {});

@@ -40,6 +40,7 @@ test("a newer build is one of the same project and organization", () => {
   expect(hasNewer(one, [one, of("pa", "b2", 2, "success")])).toBe(true);
 });
 
+// Shows: docs/builds.md#bounds: builds of one organization at once | `builds.concurrency` (2); more
 test("places go to the oldest; one that only publishes, has ended or gives way holds none", () => {
   const turn = (builds: ReturnType<typeof of>[], starting: string[] = []) =>
     builds
@@ -56,6 +57,7 @@ test("places go to the oldest; one that only publishes, has ended or gives way h
   expect(turn(pending, ["uid-b3"])).toEqual(["b1"]);
 });
 
+// Shows: docs/builds.md#bounds: builds of all organizations at once | `builds.platformConcurrency`
 test("places of the platform go to the organizations that have fewest", () => {
   const places = { organization: 2, platform: 3 };
   const from = (organization: string, build: ReturnType<typeof of>) => ({

@@ -83,6 +83,7 @@ describe("a build of GitHub's", () => {
     expect(github.minted.filter((body) => body !== undefined)).toEqual([scoped, scoped]);
   });
 
+  // Shows: docs/git.md#github: `GITHUB_ACCESS_TOKEN_MISSING` | the organization has no account of
   test.each([
     ["an organization without an account", {}, {}, "slipway-org-other"],
     ["a platform without an App", {}, { githubApp: () => undefined }, namespace],
@@ -90,10 +91,12 @@ describe("a build of GitHub's", () => {
     expect(await codeOf(open(change, options, of))).toBe("GITHUB_ACCESS_TOKEN_MISSING");
   });
 
+  // Shows: docs/git.md#github: `GITHUB_REPOSITORY_AUTH_FAILED` | the installation does not see the
   test("whose repository the installation does not see is refused", async () => {
     expect(await codeOf(open({ repositoryName: "other" }))).toBe("GITHUB_REPOSITORY_AUTH_FAILED");
   });
 
+  // Shows: docs/git.md#github: `GITHUB_REPOSITORY_REAUTHORIZATION_REQUIRED` | the App was suspended
   test.each(["suspended", "removed", "sso"] as const)(
     "needs the access authorized anew when it is %s",
     async (state) => {

@@ -174,6 +174,7 @@ describe("a project on Analytics", { timeout: 180_000 }, () => {
     expect(memoryOf(await get<Pod>(resources.pods, "done-0"))).toBe("4Gi");
   });
 
+  // Shows: docs/databases-api.md#change-of-plan: of ClickHouse: one instance after the other in the
   test("stays on the plan before when no node has room for the other one, until it asks again", async () => {
     await create("stuck");
     // From here on nothing may take longer than the test waits.

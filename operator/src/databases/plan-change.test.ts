@@ -66,6 +66,7 @@ const cases: [string, ReturnType<typeof asked>, PlanStatus, Seen, string, PlanSt
     "large",
     { plan: "large" },
   ],
+  // Shows: docs/databases-api.md#change-of-plan: of ClickHouse: one instance after the other in the
   [
     "a change that is not done at its deadline has failed",
     asked("large", FIRST),
@@ -82,6 +83,7 @@ const cases: [string, ReturnType<typeof asked>, PlanStatus, Seen, string, PlanSt
     "large",
     { plan: "small", change: { ...failed, finishedAt: START } },
   ],
+  // Shows: docs/databases-api.md#change-of-plan: of ClickHouse: one instance after the other in the
   [
     "a failed change is not tried again by itself, whatever is seen",
     asked("large", FIRST),

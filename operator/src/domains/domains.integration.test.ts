@@ -168,6 +168,7 @@ async function remove(name: string, namespace = ALPHA): Promise<void> {
 describe("a custom domain", () => {
   const host = "shop.example.com";
 
+  // Shows: docs/applications.md#project-settings: custom domains: claim, ownership by a TXT record
   test("is pending while its TXT record is missing or wrong, and the project runs meanwhile", async () => {
     const project = await running("shop", { customDomains: [host] });
     const pending = await domain("shop", host, { status: "pending", sslStatus: "disabled" });
@@ -187,6 +188,7 @@ describe("a custom domain", () => {
     expect(claim?.status?.dnsRecords).toEqual(pending.dnsRecords);
   });
 
+  // Shows: docs/applications.md#project-settings: custom domains: claim, ownership by a TXT record
   test("is proved once the record is right, routed by an Ingress of its own, and active when that answers", async () => {
     ingress.set(host, "unknown-host");
     dns.records.set(challengeName(host), [
@@ -237,6 +239,7 @@ describe("a custom domain", () => {
     }
   });
 
+  // Shows: docs/applications.md#administration: `admin domain verify`
   test("is proved by the platform's operator where no record can be looked up", async () => {
     const inside = "shop.corp.internal";
     await patch("shop", { customDomains: [host, inside] });
@@ -278,6 +281,7 @@ describe("a custom domain", () => {
     },
   );
 
+  // Shows: docs/applications.md#project-settings: custom domains: the list is complete; what is absent
   test("that is removed loses its route first, its claim then, and is free", async () => {
     const route = await routeOf("shop", host);
     await cluster.client.patch(resources.ingresses, ref(route?.metadata?.name ?? ""), {
@@ -317,6 +321,7 @@ describe("a second organization", () => {
     expect(await holderOf(host)).toBe("owner");
   });
 
+  // Shows: docs/applications.md#project-settings: custom domains: another organization cannot take them
   test("cannot have one that is proved, nor with a record or a claim of its own", async () => {
     publish(host, "alpha");
     await domain("owner", host, { status: "active" });
@@ -367,6 +372,7 @@ describe("a second organization", () => {
   });
 });
 
+// Shows: docs/applications.md#create: `config.custom_domains`: up to 20, all claimed or none
 test("20 custom domains are proved and routed at once, and go with their project, certificates too", async () => {
   const hosts = Array.from({ length: 20 }, (_, i) => `many-${i}.example.com`);
   for (const host of hosts) {
@@ -390,6 +396,7 @@ test("20 custom domains are proved and routed at once, and go with their project
 describe("exposure", () => {
   const host = "open.example.com";
 
+  // Shows: docs/applications.md#project-settings: exposure: private removes route, subdomain and custom
   test("to private: all routes go, then all claims, whatever else is wrong with the project", async () => {
     publish(host, "alpha");
     const before = await running("open", { subdomain: "open-shop", customDomains: [host] });
@@ -417,6 +424,7 @@ describe("exposure", () => {
     expect(after.status?.customDomains).toBeUndefined();
   });
 
+  // Shows: docs/applications.md#states: exposure change | a second one while one runs is 409; afterwards
   test("back to public: a default domain again, and changing until the ingress answers", async () => {
     const name = (await get("open")).spec.name;
     await served("open");
@@ -438,6 +446,7 @@ describe("exposure", () => {
 });
 
 describe("the default domain", () => {
+  // Shows: docs/applications.md#project-settings: name: 6 to 32; the domain stays when it changes
   test("survives a new name, and is found by its project's wish", async () => {
     const before = (await running("named")).status?.domain;
     await patch("named", { name: "another" });
@@ -516,6 +525,7 @@ describe("a domain that nobody proves for seven days", () => {
   const touch = (claim: string) =>
     cluster.client.patch(domainClaimResource, { name: claim }, { metadata: { labels: { touched: "yes" } } });
 
+  // Shows: docs/applications.md#project-settings: custom domains: one that nobody proves is free after
   test("expires: its claim is given up, and it is not claimed again by itself", async () => {
     const project = await running("idle", { customDomains: [host, "kept.example.com"] });
     publish("kept.example.com", "alpha");
@@ -540,6 +550,7 @@ describe("a domain that nobody proves for seven days", () => {
     expect(await holderOf(project.status?.domain ?? "")).toBe("idle");
   });
 
+  // Shows: docs/resources/domainclaim.md#domainclaim: A look-up that fails gives no claim up, however late
   test("is not given up while no name server answers: that proves nothing", async () => {
     clock.aheadMs = 0;
     const [proved, unproved] = ["late.example.com", "never.example.com"] as const;
@@ -637,6 +648,7 @@ describe("certificates", () => {
   afterAll(() => restart());
 
   /** No cert-manager runs here: the test plays its part and writes the Secret with the labels that it is told to. */
+  // Shows: docs/applications.md#project-settings: custom domains: claim, ownership by a TXT record
   test("are asked for, waited for and told of", async () => {
     await restart("letsencrypt");
     await running("safe", { customDomains: [host] });
@@ -692,6 +704,7 @@ test("a settled platform writes nothing and looks nothing up, with domains in ev
 });
 
 describe("whoever proves a domain has it", () => {
+  // Shows: docs/applications.md#project-settings: custom domains: a proof beats an earlier claim without
   test("from an earlier claim without a proof, which gives way", async () => {
     const host = "squatted.example.com";
     await running("squatter", { customDomains: [host] });
@@ -704,6 +717,7 @@ describe("whoever proves a domain has it", () => {
     await domain("squatter", host, { status: "failed", message: /another organization/ });
   });
 
+  // Shows: docs/applications.md#project-settings: custom domains: a proof beats an earlier claim without
   test("a proof that is gone is reported, and gives way to another organization's", async () => {
     const host = "sold.example.com";
     await restart(undefined, RETRY);
@@ -732,6 +746,7 @@ describe("whoever proves a domain has it", () => {
     await restart();
   });
 
+  // Shows: docs/applications.md#project-settings: custom domains: removed and added again, a reservation
   test("a reservation counts from the first claim, however often it was removed and added again", async () => {
     const host = "hoarded.example.com";
     await running("hoarder", { customDomains: [host] });

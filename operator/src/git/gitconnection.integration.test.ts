@@ -92,6 +92,7 @@ const live = (name: string) => cluster.client.getOrUndefined<GitConnection>(gitC
 const noted = async (name: string) =>
   (await live(name))?.status?.hooks?.map(({ repositoryId }) => repositoryId);
 
+// Shows: docs/git.md#hooks: it goes with the last one, and is tried until it has gone
 test("a source that leads elsewhere takes its hook along, and kubectl's deletion waits for the rest", async () => {
   await project("pone", "g1", "1");
   await project("ptwo", "g1", "2");
@@ -113,6 +114,7 @@ test("a source that leads elsewhere takes its hook along, and kubectl's deletion
   expect([...hooked]).toEqual([]);
 });
 
+// Shows: docs/git.md#hooks: a revocation that was cut short is finished by the operator
 test("a revocation that was cut short is finished", async () => {
   await project("pseven", "g2", "7");
   await connection("g2", ["7"]);

@@ -119,6 +119,7 @@ const live = () => client.getOrUndefined<GitConnection>(gitConnectionResource, r
 const noted = async () => (await live())?.status?.hooks?.map(({ repositoryId }) => repositoryId);
 
 describe("hooks", () => {
+  // Shows: docs/git.md#hooks: a hook stays as long as a project is published by it
   test("stay for projects that are published by them, and hold the connection", async () => {
     await project("1");
     await project("2", {
@@ -130,6 +131,7 @@ describe("hooks", () => {
     expect((await live())?.metadata.finalizers).toEqual([finalizers.gitConnection]);
   });
 
+  // Shows: docs/git.md#hooks: it goes with the last one, and is tried until it has gone
   test("go when no project is published by them any more", async () => {
     await project("1");
     await project("2", { autoDeploy: false });
@@ -146,6 +148,7 @@ describe("hooks", () => {
     expect([...hooked]).toEqual(["1", "2"]);
   });
 
+  // Shows: docs/git.md#hooks: it goes with the last one, and is tried until it has gone
   test("that a server does not let go of are tried again", async () => {
     failing = new GitError("ProviderUnavailable", "it does not answer");
     expect(await reconcile()).toBe("HooksRemain");
@@ -169,6 +172,7 @@ describe("hooks", () => {
 });
 
 describe("a connection", () => {
+  // Shows: docs/git.md#hooks: `kubectl delete gitconnection` waits for them, an hour at most
   test("that is deleted goes once its hooks have gone", async () => {
     await project("1");
     await project("2");
@@ -182,6 +186,7 @@ describe("a connection", () => {
     expect([[...hooked], await live()]).toEqual([[], undefined]);
   });
 
+  // Shows: docs/git.md#hooks: `kubectl delete gitconnection` waits for them, an hour at most
   test("that is deleted is not held for ever, nor without a credential", async () => {
     await project("1");
     await project("2");
@@ -201,6 +206,7 @@ describe("a connection", () => {
     expect(await live()).toBeUndefined();
   });
 
+  // Shows: docs/git.md#over-v1: `DELETE /v1/git/connections/:connectionId` | `connection`, revoked, and
   test("that was revoked goes with its last hook, after the API's turn", async () => {
     const revokedAt = clock.now().toISOString();
     await client.patch(gitConnectionResource, ref, { spec: { revokedAt } });

@@ -15,7 +15,9 @@ const live = { paused: false, served: true };
 
 const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
   ["a project without any condition is being created", fresh, [], "creating"],
+  // Shows: docs/applications.md#states: `creating` | new, and nothing is wrong
   ["a new project whose instances start is being created", fresh, ["Progressing=True/Creating"], "creating"],
+  // Shows: docs/applications.md#states: `downloading` | an image is fetched
   [
     "a new project that fetches its image is downloading",
     fresh,
@@ -69,6 +71,7 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     ["Progressing=True/ImagePullFailed"],
     "failing",
   ],
+  // Shows: docs/applications.md#states: `failed` | it never served and does not come up; it says why
   [
     "a first rollout past its deadline has failed",
     fresh,
@@ -83,7 +86,9 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     ["Progressing=True/Unschedulable"],
     "creating",
   ],
+  // Shows: docs/applications.md#states: `running` | it serves: a public project answers through the
   ["a project that is Ready runs", live, ["Ready=True/Ready", "Progressing=False/Settled"], "running"],
+  // Shows: docs/applications.md#states: `deploying` | a version or a pause is on its way
   ["a rollout of a live project deploys", live, ["Progressing=True/RollingOut"], "deploying"],
   [
     "a live project that fetches a new image is downloading",
@@ -125,6 +130,7 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     ["RolloutFailed=True/DeadlineExceeded", "Progressing=True/Unschedulable"],
     "failing",
   ],
+  // Shows: docs/applications.md#states: `failing` | something is wrong, and it is tried on or the old
   [
     "a rollout past its deadline beside the old version is failing",
     live,
@@ -141,6 +147,7 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     ["Progressing=True/Pausing"],
     "deploying",
   ],
+  // Shows: docs/applications.md#states: `stopped` | paused, without an instance
   [
     "a paused project without instances is stopped",
     { ...live, paused: true },
@@ -160,6 +167,7 @@ const rows: [string, Omit<PhaseInput, "conditions">, string[], string][] = [
     "stopped",
   ],
   ["a project made paused is stopped", { ...fresh, paused: true }, ["Progressing=False/Paused"], "stopped"],
+  // Shows: docs/applications.md#states: `resuming` | started again after a pause
   [
     "a stopped project that starts again is resuming",
     { ...live, previous: "stopped" },
@@ -190,6 +198,7 @@ test.each(rows)("%s", (_, input, texts, phase) => {
   expect(phaseOf({ ...input, conditions: conditions(...texts) })).toBe(phase);
 });
 
+// Shows: docs/applications.md#states: all eight | come from one function over the conditions
 test("every phase of the specification is reached by some row", () => {
   expect(new Set(rows.map(([, , , phase]) => phase))).toEqual(new Set(projectPhases));
 });

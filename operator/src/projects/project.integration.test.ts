@@ -76,6 +76,7 @@ async function running(name: string, spec: Partial<Project["spec"]> = {}): Promi
 }
 
 describe("a public project", () => {
+  // Shows: docs/applications.md#states: `creating` | new, and nothing is wrong
   test("gets its children and runs only once its route answers", async () => {
     ingress = "unknown-host";
     await create("first");
@@ -184,6 +185,7 @@ describe("a public project", () => {
     await appears(resources.ingresses, "first");
   });
 
+  // Shows: docs/applications.md#states: `resuming` | started again after a pause
   test("is stopped without instances, and resumes", async () => {
     await patch("first", { paused: true });
     await phase("first", "deploying");
@@ -193,6 +195,7 @@ describe("a public project", () => {
     await served("first", "running");
   });
 
+  // Shows: docs/applications.md#states: `failing` | something is wrong, and it is tried on or the old
   test("keeps failing beside its old version when a rollout misses its deadline", async () => {
     await patch("first", { image: { url: "registry.example/team/app:2.0.0", isPublic: true } });
     await phase("first", "deploying");
@@ -235,6 +238,7 @@ describe("a public project", () => {
 });
 
 describe("what a project cannot have", () => {
+  // Shows: docs/applications.md#states: `failed` | it never served and does not come up; it says why
   test("a hostname of another project, until that one is gone", async () => {
     await running("holder", { subdomain: "wanted" });
     await create("waiter", { subdomain: "wanted" });
@@ -316,6 +320,7 @@ describe("what a project cannot have", () => {
 });
 
 describe("deletion", () => {
+  // Shows: docs/applications.md#delete: it waits for the operator, and nothing of the project is left
   test("leaves nothing, and waits for the volume", async () => {
     const env = {
       metadata: { namespace, name: "whole-env-abc", labels: { "slipway.dev/project": "whole" } },

@@ -90,6 +90,7 @@ async function running(name: string, spec: Partial<Project["spec"]> = {}): Promi
 }
 
 describe("a pause", () => {
+  // Shows: docs/applications.md#states: `stopped` | paused, without an instance
   test("stops the instances while a Secret is missing, and is stopped only without any", async () => {
     await running("held", {
       instances: 2,
@@ -176,6 +177,7 @@ describe("credentials that the registry refuses", () => {
 });
 
 describe("an access list", () => {
+  // Shows: docs/applications.md#create: `config.network_access`: white minus black, at the ingress
   test.each<[string, object, object, string]>([
     ["a Secret is missing", missing, { envsFrom: null }, "SecretNotFound"],
     ["its plan is gone", { plan: "imaginary" }, { plan: "premium" }, "UnknownPlan"],

@@ -96,6 +96,7 @@ describe("ensureRegistryLogin", () => {
     expect(asked).toEqual([]);
   });
 
+  // Shows: docs/applications.md#create: `auth_type` `aws`: a token is obtained and renewed before it
   it("logs in once, and again after two thirds of the token's life", async () => {
     await expect(ensure()).resolves.toEqual({ renewInMs: 8 * HOURS, condition: "RegistryLoggedIn" });
     await expect(ensure()).resolves.toMatchObject({ renewInMs: 8 * HOURS });

@@ -40,6 +40,7 @@ describe("a run", () => {
     metrics: { status: "available", samples: 7, averageCores: "0.25" },
   });
 
+  // Shows: docs/jobs.md#billing: minutes are rounded up, 1 to 60; the amount is minutes times the price
   it("is read back as it was given, to the millisecond and the last decimal", async () => {
     const [recorded] = await recordJobRuns(test.ledger, [run]);
     expect(recorded).toEqual({ id: run.id, organization_id, outcome: "recorded", row: run });
@@ -66,6 +67,7 @@ describe("a run", () => {
     );
   });
 
+  // Shows: docs/jobs.md#billing: each run is charged once, whatever fails
   it("is charged once, however often it comes", async () => {
     const rows = minutes(3);
     expect(await outcomes(rows)).toEqual(["recorded", "recorded", "recorded"]);
@@ -160,6 +162,7 @@ describe("batches", () => {
     expect(await charges()).toEqual({ entries: 300, amount: "105" });
   });
 
+  // Shows: docs/jobs.md#billing: each run is charged once, whatever fails
   it("whose answer was lost in a crash of the database are sent again, and charged once", async () => {
     const rows = minutes(2_000);
     const other = test.connect();
@@ -178,6 +181,8 @@ describe("batches", () => {
 });
 
 describe("a run ahead of the ledger's time", () => {
+  // Shows: docs/jobs.md#clocks: the ledger takes nothing that lies ahead of its own time
+  // Shows: docs/ledger.md#runs-and-their-charges: that a leader whose clock is wrong charges nothing that
   it("is refused, and holds up no other; one that clocks which differ explain is taken", async () => {
     const now = Date.now();
     const minute = (ms: number) => new Date(Math.floor((now + ms) / 60_000) * 60_000);

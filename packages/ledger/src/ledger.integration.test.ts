@@ -304,6 +304,7 @@ describe("reservations of domains", () => {
   const at = (day: number) => new Date(Date.UTC(2026, 0, day));
   const claim = (claimedAt: Date) => ({ organizationId: "acme", hostname: "shop.example.com", claimedAt });
 
+  // Shows: docs/applications.md#project-settings: custom domains: removed and added again, a reservation
   it("count from an organization's first claim, whatever order they are recorded in", async () => {
     expect(await firstClaimOf(ledger, claim(at(2)))).toEqual(at(2));
     expect(await firstClaimOf(ledger, claim(at(9)))).toEqual(at(2));

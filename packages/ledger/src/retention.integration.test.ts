@@ -48,6 +48,7 @@ async function partitions(table: string): Promise<string[]> {
 }
 
 describe("after 90 days", () => {
+  // Shows: docs/jobs.md#billing: runs stay in the ledger for 90 days
   it("runs and settled charges are gone, to the minute, and their months with them", async () => {
     await recordJobRuns(
       test.ledger,

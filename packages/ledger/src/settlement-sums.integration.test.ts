@@ -91,6 +91,7 @@ describe("charged cents and the last carry", () => {
     { minLength: 1, maxLength: 40 },
   );
 
+  // Shows: docs/jobs.md#billing: at the end of a cycle whole cents are charged, the fraction is carried
   it("are the exact sum of all that was recorded, whatever came when, twice, or too late", async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (sequence) => {

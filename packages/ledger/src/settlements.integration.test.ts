@@ -40,6 +40,7 @@ describe("a settlement", () => {
         ...[carry_in, total, charged_cents, carry_out],
       ]);
 
+  // Shows: docs/jobs.md#billing: at the end of a cycle whole cents are charged, the fraction is carried
   it("charges whole cents and carries the fraction, also over cycles without charges", async () => {
     await recordJobRuns(test.ledger, [run(0, 0, "10.4"), run(0, 1, "0.35"), run(3, 0, "0.25")]);
     expect(await settleCycle(test.ledger, month(3))).toBe(4);

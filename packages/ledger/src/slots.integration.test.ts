@@ -122,6 +122,7 @@ describe("a limit of an organization", () => {
 });
 
 describe("a plan's capacity", () => {
+  // Shows: docs/applications.md#errors-project-creation: 409 | `INSUFFICIENT_PLAN_CAPACITY`
   it("counts projects over all organizations, and exactly as many of 50 at once", async () => {
     await setPlanCapacity(pools[0], "basic", 7);
     const answers = await rush(50, (index) => basic(`p${index}`, `org${index % 5}`));
@@ -192,6 +193,7 @@ describe("a slot that was taken in vain", () => {
 });
 
 describe("locks of a client that falls silent", () => {
+  // Shows: docs/applications.md#conventions: without a ledger reads answer, writes are 503, and it
   it("refuse the others within seconds, and are free a little later", async () => {
     await setPlanCapacity(pools[0], "basic", 5);
     const locked = Promise.withResolvers<void>();

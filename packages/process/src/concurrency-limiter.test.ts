@@ -15,6 +15,8 @@ function piece(seen: string[] = [], name = "") {
 }
 
 describe("work of one key", () => {
+  // Shows: docs/analytics.md#the-api: one organization does not keep the others waiting
+  // Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
   it("gets no more than its share, and the others go on", async () => {
     const limiter = new ConcurrencyLimiter({ total: 3, perKey: 2, refuse });
     const seen: string[] = [];
@@ -85,6 +87,7 @@ describe("who waits", () => {
     expect(seen).toEqual(["b", "c"]);
   });
 
+  // Shows: docs/analytics.md#the-api: 503 `ANALYTICS_BUSY`: the query takes too long or too much, or its
   it("is refused in time, and never begins", async () => {
     const limiter = new ConcurrencyLimiter({ perKey: 1, waitMs: 5, refuse });
     const release = await limiter.acquire("a");

@@ -36,6 +36,7 @@ test("a changed file is taken in and told, an unchanged one is not", async () =>
   expect(changed).toHaveBeenCalledTimes(1);
 });
 
+// Shows: docs/applications.md#catalogs: the catalog file is reloaded; a wrong one changes nothing
 test("a file that becomes wrong or goes away changes nothing; a wrong one is complained about once", async () => {
   const file = await MountedFile.open(path, parse, log);
   const before = file.current;

@@ -22,10 +22,12 @@ describe("the window", () => {
     });
   });
 
+  // Shows: docs/analytics.md#the-api: `range_seconds`: 300, 3600, 21600, 86400, 604800
   it.each(["300", "3600", "21600", "86400", "604800"])("may have %s seconds", (range_seconds) => {
     expect(window({ range_seconds })).toEqual({ rangeMs: Number(range_seconds) * 1000 });
   });
 
+  // Shows: docs/analytics.md#the-api: `from`, `to`: ISO 8601 with a zone, to the millisecond; `to` is
   it("may be told by its ends, in any zone", () => {
     expect(window({ from: "2026-11-21T10:00:00.250+02:00", to: "2026-11-21T09:00:00Z" })).toEqual({
       from: Date.UTC(2026, 10, 21, 8, 0, 0, 250),
@@ -34,6 +36,7 @@ describe("the window", () => {
     expect(window({ from: "2026-11-21T11:00:00Z" })).toEqual({ from: +now - 3_600_000, to: +now });
   });
 
+  // Shows: docs/analytics.md#the-api: 400 `VALIDATION_FAILED`: each wrong parameter is named; `from` not
   it.each([
     [{ range_seconds: "60" }, ["range_seconds"]],
     [{ range_seconds: "300.0" }, ["range_seconds"]],
@@ -48,6 +51,7 @@ describe("the window", () => {
     expect(broken(query as Record<string, string>)?.sort()).toEqual(fields.sort());
   });
 
+  // Shows: docs/analytics.md#the-api: the same for a window that reaches back more than eight days, is
   it.each([
     [{ from: "2026-11-13T11:59:59Z", to: "2026-11-14T12:00:00Z" }, "from"],
     [{ from: "2026-11-20T12:00:00Z", to: "2026-11-29T12:00:00Z" }, "to"],
@@ -60,6 +64,7 @@ describe("the window", () => {
 });
 
 describe("the filters", () => {
+  // Shows: docs/analytics.md#the-api: `source_ip`: any text of the address
   it("are numbers and addresses as events have them", () => {
     const query = { status_code: "404", status_class: "4xx", source_ip: "2001:DB8:0::1", path: "/a" };
     expect(filterOf(networkQuery.parse(query))).toEqual({
@@ -88,6 +93,7 @@ describe("the filters", () => {
     expect(parse({ [name]: value }).success).toBe(false);
   });
 
+  // Shows: docs/analytics.md#the-api: `page` from 1, `limit` 5, at most 50; behind the last page there
   it("have a first page of five", () => {
     expect(networkQuery.parse({})).toMatchObject({ page: 1, limit: 5 });
   });

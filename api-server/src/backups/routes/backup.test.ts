@@ -66,6 +66,8 @@ const live = (name: string) =>
   harness.kube.getOrUndefined<Backup>(backupResource, { namespace: NAMESPACE, name });
 
 describe("a backup", () => {
+  // Shows: docs/backups.md#over-v1: `POST /v1/project/:id/backups` | 202: one is made now, and kept for
+  // Shows: docs/backups.md#over-v1: 409 `BACKUP_ACTIVE`: another one of the project is being made
   it("is asked for, once at a time, and kept as long as was asked", async () => {
     const response = await call("POST", "pdb/backups", { retention_days: 30 });
     expect(response.statusCode).toBe(202);
@@ -82,17 +84,20 @@ describe("a backup", () => {
     expect((await call("GET", `pdb/backups/${id}`)).json().code).toBe("BACKUP_NOT_FOUND");
   });
 
+  // Shows: docs/backups.md#over-v1: 409 `PROJECT_PAUSED`
   it("of a paused database is refused", async () => {
     const response = await call("POST", "ppaused/backups");
     expect([response.statusCode, response.json().code]).toEqual([409, "PROJECT_PAUSED"]);
   });
 
+  // Shows: docs/backups.md#over-v1: 400 `PROJECT_TYPE_MISMATCH` for applications, jobs and ClickHouse
   it("of an application is refused", async () => {
     for (const path of ["pshop/backups", "pshop/backups/policy", "pshop/backups/pshop-b1"]) {
       expect((await call("GET", path)).json().code).toBe("PROJECT_TYPE_MISMATCH");
     }
   });
 
+  // Shows: docs/backups.md#over-v1: `GET /v1/project/:id/backups/:backupId` | how it goes, its size, its
   it("tells what became of it, and nothing of where it is", async () => {
     await backup("pdb", "pdb-b1", { ...SUCCEEDED, location: "s3://bucket/pdb-b1" });
     const response = await call("GET", "pdb/backups/pdb-b1");
@@ -106,12 +111,14 @@ describe("a backup", () => {
     expect(response.body).not.toContain("s3:");
   });
 
+  // Shows: docs/backups.md#over-v1: 404 `BACKUP_NOT_FOUND`: the project has none of this id
   it("is another project's nowhere else", async () => {
     await backup("pother", "pother-b1", SUCCEEDED);
     const response = await call("GET", "pdb/backups/pother-b1");
     expect([response.statusCode, response.json().code]).toEqual([404, "BACKUP_NOT_FOUND"]);
   });
 
+  // Shows: docs/backups.md#over-v1: `GET /v1/project/:id/backups` | the newest first; of a deleted
   it("outlives its project", async () => {
     await backup("pgone", "pgone-b1", SUCCEEDED);
     expect((await call("GET", "pgone/backups")).json().data.backups).toHaveLength(1);
@@ -120,6 +127,7 @@ describe("a backup", () => {
     expect((await call("GET", "pnever/backups")).json().code).toBe("PROJECT_NOT_FOUND");
   });
 
+  // Shows: docs/backups.md#over-v1: `POST /v1/project/:id/backups/:backupId/verify` | 202: it is tried
   it("is tried once at a time, when it is complete", async () => {
     await backup("pdb", "pdb-b2", { phase: "failed", message: "it took too long" });
     const refused = await call("POST", "pdb/backups/pdb-b2/verify");
@@ -133,6 +141,7 @@ describe("a backup", () => {
 });
 
 describe("backups", () => {
+  // Shows: docs/backups.md#over-v1: 503 `BACKUPS_UNAVAILABLE`: the platform makes none
   it("are refused where the platform makes none", async () => {
     const app = buildApp({ ...harness.services, backups: () => undefined });
     for (const [method, url] of [
@@ -151,6 +160,8 @@ describe("backups", () => {
 });
 
 describe("the policy of backups", () => {
+  // Shows: docs/backups.md#over-v1: `GET /v1/project/:id/backups/policy` | `enabled`, `schedule`
+  // Shows: docs/backups.md#over-v1: `PUT /v1/project/:id/backups/policy` | the whole policy; what is not
   it("is the platform's until the database has its own", async () => {
     expect((await call("GET", "pdb/backups/policy")).json().data).toEqual({
       enabled: true,
@@ -182,6 +193,7 @@ describe("the policy of backups", () => {
 });
 
 describe("a restore", () => {
+  // Shows: docs/backups.md#over-v1: `POST /v1/project/:id/backups/:backupId/restore` | 201, as a
   it("takes what is not sent from the old project", async () => {
     const made = await backup("pdb", "pdb-b4", SUCCEEDED);
     const body = restoreBody.parse({ name: "the-restored", instances: 3 });
@@ -198,6 +210,7 @@ describe("a restore", () => {
     });
   });
 
+  // Shows: docs/backups.md#over-v1: 400 names every broken rule of a restore by the body's own fields
   it("names every broken rule by the body's own fields", async () => {
     const response = await call("POST", "pdb/backups/pdb-b4/restore", {
       name: "the-restored",
@@ -210,11 +223,13 @@ describe("a restore", () => {
     expect(new Set(fields)).toEqual(new Set(["instances", "storage_capacity"]));
   });
 
+  // Shows: docs/backups.md#over-v1: 409 `BACKUP_NOT_COMPLETE`: only one that has succeeded is tried and
   it("of a backup that is not complete is refused", async () => {
     const response = await call("POST", "pdb/backups/pdb-b2/restore", { name: "the-restored" });
     expect([response.statusCode, response.json().code]).toEqual([409, "BACKUP_NOT_COMPLETE"]);
   });
 
+  // Shows: docs/backups.md#over-v1: a restore needs `project.backup.restore`, and the permission to
   it("needs the right to create such a project, too", async () => {
     const response = await harness.app.inject({
       method: "POST",

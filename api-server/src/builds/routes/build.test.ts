@@ -78,6 +78,7 @@ const told = (answer: Awaited<ReturnType<typeof call>>) => [answer.statusCode, a
 const builtOf = (id: string) => harness.kube.get<Build>(buildResource, { namespace: NAMESPACE, name: id });
 
 describe("a deploy", () => {
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/builds/:buildId` | the build
   it("builds the newest commit of the branch", async () => {
     const { metadata } = await project();
     const answer = await call("POST", `/${metadata.name}/deploy`);
@@ -118,6 +119,9 @@ describe("a deploy", () => {
     expect(told(await deploy({ commit_sha: "abc" }))).toEqual([400, "VALIDATION_FAILED"]);
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: `POST /v1/project/:id/deploy` | 202 and `build_id`.
+  // Shows: docs/git.md#source-and-builds-over-v1: 400 `GIT_VERSION_REF_OVERRIDE` | a deploy names a ref
+  // Shows: docs/git.md#source-and-builds-over-v1: 409 `GIT_VERSION_NOT_FOUND` | no tag or release matches
   it("publishes the latest version where versions are published, and takes no ref", async () => {
     const { metadata } = await project({ versionDeploy: byTag });
     const { build_id } = (await call("POST", `/${metadata.name}/deploy`)).json().data;
@@ -132,6 +136,7 @@ describe("a deploy", () => {
     expect(told(await call("POST", `/${metadata.name}/deploy`))).toEqual([409, "GIT_VERSION_NOT_FOUND"]);
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: 400 `GIT_SOURCE_REQUIRED` | the project has no source
   it("needs a source and a connection that can be used", async () => {
     await harness.project(ORGANIZATION, "pimage");
     expect(told(await call("POST", "/pimage/deploy"))).toEqual([400, "GIT_SOURCE_REQUIRED"]);
@@ -146,6 +151,7 @@ describe("a project of the legacy kind", () => {
   const put = () => harness.project(ORGANIZATION, `pgithub${++next}`, { image: undefined, github });
   const settings = (id: string, body: object) => call("PATCH", `/${id}/github/deploy-settings`, body);
 
+  // Shows: docs/git.md#source-and-builds-over-v1: `PATCH /v1/project/:id/github/deploy-settings`
   it("is published in the mode that it is set to", async () => {
     const { name } = (await put()).metadata;
     await putConnection(harness.kube, ORGANIZATION, "ghub");
@@ -173,6 +179,7 @@ describe("a project of the legacy kind", () => {
     ]);
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: 409 `GIT_SOURCE_CHANGED` | the repository or branch
   it("is not changed by who has read another source", async () => {
     const { metadata } = await put();
     const read = harness.projects.list(ORGANIZATION).find(({ id }) => id === metadata.name)
@@ -184,6 +191,7 @@ describe("a project of the legacy kind", () => {
     expect(githubOf(changed.spec, changed)).toMatchObject({ branch: "next" });
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: `POST /v1/project/:id/github/deploy` | as `deploy`
   it("is not built without a GitHub account", async () => {
     const { name } = (await put()).metadata;
     expect(told(await call("POST", `/${name}/github/deploy`))).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
@@ -194,6 +202,7 @@ describe("a project of the legacy kind", () => {
     expect(told(none)).toEqual([400, "GIT_SOURCE_REQUIRED"]);
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: 409 `GIT_SOURCE_CREATION_UNAVAILABLE` | `source` names
   it("is what a connection to GitHub is for, and not source", async () => {
     await putConnection(harness.kube, ORGANIZATION, "ggithub");
     const ref = { namespace: NAMESPACE, name: "ggithub" };
@@ -206,6 +215,10 @@ describe("a project of the legacy kind", () => {
 });
 
 describe("the history", () => {
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/builds` | the newest first
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/github/builds` | as `builds`
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/github/builds/:buildId`
+  // Shows: docs/git.md#source-and-builds-over-v1: 404 `BUILD_NOT_FOUND` | none of this project
   it("is shown in pages, by branch and status, to its project alone", async () => {
     const { metadata } = await project();
     const url = `/${metadata.name}/builds`;
@@ -227,6 +240,7 @@ describe("the history", () => {
     expect(told(await call("GET", `/${other.metadata.name}/builds/${id}`))).toEqual([404, "BUILD_NOT_FOUND"]);
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/builds/:buildId/logs` | lines
   it("has a log that is read on from its cursor, and as events", async () => {
     const { metadata } = await project();
     const { build_id } = (await call("POST", `/${metadata.name}/deploy`)).json().data;
@@ -266,6 +280,7 @@ describe("the history", () => {
 });
 
 describe("a log as events", () => {
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/builds/:buildId/logs` | lines
   it("is given up when the client has gone", async () => {
     const { metadata } = await project();
     const { build_id } = (await call("POST", `/${metadata.name}/deploy`)).json().data;
@@ -290,6 +305,7 @@ describe("a source", () => {
     auto_deploy: false,
   };
 
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/source` | the projection
   it("is shown with what its connection can do, and nothing of a credential", async () => {
     const { metadata } = await project({ versionDeploy: byTag });
     const answer = await call("GET", `/${metadata.name}/source`);
@@ -322,6 +338,9 @@ describe("a source", () => {
     });
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: `PUT /v1/project/:id/source` | the projection. With
+  // Shows: docs/git.md#source-and-builds-over-v1: `PATCH /v1/project/:id/build-settings` | the
+  // Shows: docs/git.md#source-and-builds-over-v1: 409 `PROJECT_NOT_PUBLISHED` | a source is to go before
   it("takes the place of an image, and is built at once where pushes are published", async () => {
     const { metadata } = await harness.project(ORGANIZATION, "pattach");
     const body = {
@@ -380,6 +399,7 @@ describe("a source", () => {
     expect((await put(sealRepositoryId("gone", "18"))).statusCode).toBe(400);
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: `DELETE /v1/project/:id/source` | the projection
   it("that published something leaves its image behind", async () => {
     const { metadata } = await project();
     const ref = { namespace: NAMESPACE, name: metadata.name };
@@ -402,6 +422,7 @@ describe("a source", () => {
     expect((await call("GET", `/${metadata.name}/builds`)).statusCode).toBe(200);
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/source/branches` | an array of
   it("lists its branches", async () => {
     const { metadata } = await project();
     expect((await call("GET", `/${metadata.name}/source/branches`)).json().data).toEqual([

@@ -82,6 +82,7 @@ const connection = (type: string) => ({
 });
 
 describe("GET database/connection", () => {
+  // Shows: docs/databases-api.md#endpoints: `GET /v1/project/:id/database/connection` | `connection`
   it.each(databaseTypes)("of %s is the connection without its password", async (type) => {
     const response = await send("GET", `p${type}/database/connection`);
     expect(response.statusCode).toBe(200);
@@ -108,6 +109,7 @@ describe("GET database/connection", () => {
     expect(data.inside.replicas_host).toBe("ppostgresql-replicas");
   });
 
+  // Shows: docs/databases-api.md#endpoints: `GET /v1/project/:id/database/connection` | `connection`
   it("is null while the address is not there", async () => {
     const response = await send("GET", "pwaiting/database/connection");
     expect(response.json()).toEqual({
@@ -118,6 +120,7 @@ describe("GET database/connection", () => {
 });
 
 describe("POST database/credentials/renew", () => {
+  // Shows: docs/databases-api.md#endpoints: `POST /v1/project/:id/database/credentials/renew`
   it.each(databaseTypes)("of %s shows a new password, this once", async (type) => {
     const response = await send("POST", `p${type}/database/credentials/renew`);
     expect(response.statusCode).toBe(200);
@@ -138,6 +141,7 @@ describe("POST database/credentials/renew", () => {
     expect(JSON.stringify(harness.audited)).not.toContain(password);
   });
 
+  // Shows: docs/databases-api.md#passwords: a renewal is in the audit log
   it("is in the audit log", () => {
     const audited = harness.audited.filter(({ operation }) => operation === "renewDatabaseCredentials");
     expect(audited.map(({ projectId, status }) => [projectId, status])).toContainEqual(["ppostgresql", 200]);
@@ -145,6 +149,7 @@ describe("POST database/credentials/renew", () => {
 });
 
 describe("what a database has not", () => {
+  // Shows: docs/databases-api.md#deletion-and-settings: exposure, domains, image, schedule and runs are
   it.each([
     ["GET", "pshop/database/connection", undefined],
     ["POST", "pshop/database/credentials/renew", undefined],
@@ -161,6 +166,7 @@ describe("what a database has not", () => {
 });
 
 describe("the settings of a database", () => {
+  // Shows: docs/databases-api.md#endpoints: `PATCH /v1/project/:id/name`
   it.each(databaseTypes)("of type %s: name, description, variables", async (type) => {
     const id = `p${type}`;
     expect((await send("PATCH", `${id}/name`, { name: `new-${type}` })).statusCode).toBe(200);
@@ -175,6 +181,7 @@ describe("the settings of a database", () => {
 });
 
 describe("the single read", () => {
+  // Shows: docs/databases-api.md#endpoints: `GET /v1/project/:id` | `database` (`engine`, `version`
   it("of a database tells what runs, where, and who may connect", async () => {
     const { data } = (await send("GET", "ppostgresql")).json();
     expect(data).toMatchObject({
@@ -189,6 +196,7 @@ describe("the single read", () => {
     expect(data).not.toHaveProperty("domain");
   });
 
+  // Shows: docs/databases-api.md#endpoints: `GET /v1/project` | `type`, `profile` and
   it("of Valkey has its profile, and the instances of its plan", async () => {
     const plan = "queue-premium_plus";
     await harness.project(
@@ -203,6 +211,7 @@ describe("the single read", () => {
     expect(listed.data.projects).toMatchObject([{ id: "pqueue", managed_service: { profile: "queue" } }]);
   });
 
+  // Shows: docs/databases-api.md#endpoints: `GET /v1/project/:id` | `database` (`engine`, `version`
   it("of a stand-in says what really runs", async () => {
     const running = { engine: "chdb", runningVersion: "26.7.1" };
     const patch = { status: { database: running } };

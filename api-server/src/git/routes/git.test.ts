@@ -68,6 +68,7 @@ describe("a connection is refused", () => {
     expect(fieldsOf(answer)).toEqual([field]);
   });
 
+  // Shows: docs/git.md#over-v1: 400 `GIT_PERMISSION_LACKING` | it takes it, but not for this
   it.each([
     ["AddressRefused", 400, "GIT_ADDRESS_REFUSED"],
     ["CertificateUntrusted", 400, "GIT_CERTIFICATE_UNTRUSTED"],
@@ -89,6 +90,7 @@ describe("a connection is refused", () => {
     expect(told(answer)).toEqual([503, "ORGANIZATION_RUNTIME_UNAVAILABLE"]);
   });
 
+  // Shows: docs/git.md#over-v1: 409 `GIT_CONNECTION_LIMIT_REACHED` | the organization has 50
   it("when the organization has as many as it may", async () => {
     const headers = await harness.owner("full");
     await harness.namespace("full");
@@ -133,6 +135,7 @@ describe("a connection that there is", () => {
     expect(branches.json().data).toEqual([{ name: "main", commit_sha: FAKE_SHA }]);
   });
 
+  // Shows: docs/git.md#over-v1: 404 `GIT_REPOSITORY_NOT_FOUND` (400 where the path was sent to be tried)
   it("does not know an id that another gave out, or that is made without the key", async () => {
     for (const id of [repositoryIds.seal("gforeign", "17"), sealRepositoryId("gread", "17")]) {
       const answer = await call("GET", `/connections/gread/repositories/${id}/branches`);
@@ -141,6 +144,7 @@ describe("a connection that there is", () => {
     expect(told(await resolve("acme/none"))).toEqual([404, "GIT_REPOSITORY_NOT_FOUND"]);
   });
 
+  // Shows: docs/git.md#over-v1: 404 `GIT_CONNECTION_NOT_FOUND` | none of this id, or another
   it("of another organization is not there", async () => {
     for (const id of ["gforeign", "gmissing", "G", "a%00b", "x".repeat(150)]) {
       expect(told(await resolve("acme/shop", id))).toEqual([404, "GIT_CONNECTION_NOT_FOUND"]);
@@ -161,6 +165,7 @@ describe("a connection that there is", () => {
     expect(told(await call("GET", "/connections/gread/repositories"))).toEqual([status, code]);
   });
 
+  // Shows: docs/git.md#over-v1: 409 `GIT_CAPABILITY_UNAVAILABLE` | the connection cannot do this: its
   it("that may not list repositories says so without asking", async () => {
     await putConnection(harness.kube, ORGANIZATION, "gshy");
     const capabilities = {
@@ -186,6 +191,7 @@ describe("a connection that there is", () => {
 });
 
 describe("the catalogs", () => {
+  // Shows: docs/git.md#over-v1: `GET /v1/git/providers` | `api_version` and `providers`: `id`
   it("list providers with what they can do", async () => {
     const { data } = (await call("GET", "/providers")).json();
     expect(data.api_version).toBe("v1");
@@ -203,6 +209,7 @@ describe("the catalogs", () => {
     ]);
   });
 
+  // Shows: docs/git.md#over-v1: `GET /v1/git/runtime-catalog` | `runtimes`: `id`, `name`, `available`
   it("list runtimes with their versions, and no image", async () => {
     const { runtimes } = (await call("GET", "/runtime-catalog")).json().data;
     expect(runtimes.map(({ id }: { id: string }) => id)).toContain("node");

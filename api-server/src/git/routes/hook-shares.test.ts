@@ -95,6 +95,7 @@ async function stall(connection: string): Promise<number> {
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(answer.toString("latin1"))?.[1]);
 }
 
+// Shows: docs/git.md#hooks: however many connections an organization has, its deliveries take the
 it("whose bodies do not come keep the share of one organization, and another's is taken", async () => {
   const answers: number[] = [];
   for (let index = 0; index < MANY; index += 1) {
@@ -108,6 +109,7 @@ it("whose bodies do not come keep the share of one organization, and another's i
   expect(await deliver(OTHER, "beside-stalled")).toBe(202);
 });
 
+// Shows: docs/git.md#hooks: however many connections an organization has, its deliveries take the
 it("that take long to queue leave places, and another's is taken without a wait", async () => {
   slow = "many";
   const answers = Array.from({ length: MANY }, (_, index) => deliver(ofMany(index), `slow-${index}`));
@@ -122,6 +124,7 @@ it("that take long to queue leave places, and another's is taken without a wait"
   expect(new Set(await Promise.all(answers))).toEqual(new Set([202]));
 });
 
+// Shows: docs/git.md#hooks: however many connections an organization has, its deliveries take the
 it("that are too many do not count as another's, though their address is the same", async () => {
   const app = buildApp({
     ...harness.services,
@@ -141,6 +144,7 @@ it("that are too many do not count as another's, though their address is the sam
   await app.close();
 });
 
+// Shows: docs/authentication.md#clients-that-misbehave: deliveries of hooks | 4 MiB of bodies of the
 it("of a connection that nobody has are refused by their headers, without a question to the cluster", async () => {
   const before = harness.apiserver.requests.length;
   expect(await Promise.all([UNKNOWN, "G!", "%F0%9F%9A%A2"].map(stall))).toEqual([401, 401, 401]);

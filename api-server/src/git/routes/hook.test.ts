@@ -100,6 +100,7 @@ const startedSoFar = () =>
   ]);
 
 describe("a delivery", () => {
+  // Shows: docs/git.md#source-and-builds-over-v1: `POST /v1/git/hooks/:connectionId` | 202 and
   it("of a push builds the projects of that branch, and no other", async () => {
     const answer = await deliver("push-branch", { body: { ref: "refs/heads/main", after: FAKE_SHA } });
     expect([answer.statusCode, answer.json().data]).toEqual([202, { outcome: "taken" }]);
@@ -136,6 +137,7 @@ describe("a delivery", () => {
     expect(await started()).toEqual([]);
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: 401 `GIT_DELIVERY_UNSIGNED` | a delivery is not signed
   it("is refused without the connection's secret, whether there is such a connection or not", async () => {
     for (const change of [{ secret: "guess" }, { connection: "gnone" }]) {
       const answer = await deliver("push-branch", change);
@@ -146,6 +148,7 @@ describe("a delivery", () => {
     expect(await started()).toEqual([]);
   });
 
+  // Shows: docs/git.md#hooks: one that was answered is not lost with its process, and is tried again
   it("is answered while the Git server does not answer, and tried again", async () => {
     git.failure = new GitError("ProviderUnavailable", "it does not answer");
     const body = { ref: "refs/heads/main", after: FAKE_SHA };

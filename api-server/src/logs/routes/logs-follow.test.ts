@@ -101,6 +101,7 @@ async function follow(signal: AbortSignal, query = "", more: Record<string, stri
 }
 
 describe("GET /v1/project/:id/logs?follow=true", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
   it("tells the newest lines by time, then new ones of all instances", async () => {
     pod("shop-a");
     pod("shop-b");
@@ -124,6 +125,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     await seen.ended;
   });
 
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
   it("ends the nodes' streams, and gives its place back, when the client has gone", async () => {
     pod("shop-a");
     const gone = client();
@@ -143,6 +145,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     expect(harness.apiserver.requests).toHaveLength(requests);
   });
 
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
   it("follows instances that come, and lets go of those that went", async () => {
     pod("shop-a");
     write("shop-a", line(1, "a1"));
@@ -161,6 +164,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     await seen.ended;
   });
 
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
   it("goes on where a node broke off, without a line twice or lost", async () => {
     pod("shop-a");
     write("shop-a", line(1, "one"), line(1, "two"));
@@ -237,6 +241,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     await after.ended;
   });
 
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
   it("ends, and says so, once the project is deleted", async () => {
     pod("shop-a");
     const seen = await follow(client().signal);
@@ -279,6 +284,7 @@ describe("GET /v1/project/:id/logs?follow=true", () => {
     expect((await follow(client().signal)).status).toBe(403);
   });
 
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` with `follow=true`, as
   it("ends within five seconds of a key, a grant or a membership that was taken back, and others go on", async () => {
     pod("shop-a");
     const user = await harness.user(ORGANIZATION, "member", "project.logs.read on project:*");

@@ -60,6 +60,7 @@ const read = (query = "", with_ = headers) =>
   harness.app.inject({ url: `/v1/project/shop/logs${query}`, headers: with_ });
 
 describe("GET /v1/project/:id/logs", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/:id/logs` | the application's lines, of all
   it("merges the lines of all instances, without the node's times", async () => {
     pod("shop-a", "running");
     pod("shop-b", "running");
@@ -81,6 +82,7 @@ describe("GET /v1/project/:id/logs", () => {
     }
   });
 
+  // Shows: docs/applications.md#errors-other-operations: GET logs | 404 `INSTANCE_NOT_FOUND`, 503
   it("reads one instance, and none that is not the project's", async () => {
     pod("shop-a", "running");
     pod("shop-b", "running");
@@ -96,6 +98,7 @@ describe("GET /v1/project/:id/logs", () => {
     expect(logRequests()).toHaveLength(before);
   });
 
+  // Shows: docs/applications.md#project-settings: logs: newest 1,000 lines in at most 256 KiB; of a
   it("shows the run that crashed before the one that runs", async () => {
     pod("shop-a", "restarted");
     logs.set("shop-a previous", lines([1, "panic"]));
@@ -129,6 +132,7 @@ describe("GET /v1/project/:id/logs", () => {
     expect(Buffer.byteLength(data.join("\n"))).toBeLessThanOrEqual(256 * 1024);
   });
 
+  // Shows: docs/applications.md#project-settings: logs: newest 1,000 lines in at most 256 KiB; of a
   it("answers at most 1,000 lines, the newest", async () => {
     pod("shop-a", "running");
     pod("shop-b", "running");
@@ -165,6 +169,7 @@ describe("GET /v1/project/:id/logs", () => {
     expect((await read()).json().data).toEqual(["here"]);
   });
 
+  // Shows: docs/applications.md#errors-other-operations: GET logs | 404 `INSTANCE_NOT_FOUND`, 503
   it("is 503 when no node answers, and names the silent ones when some do", async () => {
     pod("shop-a", "running");
     harness.apiserver.failNext((request) => logOf(request) === "shop-a", { status: 500, times: 2 });
@@ -197,6 +202,7 @@ describe("GET /v1/project/:id/logs", () => {
     expect(Date.now() - started).toBeLessThan(3_000);
   });
 
+  // Shows: docs/applications.md#errors-every-operation: 503 | `SERVER_BUSY`, with `Retry-After`: an
   it("is read for six of an organization at once; others wait their turn, other organizations do not", async () => {
     pod("shop-a", "running");
     let release = (_log: Buffer): void => {};

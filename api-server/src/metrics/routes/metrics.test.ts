@@ -83,6 +83,9 @@ const engineGroups = "resources connections activity cache storage locks latency
 const valkeyGroups = "resources capacity clients activity key_lifecycle profile reliability".split(" ");
 
 describe("GET metrics/capabilities", () => {
+  // Shows: docs/analytics.md#the-api: `metrics/capabilities` of an HTTP project: `snapshot` with the
+  // Shows: docs/databases-api.md#endpoints: `GET /v1/project/:id/metrics/capabilities` | `access`
+  // Shows: docs/databases-api.md#metrics: snapshots are for plans whose catalog entry says so
   it.each([
     ["ppg", "snapshot", engineGroups],
     ["pmaria", "snapshot", engineGroups],
@@ -105,6 +108,7 @@ describe("GET metrics/capabilities", () => {
 });
 
 describe("a snapshot that there is none of", () => {
+  // Shows: docs/databases-api.md#metrics: nothing was sampled: `unavailable`, Valkey as the
   it("of Valkey is unavailable, exactly as the specification says", async () => {
     const response = await get("pkv/metrics");
     expect(response.json()).toEqual({
@@ -122,6 +126,7 @@ describe("a snapshot that there is none of", () => {
     expect(schema?.safeParse(response.json()).error).toBeUndefined();
   });
 
+  // Shows: docs/databases-api.md#metrics: nothing was sampled: `unavailable`, Valkey as the
   it.each([
     ["ppg", "postgresql", postgresqlMetrics],
     ["pmaria", "mariadb", mariadbMetrics],
@@ -143,6 +148,8 @@ describe("a snapshot that there is none of", () => {
 });
 
 describe("a snapshot", () => {
+  // Shows: docs/databases-api.md#endpoints: `GET /v1/project/:id/metrics` | the newest snapshot of an
+  // Shows: docs/databases-api.md#metrics: without `instance`: the one that takes writes; 404
   it("of PostgreSQL is what was sampled, of the instance that was asked for", async () => {
     const { native, resource, observed_at, collected_at } = sample("postgresql", "ppg-1");
     const { data } = (await get("ppg/metrics?instance=ppg-1")).json();
@@ -165,6 +172,7 @@ describe("a snapshot", () => {
     });
   });
 
+  // Shows: docs/databases-api.md#endpoints: `GET /v1/project/:id/metrics` | the newest snapshot of an
   it("of Valkey has its profile, and the legacy members", async () => {
     const { native, observed_at } = sample("valkey", "pcache-2");
     const { data } = (await get("pcache/metrics?instance=pcache-2")).json();
@@ -179,6 +187,7 @@ describe("a snapshot", () => {
     });
   });
 
+  // Shows: docs/databases-api.md#metrics: `partial` as it was sampled; `stale` 150 seconds after it was
   it.each([
     ["partial", { availability: "partial" }, "partial"],
     ["that has not been renewed for a while", { observed_at: secondsAgo(200) }, "stale"],
@@ -198,14 +207,17 @@ describe("a snapshot", () => {
 });
 
 describe("a snapshot is refused", () => {
+  // Shows: docs/databases-api.md#metrics: 403 `METRICS_NOT_AVAILABLE_FOR_PLAN` where `access` is `none`
   it.each(["pfree", "pbasic"])("of %s, whose plan has none", async (id) => {
     expect(told(await get(`${id}/metrics`))).toEqual([403, "METRICS_NOT_AVAILABLE_FOR_PLAN"]);
   });
 
+  // Shows: docs/databases-api.md#metrics: without `instance`: the one that takes writes; 404
   it.each(["ppg-2", "ppg", "pmaria-0", "ppg-01", "ppg--1"])("of an instance %s that is none", async (one) => {
     expect(told(await get(`ppg/metrics?instance=${one}`))).toEqual([404, "INSTANCE_NOT_FOUND"]);
   });
 
+  // Shows: docs/databases-api.md#metrics: 400 `PROJECT_TYPE_MISMATCH` for ClickHouse and jobs
   it("of a type that has none", async () => {
     expect(told(await get("pclick/metrics"))).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
     expect(told(await get("pcron/metrics"))).toEqual([400, "PROJECT_TYPE_MISMATCH"]);

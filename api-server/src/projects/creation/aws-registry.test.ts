@@ -22,6 +22,7 @@ describe("awsErrors", () => {
     expect(awsErrors(url, one)).toEqual([]);
   });
 
+  // Shows: docs/applications.md#create: `auth_type` `aws`: a token is obtained and renewed before it
   it.each([
     [image, { ...login, region: "Europe" }, ["config.image.authentication.aws.region"]],
     [image, { ...login, region: "eu-west-1.evil.example" }, ["config.image.authentication.aws.region"]],

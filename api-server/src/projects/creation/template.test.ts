@@ -15,10 +15,12 @@ const named = (id: string, more: object = {}) => ({
 });
 
 describe("withTemplate", () => {
+  // Shows: docs/applications.md#create: `template_id`, `template_revision`: what is sent wins over the
   it.each(catalog.templates)("makes of $id a body that is accepted", ({ id }) => {
     expect(parseCreateProject(withTemplate(named(id), catalog))).toMatchObject({ ok: true });
   });
 
+  // Shows: docs/applications.md#create: `template_id`, `template_revision`: what is sent wins over the
   it("lets the request win, at the top and key by key in config", () => {
     const request = named("hello", { plan: "basic", config: { port: 8080, instances: 2 } });
     const template = catalog.templates.find(({ id }) => id === "hello");
@@ -78,6 +80,7 @@ describe("POST /v1/project from a template", () => {
     });
   });
 
+  // Shows: docs/applications.md#errors-project-creation: 400 | `TEMPLATE_NOT_FOUND`
   it.each([
     [{ template_id: "nobodys" }, "TEMPLATE_NOT_FOUND"],
     [{ template_revision: 99 }, "TEMPLATE_NOT_FOUND"],
@@ -108,6 +111,7 @@ describe("POST /v1/project from a template", () => {
 });
 
 describe("GET /v1/project/templates", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/project/templates` | the templates of creations, to
   it("shows the templates to any credential, and to nobody else", async () => {
     const harness = await startFakeHarness();
     const url = "/v1/project/templates";

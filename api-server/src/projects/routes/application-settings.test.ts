@@ -51,6 +51,9 @@ const live = (id: string) =>
   ) as unknown as Project;
 
 describe("an operation that does not apply to the project's type", () => {
+  // Shows: docs/applications.md#project-settings: 5. schedule of what is not a job: rejected; an invalid
+  // Shows: docs/applications.md#errors-every-operation: 400 | `PROJECT_TYPE_MISMATCH`
+  // Shows: docs/jobs.md#failures: every route of runs, PATCH schedule | 400 `PROJECT_TYPE_MISMATCH`: the
   it.each([
     ["PATCH", "cache", "image", { image: "registry.example.com/shop:2" }],
     ["PATCH", "store", "image", { image: "registry.example.com/shop:2" }],
@@ -69,6 +72,7 @@ describe("a body that breaks rules", () => {
     ["shop", "envs", undefined, ["body"]],
     ["shop", "envs", {}, ["envs"]],
     ["shop", "envs", { envs: "A=1" }, ["envs"]],
+    // Shows: docs/applications.md#project-settings: envs: limits and broken lists
     ["shop", "envs", { envs: [{ name: "A B", value: 1 }], x: 1 }, ["envs[0].name", "envs[0].value", "x"]],
     [
       "shop",
@@ -97,7 +101,10 @@ describe("a body that breaks rules", () => {
     ["nightly", "schedule", {}, ["cron"]],
     ["nightly", "schedule", { cron: "* * * *" }, ["cron"]],
     ["nightly", "schedule", { cron: "@daily" }, ["cron"]],
+    // Shows: docs/applications.md#project-settings: 5. schedule of what is not a job: rejected; an invalid
+    // Shows: docs/jobs.md#failures: PATCH schedule | 400: not five fields, or a value out of range
     ["nightly", "schedule", { cron: "60 * * * *" }, ["cron"]],
+    // Shows: docs/applications.md#errors-every-operation: 400 | `VALIDATION_FAILED`, with `errors`: the
     ["nightly", "schedule", { cron: 5, timezone: "UTC" }, ["cron", "timezone"]],
     ["shop", "rollback", {}, ["deployment_id"]],
     ["shop", "rollback", { deployment_id: "" }, ["deployment_id"]],
@@ -112,6 +119,7 @@ describe("a body that breaks rules", () => {
 });
 
 describe("PATCH schedule", () => {
+  // Shows: docs/jobs.md#endpoints: `PATCH /v1/project/:id/schedule` | `data`: `cron`, `timezone`
   it("changes when a job runs, and nothing else of it", async () => {
     const response = await send("PATCH", "nightly", "schedule", { cron: "  */5  0 * * MON-FRI " });
     expect(response.json()).toEqual({
@@ -133,6 +141,7 @@ describe("PATCH image", () => {
 
 describe("without a ledger", () => {
   it.each([
+    // Shows: docs/applications.md#errors-other-operations: historic deployments | 503 `LEDGER_UNAVAILABLE`
     ["GET", "historic/deployments", undefined, "LEDGER_UNAVAILABLE"],
     ["POST", "rollback", { deployment_id: "d1" }, "LEDGER_UNAVAILABLE"],
     ["PATCH", "plan", { plan: "basic" }, "LEDGER_UNAVAILABLE"],
@@ -151,6 +160,8 @@ describe("without a ledger", () => {
     expect((await send("GET", "shop", "envs")).json()).toEqual({ status: "success", data: [] });
   });
 
+  // Shows: docs/applications.md#errors-project-creation: 503 | `PROJECT_FEATURE_UNAVAILABLE`: from a Git
+  // Shows: docs/databases-api.md#change-of-plan: 503 `PROJECT_FEATURE_UNAVAILABLE` for a type that is
   it("does not change the plan of a type that is not supported", async () => {
     const { supports } = harness.services;
     Object.assign(harness.services, { supports: () => false });

@@ -29,6 +29,7 @@ describe("bytes that are no body", () => {
     ["broken JSON", '{"name":', 400, "MALFORMED_BODY"],
     ["__proto__", withProto, 400, "MALFORMED_BODY"],
     ["constructor.prototype", withConstructor, 400, "MALFORMED_BODY"],
+    // Shows: docs/applications.md#errors-every-operation: 400 | `MALFORMED_BODY`: broken JSON, bytes that
     ["bytes that are no UTF-8", Buffer.from([0x7b, 0xff, 0xfe, 0x7d]), 400, "MALFORMED_BODY"],
     ["nothing", "", 400, "VALIDATION_FAILED"],
     ["null", "null", 400, "VALIDATION_FAILED"],
@@ -42,6 +43,7 @@ describe("bytes that are no body", () => {
     expect((await harness.app.inject("/v1/project/plans")).statusCode).toBe(200);
   });
 
+  // Shows: docs/applications.md#errors-every-operation: 415 | `MEDIA_TYPE_UNSUPPORTED`
   it.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])(
     "%s is not taken",
     async (type) => {
@@ -53,6 +55,11 @@ describe("bytes that are no body", () => {
 });
 
 describe("a body that breaks rules", () => {
+  // Shows: docs/applications.md#conventions: numbers are JSON numbers: a string is 400
+  // Shows: docs/applications.md#conventions: fields of another type of project are 400
+  // Shows: docs/applications.md#errors-project-creation: 400 | invalid body
+  // Shows: docs/applications.md#errors-project-creation: 400 | fields not belonging to the type
+  // Shows: docs/applications.md#errors-every-operation: 400 | `VALIDATION_FAILED`, with `errors`: the
   it("is answered with every broken rule at once, each naming its field", async () => {
     const body = exampleBody(
       { name: "A", plan: "golden", surprise: 1 },
@@ -74,6 +81,12 @@ describe("a body that breaks rules", () => {
     );
   });
 
+  // Shows: docs/applications.md#create: `plan`: known, and for the type
+  // Shows: docs/applications.md#create: `payment_mode`: `hourly`, `monthly`, `yearly`
+  // Shows: docs/applications.md#errors-project-creation: 400 | unknown plan: `PLAN_UNKNOWN`
+  // Shows: docs/applications.md#errors-project-creation: 400 | `IDEMPOTENCY_KEY_REQUIRED` for Valkey
+  // Shows: docs/applications.md#errors-project-creation: 400 | `PAYMENT_MODE_INVALID`
+  // Shows: docs/applications.md#errors-project-creation: 400 | `SCHEDULED_JOB_PAYMENT_MODE_INVALID`
   it.each([
     [exampleBody({ payment_mode: "per_minute" }), "PAYMENT_MODE_INVALID"],
     [exampleBody({ payment_mode: "weekly" }), "PAYMENT_MODE_INVALID"],
@@ -104,6 +117,8 @@ describe("a body that breaks rules", () => {
     expect(response.statusCode).toBe(400);
   });
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: 16 to 200 letters, digits, `.`, `_`, `-`
+  // Shows: docs/applications.md#limits: Idempotency-Key | 16 to 200 characters
   it.each(["short", "x".repeat(201), "with space in it!", "ünïcode-key-0123456789"])(
     "Idempotency-Key %s is refused",
     async (key) => {
@@ -113,6 +128,8 @@ describe("a body that breaks rules", () => {
     },
   );
 
+  // Shows: docs/applications.md#create: `Idempotency-Key`: 16 to 200 letters, digits, `.`, `_`, `-`
+  // Shows: docs/applications.md#limits: Idempotency-Key | 16 to 200 characters
   it.each(["k".repeat(16), "K".repeat(200), "Aa0.Bb_1-Cc2.Dd3"])(
     "Idempotency-Key %s is taken",
     async (key) => {
@@ -122,6 +139,7 @@ describe("a body that breaks rules", () => {
     },
   );
 
+  // Shows: docs/applications.md#create: `config.instances`: as many as the plan has
   it("asks for more instances than a plan without free limits has", async () => {
     const response = await send(exampleBody({ plan: "basic" }, { instances: 4 }));
     expect(response.statusCode).toBe(400);
@@ -135,6 +153,12 @@ describe("what the plan lacks", () => {
     ingress_white_list: [{ cidr: "0.0.0.0/0", description: "" }],
     ingress_black_list: [{ cidr: "203.0.113.0/24", description: "" }],
   };
+  // Shows: docs/applications.md#create: `config.healthcheck`: on plans that have it, and probed
+  // Shows: docs/applications.md#create: `config.autoscaling`: on plans that have it, `max_instances` at
+  // Shows: docs/applications.md#errors-project-creation: 403 | `HEALTHCHECK_NOT_AVAILABLE_FOR_PLAN`
+  // Shows: docs/applications.md#errors-project-creation: 403 | plan without autoscaling
+  // Shows: docs/applications.md#errors-project-creation: 403 | `NETWORK_ACCESS_NOT_AVAILABLE_FOR_PLAN`
+  // Shows: docs/applications.md#errors-project-creation: 403 | `CUSTOM_SUBDOMAIN_NOT_AVAILABLE_FOR_PLAN`
   it.each([
     [{ healthcheck: { enabled: true, path: "/healthz" } }, "HEALTHCHECK_NOT_AVAILABLE_FOR_PLAN"],
     [{ autoscaling: { enabled: true, max_instances: 2 } }, "AUTOSCALING_NOT_AVAILABLE_FOR_PLAN"],
@@ -157,6 +181,12 @@ describe("permission", () => {
     clickhouse: "database.create",
     valkey: "managed_service.create",
   };
+  // Shows: docs/applications.md#authentication: 5. 403 `insufficient organization permission` for
+  // Shows: docs/applications.md#authentication: create HTTP application or job | `project.create` on
+  // Shows: docs/applications.md#authentication: create postgresql, mariadb, clickhouse
+  // Shows: docs/applications.md#authentication: create Valkey | `managed_service.create` on
+  // Shows: docs/applications.md#errors-project-creation: 403 | insufficient scope for the type
+  // Shows: docs/databases-api.md#rules-of-a-creation: `database.create`, of Valkey
   it.each(Object.entries(types))("to create %s is %s, and no other", async (type, permission) => {
     const body = { ...exampleBody(), config: { type_project: type } };
     const others = [...new Set(Object.values(types))].filter((other) => other !== permission);
@@ -179,6 +209,7 @@ describe("permission", () => {
 });
 
 describe("the log", () => {
+  // Shows: docs/applications.md#conventions: no secret in the log or in a project
   it("holds no secret of a request, not even when it fails", async () => {
     const canary = "c4n4ry-0f-4-s3cr3t";
     const body = exampleBody(

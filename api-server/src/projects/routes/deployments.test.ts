@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { monthOf } from "./deployments.ts";
 
+// Shows: docs/applications.md#project-settings: historic deployments: of this month by the server's
 it.each([
   ["2026-03-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z", "2026-04-01T00:00:00.000Z"],
   ["2026-03-31T23:59:59.999Z", "2026-03-01T00:00:00.000Z", "2026-04-01T00:00:00.000Z"],

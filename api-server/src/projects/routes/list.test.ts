@@ -41,6 +41,9 @@ const fieldsOf = async (query: Record<string, string>): Promise<string[]> => {
 };
 
 describe("pages", () => {
+  // Shows: docs/applications.md#endpoints: `GET /v1/project` | `data.projects`, `data.pagination`
+  // Shows: docs/applications.md#fields-of-answers: pagination | `page`, `limit`, `total`, `pages`
+  // Shows: docs/applications.md#list: `limit` 1 to 50, default 15
   it("are of 15 projects, the first one, unless asked otherwise", async () => {
     const { data } = (await list()).json();
     expect(data.projects).toHaveLength(15);
@@ -48,6 +51,8 @@ describe("pages", () => {
     expect(await ids({ page: "2" })).toHaveLength(2);
   });
 
+  // Shows: docs/applications.md#list: `page` from 1, default 1; a page behind the last is empty
+  // Shows: docs/applications.md#limits: list page size | 1 to 50, default 15
   it("hold 1 to 50, and none is an error that lies behind the last", async () => {
     expect(await ids({ limit: "50" })).toHaveLength(17);
     const single = (await list({ limit: "1", page: "17" })).json().data;
@@ -57,6 +62,7 @@ describe("pages", () => {
     expect(await ids({ page: "2147483647", limit: "50" })).toEqual([]);
   });
 
+  // Shows: docs/applications.md#list: `page` from 1, default 1; a page behind the last is empty
   it.each(["0", "-1", "1.5", "one", "1e1", "", " 1", "99999999999"])(
     "refuse %j as page and as limit",
     async (text) => {
@@ -65,12 +71,16 @@ describe("pages", () => {
     },
   );
 
+  // Shows: docs/applications.md#list: `limit` 1 to 50, default 15
+  // Shows: docs/applications.md#limits: list page size | 1 to 50, default 15
   it("refuse a limit of 51", async () => {
     expect(await fieldsOf({ limit: "51" })).toEqual(["limit"]);
   });
 });
 
 describe("filters", () => {
+  // Shows: docs/applications.md#list: `type`, `status`
+  // Shows: docs/applications.md#list: `profile` with `type=valkey` alone, else 400
   it("go by type, by profile of Valkey services, and by status", async () => {
     expect((await ids({ type: "valkey" })).sort()).toEqual(["cache", "queue"]);
     expect(await ids({ type: "valkey", profile: "queue" })).toEqual(["queue"]);
@@ -80,14 +90,18 @@ describe("filters", () => {
     expect(await ids({ status: "creating", type: "job" })).toEqual([]);
   });
 
+  // Shows: docs/applications.md#list: `search` of 1 to 256 characters, in name or description, in any
   it.each([["Page-C"], ["-cache"]])("search %j finds by name", async (search) => {
     expect(await ids({ search })).toEqual(["cache"]);
   });
 
+  // Shows: docs/applications.md#list: `search` of 1 to 256 characters, in name or description, in any
   it.each([["ütensils"], ["SELLS"], ["🫖"]])("search %j finds by description", async (search) => {
     expect(await ids({ search })).toEqual(["told"]);
   });
 
+  // Shows: docs/applications.md#list: `search` of 1 to 256 characters, in name or description, in any
+  // Shows: docs/applications.md#limits: search | 1 to 256 characters
   it("search takes 1 to 256 characters, however many bytes they have", async () => {
     expect(await ids({ search: "x".repeat(256) })).toEqual([]);
     expect(await ids({ search: "🫖".repeat(256) })).toEqual([]);
@@ -95,6 +109,8 @@ describe("filters", () => {
     expect(await fieldsOf({ search: "" })).toEqual(["search"]);
   });
 
+  // Shows: docs/applications.md#conventions: every broken rule is told at once, each naming its field
+  // Shows: docs/databases-api.md#endpoints: `GET /v1/project` | `type`, `profile` and
   it("are all judged at once, profile without type=valkey among them", async () => {
     const broken = { type: "mysql", profile: "cache", status: "done", limit: "51", sort_by: "name" };
     expect((await fieldsOf(broken)).sort()).toEqual(["limit", "profile", "sort_by", "status", "type"]);
@@ -102,6 +118,7 @@ describe("filters", () => {
 });
 
 describe("order", () => {
+  // Shows: docs/applications.md#list: `sort_by` `updated_at` or `created_at`, `sort_order` `desc` or
   it("is by the last update, newest first, unless asked otherwise", async () => {
     const all = await ids({ limit: "50" });
     expect(all.indexOf("told")).toBeLessThan(all.indexOf("shop-01"));

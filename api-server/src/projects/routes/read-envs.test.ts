@@ -20,6 +20,7 @@ const secret = (name: string, data: Record<string, string>) =>
 const read = () => harness.app.inject({ url: "/v1/project/shop/envs", headers });
 
 describe("GET /v1/project/:id/envs", () => {
+  // Shows: docs/applications.md#errors-other-operations: GET envs | 409 `ENVIRONMENT_INCOMPLETE`: a
   it("is 409 and names the Secret that is missing, instead of a part for the whole", async () => {
     const response = await read();
     expect(response.statusCode).toBe(409);

@@ -67,6 +67,9 @@ const bodies: Record<(typeof ROUTES)[number], object> = {
 };
 
 describe.each(ROUTES)("PATCH %s", (route) => {
+  // Shows: docs/applications.md#errors-other-operations: PATCH domain | 404
+  // Shows: docs/applications.md#errors-other-operations: PATCH custom-domains | 404
+  // Shows: docs/applications.md#errors-other-operations: PATCH exposure | 404
   it("answers 404 for a project that is not there, and for another organization's", async () => {
     expect((await patch("pmissing", route, bodies[route])).json()).toMatchObject({
       status: "failed",
@@ -77,6 +80,7 @@ describe.each(ROUTES)("PATCH %s", (route) => {
     expect(answer.statusCode).toBe(404);
   });
 
+  // Shows: docs/applications.md#errors-other-operations: PATCH name, description, domain
   it("answers 409 while the project is being deleted, and 404 once it is gone", async () => {
     const id = await make();
     const { namespace = "", name } = (await live(id)).metadata;
@@ -105,6 +109,8 @@ describe.each(ROUTES)("PATCH %s", (route) => {
     expect((await patch(id, route, bodies[route], enough)).statusCode).toBe(200);
   });
 
+  // Shows: docs/applications.md#errors-other-operations: PATCH domain | 400 missing or invalid
+  // Shows: docs/applications.md#errors-other-operations: PATCH custom-domains | 400 invalid body
   it.each([
     [{}],
     [{ surprise: 1 }],
@@ -116,6 +122,7 @@ describe.each(ROUTES)("PATCH %s", (route) => {
     expect(answer.statusCode).toBe(400);
   });
 
+  // Shows: docs/applications.md#conventions: every write is in the audit log, with its outcome and
   it("leaves an audit line with the project", async () => {
     const id = await make();
     await patch(id, route, route === "domain" ? { domain: "audited-shop" } : bodies[route]);
@@ -124,6 +131,8 @@ describe.each(ROUTES)("PATCH %s", (route) => {
 });
 
 describe("PATCH name and description", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/name` | `message`
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/description` | `message`
   it("change what the read shows, and move updated_at", async () => {
     const id = await make();
     const before = await read(id);
@@ -145,6 +154,7 @@ describe("PATCH name and description", () => {
     expect(await read(id)).toMatchObject({ name: "renamed-shop", domain });
   });
 
+  // Shows: docs/applications.md#project-settings: name: 6 to 32; the domain stays when it changes
   it.each([
     ["short"],
     ["x".repeat(33)],
@@ -159,6 +169,7 @@ describe("PATCH name and description", () => {
     expect(new Set(fieldsOf(answer))).toEqual(new Set(["name"]));
   });
 
+  // Shows: docs/applications.md#project-settings: description: 1 to 256 characters
   it("refuse a description of none and of 257 characters, and take 256", async () => {
     const id = await make();
     expect((await patch(id, "description", { description: "" })).statusCode).toBe(400);
@@ -168,6 +179,7 @@ describe("PATCH name and description", () => {
 });
 
 describe("PATCH domain", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/domain` | `message`
   it("reserves the subdomain as given, shows it at once, and frees the one before", async () => {
     const id = await make();
     const { domain: before } = await read(id);
@@ -180,6 +192,7 @@ describe("PATCH domain", () => {
     expect(await holder(`first-choice.${ZONE}`)).toBeUndefined();
   });
 
+  // Shows: docs/applications.md#project-settings: domain: 3 to 54 characters; the one that it has
   it("answers 200 to the subdomain that the project has", async () => {
     const id = await make();
     await patch(id, "domain", { domain: "the-same" });
@@ -188,6 +201,8 @@ describe("PATCH domain", () => {
     expect((await live(id)).metadata.resourceVersion).toBe(resourceVersion);
   });
 
+  // Shows: docs/applications.md#project-settings: domain: 3 to 54 characters; the one that it has
+  // Shows: docs/applications.md#errors-other-operations: PATCH domain | 400 missing or invalid
   it.each([["ab"], ["x".repeat(55)], ["-shop"], ["shop-"], ["Shop"], ["a.b"], ["a b"], [""]])(
     "refuses %j with 400",
     async (domain) => {
@@ -197,14 +212,20 @@ describe("PATCH domain", () => {
     },
   );
 
+  // Shows: docs/applications.md#project-settings: 1. domain, custom domains and exposure are for HTTP
+  // Shows: docs/applications.md#errors-other-operations: PATCH domain | 403 the plan has no custom
   it("is refused where it cannot be", async () => {
     const taken = await make();
     await patch(taken, "domain", { domain: "already-taken" });
     const cases: [Partial<Project["spec"]>, string, number, string][] = [
       [postgres, "some-shop", 400, "PROJECT_TYPE_MISMATCH"],
+      // Shows: docs/applications.md#errors-other-operations: PATCH domain | 403 the plan has no custom
       [{ plan: "free" }, "some-shop", 403, "CUSTOM_SUBDOMAIN_NOT_AVAILABLE_FOR_PLAN"],
+      // Shows: docs/applications.md#errors-other-operations: PATCH domain | 409 `PROJECT_PRIVATE`
       [{ exposure: "private" }, "some-shop", 409, "PROJECT_PRIVATE"],
+      // Shows: docs/applications.md#errors-other-operations: PATCH domain | 409 `DOMAIN_UNAVAILABLE`, a
       [{}, "already-taken", 409, "DOMAIN_UNAVAILABLE"],
+      // Shows: docs/applications.md#errors-other-operations: PATCH domain | 409 `DOMAIN_UNAVAILABLE`, a
       [{}, "api", 409, "DOMAIN_UNAVAILABLE"],
     ];
     for (const [spec, domain, status, code] of cases) {
@@ -217,6 +238,7 @@ describe("PATCH domain", () => {
     expect(await holder(`already-taken.${ZONE}`)).toBe(taken);
   });
 
+  // Shows: docs/applications.md#project-settings: 3. the subdomain exactly as given; in use: 409, never
   it("gives one subdomain to exactly one of ten projects", async () => {
     const ids = await Promise.all(Array.from({ length: 10 }, () => make()));
     const answers = await Promise.all(ids.map((id) => patch(id, "domain", { domain: "contested" })));
@@ -225,6 +247,7 @@ describe("PATCH domain", () => {
     expect(await holder(`contested.${ZONE}`)).toBe(winner);
   });
 
+  // Shows: docs/applications.md#conventions: order of refusal: 401, 429, 403, 404, 400, what the plan
   it("is refused in the order of refusal: the body, the plan, the state", async () => {
     const id = await make({ plan: "free", exposure: "private" });
     const answer = async (domain: string, as = headers) => {
@@ -241,6 +264,7 @@ describe("PATCH domain", () => {
     expect(await answer("api")).toEqual([409, "PROJECT_PRIVATE"]);
   });
 
+  // Shows: docs/applications.md#errors-other-operations: PATCH domain | 503 `DOMAIN_RELEASE_PENDING`
   it("answers 503 when the old domain is not given back in time, and goes on waiting when asked again", async () => {
     const id = await make();
     const { domain: before } = await read(id);
@@ -267,6 +291,7 @@ describe("PATCH domain", () => {
     expect(await holder(before)).toBeUndefined();
   });
 
+  // Shows: docs/applications.md#errors-other-operations: PATCH domain | 503 `ADDRESS_NOT_ASSIGNED`
   it("answers 503 when the address cannot be assigned", async () => {
     const id = await make();
     const isClaim = ({ method, path }: { method: string; path: string }) =>
@@ -281,6 +306,9 @@ describe("PATCH domain", () => {
 });
 
 describe("PATCH custom-domains", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/custom-domains` | `message`
+  // Shows: docs/applications.md#fields-of-answers: custom domain setup | `hostname`, `status`
+  // Shows: docs/applications.md#project-settings: custom domains: the list is complete; what is absent
   it("adds one a call, tells its records, and removes what is absent", async () => {
     const id = await make();
     const { domain: target } = await read(id);
@@ -317,6 +345,7 @@ describe("PATCH custom-domains", () => {
     expect((await read(id)).updated_at > before).toBe(true);
   });
 
+  // Shows: docs/applications.md#fields-of-answers: custom domain setup | `hostname`, `status`
   it("shows what the operator tells of a domain", async () => {
     const id = await make({ customDomains: ["told.example.com"] });
     const dnsRecords = [{ type: "CNAME" as const, name: "told.example.com", value: "x.example.net" }];
@@ -330,6 +359,7 @@ describe("PATCH custom-domains", () => {
       ]);
   });
 
+  // Shows: docs/applications.md#limits: custom domains | at most 20
   it("takes twenty, one by one, and refuses the twenty-first", async () => {
     const customDomains = Array.from({ length: 19 }, (_, index) => `d${index}.example.net`);
     const id = await make({ customDomains });
@@ -341,6 +371,8 @@ describe("PATCH custom-domains", () => {
     expect(fieldsOf(answer)).toEqual(["custom_domains"]);
   });
 
+  // Shows: docs/applications.md#project-settings: 2. one new custom domain a call; reserved names are
+  // Shows: docs/applications.md#errors-other-operations: PATCH custom-domains | 400 invalid body
   it.each([
     [["a.example.com", "b.example.com"], "TOO_MANY_NEW_DOMAINS", "custom_domains"],
     [[ZONE], "DOMAIN_RESERVED", "custom_domains[0]"],
@@ -359,6 +391,8 @@ describe("PATCH custom-domains", () => {
     expect(fieldsOf(answer)).toContain(field);
   });
 
+  // Shows: docs/applications.md#project-settings: 1. domain, custom domains and exposure are for HTTP
+  // Shows: docs/applications.md#errors-other-operations: PATCH custom-domains | 409 project private, or
   it("is refused where it cannot be, and leaves the list as it was", async () => {
     const other = await make();
     await patch(other, "custom-domains", { custom_domains: ["theirs.example.com"] });
@@ -377,6 +411,7 @@ describe("PATCH custom-domains", () => {
     expect(await holder("theirs.example.com")).toBe(other);
   });
 
+  // Shows: docs/applications.md#project-settings: custom domains: another organization cannot take them
   it("gives a domain to exactly one of two organizations", async () => {
     const [id, rival] = [await make(), await make()];
     const answers = await Promise.all(
@@ -387,6 +422,7 @@ describe("PATCH custom-domains", () => {
 });
 
 describe("PATCH exposure", () => {
+  // Shows: docs/applications.md#endpoints: `PATCH /v1/project/:id/exposure` | `message`, `exposure`
   it("to private frees every domain in the same write, and back to public gives the default one", async () => {
     const id = await make();
     const { domain: first } = await read(id);
@@ -412,6 +448,7 @@ describe("PATCH exposure", () => {
     expect(await read(id)).toMatchObject({ exposure: "public", domain: first });
   });
 
+  // Shows: docs/applications.md#project-settings: exposure: the one that it has already changes nothing
   it("that it has already changes nothing", async () => {
     const id = await make();
     const { resourceVersion } = (await live(id)).metadata;
@@ -424,6 +461,8 @@ describe("PATCH exposure", () => {
     expect((await live(id)).metadata.resourceVersion).toBe(resourceVersion);
   });
 
+  // Shows: docs/applications.md#states: exposure change | a second one while one runs is 409; afterwards
+  // Shows: docs/applications.md#errors-other-operations: PATCH exposure | 409 `EXPOSURE_CHANGE_IN_PROGRESS`
   it.each([
     [{ current: "public", changing: true }],
     // The operator has not seen yet what was asked for before.
@@ -436,18 +475,22 @@ describe("PATCH exposure", () => {
     expect(answer.statusCode).toBe(409);
   });
 
+  // Shows: docs/applications.md#states: exposure change | a second one while one runs is 409; afterwards
   it("may be changed back when it cannot become as asked", async () => {
     const id = await make();
     await setStatus(id, { exposure: { current: "private" }, observedGeneration: 1 });
     expect((await patch(id, "exposure", { exposure: "private" })).statusCode).toBe(200);
   });
 
+  // Shows: docs/applications.md#project-settings: 4. exposure of a database: 400
+  // Shows: docs/applications.md#errors-other-operations: PATCH exposure | 400 `PROJECT_TYPE_MISMATCH`: a
   it("answers 400 for a database", async () => {
     const answer = await patch(await make(postgres), "exposure", { exposure: "private" });
     expect(answer.json()).toMatchObject({ code: "PROJECT_TYPE_MISMATCH" });
     expect(answer.statusCode).toBe(400);
   });
 
+  // Shows: docs/applications.md#errors-other-operations: PATCH exposure | 409 domain unavailable; 503
   it("answers 409 when another project has the domain, and 503 when it cannot be assigned", async () => {
     const id = await make({ exposure: "private" });
     const hostname = defaultDomain({ ...(await live(id)), status: {} }, ZONE);

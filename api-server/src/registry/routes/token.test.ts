@@ -38,6 +38,8 @@ const accessOf = (token: string) =>
 const granted = [{ type: "repository", name: "acme/pshop", actions: ["pull"] }];
 
 describe("the realm of the builds' registry", () => {
+  // Shows: docs/git.md#source-and-builds-over-v1: `GET /registry/token` | a token of the builds'
+  // Shows: docs/git.md#source-and-builds-over-v1: `POST /registry/token` | a token of the builds'
   it("answers both forms in the registry's own envelope", async () => {
     const answers = [
       await get(basic(mintRegistryPassword(key, "acme", 300))),
@@ -62,6 +64,7 @@ describe("the realm of the builds' registry", () => {
     expect(harness.logged()).not.toContain("guess");
   });
 
+  // Shows: docs/git.md#source-and-builds-over-v1: 503 `REGISTRY_UNAVAILABLE` | this platform has no
   it("says so where there is no registry", async () => {
     registryKey = undefined;
     const answer = await get(basic(mintRegistryPassword(key, "acme", 300)));

@@ -25,6 +25,7 @@ function decideAt(now: string, job: JobState) {
 
 const followed = { schedule: "* * * * *", scheduledSince: day("11:00:30") };
 
+// Shows: docs/jobs.md#clocks: occurrences ahead, written by such a leader, do not stop the schedule
 test("occurrences decided ahead by a leader whose clock was wrong are due again", () => {
   const ahead = {
     ...followed,

@@ -15,6 +15,8 @@ async function begun(options = {}): Promise<Bench> {
 }
 
 describe("an occurrence", () => {
+  // Shows: docs/jobs.md#job-run: (none) | an occurrence, and no run is active | `running` from the
+  // Shows: docs/jobs.md#billing: a run keeps the price at which it was let go
   test("with no run active is let go, runs, and is billed from its container's start", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
@@ -59,6 +61,7 @@ describe("an occurrence", () => {
     expect(bench.writes.length).toBeLessThanOrEqual(14);
   });
 
+  // Shows: docs/jobs.md#job-run: (none) | an occurrence, and a run is active | none: missed, `Overlap`
   test("while another run is active is missed: no queue, no catch-up", async () => {
     const bench = await begun();
     const first = await bench.start("12:01:00");
@@ -92,6 +95,7 @@ describe("an occurrence", () => {
     expect(bench.missed()).toBe("");
   });
 
+  // Shows: docs/jobs.md#occurrences-that-were-missed: `Overlap` | a run was active at its minute
   test("that ended in the scheduled second itself overlaps", async () => {
     const bench = await begun();
     const first = await bench.start("12:01:00");
@@ -102,6 +106,7 @@ describe("an occurrence", () => {
     expect(bench.missed()).toBe("Overlap 1");
   });
 
+  // Shows: docs/jobs.md#occurrences-that-were-missed: `Late` | its Job came, or could be let go, only
   test("whose Job comes when its window is over is late, and never starts", async () => {
     const bench = await begun({ cron: "*/5 * * * *", start: "2026-03-01T12:00:30Z" });
     await bench.passTo("12:07:00");
@@ -112,6 +117,7 @@ describe("an occurrence", () => {
     expect(bench.run(name)).toBeUndefined();
   });
 
+  // Shows: docs/jobs.md#occurrences-that-were-missed: `NotCreated` | the cluster made no Job for it
   test("without a Job is missed as NotCreated, and counted once", async () => {
     const bench = await begun();
     await bench.passTo("12:03:30");
@@ -121,6 +127,7 @@ describe("an occurrence", () => {
     expect(bench.state.lastScheduledAt).toBe("2026-03-01T12:02:00.000Z");
   });
 
+  // Shows: docs/jobs.md#occurrences-that-were-missed: `NotAccepted` | plan, Secret or namespace of the
   test("of a project that is not accepted is missed as NotAccepted", async () => {
     const bench = await begun();
     bench.accept(false);
@@ -132,6 +139,7 @@ describe("an occurrence", () => {
     expect(bench.missed()).toBe("NotAccepted 1");
   });
 
+  // Shows: docs/jobs.md#occurrences-that-were-missed: `OperatorUnavailable` | its window closed before
   test("whose window closed before this operator led is counted as OperatorUnavailable", async () => {
     const bench = await begun({ leaderSince: new Date("2026-03-01T12:03:10Z") });
     await bench.passTo("12:03:10");
@@ -155,6 +163,7 @@ describe("an occurrence", () => {
     expect(bench.missed()).toBe("");
   });
 
+  // Shows: docs/jobs.md#two-operators-and-kubectl: every write of a run's life may be lost, or its answer
   test("that admission began for is carried through after a crash at every write", async () => {
     for (const fault of ["beforeWrite", "afterWrite"] as const) {
       for (let failing = 1; failing <= 3; failing += 1) {
@@ -176,6 +185,7 @@ describe("an occurrence", () => {
     }
   });
 
+  // Shows: docs/jobs.md#occurrences-that-were-missed: `Late` | its Job came, or could be let go, only
   test("that took the slot and could not be let go in its window is taken back, and missed once", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
@@ -196,6 +206,7 @@ describe("an occurrence", () => {
 });
 
 describe("a run", () => {
+  // Shows: docs/jobs.md#job-run: `running` | exit code 0 | `succeeded`, billed
   test.each([
     ["exit code 0", 0, "succeeded", "Completed"],
     ["another exit code", 3, "failed", "Error"],
@@ -213,6 +224,7 @@ describe("a run", () => {
     expect(bench.ledger.rows.get(name)).toMatchObject({ status: phase, billed_minutes: 2, amount: "0.5" });
   });
 
+  // Shows: docs/jobs.md#job-run: `running` | 60 minutes after the container's start
   test("is stopped at its limit, counted from the container's start, and billed for what it took", async () => {
     const bench = await begun({ limitMs: 120_000 });
     const { name, pod } = await bench.start("12:01:00");
@@ -230,6 +242,7 @@ describe("a run", () => {
     expect(bench.condition(name, "Cancelling")).toBeUndefined();
   });
 
+  // Shows: docs/jobs.md#job-run: `running` | cancelled | `cancelled`, billed up to the request: 30 s of
   test("that is cancelled is stopped with grace, and billed up to the request", async () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
@@ -251,6 +264,7 @@ describe("a run", () => {
     });
   });
 
+  // Shows: docs/jobs.md#clocks: a request to cancel cannot be backdated; the first one observed stays
   test("that is cancelled by a request of years ago is billed up to when it was observed without it", async () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
@@ -272,6 +286,7 @@ describe("a run", () => {
     });
   });
 
+  // Shows: docs/jobs.md#clocks: a node whose clock is wrong changes neither length nor cycle of a run
   test("on a node six hours ahead is billed for as long as it ran, and starts and ends when it could have", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
@@ -299,6 +314,7 @@ describe("a run", () => {
     });
   });
 
+  // Shows: docs/jobs.md#job-run: `running` | cancelled, and it no longer exists | `cancelled`, billed up
   test("that is cancelled and no longer exists is billed up to when it was seen running last", async () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
@@ -316,6 +332,7 @@ describe("a run", () => {
     });
   });
 
+  // Shows: docs/jobs.md#job-run: `running` | it no longer exists, pod and Job | `failed`, billed up to
   test("that no longer exists, pod and Job, has failed when it was seen running last", async () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
@@ -345,6 +362,7 @@ describe("a run", () => {
     expect([...bench.ledger.rows.keys()]).toEqual([name]);
   });
 
+  // Shows: docs/jobs.md#job-run: `running` | cancelled, and its end cannot be confirmed | `running`: 409
   test("on a silent node says that it cannot be cancelled safely, for as long as that lasts", async () => {
     const bench = await begun();
     const { name } = await bench.start("12:01:00");
@@ -362,6 +380,7 @@ describe("a run", () => {
     expect(bench.run(name)?.status?.lastObservedRunningAt).not.toBe(seen);
   });
 
+  // Shows: docs/jobs.md#job-run: `running` | its node crashed, and came back without it | `failed`
   test("on a node that crashed and came back is not believed for a minute, and never billed for the outage", async () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
@@ -380,6 +399,7 @@ describe("a run", () => {
     expect(bench.run(name)?.status).toMatchObject({ phase: "failed", finishedAt: seen, billedMinutes: 1 });
   });
 
+  // Shows: docs/jobs.md#job-run: `running` | its node crashed, and came back without it | `failed`
   test("on a node that fell silent is not seen running, although the watch of nodes is behind", async () => {
     const bench = await begun();
     const { name } = await bench.start("12:01:00");
@@ -409,6 +429,7 @@ describe("a run", () => {
     expect(bench.run(name)?.status?.lastObservedRunningAt).not.toBe(seen);
   });
 
+  // Shows: docs/jobs.md#job-run: any terminal | cancelled | the same state, no new charge
   test("that has ended stays as it is when it is cancelled", async () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
@@ -422,6 +443,8 @@ describe("a run", () => {
     expect(bench.ledger.rows.size).toBe(1);
   });
 
+  // Shows: docs/jobs.md#job-run: (none) | an occurrence, and its run never starts | none: no usage, not
+  // Shows: docs/jobs.md#occurrences-that-were-missed: `NeverStarted` | it was admitted, and its
   test("whose image cannot be pulled for ten minutes is none: no usage, the slot free, the occurrence missed", async () => {
     const bench = await begun({ cron: "1 * * * *" });
     const name = bench.makeJob("12:01:00");
@@ -443,6 +466,7 @@ describe("a run", () => {
     expect(bench.ledger.rows.size).toBe(0);
   });
 
+  // Shows: docs/jobs.md#job-run: (none) | an occurrence, and its run never starts | none: no usage, not
   test("whose container the runtime could not start is none", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
@@ -461,6 +485,7 @@ describe("a run", () => {
     expect(bench.job(name)).toBeUndefined();
   });
 
+  // Shows: docs/jobs.md#job-run: not started | cancelled | `cancelled`, nothing billed
   test("that is cancelled before its container started costs nothing", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
@@ -477,6 +502,8 @@ describe("a run", () => {
     expect(bench.ledger.rows.size).toBe(0);
   });
 
+  // Shows: docs/jobs.md#billing: a ledger that is away delays charges, and misses no occurrence
+  // Shows: docs/jobs.md#billing: nothing is cleared away before its charge was read back
   test("frees its slot while the ledger is down, and keeps everything until it is charged", async () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
@@ -605,6 +632,7 @@ describe("a run that was asked for by hand", () => {
     expect(bench.condition(name, "Admitted")).toBe(`False/${reason}`);
   });
 
+  // Shows: docs/jobs.md#two-operators-and-kubectl: a leader that was stopped and wakes up does no harm
   test("never runs twice when its leader was stopped before it made the Job", async () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.makeCronJob();
@@ -649,6 +677,7 @@ describe("closing", () => {
   });
 });
 
+// Shows: docs/jobs.md#two-operators-and-kubectl: a settled job writes nothing
 test("a settled project writes nothing", async () => {
   const bench = await begun({ cron: "0 0 * * *" });
   await bench.settle();

@@ -143,6 +143,7 @@ const applied = (name: string, tag: string) =>
   );
 
 describe("a deployment", () => {
+  // Shows: docs/applications.md#project-settings: deployments: recorded with digest and settings, and
   test("is recorded when it begins and when it has succeeded, with the digest that runs", async () => {
     await running("first");
     const { status } = await get("first");
@@ -175,6 +176,7 @@ describe("a deployment", () => {
     expect((await newest("first", "succeeded", 2)).image.digest).toBe(digest("b"));
   });
 
+  // Shows: docs/applications.md#states: `deploying` | a version or a pause is on its way
   test("begins when it is asked for anew, and the pods tell why", async () => {
     const restartedAt = "2026-01-02T03:04:05Z";
     await patch("first", { restartedAt });
@@ -250,6 +252,7 @@ describe("a project with a volume", () => {
     return newest("kept", "failed", count);
   };
 
+  // Shows: docs/applications.md#project-settings: image: with a volume, the old version serves until the
   test("serves on while the next image is pulled on its node, and for good where it cannot be", async () => {
     await running("kept", { storage });
     const bound = { status: { phase: "Bound" } };
@@ -279,6 +282,7 @@ describe("a project with a volume", () => {
     expect(told("kept")).toEqual(["in_progress", "succeeded", "in_progress", "failed"]);
   });
 
+  // Shows: docs/applications.md#project-settings: image: with a volume, the old version serves until the
   test("goes back by itself from a version that does not start, to the very image that ran", async () => {
     clock.standsAt = undefined;
     await patch("kept", image("broken"));
@@ -310,6 +314,7 @@ describe("a project with a volume", () => {
 });
 
 describe("a rollout that misses its deadline", () => {
+  // Shows: docs/applications.md#project-settings: deployments: recorded with digest and settings, and
   test("has failed, says why, and heals with the next", async () => {
     await running("late");
     await patch("late", image("bad"));

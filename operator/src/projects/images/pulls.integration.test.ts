@@ -48,6 +48,7 @@ async function beginPull(reason: string): Promise<void> {
   } as KubernetesObject);
 }
 
+// Shows: docs/applications.md#states: `downloading` | an image is fetched
 test("a project whose image is being pulled is downloading, until its container has the image", async () => {
   await eventually(() => exists(cluster.client, resources.namespaces, { name: ref.namespace }));
   await cluster.client.create<Project>(projectResource, exampleProject(ref, { exposure: "private" }));

@@ -96,6 +96,8 @@ const deployed = (name: string) => exists(cluster.client, resources.deployments,
 const held = async () =>
   (await listSlots(ledger)).map((row) => `${row.project_id} ${row.plan} ${row.slots}`).sort();
 
+// Shows: docs/applications.md#conventions: `kubectl` meets the same rules
+// Shows: docs/applications.md#limits: free plan | 2 instances, counted exactly under 50 requests at
 test("a third free instance is refused, and admitted as soon as another project is deleted", async () => {
   await create("first");
   await create("second");
@@ -145,6 +147,7 @@ test("more instances and another plan are counted; what is refused changes nothi
   expect(await held()).toEqual(["fourth basic 1", "second free 2"]);
 });
 
+// Shows: docs/applications.md#errors-project-creation: 409 | `INSUFFICIENT_PLAN_CAPACITY`
 test("a plan's capacity counts over organizations, and frees in any of them", async () => {
   await setPlanCapacity(ledger, "basic", 1);
   await create("elsewhere", { plan: "basic" }, BETA);

@@ -75,6 +75,7 @@ describe("a credential", () => {
     await expect(client({ token: "0".repeat(40) }).check()).rejects.toEqual(failing("CredentialRefused"));
   });
 
+  // Shows: docs/git.md#over-v1: 400 `GIT_CREDENTIAL_REFUSED` | the server does not take the token, or it
   it("under another user's name is refused", async () => {
     await expect(client({ username: "somebody" }).check()).rejects.toEqual(failing("CredentialRefused"));
   });
@@ -109,6 +110,7 @@ describe("a repository", () => {
     },
   );
 
+  // Shows: docs/git.md#over-v1: `GET /v1/git/connections/:connectionId/repositories` | `repositories`
   it("is among those that are listed, page by page", async () => {
     for (let index = 0; index < 51; index += 1) {
       await gitea.call("POST", "/user/repos", { name: `many-${index}` });
@@ -122,6 +124,7 @@ describe("a repository", () => {
     expect(paths).toContain(PATH);
   });
 
+  // Shows: docs/git.md#over-v1: 404 `GIT_REF_NOT_FOUND` | no such branch, tag or commit
   it("has branches, tags, releases and commits", async () => {
     const sha = await file("one.txt");
     await gitea.call("POST", `/repos/${PATH}/branches`, {

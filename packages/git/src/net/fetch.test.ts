@@ -76,6 +76,7 @@ describe("a host that is allowed", () => {
     await expect(answer).rejects.toEqual(failing("ProviderUnavailable"));
   });
 
+  // Shows: docs/git.md#over-v1: 503 `GIT_PROVIDER_UNAVAILABLE` | the server does not answer in time
   it("answers in time or not at all", async () => {
     const answer = guarded({ timeoutMs: 300 }).send(`${server.url}/hang`);
     await expect(answer).rejects.toMatchObject({ code: "ProviderUnavailable", message: /in time/ });
@@ -119,6 +120,7 @@ describe("an address that is not public", () => {
     expect(server.connections()).toBe(before);
   });
 
+  // Shows: docs/git.md#over-v1: 400 `GIT_ADDRESS_REFUSED` | one of the host's addresses is not public
   it.each([
     ["alone", [{ address: "127.0.0.1", family: 4 }]],
     [

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { canonicalInstanceUrl } from "./instance-url.ts";
 
+// Shows: docs/git.md#over-v1: 400 `GIT_INSTANCE_URL_INVALID` | the address is not
 describe("the address of an instance", () => {
   it.each([
     ["https://git.example.com", "https://git.example.com"],

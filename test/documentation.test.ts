@@ -1,10 +1,12 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { routes } from "../api-server/src/routes.ts";
+import { oneSpaced } from "../hack/docs/pages.ts";
+import { readAnnotations, readSections, rowsWith } from "../hack/docs/traceability.ts";
 import { root } from "../hack/lib/paths.ts";
 
-/** The tables of these pages are held to the code: no endpoint, no failure and no test that they do not know. */
+/** Every row of every table of these pages is a promise: a test shows it, and they name all endpoints and failures. */
 const PAGES = [
   "docs/applications.md",
   "docs/jobs.md",
@@ -18,41 +20,14 @@ const PAGES = [
 ];
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
-const lines = PAGES.flatMap((page) => read(page).split("\n"));
-const isSeparator = (line: string | undefined): boolean => line?.startsWith("|-") ?? false;
-/** Every row of every table, without the tables' heads. */
-const rows = lines.filter(
-  (line, at) => line.startsWith("|") && !isSeparator(line) && !isSeparator(lines[at + 1]),
+const sections = PAGES.flatMap(readSections);
+const rows = sections.flatMap((section) => section.rows);
+const annotations = readAnnotations();
+const allSections = new Map(
+  [...new Set(annotations.map(({ page }) => page))].map((page) => [page, readSections(page)]),
 );
 
-interface Reference {
-  /** As it stands in the page. */
-  text: string;
-  file: string;
-  title: string;
-}
-
-/** Whatever stands between backticks and looks like `file › part of a test's title`. */
-const referencesOf = (row: string): Reference[] =>
-  [...row.matchAll(/`([^`]*›[^`]*)`/g)].map(([, text = ""]) => {
-    const [file = "", title = ""] = text.split(" › ");
-    return { text, file, title };
-  });
-
-/** A title is part of a string in the test's file, and not of a comment. */
-function stands({ file, title }: Reference): boolean {
-  if (!/^[\w./-]+\.test\.ts$/.test(file) || title.length < 8 || !existsSync(join(root, file))) {
-    return false;
-  }
-  return read(file)
-    .split("\n")
-    .some((line) => {
-      const at = line.indexOf(title);
-      return at > 0 && /["'`]/.test(line.slice(0, at)) && !/^\s*(\/\/|\/?\*)/.test(line);
-    });
-}
-
-/** Codes between quotes in the sources of the API: those that it answers, and what it knows of others'. */
+/** Codes between quotes in the sources of the API: those that it answers, and those of others that it knows. */
 function quotedCodes(): string[] {
   const sources = readdirSync(join(root, "api-server/src"), { recursive: true, encoding: "utf8" }).filter(
     (file) => file.endsWith(".ts") && !file.endsWith(".test.ts"),
@@ -86,22 +61,36 @@ const ADMIN = [
   "github connect",
 ];
 
+describe("annotations above tests", () => {
+  it("quote a section of a page, and one row of it at the most", () => {
+    const wrong = annotations.filter(({ page, section: anchor, promise }) => {
+      const section = allSections.get(page)?.find((each) => each.anchor === anchor);
+      return !section?.text.includes(oneSpaced(promise)) || rowsWith(section, promise).length > 1;
+    });
+    expect(wrong.map(({ file, line, promise }) => `${file}:${line}: ${promise}`)).toEqual([]);
+  });
+});
+
 describe("the tables of what is promised", () => {
-  it("shows every row by a test", () => {
+  it("have a test for every row", () => {
     expect(rows.length).toBeGreaterThan(150);
-    expect(rows.filter((row) => referencesOf(row).length === 0)).toEqual([]);
+    const missing = sections.flatMap((section) => {
+      const shown = annotations
+        .filter(({ page, section: anchor }) => page === section.page && anchor === section.anchor)
+        .flatMap(({ promise }) => rowsWith(section, promise));
+      return section.rows.filter((row) => !shown.includes(row));
+    });
+    expect(missing).toEqual([]);
   });
 
-  it("names tests that exist", () => {
-    const references = rows.flatMap(referencesOf);
-    expect(references.filter((reference) => !stands(reference)).map(({ text }) => text)).toEqual([]);
+  it("have no row twice", () => {
+    const twice = sections.flatMap((section) =>
+      section.rows.filter((row, at) => section.rows.indexOf(row) !== at),
+    );
+    expect(twice).toEqual([]);
   });
 
-  it("has no row twice", () => {
-    expect(rows.filter((row, at) => rows.indexOf(row) !== at)).toEqual([]);
-  });
-
-  it("names every endpoint, and none that is not there", () => {
+  it("name every endpoint, and none that does not exist", () => {
     const operations = routes.map(({ method, path }) => `${method} ${path}`);
     const named = rows.flatMap((row) =>
       [...row.matchAll(/`((?:GET|POST|PATCH|PUT|DELETE) \/[^`]*)`/g)].map(([, operation = ""]) => operation),
@@ -110,13 +99,13 @@ describe("the tables of what is promised", () => {
     expect(named.filter((operation) => !operations.includes(operation))).toEqual([]);
   });
 
-  it("names every failure of the API and of the shipped catalog", () => {
+  it("name every failure of the API and of the shipped catalog", () => {
     const codes = new Set([...quotedCodes(), ...catalogCodes()]);
     expect(codes.size).toBeGreaterThan(50);
     expect([...codes].filter((code) => !rows.some((row) => row.includes(`\`${code}\``)))).toEqual([]);
   });
 
-  it("names every admin command", () => {
+  it("name every admin command", () => {
     const missing = ADMIN.filter((command) => !rows.some((row) => row.includes(`\`admin ${command}`)));
     expect(missing).toEqual([]);
   });
