@@ -9,7 +9,7 @@ export interface Address {
   port: number;
 }
 
-/** The address of an outside Service; undefined while it has none, or nobody has said where nodes are reached. */
+/** The address of an outside Service; undefined while it has none, or no host of the nodes is configured. */
 export function outsideAddress(
   service: LiveService | undefined,
   { outside }: Pick<DatabaseConfig, "outside">,

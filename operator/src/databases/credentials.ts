@@ -1,4 +1,4 @@
-/** The Secret with a database's accounts: made once, completed, never changed by the operator otherwise. */
+/** The Secret with a database's accounts: created once, completed, never changed by the operator otherwise. */
 
 import { randomInt } from "node:crypto";
 import {
@@ -36,7 +36,7 @@ interface SecretObject extends KubernetesObject {
 /** Reads each content once. */
 export class Credentials {
   readonly #deps: CredentialDependencies;
-  /** By uid of the project: what the Secret of this version holds. */
+  /** By uid of the project: the content of this version of the Secret. */
   readonly #known = new Map<string, { version: string; credentials: DatabaseCredentials }>();
 
   constructor(deps: CredentialDependencies) {
@@ -48,8 +48,8 @@ export class Credentials {
   }
 
   /**
-   * The content of a project's Secret, made or completed where it has to be.
-   * @throws RetryableError `ChildConflict` when a Secret of that name is somebody else's
+   * The content of a project's Secret, created or completed where necessary.
+   * @throws RetryableError `ChildConflict` when a Secret of that name has another owner
    */
   async ensure(
     project: Project,
@@ -123,7 +123,7 @@ export class Credentials {
     const options = { fieldManager: fieldManagers.project, signal };
     let written: SecretObject;
     if (live) {
-      // Only what it was read as may be completed: somebody may be renewing it.
+      // Only what it was read as may be completed: another process may be renewing it.
       const { resourceVersion } = live.metadata ?? {};
       const patch = { metadata: { ...metadata, resourceVersion }, data };
       written = await client.patch<SecretObject>(

@@ -1,4 +1,4 @@
-/** A database as its objects are made from it. */
+/** A database as its objects are derived from it. */
 
 import type { DatabasePlan, databaseNames, EngineName } from "@slipway/crds";
 import type { ApiserverPeer } from "../organizations/cluster-addresses.ts";
@@ -19,11 +19,11 @@ export interface Database extends ChildOwner {
   version: string;
   profile?: "key_value" | "cache" | "queue";
   image: DatabaseImage;
-  /** Instances that the project asks for. */
+  /** Instances that the project requests. */
   instances: number;
   /** Pods that there are to be now: none while paused, and more than `instances` until they may be stopped. */
   replicas: number;
-  /** Members that the engine counts: those that run or are asked for, and those whose data nobody else is known to have. */
+  /** Members that the engine counts: those that run or are requested, and those whose data no other is known to have. */
   members: number;
   paused: boolean;
   /** Absent where nothing is kept. */
@@ -46,9 +46,9 @@ export interface Database extends ChildOwner {
   outside?: { type: Exclude<OutsideType, "None"> };
   /** Hash of the credentials that the engine is to take over. */
   credentialsHash: string;
-  /** Tells apart the passwords of the platform's own accounts, which pods get when they start. */
+  /** Hash of the passwords of the platform's own accounts, which pods get when they start. */
   accountsHash: string;
-  /** It has taken writes before: it must never be initialised anew. */
+  /** It has taken writes before: it must never be initialized again. */
   bootstrapped: boolean;
   systemNamespace: string;
   /** Where its pods run. */

@@ -1,4 +1,4 @@
-/** Takes a database out of the cluster: first the ways that lead to it, then what runs, then what it kept. */
+/** Deletes a database from the cluster: first its addresses, then what runs, then its data. */
 
 import { resources } from "@slipway/controller-runtime";
 import type { DeletionStep } from "../projects/deletion.ts";

@@ -1,4 +1,4 @@
-/** A database as the watches told it. */
+/** A database as the watches show it. */
 
 import { controllerOf, type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { databaseNames, labels, type Project } from "@slipway/crds";

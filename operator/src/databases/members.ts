@@ -1,4 +1,4 @@
-/** Which members of a database run: those that are asked for, and those whose data nobody else is known to have. Pure. */
+/** Which members of a database run: those that are requested, and those whose data no other is known to have. Pure. */
 
 import { annotations } from "@slipway/crds";
 import { ordinalOf, stayingPrimary } from "./common/pods.ts";
@@ -13,9 +13,9 @@ export interface Members {
 }
 
 /**
- * A claim above the size that is asked for may have the newest data until it is marked as unused. So a database whose
+ * A claim above the requested size may have the newest data until it is marked as unused. So a database whose
  * instances were reduced while it was paused starts with all of them, and members that run are stopped by `releaseMembers`
- * alone, which asks the primary. A marked claim has old data: no member starts from it without a primary to follow.
+ * alone, which queries the primary. A marked claim has old data: no member starts from it without a primary to follow.
  */
 export function planMembers(
   instances: number,
@@ -53,7 +53,7 @@ export function unusedSince({ metadata }: LiveClaim): Date | undefined {
   return Number.isNaN(time) ? undefined : new Date(time);
 }
 
-/** Whether somebody asked for a claim to be kept. */
+/** Whether an annotation keeps a claim. */
 export function isKept({ metadata }: LiveClaim): boolean {
   return metadata?.annotations?.[annotations.keep] !== undefined;
 }

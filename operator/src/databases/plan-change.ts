@@ -1,5 +1,5 @@
 /**
- * A plan that changes in the background, one instance after the other, and may fail. The spec asks for a plan,
+ * A plan that changes in the background, one instance after the other, and may fail. The spec requests a plan,
  * `status.plan` is the one in force, `status.planChange` is a change that runs or the last one that failed. A
  * request is identified by its plan and its time; one that has failed is never retried automatically.
  */
@@ -102,8 +102,7 @@ export function planStatusOf(status: ProjectStatus | undefined): PlanStatus {
 }
 
 /**
- * Whether every requested instance is made from the current manifests, and serves. Nothing of a paused project runs,
- * and so nothing of it is made from anything else. Pure.
+ * Whether every requested instance is made from the current manifests, and serves. A paused project has no pods, and so no outdated ones. Pure.
  */
 export function isRolledOut(
   driver: Pick<DatabaseDriver, "desired">,

@@ -1,4 +1,4 @@
-/** Members that a project no longer asks for: they stop, their volumes are marked as unused, and deleted later. */
+/** Members that a project no longer requests: they stop, their volumes are marked as unused, and deleted later. */
 
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, fieldManagers } from "@slipway/crds";
@@ -14,7 +14,7 @@ const RETRY_MS = 3_000;
 export interface ReleaseContext extends ClusterContext {
   /** Milliseconds that a volume is kept after it was marked as unused. */
   volumeGraceMs: number;
-  /** Takes note of a StatefulSet that was written. */
+  /** Records a StatefulSet that was written in the store. */
   observe(statefulSet: KubernetesObject): void;
 }
 
@@ -25,7 +25,7 @@ interface Step {
 }
 
 /**
- * One step towards the instances that are asked for. Members are stopped, and volumes marked or deleted, only while a
+ * One step towards the requested instances. Members are stopped, and volumes marked or deleted, only while a
  * primary among those that stay answers and has every acknowledged write. An unused volume that is needed again is made
  * again: what is on it is older than what its member would have to follow, and may be too old to follow at all.
  * @returns milliseconds until the next step; undefined when there is none
@@ -59,7 +59,7 @@ export async function releaseMembers(
   return soonest(nextDeletionMs(live, context), done < steps.length ? RETRY_MS : undefined);
 }
 
-/** Whether the primary has everything; one that cannot be asked has not, as far as anybody knows. */
+/** Whether the primary is known to have everything; one that cannot be queried is not. */
 async function isComplete(
   database: Database,
   live: LiveDatabase,

@@ -16,11 +16,11 @@ export const rules: PolicyRule[] = [
 
 /** In organizations' namespaces alone. */
 export const organizationRules: PolicyRule[] = [
-  // Patroni's Role hands out rights over ConfigMaps, which nobody can who has not got them: hence `update`.
+  // Patroni's Role hands out rights over ConfigMaps, which only a subject that has them may: hence `update`.
   { apiGroups: [""], resources: ["configmaps"], verbs: [...OWN, ...WATCH, "update"] },
   { apiGroups: [""], resources: ["serviceaccounts"], verbs: OWN },
   { apiGroups: ["apps"], resources: ["statefulsets"], verbs: OWN },
   { apiGroups: ["rbac.authorization.k8s.io"], resources: ["roles", "rolebindings"], verbs: OWN },
-  // Accounts are made by the engine's own client, in its container. A connection over WebSocket is a `get`.
+  // Accounts are created by the engine's own client, in its container. A connection over WebSocket is a `get`.
   { apiGroups: [""], resources: ["pods/exec"], verbs: ["create", "get"] },
 ];

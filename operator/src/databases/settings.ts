@@ -45,7 +45,7 @@ export type OutsideType = (typeof OUTSIDE_TYPES)[number];
 export interface DatabaseConfig {
   outside: {
     type: OutsideType;
-    /** Host that node ports are reached at; a load balancer tells its own. */
+    /** Host that node ports are reached at; a load balancer reports its own. */
     host?: string;
   };
   /** Milliseconds that each instance has to serve on another plan, where plans change in the background. */
@@ -62,7 +62,7 @@ export interface DatabaseConfig {
 export interface DatabasePlatform extends Omit<DatabaseConfig, "apiserver"> {
   /** Where pods find the apiserver, for engines that keep their state there. */
   apiserver: () => readonly ApiserverPeer[];
-  /** Namespace of the operator, whose pods tend and sample databases. */
+  /** Namespace of the operator, whose pods reconcile and sample databases. */
   systemNamespace: string;
   images: () => DatabaseImages;
 }

@@ -35,7 +35,7 @@ export interface DatabaseFindings {
   address?: Address;
   credentials: DatabaseCredentials;
   now: Date;
-  /** The plan in force, where it is another than the one that the database is being made from. */
+  /** The plan in force, where it is not the plan that the database is being changed to. */
   inForce?: DatabasePlan;
 }
 
@@ -213,7 +213,7 @@ function unequal({ instances }: Database, { pods }: LiveDatabase): Finding | und
     : { reason: "Scaling", message: "Instances are being started or stopped." };
 }
 
-/** `Ready` repeats the first thing that stands in its way; a volume that is full is why the rest fails. */
+/** `Ready` repeats the first finding that prevents it; a full volume is why the rest fails. */
 function setReady({ paused }: Database, conditions: ConditionSet<ProjectConditionCatalog>): void {
   const order = ["DatabaseReady", "WorkloadAvailable", "StorageReady", "AddressReady"] as const;
   const unmet = order.map((type) => conditions.get(type));
@@ -228,7 +228,7 @@ function setReady({ paused }: Database, conditions: ConditionSet<ProjectConditio
   );
 }
 
-/** What it says of itself stays while nobody can be asked, except which pod takes writes. */
+/** What the server reported stays while none can be queried, except which pod takes writes. */
 function statusOf(
   { database, driver, clusterState, volumes, address, credentials, now }: DatabaseFindings,
   before: DatabaseStatus = {},

@@ -1,4 +1,4 @@
-/** From a Project to what its objects are made from. Pure. */
+/** Derives a Database from a Project. Pure. */
 
 import { hashJson, parseQuantity } from "@slipway/controller-runtime";
 import {
@@ -81,7 +81,7 @@ export function toDatabase(
     envSecrets,
     restartedAt,
     admitted,
-    // Nobody outside could ever connect to one that admits nobody.
+    // No client could connect to an address that admits none.
     outside: type === "None" || admitted.length === 0 ? undefined : { type },
     credentialsHash: credentialsHash(credentials),
     accountsHash: hashJson(OWN_ACCOUNTS.map((key) => credentials[key])).slice(0, 16),
@@ -92,7 +92,7 @@ export function toDatabase(
   };
 }
 
-/** Instances that a project asks for: Valkey's are its plan's. */
+/** Instances that a project requests: Valkey's are its plan's. */
 export function instancesOf({ spec }: Project, plan: DatabasePlan): number {
   const offer = isDatabaseType(spec.type) ? plan.engines[spec.type] : undefined;
   return spec.instances ?? offer?.instances.default ?? 1;

@@ -8,19 +8,19 @@ import type { LiveDatabase } from "./driver.ts";
 
 const GIB = 1_073_741_824n * 1_000_000_000n;
 
-/** How the volumes of a database stand. */
+/** The state of a database's volumes. */
 export interface Volumes {
   /** Every instance has one that is bound. */
   bound: boolean;
   /** GB that each of them has; undefined while one has none. */
   capacityGb?: number;
-  /** One is smaller than asked for. */
+  /** One is smaller than requested. */
   resizing: boolean;
   /** Why they do not grow. */
   obstacle?: GrowthObstacle;
 }
 
-/** Asks for larger volumes where they are smaller than the project wants. */
+/** Requests larger volumes where they are smaller than in the project. */
 export async function growVolumes(
   { storage }: Pick<Database, "storage">,
   { claims }: LiveDatabase,
@@ -30,7 +30,7 @@ export async function growVolumes(
   return storage ? growClaims(claims, storage.capacityGb, client, signal) : {};
 }
 
-/** How the volumes of the wanted instances stand. Pure. */
+/** The state of the requested instances' volumes. Pure. */
 export function readVolumes(
   { storage, instances }: Database,
   { claims }: LiveDatabase,

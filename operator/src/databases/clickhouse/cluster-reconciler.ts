@@ -1,4 +1,4 @@
-/** What running ClickHouse servers need beside their objects: role labels, database, accounts, new pods in order. */
+/** Reconciles running ClickHouse servers: role labels, database, accounts, rolling updates. */
 
 import { randomBytes } from "node:crypto";
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
@@ -24,23 +24,23 @@ import {
 } from "./sql.ts";
 import { choosePrimary, relabelled } from "./topology.ts";
 
-/** How long until something that is under way is looked at again, in milliseconds; pods wake it up before that. */
+/** Until the next reconcile while something is in progress, in milliseconds; events of pods trigger one earlier. */
 const POLL_INTERVAL_MS = 2_000;
-/** A server that does not answer holds up whoever asks it. */
+/** A server that does not answer blocks its caller until the timeout. */
 const EXEC_RETRY_MS = 10_000;
-/** How often several servers are asked whether they reach their Keepers. */
+/** How often several servers are queried for whether they reach their Keepers. */
 const QUERY_INTERVAL_MS = 20_000;
 const RESYNC_INTERVAL_MS = 60_000;
 
-/** What was done, so that an unchanged database is queried for nothing. It may be lost: everything can be done again. */
+/** What was done, so that an unchanged database is queried for nothing. It may be lost: everything can be repeated. */
 interface Memory {
   /** What each process was set up with, by process. */
   setUp: Map<string, string>;
-  /** What the process that clients are led to says of itself. */
+  /** Version of the primary's process. */
   version?: { process: string; text: string };
 }
 
-/** Speaks to a server; another one in tests. */
+/** Sends statements to a server; replaced in tests. */
 export type Query = typeof query;
 
 export class ClickHouseClusterReconciler {
@@ -90,7 +90,7 @@ export class ClickHouseClusterReconciler {
     return { ...clusterState, ...routine, ...(await reconcilePods(database, live, primary, context)) };
   }
 
-  /** The server that clients are led to has fetched all that others have acknowledged. */
+  /** The primary has fetched all that other servers have acknowledged. */
   async isCaughtUp(database: Database, live: LiveDatabase, context: ClusterContext): Promise<boolean> {
     const primary = stayingPrimary(database, live);
     if (!primary) {
@@ -100,7 +100,7 @@ export class ClickHouseClusterReconciler {
     return behind === "0";
   }
 
-  /** A server on a node that is not ready is not asked, and few at once of those that did not answer before. */
+  /** A server on a node that is not ready is not queried, and few concurrently of those that did not answer before. */
   async #queryServer(
     database: Database,
     pod: LivePod,
@@ -118,7 +118,7 @@ export class ClickHouseClusterReconciler {
   }
 
   /**
-   * Makes sure of the database on every server that serves, and of the user on one, once for each process and each
+   * Ensures the database on every server that serves, and of the user on one, once for each process and each
    * content of the Secret.
    * @returns the server's version; undefined when it could not be done now
    */
@@ -168,7 +168,7 @@ export class ClickHouseClusterReconciler {
       }
       return true;
     } catch (error) {
-      // What a server says of a statement may repeat it.
+      // A server's message about a statement may repeat it.
       const { status, code } = error instanceof StatementError ? error : {};
       const reason = error instanceof StatementError ? undefined : (error as NodeJS.ErrnoException).code;
       log.warn({ pod: pod.metadata.name, status, code, reason }, "a database could not be set up");
@@ -176,7 +176,7 @@ export class ClickHouseClusterReconciler {
     }
   }
 
-  /** Several servers: whether they reach their Keepers, and what of those that are gone they still wait for. */
+  /** Several servers: whether they reach their Keepers, and which deleted servers they still wait for. */
   async #checkReplication(
     database: Database,
     { claims }: LiveDatabase,
@@ -188,9 +188,9 @@ export class ClickHouseClusterReconciler {
       const statements = [READ_ONLY, membersStatement(credentials)];
       const [readOnly, members = ""] = await this.#queryServer(database, primary, statements, context);
       const forgotten = forgetStatements(members, credentials, serverNames(database));
-      // One whose volume is still there may come back.
-      const gone = claims.every((claim) => ordinalOf(claim) < database.instances);
-      if (forgotten.length > 0 && gone && database.members === database.instances) {
+      // One whose volume still exists may return.
+      const deleted = claims.every((claim) => ordinalOf(claim) < database.instances);
+      if (forgotten.length > 0 && deleted && database.members === database.instances) {
         await this.#queryServer(database, primary, forgotten, context);
       }
       return readOnly === "0"
@@ -204,13 +204,13 @@ export class ClickHouseClusterReconciler {
           };
     } catch (error) {
       const { code } = error as { code?: string };
-      context.log.warn({ pod: primary.metadata.name, code }, "a database could not be looked at");
+      context.log.warn({ pod: primary.metadata.name, code }, "a database's replication could not be checked");
       return { requeueAfterMs: EXEC_RETRY_MS };
     }
   }
 }
 
-/** Where a server is asked: its pod's address as it is now. */
+/** The connection to a server: its pod's address as it is now. */
 async function serverOf(
   database: Database,
   { metadata }: LivePod,
@@ -232,7 +232,7 @@ async function serverOf(
   };
 }
 
-/** One step towards the pods that should be. */
+/** One step towards the wanted pods. */
 function reconcilePods(
   database: Database,
   live: LiveDatabase,
@@ -255,7 +255,7 @@ function reconcilePods(
   return roll(database, live, primary, { pollMs: POLL_INTERVAL_MS, handOver, whenDone }, context);
 }
 
-/** That an instance is made anew is no fault, though nobody can write meanwhile. */
+/** An instance that is being replaced is no fault, though clients cannot write meanwhile. */
 function noneServes(database: Database, { pods }: LiveDatabase): Pick<ClusterState, "missing" | "underWay"> {
   const missing = primaryMissing(database);
   const starting =

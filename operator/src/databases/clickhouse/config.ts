@@ -1,5 +1,5 @@
 /**
- * Configuration of servers and Keepers, in ClickHouse's YAML: all of it, since nothing of what an image brings is read.
+ * Configuration of servers and Keepers, in ClickHouse's YAML: all of it, since no configuration of an image is read.
  * Passwords and what derives from the plan come as environment variables. Pure.
  */
 
@@ -212,7 +212,7 @@ function replication(database: Database) {
   };
 }
 
-/** Everybody else is made by statements. */
+/** All other users are created by statements. */
 const users = {
   users: {
     [accounts.admin]: {

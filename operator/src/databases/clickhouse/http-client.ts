@@ -1,8 +1,8 @@
-/** Speaks ClickHouse's HTTP interface to one server, as the platform's own account. */
+/** A client of one server's HTTP interface, with the platform's own account. */
 
 import { Agent, request } from "undici";
 
-/** Whom to ask, and how. */
+/** A server and the login. */
 export interface Server {
   /** IP address of its pod. */
   ip: string;
@@ -15,7 +15,7 @@ export interface Server {
   password: string;
 }
 
-/** A statement that a server refused. Neither holds anything of the statement. */
+/** A statement that a server rejected. The error has nothing of the statement's text. */
 export class StatementError extends Error {
   override readonly name = "StatementError";
   readonly status: number;
@@ -33,9 +33,9 @@ export class StatementError extends Error {
 const STATEMENT_MS = 20_000;
 
 /**
- * Carries out statements one after the other, over one connection.
- * @returns what each answered
- * @throws Refused when the server refuses one; Error when it cannot be reached in time
+ * Runs statements one after the other, over one connection.
+ * @returns the reply to each
+ * @throws StatementError when the server rejects one; Error when it cannot be reached in time
  */
 export async function query(
   { ip, port, name, authority, user, password }: Server,

@@ -80,7 +80,7 @@ function keeperSet(database: Database, selector: Record<string, string>): Desire
       podManagementPolicy: "Parallel",
       revisionHistoryLimit: 3,
       updateStrategy: { type: "RollingUpdate" },
-      // One that was made anew has to hear from the others before the next one goes.
+      // A replaced Keeper has to rejoin the others before the next one is stopped.
       minReadySeconds: 15,
       persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Retain" },
       selector: { matchLabels: selector },

@@ -22,7 +22,7 @@ export const paths = {
   tls: "/etc/slipway/tls",
 } as const;
 
-/** The platform's own accounts. Nobody else may have such names. */
+/** The platform's own accounts. These names are reserved. */
 export const accounts = {
   admin: "slipway_admin",
   /** By which servers fetch data from each other. */
@@ -38,7 +38,7 @@ export const SHARD = "1";
 /** Keepers of several servers: as many as one of them may be lost. */
 export const KEEPERS = 3;
 
-/** Servers that there are, will be or may be again. With more than one, Keepers stand beside them. */
+/** Servers that there are, will be or may be again. With more than one, there are Keepers beside them. */
 export function sizeOf({ members }: Pick<Database, "members">): number {
   return members;
 }
@@ -52,7 +52,7 @@ export function keeperName({ id }: Pick<Database, "id">): string {
   return `${id}-keeper`;
 }
 
-/** @param pod name of a server's pod, or a variable that stands for it */
+/** @param pod name of a server's pod, or a variable for it */
 export function serverAddress(
   { names, namespace }: Pick<Database, "names" | "namespace">,
   pod: string,

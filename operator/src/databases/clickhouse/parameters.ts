@@ -5,7 +5,7 @@ import type { Database } from "../database.ts";
 const MIB = 1024 * 1024;
 
 /**
- * Settings as environment variables of a pod, so that a pod keeps its own while others are made anew: files are shared by
+ * Settings as environment variables of a pod, so that a pod keeps its own while others are replaced: files are shared by
  * all of them, and read again while servers run.
  */
 export function planVariables({ memoryBytes, cpus }: Pick<Database, "memoryBytes" | "cpus">) {

@@ -23,7 +23,7 @@ export function credentialsProblem(credentials: DatabaseCredentials): string | u
   return undefined;
 }
 
-/** Whether an image's servers can keep the same data; what stands in for ClickHouse cannot. */
+/** Whether an image's servers can replicate; a substitute for ClickHouse cannot. */
 export function canReplicate({ features }: Pick<Database["image"], "features">): boolean {
   return features.replication !== false;
 }
@@ -41,7 +41,7 @@ export function databaseStatement(database: Database, { database: name = "" }: D
 
 /**
  * Makes the project's user, on one server: the others know it from there.
- * @param setPassword whether the user's password is to be this one, also if it is there already
+ * @param setPassword whether the user's password is to be this one, also if the user exists already
  * @param salt of the hash by which the server knows the password
  */
 export function userStatements(
@@ -62,7 +62,7 @@ export function userStatements(
 
 export const VERSION = "SELECT version() FORMAT TabSeparated";
 
-/** Servers that a replicated database knows, and whether each is there: `name\t0|1`. */
+/** Servers that a replicated database knows, and whether each is active: `name\t0|1`. */
 export function membersStatement({ database = "" }: DatabaseCredentials): string {
   return `SELECT database_replica_name, is_active FROM system.clusters WHERE cluster = '${database}' FORMAT TabSeparated`;
 }
@@ -80,7 +80,7 @@ export const BEHIND =
 export const READ_ONLY = "SELECT count() FROM system.replicas WHERE is_readonly FORMAT TabSeparated";
 
 /**
- * What has the others forget servers that are no longer asked for: one of the same name could not come back otherwise.
+ * Makes the other servers forget those that are no longer requested: one of the same name could not return otherwise.
  * @param answer of {@link membersStatement}
  * @param wanted names of the servers' pods
  */

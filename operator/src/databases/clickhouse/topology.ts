@@ -1,6 +1,6 @@
 /**
- * Which server clients are led to. All of them take writes and have the same data before long; clients see what they wrote
- * at once because they are led to one. Pure.
+ * Which server is the primary. All servers accept writes and have the same data before long; clients see what they wrote
+ * immediately because they are routed to one. Pure.
  */
 
 import { type Role, roles } from "../common/metadata.ts";
@@ -8,8 +8,8 @@ import { hasRole, isReady, ordinalOf } from "../common/pods.ts";
 import type { LivePod } from "../driver.ts";
 
 /**
- * The server that clients are led to: the one that they were led to before, for as long as it serves and is asked for,
- * else the first of those that are.
+ * The server that clients are routed to: the previous one for as long as it serves and is requested, else the first of those
+ * that are.
  * @param instances that the project asks for
  */
 export function choosePrimary(pods: readonly LivePod[], instances: number): LivePod | undefined {
@@ -19,7 +19,7 @@ export function choosePrimary(pods: readonly LivePod[], instances: number): Live
   return candidates.find((pod) => hasRole(pod, roles.primary)) ?? candidates[0];
 }
 
-/** Pods whose label is to be another: those that lose the role first. */
+/** Labels to change: pods that lose the role first. */
 export function relabelled(
   pods: readonly LivePod[],
   primary: LivePod | undefined,

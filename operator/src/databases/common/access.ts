@@ -11,7 +11,7 @@ export interface IpBlock {
 
 /**
  * The ranges of the white list, each without what of the black list is in it. Two CIDRs are apart or one is in the other,
- * so nothing else can be. None without a white list: nobody outside is admitted then.
+ * so nothing else can be. None without a white list: no outside client is admitted then.
  */
 export function admittedBlocks(access: ProjectSpec["networkAccess"]): IpBlock[] {
   const black = bothFamilies(access?.ingressBlackList ?? []);

@@ -1,4 +1,4 @@
-/** Which members commands are run in: none on a node that is not ready, and few at once of those that did not answer before. */
+/** Limits commands in members: none on a node that is not ready, and few concurrently in those that did not answer before. */
 
 import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { type Clock, ConcurrencyLimiter } from "@slipway/process";
@@ -7,13 +7,13 @@ import { WaitingError } from "../../reconcile-errors.ts";
 import type { ClusterClient, LiveDatabase, LivePod } from "../driver.ts";
 import { processOf } from "./pods.ts";
 
-/** A command that failed after so many milliseconds was not answered. */
+/** A command that failed after this many milliseconds was not answered. */
 const SILENCE_MS = 3_000;
 
 /** Commands under way in members that did not answer the last one: of all organizations, and of one. */
-const SILENT_AT_ONCE = { total: 4, perKey: 2 };
+const SILENT_CONCURRENCY = { total: 4, perKey: 2 };
 
-/** What is known of a member's silence is forgotten after so many milliseconds: its pod may be gone. */
+/** What is known of a member's silence is forgotten after so many milliseconds: its pod may be deleted. */
 const FORGOTTEN_MS = 600_000;
 
 export class MemberAccess {
@@ -22,7 +22,7 @@ export class MemberAccess {
   /** When each process did not answer, in milliseconds. */
   readonly #silent = new Map<string, number>();
   /** Commands under way in silent members, by namespace. */
-  readonly #trials = new ConcurrencyLimiter(SILENT_AT_ONCE);
+  readonly #trials = new ConcurrencyLimiter(SILENT_CONCURRENCY);
 
   constructor(nodes: Pick<Store<Node>, "get">, clock: Pick<Clock, "monotonic">) {
     this.#nodes = nodes;
@@ -46,7 +46,7 @@ export class MemberAccess {
 
   /**
    * Runs a command in a member.
-   * @throws WaitingError without having run it, where nobody would answer or too many already wait for an answer
+   * @throws WaitingError without having run it, where it would not answer or too many commands already wait for an answer
    */
   async run<T>(pod: LivePod, command: () => Promise<T>): Promise<T> {
     const node = this.#nodes.get(undefined, pod.spec?.nodeName ?? "");

@@ -13,7 +13,7 @@ export function metadataOf(database: Database, name: string) {
   return { name, namespace: database.namespace, labels: childLabels(database) };
 }
 
-/** Tells the instances of an engine from other pods that stand beside them, of those that have any. */
+/** Distinguishes the instances of an engine from its other pods, where it has any. */
 export const COMPONENT = "slipway.dev/component";
 
 /** What selects the pods of a database. It can never change: a StatefulSet's selector is immutable. */

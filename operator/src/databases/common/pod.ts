@@ -125,14 +125,14 @@ export function podFields(database: Database, graceSeconds: number, matchLabels 
   };
 }
 
-/** Tells the passwords of the platform's own accounts that a pod started with. */
+/** Hash of the passwords of the platform's own accounts that a pod started with. */
 const ACCOUNTS_HASH = "slipway.dev/accounts-hash";
 
-/** Tells the settings that an engine reads at its start alone. */
+/** Hash of the settings that an engine reads only at its start. */
 export const PARAMETERS_HASH = "slipway.dev/parameters-hash";
 
 /**
- * Labels of a pod, and what makes it another one when the same is to be deployed anew.
+ * Labels of a pod, and annotations that make it outdated when it has to restart.
  * @param startedWith what the engine reads at its start alone
  */
 export function podMetadata(database: Database, startedWith: unknown): PodTemplate["metadata"] {
@@ -148,8 +148,7 @@ export function podMetadata(database: Database, startedWith: unknown): PodTempla
 }
 
 /**
- * The instances. The operator deletes pods itself when they are to be made from something else (`OnDelete`): which of
- * them goes first, only the engine knows.
+ * The instances. The operator deletes outdated pods itself (`OnDelete`): which of them goes first, only the driver knows.
  */
 export function databaseStatefulSet(database: Database, template: PodTemplate): DesiredObject {
   return {
@@ -170,7 +169,7 @@ export function databaseStatefulSet(database: Database, template: PodTemplate): 
   };
 }
 
-/** @param wanted size of each volume, where it is not what the project asks for */
+/** @param wanted size of each volume, where it is not what the project requests */
 export function claimTemplates(database: Database, wanted?: string) {
   if (!database.storage) {
     return {};

@@ -1,4 +1,4 @@
-/** What the pods of a database say of themselves. Pure. */
+/** What the pods of a database show. Pure. */
 
 import { annotations, labels } from "@slipway/crds";
 import type { LiveDatabase, LivePod } from "../driver.ts";
@@ -21,13 +21,13 @@ export function hasRole({ metadata }: LivePod, role: Role): boolean {
   return metadata.labels?.[labels.role] === role;
 }
 
-/** The pod that takes writes: the one that is labelled so and ready. Of two, which cannot be, none. */
+/** The pod that takes writes: the one that is ready and has the label. Of two, which should never exist, none. */
 export function primaryOf({ pods }: Pick<LiveDatabase, "pods">): LivePod | undefined {
   const primaries = pods.filter((pod) => hasRole(pod, roles.primary) && isReady(pod));
   return primaries.length === 1 ? primaries[0] : undefined;
 }
 
-/** The primary, where it is one of the instances that the project asks for. */
+/** The primary, where it is one of the instances that the project requests. */
 export function stayingPrimary(
   { instances }: { instances: number },
   live: Pick<LiveDatabase, "pods">,
@@ -36,17 +36,17 @@ export function stayingPrimary(
   return primary && ordinalOf(primary) < instances ? primary : undefined;
 }
 
-/** When the engine's container of a pod began; another moment is another process. */
+/** When the engine's container of a pod started; another time is another process. */
 export function startOf({ status }: LivePod): string | undefined {
   return status?.containerStatuses?.find(({ name }) => name === CONTAINER)?.state?.running?.startedAt;
 }
 
-/** Tells one run of a pod's container from another. */
+/** Identifies one run of a pod's container. */
 export function processOf(pod: LivePod): string {
   return `${pod.metadata.uid ?? ""}/${startOf(pod) ?? ""}`;
 }
 
-/** Whether a pod is made from something else than the StatefulSet's template. */
+/** Whether a pod was created from another template than the StatefulSet's. */
 export function isOutdated({ metadata }: LivePod, { statefulSet }: LiveDatabase): boolean {
   const wanted = statefulSet?.spec?.template?.metadata?.annotations?.[annotations.settingsHash];
   return wanted !== undefined && metadata.annotations?.[annotations.settingsHash] !== wanted;

@@ -46,7 +46,7 @@ export function roleService(
 }
 
 /**
- * The address outside the cluster, of the primary; none where nobody outside is admitted. Connections come from the
+ * The address outside the cluster, of the primary; none where no outside client is admitted. Connections come from the
  * node's own address unless they stay on the node, and the lists are about clients' addresses: hence `Local`.
  */
 export function outsideService(database: Database, ports: readonly NamedPort[]): DesiredObject | undefined {

@@ -6,10 +6,10 @@ import type { Database } from "../database.ts";
 import type { ClusterContext, LiveDatabase, LivePod } from "../driver.ts";
 import { isReady, processOf, startOf } from "./pods.ts";
 
-/** A kubelet brings a Secret that has changed into pods within this time, in milliseconds. */
+/** A kubelet updates a changed Secret in pods within this time, in milliseconds. */
 const MOUNTED_MS = 180_000;
 
-/** What a set-up was done with, and what the server said then. */
+/** What a set-up was done with, and what the server reported. */
 export interface SetUp {
   key: string;
   version: string;
@@ -23,14 +23,14 @@ export interface SettingUp {
   parse(stdout: string): Omit<SetUp, "key"> | undefined;
   /** Numbers of errors, with the number as the first group: nothing else of what went wrong is safe to log. */
   errors: RegExp;
-  /** Tells one script from another, whatever the passwords in it: a new version of the platform may have another one. */
+  /** Identifies the script, whatever the passwords in it: a new version of the platform may have another one. */
   revision: string;
 }
 
 /**
- * Makes sure of accounts and database, once for each primary's process and each content of the Secret.
+ * Ensures accounts and database, once for each primary's process and each content of the Secret.
  * @param memory its `setUp` is kept for the next time; the status has its key, for the operator that leads next
- * @returns what the server says; undefined when it could not be done now
+ * @returns what the server reports; undefined when it could not be done now
  */
 export async function setUpOnce(
   database: Database,
@@ -56,23 +56,23 @@ export async function setUpOnce(
   return { runningVersion: version, identity, credentialsHash: hash, setUpHash: key };
 }
 
-/** What an earlier leader did last. */
+/** The last set-up of an earlier leader. */
 function rememberedIn({ setUpHash, runningVersion, identity }: DatabaseStatus): SetUp | undefined {
   return setUpHash === undefined || runningVersion === undefined || identity === undefined
     ? undefined
     : { key: setUpHash, version: runningVersion, identity };
 }
 
-/** Passwords that are none, to tell scripts apart by. */
+/** Placeholders for passwords, to identify scripts by. */
 export const noCredentials: DatabaseCredentials = Object.fromEntries(
   Object.values(credentialKeys).map((key) => [key, key]),
 );
 
 /**
- * A server reads its certificate when it starts and when it is told to: here, once a new one is mounted.
+ * A server reads its certificate when it starts and when it is reloaded: here, once a new one is mounted.
  * @param known serial of the certificate that each process has read, by process
- * @param reload tells one to; whether it has
- * @returns the same, of the processes that are there now
+ * @param reload reloads one; whether it succeeded
+ * @returns the same, of the processes that exist now
  */
 export async function readCertificates(
   live: LiveDatabase,

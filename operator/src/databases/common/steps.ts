@@ -1,4 +1,4 @@
-/** Small pieces of work on a database's pods. */
+/** Actions on a database's pods. */
 
 import { type ExecResult, resources } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
@@ -7,7 +7,7 @@ import type { ClusterContext, LivePod } from "../driver.ts";
 import type { Role } from "./metadata.ts";
 import { CONTAINER } from "./pod.ts";
 
-/** How long a command in a container may take, in milliseconds. */
+/** Timeout of a command in a container, in milliseconds. */
 const EXEC_MS = 10_000;
 
 /**
@@ -26,7 +26,7 @@ export function execIn(
   return client.podExec({ namespace, name }, options);
 }
 
-/** Deletes this very pod; the StatefulSet makes it anew. */
+/** Deletes this very pod; the StatefulSet replaces it. */
 export async function deletePod(
   pod: LivePod,
   { client, signal }: Pick<ClusterContext, "client" | "signal">,
@@ -35,10 +35,10 @@ export async function deletePod(
   await client.delete(resources.pods, { namespace, name }, { uid, signal });
 }
 
-/** In whose name pods are labelled. */
+/** Field manager of the role labels. */
 const FIELD_MANAGER = "slipway-database";
 
-/** Tells what a pod is, which Services select it by. */
+/** Sets the role label of a pod, by which Services select it. */
 export async function labelRole(
   { metadata }: LivePod,
   role: Role,

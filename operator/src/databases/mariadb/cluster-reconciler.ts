@@ -1,4 +1,4 @@
-/** What the members of a MariaDB group need beside their objects: a beginning, role labels, accounts, new pods in order. */
+/** Reconciles the members of a MariaDB group: bootstrap, role labels, accounts, rolling updates. */
 
 import { hashJson, type KubernetesObject } from "@slipway/controller-runtime";
 import { annotations, fieldManagers } from "@slipway/crds";
@@ -17,31 +17,31 @@ import { type Decision, decide, parseAccepted } from "./recovery.ts";
 import { credentialsProblem, parseSetup, setupScript } from "./sql.ts";
 import { candidatesOf, choosePrimary, type MemberStates, relabelled, silentPrimary } from "./topology.ts";
 
-/** How long until something that is under way is looked at again, in milliseconds. */
+/** Until the next reconcile while something is in progress, in milliseconds. */
 const POLL_INTERVAL_MS = 1_000;
 /**
- * How often members are asked who of them serves: pods tell by themselves when one of them is gone, or not ready, which a
- * member is that is no longer in the group.
+ * How often members are queried for their state: events of pods already report one that is deleted, or not ready, as a member
+ * is that is no longer in the group.
  */
 const QUERY_INTERVAL_MS = 60_000;
-/** A server that does not answer holds up whoever asks it. */
+/** A server that does not answer blocks its caller until the timeout. */
 const EXEC_RETRY_MS = 10_000;
 const RESYNC_INTERVAL_MS = 60_000;
 
-/** Members that run have this long to find each other again by themselves. */
+/** How long running members have to find each other again before the operator intervenes. */
 const STUCK_MS = 30_000;
 
-/** A primary that its kubelet holds for ready may be as slow as this. */
+/** How slow a primary may be that its kubelet considers ready. */
 const SILENT_MS = 10_000;
 
-/** What was done and seen. It may be lost: everything can be done again. */
+/** What was done and observed. It may be lost: everything can be repeated. */
 interface Memory {
   setUp?: SetUp;
-  /** Since when nobody serves, in milliseconds. */
+  /** Since when no member serves, in milliseconds. */
   leaderlessSince?: number;
   /** Since when the primary has not answered though it is ready, in milliseconds. */
   silentSince?: number;
-  /** The last refusal that was told. */
+  /** The last refusal that an event has reported. */
   refused?: string;
   /** Serial of the certificate that each process has read, by process. */
   certificates: Map<string, string>;
@@ -64,18 +64,18 @@ export class MariadbClusterReconciler {
     }
     const memory = this.#memory(database.uid);
     const memberStates = await queryMembers(live, context);
-    const silent = waitsFor(silentPrimary(live.pods, memberStates), memory, context);
+    const silent = stillWaitedFor(silentPrimary(live.pods, memberStates), memory, context);
     if (silent) {
       return { primary: silent.metadata.name, requeueAfterMs: POLL_INTERVAL_MS };
     }
     const decision = decide(groupOf(database, live, memberStates, memory, context));
     if (decision.kind !== "serve") {
-      return this.#begin(decision, database, live, memory, context);
+      return this.#startGroup(decision, database, live, memory, context);
     }
     memory.leaderlessSince = undefined;
     memory.refused = undefined;
-    // It was for one refusal, and nothing is refused any more.
-    await takeOffAcceptance(database, context);
+    // It was accepted for one refusal, and nothing is refused any more.
+    await removeAcceptance(database, context);
     const primary = choosePrimary(memberStates);
     if (!primary) {
       await replaceOutdatedPod(live, context);
@@ -89,27 +89,27 @@ export class MariadbClusterReconciler {
       return { ...base, missing: { reason: "CredentialsPending", message }, requeueAfterMs: EXEC_RETRY_MS };
     }
     const reload = async (pod: LivePod) => {
-      const told = memberStates.get(pod);
-      return told?.phase === "running" && order(pod, "reload", told.run, context);
+      const facts = memberStates.get(pod);
+      return facts?.phase === "running" && order(pod, "reload", facts.run, context);
     };
     memory.certificates = await readCertificates(live, memory.certificates, reload, context);
     const eventsRun = await moveEvents(live, primary, memberStates, context);
     const whole = live.pods.filter((pod) => isServing(memberStates.get(pod))).length >= database.instances;
-    // It counts as set up once every member has been there: until then an empty one has lost nothing.
+    // It counts as set up once every member has joined: until then an empty one has lost nothing.
     const { credentialsHash, ...known } = facts;
-    const told: ClusterState = {
+    const clusterState: ClusterState = {
       ...base,
       ...known,
       certificatesHash: certificatesHash(memory.certificates),
       ...(whole || database.bootstrapped ? { credentialsHash } : {}),
     };
     if (!isReady(primary)) {
-      return { ...told, missing: primaryMissing(database), requeueAfterMs: POLL_INTERVAL_MS };
+      return { ...clusterState, missing: primaryMissing(database), requeueAfterMs: POLL_INTERVAL_MS };
     }
     const requeueAfterMs = eventsRun ? QUERY_INTERVAL_MS : POLL_INTERVAL_MS;
     return {
       requeueAfterMs,
-      ...told,
+      ...clusterState,
       ...(await reconcilePods(database, live, primary, memberStates, context)),
     };
   }
@@ -120,8 +120,8 @@ export class MariadbClusterReconciler {
     return memory;
   }
 
-  /** Nobody serves. */
-  async #begin(
+  /** No member serves. */
+  async #startGroup(
     decision: Exclude<Decision, { kind: "serve" }>,
     database: Database,
     live: LiveDatabase,
@@ -143,9 +143,9 @@ export class MariadbClusterReconciler {
     const { member, run } = decision;
     const pod = live.pods.find((one) => ordinalOf(one) === member);
     if (pod) {
-      const taken = await order(pod, decision.order, run, context);
-      context.log.info({ order: decision.order, member, taken }, "a member of a group was given an order");
-      if (taken && decision.despite !== undefined) {
+      const accepted = await order(pod, decision.order, run, context);
+      context.log.info({ order: decision.order, member, accepted }, "a member of a group was given an order");
+      if (accepted && decision.despite !== undefined) {
         await recordLoss(database, decision.despite, context);
       }
     }
@@ -163,16 +163,16 @@ export async function isCaughtUp(
   return primary !== undefined && isSynced(await queryMember(primary, context));
 }
 
-/** That somebody's word was acted on: it is never acted on again. */
+/** Records that an accepted loss was acted on: it is never acted on again. */
 async function recordLoss(database: Database, refused: string, context: ClusterContext): Promise<void> {
   const { acceptDataLoss } = context;
   const note = `The group goes on from ${acceptDataLoss} (${annotations.acceptDataLoss}); what any instance had beyond it is given up. ${refused}`;
   context.event("Warning", "DataLossAccepted", note);
   context.log.warn({ database: database.id, acceptDataLoss, refused }, "data loss was accepted");
-  await takeOffAcceptance(database, context);
+  await removeAcceptance(database, context);
 }
 
-async function takeOffAcceptance(
+async function removeAcceptance(
   { id, namespace }: Database,
   { acceptDataLoss, client, signal }: ClusterContext,
 ): Promise<void> {
@@ -188,7 +188,7 @@ async function takeOffAcceptance(
   }
 }
 
-/** Asks every member whose container runs, and is meant to go on doing so. */
+/** Queries every member whose container runs. */
 async function queryMembers(live: LiveDatabase, context: ClusterContext): Promise<MemberStates> {
   const running = live.pods.filter((pod) => startOf(pod) !== undefined);
   const asked = await Promise.all(
@@ -199,8 +199,8 @@ async function queryMembers(live: LiveDatabase, context: ClusterContext): Promis
   return new Map(asked.flatMap(([pod, facts]): [LivePod, MemberState][] => (facts ? [[pod, facts]] : [])));
 }
 
-/** A primary that is slow to answer stays one for a while: moving it ends nobody's wait, and costs sessions. */
-function waitsFor(
+/** A primary that is slow to answer stays the primary for a while: a switchover shortens no wait, and ends sessions. */
+function stillWaitedFor(
   silent: LivePod | undefined,
   memory: Memory,
   { clock }: ClusterContext,
@@ -237,7 +237,7 @@ function groupOf(
   };
 }
 
-/** Leads clients to the primary. One that takes over has applied all that was acknowledged before. */
+/** Routes clients to the primary. A new one has applied all that was acknowledged before. */
 async function routeToPrimary(
   live: LiveDatabase,
   primary: LivePod,
@@ -253,7 +253,7 @@ async function routeToPrimary(
   }
 }
 
-/** One step towards the pods that should be. */
+/** One step towards the wanted pods. */
 function reconcilePods(
   database: Database,
   live: LiveDatabase,
@@ -287,7 +287,7 @@ function reconcilePods(
   return roll(database, live, primary, { pollMs: POLL_INTERVAL_MS, handOver, whenDone }, context);
 }
 
-/** Makes sure of accounts and database. @returns what the server says; undefined when it could not be done now */
+/** Ensures accounts and database. @returns what the server reports; undefined when it could not be done now */
 function setUp(database: Database, primary: LivePod, memory: Memory, context: ClusterContext) {
   const { credentials, status } = context;
   const connections = userConnections(database);

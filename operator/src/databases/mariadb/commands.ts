@@ -1,21 +1,21 @@
-/** What the operator asks and tells members, by the scripts in their own containers. */
+/** Queries and orders of the operator, by the scripts in the members' containers. */
 
 import { execIn } from "../common/steps.ts";
 import type { ClusterContext, LivePod } from "../driver.ts";
 import { type MemberState, parseMemberState } from "./member-state.ts";
 import { paths } from "./names.ts";
 
-/** One that hangs must not hold up what is done about it. */
-const PATIENCE_MS = 9_000;
+/** A hanging member must not delay its own replacement. */
+const EXEC_TIMEOUT_MS = 9_000;
 
 type Work = Pick<ClusterContext, "client" | "signal">;
 
-/** Asks a member what it is. @returns undefined when it does not answer */
+/** Queries the state of a member. @returns undefined when it does not answer */
 export async function queryMember(pod: LivePod, { client, signal }: Work): Promise<MemberState | undefined> {
-  const impatient = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]);
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(EXEC_TIMEOUT_MS)]);
   try {
     const command = ["/bin/sh", `${paths.config}/ask.sh`];
-    const { stdout } = await execIn(pod, command, { client, signal: impatient });
+    const { stdout } = await execIn(pod, command, { client, signal: limited });
     return parseMemberState(stdout);
   } catch {
     signal.throwIfAborted();
@@ -23,7 +23,7 @@ export async function queryMember(pod: LivePod, { client, signal }: Work): Promi
   }
 }
 
-/** @param run the run that the order is meant for; another one does not take it */
+/** @param run the run that the order is meant for; any other run rejects it */
 export async function order(
   pod: LivePod,
   name: "initialize" | "bootstrap" | "revive" | "restart" | "settle" | "note" | "lead" | "rest" | "reload",

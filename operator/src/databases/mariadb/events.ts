@@ -2,8 +2,8 @@
  * Scheduled events (`CREATE EVENT`) of a project run on one member: the primary. Its scheduler is on, the others' are off.
  *
  * Statements about events reach every member, but what one keeps of an event that another one has made or altered is the
- * status SLAVESIDE_DISABLED, whatever the statement says. So whoever takes the primary's place has to enable them itself, and
- * cannot tell from its own which ones were disabled: the primary notes those in a table of the platform's, which all have.
+ * status SLAVESIDE_DISABLED, whatever the statement says. So a new primary has to enable them itself, and
+ * cannot tell from its own which ones were disabled: the primary records those in a table of the platform's, which all have.
  */
 
 import type { ClusterContext, LiveDatabase, LivePod } from "../driver.ts";
@@ -11,10 +11,10 @@ import { order } from "./commands.ts";
 import { OWN_SCHEMA } from "./names.ts";
 import type { MemberStates } from "./topology.ts";
 
-/** How often the primary notes which events are disabled, in seconds. A scheduled event of the platform's own does it. */
-const NOTE_SECONDS = 5;
+/** How often the primary records which events are disabled, in seconds. A scheduled event of the platform's own does it. */
+const RECORD_SECONDS = 5;
 
-const NOTES = `${OWN_SCHEMA}.disabled_events`;
+const DISABLED_EVENTS = `${OWN_SCHEMA}.disabled_events`;
 const DISABLED = "SELECT db, name FROM mysql.event WHERE status = 'DISABLED'";
 
 /**
@@ -22,20 +22,20 @@ const DISABLED = "SELECT db, name FROM mysql.event WHERE status = 'DISABLED'";
  * set that the server keeps them in.
  */
 export const NOTING: readonly string[] = [
-  `CREATE TABLE IF NOT EXISTS ${NOTES} (db VARCHAR(64) COLLATE utf8mb3_bin, name VARCHAR(64) COLLATE utf8mb3_bin,`,
+  `CREATE TABLE IF NOT EXISTS ${DISABLED_EVENTS} (db VARCHAR(64) COLLATE utf8mb3_bin, name VARCHAR(64) COLLATE utf8mb3_bin,`,
   "  PRIMARY KEY (db, name)) ENGINE=InnoDB CHARACTER SET utf8mb3;",
   "DELIMITER //",
   `CREATE PROCEDURE IF NOT EXISTS ${OWN_SCHEMA}.note_events() BEGIN`,
-  `  DELETE FROM ${NOTES} WHERE (db, name) NOT IN (${DISABLED});`,
-  `  INSERT INTO ${NOTES} ${DISABLED} AND (db, name) NOT IN (SELECT db, name FROM ${NOTES});`,
+  `  DELETE FROM ${DISABLED_EVENTS} WHERE (db, name) NOT IN (${DISABLED});`,
+  `  INSERT INTO ${DISABLED_EVENTS} ${DISABLED} AND (db, name) NOT IN (SELECT db, name FROM ${DISABLED_EVENTS});`,
   "END//",
   "DELIMITER ;",
-  `CREATE EVENT IF NOT EXISTS ${OWN_SCHEMA}.note_events ON SCHEDULE EVERY ${NOTE_SECONDS} SECOND DO CALL ${OWN_SCHEMA}.note_events();`,
+  `CREATE EVENT IF NOT EXISTS ${OWN_SCHEMA}.note_events ON SCHEDULE EVERY ${RECORD_SECONDS} SECOND DO CALL ${OWN_SCHEMA}.note_events();`,
 ];
 
 /**
- * The script of who has become the primary; it can be run again. What it alters, it alters on this member alone. An altered
- * event takes the definer and the character set of whoever alters it, so they are given as they are.
+ * The script of a member that has become the primary; it can be repeated. It alters events on this member alone. An altered
+ * event gets the definer and the character set of the session that alters it, so both are set to what they are.
  */
 export const LEAD_SQL = `SET SESSION wsrep_on = OFF;
 DELIMITER //
@@ -45,7 +45,7 @@ BEGIN NOT ATOMIC
     SELECT character_set_client AS client, collation_connection AS connection, CONCAT(
       'ALTER DEFINER = ', quoted(definer), ' EVENT ', quoted(e.db), '.', quoted(e.name),
       IF(n.name IS NULL, ' ENABLE', ' DISABLE')) AS statement
-    FROM mysql.event e LEFT JOIN ${NOTES} n ON n.db = e.db AND n.name = e.name
+    FROM mysql.event e LEFT JOIN ${DISABLED_EVENTS} n ON n.db = e.db AND n.name = e.name
     WHERE e.status = 'SLAVESIDE_DISABLED'
   ) DO
     EXECUTE IMMEDIATE CONCAT('SET NAMES ', one.client, ' COLLATE ', one.connection);
@@ -72,8 +72,8 @@ function definer(account: string): string {
 }
 
 /**
- * Has events run on the primary alone. Nobody's are begun before every other member of its part of the group is known to run
- * none: rather late than twice.
+ * Makes events run on the primary alone. They are not started before every other member of its part of the group is known to
+ * run none: late is better than twice.
  * @returns whether they run where they should
  */
 export async function moveEvents(

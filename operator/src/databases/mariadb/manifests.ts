@@ -18,7 +18,7 @@ const MEMBERS = [
   { name: "copies", port: COPY_PORT },
 ];
 
-/** In the order in which they are applied: what others lean on first. */
+/** In the order in which they are applied: what others depend on first. */
 export function desired(database: Database): DesiredObject[] {
   const { names } = database;
   return [

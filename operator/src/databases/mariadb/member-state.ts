@@ -1,9 +1,9 @@
-/** What a member says of itself, as `ask.sh` prints it. Pure. */
+/** The state of a member, as `ask.sh` prints it. Pure. */
 
 /** UUID that stands for none. */
 const NONE = "00000000-0000-0000-0000-000000000000";
 
-/** How far the data of a member reach in the history of its group. */
+/** How far a member's data reach in the history of its group. */
 export interface Position {
   uuid: string;
   seqno: bigint;
@@ -12,11 +12,11 @@ export interface Position {
 /** No server runs there: the launcher waits for a group to join, or for an order. */
 export interface Waiting {
   phase: "waiting";
-  /** Tells this run of the launcher from others. */
+  /** Identifies this run of the launcher. */
   run: string;
   /**
-   * `none`: nothing has ever been there, or it is gone. `incomplete`: a copy was under way. `unborn`: an empty database that
-   * has never been in a group. `broken`: nobody can tell how far they reach.
+   * `none`: there has never been any, or it is deleted. `incomplete`: a copy was under way. `unborn`: an empty database that
+   * has never been in a group. `broken`: how far they reach is unknown.
    */
   data: "none" | "incomplete" | "unborn" | "broken" | "whole";
   /** Of data that are whole. */
@@ -31,7 +31,7 @@ export interface Running {
   run: string;
   /** Whether it is in the part of the group that has a majority. */
   primary: boolean;
-  /** It takes statements. */
+  /** It accepts statements. */
   ready: boolean;
   /** Galera's number: 4 synced, 2 gives a copy. */
   state: number;
@@ -43,7 +43,7 @@ export interface Running {
   version: string;
 }
 
-/** It is on its way, and says nothing else. */
+/** It is starting, and reports nothing else. */
 export interface Starting {
   phase: "starting";
 }
@@ -53,7 +53,7 @@ export type MemberState = Waiting | Running | Starting;
 const SYNCED = 4;
 const DONOR = 2;
 
-/** Whether a member has everything and takes statements, also while it gives a copy to another one. */
+/** Whether a member has everything and accepts statements, also while it gives a copy to another one. */
 export function isServing(facts: MemberState | undefined): facts is Running {
   return (
     facts?.phase === "running" &&
@@ -68,7 +68,7 @@ export function isSynced(facts: MemberState | undefined): boolean {
   return isServing(facts) && facts.state === SYNCED;
 }
 
-/** @returns undefined when the text is none of `ask.sh`'s */
+/** @returns undefined when the text is not `ask.sh`'s */
 export function parseMemberState(text: string): MemberState | undefined {
   const fields = new Map(
     text.split("\n").flatMap((line) => {

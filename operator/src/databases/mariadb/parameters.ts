@@ -6,7 +6,7 @@ import { GROUP_PORT, INCREMENT_PORT, MARIADB_PORT, paths } from "./names.ts";
 
 const MIB = 1024 * 1024;
 
-/** Connections beside the project's: probes, members that look for each other, figures, the operator. */
+/** Connections beside the project's: probes, members that search for each other, figures, the operator. */
 export const OWN_CONNECTIONS = 15;
 
 /** What a launcher replaces in the file, for it alone knows. */
@@ -14,7 +14,7 @@ export const placeholders = { address: "@ADDRESS@", member: "@MEMBER@", user: "@
 
 type Settings = Readonly<Record<string, string | number>>;
 
-/** How many connections a project's user may have: one takes 1 to 3 MiB at work, and more with large sorts. */
+/** How many connections a project's user may have: a busy one needs 1 to 3 MiB, and more with large sorts. */
 export function userConnections({ memoryBytes }: Pick<Database, "memoryBytes">): number {
   return Math.min(500, Math.max(30, Math.floor(memoryBytes / MIB / 8)));
 }
@@ -47,10 +47,10 @@ function server(database: Database): Settings {
     "character-set-server": "utf8mb4",
     "default-time-zone": "+00:00",
     "local-infile": 0,
-    // A group logs as a binary log does; without this nobody but the operator could make a trigger.
+    // A group logs as a binary log does; without this only the operator could create a trigger.
     log_bin_trust_function_creators: 1,
     "symbolic-links": 0,
-    // A client that is gone without a word frees its connection within two minutes.
+    // The connection of a client that vanished is freed within two minutes.
     tcp_keepalive_time: 60,
     tcp_keepalive_interval: 10,
     tcp_keepalive_probes: 6,
@@ -63,7 +63,7 @@ function server(database: Database): Settings {
   };
 }
 
-/** Whoever comes by the network speaks TLS. Certificates are read again by `FLUSH SSL`. */
+/** Every connection by the network has TLS. Certificates are read again by `FLUSH SSL`. */
 function transport(): Settings {
   return {
     "ssl-cert": `${paths.tls}/tls.crt`,

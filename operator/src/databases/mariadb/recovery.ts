@@ -1,8 +1,8 @@
 /**
- * Who begins a group when nobody serves. Pure.
+ * Which member bootstraps the group when no member serves. Pure.
  *
- * A group begins once; from then on it goes on from the member that has most, and only when every member has said what it
- * has: a transaction that was acknowledged is on one of them at least, and nobody can tell on which.
+ * A group is initialized once; from then on it continues from the member that has most, and only when every member has reported
+ * its position: an acknowledged transaction is on at least one of them, and it is unknown on which.
  */
 
 import { annotations } from "@slipway/crds";
@@ -16,13 +16,13 @@ export interface Group {
   bootstrapped: boolean;
   /** UUID of its history, once it is known. */
   identity?: string;
-  /** Those that run have not found each other for so long that they will not do so by themselves. */
+  /** The running members have not found each other for so long that they will not without an order. */
   stuck: boolean;
-  /** What is accepted to be lost where the operator would refuse to go on. */
+  /** A loss that is accepted where the operator would refuse to continue. */
   accepted?: Accepted;
 }
 
-/** A member to go on from, and its position: what anybody had beyond it is given up. */
+/** A member to continue from, and its position: what any other had beyond it is discarded. */
 export interface Accepted extends Position {
   ordinal: number;
 }
@@ -35,18 +35,18 @@ export function parseAccepted(text = ""): Accepted | undefined {
 }
 
 export type Decision =
-  /** Some member is in a group with a majority: the others join it by themselves. */
+  /** Some member is in a group with a majority: the others join it without an order. */
   | { kind: "serve" }
   | { kind: "wait"; finding: Finding }
-  /** Nothing is done until somebody has looked at it. */
+  /** Nothing is done until a person has decided. */
   | { kind: "refuse"; finding: Finding }
-  /** A member is told something. */
+  /** A member receives an order. */
   | {
       kind: "order";
       order: "initialize" | "bootstrap" | "revive" | "restart";
       member: number;
       run: string;
-      /** Why it would have been refused, had nobody accepted the loss. */
+      /** Why it would have been refused without the accepted loss. */
       despite?: string;
     };
 
@@ -76,17 +76,17 @@ export function decide({ members, bootstrapped, identity, stuck, accepted }: Gro
   const refused = objection(states, candidates, { bootstrapped, identity });
   if (refused) {
     return (
-      goOnDespite(refused, candidates, accepted) ?? {
+      continueDespite(refused, candidates, accepted) ?? {
         kind: "refuse",
-        finding: { reason: "RecoveryRefused", message: refused + wayOut(candidates) },
+        finding: { reason: "RecoveryRefused", message: refused + acceptanceHint(candidates) },
       }
     );
   }
   const best = candidates.toSorted(byPosition)[0];
-  return best ? goOn(best, candidates, stuck) : begin(states);
+  return best ? continueFrom(best, candidates, stuck) : initialize(states);
 }
 
-/** What forbids to go on, as a sentence. */
+/** What forbids to continue, as a sentence. */
 function objection(
   states: readonly (Running | Waiting)[],
   candidates: readonly Candidate[],
@@ -109,7 +109,7 @@ function objection(
   if (!bootstrapped) {
     return undefined;
   }
-  // One that was being copied has nothing that the one it was copied from has not.
+  // A member that was receiving a copy has nothing that its donor lacks.
   const lost = states.some(
     (facts) => facts.phase === "waiting" && (facts.data === "none" || facts.data === "unborn"),
   );
@@ -119,8 +119,8 @@ function objection(
   return candidates.length === 0 ? "No instance has data that are whole." : undefined;
 }
 
-/** What goes on from the member that was named, where it says itself that it is at that position, and nobody has more of it. */
-function goOnDespite(
+/** Continues from the named member, where it reports that position itself, and no other has more of that history. */
+function continueDespite(
   refused: string,
   candidates: readonly Candidate[],
   accepted: Accepted | undefined,
@@ -139,12 +139,12 @@ function goOnDespite(
   if (named.facts.phase === "running") {
     return { ...order("revive", named), despite: refused };
   }
-  // One that runs would not find a group that another one begins.
+  // A running member would not find a group that another one bootstraps.
   return running ? order("restart", running) : { ...order("bootstrap", named), despite: refused };
 }
 
-/** What the annotation would be for the member that has most. */
-function wayOut(candidates: readonly Candidate[]): string {
+/** The annotation that accepts the loss, for the member that has most. */
+function acceptanceHint(candidates: readonly Candidate[]): string {
   const best = candidates.toSorted(byPosition)[0];
   if (!best) {
     return "";
@@ -166,21 +166,21 @@ function order(name: "bootstrap" | "revive" | "restart", { ordinal, facts }: Can
   return { kind: "order", order: name, member: ordinal, run: facts.run } as const;
 }
 
-function goOn(best: Candidate, candidates: readonly Candidate[], stuck: boolean): Decision {
+function continueFrom(best: Candidate, candidates: readonly Candidate[], stuck: boolean): Decision {
   const running = candidates.filter(({ facts }) => facts.phase === "running");
   if (running.length === 0) {
     return order("bootstrap", best);
   }
   const behind = best.facts.phase === "waiting" ? running[0] : undefined;
-  // One that runs applies what it has got; several find each other when the network is back.
+  // A running member applies what it has received; several find each other when the network is back.
   if ((running.length > 1 || behind) && !stuck) {
     return { kind: "wait", finding: RECOVERING };
   }
   return behind ? order("restart", behind) : order("revive", best);
 }
 
-/** Nobody has ever been in a group. */
-function begin(states: readonly (Running | Waiting)[]): Decision {
+/** No member has ever been in a group. */
+function initialize(states: readonly (Running | Waiting)[]): Decision {
   const unborn = states.findIndex((facts) => facts.phase === "waiting" && facts.data === "unborn");
   const member = Math.max(unborn, 0);
   const facts = states[member];

@@ -33,7 +33,7 @@ export interface Setup {
   credentials: DatabaseCredentials;
   /** Set the user's password: only when it is to be another one, for the user may have set it itself. */
   setPassword: boolean;
-  /** Connections that the project's user may have at once. */
+  /** Connections that the project's user may have concurrently. */
   connections: number;
 }
 
@@ -49,7 +49,7 @@ export function setupScript({ credentials, setPassword, connections }: Setup): s
   const schema = identifier(OWN_SCHEMA);
   const login = (password: string, most: number) =>
     `IDENTIFIED VIA mysql_native_password USING '${passwordHash(password)}' REQUIRE SSL WITH MAX_USER_CONNECTIONS ${most}`;
-  // In a grant `_` stands for any character.
+  // In a grant `_` matches any character.
   const granted = database.replaceAll("_", "\\_");
   const backup = account(accounts.backup);
   const backupLogin = login(of(credentialKeys.superuser), BACKUP_CONNECTIONS);
@@ -71,7 +71,7 @@ export function setupScript({ credentials, setPassword, connections }: Setup): s
     ...(setPassword ? [`ALTER USER ${user} ${login(of(credentialKeys.password), connections)};`] : []),
     `ALTER USER ${user} REQUIRE SSL WITH MAX_USER_CONNECTIONS ${connections};`,
     `GRANT ALL PRIVILEGES ON ${granted}.* TO ${user};`,
-    // Backups read all there is, whatever the user has made of its own password.
+    // Backups read everything, whatever the user has done to its own password.
     `CREATE USER IF NOT EXISTS ${backup} ${backupLogin};`,
     `ALTER USER ${backup} ${backupLogin};`,
     `GRANT SELECT, LOCK TABLES, SHOW VIEW, TRIGGER, EVENT ON ${granted}.* TO ${backup};`,
@@ -81,7 +81,7 @@ export function setupScript({ credentials, setPassword, connections }: Setup): s
   ].join("\n");
 }
 
-/** Members that look for a group, and figures once a minute. */
+/** Members that search for a group, and metrics once a minute. */
 const MONITOR_CONNECTIONS = 10;
 const BACKUP_CONNECTIONS = 4;
 

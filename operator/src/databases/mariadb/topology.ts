@@ -1,16 +1,16 @@
-/** Which member takes the writes. Pure. */
+/** Which member is the primary. Pure. */
 
 import { roles } from "../common/metadata.ts";
 import { hasRole, isReady, ordinalOf } from "../common/pods.ts";
 import type { LivePod } from "../driver.ts";
 import { isServing, isSynced, type MemberState } from "./member-state.ts";
 
-/** Pods and their words; those that do not answer are not in it. */
+/** Pods and their states, without those that do not answer. */
 export type MemberStates = ReadonlyMap<LivePod, MemberState>;
 
 /**
  * Every member of the group could take writes; one of them does. It stays for as long as it serves: a change ends sessions.
- * Without it the one whose readiness its Services know of already, then one that does not give a copy, then the first.
+ * Without it one that is ready for its Services already, then one that does not give a copy, then the first.
  */
 export function choosePrimary(memberStates: MemberStates): LivePod | undefined {
   const worth = (pod: LivePod) => {
@@ -42,7 +42,7 @@ function compare(a: readonly number[], b: readonly number[]): number {
   return 0;
 }
 
-/** Labels that are to change, in this order: nobody is led to two primaries. */
+/** Labels to change, in this order: a Service never has two primaries. */
 export function relabelled(
   pods: readonly LivePod[],
   primary: LivePod | undefined,
@@ -53,7 +53,7 @@ export function relabelled(
   const others = pods.filter(
     (pod) => pod !== primary && !hasRole(pod, roles.replica) && !pod.metadata.deletionTimestamp,
   );
-  // One that is on its way out still leads to somebody.
+  // A terminating pod still receives connections.
   const leaving = pods.filter(
     (pod) => pod !== primary && pod.metadata.deletionTimestamp && hasRole(pod, roles.primary),
   );

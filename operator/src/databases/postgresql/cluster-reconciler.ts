@@ -1,4 +1,4 @@
-/** What a running PostgreSQL cluster needs beside its objects: accounts, shared settings, switchovers, new pods in order. */
+/** Reconciles a running PostgreSQL cluster: accounts, shared settings, switchovers, rolling updates. */
 
 import { hashJson } from "@slipway/controller-runtime";
 import { isReady, ordinalOf, primaryOf, stayingPrimary } from "../common/pods.ts";
@@ -13,16 +13,16 @@ import { hasStatements } from "./parameters.ts";
 import { ensureSharedConfig, leaderOf, requestSwitchover, synchronousMembers } from "./patroni.ts";
 import { credentialsProblem, parseSetup, setupScript } from "./sql.ts";
 
-/** How long until something that is under way is looked at again, in milliseconds; pods wake it up before that. */
+/** Until the next reconcile while something is in progress, in milliseconds; events of pods trigger one earlier. */
 const POLL_INTERVAL_MS = 3_000;
-/** A server that does not answer holds up whoever asks it. */
+/** A server that does not answer blocks its caller until the timeout. */
 const EXEC_RETRY_MS = 15_000;
 const RESYNC_INTERVAL_MS = 60_000;
 
 const PSQL = ["psql", "--no-psqlrc", "--no-password", "--quiet", "--tuples-only", "--no-align"];
 const AS_SUPERUSER = [...PSQL, `--host=${paths.socket}`, `--username=${accounts.superuser}`];
 
-/** What was done, so that an unchanged database is queried for nothing. It may be lost: everything can be done again. */
+/** What was done, so that an unchanged database is queried for nothing. It may be lost: everything can be repeated. */
 interface Memory {
   setUp?: SetUp;
   shared?: string;
@@ -79,7 +79,7 @@ export class PostgresqlClusterReconciler {
   }
 }
 
-/** Patroni elects only a member that has every acknowledged transaction; the leader of its ConfigMap is asked itself. */
+/** Patroni elects only a member that has every acknowledged transaction; the leader in its ConfigMap is queried to confirm it. */
 export async function isCaughtUp(
   database: Database,
   live: LiveDatabase,
@@ -94,7 +94,7 @@ export async function isCaughtUp(
   return exitCode === 0 && stdout.trim() === "t";
 }
 
-/** One step towards the pods that should be. */
+/** One step towards the wanted pods. */
 function reconcilePods(
   database: Database,
   live: LiveDatabase,
@@ -117,7 +117,7 @@ function reconcilePods(
   return roll(database, live, primary, rolling, context);
 }
 
-/** Another one that has everything takes the primary's place. */
+/** Switches over to another member that has everything. */
 async function handOver(
   database: Database,
   from: LivePod,
@@ -144,7 +144,7 @@ async function shareConfig(database: Database, memory: Memory, context: ClusterC
   return true;
 }
 
-/** Makes sure of accounts and database. @returns what the server says; undefined when it could not be done now */
+/** Ensures accounts and database. @returns what the server reports; undefined when it could not be done now */
 function setUp(database: Database, primary: LivePod, memory: Memory, context: ClusterContext) {
   const { credentials, status } = context;
   const statements = hasStatements(database.image);

@@ -1,4 +1,4 @@
-/** What Patroni is told: the file that every member starts with, and the settings that they share. Pure. */
+/** Patroni's configuration: the file that every member starts with, and the settings that they share. Pure. */
 
 import { readFileSync } from "node:fs";
 import { labels } from "@slipway/crds";
@@ -12,8 +12,8 @@ import { parameters } from "./parameters.ts";
 export type SharedConfig = ReturnType<typeof sharedConfig>;
 
 /**
- * A leader that says nothing is replaced after `ttl` seconds; `loop_wait + 2 × retry_timeout` must not exceed it. In
- * failsafe mode it goes on without the apiserver for as long as it reaches every member. A crashed server is noticed, and a
+ * A leader that is silent is replaced after `ttl` seconds; `loop_wait + 2 × retry_timeout` must not exceed it. In
+ * failsafe mode it stays the leader without the apiserver for as long as it reaches every member. A crashed server is noticed, and a
  * switchover begun, with the next loop: each of them is a write to the apiserver.
  */
 export function sharedConfig(database: Database) {
@@ -21,7 +21,7 @@ export function sharedConfig(database: Database) {
     ttl: 20,
     loop_wait: 5,
     retry_timeout: 5,
-    // In which a crashed primary may come back by itself before another one takes its place.
+    // In which a crashed primary may restart before a failover.
     primary_start_timeout: 30,
     primary_stop_timeout: 20,
     failsafe_mode: true,
@@ -88,7 +88,7 @@ export function patroniFile(database: Database): string {
       pgpass: "/tmp/pgpass",
       use_unix_socket: true,
       use_unix_socket_repl: false,
-      // A member that cannot follow any more is made anew by itself.
+      // A member that cannot follow any more copies the primary again automatically.
       remove_data_directory_on_rewind_failure: true,
       remove_data_directory_on_diverged_timelines: true,
       create_replica_methods: ["basebackup"],

@@ -16,7 +16,7 @@ export const paths = {
   patroni: "/etc/patroni",
 } as const;
 
-/** The platform's own accounts. Nobody else may have such names. */
+/** The platform's own accounts. These names are reserved. */
 export const accounts = {
   superuser: "postgres",
   replication: "slipway_replication",
@@ -30,7 +30,7 @@ export const accounts = {
 
 /**
  * ConfigMaps of a database. Patroni names its own after its scope, which is the project's id, and makes them itself:
- * `<id>-config` holds the settings that are the same for all members.
+ * `<id>-config` has the settings that are the same for all members.
  */
 export function configMaps({ id }: Pick<Database, "id">) {
   return {

@@ -47,7 +47,7 @@ function reloadParameters({ memoryBytes, cpus, storage, image }: Database): Para
     maintenance_work_mem: mebibytes(Math.min(memory / 16, 1024), 16),
     max_parallel_workers: workers,
     max_parallel_workers_per_gather: Math.min(2, workers),
-    // WAL must never fill the volume: a replica that is away for too long is made anew.
+    // WAL must never fill the volume: a replica that is down for too long copies the primary again.
     max_wal_size: mebibytes(Math.min(disk / 8, 4096), 64),
     min_wal_size: mebibytes(Math.min(disk / 32, 512), 32),
     max_slot_wal_keep_size: mebibytes(Math.min(disk / 4, 16_384), 128),
@@ -58,7 +58,7 @@ function reloadParameters({ memoryBytes, cpus, storage, image }: Database): Para
     ssl_key_file: `${paths.tls}/tls.key`,
     ssl_ca_file: `${paths.tls}/ca.crt`,
     ssl_min_protocol_version: "TLSv1.2",
-    // A client that is gone without a word frees its connection within two minutes.
+    // The connection of a client that vanished is freed within two minutes.
     tcp_keepalives_idle: 60,
     tcp_keepalives_interval: 10,
     tcp_keepalives_count: 6,
@@ -78,12 +78,12 @@ function reloadParameters({ memoryBytes, cpus, storage, image }: Database): Para
   };
 }
 
-/** Whether the image has the extension that tells latencies; PostgreSQL would not start without one that it is to load. */
+/** Whether the image has the extension that measures latencies; PostgreSQL does not start without an extension that it is to load. */
 export function hasStatements({ features }: Database["image"]): boolean {
   return features.pgStatStatements !== false;
 }
 
-/** A connection takes 5 to 10 MiB at work. */
+/** A busy connection needs 5 to 10 MiB. */
 function connections(memory: number): number {
   return Math.min(500, Math.max(30, Math.floor(memory / 8)));
 }

@@ -1,4 +1,4 @@
-/** What the operator asks of Patroni, by the ConfigMaps in which it keeps its state. */
+/** The operator's requests to Patroni, by the ConfigMaps in which it keeps its state. */
 
 import { equalJson, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
@@ -8,13 +8,13 @@ import type { ClusterContext, LivePod } from "../driver.ts";
 import { sharedConfig } from "./config.ts";
 import { configMaps } from "./names.ts";
 
-/** In whose name the operator writes into Patroni's ConfigMaps: not the applier's, which would prune them. */
+/** Field manager of the operator's writes into Patroni's ConfigMaps: not the applier's, which would prune them. */
 const FIELD_MANAGER = "slipway-database";
 
 type Work = Pick<ClusterContext, "client" | "signal">;
 
 /**
- * Brings the settings that all members share to what they should be. Patroni has made them from its file when it
+ * Updates the settings that all members share. Patroni has created them from its file when it
  * initialized the database; until then there are none.
  * @returns whether they are in place by now
  */
@@ -60,8 +60,8 @@ export async function synchronousMembers(database: Database, work: Work): Promis
 }
 
 /**
- * Asks the primary to hand over, which it does with its next loop, when the other one has everything. A request that
- * stands is not repeated; one that cannot be met is dropped by Patroni.
+ * Requests a switchover, which the primary starts with its next loop, when the other member has everything. A pending request
+ * is not repeated; Patroni drops one that it cannot meet.
  */
 export async function requestSwitchover(
   database: Database,
@@ -71,8 +71,8 @@ export async function requestSwitchover(
 ): Promise<void> {
   const name = configMaps(database).failover;
   const live = await configMapNow(database, name, work);
-  const asked = { leader: from.metadata.name ?? "", member: to.metadata.name ?? "" };
-  if (live?.metadata?.annotations?.leader === asked.leader) {
+  const requested = { leader: from.metadata.name ?? "", member: to.metadata.name ?? "" };
+  if (live?.metadata?.annotations?.leader === requested.leader) {
     return;
   }
   const object: KubernetesObject = {
@@ -80,7 +80,7 @@ export async function requestSwitchover(
       name,
       namespace: database.namespace,
       labels: { [labels.project]: database.id, [labels.type]: database.type },
-      annotations: asked,
+      annotations: requested,
     },
   };
   const options = { fieldManager: FIELD_MANAGER, signal: work.signal };

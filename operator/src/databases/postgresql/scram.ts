@@ -6,7 +6,7 @@ const ITERATIONS = 4_096;
 const KEY_LENGTH = 32;
 
 /**
- * The SCRAM-SHA-256 verifier of a password, as `ALTER ROLE … PASSWORD` takes it (RFC 5803). ASCII is its own SASLprep
+ * The SCRAM-SHA-256 verifier of a password, as `ALTER ROLE … PASSWORD` accepts it (RFC 5803). ASCII is its own SASLprep
  * form; a password beyond it is normalized as libpq does where that is possible.
  */
 export function scramVerifier(password: string, salt: Buffer = randomBytes(16)): string {

@@ -27,7 +27,7 @@ export interface Setup {
   verifierOf?: (password: string) => string;
   /** Set the user's password: only when it is to be another one, for the user may have set it itself. */
   setPassword: boolean;
-  /** Whether the extension that tells latencies is there. */
+  /** Whether the extension that measures latencies exists. */
   statements: boolean;
 }
 
@@ -59,7 +59,7 @@ export function setupScript({
     "\\set ON_ERROR_STOP on",
     "SET log_min_messages TO panic;",
     "SET client_min_messages TO error;",
-    // Patroni made these; a Secret that was lost has other passwords now.
+    // Patroni created these; a Secret that was lost has other passwords now.
     ...own.map(([role, key]) => setPasswordOf(role, verifierOf(of(key)))),
     // The monitoring account reads statistics and nothing else.
     createRole(accounts.monitor, monitorVerifier),

@@ -95,8 +95,8 @@ function environment(database: Database) {
 const patroni = (path: string) => ({ httpGet: { path, port: "patroni" } });
 
 /**
- * Patroni's own endpoints. A Patroni that hangs keeps the role label of its pod, so nobody writes until it is gone: it is
- * found out and killed quickly, without the time that a stop has.
+ * Patroni's own endpoints. A Patroni that hangs keeps the role label of its pod, so no other member is written to until it is deleted: it
+ * is detected and killed quickly, without the grace period of a stop.
  */
 const probes = {
   startupProbe: { ...patroni("/liveness"), periodSeconds: 2, timeoutSeconds: 3, failureThreshold: 300 },

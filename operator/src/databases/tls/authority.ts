@@ -1,4 +1,4 @@
-/** The authority of the platform's databases: a Secret with its key, and a ConfigMap for whoever has to trust it. */
+/** The authority of the platform's databases: a Secret with its key, and a ConfigMap for the clients that have to trust it. */
 
 import {
   isAlreadyExists,
@@ -43,7 +43,7 @@ export interface AuthorityDependencies {
 
 /**
  * Reads the authority once, and makes it when there is none: it fills the chart's empty Secret, and makes that where it is
- * missing and it may. The authority is never made anew, for clients trust this one: a Secret that is filled is immutable.
+ * missing and it may. The authority is never created again, for clients trust this one: a Secret that is filled is immutable.
  */
 export class Authority {
   readonly #deps: AuthorityDependencies;
@@ -53,7 +53,7 @@ export class Authority {
     this.#deps = deps;
   }
 
-  /** @throws KubeError when the apiserver refuses, Error when the Secret holds something else */
+  /** @throws KubeError when the apiserver refuses, Error when the Secret has other content */
   current(): Promise<Pair> {
     const pair = this.#pair ?? this.#load();
     this.#pair = pair;
@@ -115,7 +115,7 @@ export class Authority {
   }
 }
 
-/** @returns undefined when the Secret is not there, or empty. @throws Error when it holds something else */
+/** @returns undefined when the Secret does not exist, or is empty. @throws Error when it has other content */
 function readPair(secret: Data | undefined): Pair | undefined {
   if (Object.keys(secret?.data ?? {}).length === 0) {
     return undefined;

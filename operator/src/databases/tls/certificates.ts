@@ -43,7 +43,7 @@ export async function makeAuthority(now: Date): Promise<Pair> {
   return { certificate: certificate.toString("pem"), key: await exportKey(keys.privateKey) };
 }
 
-/** What a server's certificate tells of itself. */
+/** What is read from a server's certificate. */
 export interface Issued {
   serial: string;
   notBefore: Date;
@@ -60,7 +60,7 @@ export async function certify(authority: Pair, names: readonly string[], now: Da
   const signingKey = await importKey(authority.key);
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: serial(),
-    // A common name holds 64 characters at most, and nobody reads it where there are other names.
+    // A common name has 64 characters at most, and is ignored where there are other names.
     subject: `CN=${(names[0] ?? "database").slice(0, 64)}`,
     issuer: issuer.subject,
     ...span(now, SERVER_DAYS),

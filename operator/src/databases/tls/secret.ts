@@ -21,7 +21,7 @@ import { certify, SERVER_DAYS, serialOf } from "./certificates.ts";
 /** A third of a certificate's life is left when it is renewed. */
 const RENEW_MS = (SERVER_DAYS / 3) * 86_400_000;
 
-/** What the annotation of such a Secret tells: all that has to be known without reading it. */
+/** What the annotation of such a Secret has: all that has to be known without reading it. */
 interface Marked {
   serial: string;
   /** When it was signed. */
@@ -78,7 +78,7 @@ export function certificateNames(
 
 /**
  * Makes sure of the Secret.
- * @throws RetryableError `ChildConflict` when a Secret of that name is somebody else's
+ * @throws RetryableError `ChildConflict` when a Secret of that name has another owner
  */
 export async function ensureCertificate(
   project: Project,

@@ -1,4 +1,4 @@
-/** What running Valkey instances need beside their objects: role labels, passwords, a primary to follow, new pods in order. */
+/** Reconciles running Valkey instances: role labels, passwords, replication, rolling updates. */
 
 import { isReady, ordinalOf, processOf, startOf, stayingPrimary } from "../common/pods.ts";
 import { primaryMissing, replaceOutdatedPod, roll, SWITCHING_OVER } from "../common/rolling.ts";
@@ -12,21 +12,21 @@ import { SentinelSubscription } from "./sentinel-subscription.ts";
 import type { MemberState } from "./topology.ts";
 import { choosePrimary, detached, type MemberStates, relabelled, silentPrimary } from "./topology.ts";
 
-/** How long until something that is under way is looked at again, in milliseconds. */
+/** Until the next reconcile while something is in progress, in milliseconds. */
 const POLL_INTERVAL_MS = 1_000;
-/** How often several instances are asked who the primary is while their Sentinels would not tell. */
+/** How often several instances are queried for the primary while not all of their Sentinels are subscribed to. */
 const UNSUBSCRIBED_QUERY_INTERVAL_MS = 10_000;
 const RESYNC_INTERVAL_MS = 60_000;
 
-/** Sentinels have this long to make an instance follow the primary by themselves, while they replace one above all. */
+/** How long Sentinels have to attach an instance to the primary before the operator does, above all during a failover. */
 const REATTACH_AFTER_MS = 20_000;
 
-/** How long others are waited for once one has said that it is the primary, and is followed. */
+/** How long the other instances are waited for once one has reported that it is the primary and has replicas. */
 const STRAGGLER_TIMEOUT_MS = 2_000;
 
-/** What was done and seen. It may be lost: everything can be done again. */
+/** What was done and observed. It may be lost: everything can be repeated. */
 interface Memory {
-  /** Credentials that each process has taken over, by process. */
+  /** Hash of the credentials that each process has, by process. */
   accounts: Map<string, string>;
   /** Since when each process has not followed the primary, in milliseconds. */
   detached: Map<string, number>;
@@ -37,7 +37,7 @@ export class ValkeyClusterReconciler {
   readonly #memories = new Map<string, Memory>();
 
   forget(uid: string): void {
-    this.#memories.get(uid)?.subscription.end();
+    this.#memories.get(uid)?.subscription.close();
     this.#memories.delete(uid);
   }
 
@@ -63,10 +63,10 @@ export class ValkeyClusterReconciler {
     const clusterState: ClusterState = {
       primary: primary.metadata.name,
       runningVersion: memberStates.get(primary)?.version ?? context.status.runningVersion,
-      credentialsHash: takenOver(database, live, memory) ? database.credentialsHash : undefined,
+      credentialsHash: hasCredentials(database, live, memory) ? database.credentialsHash : undefined,
       requeueAfterMs: RESYNC_INTERVAL_MS,
     };
-    if (sizeOf(database) > 1 && !memory.subscription.listen(database, primary, live.pods, context)) {
+    if (sizeOf(database) > 1 && !memory.subscription.subscribe(database, primary, live.pods, context)) {
       clusterState.requeueAfterMs = UNSUBSCRIBED_QUERY_INTERVAL_MS;
     }
     if (clusterState.credentialsHash === undefined || !memberStates.has(primary)) {
@@ -87,8 +87,8 @@ export class ValkeyClusterReconciler {
 }
 
 /**
- * Whoever serves as the primary is the one whose data count. Every instance that runs has to say so, too: while one of them
- * believes otherwise, or says nothing, another one may be taking over.
+ * The data of the serving primary count. Every running instance has to confirm it: while one of them reports another primary,
+ * or does not answer, a failover may be in progress.
  */
 export async function isCaughtUp(
   database: Database,
@@ -114,7 +114,7 @@ export async function isCaughtUp(
   );
 }
 
-/** Asks every running instance what it is, and gives it the project's password where it has not got it. */
+/** Queries every running instance, and sets the project's password where it is not set. */
 async function queryMembers(
   database: Database,
   live: LiveDatabase,
@@ -125,18 +125,18 @@ async function queryMembers(
   const running = live.pods.filter((pod) => startOf(pod) !== undefined && !pod.metadata.deletionTimestamp);
   const known = memory.accounts;
   memory.accounts = new Map();
-  const enough = new AbortController();
-  let giveUp: NodeJS.Timeout | undefined;
+  const stragglers = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
   const asked = await Promise.all(
     running.map(async (pod): Promise<[LivePod, MemberState | undefined]> => {
       const process = processOf(pod);
       const has = known.get(process);
       const account = has === hash ? undefined : accountCommand(context.credentials);
-      const first = await query(pod, [account], context, enough.signal);
+      const first = await query(pod, [account], context, stragglers.signal);
       const priority = first && priorityCommand(database, pod, first);
-      const facts = priority ? await query(pod, [priority], context, enough.signal) : first;
+      const facts = priority ? await query(pod, [priority], context, stragglers.signal) : first;
       if (facts?.role === "primary" && facts.followers > 0) {
-        giveUp ??= setTimeout(() => enough.abort(), STRAGGLER_TIMEOUT_MS);
+        timer ??= setTimeout(() => stragglers.abort(), STRAGGLER_TIMEOUT_MS);
       }
       const now = first ? hash : has;
       if (now !== undefined) {
@@ -145,16 +145,16 @@ async function queryMembers(
       return [pod, facts];
     }),
   );
-  clearTimeout(giveUp);
+  clearTimeout(timer);
   return new Map(asked.flatMap(([pod, facts]): [LivePod, MemberState][] => (facts ? [[pod, facts]] : [])));
 }
 
 /** Whether every instance that serves has the project's password. */
-function takenOver(database: Database, live: LiveDatabase, { accounts }: Memory): boolean {
+function hasCredentials(database: Database, live: LiveDatabase, { accounts }: Memory): boolean {
   return live.pods.filter(isReady).every((pod) => accounts.get(processOf(pod)) === database.credentialsHash);
 }
 
-/** Whoever has not followed the primary for long enough is told to. */
+/** Makes instances that have not followed the primary for long enough follow it. */
 async function reattachReplicas(
   database: Database,
   primary: LivePod | undefined,
@@ -175,7 +175,7 @@ async function reattachReplicas(
   }
 }
 
-/** One step towards the pods that should be. */
+/** One step towards the wanted pods. */
 function reconcilePods(
   database: Database,
   live: LiveDatabase,
@@ -209,12 +209,12 @@ function following(
   memberStates: MemberStates,
 ): boolean {
   const facts = memberStates.get(primary);
-  // Not to be told is not to be told that they do not.
+  // A primary that does not answer has not reported that a replica is missing.
   const followed = !facts || facts.followers >= instances - 1;
   return followed && pods.filter(isReady).length >= instances;
 }
 
-/** A replica takes the primary's place; its Sentinel sees to it. */
+/** Has a replica's Sentinel switch the primary over to it. */
 async function handOver(
   candidates: readonly LivePod[],
   context: ClusterContext,
@@ -223,7 +223,7 @@ async function handOver(
   if (to) {
     const answer = await switchOver(to, context);
     if (answer !== "OK") {
-      context.log.warn({ answer }, "a Sentinel does not move a primary");
+      context.log.warn({ answer }, "a Sentinel rejected a switchover");
     }
   }
   return { underWay: SWITCHING_OVER, requeueAfterMs: POLL_INTERVAL_MS };

@@ -1,4 +1,4 @@
-/** What the operator tells servers and Sentinels, by their client in their own containers. */
+/** Commands of the operator to servers and Sentinels, by the client in their containers. */
 
 import { createHash } from "node:crypto";
 import { credentialKeys, type DatabaseCredentials } from "@slipway/crds";
@@ -10,8 +10,8 @@ import { PROJECT_RULES } from "./accounts.ts";
 import { accounts, GROUP, nodeAddress, paths, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
 import { DEFAULT_PRIORITY, type MemberState, parseMemberState } from "./topology.ts";
 
-/** One that hangs must not hold up what is done about it for longer, and a busy node takes seconds for a command. */
-const PATIENCE_MS = 8_000;
+/** A hanging server must not delay its own replacement for longer; on a busy node a command needs seconds. */
+const EXEC_TIMEOUT_MS = 8_000;
 
 type Work = Pick<ClusterContext, "client" | "signal">;
 
@@ -19,7 +19,7 @@ const CLI = ["valkey-cli", "--tls", "--cacert", `${paths.tls}/ca.crt`, "-h", "lo
 const SERVER = [...CLI, "-p", String(VALKEY_PORT), "--user", accounts.admin];
 const SENTINEL = [...CLI, "-p", String(SENTINEL_PORT)];
 
-/** The command that gives the project's account its password, as a hash, and takes every other away. Sessions stay. */
+/** The command that sets the password of the project's account, as a hash, and removes every other. Sessions stay. */
 export function accountCommand(credentials: DatabaseCredentials): string {
   const { username, password } = credentialKeys;
   const hash = createHash("sha256")
@@ -44,9 +44,9 @@ export function priorityCommand(database: Database, pod: LivePod, facts: MemberS
 }
 
 /**
- * Gives commands to a server, each of which answers OK, and asks what it is.
- * @param enough ends the wait before it is given up by itself
- * @returns undefined when it does not answer, or refuses a command
+ * Runs commands on a server, each of which replies OK, then queries its state.
+ * @param enough ends the wait before the timeout
+ * @returns undefined when it does not answer, or rejects a command
  */
 export async function query(
   pod: LivePod,
@@ -56,13 +56,13 @@ export async function query(
 ): Promise<MemberState | undefined> {
   const given = commands.filter((command) => command !== undefined);
   const script = [...given, "INFO server replication", ""].join("\n");
-  const impatient = AbortSignal.any([
+  const limited = AbortSignal.any([
     signal,
-    AbortSignal.timeout(PATIENCE_MS),
+    AbortSignal.timeout(EXEC_TIMEOUT_MS),
     ...(enough === undefined ? [] : [enough]),
   ]);
   try {
-    const { stdout } = await execIn(pod, SERVER, { client, signal: impatient }, script);
+    const { stdout } = await execIn(pod, SERVER, { client, signal: limited }, script);
     const answers = stdout.split("\n").slice(0, given.length);
     return answers.every((answer) => answer.trim() === "OK") ? parseMemberState(stdout) : undefined;
   } catch {
@@ -83,13 +83,13 @@ export function follow(
 }
 
 /**
- * Has a Sentinel move the primary to a replica, which gets all writes before: clients wait meanwhile.
- * @returns first word of its answer: OK when it has begun
+ * Has a Sentinel switch the primary over to a replica, which receives all writes before that: clients wait meanwhile.
+ * @returns first word of its reply: OK when it has started
  */
 export async function switchOver(pod: LivePod, { client, signal }: Work): Promise<string> {
   const { namespace, name = "" } = pod.metadata;
   const command = [...SENTINEL, "SENTINEL", "FAILOVER", GROUP, "COORDINATED"];
-  const options = { container: "sentinel", command, signal, timeoutMs: PATIENCE_MS };
+  const options = { container: "sentinel", command, signal, timeoutMs: EXEC_TIMEOUT_MS };
   const { stdout } = await client.podExec({ namespace, name }, options);
   return /^[A-Za-z]+/.exec(stdout)?.[0] ?? "";
 }

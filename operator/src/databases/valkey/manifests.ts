@@ -13,7 +13,7 @@ import { statefulSet } from "./stateful-set.ts";
 const CLIENTS = [{ name: "database", port: VALKEY_PORT }];
 const MEMBERS = [...CLIENTS, { name: "sentinel", port: SENTINEL_PORT }];
 
-/** In the order in which they are applied: what others lean on first. */
+/** In the order in which they are applied: what others depend on first. */
 export function desired(database: Database): DesiredObject[] {
   const { names } = database;
   const several = sizeOf(database) > 1;

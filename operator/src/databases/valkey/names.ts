@@ -11,17 +11,17 @@ export const paths = {
   volume: "/data",
   /** What the server keeps, below it. */
   data: "/data/valkey",
-  /** There once the server has served: a replica has synchronized then. Gone with the data. */
+  /** Exists once the server has served: a replica has synchronized then. Deleted with the data. */
   synchronized: "/data/valkey/synchronized",
   /** Without passwords, what a Sentinel knew last. */
   sentinelState: "/data/sentinel.state",
-  /** Files with passwords or their hashes: in memory, made anew with each start. */
+  /** Files with passwords or their hashes: in memory, written again at each start. */
   run: "/run/valkey",
   config: "/etc/valkey",
   tls: "/etc/slipway/tls",
 } as const;
 
-/** The platform's own accounts. Nobody else may have such names. */
+/** The platform's own accounts. These names are reserved. */
 export const accounts = {
   admin: "slipway_admin",
   /** Of replicas and Sentinels. */
@@ -38,14 +38,14 @@ export function sizeOf({ members }: Pick<Database, "members">): number {
 }
 
 /**
- * Service of one pod. Sentinels tell instances apart by address and must find it again when its pod is another one: a
- * pod's own address changes, and its name in the headless Service is gone with it.
+ * Service of one pod. Sentinels identify instances by address and must find one again when its pod is another one: a pod's
+ * own address changes, and its name in the headless Service is deleted with it.
  */
 export function nodeService({ id }: Pick<Database, "id">, ordinal: number | string): string {
   return `${id}-node-${ordinal}`;
 }
 
-/** @param ordinal of the pod, or a variable that stands for it */
+/** @param ordinal of the pod, or a variable for it */
 export function nodeAddress(database: Pick<Database, "id" | "namespace">, ordinal: number | string): string {
   return `${nodeService(database, ordinal)}.${database.namespace}.svc`;
 }

@@ -59,7 +59,7 @@ export function directives(database: Database): Directives {
     ["maxmemory-clients", "10%"],
     ["maxclients", Math.min(10_000, Math.max(100, Math.floor(memory)))],
     ["client-output-buffer-limit", "replica", mebibytes(memory / 8, 8), mebibytes(memory / 16, 4), 60],
-    // A client that is gone without a word frees its connection within two minutes.
+    // The connection of a client that vanished is freed within two minutes.
     ["tcp-keepalive", 60],
     ["sanitize-dump-payload", "yes"],
     // Logs go to the platform: no content of a command is in them.
@@ -71,7 +71,7 @@ export function directives(database: Database): Directives {
   ];
 }
 
-/** With `everysec` a crash of the node takes a second of writes at most; one of the process alone takes none. */
+/** With `everysec` a crash of the node loses a second of writes at most; one of the process alone loses none. */
 function persistence(database: Database): Directives {
   return isKept(database)
     ? [
@@ -90,8 +90,8 @@ function persistence(database: Database): Directives {
 }
 
 /**
- * A primary without a replica that has been heard of within 10 s takes no writes: so much can be lost at most when it is
- * cut off and another one takes over.
+ * A primary without a replica that has acknowledged within 10 s accepts no writes: that is the most that can be lost when it
+ * is cut off and another one takes over.
  */
 function replication(database: Database, backlog: string): Directives {
   if (sizeOf(database) === 1) {
@@ -105,9 +105,9 @@ function replication(database: Database, backlog: string): Directives {
     ["repl-backlog-size", backlog],
     ["repl-diskless-sync", "yes"],
     ["repl-diskless-sync-delay", 0],
-    // A copy replaces what is there only once it is whole.
+    // A copy replaces the data only once it is complete.
     ["repl-diskless-load", isKept(database) ? "disabled" : "on-empty-db"],
-    // A primary that is gone without a word leaves its replicas on a dead connection for so long.
+    // How long the replicas of a primary that vanished stay on a dead connection.
     ["repl-timeout", 10],
     ["repl-ping-replica-period", 2],
   ];

@@ -1,4 +1,4 @@
-/** Valkey's protocol (RESP), as far as the operator speaks it by itself. */
+/** Valkey's protocol (RESP), as far as the operator speaks it without the client. */
 
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -14,10 +14,10 @@ export interface Address {
   ca: string | undefined;
 }
 
-/** Event of a socket that says that it can be written to. */
+/** Event of a socket that can be written to. */
 export const opened = ({ ca }: Address) => (ca === undefined ? "connect" : "secureConnect");
 
-/** Opens a connection. Whoever waits for it is told of errors; nobody waits once it is done with. */
+/** Opens a connection. A caller that waits for it has its own error handler; without one, errors only close it. */
 export function openSocket({ host, port, ca, serverName }: Address): Socket {
   const socket =
     ca === undefined ? connectTcp({ host, port }) : connectTls({ host, port, ca, servername: serverName });

@@ -41,7 +41,7 @@ let hearing = new SentinelSubscription();
 const servers: Server[] = [];
 const sockets = new Map<number, TLSSocket>();
 afterEach(async () => {
-  hearing.end();
+  hearing.close();
   hearing = new SentinelSubscription();
   for (const socket of sockets.values()) {
     socket.destroy();
@@ -85,7 +85,7 @@ function listen(members = pods()): boolean {
       woken += 1;
     },
   };
-  return hearing.listen(database, members[0], members, context);
+  return hearing.subscribe(database, members[0], members, context);
 }
 
 test("the replicas' Sentinels are listened to, and whatever they say wakes the operator", async () => {

@@ -1,4 +1,4 @@
-/** Hears from the Sentinels at once when another instance has become the primary, which no pod need tell of. */
+/** Subscribes to the Sentinels, to learn immediately of another primary: no change of a pod needs to come with it. */
 
 import type { Socket } from "node:net";
 import { credentialKeys } from "@slipway/crds";
@@ -8,44 +8,44 @@ import type { ClusterContext, LivePod } from "../driver.ts";
 import { nodeAddress, SENTINEL_PORT } from "./names.ts";
 import { type Address, command, opened, openSocket } from "./resp.ts";
 
-/** The channel on which each Sentinel says so, once it knows. */
+/** The channel on which each Sentinel publishes a new primary. */
 const CHANNEL = "+switch-master";
 
-/** How long a Sentinel may take to let the operator listen, in milliseconds. */
-const PATIENCE_MS = 10_000;
+/** Timeout until a Sentinel confirms the subscription, in milliseconds. */
+const SUBSCRIBE_TIMEOUT_MS = 10_000;
 
-/** Answers to the password and to the wish to listen; an error in place of either ends it. */
-const LISTENS = /^\+OK\r\n\*3\r\n\$9\r\nsubscribe\r\n/;
+/** Replies to AUTH and SUBSCRIBE; an error in place of either ends the connection. */
+const CONFIRMED = /^\+OK\r\n\*3\r\n\$9\r\nsubscribe\r\n/;
 
-/** A connection over which a Sentinel tells. */
-interface Line {
+/** A connection to a Sentinel. */
+interface Connection {
   socket: Socket;
-  /** The Sentinel has said that it will. */
-  listens: boolean;
+  /** The Sentinel has confirmed the subscription. */
+  subscribed: boolean;
 }
 
 type Context = Pick<ClusterContext, "authority" | "credentials" | "wake">;
 
 export class SentinelSubscription {
   /** By the process of the pod's server. */
-  readonly #lines = new Map<string, Line>();
+  readonly #connections = new Map<string, Connection>();
 
   /**
-   * Listens to the Sentinels of the replicas: that of a primary that hangs may hang, too. What ends is not taken up again
-   * before the next call.
-   * @returns whether all of them would tell
+   * Subscribes to the Sentinels of the replicas: that of a primary that hangs may hang, too. A connection that has ended is
+   * opened again only by the next call.
+   * @returns whether all of them have confirmed
    */
-  listen(database: Database, primary: LivePod, pods: readonly LivePod[], context: Context): boolean {
+  subscribe(database: Database, primary: LivePod, pods: readonly LivePod[], context: Context): boolean {
     const others = pods.filter((pod) => pod !== primary && isReady(pod) && pod.status?.podIP !== undefined);
     const wanted = new Map(others.map((pod) => [processOf(pod), pod]));
-    for (const [process, { socket }] of this.#lines) {
+    for (const [process, { socket }] of this.#connections) {
       if (!wanted.has(process)) {
-        this.#lines.delete(process);
+        this.#connections.delete(process);
         socket.destroy();
       }
     }
     for (const [process, pod] of wanted) {
-      if (!this.#lines.has(process)) {
+      if (!this.#connections.has(process)) {
         const address: Address = {
           host: pod.status?.podIP ?? "",
           port: SENTINEL_PORT,
@@ -55,21 +55,21 @@ export class SentinelSubscription {
         this.#open(process, address, context);
       }
     }
-    return wanted.size > 0 && [...this.#lines.values()].every(({ listens }) => listens);
+    return wanted.size > 0 && [...this.#connections.values()].every(({ subscribed }) => subscribed);
   }
 
-  end(): void {
-    for (const { socket } of this.#lines.values()) {
+  close(): void {
+    for (const { socket } of this.#connections.values()) {
       socket.destroy();
     }
-    this.#lines.clear();
+    this.#connections.clear();
   }
 
   #open(process: string, address: Address, { credentials, wake }: Context): void {
     const socket = openSocket(address);
-    const line: Line = { socket, listens: false };
-    this.#lines.set(process, line);
-    const given = setTimeout(() => socket.destroy(), PATIENCE_MS);
+    const connection: Connection = { socket, subscribed: false };
+    this.#connections.set(process, connection);
+    const timer = setTimeout(() => socket.destroy(), SUBSCRIBE_TIMEOUT_MS);
     socket.unref();
     socket.setKeepAlive(true, 60_000);
     socket.once(opened(address), () =>
@@ -77,26 +77,26 @@ export class SentinelSubscription {
         command("AUTH", credentials[credentialKeys.replication] ?? "") + command("SUBSCRIBE", CHANNEL),
       ),
     );
-    let answer = "";
+    let reply = "";
     socket.on("data", (data: Buffer) => {
-      if (line.listens) {
+      if (connection.subscribed) {
         wake();
         return;
       }
-      answer += data.toString("latin1");
-      line.listens = LISTENS.test(answer);
-      if (line.listens) {
-        clearTimeout(given);
-      } else if (/(^|\n)-/.test(answer)) {
+      reply += data.toString("latin1");
+      connection.subscribed = CONFIRMED.test(reply);
+      if (connection.subscribed) {
+        clearTimeout(timer);
+      } else if (/(^|\n)-/.test(reply)) {
         socket.destroy();
       }
     });
     socket.once("close", () => {
-      clearTimeout(given);
-      if (this.#lines.get(process) === line) {
-        this.#lines.delete(process);
-        // One that could not be listened to is tried again by and by.
-        if (line.listens) {
+      clearTimeout(timer);
+      if (this.#connections.get(process) === connection) {
+        this.#connections.delete(process);
+        // A connection that was never confirmed is retried by the next reconcile.
+        if (connection.subscribed) {
           wake();
         }
       }

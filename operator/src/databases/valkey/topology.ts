@@ -6,18 +6,18 @@ import type { Database } from "../database.ts";
 import type { LivePod } from "../driver.ts";
 import { nodeAddress, sizeOf } from "./names.ts";
 
-/** Priority of a replica that Sentinels may promote, which is what a server has by itself. */
+/** Priority of a replica that Sentinels may promote: the server's default. */
 export const DEFAULT_PRIORITY = 100;
 
-/** An instance's own word. */
+/** The state of an instance, as it reports it. */
 export interface MemberState {
   version: string;
   role: "primary" | "replica";
-  /** Replicas that follow a primary and are up to date with it but for what is on its way. */
+  /** Replicas of a primary that are online, and so up to date but for what is in transit. */
   followers: number;
-  /** Address that a replica follows, as it was told. */
+  /** Address that a replica was configured to follow. */
   follows?: string;
-  /** A replica has its primary's data and gets what is new. */
+  /** A replica has its primary's data and receives what is new. */
   linked: boolean;
   /** Of a replica: 0 is never promoted by Sentinels. */
   priority?: number;
@@ -47,13 +47,13 @@ export function parseMemberState(text: string): MemberState | undefined {
   return { version, role: "primary", followers, linked: true };
 }
 
-/** Pods and their words; those that do not answer are not in it. */
+/** Pods and their states, without those that do not answer. */
 export type MemberStates = ReadonlyMap<LivePod, MemberState>;
 
 /**
- * The instance that takes writes. Of several that believe it is them, the one that others say they follow: one that was cut
- * off believes for a while that it is still followed. One that nobody follows stays what it was while nobody else claims to
- * be it.
+ * The instance that takes writes. Of several that report to be the primary, the one that others report to follow: one that
+ * was cut off still counts its followers for a while. One without followers stays the primary while no other instance reports
+ * to be it.
  */
 export function choosePrimary(database: Database, memberStates: MemberStates): LivePod | undefined {
   const claims = [...memberStates].filter(([, { role }]) => role === "primary");
@@ -74,18 +74,18 @@ export function choosePrimary(database: Database, memberStates: MemberStates): L
   return only && others.length === 0 && hasRole(only[0], roles.primary) ? only[0] : undefined;
 }
 
-/** Of several that claim to be the primary the one that most others say they follow. */
+/** Of several that report to be the primary the one that most others report to follow. */
 function mostFollowed(
   database: Database,
   claims: readonly [LivePod, MemberState][],
   memberStates: MemberStates,
 ): LivePod | undefined {
-  const told = [...memberStates.values()].flatMap(({ follows, linked }) =>
+  const followed = [...memberStates.values()].flatMap(({ follows, linked }) =>
     linked && follows ? [follows] : [],
   );
   const counted = claims.map(([pod]) => {
     const address = nodeAddress(database, ordinalOf(pod));
-    return { pod, count: told.filter((one) => one === address).length };
+    return { pod, count: followed.filter((one) => one === address).length };
   });
   const most = Math.max(...counted.map(({ count }) => count));
   const best = counted.filter(({ count }) => count === most);
@@ -93,8 +93,8 @@ function mostFollowed(
 }
 
 /**
- * The primary of before, when it does not answer the operator but its kubelet, and nobody else claims to be it: on a busy
- * node that takes long, and is no reason to call it gone.
+ * The previous primary, when it answers its kubelet but not the operator, and no other instance reports to be it: on a busy
+ * node an answer takes long, and is no reason for a failover.
  */
 export function silentPrimary(pods: readonly LivePod[], memberStates: MemberStates): LivePod | undefined {
   const primary = primaryOf({ pods });
@@ -102,7 +102,7 @@ export function silentPrimary(pods: readonly LivePod[], memberStates: MemberStat
   return primary && !memberStates.has(primary) && !claimed ? primary : undefined;
 }
 
-/** Labels that are to change, in this order: nobody is led to two primaries. */
+/** Labels to change, in this order: a Service never has two primaries. */
 export function relabelled(
   pods: readonly LivePod[],
   primary: LivePod | undefined,
@@ -124,7 +124,7 @@ export function relabelled(
   ];
 }
 
-/** Instances that neither are the primary nor follow it: a Sentinel may never tell them to. */
+/** Instances that neither are the primary nor follow it: a Sentinel may never make them. */
 export function detached(
   database: Database,
   primary: LivePod | undefined,
