@@ -1,5 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { run } from "../lib/exec.ts";
 import { startApiserver, type TestApiserver } from "./apiserver.ts";
 import { kubernetesVersion } from "./binaries.ts";
@@ -37,4 +39,27 @@ test("writes an audit line for a write and none for a read", async () => {
   expect(events.filter((event) => event.objectRef?.name === "audited").map((event) => event.verb)).toEqual([
     "create",
   ]);
+});
+
+test("runs the programs of the folder that KUBEBUILDER_ASSETS names", async () => {
+  const assets = await mkdtemp(join(tmpdir(), "slipway-assets-"));
+  for (const name of ["etcd", "kube-apiserver", "kubectl"]) {
+    const program = `#!/bin/sh\necho ${name} >>"${assets}/started"\nexec ${api.binary} ${name} "$@"\n`;
+    await writeFile(join(assets, name), program, { mode: 0o700 });
+  }
+  vi.stubEnv("KUBEBUILDER_ASSETS", assets);
+  const other = await startApiserver();
+  try {
+    const kubeconfig = ["kubectl", "--kubeconfig", other.kubeconfig];
+    expect(await run(other.binary, [...kubeconfig, "get", "namespace", "default", "-o", "name"])).toBe(
+      "namespace/default\n",
+    );
+    expect((await readFile(join(assets, "started"), "utf8")).split("\n")).toEqual(
+      expect.arrayContaining(["etcd", "kube-apiserver", "kubectl"]),
+    );
+  } finally {
+    vi.unstubAllEnvs();
+    await other.stop();
+    await rm(assets, { recursive: true });
+  }
 });

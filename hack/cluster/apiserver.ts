@@ -49,12 +49,12 @@ export interface TestApiserverOptions {
  *     beforeAll(async () => { api = await startApiserver(); });
  *     afterAll(() => api.stop());
  *
- * Builds the binary when the cache does not have it (minutes on a bare machine). Both processes
- * end with this one, however it ends.
+ * Runs the programs of the folder that `KUBEBUILDER_ASSETS` names, as envtest does; without it, builds the binary when the
+ * cache does not have it (minutes on a bare machine). Both processes end with this one, however it ends.
  */
 export async function startApiserver(options: TestApiserverOptions = {}): Promise<TestApiserver> {
-  const binary = await ensureBinary("kubernetes");
   const dir = await mkdtemp(join(tmpdir(), "slipway-apiserver-"));
+  const binary = await multiCallBinary(dir);
   const [port, clientPort, peerPort] = await freePorts(3);
   if (!port || !clientPort || !peerPort) {
     throw new Error("no free ports");
@@ -139,6 +139,19 @@ export async function startApiserver(options: TestApiserverOptions = {}): Promis
     kill: () => end(apiserver, "SIGKILL"),
     stop,
   };
+}
+
+/** The embedded cluster's binary, or a script that runs what `KUBEBUILDER_ASSETS` has under its name: etcd, kube-apiserver, kubectl. */
+async function multiCallBinary(dir: string): Promise<string> {
+  const assets = process.env.KUBEBUILDER_ASSETS;
+  if (!assets) {
+    return ensureBinary("kubernetes");
+  }
+  const script = join(dir, "kubernetes");
+  await writeFile(script, '#!/bin/sh\nprogram=$1\nshift\nexec "$KUBEBUILDER_ASSETS/$program" "$@"\n', {
+    mode: 0o700,
+  });
+  return script;
 }
 
 /** Ends a component; it is killed when it takes more than 10 s. Nothing happens when it has ended. */
