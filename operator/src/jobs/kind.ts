@@ -1,8 +1,8 @@
 /** Projects of type job: a schedule whose occurrences `jobrun/` lets go or refuses. */
 
 import { controllerOf, type KubernetesObject, resources } from "@slipway/controller-runtime";
-import { annotations, fieldManagers, type JobPlan, type Project } from "@slipway/crds";
-import type { Accepted } from "../projects/accept.ts";
+import { annotations, type Catalog, fieldManagers, type JobPlan, type Project } from "@slipway/crds";
+import { type Accepted, planOfImage, refuse } from "../projects/accept.ts";
 import type {
   KindDependencies,
   Observation,
@@ -15,7 +15,6 @@ import { childOf, isVolumeBound } from "../projects/stores.ts";
 import { claimOf, growVolume } from "../projects/volume.ts";
 import type { GrowthObstacle } from "../workload/growth.ts";
 import { withLiveClaim } from "../workload/pvc.ts";
-import { acceptJob } from "./accept.ts";
 import { type CloseMetering, removeJob } from "./deletion.ts";
 import { isResting, type JobApp, type JobPlatform, toJobApp } from "./desired/app.ts";
 import { desired } from "./desired/children.ts";
@@ -59,7 +58,7 @@ export class JobKind implements ProjectKind<JobPlan, Applied> {
   }
 
   validate(project: Project): JobPlan {
-    return acceptJob(project, this.#deps.catalog());
+    return validateJob(project, this.#deps.catalog());
   }
 
   async apply(project: Project, accepted: Accepted<JobPlan>, context: ProjectContext): Promise<Applied> {
@@ -128,4 +127,15 @@ export class JobKind implements ProjectKind<JobPlan, Applied> {
     const live = childOf<LiveCronJob>(this.#deps.stores, resources.cronJobs, project);
     return live && controllerOf(live)?.uid === project.metadata.uid ? live : undefined;
   }
+}
+
+/** The plan of a scheduled job that is supported here. @throws TerminalError about the condition `Accepted` */
+export function validateJob(project: Project, catalog: Catalog): JobPlan {
+  if (!catalog.jobsEnabled) {
+    throw refuse("FeatureNotSupported", "Scheduled jobs are disabled on this platform.");
+  }
+  if (!project.spec.job) {
+    throw refuse("FeatureNotSupported", "A job needs a schedule.");
+  }
+  return planOfImage(project, catalog, { plans: catalog.jobPlans, type: "jobs" });
 }

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { exampleJob, exampleProject } from "../../../test/kit/operator/projects.ts";
 import { acceptHttp } from "../applications/accept.ts";
-import { acceptJob } from "../jobs/accept.ts";
+import { validateJob } from "../jobs/kind.ts";
 import { TerminalError, WaitingError } from "../reconcile-errors.ts";
 import { organizationOf, refuseForeignBuild } from "./accept.ts";
 
@@ -24,7 +24,7 @@ const project = (spec: Partial<Project["spec"]> = {}) => exampleProject(ref, spe
 test("a project on a plan of the catalog is accepted, with its organization and plan", () => {
   expect(organizationOf(project(), namespace)).toBe("alpha");
   expect(acceptHttp(project(), catalog, ingress).plan).toBe("basic");
-  expect(acceptJob(exampleJob(ref), catalog).plan).toBe("job-basic");
+  expect(validateJob(exampleJob(ref), catalog).plan).toBe("job-basic");
 });
 
 test.each<[string, Partial<Project["spec"]>, string]>([
@@ -60,7 +60,7 @@ test.each<[string, Partial<Project["spec"]>, boolean, string]>([
   ["without a schedule", { job: undefined }, true, "FeatureNotSupported"],
   ["on a platform without jobs", {}, false, "FeatureNotSupported"],
 ])("a job %s is refused for good", (_, spec, jobsEnabled, reason) => {
-  const run = () => acceptJob(exampleJob(ref, spec), { ...catalog, jobsEnabled });
+  const run = () => validateJob(exampleJob(ref, spec), { ...catalog, jobsEnabled });
   expect(run).toThrow(TerminalError);
   expect(run).toThrow(expect.objectContaining({ reason, condition: "Accepted" }));
 });

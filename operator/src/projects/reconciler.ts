@@ -23,7 +23,7 @@ import {
   type ProjectConditionCatalog,
 } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
-import { secretsOfRuns } from "../jobs/secrets.ts";
+import { secretsOfRuns } from "../jobs/project-runs.ts";
 import { WaitingError } from "../reconcile-errors.ts";
 import type { RegistryLogin } from "../registry/ecr.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";

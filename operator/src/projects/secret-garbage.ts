@@ -13,7 +13,7 @@ import {
   type Store,
 } from "@slipway/controller-runtime";
 import { annotations, labels, type Project } from "@slipway/crds";
-import { secretsOfRuns } from "../jobs/secrets.ts";
+import { secretsOfRuns } from "../jobs/project-runs.ts";
 import { projectResource } from "../resources.ts";
 import { bytesNoted } from "./env-bytes.ts";
 import { contentOf, secretNames } from "./secrets.ts";

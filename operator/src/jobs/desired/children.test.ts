@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { goldenTests } from "../../../../test/kit/operator/golden.ts";
 import { exampleJob } from "../../../../test/kit/operator/projects.ts";
 import { withBuiltImage } from "../../projects/images/built-image.ts";
-import { acceptJob } from "../accept.ts";
+import { validateJob } from "../kind.ts";
 import { toJobApp } from "./app.ts";
 import { desired } from "./children.ts";
 
@@ -68,7 +68,7 @@ function objectsOf(input: unknown) {
   const { project: given, runLimitSeconds = 3_600, startDeadlineSeconds = 600 } = input as Case;
   projectSpec.parse(given.spec);
   const project = withBuiltImage(given);
-  const accepted = { organizationId: "alpha", plan: acceptJob(project, plans) };
+  const accepted = { organizationId: "alpha", plan: validateJob(project, plans) };
   const platform = { runLimitSeconds, startDeadlineSeconds };
   return desired(toJobApp(project, accepted, { catalog: plans, platform }));
 }

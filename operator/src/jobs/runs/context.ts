@@ -50,3 +50,24 @@ export class Requeue {
     return this.#ms;
   }
 }
+
+/** A failure of one run must not delay the others: the first one is thrown after all were tried. */
+export class Failures {
+  #first: { error: unknown } | undefined;
+
+  async each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+    for (const item of items) {
+      try {
+        await work(item);
+      } catch (error) {
+        this.#first ??= { error };
+      }
+    }
+  }
+
+  rethrow(): void {
+    if (this.#first) {
+      throw this.#first.error;
+    }
+  }
+}

@@ -1,8 +1,8 @@
 /** `status.job` of a project: what changes in it, and when. Pure. */
 
 import { findCondition, isConditionTrue } from "@slipway/controller-runtime";
-import { type JobRun, type MissedReason, missedReasons, type Project } from "@slipway/crds";
-import { dateOf } from "./run.ts";
+import { type JobRun, jobRunName, type MissedReason, missedReasons, type Project } from "@slipway/crds";
+import { dateOf, isEnded, isNeverStarted, isOver } from "./run.ts";
 
 /** Where a scheduled job stands. */
 export type JobState = NonNullable<NonNullable<Project["status"]>["job"]>;
@@ -109,4 +109,32 @@ export function releaseSlot(state: JobState, run: JobRun | undefined, now: Date)
     lastFinishedAt,
     lastRun: { name: run.metadata.name, phase, startedAt, finishedAt },
   };
+}
+
+/**
+ * The state without a holder of the slot that is over, and what has to be counted for it.
+ * @param holder the run that has the slot
+ */
+export function releasedState(
+  project: Project,
+  holder: JobRun | undefined,
+  now: Date,
+): { state: JobState; missed: Missed[] } {
+  const state = jobStateOf(project);
+  if (!holder || !isOver(holder)) {
+    return { state, missed: [] };
+  }
+  const released = releaseSlot(state, isEnded(holder) ? holder : undefined, now);
+  const missed: Missed[] = [];
+  const { trigger, scheduledAt } = holder.spec;
+  if (isNeverStarted(holder) && trigger === "schedule" && holder.status?.phase === undefined) {
+    missed.push({ scheduledAt: new Date(scheduledAt), reason: "NeverStarted" });
+  }
+  const last = dateOf(state.lastScheduledAt);
+  const isOccurrence = last && holder.metadata.name === jobRunName(project.metadata.name, last);
+  if (isOccurrence && !isEnded(holder) && trigger === "manual") {
+    // Somebody created a JobRun of the occurrence's name by hand, which never ran.
+    missed.push({ scheduledAt: last, reason: "NotCreated" });
+  }
+  return { state: countMissed(released, missed), missed };
 }

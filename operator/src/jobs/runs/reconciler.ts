@@ -11,15 +11,15 @@ import {
   refKey,
   refOf,
 } from "@slipway/controller-runtime";
-import { type JobRun, jobRunName, type Project } from "@slipway/crds";
+import type { JobRun, Project } from "@slipway/crds";
 import { projectResource } from "../../resources.ts";
 import { Admission } from "./admission.ts";
 import { OccurrenceBurst } from "./burst.ts";
 import { ChargeStep } from "./charge.ts";
 import { Cleanup } from "./cleanup.ts";
 import { JOB_NAME, type Job } from "./cluster.ts";
-import { type JobRunDependencies, Requeue, type RunContext } from "./context.ts";
-import { countMissed, isClosed, type JobState, jobStateOf, type Missed, releaseSlot } from "./job-state.ts";
+import { Failures, type JobRunDependencies, Requeue, type RunContext } from "./context.ts";
+import { isClosed, type JobState, jobStateOf, releasedState } from "./job-state.ts";
 import { Leftovers } from "./leftovers.ts";
 import { scheduledAtOf } from "./manifests.ts";
 import { ManualRuns } from "./manual.ts";
@@ -27,16 +27,7 @@ import { RunObjects } from "./objects.ts";
 import { decideOccurrences, type OccurrenceDecision } from "./occurrences.ts";
 import { priceOf } from "./pricing.ts";
 import { RunProgress } from "./progress.ts";
-import {
-  dateOf,
-  isAdmitted,
-  isCharged,
-  isEnded,
-  isJobAdmitted,
-  isNeverStarted,
-  isOver,
-  isRefused,
-} from "./run.ts";
+import { isAdmitted, isCharged, isEnded, isJobAdmitted, isNeverStarted, isOver, isRefused } from "./run.ts";
 import { POLL_INTERVAL_MS } from "./settings.ts";
 import { SlotWriter } from "./slot.ts";
 import { BY_PROJECT } from "./stores.ts";
@@ -137,7 +128,7 @@ class JobRunSteps {
       }
     }
     const decide = (current: Project): OccurrenceDecision => {
-      const released = this.#releasedState(current);
+      const released = releasedState(current, holderOf(current, stores), clock.now());
       const admission = decideOccurrences(
         {
           project: withState(current, released.state),
@@ -224,30 +215,6 @@ class JobRunSteps {
     await this.#cleanup.releaseOrphanedPods(pods, { run: hasRun, job: hasJob }, jobOf, context);
   }
 
-  /** The state without a run that is over, and what has to be counted for it. */
-  #releasedState(project: Project): { state: JobState; missed: Missed[] } {
-    const { clock, stores } = this.#deps;
-    const state = jobStateOf(project);
-    const run =
-      state.activeRun === undefined
-        ? undefined
-        : stores.runs.get(project.metadata.namespace, state.activeRun);
-    if (!run || !isOver(run)) {
-      return { state, missed: [] };
-    }
-    const released = releaseSlot(state, isEnded(run) ? run : undefined, clock.now());
-    const missed: Missed[] = [];
-    if (isNeverStarted(run) && run.spec.trigger === "schedule" && run.status?.phase === undefined) {
-      missed.push({ scheduledAt: new Date(run.spec.scheduledAt), reason: "NeverStarted" });
-    }
-    const last = dateOf(state.lastScheduledAt);
-    if (last && !isEnded(run) && run.spec.trigger === "manual" && isNameOf(run, project, last)) {
-      // Somebody had made a run of its name by hand, which never was one.
-      missed.push({ scheduledAt: last, reason: "NotCreated" });
-    }
-    return { state: countMissed(released, missed), missed };
-  }
-
   /** A scheduled run without the slot: made by a leader that was stopped meanwhile, or by hand. */
   async #removeUnheld(
     run: JobRun,
@@ -305,26 +272,11 @@ function withState(project: Project, job: JobState): Project {
   return { ...project, status: { ...project.status, job } };
 }
 
-const isNameOf = (run: JobRun, project: Project, scheduledAt: Date): boolean =>
-  run.metadata.name === jobRunName(project.metadata.name, scheduledAt);
-
-/** What goes wrong with one run must not hold up the others: the first failure is thrown when all have had their turn. */
-class Failures {
-  #first: { error: unknown } | undefined;
-
-  async each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-    for (const item of items) {
-      try {
-        await work(item);
-      } catch (error) {
-        this.#first ??= { error };
-      }
-    }
-  }
-
-  rethrow(): void {
-    if (this.#first) {
-      throw this.#first.error;
-    }
-  }
+/** The run that has a project's slot, while it exists. */
+function holderOf(
+  project: Project,
+  { runs }: Pick<JobRunDependencies["stores"], "runs">,
+): JobRun | undefined {
+  const { activeRun } = jobStateOf(project);
+  return activeRun === undefined ? undefined : runs.get(project.metadata.namespace, activeRun);
 }
