@@ -1,4 +1,4 @@
-/** Takes a scheduled job out of the cluster: no run is cut short, and none goes before its charge is recorded. */
+/** Deletes a scheduled job: no run is cut short, and none is deleted before its charge is recorded. */
 
 import {
   type KubeClient,
@@ -44,7 +44,7 @@ const remainsStep: DeletionStep = {
 };
 
 /**
- * Goes as far as it can.
+ * Deletes as much as is possible now.
  * @returns what is waited for, or undefined when nothing is left
  */
 export async function removeJob(
@@ -62,8 +62,7 @@ export async function removeJob(
 }
 
 /**
- * Removes Jobs, pods and JobRuns, none of which anybody needs any more: what holds them is taken off, should whoever put
- * it there not have come to it yet.
+ * Deletes Jobs, pods and JobRuns of ended runs, and removes finalizers that the controller of runs has not removed yet.
  */
 async function removeEnded(
   project: Project,

@@ -1,4 +1,4 @@
-/** Projects of type job: a schedule whose occurrences `jobrun/` lets go or refuses. */
+/** Projects of type job: a schedule whose occurrences `runs/` admits or counts as missed. */
 
 import { controllerOf, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, type Catalog, fieldManagers, type JobPlan, type Project } from "@slipway/crds";
@@ -37,7 +37,7 @@ interface LiveCronJob extends KubernetesObject {
 /** What one reconcile has applied. */
 interface Applied {
   app: JobApp;
-  /** Of all that the next run will be made from. */
+  /** Hash of the template of the next run. */
   hash: string;
   limits: JobPlan["resources"]["limits"];
   obstacle?: GrowthObstacle;
@@ -78,7 +78,7 @@ export class JobKind implements ProjectKind<JobPlan, Applied> {
     { app, hash, limits, obstacle }: Applied,
     { conditions, status }: ProjectContext,
   ): Promise<Observation> {
-    // No event follows for a CronJob that was as wanted.
+    // No event follows for a CronJob that was up to date.
     this.#follow(project, status);
     const volume = app.volume && { bound: isVolumeBound(this.#deps.stores, project), obstacle };
     summarizeJob(project, { inPlace: this.#runs(project) === hash, volume, limits }, conditions, status);
@@ -95,20 +95,20 @@ export class JobKind implements ProjectKind<JobPlan, Applied> {
     return removeJob(project, this.#deps, signal);
   }
 
-  /** A deployment has succeeded once the next run will be made from it. */
+  /** A deployment has succeeded once the next run uses it. */
   #follow(project: Project, status: ProjectContext["status"]): void {
     this.#deps.deployments.follow(project, status, (newest) => ({
       complete: this.#runs(project) === newest.settingsHash,
     }));
   }
 
-  /** Hash of all that the next run will be made from. */
+  /** Hash of the template of the next run. */
   #runs(project: Project): string | undefined {
     const template = this.#cronJob(project)?.spec?.jobTemplate?.spec?.template;
     return template?.metadata?.annotations?.[annotations.settingsHash];
   }
 
-  /** Stops the schedule, whatever else is wrong with the project. An apply of the CronJob sets the same, in the same name. */
+  /** Suspends the schedule even when the spec is rejected. An apply of the CronJob sets the same field as the same manager. */
   async #suspend(project: Project, signal: AbortSignal): Promise<void> {
     const { client, stores } = this.#deps;
     const live = this.#cronJob(project);
@@ -122,7 +122,7 @@ export class JobKind implements ProjectKind<JobPlan, Applied> {
     stores.children.find(({ resource }) => resource === resources.cronJobs)?.store.observe(written);
   }
 
-  /** The project's own. */
+  /** The CronJob that the project owns. */
   #cronJob(project: Project): LiveCronJob | undefined {
     const live = childOf<LiveCronJob>(this.#deps.stores, resources.cronJobs, project);
     return live && controllerOf(live)?.uid === project.metadata.uid ? live : undefined;

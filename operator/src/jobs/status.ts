@@ -1,14 +1,14 @@
-/** The only place where what a reconcile of a scheduled job has found becomes conditions and status. Pure but for its arguments. */
+/** The only place that sets conditions and status of a scheduled job, from the findings of a reconcile. Pure but for its arguments. */
 
 import type { ConditionSet } from "@slipway/controller-runtime";
 import type { Project, ProjectConditionCatalog, ProjectStatus } from "@slipway/crds";
 import { type Finding, setImage, setLimits, setVolume } from "../projects/status.ts";
 
-/** What one reconcile has found out about a job. */
+/** Findings of one reconcile of a job. */
 export interface JobFindings {
-  /** The CronJob is there and as asked. */
+  /** The CronJob exists and is up to date. */
   inPlace: boolean;
-  /** The volume; absent without persistent storage. It is made when the first run starts, on some clusters. */
+  /** The volume; absent without persistent storage. On some clusters it is provisioned when the first run starts. */
   volume?: { bound: boolean };
   /** What a run gets, as quantities. */
   limits: { cpu: string; memory: string };
@@ -36,7 +36,7 @@ export function summarizeJob(
   }
 }
 
-/** What is seen of a job that is deleted or whose spec cannot be carried out: whether its schedule rests nevertheless. */
+/** For a job that is deleted or whose spec is rejected: whether its schedule is suspended nevertheless. */
 export function summarizeRest(project: Project, conditions: ConditionSet<ProjectConditionCatalog>): void {
   const rest = restOf(project);
   if (rest) {
@@ -44,7 +44,7 @@ export function summarizeRest(project: Project, conditions: ConditionSet<Project
   }
 }
 
-/** Why a schedule rests; undefined when it does not. */
+/** Why a schedule is suspended; undefined when it is not. */
 function restOf({ metadata, spec }: Project): Finding | undefined {
   if (spec.job?.closedAt !== undefined || metadata.deletionTimestamp !== undefined) {
     return { reason: "ScheduleClosed", message: "The schedule is closed." };
@@ -59,7 +59,7 @@ function setSchedule(
 ): void {
   const [type, progress] = ["ScheduleActive", "Progressing"] as const;
   if (rest) {
-    // A run under way goes on to its end, and is nothing that the schedule waits for.
+    // A run in progress continues to its end, and the schedule does not wait for it.
     conditions.set({ type, status: "False", ...rest });
     conditions.set({ type: progress, status: "False", ...rest });
   } else if (inPlace) {

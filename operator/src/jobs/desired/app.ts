@@ -6,7 +6,7 @@ import type { Accepted } from "../../projects/accept.ts";
 import type { Workload } from "../../workload/app.ts";
 import { toWorkload } from "../../workload/view.ts";
 
-/** What of the platform matters to jobs. */
+/** Settings of the platform that jobs depend on. */
 export interface JobPlatform {
   /** Seconds a run may take from its container's start. */
   runLimitSeconds: number;
@@ -26,13 +26,13 @@ export interface JobApp extends Workload {
   /** In place of the image's entrypoint, word by word. */
   command: readonly string[];
   args: readonly string[];
-  /** No new Job is made for an occurrence. */
+  /** No new Job is created for an occurrence. */
   suspended: boolean;
   runLimitSeconds: number;
   startDeadlineSeconds: number;
 }
 
-/** Whether a job's schedule rests: no new run begins. */
+/** Whether a job's schedule is suspended: no new run begins. */
 export function isResting({ metadata, spec }: Project): boolean {
   return spec.paused === true || spec.job?.closedAt !== undefined || metadata.deletionTimestamp !== undefined;
 }

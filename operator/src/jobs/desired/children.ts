@@ -5,7 +5,7 @@ import { persistentVolumeClaim } from "../../workload/pvc.ts";
 import type { JobApp } from "./app.ts";
 import { cronJob } from "./cron-job.ts";
 
-/** The children in the order in which they are applied: what others lean on first. */
+/** The children in the order in which they are applied: dependencies first. */
 export function desired(app: JobApp): DesiredObject[] {
   return [persistentVolumeClaim(app), cronJob(app)].filter((object) => object !== undefined);
 }

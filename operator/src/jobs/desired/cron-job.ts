@@ -12,21 +12,21 @@ import {
 } from "../../workload/pod.ts";
 import type { JobApp } from "./app.ts";
 
-/** Seconds after an occurrence in which its Job may still be made. */
+/** Seconds after an occurrence in which its Job may still be created. */
 const STARTING_DEADLINE_SECONDS = 120;
 
-/** Seconds that a run which is stopped has to end by itself. */
+/** Seconds that a run which is stopped has to end on its own. */
 const STOP_SECONDS = 30;
 
-/** Beyond the longest start and the longest run: room for a stop by whoever follows the run, after an absence too. */
+/** Beyond the longest start and the longest run: time for the operator to stop the run itself, after an outage too. */
 const BACKSTOP_SECONDS = 10 * 60;
 
 /** Ended Jobs that Kubernetes leaves: the operator deletes each once its run is charged. */
 const HISTORY = 10;
 
 /**
- * Makes a suspended Job for each occurrence of the schedule. Whether it becomes a run is decided by whoever lets it go:
- * nothing in here starts a container.
+ * Creates a suspended Job for each occurrence of the schedule. The controller of runs decides whether it is admitted: nothing
+ * in here starts a container.
  */
 export function cronJob(app: JobApp): DesiredObject {
   return {
@@ -56,10 +56,10 @@ export function cronJob(app: JobApp): DesiredObject {
   };
 }
 
-/** All that a run is made from. Nothing that only the schedule or a pause changes may be in it. */
+/** The pod of a run. Nothing that only the schedule or a pause changes may be in it. */
 function podTemplate(app: JobApp): PodTemplate {
   return {
-    // No pod goes before its run is charged.
+    // No pod is deleted before its run is charged.
     metadata: { ...templateMetadata(app), finalizers: [finalizers.jobRun] },
     spec: {
       ...podFields(app, STOP_SECONDS),
@@ -70,7 +70,7 @@ function podTemplate(app: JobApp): PodTemplate {
   };
 }
 
-/** Hash of all that a run is made from: another one is another deployment. */
+/** Hash of the template of runs: another one is another deployment. */
 export function settingsHash(app: JobApp): string {
   return hashOfTemplate(podTemplate(app));
 }

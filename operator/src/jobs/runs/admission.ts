@@ -1,6 +1,6 @@
 /**
- * From a taken slot to a Job that may start its pod. The Job's resourceVersion is what makes that happen once: whoever
- * carries it through must have read the Job before it looked whether the slot is still the run's.
+ * Admission of a run: from a taken slot to an unsuspended Job. The Job's resourceVersion makes that happen once, if the Job
+ * is read before the check that the slot is still the run's.
  */
 
 import { refOf } from "@slipway/controller-runtime";
@@ -19,7 +19,7 @@ import { parseSchedule } from "./schedule.ts";
 import type { SlotWriter } from "./slot.ts";
 import { neverStarted, refused } from "./status.ts";
 
-/** A run that holds its project's slot, as everything was read in this order: Job, project, run. */
+/** The run that has its project's slot. Its objects were read in this order: Job, project, run. */
 interface SlotHolder {
   name: string;
   job: Job | undefined;
@@ -41,7 +41,7 @@ export class Admission {
   }
 
   /**
-   * Lets an occurrence go whose slot was taken just now. That the slot was free before proves that it was never let go.
+   * Admits an occurrence for which the slot was just taken. That the slot was free before proves that it was never admitted.
    * @param job as it was read before the slot was taken
    */
   async admitOccurrence(
@@ -59,7 +59,7 @@ export class Admission {
     }
   }
 
-  /** Carries through what taking the slot began, by whomever; or takes it back when it is too late. */
+  /** Completes an admission that this or another process began by taking the slot; withdraws it when it is too late. */
   async resume(project: Project, context: RunContext): Promise<void> {
     const { signal, requeue } = context;
     const holder = await this.#read(project, signal);
@@ -75,7 +75,7 @@ export class Admission {
       ? []
       : await this.#objects.livePodsOf({ namespace: project.metadata.namespace, name }, signal);
     if (isAdmitted(run, job) || pods.length > 0) {
-      // Its record is missing: it is made anew, so that the run is charged.
+      // Its JobRun is missing: it is created again, so that the run is charged.
       if (!run) {
         await this.#makeRun(holder.project, name, trigger, scheduledAt, signal);
       }
@@ -97,7 +97,7 @@ export class Admission {
       }
       return;
     }
-    // What is made now was not there when the rest was read: all is read again.
+    // The new object did not exist when the others were read: all are read again.
     if (run) {
       await this.#makeJob(holder.project, run, signal);
     } else {
@@ -106,7 +106,7 @@ export class Admission {
     await this.resume(project, context);
   }
 
-  /** Undefined when the slot is not the run's any more. */
+  /** Undefined when the run does not have the slot any more. */
   async #read(project: Project, signal: AbortSignal): Promise<SlotHolder | undefined> {
     const name = jobStateOf(project).activeRun;
     if (name === undefined) {
@@ -122,7 +122,7 @@ export class Admission {
     return { name, job, project: live, run };
   }
 
-  /** Until when the run may be let go. */
+  /** Until when the run may be admitted. */
   #windowEnd(
     { project, run }: Pick<SlotHolder, "project" | "run">,
     trigger: Trigger,
@@ -153,7 +153,7 @@ export class Admission {
     await this.#objects.create(this.#objects.jobs, newJob(run, cronJob), signal);
   }
 
-  /** False when it is too late by now. @throws KubeError 409 when somebody else was faster */
+  /** False when it is too late. @throws KubeError 409 when the Job has changed since it was read */
   async #admit(
     { project, job, run }: { project: Project; job: Job; run: JobRun },
     closes: Date,
@@ -179,7 +179,7 @@ export class Admission {
     return true;
   }
 
-  /** Makes sure that the Job never starts, and only then gives the slot back. */
+  /** Deletes the Job, so that it never starts, and only then releases the slot. */
   async #withdraw(
     { job, project, run, name }: SlotHolder,
     about: { trigger: Trigger; scheduledAt: Date; closes: Date; cancelled: boolean },
@@ -217,7 +217,7 @@ export class Admission {
     }
   }
 
-  /** Counts and tells occurrences that were missed, once that has been written. */
+  /** Counts missed occurrences and emits their events, once the status has them. */
   reportMissed(project: Project, missed: readonly Missed[]): void {
     for (const { scheduledAt, reason } of missed) {
       this.#deps.metrics.occurrenceMissed(reason);

@@ -1,6 +1,6 @@
 /**
- * Whether so many occurrences are due at one moment that what can wait should: on a busy control plane every write that follows
- * the end of one run makes another begin later.
+ * Detects that many occurrences are due at one moment, so that writes which are not urgent are deferred: on a busy control plane
+ * every write after the end of one run delays the start of another.
  */
 
 import type { Store } from "@slipway/controller-runtime";
@@ -9,11 +9,11 @@ import type { Clock } from "@slipway/process";
 import { isAccepted, isScheduled, jobStateOf } from "./job-state.ts";
 import { dateOf } from "./run.ts";
 
-/** From so many undecided occurrences on it is a rush. */
+/** Undecided occurrences from which on it is a burst. */
 export const BURST_SIZE = 25;
-/** A count of them is believed for so long, in milliseconds. */
+/** How long a count is used, in milliseconds. */
 const COUNT_TTL_MS = 250;
-/** What a run has left behind waits for so long at most, from its end, in milliseconds. */
+/** How long after a run's end its writes are deferred at most, in milliseconds. */
 export const MAX_DEFER_MS = 60_000;
 
 export class OccurrenceBurst {
@@ -26,7 +26,7 @@ export class OccurrenceBurst {
     this.#clock = clock;
   }
 
-  /** Whether what follows an ended run's charge may wait now: nobody is waiting for it. */
+  /** Whether the writes that follow an ended run's charge are deferred now: no client waits for them. */
   defersWrites(run: JobRun, project: Project | undefined): boolean {
     if (!project || !isScheduled(project) || run.metadata.deletionTimestamp) {
       return false;
@@ -59,7 +59,7 @@ export class OccurrenceBurst {
   }
 }
 
-/** Whether an occurrence is due that could be let go as soon as its Job is there. */
+/** Whether an occurrence is due that could be admitted as soon as its Job exists. */
 function isOccurrenceDue(project: Project, now: Date): boolean {
   const { activeRun, nextScheduledAt } = jobStateOf(project);
   if (activeRun !== undefined || nextScheduledAt === undefined) {

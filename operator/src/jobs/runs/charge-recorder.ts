@@ -1,4 +1,4 @@
-/** Brings charges into the ledger in batches, for as long as it takes. */
+/** Records charges in the ledger in batches, and retries until that succeeds. */
 
 import { Backoff } from "@slipway/controller-runtime";
 import type { Clock, Logger, Random, Timer } from "@slipway/process";
@@ -9,15 +9,15 @@ export interface ChargeRecorderOptions {
   clock: Clock;
   random: Random;
   log: Logger;
-  /** Rows of one batch: 500 unless given. */
+  /** Rows of one batch: 500 by default. */
   maxBatch?: number;
-  /** How long a batch is gathered: 50 ms unless given. */
+  /** How long a batch is gathered: 50 ms by default. */
   gatherMs?: number;
-  /** Runs that are kept, waiting and charged: 20,000 unless given. The rest asks again later. */
+  /** Runs in memory, waiting and charged: 20,000 by default. Others have to be requested again later. */
   maxKept?: number;
 }
 
-/** What became of a charge, and when that was read back. */
+/** The outcome of a charge, and when it was read back. */
 export interface Charge {
   outcome: Exclude<RecordedRun["outcome"], "refused">;
   at: Date;
@@ -26,18 +26,18 @@ export interface Charge {
 interface Entry {
   key: string;
   row: ChargedRun;
-  state: "waiting" | "sent" | "resting" | "settled";
+  state: "waiting" | "sent" | "refused" | "recorded";
   charge?: Charge;
-  /** The rule by which the ledger refuses it, and when it is tried again. */
+  /** The rule by which the ledger refuses it, and the timer of the next attempt. */
   refusal?: { reason: string; again: Timer };
 }
 
-/** A row that the ledger refuses by itself is tried again after so long. */
+/** After which a row that the ledger refuses is tried again. */
 const REFUSED_MS = 60_000;
 
 /**
- * Charges runs. What it is asked for it keeps until it is told to forget; asking again, also after a restart, records
- * nothing twice.
+ * Records charges of runs. A charge is in memory until `forget`; requesting it again, also after a restart, records nothing
+ * twice.
  */
 export class ChargeRecorder {
   readonly #options: Required<Omit<ChargeRecorderOptions, "random">>;
@@ -53,15 +53,15 @@ export class ChargeRecorder {
     this.#backoff = new Backoff({ baseMs: 250, maxMs: 5_000 }, options.random);
   }
 
-  /** Registers who is told that the charge of a run of a key is in, or was refused. Returns how to stop it. */
+  /** Registers a listener for keys with a run whose charge was recorded or refused. Returns how to remove it. */
   onRecorded(listener: (key: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * The charge of a run, once it was read back; until then undefined, and the key's listener is called later. `full`: there
-   * is no room, ask again.
+   * The charge of a run, once it was read back; until then undefined, and the listeners are called later. `full`: the limit is
+   * reached, call again later.
    * @param uid of the JobRun
    */
   record(key: string, uid: string, row: ChargedRun): Charge | "full" | undefined {
@@ -77,18 +77,18 @@ export class ChargeRecorder {
     return undefined;
   }
 
-  /** Why the ledger refuses a run's charge, as it said when it was last asked; undefined when it does not. */
+  /** Why the ledger refused a run's charge at the last attempt; undefined when it did not. */
   refusal(uid: string): string | undefined {
     return this.#entries.get(uid)?.refusal?.reason;
   }
 
-  /** Drops a run that is settled, or gone. */
+  /** Drops a run that is charged or deleted. */
   forget(uid: string): void {
     this.#entries.get(uid)?.refusal?.again.cancel();
     this.#entries.delete(uid);
   }
 
-  /** Sends nothing any more. What was not recorded is for whoever leads next. */
+  /** Stops sending. What was not recorded is left to the next leader. */
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
@@ -138,9 +138,9 @@ export class ChargeRecorder {
     }
     try {
       const recorded = await this.#options.ledger.record(batch.map(({ row }) => row));
-      const byRun = new Map(recorded.map((answer) => [runKey(answer), answer]));
+      const byRun = new Map(recorded.map((result) => [runKey(result), result]));
       for (const entry of batch) {
-        this.#settle(entry, byRun.get(runKey(entry.row)));
+        this.#apply(entry, byRun.get(runKey(entry.row)));
       }
     } finally {
       for (const entry of batch) {
@@ -151,30 +151,30 @@ export class ChargeRecorder {
     }
   }
 
-  #settle(entry: Entry, answer: RecordedRun | undefined): void {
+  #apply(entry: Entry, result: RecordedRun | undefined): void {
     const { clock, log } = this.#options;
-    if (!answer) {
+    if (!result) {
       throw new Error("the ledger did not answer for a run");
     }
-    if (answer.outcome === "refused") {
-      const { reason = "no rule given" } = answer;
+    if (result.outcome === "refused") {
+      const { reason = "no rule given" } = result;
       log.error({ run: entry.row.id, reason }, "the ledger refuses a charge");
-      entry.state = "resting";
-      entry.refusal = { reason, again: clock.setTimeout(() => this.#askAgain(entry), REFUSED_MS) };
+      entry.state = "refused";
+      entry.refusal = { reason, again: clock.setTimeout(() => this.#retry(entry), REFUSED_MS) };
       if (this.#stopped) {
         entry.refusal.again.cancel();
       }
     } else {
-      entry.state = "settled";
+      entry.state = "recorded";
       entry.refusal = undefined;
-      entry.charge = { outcome: answer.outcome, at: clock.now() };
+      entry.charge = { outcome: result.outcome, at: clock.now() };
     }
     for (const listener of this.#listeners) {
       listener(entry.key);
     }
   }
 
-  #askAgain(entry: Entry): void {
+  #retry(entry: Entry): void {
     entry.state = "waiting";
     this.#gather(0);
   }

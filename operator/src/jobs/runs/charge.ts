@@ -1,4 +1,4 @@
-/** From the end of a run to its charge in the ledger, and to the word that it stands there. */
+/** Charges ended runs: from the end of a run to its condition `Charged`. */
 
 import { type JobRun, organizationOfNamespace } from "@slipway/crds";
 import type { JobRunDependencies, RunContext } from "./context.ts";
@@ -19,9 +19,9 @@ export class ChargeStep {
   }
 
   /**
-   * Has an ended run's log kept and its charge recorded, neither of which is waited for: their ends wake the key.
+   * Starts to archive an ended run's log and to record its charge, and waits for neither: both enqueue the key when done.
    * @param key of the run's project
-   * @param deferred whether the word that both are done may come later
+   * @param deferred whether the status is written later
    */
   async reconcile(
     key: string,
@@ -58,13 +58,13 @@ export class ChargeStep {
 
   #archive(key: string, uid: string, run: JobRun, charged: boolean) {
     const { podName } = run.status ?? {};
-    // It had no pod any more when it was looked for.
+    // Its pod did not exist any more.
     const log = podName === undefined ? undefined : logSourceOf(run, podName);
     return log ? this.#deps.logArchiver.archive(key, uid, log, charged) : "unavailable";
   }
 }
 
-/** The charge of an ended run, from its status alone; undefined when the status does not tell one. */
+/** The charge of an ended run, from its status alone; undefined when the status has none. */
 export function chargeRow({ metadata, spec, status }: JobRun): ChargedRun | undefined {
   const organizationId = organizationOfNamespace(metadata.namespace ?? "");
   const { phase, startedAt, finishedAt, billedUntil, billedMinutes, amount, plan, pricePerMinute } =

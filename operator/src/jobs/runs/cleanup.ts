@@ -1,4 +1,4 @@
-/** What is taken away once nothing more is wanted of it. */
+/** Deletes runs, Jobs and pods that are not needed any more. */
 
 import { hasFinalizer, refOf } from "@slipway/controller-runtime";
 import { finalizers, type JobRun, type Project } from "@slipway/crds";
@@ -23,7 +23,7 @@ export class Cleanup {
     this.#slot = slot;
   }
 
-  /** A run that is charged, refused or never started, and holds no slot: pods and Job go at once, the run a while later. */
+  /** A run without the slot that is charged, rejected or never started: its Job is deleted immediately, the run after a retention time. */
   async cleanUpRun(
     run: JobRun,
     project: Project | undefined,
@@ -49,7 +49,7 @@ export class Cleanup {
     }
   }
 
-  /** Takes the finalizer off a run and deletes it. */
+  /** Removes the finalizer of a run and deletes it. */
   async removeRun(run: JobRun, signal: AbortSignal): Promise<void> {
     const left = await this.#objects.release(this.#objects.runs, run, signal);
     if (left) {
@@ -57,7 +57,7 @@ export class Cleanup {
     }
   }
 
-  /** Deletes Jobs that no run will ever come of; a Job that was let go and has lost its run gets it back. */
+  /** Deletes Jobs that can never be admitted; a JobRun that is missing for an admitted Job is created again. */
   async deleteOrphanedJobs(
     jobs: readonly Job[],
     hasRun: (name: string) => boolean,
@@ -82,7 +82,7 @@ export class Cleanup {
     }
   }
 
-  /** Pods that hold our finalizer although neither run nor Job is left. */
+  /** Removes our finalizer from pods whose run and Job do not exist any more. */
   async releaseOrphanedPods(
     pods: readonly RunPod[],
     has: { run: (name: string) => boolean; job: (name: string) => boolean },
@@ -118,7 +118,7 @@ export class Cleanup {
     );
   }
 
-  /** A run that was let go is charged, whatever became of its record. */
+  /** An admitted run is charged even when its JobRun was deleted: that is created again. */
   async #restoreRun(job: Job, project: Project | undefined, { signal, requeue }: RunContext): Promise<void> {
     const { name, namespace } = job.metadata;
     if (await this.#objects.live(this.#objects.runs, { namespace, name }, signal)) {
@@ -149,14 +149,14 @@ export class Cleanup {
     if (!job) {
       return;
     }
-    // Its pods go with it: the garbage collector sees to that.
+    // The garbage collector deletes its pods.
     const left = await this.#objects.release(this.#objects.jobs, job, signal);
     if (left) {
       await this.#objects.remove(this.#objects.jobs, left, signal);
     }
   }
 
-  /** Nobody waits to read a run whose project goes, nor one that never was one. */
+  /** A run that never started, or whose project is being deleted, is not retained. */
   #expiresAt(run: JobRun, project: Project | undefined): Date {
     const { metadata, status } = run;
     const now = this.#deps.clock.now();
@@ -172,7 +172,7 @@ export class Cleanup {
   }
 }
 
-/** When the last condition that decided a run changed. */
+/** When the last deciding condition of a run changed. */
 function decidedAt({ status }: JobRun): Date | undefined {
   const moments = (status?.conditions ?? [])
     .filter(({ type }) => type === "Admitted" || type === "Finished")

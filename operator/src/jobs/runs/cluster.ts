@@ -1,8 +1,8 @@
-/** The cluster as the jobrun controller sees it: the calls that it makes, and the part of each object that it reads. */
+/** The calls that the jobrun controller makes to the apiserver, and the part of each object that it reads. */
 
 import type { KubeClient, KubernetesObject, ObjectMeta } from "@slipway/controller-runtime";
 
-/** Everything that the controller asks of the apiserver. */
+/** Calls that the controller makes. */
 export type RunCluster = Pick<KubeClient, "getOrUndefined" | "listAll" | "create" | "patch" | "delete">;
 
 /** When a CronJob's Job was due; set by the controller-manager. */
@@ -30,7 +30,7 @@ export interface CronJob extends KubernetesObject {
   spec: { jobTemplate: { metadata?: ObjectMeta; spec: Record<string, unknown> } };
 }
 
-/** State of a container, as kubelets tell it: times are RFC 3339 in whole seconds, null or 1970 when there was none. */
+/** State of a container, as kubelets report it: times are RFC 3339 in whole seconds, null or 1970 when there was none. */
 export interface ContainerState {
   waiting?: { reason?: string };
   running?: { startedAt?: string | null };
@@ -59,7 +59,7 @@ export interface RunNode extends KubernetesObject {
   status?: { conditions?: readonly { type: string; status: string; lastTransitionTime?: string }[] };
 }
 
-/** A Job without its template, which nobody here reads. */
+/** A Job without its template, which is not read. */
 export function slimJob(job: Job): Job {
   const { apiVersion, kind, metadata, spec, status } = job;
   return {
@@ -71,7 +71,7 @@ export function slimJob(job: Job): Job {
   };
 }
 
-/** A Pod without what nobody here reads. */
+/** A Pod without the fields that are not read. */
 export function slimRunPod(pod: RunPod): RunPod {
   const { apiVersion, kind, metadata, spec, status } = pod;
   const { phase, reason } = status ?? {};
@@ -89,12 +89,12 @@ export function slimRunPod(pod: RunPod): RunPod {
   };
 }
 
-/** Whether a node says of itself that it is well: what is told of its pods may be believed. */
+/** Whether a node is ready: only then is the state of its pods trusted. */
 export function isReady(node: RunNode | undefined): boolean {
   return node?.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
 }
 
-/** Since when a node is ready, by the cluster's clock; undefined when it is not, or does not say. */
+/** Since when a node is ready, by the cluster's clock; undefined when it is not, or does not report it. */
 export function readySince(node: RunNode | undefined): Date | undefined {
   const ready = node?.status?.conditions?.find(({ type, status }) => type === "Ready" && status === "True");
   return ready?.lastTransitionTime === undefined ? undefined : new Date(ready.lastTransitionTime);

@@ -1,4 +1,4 @@
-/** How a run ended, and what it costs: from what its pod says in the end. Pure. */
+/** How a run ended, and what it costs, by the final state of its pod. Pure. */
 
 import { billedMinutes, type JobRun, runAmount } from "@slipway/crds";
 import type { ContainerFacts } from "./container.ts";
@@ -18,20 +18,20 @@ export interface Completion {
 
 type Ended = Extract<ContainerFacts, { state: "ended" }>;
 
-/** What decides beside the pod. */
+/** What the completion depends on beside the pod. */
 export interface CompletionContext {
   limitMs: number;
   /** Whether the run was stopped because its time was over. */
   stoppedAtLimit: boolean;
-  /** When it was let go: its container has not started before. */
+  /** When it was admitted: its container cannot have started before. */
   admittedAt: Date;
   now: Date;
 }
 
 /**
- * The end of a run; undefined when its container never ran. Where nobody knows when it finished, it is the last moment at
- * which it was seen running.
- * @param ended what its pod says; undefined when there is no pod any more
+ * The end of a run; undefined when its container never ran. Where the time of its end is unknown, it is the last moment at
+ * which it was observed running.
+ * @param ended state by its pod; undefined when the pod does not exist any more
  */
 export function completionOf(
   run: JobRun,
@@ -61,8 +61,8 @@ export function completionOf(
 }
 
 /**
- * A container's times as its node says them. Where that clock is plainly wrong, so that the run would have begun before it was let go or
- * ended in the future, both are moved into the time that the run had: its length is right by any clock.
+ * A container's times by its node. Where that clock is plainly wrong, so that the run would have started before its admission
+ * or ended in the future, both are shifted into the possible interval: the duration is right by any clock.
  */
 export function timesOf(
   startedAt: Date | undefined,

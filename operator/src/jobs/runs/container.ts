@@ -1,8 +1,8 @@
-/** What a pod tells of the run's container. Pure. */
+/** State of the run's container, from its pod. Pure. */
 
 import { APP_CONTAINER, type RunPod } from "./cluster.ts";
 
-/** A container as its pod tells it; what is not known is absent. Times are the node's, in whole seconds. */
+/** State of a container; what is not known is absent. Times are the node's, in whole seconds. */
 export type ContainerFacts =
   /** Not started yet, and it still may. */
   | { state: "pending" }
@@ -27,14 +27,14 @@ export function readContainer(pod: RunPod): ContainerFacts {
   }
   const startedAt = moment(app?.running?.startedAt);
   if (over) {
-    // Its node is gone, or refused it: nobody will tell more.
+    // Its node was deleted, or rejected it: no more is reported.
     return { state: "ended", ...known("startedAt", startedAt), ...known("reason", reason) };
   }
   if (startedAt) {
     return { state: "running", startedAt };
   }
   const deleted = pod.metadata.deletionTimestamp !== undefined;
-  // No node has it, and none takes a pod that is being deleted.
+  // No node has it, and a pod that is being deleted is not scheduled.
   if (deleted && !pod.spec?.nodeName) {
     return { state: "ended", ...known("reason", reason) };
   }

@@ -1,4 +1,4 @@
-/** The jobrun controller: what it needs, what wakes it, what it may do. */
+/** The jobrun controller: its dependencies, watches and permissions. */
 
 import {
   type Controller,
@@ -44,7 +44,7 @@ export const organizationRules: PolicyRule[] = [
   { apiGroups: [""], resources: ["pods"], verbs: ["get", "patch", "delete"] },
 ];
 
-/** What the controller is given by whoever puts the operator together. */
+/** What `operator.ts` gives the controller. */
 export interface JobRunOptions {
   stores: Pick<JobRunStores, "projects" | "nodes">;
   catalog: () => Catalog;
@@ -67,7 +67,7 @@ export function addJobRunController(manager: Manager, options: JobRunOptions): C
     name: "charges-and-logs",
     async run(signal) {
       await untilAborted(signal);
-      // Neither keeps a process alive that has stopped to lead.
+      // Neither keeps a process alive that has lost the leadership.
       chargeRecorder.stop();
       logArchiver.stop();
     },
@@ -101,14 +101,14 @@ export function addJobRunController(manager: Manager, options: JobRunOptions): C
       ),
     ],
     traced: (ref) => stores.runs.byIndex(BY_PROJECT, refKey(ref)),
-    // More at once only make every write of a busy apiserver slower, those that make the Jobs among them.
+    // More only slow down every write of a busy apiserver, those that create the Jobs included.
     workers: 12,
-    // When many runs begin at once, many writes meet one of the job controller's: each is tried again at once.
+    // When many runs begin concurrently, many writes conflict with one of the job controller's: each is retried immediately.
     bucket: { perSecond: 200, burst: 1_000 },
   });
 }
 
-/** What the stores wake: the key of a project. */
+/** Maps events of the stores to keys of projects. */
 export function jobRunSources(stores: JobRunStores): Source[] {
   const { projects, runs, jobs, pods, nodes } = stores;
   const ofProject = ({ metadata }: { metadata: { namespace?: string; labels?: Record<string, string> } }) => {
@@ -120,7 +120,7 @@ export function jobRunSources(stores: JobRunStores): Source[] {
     watchMapped(runs, (run) => [projectOfRun(run)]),
     watchMapped(jobs, ofProject),
     watchMapped(pods, ofProject),
-    // What a node says of itself decides whether its pods' word counts.
+    // A node's readiness decides whether the state of its pods is trusted.
     watchMapped(
       nodes,
       (node) =>
@@ -151,7 +151,7 @@ class LeaderSince {
     return this.#since;
   }
 
-  /** Attached first; it never names a key. */
+  /** Attached first; it never enqueues a key. */
   get source(): Source {
     return customSource(() => {
       this.#since = this.#now();

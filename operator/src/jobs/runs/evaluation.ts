@@ -1,4 +1,4 @@
-/** Where a run that was let go stands, and whether it is to be stopped. Pure. */
+/** The state of an admitted run, and whether it has to be stopped. Pure. */
 
 import type { JobRun } from "@slipway/crds";
 import { isReady, type Job, type RunNode, type RunPod } from "./cluster.ts";
@@ -29,10 +29,10 @@ export type RunEvaluation =
       stopAt: Date;
     }
   | { is: "ended"; facts: Extract<ContainerFacts, { state: "ended" }> }
-  /** It has no pod, and there should be one: it has to be looked up live. */
+  /** It has no pod, although it should have one: it has to be read live. */
   | { is: "missing" };
 
-/** A container's start is told in whole seconds: it may have begun almost one later. */
+/** A container's start is reported in whole seconds: it may have begun almost one later. */
 const STARTED_WITHIN_MS = 1_000;
 
 export function evaluateRun(view: RunView): RunEvaluation {
@@ -60,7 +60,7 @@ export function evaluateRun(view: RunView): RunEvaluation {
   }
 }
 
-/** Whether a Job may still make its pod. */
+/** Whether a Job may still create its pod. */
 function awaitsPod({ run, job }: RunView): boolean {
   if (!job || job.metadata.deletionTimestamp !== undefined || run.status?.podUid !== undefined) {
     return false;
@@ -81,7 +81,7 @@ function pending(
 
 /**
  * When a run's time is over: the limit after its container's start. A node whose clock is wrong neither shortens that, for
- * nothing starts before it is let go, nor stretches it, for nothing starts after the deadline for starting.
+ * nothing starts before its admission, nor stretches it, for nothing starts after the deadline for starting.
  */
 function limitOf(startedAt: Date, { admittedAt, settings }: RunView): Date {
   const earliest = admittedAt.getTime() - STARTED_WITHIN_MS;

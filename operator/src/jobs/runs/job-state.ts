@@ -4,7 +4,7 @@ import { findCondition, isConditionTrue } from "@slipway/controller-runtime";
 import { type JobRun, jobRunName, type MissedReason, missedReasons, type Project } from "@slipway/crds";
 import { dateOf, isEnded, isNeverStarted, isOver } from "./run.ts";
 
-/** Where a scheduled job stands. */
+/** State of a scheduled job. */
 export type JobState = NonNullable<NonNullable<Project["status"]>["job"]>;
 
 /** An occurrence that was not run. */
@@ -13,18 +13,18 @@ export interface Missed {
   reason: MissedReason;
 }
 
-/** What the project has written of itself. */
+/** The state as last written. */
 export const jobStateOf = (project: Project): JobState => project.status?.job ?? {};
 
 /** Whether the project's plan, Secrets and namespace are as they should be. */
 export const isAccepted = (project: Project): boolean =>
   isConditionTrue(project.status?.conditions, "Accepted");
 
-/** Whether the project controller has said anything of it yet. */
+/** Whether the project controller has validated it. */
 export const hasAcceptedCondition = (project: Project): boolean =>
   findCondition(project.status?.conditions, "Accepted") !== undefined;
 
-/** Whether no new run may begin for good, or until the schedule is opened again. */
+/** Whether no new run may begin, until the schedule is opened again. */
 export const isClosed = ({ metadata, spec }: Project): boolean =>
   metadata.deletionTimestamp !== undefined || spec.job?.closedAt !== undefined;
 
@@ -35,10 +35,10 @@ export const isScheduled = (project: Project): boolean =>
   !isClosed(project) &&
   project.spec.paused !== true;
 
-/** From how far ahead on a moment of the status cannot have been written by a leader whose clock was right, in milliseconds. */
+/** A moment of the status that is further in the future was written by a leader with a wrong clock. Milliseconds. */
 const AHEAD_MS = 60_000;
 
-/** The state as the spec asks for it: follows a schedule from now on, or lets it rest. */
+/** The state that the spec requests: follows a schedule from now on, or suspends it. */
 export function followSpec(project: Project, now: Date): JobState {
   const state = withoutAhead(jobStateOf(project), now);
   const { scheduledSince, nextScheduledAt, scheduleClosedAt, ...rest } = state;
@@ -52,7 +52,7 @@ export function followSpec(project: Project, now: Date): JobState {
   return isClosed(project) ? { ...rest, scheduleClosedAt: closedAt(project, scheduleClosedAt, now) } : rest;
 }
 
-/** What lies ahead was written by a leader whose clock was wrong: it has not happened, and the schedule is followed from now on. */
+/** Drops moments in the future, which a leader with a wrong clock has written: the schedule is followed from now on. */
 function withoutAhead(state: JobState, now: Date): JobState {
   const isAhead = (text: string | undefined) => (dateOf(text)?.getTime() ?? 0) - now.getTime() > AHEAD_MS;
   const { lastScheduledAt, lastFinishedAt, scheduledSince, nextScheduledAt, ...rest } = state;
@@ -64,7 +64,7 @@ function withoutAhead(state: JobState, now: Date): JobState {
   };
 }
 
-/** When the closing was acknowledged: never before it was asked for, whatever the clocks say. */
+/** When the closing was acknowledged: never before it was requested, by any clock. */
 function closedAt({ spec }: Project, before: string | undefined, now: Date): string {
   const asked = dateOf(spec.job?.closedAt) ?? new Date(0);
   const known = dateOf(before);
@@ -92,7 +92,7 @@ export function countMissed(state: JobState, missed: readonly Missed[]): JobStat
 }
 
 /**
- * The state without the run that held the slot.
+ * The state without the run that had the slot.
  * @param run as it ended; undefined when it never ran
  * @param now bounds what a node's clock says
  */
@@ -102,7 +102,7 @@ export function releaseSlot(state: JobState, run: JobRun | undefined, now: Date)
   if (!run || !phase || finishedAt === undefined) {
     return rest;
   }
-  // A node whose clock is ahead must not make occurrences to come overlap.
+  // A node whose clock is ahead must not make future occurrences overlap.
   const lastFinishedAt = new Date(finishedAt) > now ? now.toISOString() : finishedAt;
   return {
     ...rest,

@@ -1,6 +1,6 @@
 /**
- * What runs, or may begin to, although its run is over. A Job makes another pod when somebody takes its pod away by force,
- * finalizers and all, before the Job's own controller has counted it as ended.
+ * Pods that run, or may start, although their run is over. A Job creates another pod when its pod is deleted by force,
+ * finalizers included, before the Job controller has counted it as ended.
  */
 
 import { refOf } from "@slipway/controller-runtime";
@@ -14,9 +14,9 @@ import { POLL_INTERVAL_MS } from "./settings.ts";
 
 /** What has to be stopped of one run. */
 export interface Leftover {
-  /** Its Job, while that may make another pod. */
+  /** Its Job, while that may create another pod. */
   job: Job | undefined;
-  /** Pods whose container runs, or may begin to. */
+  /** Pods whose container runs, or may start. */
   pods: RunPod[];
 }
 
@@ -39,7 +39,7 @@ export class Leftovers {
     this.#objects = objects;
   }
 
-  /** Stops what is left over of runs. Returns whether there is anything: until it is gone, nothing may start beside it. */
+  /** Deletes the leftovers of runs. Returns whether there are any: until they have ended, nothing may start beside them. */
   async stop(runs: readonly JobRun[], { signal, requeue }: RunContext): Promise<boolean> {
     let any = false;
     for (const run of runs) {
@@ -61,7 +61,7 @@ export class Leftovers {
   }
 }
 
-/** Whether its controller may make a pod: it has not seen the Job end, and the Job stays. */
+/** Whether the Job controller may create a pod: the Job is neither finished nor being deleted. */
 function mayMakePods({ metadata, status }: Job): boolean {
   if (metadata.deletionTimestamp !== undefined) {
     return false;

@@ -1,4 +1,4 @@
-/** Has the logs of ended runs kept, a few at a time and not for ever. */
+/** Archives the logs of ended runs: a few concurrently, and each within a time limit. */
 
 import { type JobRun, organizationOfNamespace } from "@slipway/crds";
 import { type Clock, ConcurrencyLimiter, type ConcurrencyLimits, type Logger, sleep } from "@slipway/process";
@@ -9,16 +9,16 @@ export interface LogArchiverOptions {
   logs: RunLogs;
   clock: Clock;
   log: Logger;
-  /** Logs read at once, and those of one organization: 12 and 4 unless given. */
+  /** Logs that are read concurrently, in all and of one organization: 12 and 4 by default. */
   limits?: Pick<ConcurrencyLimits, "total" | "perKey">;
 }
 
-/** A log that cannot be had for so long is given up. */
+/** A log that cannot be read within this time is abandoned. */
 const TIMEOUT_MS = 30_000;
 /** The least time left once the ledger is known to answer. */
 const AFTER_CHARGE_MS = 10_000;
 const RETRY_MS = 2_000;
-/** One try may take so long. */
+/** Longest attempt. */
 const ATTEMPT_TIMEOUT_MS = 15_000;
 
 interface Entry {
@@ -32,7 +32,7 @@ interface Entry {
   result?: "stored" | "unavailable";
 }
 
-/** Captures logs in the background; whoever asks gets the result once it is there. */
+/** Archives logs in the background; callers get the result once it is known. */
 export class LogArchiver {
   readonly #options: Omit<LogArchiverOptions, "limits">;
   readonly #entries = new Map<string, Entry>();
@@ -47,15 +47,15 @@ export class LogArchiver {
     this.#follower = new LogFollower({ logs: options.logs, clock: options.clock, log: options.log });
   }
 
-  /** Registers who is told that a log of a key's run was kept or given up. Returns how to stop it. */
+  /** Registers a listener for keys whose run's log was archived or abandoned. Returns how to remove it. */
   onArchived(listener: (key: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Has the log of a run that is being stopped read while its container still writes, for its node may remove it soon after
-   * the end. Never rejects.
+   * Follows the log of a run that is being stopped while its container still writes, for its node may remove it soon after the
+   * end. Never rejects.
    * @param uid of the JobRun
    * @returns once the log is open, or after a second at most
    */
@@ -64,7 +64,7 @@ export class LogArchiver {
   }
 
   /**
-   * Whether the log was kept; undefined while that is being tried.
+   * Whether the log was archived; undefined while that is in progress.
    * @param uid of the JobRun
    * @param charged whether the charge is in, so that the ledger is known to answer
    */
@@ -87,7 +87,7 @@ export class LogArchiver {
     return entry.result;
   }
 
-  /** Drops a run that is settled, or gone. */
+  /** Drops a run that is charged or deleted. */
   forget(uid: string): void {
     const entry = this.#entries.get(uid);
     if (entry) {
@@ -97,13 +97,13 @@ export class LogArchiver {
     this.#follower.forget(uid);
   }
 
-  /** Reads nothing any more. What was not kept is for whoever leads next. */
+  /** Stops reading. What was not archived is left to the next leader. */
   stop(): void {
     this.#stop.abort();
     this.#follower.stop();
   }
 
-  /** Tries it in its organization's turn. */
+  /** Starts an attempt, as its organization's limit permits. */
   #begin(entry: Entry): void {
     if (this.#stop.signal.aborted) {
       return;
@@ -128,7 +128,7 @@ export class LogArchiver {
     }
   }
 
-  /** What the node still has is the whole of it; what was read while the container ran may have broken off before its end. */
+  /** The log on the node is complete; what was followed while the container ran may have failed before its end. */
   async #read({ uid, run }: Entry, signal: AbortSignal): Promise<"stored" | "unavailable"> {
     const kept = await this.#options.logs.archive(run, signal);
     return kept === "stored" ? kept : await this.#follower.store(uid, signal);
@@ -141,7 +141,7 @@ export class LogArchiver {
         return "stored";
       }
     } catch {
-      // Then the first reason is the one to tell.
+      // The first reason is logged.
     }
     this.#options.log.warn({ err: reason, run: run.runId }, "the log of a run could not be kept");
     return "unavailable";

@@ -18,31 +18,31 @@ export interface LogFollowerOptions {
   clock: Clock;
   log: Logger;
   /**
-   * Logs read at once, and those of one organization: 50 and 20 unless given. A run beyond that has its log read once it has
-   * ended, if its node still has it.
+   * Logs that are read concurrently, in all and of one organization: 50 and 20 by default. The log of a run beyond that is read
+   * after its end, if its node still has it.
    */
   limits?: Pick<ConcurrencyLimits, "total" | "perKey">;
 }
 
-/** Whoever stops a run waits for its log to be open for so long, and no longer. */
+/** How long stopping a run waits for its log to open. */
 const OPEN_MS = 1_000;
-/** While so many are awaited, of one organization or of all, nodes are silent: nobody waits for one more. */
+/** While so many are opening, in all or of one organization, nodes do not answer: nothing waits for one more. */
 const MAX_OPENING = { total: 8, perKey: 4 };
-/** One that broke off is opened again after so long. */
+/** After which a log whose reading failed is opened again. */
 const REOPEN_MS = 5_000;
-/** What a log writes last comes within so long of its container's end: nodes look once a second whether it has ended. */
+/** Within which the last output arrives after a container's end: nodes check once a second whether it has ended. */
 const TRAILING_OUTPUT_MS = 5_000;
-/** Logs whose end is kept in memory, until they are stored: 51,200 bytes each, and one chunk. */
+/** Logs whose end is in memory until they are stored: 51,200 bytes each, and one chunk. */
 const MAX_KEPT = 500;
 
 interface Entry {
   readonly organizationId: string;
   readonly abort: AbortController;
-  /** Monotonic time at which it was begun. */
+  /** Monotonic time of its start. */
   readonly since: number;
   /** Opened, or being opened. */
   reading: boolean;
-  /** What has come, also of the time before it broke off. */
+  /** What was read, also before a failure. */
   log?: FollowedLog | undefined;
 }
 
@@ -50,7 +50,7 @@ export class LogFollower {
   readonly #options: Omit<LogFollowerOptions, "limits">;
   readonly #limiter: ConcurrencyLimiter;
   readonly #opening = new ConcurrencyLimiter(MAX_OPENING);
-  /** By uid of the JobRun, in the order in which they were begun. */
+  /** By uid of the JobRun, in the order of their start. */
   readonly #entries = new Map<string, Entry>();
   #stopped = false;
 
@@ -93,7 +93,7 @@ export class LogFollower {
   }
 
   /**
-   * Keeps what was read of an ended run's log, which may take a moment more to come.
+   * Stores what was read of an ended run's log, the last of which may arrive a moment later.
    * @returns `unavailable` when nothing was
    * @throws when it should be tried again
    */
@@ -107,18 +107,18 @@ export class LogFollower {
     const limit = sleep(this.#options.clock, TRAILING_OUTPUT_MS, AbortSignal.any([signal, waited.signal]));
     await Promise.race([log.ended, limit]);
     waited.abort();
-    // One that stops to lead has broken it off itself.
+    // A process that lost the leadership has aborted it itself.
     signal.throwIfAborted();
     return await log.store();
   }
 
-  /** Drops what was read of a run, and reads no more of it. */
+  /** Stops to read a log, and drops what was read. */
   forget(uid: string): void {
     this.#entries.get(uid)?.abort.abort();
     this.#entries.delete(uid);
   }
 
-  /** Ends them all, and begins none any more. */
+  /** Aborts all, and starts no more. */
   stop(): void {
     this.#stopped = true;
     for (const uid of [...this.#entries.keys()]) {
@@ -146,8 +146,8 @@ export class LogFollower {
   }
 
   /**
-   * Of the organization with most logs whose reading is over the oldest is dropped; there is one, for most of them cannot be read
-   * at once.
+   * Drops the oldest ended log of the organization that has most of them; there is one, for fewer than these can be read
+   * concurrently.
    */
   #makeRoom(): void {
     if (this.#entries.size < MAX_KEPT) {

@@ -1,4 +1,4 @@
-/** The objects that the controller makes. Pure. */
+/** The objects that the controller creates. Pure. */
 
 import type { OwnerReference } from "@slipway/controller-runtime";
 import {
@@ -17,7 +17,7 @@ import type { Pricing } from "./status.ts";
 
 type Trigger = JobRun["spec"]["trigger"];
 
-/** A run of a project, as the controller makes it for an occurrence. */
+/** The JobRun of an occurrence. */
 export function newRun(project: Project, name: string, trigger: Trigger, scheduledAt: Date): JobRun {
   return {
     apiVersion: API_VERSION,
@@ -45,7 +45,7 @@ export function runMetadata(project: Project) {
   };
 }
 
-/** The Job of a run that was asked for by hand: what the schedule would run, held until it is let go. */
+/** The Job of a manual run: what the schedule would run, suspended until its admission. */
 export function newJob(run: JobRun, { spec: { jobTemplate } }: CronJob): Job {
   const { name, namespace = "", uid = "" } = run.metadata;
   return {
@@ -62,7 +62,7 @@ export function newJob(run: JobRun, { spec: { jobTemplate } }: CronJob): Job {
   };
 }
 
-/** What lets a Job's pod start, and marks the Job with the pricing of it. */
+/** Unsuspends a Job, and annotates it with its pricing. */
 export function admissionPatch(job: Job, { plan, pricePerMinute }: Pricing, now: Date) {
   return {
     metadata: {
@@ -77,13 +77,13 @@ export function admissionPatch(job: Job, { plan, pricePerMinute }: Pricing, now:
   };
 }
 
-/** The minute for which the controller-manager made a Job of this project; undefined for any other Job. */
+/** The minute for which the controller-manager created a Job of this project; undefined for any other Job. */
 export function scheduledAtOf({ metadata }: Job, projectId: string): Date | undefined {
   const at = new Date(metadata.annotations?.[SCHEDULED_TIMESTAMP] ?? Number.NaN);
   return Number.isNaN(at.getTime()) || jobRunName(projectId, at) !== metadata.name ? undefined : at;
 }
 
-/** What a run was for, from its name, and from the Job where the name does not tell. */
+/** Trigger and time of a run, from its name, or from the Job where the name has neither. */
 export function identifyRun(
   name: string,
   projectId: string,

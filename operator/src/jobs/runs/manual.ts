@@ -1,4 +1,4 @@
-/** Runs that were asked for by hand: admitted when the slot is free, refused otherwise. */
+/** Manual runs: admitted when the slot is free, rejected otherwise. */
 
 import { equalJson, hasFinalizer } from "@slipway/controller-runtime";
 import { finalizers, type JobRun, type JobRunReason, jobRunName, type Project } from "@slipway/crds";
@@ -12,7 +12,7 @@ import { POLL_INTERVAL_MS } from "./settings.ts";
 import type { SlotWriter } from "./slot.ts";
 import { neverStarted, refused } from "./status.ts";
 
-/** How far a run's own word on when it was asked for may be from the cluster's: its charge is kept under it. */
+/** How far `scheduledAt` of a run may be from its creation by the cluster's clock: its charge is stored under it. */
 const MAX_SCHEDULED_APART_MS = 600_000;
 
 /** Why a run cannot be admitted. */
@@ -27,10 +27,10 @@ export interface ManualView {
   project: Project | undefined;
   now: Date;
   windowMs: number;
-  /** Whether something of a run that is over still runs. */
+  /** Whether a pod of a run that is over still runs. */
   occupied: boolean;
   priced: boolean;
-  /** Whether a project of this id is in the run's namespace. */
+  /** Whether a project of this id exists in the run's namespace. */
   isProject(id: string): boolean;
 }
 
@@ -83,8 +83,8 @@ export function refusalOf({
 }
 
 /**
- * The ledger knows a run by its name, so that must tell its minute, as those of scheduled runs do; and its Job has it too, so
- * it must not be an occurrence's of any project.
+ * The ledger identifies a run by its name, which must contain its minute, as those of scheduled runs do. Its Job has the same
+ * name, so it must not be that of any project's occurrence.
  */
 function nameProblem(
   { metadata: { name }, spec }: JobRun,
@@ -113,7 +113,7 @@ export class ManualRuns {
 
   /**
    * Decides a manual run that has not been decided. Returns the project as it is then.
-   * @param occupied whether something of a run that is over still runs
+   * @param occupied whether a pod of a run that is over still runs
    */
   async decide(
     run: JobRun,
@@ -133,7 +133,7 @@ export class ManualRuns {
     }
     const asked = dateOf(run.metadata.creationTimestamp)?.getTime() ?? 0;
     if (seen && !hasAcceptedCondition(seen) && clock.now().getTime() < asked + this.#deps.settings.windowMs) {
-      // Applied together with its project: the project's own controller has to have its say first.
+      // It was applied together with its project, which the project controller has to accept first.
       requeue.after(POLL_INTERVAL_MS);
       return seen;
     }
@@ -168,7 +168,7 @@ export class ManualRuns {
     });
   }
 
-  /** Before anything is done for it, so that it cannot go before it is charged. */
+  /** Sets labels, finalizer and owner before anything else, so that the run cannot be deleted before it is charged. */
   async #mark(run: JobRun, project: Project | undefined, signal: AbortSignal): Promise<JobRun> {
     if (project?.spec.type !== "job") {
       return run;

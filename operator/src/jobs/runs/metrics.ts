@@ -1,4 +1,4 @@
-/** What the jobrun controller measures. No label has values without bound. */
+/** Metrics of the jobrun controller. No label has unbounded values. */
 
 import type { Store } from "@slipway/controller-runtime";
 import { type JobRun, type MissedReason, missedReasons, type Project } from "@slipway/crds";

@@ -1,4 +1,4 @@
-/** The controller's reads of Nodes, and reads and writes of Jobs, Pods and JobRuns. Every write holds only for the object that was read. */
+/** The controller's reads of Nodes, and reads and writes of Jobs, Pods and JobRuns. Every write is conditional on the object that was read. */
 
 import {
   hasFinalizer,
@@ -27,7 +27,7 @@ interface Kind<T extends KubernetesObject> {
 /** Uids of deleted objects that are kept; forgetting one costs a request. */
 const MAX_DELETED = 10_000;
 
-/** What a delete asks of the object. */
+/** Preconditions of a delete. */
 export interface DeleteOptions {
   /** Only if it has not changed since it was read. */
   unchanged?: boolean;
@@ -39,7 +39,7 @@ export class RunObjects {
   readonly pods: Kind<RunPod>;
   readonly nodes: Kind<RunNode>;
   readonly #cluster: RunCluster;
-  /** Uids that this process has deleted: the watch tells of it a moment later. */
+  /** Uids that this process has deleted: the watch reports it a moment later. */
   readonly #deleted = new Set<string>();
 
   constructor(cluster: RunCluster, stores: JobRunStores) {
@@ -50,7 +50,7 @@ export class RunObjects {
     this.nodes = { resource: resources.nodes, store: stores.nodes };
   }
 
-  /** An object as it is now; undefined when it is gone. The store is told of what there is. */
+  /** An object as it is now, which also updates the store; undefined when it was deleted. */
   async live<T extends KubernetesObject>(
     { resource, store }: Kind<T>,
     ref: ObjectRef,
@@ -68,7 +68,7 @@ export class RunObjects {
     return this.#cluster.getOrUndefined<CronJob>(resources.cronJobs, ref, { signal });
   }
 
-  /** Pods of a Job, oldest first, as the watch told them. */
+  /** Pods of a Job, oldest first, from the cache. */
   podsOf(ref: ObjectRef): RunPod[] {
     return oldestFirst(this.pods.store.byIndex(BY_JOB, refKey(ref)));
   }
@@ -83,7 +83,7 @@ export class RunObjects {
     return oldestFirst(pods);
   }
 
-  /** Creates; undefined when one of the name is there. */
+  /** Creates; undefined when one of the name exists. */
   async create<T extends KubernetesObject>(
     { resource, store }: Kind<T>,
     object: T,
@@ -105,8 +105,8 @@ export class RunObjects {
   }
 
   /**
-   * Merges a patch into an object that has not changed since it was read. The store learns of a conflict's cause.
-   * @throws KubeError 409 when it has changed, 404 when it is gone
+   * Merges a patch into an object that has not changed since it was read. After a conflict the store has the new version.
+   * @throws KubeError 409 when it has changed, 404 when it was deleted
    */
   async patch<T extends KubernetesObject>(
     kind: Kind<T>,
@@ -146,7 +146,7 @@ export class RunObjects {
     return await this.patch(this.runs, run, { status: patch }, { signal, subresource: "status" });
   }
 
-  /** Takes our finalizer off. No error when the object is gone. */
+  /** Removes our finalizer. No error when the object was deleted. */
   async release<T extends KubernetesObject>(
     kind: Kind<T>,
     object: T,
@@ -167,8 +167,8 @@ export class RunObjects {
   }
 
   /**
-   * Deletes this object and never a namesake; a pod with the time that it asks for. Nothing to do when it is on its way.
-   * @throws KubeError 409 when it is not as asked
+   * Deletes this object and never a namesake; a pod with its own grace period. Does nothing when it is being deleted.
+   * @throws KubeError 409 when a precondition fails
    */
   async remove<T extends KubernetesObject>(
     { resource }: Kind<T>,

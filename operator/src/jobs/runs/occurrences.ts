@@ -15,22 +15,22 @@ export interface OccurrencesView {
   /** Since when this operator leads. */
   leaderSince: Date;
   windowMs: number;
-  /** Whether there is a Job that could be let go for an occurrence. */
+  /** Whether a Job exists that could be admitted for an occurrence. */
   hasJob(scheduledAt: Date): boolean;
-  /** Whether something of a run that is over still runs: nothing may start beside it. */
+  /** Whether a pod of a run that is over still runs: nothing may start beside it. */
   occupied: boolean;
-  /** Whether the plan's price is known; without it nothing can be let go. */
+  /** Whether the plan's price is known; without it nothing can be admitted. */
   priced: boolean;
 }
 
-/** What becomes of the occurrences that are due. */
+/** The decision about the occurrences that are due. */
 export interface OccurrenceDecision {
   /** `status.job` as it should be. */
   state: JobState;
   /** The occurrence that takes the slot. */
   admitted?: Date;
   missed: Missed[];
-  /** When it has to be decided again, if nothing happens before. */
+  /** When to decide again, unless an event triggers that before. */
   requeueAt?: Date;
 }
 
@@ -87,7 +87,7 @@ export function windowEnd(scheduledAt: Date, schedule: Schedule, windowMs: numbe
   return new Date(Math.min(latest, next));
 }
 
-/** Whether a Job for this moment can still matter: it is due later, or has not been decided. */
+/** Whether a Job for this moment may still be admitted: it is due later, or has not been decided. */
 export function isPendingOccurrence(scheduledAt: Date, project: Project): boolean {
   const state = project.status?.job;
   if (!state?.scheduledSince || state.schedule === undefined) {
@@ -135,7 +135,7 @@ function decide(
   return ready && view.hasJob(scheduledAt) ? "admit" : "wait";
 }
 
-/** Its Job wakes whoever waits for it; without one, the end of its window does. */
+/** The occurrence itself when its Job exists; otherwise the end of its window, for an event of the Job comes before that. */
 function nextDecisionAt(next: Date, schedule: Schedule, { now, windowMs, hasJob }: OccurrencesView): Date {
   return next > now && hasJob(next) ? next : windowEnd(next, schedule, windowMs);
 }
@@ -144,7 +144,7 @@ function requeueAt(at: Date | undefined): { requeueAt?: Date } {
   return at ? { requeueAt: at } : {};
 }
 
-/** Told anew with every decision, and when it was never told. */
+/** Written with every decision, and when it was never written. */
 function nextScheduled(
   state: JobState,
   schedule: Schedule,

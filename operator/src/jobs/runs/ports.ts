@@ -1,4 +1,4 @@
-/** What the jobrun controller asks of others than the cluster: the ledger, a run's log, and its samples. */
+/** Ports of the jobrun controller beside the cluster: the ledger, runs' logs, and their samples. */
 
 import type { JobRun, JobRunPhase } from "@slipway/crds";
 
@@ -28,8 +28,8 @@ export interface ChargedRun {
 }
 
 /**
- * What the ledger answers for one run: `already` when it stood there, `differs` when it stood there with other billing
- * fields, which stay, `refused` when a rule of the ledger keeps it out: nothing is charged then.
+ * The result for one run: `already` when the ledger had it, `differs` when the ledger had it with other billing fields, which
+ * stay, `refused` when it breaks a rule of the ledger: nothing is charged then.
  */
 export interface RecordedRun {
   id: string;
@@ -43,12 +43,12 @@ export interface RecordedRun {
 export interface RunLedger {
   /**
    * Records runs and their charges in one transaction, and reads them back. Recording twice changes nothing.
-   * @throws when the ledger did not answer: nobody knows then what was recorded
+   * @throws when the ledger did not answer: what was recorded is unknown then
    */
   record(rows: ChargedRun[]): Promise<readonly RecordedRun[]>;
 }
 
-/** A run whose log is to be kept. */
+/** A run whose log is to be archived. */
 export interface RunLogSource {
   organizationId: string;
   namespace: string;
@@ -58,12 +58,12 @@ export interface RunLogSource {
   podName: string;
 }
 
-/** Keeps the end of a run's log, so that it outlives the pod. */
+/** Archives the end of a run's log, so that it outlives the pod. */
 export interface RunLogs {
-  /** `unavailable`: there is no log to be had, for good. @throws when it should be tried again */
+  /** `unavailable`: the log does not exist any more. @throws when it should be tried again */
   archive(run: RunLogSource, signal: AbortSignal): Promise<"stored" | "unavailable">;
   /**
-   * Begins to read the log of a container that runs, and goes on until it has ended.
+   * Begins to read the log of a container that runs, and continues until it has ended.
    * @param signal ends it
    * @returns once it is open: what is written from then on is read
    * @throws when it cannot be opened
@@ -73,9 +73,9 @@ export interface RunLogs {
 
 /** A log that is read while its container writes it: its node may remove it soon after the end. */
 export interface FollowedLog {
-  /** Settles once nothing more comes: the container has ended, or the reading broke off. Never rejects. */
+  /** Resolves once the container has ended, or reading has failed. Never rejects. */
   readonly ended: Promise<void>;
-  /** Keeps the end of what has come. `unavailable`: nothing has. @throws when it should be tried again */
+  /** Stores the end of what was read. `unavailable`: nothing was. @throws when it should be tried again */
   store(): Promise<"stored" | "unavailable">;
 }
 
@@ -92,17 +92,17 @@ export interface SampledRun {
   before?: RunMetrics;
 }
 
-/** Samples CPU and memory of running containers. Every call returns at once. */
+/** Samples CPU and memory of running containers. Every call returns immediately. */
 export interface RunSamples {
   /** Begins to sample; does nothing for a run that is followed already. */
   follow(run: SampledRun): void;
   /** What is known so far, `collecting`; undefined for a run that is not followed or has no sample yet. */
   read(key: string): RunMetrics | undefined;
   /**
-   * The last word: `available` or `unavailable`. It may be asked for again.
-   * @param window when the run ran, and what its status says so far: all that is known of one that is not followed
+   * The final metrics: `available` or `unavailable`. May be called again.
+   * @param window when the run ran, and the metrics in its status: all that is known of one that is not followed
    */
   finish(key: string, window: { startedAt: Date; finishedAt: Date; before?: RunMetrics }): RunMetrics;
-  /** Drops what is kept of a run. */
+  /** Drops the samples of a run. */
   forget(key: string): void;
 }

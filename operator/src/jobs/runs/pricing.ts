@@ -1,4 +1,4 @@
-/** Under which plan and price a run is let go. Pure. */
+/** The plan and price of a run. Pure. */
 
 import { annotations, type Catalog, type JobRun, type Project } from "@slipway/crds";
 import type { Job } from "./cluster.ts";
@@ -12,7 +12,7 @@ export function priceOf({ jobPlans }: Plans, plan: string | undefined): string |
   return jobPlans.find((one) => one.plan === plan)?.pricePerMinute;
 }
 
-/** Pricing of a run that begins now: those of the plan that its Job is sized for. */
+/** Pricing of a run that begins now: that of the plan that its Job is sized for. */
 export function currentPricing(
   job: Job | undefined,
   project: Project | undefined,
@@ -27,7 +27,7 @@ export function currentPricing(
   return undefined;
 }
 
-/** Pricing that a run was let go under: its status has them, or its Job; otherwise those of now. */
+/** Pricing that a run was admitted with: from its status, or its Job; otherwise the current one. */
 export function pricingOfRun(
   run: JobRun,
   job: Job | undefined,

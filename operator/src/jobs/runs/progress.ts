@@ -1,4 +1,4 @@
-/** Follows one run that was let go, until it has ended. */
+/** Reconciles one admitted run until it has ended. */
 
 import { refOf } from "@slipway/controller-runtime";
 import { type JobRun, organizationOfNamespace, type Project } from "@slipway/crds";
@@ -22,7 +22,7 @@ interface Snapshot {
   project: Project | undefined;
   job: Job | undefined;
   pod: RunPod | undefined;
-  /** Pods that its Job has made since the run's own was taken away by force; known once it was looked live. */
+  /** Pods that its Job has created since the run's own was deleted by force; known after a live read. */
   others?: readonly RunPod[];
 }
 
@@ -35,7 +35,7 @@ export class RunProgress {
     this.#objects = objects;
   }
 
-  /** Brings a run that was let go and has not ended as far as it can be brought now. Returns it as it is then. */
+  /** Reconciles an admitted run that has not ended. Returns it as it is then. */
   async reconcile(run: JobRun, project: Project | undefined, context: RunContext): Promise<JobRun> {
     const ref = refOf(run);
     const job = this.#objects.jobs.store.get(ref.namespace, ref.name);
@@ -63,7 +63,7 @@ export class RunProgress {
     return { run, job, pod, node, admittedAt: since, now: this.#deps.clock.now() };
   }
 
-  /** A pod is missed: what the watch told may be old. */
+  /** The pod is missing: the cache may be stale. */
   async #readLive(run: JobRun, seen: Snapshot, context: RunContext): Promise<JobRun> {
     const ref = refOf(run);
     const job = await this.#objects.live(this.#objects.jobs, ref, context.signal);
@@ -74,8 +74,8 @@ export class RunProgress {
   }
 
   /**
-   * There is no pod. What its Job has made in its place is stopped at once; only once the Job can make none any more, and none
-   * that it made runs, has the run ended.
+   * The pod does not exist. Pods that its Job has created in its place are deleted immediately; the run has ended only once the
+   * Job can create none any more and none of them runs.
    */
   async #handleMissingPod(run: JobRun, seen: Snapshot, { signal, requeue }: RunContext): Promise<JobRun> {
     const { job, others = [] } = seen;
@@ -99,7 +99,7 @@ export class RunProgress {
     return await this.#finish(run, undefined, seen, { signal, requeue });
   }
 
-  /** Tells what is seen, and stops what has to be stopped; in this order, so that everybody knows why. */
+  /** Records what is observed, then stops what has to be stopped: the reason is visible before the stop. */
   async #follow(
     run: JobRun,
     active: Active,
@@ -123,7 +123,7 @@ export class RunProgress {
     return told;
   }
 
-  /** What a container that is being stopped writes last is read while it can be. Never rejects, and takes a second at most. */
+  /** Reads the last output of a container that is being stopped. Never rejects, and takes a second at most. */
   async #followLog(run: JobRun, active: Active, pod: RunPod | undefined): Promise<void> {
     const stops = active.stop || pod?.metadata.deletionTimestamp !== undefined;
     if (!pod || !stops || active.is !== "running" || active.nodeSilent) {
@@ -150,7 +150,7 @@ export class RunProgress {
       overLimit: active.is === "running" && active.overLimit,
     };
     if (active.is === "pending") {
-      // Whoever asked for the run waits to hear that it was admitted; otherwise the first word is that it runs.
+      // The client of a manual run waits for its admission; for a scheduled one the first write is that it runs.
       const worth =
         run.spec.trigger === "manual" || run.status !== undefined || active.stop || active.nodeSilent;
       return worth ? await this.#objects.writeStatus(run, observed(run, base, now), signal) : run;
@@ -174,7 +174,7 @@ export class RunProgress {
     );
   }
 
-  /** The container's start, by its node; where that cannot be, as it was written first, so that it does not move on with time. */
+  /** The container's start, by its node; where that is impossible, the one written first, so that it does not move with time. */
   #startOf(run: JobRun, told: Date, seen: Snapshot): Date {
     const startedAt = timesOf(told, undefined, this.#view(run, seen))?.startedAt ?? told;
     const written = dateOf(run.status?.startedAt);
@@ -182,8 +182,8 @@ export class RunProgress {
   }
 
   /**
-   * When the container was seen running, if that has to be written. A heartbeat asks live, for the node too: a watch may be
-   * behind, and a pod says that it runs for as long as its node is silent.
+   * When the container was observed running, if that has to be written. A heartbeat reads pod and node live: a watch may be
+   * behind, and a pod stays `running` while its node is not ready.
    */
   async #seenRunning(
     run: JobRun,
@@ -280,7 +280,7 @@ export class RunProgress {
   }
 }
 
-/** The pod of a run: the one that it had, or the first that its Job made. */
+/** The pod of a run: the recorded one, or the first that its Job created. */
 export function podOf({ status }: JobRun, pods: readonly RunPod[]): RunPod | undefined {
   if (status?.podUid === undefined) {
     return pods[0];
@@ -294,8 +294,8 @@ export function organizationOf({ metadata }: JobRun): string | undefined {
 }
 
 /**
- * From when on a pod's word that its container runs counts. A node that crashed is ready again before it knows what it has
- * lost; what has started since then it does know.
+ * From when on a pod's state `running` is trusted. A node that crashed is ready again before it knows which containers it has
+ * lost; those started since then it does know.
  */
 function trustedSince(node: RunNode | undefined, startedAt: Date): Date {
   const since = readySince(node);

@@ -1,6 +1,6 @@
 /**
- * Brings the runs of one project on, step by step. One key for each project, so that all that is decided about it is
- * decided one after another; every write holds only for what it was decided from, so that a second operator does no harm.
+ * Reconciles the runs of one project, step by step. There is one key for each project, so that all decisions about it are
+ * made in sequence; every write is conditional on the version that it was decided from, so that a second operator does no harm.
  */
 
 import {
@@ -71,7 +71,7 @@ class JobRunSteps {
     const context: RunContext = { signal, requeue: new Requeue() };
     const failures = new Failures();
     await failures.each(this.#runs(key), (run) => this.#reconcileAdmitted(run, ref, context));
-    // Everything from here on builds on the slot.
+    // All later steps depend on the slot.
     await this.#resumeAdmission(ref, context);
     const occupied = await this.#leftovers.stop(this.#runs(key), context);
     await this.#decideOccurrences(ref, key, occupied, context);
@@ -83,14 +83,14 @@ class JobRunSteps {
     return ms === undefined ? undefined : { requeueAfterMs: ms };
   }
 
-  /** Step 1: runs that were let go are followed to their end. */
+  /** Step 1: admitted runs are reconciled until they have ended. */
   async #reconcileAdmitted(run: JobRun, ref: ObjectRef, context: RunContext): Promise<void> {
     if (!isOver(run) && this.#isAdmitted(run)) {
       await this.#progress.reconcile(run, this.#project(ref), context);
     }
   }
 
-  /** Step 2: what taking the slot began is carried through, or taken back. */
+  /** Step 2: an admission that began with taking the slot is completed, or withdrawn. */
   async #resumeAdmission(ref: ObjectRef, context: RunContext): Promise<void> {
     const project = this.#project(ref);
     const name = project && jobStateOf(project).activeRun;
@@ -103,7 +103,7 @@ class JobRunSteps {
     }
   }
 
-  /** Step 3: one write frees the slot of a run that is over, follows the schedule, and decides what is due. */
+  /** Step 3: one write releases the slot of a run that is over, follows the schedule, and decides due occurrences. */
   async #decideOccurrences(
     ref: ObjectRef,
     key: string,
@@ -116,7 +116,7 @@ class JobRunSteps {
     }
     const { clock, stores, catalog, settings, leaderSince } = this.#deps;
     const holder = jobStateOf(project).activeRun;
-    // Closing is acknowledged once every run that began before can be seen.
+    // Closing is acknowledged once every run that began before is in the cache.
     if (holder !== undefined && isClosed(project) && !stores.runs.get(ref.namespace, holder)) {
       return;
     }
@@ -157,7 +157,7 @@ class JobRunSteps {
     }
   }
 
-  /** Step 4: runs that hold no slot and were never let go are those asked for by hand, or nobody's. */
+  /** Step 4: runs without the slot that were never admitted are manual ones to decide, or orphans to delete. */
   async #decideManualRun(run: JobRun, ref: ObjectRef, occupied: boolean, context: RunContext): Promise<void> {
     const project = this.#project(ref);
     const { name } = run.metadata;
@@ -165,7 +165,7 @@ class JobRunSteps {
       return;
     }
     if (project && jobStateOf(project).activeRun === name) {
-      // It took the slot in this very pass, or has been looked at in step 2.
+      // It took the slot in this pass, or was handled in step 2.
       context.requeue.after(1_000);
       return;
     }
@@ -181,7 +181,7 @@ class JobRunSteps {
     await this.#removeUnheld(run, live, context);
   }
 
-  /** Step 5: ended runs are charged; what is settled goes. */
+  /** Step 5: ended runs are charged, then cleaned up. */
   async #chargeAndCleanUp(run: JobRun, key: string, ref: ObjectRef, context: RunContext): Promise<void> {
     const project = this.#project(ref);
     const deferred = this.#burst.defersWrites(run, project);
@@ -203,7 +203,7 @@ class JobRunSteps {
     }
   }
 
-  /** Step 6: Jobs of occurrences that were not admitted, and what has lost its owner. */
+  /** Step 6: Jobs of occurrences that were not admitted, and objects without an owner, are deleted. */
   async #deleteOrphans(ref: ObjectRef, key: string, context: RunContext): Promise<void> {
     const { stores } = this.#deps;
     const hasRun = (name: string) => stores.runs.get(ref.namespace, name) !== undefined;
@@ -215,7 +215,7 @@ class JobRunSteps {
     await this.#cleanup.releaseOrphanedPods(pods, { run: hasRun, job: hasJob }, jobOf, context);
   }
 
-  /** A scheduled run without the slot: made by a leader that was stopped meanwhile, or by hand. */
+  /** A scheduled run without the slot: created by a leader that was stopped meanwhile, or by hand. */
   async #removeUnheld(
     run: JobRun,
     project: Project | undefined,
@@ -234,7 +234,7 @@ class JobRunSteps {
     await this.#cleanup.removeRun(live, signal);
   }
 
-  /** Whether a run's pod may have started, as far as it is known here. */
+  /** Whether a run's pod may have started, by the caches. */
   #isAdmitted(run: JobRun): boolean {
     const ref = refOf(run);
     const job = this.#deps.stores.jobs.get(ref.namespace, ref.name);

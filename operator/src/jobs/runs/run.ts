@@ -1,4 +1,4 @@
-/** Where a JobRun stands, as its own conditions say. Pure. */
+/** The state of a JobRun, by its own conditions. Pure. */
 
 import { findCondition } from "@slipway/controller-runtime";
 import { annotations, type JobRun, type JobRunCondition, type JobRunReason } from "@slipway/crds";
@@ -15,13 +15,13 @@ export function hasCondition(
   return found?.status === value && (reason === undefined || found.reason === reason);
 }
 
-/** The run was not admitted, for good. */
+/** The run was rejected. */
 export const isRefused = (run: JobRun): boolean => hasCondition(run, "Admitted", "False");
 /** Its container ran and has ended. */
 export const isEnded = (run: JobRun): boolean => hasCondition(run, "Finished", "True");
 /** Its container never ran, and never will. */
 export const isNeverStarted = (run: JobRun): boolean => hasCondition(run, "Finished", "False");
-/** It holds no slot any more, whatever became of it. */
+/** It needs the slot no more: rejected, ended or never started. */
 export const isOver = (run: JobRun): boolean => isRefused(run) || isEnded(run) || isNeverStarted(run);
 /** Nothing is left to be charged. */
 export const isCharged = (run: JobRun): boolean => hasCondition(run, "Charged", "True");
@@ -30,13 +30,13 @@ export const isCharged = (run: JobRun): boolean => hasCondition(run, "Charged", 
 export const isJobAdmitted = (job: Job): boolean =>
   job.spec?.suspend !== true && job.metadata.annotations?.[annotations.admittedAt] !== undefined;
 
-/** When a run was let go; undefined when it was not, as far as run and Job tell. */
+/** When a run was admitted, by its JobRun or Job; undefined when it was not. */
 export function admissionTime(run: JobRun | undefined, job: Job | undefined): Date | undefined {
   const onJob = job && isJobAdmitted(job) ? job.metadata.annotations?.[annotations.admittedAt] : undefined;
   return dateOf(run?.status?.admittedAt ?? onJob);
 }
 
-/** Whether its pod may have started, as run and Job tell. A pod that was seen proves it when the Job is gone that told it. */
+/** Whether its pod may have started, by its JobRun or Job. A recorded pod proves it after the Job is deleted. */
 export function isAdmitted(run: JobRun | undefined, job: Job | undefined): boolean {
   return admissionTime(run, job) !== undefined || run?.status?.podUid !== undefined;
 }

@@ -2,23 +2,23 @@
 export interface JobRunSettings {
   /** A container that runs longer is stopped. */
   limitMs: number;
-  /** An occurrence that could not be admitted for so long is missed. */
+  /** An occurrence that could not be admitted within this time is missed. */
   windowMs: number;
-  /** A container that has not started for so long after its run was admitted never does. */
+  /** Within which a container must start after its run was admitted. */
   startDeadlineMs: number;
 }
 
 /** How often "last observed running" is written, with room to be at most 30 s old. */
 export const HEARTBEAT_MS = 25_000;
-/** A run stays for so long after its charge was read back. */
+/** How long a run is retained after its charge was read back. */
 export const KEEP_CHARGED_MS = 5 * 60_000;
-/** A run that was refused, or cancelled before it started, stays for so long. */
+/** How long a run is retained that was rejected, or cancelled before it started. */
 export const KEEP_REFUSED_MS = 60_000;
-/** After a Job began to go, its controller may still make a pod for so long. */
+/** How long the Job controller may still create a pod after the deletion of its Job began. */
 export const JOB_DELETION_GRACE_MS = 5_000;
-/** How soon it is looked again where no event is sure to come. */
+/** How soon a key is reconciled again where no event is certain. */
 export const POLL_INTERVAL_MS = 5_000;
-/** By how much the clocks of a node, the API and the operator may differ without a word of theirs being doubted. */
+/** Up to which difference the clocks of a node, the API and the operator are trusted. */
 export const MAX_CLOCK_SKEW_MS = 10_000;
-/** A node that has come back may tell of containers that it has lost as running for so long. */
+/** How long a node that is ready again may report lost containers as running. */
 export const NODE_TRUST_DELAY_MS = 60_000;

@@ -1,4 +1,4 @@
-/** Writes to `status.job` of a project: each one holds only for the project that it was decided from. */
+/** Writes to `status.job` of a project, each conditional on the version that it was decided from. */
 
 import { isConflict, isNotFound, mergePatch, refOf, type Store } from "@slipway/controller-runtime";
 import { fieldManagers, type Project } from "@slipway/crds";
@@ -6,20 +6,20 @@ import { projectResource } from "../../resources.ts";
 import type { RunCluster } from "./cluster.ts";
 import { type JobState, jobStateOf } from "./job-state.ts";
 
-/** How often a decision is made anew because the project changed meanwhile. */
+/** How often a decision is repeated because the project changed meanwhile. */
 const MAX_TRIES = 5;
 
-/** What `change` came to. */
+/** Result of `change`. */
 export interface Changed<D> {
-  /** The project as it is then; undefined when it is gone. */
+  /** The project as it is then; undefined when it was deleted. */
   project: Project | undefined;
-  /** The decision that was carried out. */
+  /** The decision that was written. */
   decision?: D;
 }
 
 /**
- * Compares and swaps: decides from the project, writes only if it is still the same, and decides anew otherwise. Two
- * leaders cannot both take a slot, nor one act on what it read before it was stopped.
+ * Compares and swaps: decides from the project, writes only if it is unchanged, and decides again otherwise. Two leaders
+ * cannot both take a slot, nor can one act on what it read before it was stopped.
  */
 export class SlotWriter {
   readonly #cluster: RunCluster;
@@ -31,7 +31,7 @@ export class SlotWriter {
   }
 
   /**
-   * Brings `status.job` to what `decide` says, undefined for "as it is". A project of another uid counts as gone.
+   * Writes the `status.job` that `decide` returns, nothing for undefined. A project of another uid counts as deleted.
    * @throws KubeError 409 when the project keeps changing
    */
   async change<D extends { state: JobState }>(
@@ -68,7 +68,7 @@ export class SlotWriter {
     }
   }
 
-  /** The project as it is now; undefined when it is gone. */
+  /** The project as it is now; undefined when it was deleted. */
   async live(project: Project, signal: AbortSignal): Promise<Project | undefined> {
     const live = await this.#cluster.getOrUndefined<Project>(projectResource, refOf(project), { signal });
     if (!live || live.metadata.uid !== project.metadata.uid) {

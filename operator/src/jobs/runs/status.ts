@@ -1,4 +1,4 @@
-/** A run's status as it should be at each step of its life. Pure. */
+/** The status of a run in each phase. Pure. */
 
 import { ConditionSet } from "@slipway/controller-runtime";
 import type { JobRun, JobRunConditionCatalog, JobRunReason, JobRunStatus } from "@slipway/crds";
@@ -6,25 +6,25 @@ import type { RunPod } from "./cluster.ts";
 import { type Completion, cancelEffectiveAt, chargeOf } from "./completion.ts";
 import type { EndPhase, RunMetrics } from "./ports.ts";
 
-/** What a run is let go under. */
+/** Plan and price that a run is admitted with. */
 export interface Pricing {
   admittedAt?: Date;
   plan: string;
   pricePerMinute: string;
 }
 
-/** What is seen of a run that has not ended. */
+/** What is observed of a run that has not ended. */
 export interface Observation {
   pricing: Pricing;
   jobUid?: string;
   pod?: RunPod;
   /** When its container started; absent before. */
   startedAt?: Date;
-  /** When the container was last seen running. */
+  /** When the container was last observed running. */
   seenAt?: Date;
-  /** Whether the node that has the pod is silent. */
+  /** Whether the pod's node is not ready. */
   nodeSilent: boolean;
-  /** Whether its time is over. */
+  /** Whether it has reached its time limit. */
   overLimit: boolean;
   metrics?: RunMetrics;
 }
@@ -36,7 +36,7 @@ const endReasons: Record<EndPhase, JobRunReason> = {
   cancelled: "Cancelled",
 };
 
-/** A run that was let go and has not ended. */
+/** An admitted run that has not ended. */
 export function observed(run: JobRun, seen: Observation, now: Date): JobRunStatus {
   const conditions = conditionsOf(run, now);
   const cancelledAt = cancelEffectiveAt(run, now);
@@ -61,7 +61,7 @@ export function observed(run: JobRun, seen: Observation, now: Date): JobRunStatu
   };
 }
 
-/** A run whose container has ended: from this its charge is made. */
+/** A run whose container has ended: its charge is computed from this. */
 export function ended(
   run: JobRun,
   end: Completion,
@@ -103,7 +103,7 @@ export function neverStarted(run: JobRun, now: Date): JobRunStatus {
   return { ...run.status, ...common(run, conditions), phase: cancelled ? "cancelled" : undefined };
 }
 
-/** A run that is not admitted, for good. */
+/** A run that is never admitted. */
 export function refused(run: JobRun, reason: JobRunReason, message: string, now: Date): JobRunStatus {
   const conditions = conditionsOf(run, now);
   conditions.set({ type: "Admitted", status: "False", reason, message });
@@ -128,7 +128,7 @@ export function charged(
   return { ...run.status, ...common(run, conditions), chargedAt: now.toISOString(), logs: charge.logs };
 }
 
-/** A run whose charge breaks a rule of the ledger: it stays uncharged until somebody has seen to that. */
+/** A run whose charge breaks a rule of the ledger: it stays uncharged until an operator intervenes. */
 export function chargeRefused(run: JobRun, rule: string, now: Date): JobRunStatus {
   const conditions = conditionsOf(run, now);
   const message = `The ledger refuses its charge (${rule.slice(0, 200)}); it is asked again every minute.`;
