@@ -1,4 +1,4 @@
-/** Adds to a manager what charges by time: hours of storage, and the settlement of cycles. */
+/** Adds the runnables that charge by time to a manager: the storage meter and the settlement of cycles. */
 
 import type { Manager, Store } from "@slipway/controller-runtime";
 import type { Catalog, Project } from "@slipway/crds";
@@ -7,19 +7,19 @@ import { Counter } from "prom-client";
 import { runSettlement, type SettleCycle } from "./settlement.ts";
 import { type StorageLedger, StorageMeter } from "./storage-meter.ts";
 
-/** What billing asks of the ledger. */
+/** Ledger operations of billing. */
 export interface BillingLedger extends StorageLedger {
   settle: SettleCycle;
 }
 
-/** The real one. */
+/** Billing on the PostgreSQL ledger. */
 export const ledgerBilling = (ledger: Ledger): BillingLedger => ({
   record: (rows) => recordStorageCharges(ledger, rows),
   last: (key) => lastStorageHour(ledger, key),
   settle: (cycleStart) => settleCycle(ledger, cycleStart),
 });
 
-/** Both run on the leader alone. The meter is what a deletion waits for. */
+/** Both run on the leader alone. Deletions wait for the meter. */
 export function addBilling(
   manager: Manager,
   options: { ledger: BillingLedger; projects: Store<Project>; catalog: () => Pick<Catalog, "storagePlans"> },

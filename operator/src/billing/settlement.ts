@@ -3,7 +3,7 @@
 import { newestSettleableCycle } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 
-/** Settles a cycle and all before it; returns how many settlements that made. Throws when the ledger is away. */
+/** Settles a cycle and all before it; returns how many settlements that made. Throws when the ledger is unavailable. */
 export type SettleCycle = (cycleStart: Date) => Promise<number>;
 
 const PERIOD_MS = 3_600_000;
@@ -11,13 +11,13 @@ const RETRY_MS = 60_000;
 
 /**
  * Runs until the signal aborts. The ledger settles in order and only once, so that starting again, or a second leader,
- * changes nothing. A charge that comes later than two hours after its cycle stands in the next settlement.
+ * changes nothing. A charge that arrives later than two hours after its cycle is part of the next settlement.
  */
 export async function runSettlement(
   { settle, clock, log }: { settle: SettleCycle; clock: Clock; log: Logger },
   signal: AbortSignal,
 ): Promise<void> {
-  /** Settled by this process: a settled ledger is not asked again. */
+  /** The newest cycle settled by this process, which is not requested again. */
   let settled: number | undefined;
   while (!signal.aborted) {
     let pause = PERIOD_MS;

@@ -16,7 +16,7 @@ export const HOUR_MS = 3_600_000;
 export const isMetered = ({ spec }: Project): boolean =>
   spec.type === "job" && spec.storage?.persistent === true;
 
-/** Whether the platform ever took the project on, as far as its status tells. */
+/** Whether the project is accepted, by its status. */
 export const isAccepted = ({ status }: Project): boolean =>
   status?.conditions?.some(({ type, status: value }) => type === "Accepted" && value === "True") ?? false;
 

@@ -1,4 +1,4 @@
-/** Charges persistent storage of jobs: an entry for each started hour, once, whatever happens meanwhile. */
+/** Charges persistent storage of jobs: exactly one entry for each started hour. */
 
 import type { Store } from "@slipway/controller-runtime";
 import { type Catalog, organizationOfNamespace, type Project } from "@slipway/crds";
@@ -13,7 +13,7 @@ import {
   pricePerGbHour,
 } from "./storage-hours.ts";
 
-/** The ledger's hours of storage. Each call may throw when the ledger is away. */
+/** The ledger's hours of storage. Each call may throw when the ledger is unavailable. */
 export interface StorageLedger {
   record(rows: readonly StorageHour[]): Promise<readonly RecordedStorageHour[]>;
   /** The last hour that is charged; undefined when none is. */
@@ -26,7 +26,7 @@ export interface StorageMeterOptions {
   catalog: () => Pick<Catalog, "storagePlans">;
   clock: Clock;
   log: Logger;
-  /** Told how many hours came in, and how many stand there otherwise. */
+  /** Called with the number of hours by outcome; `differs`: the ledger has them with other values. */
   onRecorded?: (outcome: "recorded" | "differs" | "refused", hours: number) => void;
 }
 
@@ -43,12 +43,12 @@ const RETRY_MS = 15_000;
 /** Longest pause: clocks jump. */
 const LONGEST_MS = 600_000;
 
-/** Knows, for each project, the next hour to charge; asks the ledger once for each and then only when an hour is due. */
+/** Knows, for each project, the next hour to charge; queries the ledger once for each and then only when an hour is due. */
 export class StorageMeter {
   readonly #options: StorageMeterOptions;
   /** By project uid. */
   readonly #next = new Map<string, number>();
-  /** Those that have no hour in the ledger, and were not taken on when it was asked. */
+  /** Those that had no hour in the ledger and were not accepted when it was queried. */
   readonly #idle = new Set<string>();
   #wake: AbortController | undefined;
 
@@ -56,7 +56,7 @@ export class StorageMeter {
     this.#options = options;
   }
 
-  /** Charges what is due until the signal aborts. What an outage left out is made up for. */
+  /** Charges what is due until the signal aborts, including what an outage delayed. */
   async run(signal: AbortSignal): Promise<void> {
     const { projects, clock, log } = this.#options;
     const unsubscribe = projects.subscribe(({ type, object }) => {
@@ -72,7 +72,7 @@ export class StorageMeter {
       const wake = new AbortController();
       this.#wake = wake;
       try {
-        // A project that is new wakes it, but not out of the pause after a failure.
+        // A new project interrupts this pause, but not the one after a failure.
         await sleep(clock, await this.chargeDue(signal), AbortSignal.any([signal, wake.signal]));
       } catch (error) {
         if (!signal.aborted) {
@@ -98,13 +98,13 @@ export class StorageMeter {
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map((project) => [project, this.#next.get(project.metadata.uid ?? "")] as const)
       .flatMap(([project, next]) => (next === undefined ? [] : [hourStart(project, next) - now]));
-    // What is due still could not be charged.
+    // What is due could not be charged yet.
     return due.reduce((soonest, ms) => Math.min(soonest, ms > 0 ? ms : RETRY_MS), LONGEST_MS);
   }
 
   /**
    * Charges a deleted project's hours up to its deletion.
-   * @returns whether all of them are in the ledger; false asks to come back
+   * @returns whether all of them are in the ledger; when false, call again
    */
   async close(project: Project, signal: AbortSignal): Promise<boolean> {
     if (!isMetered(project)) {
@@ -113,7 +113,7 @@ export class StorageMeter {
     try {
       await this.#charge([project], signal);
       const next = this.#next.get(project.metadata.uid ?? "");
-      // Never taken on, it never had storage.
+      // A project that was never accepted never had storage.
       return next === undefined
         ? !isAccepted(project)
         : next > lastStartedHour(project, this.#options.clock.now());
@@ -127,7 +127,7 @@ export class StorageMeter {
   async #charge(projects: readonly Project[], signal: AbortSignal): Promise<void> {
     const price = pricePerGbHour(this.#options.catalog());
     const now = this.#options.clock.now();
-    /** Those whose hours the ledger finds wrong: none of theirs is passed over. */
+    /** Those whose hours the ledger rejects: none of their hours is skipped. */
     const wrong = new Set<Project>();
     let batch: Due[] = [];
     let size = 0;
@@ -158,7 +158,7 @@ export class StorageMeter {
     }
   }
 
-  /** The hour to charge next; undefined for a project that the platform has never taken on. */
+  /** The hour to charge next; undefined for a project that was never accepted. */
   async #nextHour(project: Project): Promise<number | undefined> {
     const { namespace = "", uid = "" } = project.metadata;
     const known = this.#next.get(uid);
@@ -169,7 +169,7 @@ export class StorageMeter {
     if (organizationId === undefined) {
       return undefined;
     }
-    // Whoever waits for a slot has no volume.
+    // A project that waits for quota has no volume.
     if (this.#idle.has(uid) && !isAccepted(project)) {
       return undefined;
     }
@@ -184,7 +184,7 @@ export class StorageMeter {
     return next;
   }
 
-  /** Writes hours, and goes on after them. A row that the ledger finds wrong holds up its own project alone, told in `wrong`. */
+  /** Writes hours, and advances past them. A row that the ledger rejects blocks its own project alone, which is added to `wrong`. */
   async #record(batch: readonly Due[], wrong: Set<Project>): Promise<void> {
     const { ledger, log, onRecorded } = this.#options;
     try {
@@ -205,7 +205,7 @@ export class StorageMeter {
       const [only, ...others] = batch;
       if (only && others.length === 0) {
         wrong.add(only.project);
-        // Told with each try: the alert about it is to last as long as it does.
+        // Reported with each attempt, so that the alert lasts as long as the rejection.
         onRecorded?.("refused", only.hours.length);
         log.error({ err: error, project: only.project.metadata.name }, "storage cannot be charged");
       } else {

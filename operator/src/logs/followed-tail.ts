@@ -1,29 +1,29 @@
-/** The end of a log that is read while its container still writes it. */
+/** The end of a log that is followed while its container writes it. */
 
 import type { Readable } from "node:stream";
 import { MAX_LOG_BYTES } from "@slipway/ledger";
 import { withoutKubeletMessage } from "../metrics/kubelet-messages.ts";
 import { TailBuffer, tailText } from "./log-tail.ts";
 
-/** After so many bytes it is broken off: whoever writes that much must not keep everybody else from being read. */
-const MOST_BYTES = 16 * 1024 * 1024;
+/** After so many bytes reading is aborted: one container that writes so much must not delay the others. */
+const MAX_BYTES = 16 * 1024 * 1024;
 
 export class FollowedTail {
-  /** Settles once nothing more comes: the container has ended, or the reading broke off. Never rejects. */
+  /** Resolves once the container has ended, or reading has failed. Never rejects. */
   readonly ended: Promise<void>;
-  /** Settles once so many lines have come that those before them may be wanted, too: with false when they are not, or by the end. */
-  readonly wantsMore: Promise<boolean>;
+  /** Resolves with true once all requested lines were read and earlier ones are needed too, otherwise with false, at the end at the latest. */
+  readonly needsEarlierLines: Promise<boolean>;
   readonly #tail = new TailBuffer(MAX_LOG_BYTES);
-  /** The reading broke off. */
-  #broke = false;
+  /** Reading has failed or was aborted. */
+  #failed = false;
 
   /**
-   * @param body is read from now on
-   * @param tailLines that were asked for from before
+   * @param body is read immediately
+   * @param tailLines number of earlier lines that were requested
    */
   constructor(body: Readable, tailLines: number) {
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.wantsMore = promise;
+    this.needsEarlierLines = promise;
     this.ended = this.#read(body, () => {
       if (this.#tail.lines >= tailLines) {
         resolve(this.#tail.total < MAX_LOG_BYTES);
@@ -31,16 +31,16 @@ export class FollowedTail {
     }).finally(() => resolve(false));
   }
 
-  /** Whether all was read, as far as can be told. */
+  /** Whether all was read, as far as is known. */
   get whole(): boolean {
-    return !this.#broke && this.text() !== undefined;
+    return !this.#failed && this.text() !== undefined;
   }
 
   /** What was read so far, at most 51,200 bytes; undefined when that is nothing that the container wrote. */
   text(): string | undefined {
     const all = tailText(this.#tail.bytes(), this.#tail.total > MAX_LOG_BYTES);
     const text = withoutKubeletMessage(all);
-    return text === "" && (all !== "" || this.#broke) ? undefined : text;
+    return text === "" && (all !== "" || this.#failed) ? undefined : text;
   }
 
   /** Never rejects. */
@@ -49,14 +49,14 @@ export class FollowedTail {
       for await (const chunk of body as AsyncIterable<Buffer>) {
         this.#tail.push(chunk);
         onChunk();
-        if (this.#tail.total <= MOST_BYTES) {
+        if (this.#tail.total <= MAX_BYTES) {
           continue;
         }
-        this.#broke = true;
+        this.#failed = true;
         return;
       }
     } catch {
-      this.#broke = true;
+      this.#failed = true;
     }
   }
 }

@@ -10,16 +10,16 @@ import { TailBuffer } from "./log-tail.ts";
 export type LogSource = Pick<KubeClient, "transport">;
 
 const CONTAINER = "app";
-/** Lines that are asked for first: enough of usual ones. */
+/** Lines that are requested first: enough of usual length. */
 const FIRST_LINES = 512;
-/** The shortest line is its end alone, so that many always reach far enough. */
-const MOST_LINES = MAX_LOG_BYTES;
+/** The shortest line is a line feed alone, so that many always contain enough bytes. */
+const MAX_LINES = MAX_LOG_BYTES;
 /** Longest silence of a node, in milliseconds. */
 const SILENCE_MS = 10_000;
-/** A log that is followed must open within so long. */
+/** Within which a followed log must open. */
 const OPEN_MS = 5_000;
 
-/** Reads what is there of a log, in two requests when lines are short. @throws KubeError */
+/** Reads the end of a log, in two requests when lines are short. @throws KubeError */
 export async function readEnd(
   source: LogSource,
   run: RunLogSource,
@@ -29,40 +29,40 @@ export async function readEnd(
   if (tail.total >= MAX_LOG_BYTES || tail.lines < FIRST_LINES) {
     return tail;
   }
-  return await readLines(source, run, MOST_LINES, signal);
+  return await readLines(source, run, MAX_LINES, signal);
 }
 
-/** A log that goes on as its container writes. */
+/** The end of a log that is followed while its container writes. */
 export class FollowedEnd {
-  /** Settles once nothing more comes. Never rejects. */
+  /** Resolves once nothing more is read. Never rejects. */
   readonly ended: Promise<void>;
   readonly #first: FollowedTail;
-  /** Reaches back further, when lines are short. */
-  #further: FollowedTail | undefined;
+  /** Starts further back, when lines are short. */
+  #earlier: FollowedTail | undefined;
 
   /** Opens it. @throws KubeError */
   static async open(source: LogSource, run: RunLogSource, signal: AbortSignal): Promise<FollowedEnd> {
     const follow = async (tailLines: number) =>
       new FollowedTail(await openFollowed(source, run, tailLines, signal), tailLines);
-    return new FollowedEnd(await follow(FIRST_LINES), () => follow(MOST_LINES));
+    return new FollowedEnd(await follow(FIRST_LINES), () => follow(MAX_LINES));
   }
 
   private constructor(first: FollowedTail, follow: () => Promise<FollowedTail>) {
     this.#first = first;
-    this.ended = this.#reachBack(follow);
+    this.ended = this.#readEarlier(follow);
   }
 
   /** What was read so far, at most 51,200 bytes; undefined when that is nothing that the container wrote. */
   text(): string | undefined {
-    const further = this.#further;
-    return further?.whole ? further.text() : (this.#first.text() ?? further?.text());
+    const earlier = this.#earlier;
+    return earlier?.whole ? earlier.text() : (this.#first.text() ?? earlier?.text());
   }
 
-  /** The first lines are here soon, and the others may be too late: so both go on. */
-  async #reachBack(follow: () => Promise<FollowedTail>): Promise<void> {
-    if (await this.#first.wantsMore) {
-      this.#further = await follow().catch(() => undefined);
-      await this.#further?.ended;
+  /** The first request answers soon, and the second may be too late: so both continue. */
+  async #readEarlier(follow: () => Promise<FollowedTail>): Promise<void> {
+    if (await this.#first.needsEarlierLines) {
+      this.#earlier = await follow().catch(() => undefined);
+      await this.#earlier?.ended;
     }
     await this.#first.ended;
   }
@@ -78,7 +78,7 @@ async function openFollowed(
   return (await source.transport.send(asked)).body;
 }
 
-/** The kubelet finds the last lines from the file's end; what comes is not kept beyond the limit. */
+/** The kubelet seeks the last lines from the file's end; not more than the limit is in memory. */
 async function readLines(
   source: LogSource,
   run: RunLogSource,

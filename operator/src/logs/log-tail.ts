@@ -1,13 +1,13 @@
-/** The end of a text that comes in chunks, in bounded memory. Pure. */
+/** The end of a text that arrives in chunks, in bounded memory. Pure. */
 
-/** Keeps the last bytes of what it is given: at most a limit and one chunk. */
+/** Keeps the last bytes of its input: at most a limit and one chunk. */
 export class TailBuffer {
   readonly #limit: number;
   readonly #chunks: Buffer[] = [];
   #kept = 0;
-  /** Bytes that were given in all. */
+  /** Bytes pushed in all. */
   total = 0;
-  /** Ends of lines that were given in all. */
+  /** Line feeds pushed in all. */
   lines = 0;
 
   constructor(limit: number) {
@@ -39,7 +39,7 @@ export class TailBuffer {
  */
 export function tailText(bytes: Buffer, cut: boolean): string {
   let start = 0;
-  // Bytes 10xxxxxx go on with a character, which has at most three of them.
+  // Bytes 10xxxxxx continue a character, which has at most three of them.
   while (cut && start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) {
     start += 1;
   }

@@ -1,4 +1,4 @@
-/** Keeps the end of a finished run's log, so that it outlives the pod. */
+/** Archives the end of a finished run's log, so that it outlives the pod. */
 
 import { type KubeClient, KubeError, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { MAX_LOG_BYTES } from "@slipway/ledger";
@@ -23,9 +23,9 @@ export function createRunLogs({ client, store }: RunLogsOptions): RunLogs {
   return {
     /**
      * Reads the end of a run's log and stores it.
-     * @returns `unavailable` when the log is gone for good: its pod or its node does not exist, the container never began, or
-     *   its node has removed it
-     * @throws KubeError, or what the ledger throws: worth another try
+     * @returns `unavailable` when the log cannot exist any more: its pod or its node does not exist, the container never
+     *   started, or its node has removed it
+     * @throws KubeError, or what the ledger throws: to be tried again
      */
     async archive(run, signal) {
       const text = await readTail(client, run, signal);
@@ -58,8 +58,8 @@ export function createRunLogs({ client, store }: RunLogsOptions): RunLogs {
 }
 
 /**
- * The last 51,200 bytes of a container's log as UTF-8 text; undefined when it is gone for good.
- * @throws KubeError when that cannot be told now
+ * The last 51,200 bytes of a container's log as UTF-8 text; undefined when it cannot exist any more.
+ * @throws KubeError when that is not known now
  */
 async function readTail(
   client: RunLogsOptions["client"],
@@ -69,30 +69,30 @@ async function readTail(
   const until = AbortSignal.any([signal, AbortSignal.timeout(READ_MS)]);
   try {
     const tail = await readEnd(client, run, until);
-    // Lines before the asked ones end with a whole character.
+    // Lines before the requested ones end with a whole character.
     const text = tailText(tail.bytes(), tail.total > MAX_LOG_BYTES);
     if (isKubeletMessage(text)) {
       throw new KubeError({ status: 0, reason: NO_LOG, message: text });
     }
     return text;
   } catch (error) {
-    if (await goneForGood(client, run, error, signal)) {
+    if (await isLogLost(client, run, error, signal)) {
       return undefined;
     }
     throw error;
   }
 }
 
-/** Reason of the error that stands for a kubelet's answer of 200 that it has no log. */
+/** Reason of the error for a kubelet's answer of 200 that it has no log. */
 const NO_LOG = "NoLog";
 
 /**
- * Whether asking again cannot help. 400 is a container that never began. 404 is said by the apiserver of a pod or node that
- * does not exist, but also by a kubelet that has just started and does not know its pods yet: so both are looked up. That it
- * has no log is said by a kubelet that has removed it, as it does once a deleted or evicted pod has ended, but also while its
+ * Whether a retry cannot help. 400 is a container that never started. 404 is the answer of the apiserver for a pod or node that
+ * does not exist, but also of a kubelet that has just started and does not know its pods yet: so both are looked up. A kubelet
+ * answers that it has no log when it has removed it, as it does once a deleted or evicted pod has ended, but also while its
  * runtime is being restarted.
  */
-async function goneForGood(
+async function isLogLost(
   client: RunLogsOptions["client"],
   { namespace, podName }: RunLogSource,
   error: unknown,
