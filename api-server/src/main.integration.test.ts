@@ -27,7 +27,7 @@ import { eventually } from "../../test/kit/processes/eventually.ts";
 import { startPostgres, type TestPostgres } from "../../test/kit/servers/postgresql.ts";
 import { generateApiKey } from "./auth/api-key.ts";
 import { oidcUserId } from "./auth/oidc.ts";
-import { projectResource } from "./projects/kinds.ts";
+import { projectResource } from "./resources.ts";
 
 /** The process as it runs in a pod: its start, its ports, its end. */
 

@@ -34,7 +34,7 @@ import { shutdownInOrder } from "./http/shutdown.ts";
 import { JobRunStore } from "./jobs/store.ts";
 import { isLedgerReachable } from "./ledger/health.ts";
 import { LogFollower } from "./logs/follower.ts";
-import { ledgerSnapshots } from "./metrics/port.ts";
+import { ledgerSnapshots } from "./metrics/snapshots.ts";
 import { ledgerUsage } from "./organizations/limits.ts";
 import { traceWrites } from "./plugins/tracing.ts";
 import type { RateLimit } from "./policy/table.ts";

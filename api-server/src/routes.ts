@@ -59,7 +59,7 @@ import { logs } from "./logs/routes/logs.ts";
 import { metricsCapabilities } from "./metrics/routes/capabilities.ts";
 import { projectMetrics } from "./metrics/routes/snapshot.ts";
 import { docs, docsFile } from "./openapi/docs/read.ts";
-import { readOpenApi } from "./openapi/routes/read.ts";
+import { readOpenApi } from "./openapi/routes.ts";
 import { create } from "./projects/routes/create.ts";
 import { deployments } from "./projects/routes/deployments.ts";
 import { updateDescription } from "./projects/routes/description.ts";

@@ -15,7 +15,7 @@ import type { GitServers } from "./git/servers.ts";
 import type { ApiMetrics } from "./http/api-metrics.ts";
 import type { JobRuns } from "./jobs/store.ts";
 import type { LogFollower } from "./logs/follower.ts";
-import type { Snapshots } from "./metrics/port.ts";
+import type { Snapshots } from "./metrics/snapshots.ts";
 import type { UsageBook } from "./organizations/limits.ts";
 import type { Projects } from "./projects/store.ts";
 import type { Supports } from "./projects/supported-types.ts";

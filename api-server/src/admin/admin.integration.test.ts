@@ -16,7 +16,7 @@ import { startPostgres, type TestPostgres } from "../../../test/kit/servers/post
 import { Authenticator, ledgerCredentials } from "../auth/authenticator.ts";
 import { readTokenKey } from "../auth/token-key.ts";
 import { ownTokenVerifier } from "../auth/user-token.ts";
-import { domainClaimResource } from "../projects/kinds.ts";
+import { domainClaimResource } from "../resources.ts";
 import { openAdminContext } from "./context.ts";
 import { runAdminCommand } from "./program.ts";
 

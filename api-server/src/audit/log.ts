@@ -10,7 +10,7 @@ import {
   type Ledger,
 } from "@slipway/ledger";
 import type { Logger } from "pino";
-import { RefusalBudget } from "../http/refusal-budget.ts";
+import { RefusalBudget } from "./refusal-budget.ts";
 import { BatchWriter, isRefusedRow } from "./batches.ts";
 
 /** What became of a call that was begun. */

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { type ApiKeyRecord, type FoundMember, findApiKey, findMember, type Ledger } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 import { GrantSet } from "../policy/grant-set.ts";
 import { API_KEY_PREFIX, apiKeyId, matchesApiKey } from "./api-key.ts";
 import { FailedAttempts } from "./failed-attempts.ts";

@@ -15,7 +15,7 @@ import {
 } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import { resourceQuotaFailure } from "../organizations/limits.ts";
-import { backupResource } from "../projects/kinds.ts";
+import { backupResource } from "../resources.ts";
 
 /**
  * Backups as they are in the cluster. They are read live: that is seldom, and so whoever reads them sees what was just

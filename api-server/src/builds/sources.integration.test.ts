@@ -4,7 +4,7 @@ import { exampleBody } from "../../../test/kit/api-server/harness.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
 import { startGitea, type TestGitea } from "../../../test/kit/servers/gitea.ts";
 import { gitServers } from "../git/servers.ts";
-import { buildResource } from "../projects/kinds.ts";
+import { buildResource } from "../resources.ts";
 
 /** Projects from Git over a real kube-apiserver with the API server's own roles, a real ledger and a real Gitea. */
 

@@ -7,7 +7,7 @@ import {
 } from "@slipway/controller-runtime";
 import { type Build, buildObject, fieldManagers, organizationOfNamespace, type Project } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
-import { buildResource } from "../projects/kinds.ts";
+import { buildResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import { type KnownRequest, pendingRow } from "./object.ts";
 import { isFinished } from "./view.ts";

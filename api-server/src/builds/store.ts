@@ -15,7 +15,7 @@ import {
   recordBuild,
 } from "@slipway/ledger";
 import { type DeliveryQueue, ledgerDeliveries } from "../git/delivery-queue.ts";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 
 /** What is kept of builds. Everything throws Failure 503 when the ledger is away. */
 export interface BuildStore {

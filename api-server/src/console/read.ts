@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { failures } from "../errors/catalog.ts";
-import type { Answer } from "../http/answer.ts";
+import type { Answer } from "../http/types.ts";
 import { defineRoute } from "../http/route.ts";
 import { consoleFiles } from "./files.ts";
 

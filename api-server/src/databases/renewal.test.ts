@@ -12,7 +12,7 @@ import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import type { Failure } from "../errors/failure.ts";
 import type { ApiProject } from "../projects/api-project.ts";
-import { projectResource } from "../projects/kinds.ts";
+import { projectResource } from "../resources.ts";
 import { decodeCredentials, encodeCredentials, readCredentialsSecret } from "./credentials.ts";
 import { renewCredentials } from "./renewal.ts";
 

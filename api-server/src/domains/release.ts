@@ -4,7 +4,7 @@ import { type DomainClaim, labels, type Project } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { holds, hostnamesOf } from "../projects/claims.ts";
-import { domainClaimResource } from "../projects/kinds.ts";
+import { domainClaimResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import { isExposureChanging } from "./spec.ts";
 

@@ -23,7 +23,7 @@ import {
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { resourceQuotaFailure } from "../organizations/limits.ts";
-import { buildResource, gitConnectionResource } from "../projects/kinds.ts";
+import { buildResource, gitConnectionResource } from "../resources.ts";
 
 /** Git connections and their Secrets as they are in the cluster: read live, for that is seldom. */
 

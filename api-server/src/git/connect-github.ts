@@ -1,7 +1,7 @@
 import type { GitConnection } from "@slipway/crds";
 import type { Services } from "../services.ts";
 import { patchConnection, patchConnectionStatus } from "./cluster.ts";
-import { assertRoom, connectionsOf, makeConnection } from "./make-connection.ts";
+import { assertRoom, connectionsOf, makeConnection } from "./create-connection.ts";
 import { takenStatus } from "./state.ts";
 import { isRevoked } from "./view.ts";
 

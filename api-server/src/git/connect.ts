@@ -16,7 +16,7 @@ import {
   patchConnectionStatus,
   readCredential,
 } from "./cluster.ts";
-import { assertRoom, connectionsOf, credentialName, makeConnection } from "./make-connection.ts";
+import { assertRoom, connectionsOf, credentialName, makeConnection } from "./create-connection.ts";
 import { sentInVain, unusable } from "./refusals.ts";
 import { refusedStatus, takenStatus } from "./state.ts";
 import { isRevoked } from "./view.ts";

@@ -3,7 +3,7 @@ import { createLogger } from "@slipway/process";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
-import { gitConnectionResource } from "../projects/kinds.ts";
+import { gitConnectionResource } from "../resources.ts";
 import { ConnectionStore } from "./connection-owners.ts";
 
 let apiserver: FakeApiserver;

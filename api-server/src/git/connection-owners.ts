@@ -2,7 +2,7 @@ import { type KubeClient, Reflector, Store } from "@slipway/controller-runtime";
 import { type GitConnection, organizationOfNamespace } from "@slipway/crds";
 import type { Logger } from "pino";
 import { failures } from "../errors/catalog.ts";
-import { gitConnectionResource } from "../projects/kinds.ts";
+import { gitConnectionResource } from "../resources.ts";
 
 /** How long the list of all connections may take a page, which no request waits for. */
 const LIST_TIMEOUT_MS = 30_000;

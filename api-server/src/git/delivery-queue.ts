@@ -10,7 +10,7 @@ import {
   queueGitDelivery,
 } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 
 /** Deliveries that wait: an organization's own fill its own queue alone. */
 const LIMITS = { perOrganization: 1_000, perConnection: 250 };

@@ -3,7 +3,7 @@ import { type Build, organizationNamespace } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
 import { startGitea, type TestGitea } from "../../../test/kit/servers/gitea.ts";
-import { buildResource } from "../projects/kinds.ts";
+import { buildResource } from "../resources.ts";
 import { findConnection } from "./cluster.ts";
 import { ensureHook } from "./hooks.ts";
 import { gitServers } from "./servers.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { exampleBody, exampleJobBody } from "../../../test/kit/api-server/harness.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
 import { type GithubServer, startGithub } from "../../../test/kit/git/github-server.ts";
-import { buildResource } from "../projects/kinds.ts";
+import { buildResource } from "../resources.ts";
 import { findConnection, readCredential } from "./cluster.ts";
 import { connectGithub } from "./connect-github.ts";
 import { gitServers } from "./servers.ts";

@@ -1,9 +1,9 @@
 import { PROJECT_ID } from "@slipway/crds";
 import type { FastifyRequest } from "fastify";
 import { toFailure } from "../errors/handler.ts";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 import type { Services } from "../services.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./types.ts";
 
 /**
  * Writes the audit row of a call, once, before it changes anything.

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { failures } from "../errors/catalog.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./types.ts";
 
 /** Answers that go on for as long as something happens: `text/event-stream`. */
 

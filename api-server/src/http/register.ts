@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Operation } from "../fastify.ts";
 import { policyOf } from "../policy/table.ts";
 import type { Services } from "../services.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./types.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
 import { awaitRoom, type BodyBudgets, DEFAULT_BODY_LIMIT, withRoom } from "./body-budget.ts";
 import { guard, recheckCaller, requireCreation } from "./guard.ts";

@@ -2,7 +2,7 @@ import { ConcurrencyLimiter, type Release } from "@slipway/process";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup } from "./address.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./types.ts";
 import { onceOver } from "./once-over.ts";
 
 /** Part of a route's concurrency that one organization may use; the rest stays free for others. */

@@ -4,7 +4,7 @@ import type { Principal } from "../auth/principal.ts";
 import type { OperationId } from "../policy/table.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./types.ts";
 
 /** What a handler gets: who calls, about what, with which checked input. */
 export interface Call<Params, Query, Body> {

@@ -3,7 +3,7 @@ import { isRunPending, type JobRun, labels, type Project, type ProjectSpec } fro
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { changeProject } from "../projects/change.ts";
-import { jobRunResource, projectResource } from "../projects/kinds.ts";
+import { jobRunResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import { waitForProject } from "./wait-for-project.ts";
 

@@ -3,7 +3,7 @@ import { isConflict, isForbidden, isInvalid, isNotFound, KubeError } from "@slip
 import { fieldManagers, isRunNeverStarted, isRunRefused, type JobRun } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
-import { jobRunResource } from "../projects/kinds.ts";
+import { jobRunResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import { findRow } from "./find.ts";
 import { conditionOf, isTerminal, type Run, runOfRow } from "./run.ts";

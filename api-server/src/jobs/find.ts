@@ -1,7 +1,7 @@
 import { billingCycle, type JobRun } from "@slipway/crds";
 import { findJobRun, type JobRunRow } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
 import { type Run, runOfResource, runOfRow } from "./run.ts";

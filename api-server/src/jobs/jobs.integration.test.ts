@@ -6,7 +6,7 @@ import { exampleBody, exampleJobBody } from "../../../test/kit/api-server/harnes
 import { condition, runResource } from "../../../test/kit/api-server/job-runs.ts";
 import { type Answer, createJob, type Job, postProject, told } from "../../../test/kit/api-server/jobs.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
-import { projectResource } from "../projects/kinds.ts";
+import { projectResource } from "../resources.ts";
 import { closeJob } from "./before-deletion.ts";
 
 /** Jobs over a real apiserver and a real PostgreSQL: how they are made, changed and deleted. Tests play the operator. */

@@ -1,6 +1,6 @@
 import { billingCycle, type JobRunPhase } from "@slipway/crds";
 import { listJobRuns, sumJobRuns } from "@slipway/ledger";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
 import { type Run, runOfResource, runOfRow } from "./run.ts";

@@ -2,7 +2,7 @@ import { KubeError } from "@slipway/controller-runtime";
 import { billingCycle } from "@slipway/crds";
 import { endOfLog, MAX_LOG_BYTES, readJobRunLog } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 import { APP, readEnd } from "../logs/instance-log.ts";
 import { parseLog } from "../logs/lines.ts";
 import { MAX_LINES } from "../logs/read.ts";

@@ -2,7 +2,7 @@ import { completeIdempotencyKey, type IdempotencyRecord } from "@slipway/ledger"
 import { failures } from "../errors/catalog.ts";
 import { Failure } from "../errors/failure.ts";
 import { newManualRunId } from "../ids.ts";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { bodyHash } from "../projects/creation/idempotency.ts";
 import { withIdempotencyLock } from "../projects/creation/idempotency-lock.ts";

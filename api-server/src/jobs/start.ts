@@ -18,7 +18,7 @@ import {
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
 import type { ApiProject } from "../projects/api-project.ts";
-import { jobRunResource, projectResource } from "../projects/kinds.ts";
+import { jobRunResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import { conditionOf, isTerminal } from "./run.ts";
 import { waitForProject } from "./wait-for-project.ts";

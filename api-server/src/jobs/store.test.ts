@@ -4,7 +4,7 @@ import { type FakeHarness, jobSpec, startFakeHarness } from "../../../test/kit/a
 import { OperatorActor, runResource } from "../../../test/kit/api-server/job-runs.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import type { ApiProject } from "../projects/api-project.ts";
-import { jobRunResource } from "../projects/kinds.ts";
+import { jobRunResource } from "../resources.ts";
 import { JobRunStore } from "./store.ts";
 
 /** Runs in memory over a fake apiserver. */

@@ -11,8 +11,8 @@ import type { Logger } from "pino";
 import { failures } from "../errors/catalog.ts";
 import type { Memory } from "../http/fresh-read.ts";
 import type { ApiProject } from "../projects/api-project.ts";
-import { jobRunResource } from "../projects/kinds.ts";
-import { noNotes, type WriteNotes } from "../projects/write-notes.ts";
+import { jobRunResource } from "../resources.ts";
+import { noNotes, type WriteNotes } from "../projects/newest-writes.ts";
 import { RunWaiters } from "./waiters.ts";
 
 /** How long the list of all runs may take a page, which no request waits for. */

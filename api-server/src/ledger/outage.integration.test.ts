@@ -20,7 +20,7 @@ import { generateApiKey } from "../auth/api-key.ts";
 import { Authenticator, ledgerCredentials } from "../auth/authenticator.ts";
 import { ownTokenVerifier } from "../auth/user-token.ts";
 import { failures } from "../errors/catalog.ts";
-import { projectResource } from "../projects/kinds.ts";
+import { projectResource } from "../resources.ts";
 
 /** What clients see while the ledger is away, and afterwards: with real credentials and the real audit log. */
 

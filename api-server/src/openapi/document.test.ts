@@ -9,7 +9,7 @@ import { type FakeHarness, repositoryIds, startFakeHarness } from "../../../test
 import { failures } from "../errors/catalog.ts";
 import { checkCreation } from "../projects/creation/body.ts";
 import { withTemplate } from "../projects/creation/template.ts";
-import { backupResource } from "../projects/kinds.ts";
+import { backupResource } from "../resources.ts";
 import { routes } from "../routes.ts";
 import { examples } from "./examples.ts";
 import { failureExamples } from "./failure-examples.ts";

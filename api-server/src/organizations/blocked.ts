@@ -1,6 +1,6 @@
 import { findOrganization } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 import type { Services } from "../services.ts";
 
 /**

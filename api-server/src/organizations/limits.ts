@@ -3,7 +3,7 @@ import type { Catalog, OrganizationLimits } from "@slipway/crds";
 import { type Ledger, releaseUsage, reserveUsage, type Usage } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 
 /**
  * Ceilings of an organization, paused projects included. Projects, custom domains and bytes of variables are reserved in

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import { startTraceReceiver, type TraceReceiver } from "../../../test/kit/processes/trace-receiver.ts";
-import { projectResource } from "../projects/kinds.ts";
+import { projectResource } from "../resources.ts";
 import { traceWrites } from "./tracing.ts";
 
 const log = { info: () => {}, warn: () => {} };

@@ -10,7 +10,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleBody } from "../../../test/kit/api-server/harness.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
-import { projectResource } from "./kinds.ts";
+import { projectResource } from "../resources.ts";
 
 /** The settings of an application over a real apiserver and a real PostgreSQL; tests play the operator. */
 

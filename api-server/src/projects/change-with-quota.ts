@@ -3,7 +3,7 @@ import { Failure } from "../errors/failure.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { type Change, type ChangeOptions, type ChangeServices, changeProject } from "./change.ts";
-import { projectResource } from "./kinds.ts";
+import { projectResource } from "../resources.ts";
 import { type QuotaVersion, reserveProjectQuota, restoreProjectQuota } from "./quotas.ts";
 
 /**

@@ -6,7 +6,7 @@ import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeProject, specErrors } from "./change.ts";
 import { claimHostnames, giveBack, hostnamesOf, readClaim } from "./claims.ts";
-import { domainClaimResource, projectResource } from "./kinds.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 
 let harness: FakeHarness;
 let count = 0;

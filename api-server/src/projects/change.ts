@@ -26,7 +26,7 @@ import { fieldName } from "../http/validate.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { claimHostnames, giveBack, hostnamesOf } from "./claims.ts";
-import { projectResource } from "./kinds.ts";
+import { projectResource } from "../resources.ts";
 import { refusedByRule } from "./refused-by-rule.ts";
 
 /** What a change works with. */

@@ -13,7 +13,7 @@ import {
   type Project,
 } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
-import { domainClaimResource } from "./kinds.ts";
+import { domainClaimResource } from "../resources.ts";
 
 /** Taking and giving back hostnames. A DomainClaim is named after its hostname, so creating it is atomic. */
 

@@ -3,11 +3,11 @@ import { type DomainClaim, labels, organizationNamespace, type Project } from "@
 import { hasTombstone, insertTombstone } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { closeJob, isClosed, refusePending } from "../jobs/before-deletion.ts";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import type { ChangeServices } from "./change.ts";
-import { domainClaimResource, projectResource } from "./kinds.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 import { readProjectQuota, releaseProjectQuota } from "./quotas.ts";
 
 /** How long an answer waits for the platform to let go of the project's name and domains. */

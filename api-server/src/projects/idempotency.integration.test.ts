@@ -16,7 +16,7 @@ import { exampleBody, type Harness, startHarness, ZONE } from "../../../test/kit
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { bodyHash } from "./creation/idempotency.ts";
-import { domainClaimResource, projectResource } from "./kinds.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 
 /** What a repeat under one Idempotency-Key meets: crashes, refusals and other replicas. Two replicas, one ledger. */
 

@@ -13,7 +13,7 @@ import { exampleBody, type Harness, startHarness, ZONE } from "../../../test/kit
 import { bindInOrganization, createRoles, restrictedClient } from "../../../test/kit/api-server/roles.ts";
 import { applyCrds } from "../../../test/kit/clusters/crds.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
-import { domainClaimResource, projectResource } from "./kinds.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 
 /**
  * The routes that write, over a real kube-apiserver with the real CRDs and a real PostgreSQL. No operator runs. The API

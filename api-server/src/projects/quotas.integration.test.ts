@@ -22,7 +22,7 @@ import { failures } from "../errors/catalog.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeWithQuota } from "./change-with-quota.ts";
-import { domainClaimResource, projectResource } from "./kinds.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 import { pauseProject, resumeProject } from "./lifecycle.ts";
 import { releaseProjectQuota, reserveProjectQuota } from "./quotas.ts";
 

@@ -1,7 +1,7 @@
 import type { KubeError } from "@slipway/controller-runtime";
 import { failures } from "../errors/catalog.ts";
 import type { Failure } from "../errors/failure.ts";
-import { projectResource } from "./kinds.ts";
+import { projectResource } from "../resources.ts";
 
 /** How an apiserver begins the words of a cause, before those of the rule. */
 const SHOWN_VALUE = /^(?:Invalid|Unsupported|Duplicate) value: (?:"(?:[^"\\]|\\.)*"|\S+): /;

@@ -22,7 +22,7 @@ import { findDeployment } from "@slipway/ledger";
 import type { Principal } from "../auth/principal.ts";
 import { mapConcurrently } from "../concurrent.ts";
 import { failures } from "../errors/catalog.ts";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 import { refuseBlocked } from "../organizations/blocked.ts";
 import type { Permission } from "../policy/permissions.ts";
 import type { Services } from "../services.ts";

@@ -11,7 +11,7 @@ import { startPostgres, type TestPostgres } from "../../../test/kit/servers/post
 import type { ApiProject } from "./api-project.ts";
 import { changeProject } from "./change.ts";
 import { readClaim } from "./claims.ts";
-import { domainClaimResource, projectResource } from "./kinds.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 
 /**
  * Changes, custom domains and deletions through two replicas, over a real kube-apiserver with the real CRDs and a real

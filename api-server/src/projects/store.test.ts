@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exampleSpec, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
-import { projectResource } from "./kinds.ts";
+import { projectResource } from "../resources.ts";
 import { ProjectStore } from "./store.ts";
 
 let apiserver: FakeApiserver;

@@ -19,9 +19,9 @@ import { planInForce } from "../databases/plan-in-force.ts";
 import { failures } from "../errors/catalog.ts";
 import type { Memory } from "../http/fresh-read.ts";
 import { ApiProject } from "./api-project.ts";
-import { projectResource } from "./kinds.ts";
+import { projectResource } from "../resources.ts";
 import { specUpdatedAt } from "./updated-at.ts";
-import { noNotes, type WriteNotes } from "./write-notes.ts";
+import { noNotes, type WriteNotes } from "./newest-writes.ts";
 
 /** How long the list of all projects may take a page, which no request waits for. */
 const LIST_TIMEOUT_MS = 30_000;

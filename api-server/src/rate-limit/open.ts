@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { ApiMetrics } from "../http/api-metrics.ts";
-import { noNotes, type WriteNotes } from "../projects/write-notes.ts";
+import { noNotes, type WriteNotes } from "../projects/newest-writes.ts";
 import type { RateLimiter } from "./limiter.ts";
 import { MemoryRateLimiter } from "./memory.ts";
 import { ValkeyRateLimiter } from "./valkey.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Logger } from "pino";
-import type { Noted, WriteNotes } from "../projects/write-notes.ts";
+import type { Noted, WriteNotes } from "../projects/newest-writes.ts";
 import type { Decision, RateLimiter } from "./limiter.ts";
 import { MemoryRateLimiter } from "./memory.ts";
 import { noteScript, takeScript } from "./scripts.ts";

@@ -10,7 +10,7 @@ import {
   type ProjectStatus,
 } from "@slipway/crds";
 import { decodeCredentials, readCredentialsSecret } from "../../../api-server/src/databases/credentials.ts";
-import { projectResource } from "../../../api-server/src/projects/kinds.ts";
+import { projectResource } from "../../../api-server/src/resources.ts";
 
 const everybody = [{ cidr: "0.0.0.0/0" }];
 

@@ -2,7 +2,7 @@ import { type KubeClient, resources } from "@slipway/controller-runtime";
 import { type GitConnection, organizationNamespace } from "@slipway/crds";
 import { GitError, type GitProvider, type Release, type Repository, type Tag } from "@slipway/git";
 import type { GitAccount, GitServers } from "../../../api-server/src/git/servers.ts";
-import { gitConnectionResource } from "../../../api-server/src/projects/kinds.ts";
+import { gitConnectionResource } from "../../../api-server/src/resources.ts";
 
 /** A Git server in this process: one user, some repositories. It stands for the network in tests of what the API makes of answers. */
 export interface FakeGit extends GitServers {

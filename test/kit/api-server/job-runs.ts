@@ -1,7 +1,7 @@
 import { isConflict, type KubeClient } from "@slipway/controller-runtime";
 import { type Condition, type JobRun, organizationNamespace, type Project } from "@slipway/crds";
 import type { JobRunRow } from "@slipway/ledger";
-import { jobRunResource, projectResource } from "../../../api-server/src/projects/kinds.ts";
+import { jobRunResource, projectResource } from "../../../api-server/src/resources.ts";
 
 /** What tests put in the place of the operator: runs, and what it says of them. */
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isConflict, isNotFound, type KubeClient } from "@slipway/controller-runtime";
 import type { DomainClaim, Project } from "@slipway/crds";
 import { holds, hostnamesOf } from "../../../api-server/src/projects/claims.ts";
-import { domainClaimResource, projectResource } from "../../../api-server/src/projects/kinds.ts";
+import { domainClaimResource, projectResource } from "../../../api-server/src/resources.ts";
 import { ZONE } from "./harness.ts";
 
 /** Plays the operator's part in tests without one: deletes claims that their project does not ask for. */

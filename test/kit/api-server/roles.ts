@@ -6,7 +6,7 @@ import {
   resources,
 } from "@slipway/controller-runtime";
 import { organizationNamespace } from "@slipway/crds";
-import { projectResource } from "../../../api-server/src/projects/kinds.ts";
+import { projectResource } from "../../../api-server/src/resources.ts";
 import { clusterRules, organizationRules } from "../../../api-server/src/rbac.ts";
 import { eventually } from "../processes/eventually.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isNotFound } from "@slipway/controller-runtime";
 import { annotations, type DomainClaim, domainClaimConditions } from "@slipway/crds";
-import { domainClaimResource } from "../../projects/kinds.ts";
+import { domainClaimResource } from "../../resources.ts";
 import { type AdminContext, AdminError } from "../context.ts";
 
 const VERIFY_WAIT_MS = 15_000;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { insertOrganization, setOrganizationBlocked } from "@slipway/ledger";
 import { newOrganizationId } from "../../ids.ts";
-import { isProvisioned, readNamespace } from "../../organizations/namespace.ts";
+import { isProvisioned, readNamespace } from "../../organizations/service.ts";
 import { EVERY_GRANT } from "../../policy/permissions.ts";
 import { type AdminContext, AdminError } from "../context.ts";
 import { createApiKey, createUserToken } from "../credentials.ts";

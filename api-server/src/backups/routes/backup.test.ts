@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseSpec } from "../../../../test/kit/api-server/databases.ts";
 import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
 import { buildApp } from "../../app.ts";
-import { backupResource, projectResource } from "../../projects/kinds.ts";
+import { backupResource, projectResource } from "../../resources.ts";
 import { restoreBody, restoreRequest } from "../restore.ts";
 
 const NAMESPACE = organizationNamespace("acme");

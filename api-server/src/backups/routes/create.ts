@@ -4,7 +4,7 @@ import { success } from "../../projects/routes/schemas.ts";
 import { policyView } from "../policy.ts";
 import { requestBackup } from "../request.ts";
 import { backupView } from "../view.ts";
-import { databaseOf, requireBackups } from "./about.ts";
+import { databaseOf, requireBackups } from "./lookup.ts";
 import { backupSchema } from "./schemas.ts";
 
 const body = z

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineRoute } from "../../http/route.ts";
 import { pagination, success } from "../../projects/routes/schemas.ts";
 import { backupView } from "../view.ts";
-import { backupsOf } from "./about.ts";
+import { backupsOf } from "./lookup.ts";
 import { backupSchema } from "./schemas.ts";
 
 const whole = (most: number) => z.coerce.number().int().min(1).max(most);

@@ -12,7 +12,7 @@ import { validate } from "../../http/validate.ts";
 import { changeProject } from "../../projects/change.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { policyView } from "../policy.ts";
-import { databaseOf, requireBackups } from "./about.ts";
+import { databaseOf, requireBackups } from "./lookup.ts";
 import { policySchema } from "./schemas.ts";
 
 const path = "/v1/project/:id/backups/policy";

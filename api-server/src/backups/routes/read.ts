@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { backupView } from "../view.ts";
-import { backupOf } from "./about.ts";
+import { backupOf } from "./lookup.ts";
 import { backupSchema } from "./schemas.ts";
 
 export const readBackup = defineRoute({

@@ -1,7 +1,7 @@
 import { defineRoute } from "../../http/route.ts";
 import { messageOnly } from "../../projects/routes/schemas.ts";
 import { deleteBackup } from "../cluster.ts";
-import { backupOf } from "./about.ts";
+import { backupOf } from "./lookup.ts";
 
 export const removeBackup = defineRoute({
   operationId: "deleteBackup",

@@ -12,7 +12,7 @@ import { onceByKey } from "../../projects/creation/idempotency.ts";
 import { createdData, createProjectData, orFailure } from "../../projects/routes/create.ts";
 import { idempotencyKeyHeader, success } from "../../projects/routes/schemas.ts";
 import { type RestoreBody, restoreBody, restoreRequest } from "../restore.ts";
-import { backupOf } from "./about.ts";
+import { backupOf } from "./lookup.ts";
 
 export const restoreBackup = defineRoute({
   operationId: "restoreBackup",

@@ -4,7 +4,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { patchBackup } from "../cluster.ts";
 import { backupView, isComplete } from "../view.ts";
-import { backupOf, requireBackups } from "./about.ts";
+import { backupOf, requireBackups } from "./lookup.ts";
 import { backupSchema } from "./schemas.ts";
 
 export const verifyBackup = defineRoute({

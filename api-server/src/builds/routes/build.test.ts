@@ -11,7 +11,7 @@ import {
 } from "../../../../test/kit/api-server/harness.ts";
 import { eventually } from "../../../../test/kit/processes/eventually.ts";
 import { githubOf } from "../../git/routes/github.ts";
-import { buildResource, gitConnectionResource, projectResource } from "../../projects/kinds.ts";
+import { buildResource, gitConnectionResource, projectResource } from "../../resources.ts";
 
 /** What the operations make of requests. The ledger is in memory here, and the Git server in this process. */
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { wholeNumber } from "../../http/whole-number.ts";
+import { wholeNumber } from "../../http/schemas.ts";
 
 /** Schemas of what is sent and answered about builds, for the OpenAPI document and the tests. */
 

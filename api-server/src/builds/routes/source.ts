@@ -1,7 +1,7 @@
 import type { ProjectSpec } from "@slipway/crds";
 import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
-import { MAX_CONCURRENT } from "../../git/routes/about.ts";
+import { MAX_CONCURRENT } from "../../git/routes/lookup.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import type { ApiProject } from "../../projects/api-project.ts";
 import { requireType } from "../../projects/require-type.ts";

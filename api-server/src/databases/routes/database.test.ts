@@ -16,7 +16,7 @@ import {
 } from "../../../../test/kit/api-server/databases.ts";
 import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
 import { eventually } from "../../../../test/kit/processes/eventually.ts";
-import { projectResource } from "../../projects/kinds.ts";
+import { projectResource } from "../../resources.ts";
 import { encodeCredentials, newCredentials } from "../credentials.ts";
 import { readConnection, renewedConnection } from "./schemas.ts";
 

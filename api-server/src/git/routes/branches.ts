@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { askServer } from "../connect.ts";
-import { connectionOf, MAX_CONCURRENT } from "./about.ts";
+import { connectionOf, MAX_CONCURRENT } from "./lookup.ts";
 
 export const listGitBranches = defineRoute({
   operationId: "listGitBranches",

@@ -4,7 +4,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { connect } from "../connect.ts";
 import { connectionView } from "../view.ts";
-import { MAX_CONCURRENT } from "./about.ts";
+import { MAX_CONCURRENT } from "./lookup.ts";
 import { connectionSchema, displayName, instanceUrl, repositoryPath, token, username } from "./schemas.ts";
 
 const body = z.strictObject({

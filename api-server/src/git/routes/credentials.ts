@@ -4,7 +4,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { replaceCredential } from "../connect.ts";
 import { connectionView } from "../view.ts";
-import { connectionOf, MAX_CONCURRENT } from "./about.ts";
+import { connectionOf, MAX_CONCURRENT } from "./lookup.ts";
 import { connectionSchema, repositoryPath, token, username } from "./schemas.ts";
 
 const body = atLeastOneField(

@@ -6,7 +6,7 @@ import {
   repositoryIds,
   startFakeHarness,
 } from "../../../../test/kit/api-server/harness.ts";
-import { gitConnectionResource } from "../../projects/kinds.ts";
+import { gitConnectionResource } from "../../resources.ts";
 
 /** What the operations make of a server's answers. The real server and the real cluster are in git.integration.test.ts. */
 

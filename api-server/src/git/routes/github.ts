@@ -16,7 +16,7 @@ import { atLeastOneField } from "../../http/at-least-one-field.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { refuseBlocked } from "../../organizations/blocked.ts";
 import { success } from "../../projects/routes/schemas.ts";
-import { MAX_CONCURRENT } from "./about.ts";
+import { MAX_CONCURRENT } from "./lookup.ts";
 
 type Github = NonNullable<ProjectSpec["github"]>;
 

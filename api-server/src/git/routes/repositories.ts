@@ -4,7 +4,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { askServer } from "../connect.ts";
 import { repositoryView } from "../view.ts";
-import { connectionOf, MAX_CONCURRENT } from "./about.ts";
+import { connectionOf, MAX_CONCURRENT } from "./lookup.ts";
 import { repositorySchema } from "./schemas.ts";
 
 export const listGitRepositories = defineRoute({

@@ -3,7 +3,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { askServer } from "../connect.ts";
 import { repositoryView } from "../view.ts";
-import { connectionOf, MAX_CONCURRENT } from "./about.ts";
+import { connectionOf, MAX_CONCURRENT } from "./lookup.ts";
 import { repositoryPath, repositorySchema } from "./schemas.ts";
 
 export const resolveGitRepository = defineRoute({

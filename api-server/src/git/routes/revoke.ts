@@ -3,7 +3,7 @@ import { defineRoute } from "../../http/route.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { revoke } from "../revoke.ts";
 import { connectionView } from "../view.ts";
-import { connectionOf, MAX_CONCURRENT } from "./about.ts";
+import { connectionOf, MAX_CONCURRENT } from "./lookup.ts";
 import { connectionSchema } from "./schemas.ts";
 
 export const revokeGitConnection = defineRoute({

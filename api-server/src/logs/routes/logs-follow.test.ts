@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
 import type { SeenRequest } from "../../../../test/kit/apiserver/fake-apiserver.ts";
 import { eventually } from "../../../../test/kit/processes/eventually.ts";
-import { projectResource } from "../../projects/kinds.ts";
+import { projectResource } from "../../resources.ts";
 
 const ORGANIZATION = "acme";
 const NAMESPACE = organizationNamespace(ORGANIZATION);

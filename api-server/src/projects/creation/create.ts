@@ -28,7 +28,7 @@ import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
 import { refuseBlocked } from "../../organizations/blocked.ts";
 import { resourceQuotaFailure } from "../../organizations/limits.ts";
-import { isProvisioned, readNamespace } from "../../organizations/namespace.ts";
+import { isProvisioned, readNamespace } from "../../organizations/service.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import type { ChangeServices } from "../change.ts";

@@ -11,7 +11,7 @@ import {
 } from "@slipway/ledger";
 import { ConcurrencyLimiter } from "@slipway/process";
 import { failures } from "../../errors/catalog.ts";
-import { withLedgerErrors } from "../../ledger/errors.ts";
+import { withLedgerErrors } from "../../ledger/availability.ts";
 
 /*
  * Creations under one Idempotency-Key run one after the other, over all replicas: within this process by a

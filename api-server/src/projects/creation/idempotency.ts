@@ -11,7 +11,7 @@ import { decodeCredentials, readCredentialsSecret } from "../../databases/creden
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
 import { newProjectId } from "../../ids.ts";
-import { withLedgerErrors } from "../../ledger/errors.ts";
+import { withLedgerErrors } from "../../ledger/availability.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import type { ChangeServices } from "../change.ts";

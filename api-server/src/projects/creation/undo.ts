@@ -14,7 +14,7 @@ import {
 } from "@slipway/crds";
 import type { Services } from "../../services.ts";
 import { giveBack, holds, hostnamesOf, readClaim } from "../claims.ts";
-import { projectResource } from "../kinds.ts";
+import { projectResource } from "../../resources.ts";
 import { type ProjectIdentity, readProjectQuota, releaseProjectQuota } from "../quotas.ts";
 import { isCreated, isGoing, type Trace } from "./write.ts";
 

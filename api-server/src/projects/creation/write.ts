@@ -8,7 +8,7 @@ import {
 import { fieldManagers, type Project } from "@slipway/crds";
 import { failures } from "../../errors/catalog.ts";
 import { claimHostnames, type WantedHostname } from "../claims.ts";
-import { projectResource } from "../kinds.ts";
+import { projectResource } from "../../resources.ts";
 import { type AccountsSecret, ownedBy, type Secret } from "./objects.ts";
 
 const WRITE = { fieldManager: fieldManagers.api };

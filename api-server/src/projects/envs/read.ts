@@ -3,7 +3,7 @@ import { annotations, type EnvironmentVariable, type Project } from "@slipway/cr
 import { mapConcurrently } from "../../concurrent.ts";
 import { failures } from "../../errors/catalog.ts";
 import { byName } from "../creation/env-secrets.ts";
-import { projectResource } from "../kinds.ts";
+import { projectResource } from "../../resources.ts";
 
 /** A Secret as the apiserver sends it: values in Base64. */
 export type StoredSecret = KubernetesObject & { data?: Record<string, string> };

@@ -1,8 +1,8 @@
 import { countDeployments, type Deployment, listDeployments } from "@slipway/ledger";
 import { z } from "zod";
 import { defineProjectRoute } from "../../http/route.ts";
-import { wholeNumber } from "../../http/whole-number.ts";
-import { withLedgerErrors } from "../../ledger/errors.ts";
+import { wholeNumber } from "../../http/schemas.ts";
+import { withLedgerErrors } from "../../ledger/availability.ts";
 import { pagination, success } from "./schemas.ts";
 
 const deploymentSchema = z.object({

@@ -1,7 +1,7 @@
 import { organizationNamespace, type Project } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
-import { projectResource } from "../kinds.ts";
+import { projectResource } from "../../resources.ts";
 
 /** `GET /v1/project` over HTTP: what its parameters mean, and where they end. */
 

@@ -2,7 +2,7 @@ import { fields, projectPhases, projectTypes } from "@slipway/crds";
 import { z } from "zod";
 import type { Principal } from "../../auth/principal.ts";
 import { defineRoute } from "../../http/route.ts";
-import { wholeNumber } from "../../http/whole-number.ts";
+import { wholeNumber } from "../../http/schemas.ts";
 import { listProjects } from "../list.ts";
 import { pagination, projectItemSchema, success } from "./schemas.ts";
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type FakeHarness, startFakeHarness, ZONE } from "../../../../test/kit/api-server/harness.ts";
 import { startReleaser } from "../../../../test/kit/api-server/releaser.ts";
 import { claimHostnames, readClaim } from "../claims.ts";
-import { projectResource } from "../kinds.ts";
+import { projectResource } from "../../resources.ts";
 
 /** Name, description, domain, custom domains and exposure, over a fake apiserver; claims are released as by an operator. */
 

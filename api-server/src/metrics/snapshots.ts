@@ -1,6 +1,6 @@
 import type { MetricsSnapshot } from "@slipway/crds";
 import { type Ledger, type MetricInstance, newestMetricSample } from "@slipway/ledger";
-import { withLedgerErrors } from "../ledger/errors.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
 
 /** Where the samples of databases are read from. */
 export interface Snapshots {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type AnyRoute, defineRoute } from "../../http/route.ts";
-import { openApiDocument } from "../document.ts";
+import { type AnyRoute, defineRoute } from "../http/route.ts";
+import { openApiDocument } from "./document.ts";
 
 /** Version of the API, as the path prefix says it, and of the document. */
 const VERSION = "1.0.0";

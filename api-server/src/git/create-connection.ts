@@ -3,7 +3,7 @@ import { type GitConnection, labels, MANAGED_BY, organizationNamespace } from "@
 import type { Capabilities } from "@slipway/git";
 import { failures } from "../errors/catalog.ts";
 import { newGitConnectionId } from "../ids.ts";
-import { isProvisioned, readNamespace } from "../organizations/namespace.ts";
+import { isProvisioned, readNamespace } from "../organizations/service.ts";
 import type { Services } from "../services.ts";
 import {
   createConnection,
