@@ -21,7 +21,7 @@ import {
   readBuildLogs,
   readGithubBuild,
   readGithubBuildLogs,
-} from "./builds/routes/routes.ts";
+} from "./builds/routes/reads.ts";
 import {
   listSourceBranches,
   readSource,

@@ -25,8 +25,7 @@ import {
   storeJobRunLog,
 } from "@slipway/ledger";
 import { generateApiKey } from "../../api-server/src/auth/api-key.ts";
-import { readTokenKey } from "../../api-server/src/auth/token-key.ts";
-import { signUserToken } from "../../api-server/src/auth/user-token.ts";
+import { readTokenKey, signUserToken } from "../../api-server/src/auth/user-token.ts";
 import { newUserId } from "../../api-server/src/ids.ts";
 import { isProvisioned } from "../../api-server/src/organizations/service.ts";
 import { EVERY_GRANT } from "../../api-server/src/policy/permissions.ts";

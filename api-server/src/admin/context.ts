@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { KubeClient, loadKubeConfig } from "@slipway/controller-runtime";
 import { type Catalog, parseCatalog } from "@slipway/crds";
 import { connectLedger, type Ledger } from "@slipway/ledger";
-import { readTokenKey, type TokenKey } from "../auth/token-key.ts";
+import { readTokenKey, type TokenKey } from "../auth/user-token.ts";
 
 /** Connections to the ledger: commands beyond that wait for one. */
 const MOST_CONNECTIONS = 4;

@@ -1,8 +1,8 @@
 import { byStatus, userAgents } from "@slipway/analytics";
+import type { Catalog, Project } from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import type { Services } from "../services.ts";
-import { hasMetrics } from "./access.ts";
 import { instanceUse } from "./instances.ts";
 
 /** Seconds of the window that is counted over. */
@@ -42,4 +42,10 @@ export async function applicationMetrics(
     window_seconds: WINDOW_SECONDS,
   };
   return { type: "application", aggregate: true, network };
+}
+
+/** Whether the plan of an HTTP project has metrics. Pure. */
+export function hasMetrics({ spec }: Project, catalog: Catalog): boolean {
+  const plan = catalog.httpPlans.find((one) => one.plan === spec.plan);
+  return plan?.capabilities.metrics === true;
 }

@@ -1,5 +1,6 @@
-import type { BackupPolicy, Project } from "@slipway/crds";
-import type { BackupDefaults } from "./settings.ts";
+import type { BackupPolicy, Project, ProjectType } from "@slipway/crds";
+import { parse } from "yaml";
+import { z } from "zod";
 
 /** What is in force for a database: its own word, else the platform's, as the operator has it. Pure. */
 export function policyView({ spec }: Project, defaults: BackupDefaults) {
@@ -14,4 +15,25 @@ export function policyView({ spec }: Project, defaults: BackupDefaults) {
     retention_days: own.retentionDays ?? defaults.retentionDays,
     timezone: "UTC" as const,
   };
+}
+
+/** The types of project that are backed up. The day that an engine's backups work, it is added here. */
+export const backedUpTypes: readonly ProjectType[] = ["postgresql", "mariadb", "valkey"];
+
+// Where backups are kept concerns the operator alone.
+const settings = z.object({
+  schedule: z.string().optional(),
+  verifySchedule: z.string().optional(),
+  retentionDays: z.int().min(1).default(7),
+});
+/** What a database has that says nothing of its backups. */
+export type BackupDefaults = z.output<typeof settings>;
+
+/** Reads the file that `SLIPWAY_BACKUPS_FILE` names. @throws Error that lists what is wrong */
+export function parseBackupDefaults(text: string): BackupDefaults {
+  const result = settings.safeParse(parse(text) ?? {});
+  if (!result.success) {
+    throw new Error(`no valid settings of backups:\n${z.prettifyError(result.error)}`);
+  }
+  return result.data;
 }

@@ -1,5 +1,4 @@
-import { Failure, type FieldError } from "./failure.ts";
-import { shownErrors } from "./shown-errors.ts";
+import { Failure, type FieldError, shownErrors } from "./failure.ts";
 
 /** What an organization may have only so much of, and how a refusal says so. */
 const ORGANIZATION_LIMITS = {

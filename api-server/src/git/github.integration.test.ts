@@ -6,7 +6,7 @@ import { type RealHarness, startRealHarness } from "../../../test/kit/api-server
 import { type GithubServer, startGithub } from "../../../test/kit/git/github-server.ts";
 import { buildResource } from "../resources.ts";
 import { findConnection, readCredential } from "./cluster.ts";
-import { connectGithub } from "./connect-github.ts";
+import { connectGithub } from "./connect.ts";
 import { gitServers } from "./servers.ts";
 
 /** Projects of the legacy kind over a real kube-apiserver and ledger, against what GitHub documents. */

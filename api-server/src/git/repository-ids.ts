@@ -7,7 +7,7 @@ import {
   repositoryIdForm,
   sealRepositoryId,
 } from "@slipway/git";
-import type { TokenKey } from "../auth/token-key.ts";
+import type { TokenKey } from "../auth/user-token.ts";
 
 type Source = NonNullable<ProjectSpec["source"]>;
 type Place = Pick<Source, "connectionId" | "repositoryId">;

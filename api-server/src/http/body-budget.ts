@@ -2,8 +2,8 @@ import { ConcurrencyLimiter, type Release } from "@slipway/process";
 import type { FastifyRequest } from "fastify";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup } from "./address.ts";
-import type { Hook } from "./hook.ts";
 import { onceOver } from "./once-over.ts";
+import type { Hook } from "./types.ts";
 
 const MIB = 1024 * 1024;
 /** Bytes of the largest body of a route that does not say otherwise. */

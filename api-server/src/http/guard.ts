@@ -8,7 +8,7 @@ import { rateLimitHeader, rateLimitPolicyHeader, scaledLimit } from "../rate-lim
 import type { Services } from "../services.ts";
 import { addressGroup } from "./address.ts";
 import { seeNewestWrite } from "./fresh-read.ts";
-import type { Hook } from "./hook.ts";
+import type { Hook } from "./types.ts";
 
 /**
  * What stands before every handler, in the order of refusal: credential (401), rate (429), permission (403),

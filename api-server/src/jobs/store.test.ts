@@ -129,7 +129,7 @@ describe("what was written of runs through another replica", () => {
 
   it("is noted apart from what was written of projects", async () => {
     const notes: unknown[] = [];
-    const writes = { note: async (...note: unknown[]) => void notes.push(note) };
+    const writes = { publish: async (...note: unknown[]) => void notes.push(note) };
     const store = new JobRunStore({ client: harness.kube, logger: harness.services.logger, writes });
     const made = await actor.createRun(runResource(names, scheduledAt));
     await store.observe(made);

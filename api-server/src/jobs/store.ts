@@ -11,8 +11,8 @@ import type { Logger } from "pino";
 import { failures } from "../errors/catalog.ts";
 import type { Memory } from "../http/fresh-read.ts";
 import type { ApiProject } from "../projects/api-project.ts";
+import { localWrites, type NewestWrites } from "../projects/newest-writes.ts";
 import { jobRunResource } from "../resources.ts";
-import { noNotes, type WriteNotes } from "../projects/newest-writes.ts";
 import { RunWaiters } from "./waiters.ts";
 
 /** How long the list of all runs may take a page, which no request waits for. */
@@ -22,7 +22,7 @@ export interface JobRunStoreOptions {
   client: KubeClient;
   logger: Logger;
   /** Where writes are told to the other replicas; nowhere unless given. */
-  writes?: WriteNotes;
+  writes?: NewestWrites;
 }
 
 /** What the routes ask of the runs that are in custom resources: those that are active, and those of the last minutes. */
@@ -60,14 +60,14 @@ const projectKey = (namespace: string | undefined, project: string): string => `
 /** Every JobRun of the cluster, in memory, kept by a reflector. */
 export class JobRunStore implements JobRuns {
   readonly #client: KubeClient;
-  readonly #writes: WriteNotes;
+  readonly #writes: NewestWrites;
   readonly #store: Store<JobRun>;
   readonly #reflector: Reflector<JobRun>;
   readonly #waiters: RunWaiters;
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor({ client, logger, writes = noNotes }: JobRunStoreOptions) {
+  constructor({ client, logger, writes = localWrites }: JobRunStoreOptions) {
     this.#client = client;
     this.#writes = writes;
     this.#store = new Store<JobRun>({
@@ -132,7 +132,7 @@ export class JobRunStore implements JobRuns {
     const organizationId = organizationOfNamespace(run.metadata.namespace ?? "");
     const { resourceVersion } = run.metadata;
     if (organizationId && resourceVersion) {
-      await this.#writes.note(organizationId, resourceVersion, "jobRuns");
+      await this.#writes.publish(organizationId, resourceVersion, "jobRuns");
     }
     return run;
   }

@@ -1,3 +1,5 @@
+import type { Ledger } from "@slipway/ledger";
+import { withTimeout } from "@slipway/process";
 import { failures } from "../errors/catalog.ts";
 
 /**
@@ -10,4 +12,13 @@ export async function withLedgerErrors<T>(query: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw failures.ledgerUnavailable(error);
   }
+}
+
+/** Whether the ledger answers within `ms`. Never rejects. */
+export function isLedgerReachable(ledger: Ledger, ms: number): Promise<boolean> {
+  const query = ledger.selectNoFrom((eb) => eb.val(1).as("one")).execute();
+  return withTimeout(query, ms).then(
+    () => true,
+    () => false,
+  );
 }

@@ -1,3 +1,5 @@
+import { eventText } from "../http/event-streams.ts";
+
 /** Log lines as nodes give them, and how those of several instances become one log. Pure. */
 
 /** One line of an application, without the time that the node wrote before it. */
@@ -79,4 +81,42 @@ export function newestLines<Line extends LogLine>(
     }
   }
   return merged.slice(first);
+}
+
+/** Bytes of a line's beginning that are kept while its end is waited for; what is shown of it is less. */
+const MOST_KEPT = 32 * 1024;
+
+/** Cuts a log that goes on into pieces of whole lines. A last line without an end comes when the log does end. */
+export async function* wholeLines(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  let kept: Buffer = Buffer.alloc(0);
+  for await (const chunk of body) {
+    const end = chunk.lastIndexOf(NEWLINE) + 1;
+    if (end > 0) {
+      yield Buffer.concat([kept, chunk.subarray(0, end)]);
+      kept = Buffer.alloc(0);
+    }
+    const rest = chunk.subarray(end, end + MOST_KEPT - kept.length);
+    if (rest.length > 0) {
+      kept = Buffer.concat([kept, rest]);
+    }
+  }
+  if (kept.length > 0) {
+    yield kept;
+  }
+}
+
+/** A line of one of several instances. */
+export interface NamedLine extends LogLine {
+  instance: string;
+}
+
+/** As an event; the id is the newest time of all that were sent, so that going on after it repeats nothing. */
+export const lineEvent = ({ time, text, instance }: NamedLine, id: bigint): string =>
+  eventText("log", { instance, timestamp: timestamp(time), message: text }, id);
+
+/** RFC 3339 with all nine digits. */
+function timestamp(time: bigint): string {
+  const second = time / 1_000_000_000n;
+  const moment = new Date(Number(second) * 1_000).toISOString().slice(0, 19);
+  return `${moment}.${String(time - second * 1_000_000_000n).padStart(9, "0")}Z`;
 }

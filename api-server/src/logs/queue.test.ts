@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { wholeLines } from "./pieces.ts";
+import { wholeLines } from "./lines.ts";
 import { TextQueue } from "./queue.ts";
 
 it("holds writers up for as long as nobody reads, and loses nothing", async () => {

@@ -1,5 +1,9 @@
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, organizationNamespace } from "@slipway/crds";
+import { findOrganization } from "@slipway/ledger";
+import { failures } from "../errors/catalog.ts";
+import { withLedgerErrors } from "../ledger/availability.ts";
+import type { Services } from "../services.ts";
 
 /** The live namespace of an organization, or undefined when there is none. */
 export function readNamespace(
@@ -16,4 +20,18 @@ export function isProvisioned(namespace: KubernetesObject | undefined): boolean 
     namespace.metadata.deletionTimestamp === undefined &&
     namespace.metadata.annotations?.[annotations.guarded] !== undefined
   );
+}
+
+/**
+ * What starts something new asks this first: a creation, a resume. What runs already goes on.
+ * @throws Failure 402 when the organization is blocked, 503 when the ledger cannot be asked
+ */
+export async function refuseBlocked(
+  { ledger }: Pick<Services, "ledger">,
+  organizationId: string,
+): Promise<void> {
+  const organization = await withLedgerErrors(() => findOrganization(ledger, organizationId));
+  if (organization?.blocked) {
+    throw failures.organizationBlocked();
+  }
 }

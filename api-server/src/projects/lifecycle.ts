@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProjectPhase, ProjectSpec } from "@slipway/crds";
-import { refuseBlocked } from "../organizations/blocked.ts";
+import { refuseBlocked } from "../organizations/service.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { type ChangeServices, changeProject } from "./change.ts";

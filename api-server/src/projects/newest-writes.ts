@@ -1,21 +1,21 @@
-/** What is kept in memory, each by a watch of its own: versions of one say nothing of how new another is. */
-export type Noted = "projects" | "jobRuns";
+/** What this process keeps in memory, each by a watch of its own: resourceVersions of one say nothing about the other. */
+export type WriteKind = "projects" | "jobRuns";
 
 /**
- * Tells every replica how far it must have watched before it answers the next read of an organization.
+ * Publishes the resourceVersion of each write to all replicas, so that a read of the organization waits until the replica that
+ * serves it has seen the write.
  *
- * Nobody calls it but `ProjectStore`, and `JobRunStore` for runs: a route that writes a Project awaits `projects.observe(written)`, one that deletes
- * a Project awaits `projects.waitUntilGone(project, …)`, and both have noted the write when they resolve. Every
- * request of the organization then learns the newest note together with its rate limit, and the guard lets a
- * read wait until this replica's store has seen it.
+ * Only `ProjectStore` publishes, and `JobRunStore` for runs: a route that writes a Project awaits `projects.observe(written)`,
+ * one that deletes a Project awaits `projects.waitUntilGone(project, …)`. Every request of the organization reads the newest
+ * version together with its rate limit.
  */
-export interface WriteNotes {
+export interface NewestWrites {
   /**
-   * Keeps the resourceVersion of a write (of a Project unless said), unless a newer one is known. Never rejects: a note that is lost costs another
-   * replica a read that is some milliseconds old.
+   * Keeps the resourceVersion of a write (of a Project by default), unless a newer one is known. Never rejects: losing one
+   * only makes a read of another replica some milliseconds old.
    */
-  note(organizationId: string, resourceVersion: string, of?: Noted): Promise<void>;
+  publish(organizationId: string, resourceVersion: string, of?: WriteKind): Promise<void>;
 }
 
-/** For a single replica: its own store holds its writes already. */
-export const noNotes: WriteNotes = { note: () => Promise.resolve() };
+/** For a single replica: its own store has its writes already. */
+export const localWrites: NewestWrites = { publish: () => Promise.resolve() };

@@ -23,7 +23,7 @@ import type { Principal } from "../auth/principal.ts";
 import { mapConcurrently } from "../concurrent.ts";
 import { failures } from "../errors/catalog.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
-import { refuseBlocked } from "../organizations/blocked.ts";
+import { refuseBlocked } from "../organizations/service.ts";
 import type { Permission } from "../policy/permissions.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";

@@ -11,17 +11,17 @@ import { ProjectStore } from "./store.ts";
 let apiserver: FakeApiserver;
 let kube: KubeClient;
 let store: ProjectStore;
-let notes: [string, string][];
+let published: [string, string][];
 
 beforeEach(async () => {
   apiserver = await FakeApiserver.start();
   kube = KubeClient.forUrl(apiserver.url);
-  notes = [];
+  published = [];
   store = new ProjectStore({
     client: kube,
     logger: createLogger("api-server", "silent"),
     zone: ZONE,
-    writes: { note: async (organization, version) => void notes.push([organization, version]) },
+    writes: { publish: async (organization, version) => void published.push([organization, version]) },
   });
   store.start();
   await eventually("synced and watching", () => store.hasSynced && apiserver.openWatches === 1);
@@ -41,12 +41,12 @@ const create = (name: string) =>
   });
 
 describe("ProjectStore", () => {
-  it("notes the version of what a write returned, and shows it before the watch does", async () => {
+  it("publishes the version of what a write returned, and shows it before the watch does", async () => {
     apiserver.stalled = true;
     const written = await create("p1");
     const version = written.metadata.resourceVersion ?? "";
     expect(await store.observe(written)).toMatchObject({ id: "p1" });
-    expect(notes).toEqual([["acme", version]]);
+    expect(published).toEqual([["acme", version]]);
     expect(store.list("acme").map(({ id }) => id)).toEqual(["p1"]);
     // Its own writes may have come after others that it does not know yet.
     expect(store.hasSeen(version)).toBe(false);
@@ -61,14 +61,14 @@ describe("ProjectStore", () => {
     expect(await store.waitUntilSeen(String(Number(version) + 1), 20)).toBe(false);
   });
 
-  it("notes a deletion by a version at which it is gone", async () => {
+  it("publishes a deletion by a version at which it is deleted", async () => {
     const written = await store.observe(await create("p1"));
     await store.waitUntilSeen(written.resource.metadata.resourceVersion ?? "", 5_000);
     const gone = store.waitUntilGone(written.resource, 5_000);
     await kube.delete(projectResource, { namespace: organizationNamespace("acme"), name: "p1" });
     expect(await gone).toBe(true);
-    expect(notes).toHaveLength(2);
-    expect(Number(notes[1]?.[1])).toBeGreaterThan(Number(notes[0]?.[1]));
-    expect(notes[1]?.[1]).toBe(String(apiserver.etcd.version));
+    expect(published).toHaveLength(2);
+    expect(Number(published[1]?.[1])).toBeGreaterThan(Number(published[0]?.[1]));
+    expect(published[1]?.[1]).toBe(String(apiserver.etcd.version));
   });
 });

@@ -18,10 +18,10 @@ import type { Logger } from "pino";
 import { planInForce } from "../databases/plan-in-force.ts";
 import { failures } from "../errors/catalog.ts";
 import type { Memory } from "../http/fresh-read.ts";
-import { ApiProject } from "./api-project.ts";
 import { projectResource } from "../resources.ts";
+import { ApiProject } from "./api-project.ts";
+import { localWrites, type NewestWrites } from "./newest-writes.ts";
 import { specUpdatedAt } from "./updated-at.ts";
-import { noNotes, type WriteNotes } from "./newest-writes.ts";
 
 /** How long the list of all projects may take a page, which no request waits for. */
 const LIST_TIMEOUT_MS = 30_000;
@@ -34,7 +34,7 @@ export interface ProjectStoreOptions {
   /** The plan of an id, for what a project's status does not tell yet. */
   planOf?: (plan: string) => ProjectPlan | undefined;
   /** Where writes are told to the other replicas; nowhere unless given. */
-  writes?: WriteNotes;
+  writes?: NewestWrites;
 }
 
 /** What the routes ask of the projects. */
@@ -66,7 +66,7 @@ export class ProjectStore implements Projects {
   readonly #client: KubeClient;
   readonly #zone: string;
   readonly #planOf: (plan: string) => ProjectPlan | undefined;
-  readonly #writes: WriteNotes;
+  readonly #writes: NewestWrites;
   readonly #store: Store<Project>;
   readonly #reflector: Reflector<Project>;
   readonly #updatedAt = new WeakMap<Project, string>();
@@ -74,7 +74,7 @@ export class ProjectStore implements Projects {
   #running: Promise<void> | undefined;
   readonly #stop = new AbortController();
 
-  constructor({ client, logger, zone, planOf = () => undefined, writes = noNotes }: ProjectStoreOptions) {
+  constructor({ client, logger, zone, planOf = () => undefined, writes = localWrites }: ProjectStoreOptions) {
     this.#client = client;
     this.#zone = zone;
     this.#planOf = planOf;
@@ -137,14 +137,14 @@ export class ProjectStore implements Projects {
 
   async observe(project: Project): Promise<ApiProject> {
     const view = this.#takeIn(project);
-    await this.#note(project, project.metadata.resourceVersion);
+    await this.#publish(project, project.metadata.resourceVersion);
     return view;
   }
 
   async waitUntilGone(project: Project, timeoutMs: number): Promise<boolean> {
     const gone = await this.#waitUntilGone(project, timeoutMs);
     // By now the store has taken in the event that told of it, and so is at that event's version or later.
-    await this.#note(project, this.#store.resourceVersion);
+    await this.#publish(project, this.#store.resourceVersion);
     return gone;
   }
 
@@ -163,10 +163,10 @@ export class ProjectStore implements Projects {
     return this.#view(kept ?? project);
   }
 
-  async #note({ metadata }: Project, resourceVersion: string | undefined): Promise<void> {
+  async #publish({ metadata }: Project, resourceVersion: string | undefined): Promise<void> {
     const organizationId = organizationOfNamespace(metadata.namespace ?? "");
     if (organizationId && resourceVersion) {
-      await this.#writes.note(organizationId, resourceVersion);
+      await this.#writes.publish(organizationId, resourceVersion);
     }
   }
 

@@ -9,7 +9,7 @@ export interface Decision {
   resetSeconds: number;
   /**
    * The resourceVersion of the newest write of the organization that was asked about, when one was noted in the last
-   * minute: see `projects/write-notes.ts`.
+   * minute: see `projects/newest-writes.ts`.
    */
   newestWrite?: string;
   /** The same of the runs of its jobs. */

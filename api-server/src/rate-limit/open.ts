@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { ApiMetrics } from "../http/api-metrics.ts";
-import { noNotes, type WriteNotes } from "../projects/newest-writes.ts";
+import { localWrites, type NewestWrites } from "../projects/newest-writes.ts";
 import type { RateLimiter } from "./limiter.ts";
 import { MemoryRateLimiter } from "./memory.ts";
 import { ValkeyRateLimiter } from "./valkey.ts";
@@ -8,7 +8,7 @@ import { ValkeyRateLimiter } from "./valkey.ts";
 /** What the replicas of the API share of each other's work. */
 export interface Shared {
   rateLimiter: RateLimiter;
-  writes: WriteNotes;
+  writes: NewestWrites;
   close: () => Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export async function openShared(
   metrics: ApiMetrics,
 ): Promise<Shared> {
   if (valkeyUrl === undefined) {
-    return { rateLimiter: new MemoryRateLimiter(), writes: noNotes, close: () => Promise.resolve() };
+    return { rateLimiter: new MemoryRateLimiter(), writes: localWrites, close: () => Promise.resolve() };
   }
   const onMemory = metrics.watchValkey(() => valkey.isShared);
   const valkey = new ValkeyRateLimiter({ url: valkeyUrl, logger, onMemory });

@@ -97,25 +97,25 @@ describe("limits over replicas", () => {
   });
 });
 
-describe("notes of writes", () => {
+describe("newest writes", () => {
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: what was written of runs through one replica is
   it("come back with the next decision about that organization, the newest alone, on every replica", async () => {
     const [one, two] = [await replica(), await replica()];
     const ask = async (organization: string) =>
       (await two.limiter.take(newBucket(), 10, 60, organization)).newestWrite;
     expect(await ask("acme")).toBeUndefined();
-    await one.limiter.note("acme", "99");
+    await one.limiter.publish("acme", "99");
     expect(await ask("acme")).toBe("99");
-    await one.limiter.note("acme", "100");
-    await two.limiter.note("acme", "98");
+    await one.limiter.publish("acme", "100");
+    await two.limiter.publish("acme", "98");
     expect(await ask("acme")).toBe("100");
-    await one.limiter.note("acme", "12345678901234567891");
-    await one.limiter.note("acme", "12345678901234567890");
+    await one.limiter.publish("acme", "12345678901234567891");
+    await one.limiter.publish("acme", "12345678901234567890");
     expect(await ask("acme")).toBe("12345678901234567891");
     expect(await ask("other")).toBeUndefined();
     // Versions of runs are apart from those of projects.
-    await one.limiter.note("acme", "7", "jobRuns");
-    await one.limiter.note("other", "8", "jobRuns");
+    await one.limiter.publish("acme", "7", "jobRuns");
+    await one.limiter.publish("other", "8", "jobRuns");
     const decision = await two.limiter.take(newBucket(), 10, 60, "acme");
     expect(decision).toMatchObject({ newestWrite: "12345678901234567891", newestRun: "7" });
     expect(await ask("other")).toBeUndefined();
@@ -133,7 +133,7 @@ describe("an outage", () => {
       const decisions = await storm([one], bucket, 100, 30);
       expect(allowed(decisions)).toBe(30);
       expect(one.inMemory()).toBe(100);
-      await one.limiter.note("acme", "1");
+      await one.limiter.publish("acme", "1");
       expect(one.limiter.isShared).toBe(false);
       // Nobody waits for what is away: these are answered without a promise.
       expect(one.limiter.take(bucket, 30, 60)).not.toBeInstanceOf(Promise);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Logger } from "pino";
-import type { Noted, WriteNotes } from "../projects/newest-writes.ts";
+import type { NewestWrites, WriteKind } from "../projects/newest-writes.ts";
 import type { Decision, RateLimiter } from "./limiter.ts";
 import { MemoryRateLimiter } from "./memory.ts";
 import { noteScript, takeScript } from "./scripts.ts";
@@ -19,14 +19,14 @@ export interface ValkeyRateLimiterOptions {
 const PREFIX = "slipway:";
 /** Bytes of a bucket's name from which on its hash is its key: names hold ids from outside. */
 const LONGEST_NAME = 100;
-/** How long a note matters: a replica that is further behind has other troubles. */
+/** How long a published version is kept: no replica that works is further behind. */
 const NOTE_MS = 60_000;
 
 /**
  * Counts in a Valkey that all replicas share, so that a limit is exact over all of them, and brings the newest write
  * of the organization along in the same round trip. While Valkey is away each replica counts in its own memory.
  */
-export class ValkeyRateLimiter implements RateLimiter, WriteNotes {
+export class ValkeyRateLimiter implements RateLimiter, NewestWrites {
   readonly #connection: ValkeyConnection;
   readonly #onMemory: () => void;
   readonly #memory = new MemoryRateLimiter();
@@ -79,7 +79,7 @@ export class ValkeyRateLimiter implements RateLimiter, WriteNotes {
       .then((reply) => toDecision(reply, limit), inMemory);
   }
 
-  async note(organizationId: string, resourceVersion: string, of?: Noted): Promise<void> {
+  async publish(organizationId: string, resourceVersion: string, of?: WriteKind): Promise<void> {
     if (!this.#connection.isUp) {
       return;
     }
@@ -95,7 +95,7 @@ function bucketKey(bucket: string): string {
   return `${PREFIX}limit:${name}`;
 }
 
-const writeKey = (organizationId: string, of: Noted = "projects"): string =>
+const writeKey = (organizationId: string, of: WriteKind = "projects"): string =>
   `${PREFIX}${of === "projects" ? "write" : "run"}:${organizationId}`;
 
 function toDecision(reply: unknown, limit: number): Decision {

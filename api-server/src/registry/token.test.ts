@@ -2,8 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { mintRegistryPassword } from "@slipway/crds";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../errors/failure.ts";
-import { grantedAccess } from "./scopes.ts";
-import { basicCredential, exchange, formRequest } from "./token.ts";
+import { basicCredential, exchange, formRequest, grantedAccess } from "./token.ts";
 
 const newKey = () =>
   generateKeyPairSync("ec", { namedCurve: "P-256" })

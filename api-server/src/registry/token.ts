@@ -1,6 +1,10 @@
-import { mintRegistryToken, organizationOfRegistryPassword, registryService } from "@slipway/crds";
+import {
+  mintRegistryToken,
+  organizationOfRegistryPassword,
+  type RegistryAccess,
+  registryService,
+} from "@slipway/crds";
 import { failures } from "../errors/catalog.ts";
-import { grantedAccess } from "./scopes.ts";
 
 /** How long a token is good for, in seconds: a pull of a large image asks again. */
 const LIFETIME = 300;
@@ -65,4 +69,27 @@ export function exchange({ password, service, scopes }: TokenRequest, privateKey
     issued_at: now.toISOString(),
     token_type: "Bearer",
   };
+}
+
+/** Scopes of the distribution project's token specification: `repository:<name>:<action>,<action>`. */
+
+/** Scopes of one request. */
+const MOST = 16;
+/** An organization's images are in `<organization id>/<project id>`. */
+const SCOPE = /^repository:([a-z0-9-]+\/[a-z0-9-]+):([a-z*]+(?:,[a-z*]+)*)$/;
+
+/**
+ * What of the scopes a node of an organization gets: to pull that organization's images, and nothing else. What is not granted is
+ * left out, as the specification has it. Pure.
+ * @param scopes each may hold several, with spaces between
+ */
+export function grantedAccess(organizationId: string, scopes: readonly string[]): RegistryAccess[] {
+  return scopes
+    .flatMap((scope) => scope.split(" "))
+    .slice(0, MOST)
+    .flatMap((scope) => {
+      const [, repository = "", actions = ""] = SCOPE.exec(scope) ?? [];
+      const isOwn = repository.startsWith(`${organizationId}/`);
+      return isOwn && actions.split(",").includes("pull") ? [{ repository, actions: ["pull" as const] }] : [];
+    });
 }

@@ -49,11 +49,11 @@ import { ledgerSnapshots, type Snapshots } from "../../../api-server/src/metrics
 import { ledgerUsage, type UsageBook } from "../../../api-server/src/organizations/limits.ts";
 import { traceWrites } from "../../../api-server/src/plugins/tracing.ts";
 import { parseGrant } from "../../../api-server/src/policy/permissions.ts";
-import { projectResource } from "../../../api-server/src/resources.ts";
+import type { NewestWrites } from "../../../api-server/src/projects/newest-writes.ts";
 import { ProjectStore } from "../../../api-server/src/projects/store.ts";
-import type { WriteNotes } from "../../../api-server/src/projects/newest-writes.ts";
 import type { RateLimiter } from "../../../api-server/src/rate-limit/limiter.ts";
 import { MemoryRateLimiter } from "../../../api-server/src/rate-limit/memory.ts";
+import { projectResource } from "../../../api-server/src/resources.ts";
 import type { Services } from "../../../api-server/src/services.ts";
 import { SharedReads } from "../../../api-server/src/shared-reads.ts";
 import { FakeApiserver } from "../apiserver/fake-apiserver.ts";
@@ -106,7 +106,7 @@ export interface HarnessOptions {
   ledger?: Ledger;
   rateLimitScale?: number;
   /** What this replica shares with another; it counts in memory unless given. */
-  shared?: { rateLimiter: RateLimiter; writes: WriteNotes };
+  shared?: { rateLimiter: RateLimiter; writes: NewestWrites };
   /** Who asks for credentials; the keys and users of the harness unless given. */
   authenticator?: Authenticator;
   /** Where calls are audited; in `audited` unless given. */

@@ -8,7 +8,7 @@ import {
 } from "@slipway/git";
 import { z } from "zod";
 import { Failure } from "../../errors/failure.ts";
-import { connectGithub } from "../../git/connect-github.ts";
+import { connectGithub } from "../../git/connect.ts";
 import { type GitServers, gitServers } from "../../git/servers.ts";
 import { type AdminContext, AdminError } from "../context.ts";
 import { requireOrganization } from "../credentials.ts";

@@ -6,8 +6,7 @@ import type { ApiProject } from "../../projects/api-project.ts";
 import { requireType } from "../../projects/require-type.ts";
 import type { Services } from "../../services.ts";
 import { findBackup, listBackups, type Owner } from "../cluster.ts";
-import type { BackupDefaults } from "../settings.ts";
-import { backedUpTypes } from "../types.ts";
+import { type BackupDefaults, backedUpTypes } from "../policy.ts";
 
 /** What the operations on backups begin with. */
 

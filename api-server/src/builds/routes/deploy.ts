@@ -3,7 +3,7 @@ import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
 import { MAX_CONCURRENT } from "../../git/routes/lookup.ts";
 import { defineProjectRoute } from "../../http/route.ts";
-import { refuseBlocked } from "../../organizations/blocked.ts";
+import { refuseBlocked } from "../../organizations/service.ts";
 import type { OperationId } from "../../policy/table.ts";
 import { applicationTypes, requireType } from "../../projects/require-type.ts";
 import { success } from "../../projects/routes/schemas.ts";

@@ -111,3 +111,15 @@ const NOT_KEPT = { "cache-control": "no-store" };
 
 const wantsEvents = (accept: string | undefined): boolean =>
   (accept ?? "").split(",").some((type) => /^\s*text\/event-stream\s*(;|$)/i.test(type));
+
+export const listBuilds = listRoute("listBuilds", "/v1/project/:id/builds");
+export const readBuild = readRoute("readBuild", "/v1/project/:id/builds/:buildId");
+export const readBuildLogs = logRoute("readBuildLogs", "/v1/project/:id/builds/:buildId/logs");
+
+/** The same under the older paths, which have limits of their own. */
+export const listGithubBuilds = listRoute("listGithubBuilds", "/v1/project/:id/github/builds");
+export const readGithubBuild = readRoute("readGithubBuild", "/v1/project/:id/github/builds/:buildId");
+export const readGithubBuildLogs = logRoute(
+  "readGithubBuildLogs",
+  "/v1/project/:id/github/builds/:buildId/logs",
+);

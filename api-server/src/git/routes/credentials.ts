@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { atLeastOneField } from "../../http/at-least-one-field.ts";
 import { defineRoute } from "../../http/route.ts";
+import { atLeastOneField } from "../../http/schemas.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { replaceCredential } from "../connect.ts";
 import { connectionView } from "../view.ts";

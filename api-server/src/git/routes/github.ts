@@ -12,9 +12,9 @@ import { mergeDeploySettings, modeOf, versionDeployView } from "../../builds/set
 import { startBuildOrFail } from "../../builds/start.ts";
 import { notePresent } from "../../builds/triggered.ts";
 import { failures } from "../../errors/catalog.ts";
-import { atLeastOneField } from "../../http/at-least-one-field.ts";
 import { defineProjectRoute } from "../../http/route.ts";
-import { refuseBlocked } from "../../organizations/blocked.ts";
+import { atLeastOneField } from "../../http/schemas.ts";
+import { refuseBlocked } from "../../organizations/service.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { MAX_CONCURRENT } from "./lookup.ts";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
 import { newManualRunId } from "../../ids.ts";
-import { refuseBlocked } from "../../organizations/blocked.ts";
+import { refuseBlocked } from "../../organizations/service.ts";
 import { idempotencyKeyErrors, isIdempotencyKey } from "../../projects/creation/body.ts";
 import { requireType } from "../../projects/require-type.ts";
 import { idempotencyKeyHeader, success } from "../../projects/routes/schemas.ts";

@@ -1,14 +1,20 @@
-import { mariadbMetrics, postgresqlMetrics, snapshotResource, valkeyMetrics } from "@slipway/crds";
+import {
+  databasePodName,
+  mariadbMetrics,
+  postgresqlMetrics,
+  snapshotResource,
+  valkeyMetrics,
+} from "@slipway/crds";
 import { z } from "zod";
 import { applicationMetrics } from "../../analytics/application.ts";
 import { shares } from "../../analytics/routes/schemas.ts";
 import { planInForce } from "../../databases/plan-in-force.ts";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
+import type { ApiProject } from "../../projects/api-project.ts";
 import { requireType } from "../../projects/require-type.ts";
 import { success } from "../../projects/routes/schemas.ts";
 import { capabilitiesOf } from "../capabilities.ts";
-import { snapshotInstance } from "../instance.ts";
 import { sampledTypes, snapshotView } from "../view.ts";
 
 const availability = z
@@ -117,3 +123,22 @@ export const projectMetrics = defineProjectRoute({
     return { status: 200, body: { status: "success", data } };
   },
 });
+
+/**
+ * The instance that a snapshot is asked of: the one that takes writes, unless another is named.
+ * @throws Failure 404 for one that the project has not
+ */
+export function snapshotInstance(project: ApiProject, asked: string | undefined): string {
+  const { id, instances, resource } = project;
+  const { database, currentInstances = 0 } = resource.status ?? {};
+  if (asked === undefined) {
+    return database?.primary ?? databasePodName(id, 0);
+  }
+  // More than are asked for while some are being stopped.
+  const most = Math.max(instances, currentInstances);
+  const known = Array.from({ length: most }, (_, ordinal) => databasePodName(id, ordinal));
+  if (!known.includes(asked)) {
+    throw failures.instanceNotFound(asked);
+  }
+  return asked;
+}

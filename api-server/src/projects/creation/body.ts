@@ -7,7 +7,7 @@ import {
 } from "@slipway/crds";
 import { runtimeErrors } from "../../builds/runtimes.ts";
 import { offerErrors } from "../../databases/offer.ts";
-import { type DomainPlatform, reservedDomainErrors } from "../../domains/reserved.ts";
+import { type DomainPlatform, reservedDomainErrors } from "../../domains/spec.ts";
 import { failures } from "../../errors/catalog.ts";
 import type { FieldError } from "../../errors/failure.ts";
 import type { Services } from "../../services.ts";

@@ -23,12 +23,11 @@ import { type FirstBuild, followFirstBuild, lookUpFirstBuild, startFirstBuild } 
 import { requireBuilds } from "../../builds/platform.ts";
 import { type CredentialsSecret, decodeCredentials, newCredentials } from "../../databases/credentials.ts";
 import { withDeadline } from "../../deadline.ts";
-import { refuseReservedSubdomain } from "../../domains/reserved.ts";
+import { refuseReservedSubdomain } from "../../domains/spec.ts";
 import { failures } from "../../errors/catalog.ts";
 import { Failure } from "../../errors/failure.ts";
-import { refuseBlocked } from "../../organizations/blocked.ts";
 import { resourceQuotaFailure } from "../../organizations/limits.ts";
-import { isProvisioned, readNamespace } from "../../organizations/service.ts";
+import { isProvisioned, readNamespace, refuseBlocked } from "../../organizations/service.ts";
 import type { Services } from "../../services.ts";
 import type { ApiProject } from "../api-project.ts";
 import type { ChangeServices } from "../change.ts";

@@ -9,8 +9,8 @@ import {
 import { z } from "zod";
 import type { Principal } from "../../auth/principal.ts";
 import { refuseForeignImage } from "../../builds/foreign-image.ts";
-import { awaitAddress } from "../../databases/await-address.ts";
 import {
+  awaitAddress,
   connectionOf,
   databaseView,
   managedServiceView,

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { planChangeOf, planInForce } from "../../databases/plan-in-force.ts";
 import { failures } from "../../errors/catalog.ts";
 import { defineProjectRoute } from "../../http/route.ts";
-import { refuseBlocked } from "../../organizations/blocked.ts";
+import { refuseBlocked } from "../../organizations/service.ts";
 import { changeWithQuota } from "../change-with-quota.ts";
 import { PLAN_FIELDS, parsePlanBody, withPlan, withRequestedPlan } from "../plan-change.ts";
 import { planChangeSchema, success } from "./schemas.ts";
