@@ -80,7 +80,7 @@ export function buildApp(services: Services, options: AppOptions = {}): FastifyI
   app.decorateRequest("operation", undefined);
   app.decorateRequest("bodyRoom", undefined);
   app.addHook("onRoute", (route) => {
-    // Whoever adds a route past registerRoute adds one without a policy.
+    // A route that is not added by registerRoute has no policy.
     if (route.config?.operationId === undefined) {
       throw new Error(`route ${String(route.method)} ${route.url} has no policy`);
     }

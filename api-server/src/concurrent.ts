@@ -1,5 +1,5 @@
 /**
- * `work` on every item, at most `maxConcurrent` at a time; the results stand in the order of the items.
+ * `work` on every item, at most `maxConcurrent` at a time; the results are in the order of the items.
  * @throws what the first failing `work` threw; what has begun by then is not waited for
  */
 export async function mapConcurrently<Item, Result>(

@@ -75,7 +75,7 @@ export interface Config {
   /** Where the replicas count rate limits together; undefined counts in memory, for a single replica. */
   valkeyUrl: string | undefined;
   rateLimitScale: number;
-  /** Addresses and CIDRs whose X-Forwarded-For is believed. */
+  /** Addresses and CIDRs whose X-Forwarded-For is trusted. */
   trustedProxies: string[];
   /** Where access events are kept; undefined: nowhere. */
   analytics: AnalyticsSettings | undefined;

@@ -22,7 +22,7 @@ import type { Supports } from "./projects/supported-types.ts";
 import type { RateLimiter } from "./rate-limit/limiter.ts";
 import type { SharedReads } from "./shared-reads.ts";
 
-/** What the routes work with; made in `main.ts`, or by a test. */
+/** Dependencies of the routes; created in `main.ts`, or by a test. */
 export interface Services {
   logger: Logger;
   metrics: ApiMetrics;
@@ -36,21 +36,21 @@ export interface Services {
   supports: Supports;
   projects: Projects;
   jobRuns: JobRuns;
-  /** Settings of backups; undefined where none are made. */
+  /** Settings of backups; undefined where backups are off. */
   backups: () => BackupDefaults | undefined;
   /** Git servers of tenants. */
   git: GitServers;
   /** Ids of repositories as clients see them. */
   repositoryIds: RepositoryIds;
-  /** Whose Git connections are. */
+  /** The organization of each Git connection. */
   connections: ConnectionOwners;
-  /** Builds from Git, and where they are kept. */
+  /** Builds from Git, and their store. */
   builds: BuildPlatform;
   /** What applications can be built for. */
   runtimes: () => readonly PublicRuntime[];
-  /** What databases measured last. */
+  /** The newest metrics of databases. */
   snapshots: Snapshots;
-  /** What became of requests to applications. */
+  /** Analytics of requests to applications. */
   analytics: Analytics;
   /** Logs of applications as they are written. */
   logs: LogFollower;
@@ -64,9 +64,9 @@ export interface Services {
   usage: UsageBook;
   /** Zone of default domains. */
   domainZone: string;
-  /** Hostnames that no project gets; single labels stand for a name in the zone. */
+  /** Hostnames that no project can have; single labels stand for a name in the zone. */
   reservedHostnames: readonly string[];
-  /** Addresses and CIDRs whose X-Forwarded-For is believed. */
+  /** Addresses and CIDRs whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
   now: () => Date;
 }

@@ -25,7 +25,7 @@ export interface SharedContext extends Omit<AdminContext, "warn"> {
   close: () => Promise<void>;
 }
 
-/** A mistake of whoever typed the command; shown without a stack trace. */
+/** A mistake in the command's arguments; shown without a stack trace. */
 export class AdminError extends Error {
   override readonly name = "AdminError";
 }

@@ -225,7 +225,7 @@ function program(context: AdminContext, out: (text: string) => void, err: (text:
     .addOption(json())
     .action((options: Common & { organization: string; installation: string }) =>
       run(options, async (context) => {
-        // It brings along what speaks to Git servers, which no other command waits for.
+        // Imported here only: it loads the Git clients, which no other command needs.
         const { connectGithubAccount } = await import("./commands/github.ts");
         return connectGithubAccount(context, options);
       }),

@@ -7,7 +7,7 @@ import { ADMIN_PORT, adminServer } from "./server.ts";
 
 /**
  * The process of the Deployment `slipway-admin`: it runs the commands of `npm run slipway -- admin`, so that none costs the
- * API server memory, and a hundred at once start no process.
+ * API server memory, and a hundred concurrent calls start no process.
  */
 
 const logger = createLogger("api-server", process.env.SLIPWAY_LOG_LEVEL ?? "info");

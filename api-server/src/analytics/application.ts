@@ -10,7 +10,7 @@ const WINDOW_SECONDS = 3600;
 
 /**
  * `data` of an HTTP project's metrics: of all instances what they answered, of one what it uses.
- * @throws Failure 402 for a plan without metrics, 404 for an instance that is not the project's, 503 when nobody can tell
+ * @throws Failure 402 for a plan without metrics, 404 for an instance that is not the project's, 503 when it cannot be determined
  */
 export async function applicationMetrics(
   project: ApiProject,

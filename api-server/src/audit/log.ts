@@ -10,8 +10,8 @@ import {
   type Ledger,
 } from "@slipway/ledger";
 import type { Logger } from "pino";
-import { RefusalBudget } from "./refusal-budget.ts";
 import { BatchWriter, isRefusedRow } from "./batches.ts";
+import { RefusalBudget } from "./refusal-budget.ts";
 
 /** What became of a call that was begun. */
 export interface CallOutcome extends AuditOutcome {
@@ -60,7 +60,7 @@ const RETRY_MS = 1_000;
 
 /**
  * Writes in batches: intents, outcomes and refusals each in a queue of its own, so that refusals never keep an outcome from
- * being written. Outcomes and refusals wait in this process while the ledger is away. A row whose outcome is lost stays
+ * being written. Outcomes and refusals wait in this process while the ledger is unavailable. A row whose outcome is lost stays
  * without one, which reads as unknown.
  */
 export class LedgerAuditLog implements AuditLog {

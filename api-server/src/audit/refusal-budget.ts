@@ -1,4 +1,4 @@
-/** Rows of refusals that one organization gets: so many at once, and so many a minute. */
+/** Rows of refusals that one organization gets: a burst, and a rate per minute. */
 const BURST = 60;
 const PER_MINUTE = 30;
 /** Organizations that are remembered; a full budget need not be. */

@@ -27,7 +27,7 @@ const BEARER = /^bearer +(\S+) *$/i;
 const LONGEST_CREDENTIAL = 8_192;
 const ORGANIZATION_ID = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
 const MOST_TOKENS = 10_000;
-/** How long a verified signature is believed: a key that its issuer has withdrawn is one no longer. */
+/** How long a verified signature is trusted: the issuer may withdraw its key meanwhile. */
 const VERIFIED_MS = 5 * 60_000;
 
 /** Finds out who sent a request. Answers from memory; asks the ledger every few seconds per credential. */
@@ -51,7 +51,7 @@ export class Authenticator {
   }
 
   /**
-   * The principal, at once when it is in memory, else as a promise.
+   * The principal: immediately when it is in memory, else as a promise.
    * @param address of the client, against which a credential that is not valid counts
    * @throws Failure 401 without a valid credential, 403 for the wrong organization, 429 for an unknown credential of an
    *   address with too many that were not valid, 503 when the ledger is needed and away

@@ -16,7 +16,7 @@ interface Window {
 }
 
 /**
- * Counts credentials that turned out not to be valid, by address, so that whoever invents them does not have the ledger asked for each.
+ * Counts invalid credentials by address, so that guessing them does not cost the ledger a query each.
  * In this process alone: it protects its own connections.
  */
 export class FailedAttempts {

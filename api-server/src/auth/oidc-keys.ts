@@ -40,8 +40,8 @@ const LARGEST_ANSWER = 1024 * 1024;
 
 /**
  * The keys of one issuer: found by discovery unless its configuration says where, fetched when first needed, kept,
- * fetched again when a token names a key that is not among them. While the issuer is away the last ones serve on.
- * @throws IssuerUnavailable when the key in question cannot be told now
+ * fetched again when a token names a key that is not among them. While the issuer is unavailable the last ones stay valid.
+ * @throws IssuerUnavailable when the key in question cannot be fetched now
  */
 export function oidcKeys(issuer: OidcIssuer, options: Partial<OidcKeysOptions> = {}): JWTVerifyGetKey {
   const { timeoutMs, freshMs, staleMs, cooldownMs, failureMs, onFailure } = { ...DEFAULTS, ...options };

@@ -5,7 +5,7 @@ import type { OidcIssuer } from "./oidc-config.ts";
 import { IssuerUnavailable, type OidcKeysOptions, oidcKeys } from "./oidc-keys.ts";
 import type { UserTokenVerifier } from "./user-token.ts";
 
-/** Signatures by a private key alone: with a shared secret, whoever can verify could also sign. */
+/** Signatures by a private key alone: with a shared secret, every verifier could also sign. */
 const ALGORITHMS = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],

@@ -25,8 +25,8 @@ interface Entry {
 
 /**
  * Remembers for a few seconds who a credential is, so that a read asks the ledger nothing. Calls at the same time
- * share one look-up. While the ledger is away, or slow, the last answer serves on, up to `staleMs`: nothing can be
- * revoked in a ledger that is away.
+ * share one look-up. While the ledger is unavailable or slow, the last answer is used, up to `staleMs`: nothing can be
+ * revoked in a ledger that is unavailable.
  */
 export class PrincipalCache {
   readonly #entries = new Map<string, Entry>();
@@ -52,7 +52,7 @@ export class PrincipalCache {
     return entry && this.#options.now() < entry.freshUntil ? entry : undefined;
   }
 
-  /** Whether the credential was valid when it was last looked up, and may serve on while the ledger is away. */
+  /** Whether the credential was valid when it was last looked up, and may be used while the ledger is unavailable. */
   knows(credential: string): boolean {
     return this.#servable(credential)?.principal !== undefined;
   }
@@ -120,7 +120,7 @@ export class PrincipalCache {
   }
 }
 
-/** What the promise comes to, or the other value when that takes too long. */
+/** What the promise resolves to, or the other value when that takes too long. */
 async function orAfter<T>(promise: Promise<T>, ms: number, other: T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<T>((resolve) => {

@@ -19,7 +19,7 @@ export interface VerifiedToken {
 export interface UserTokenVerifier {
   /**
    * @returns undefined for a token that is not valid
-   * @throws Failure 503 when that cannot be told now
+   * @throws Failure 503 when that cannot be checked now
    */
   verify(token: string): Promise<VerifiedToken | undefined>;
 }

@@ -18,7 +18,7 @@ import { resourceQuotaFailure } from "../organizations/limits.ts";
 import { backupResource } from "../resources.ts";
 
 /**
- * Backups as they are in the cluster. They are read live: that is seldom, and so whoever reads them sees what was just
+ * Backups as they are in the cluster. They are read live: that is seldom, and so every read sees what was just
  * written through whichever replica.
  */
 

@@ -2,11 +2,11 @@ import type { BackupPolicy, Project, ProjectType } from "@slipway/crds";
 import { parse } from "yaml";
 import { z } from "zod";
 
-/** What is in force for a database: its own word, else the platform's, as the operator has it. Pure. */
+/** The policy in force for a database: its own settings, else the platform's, as the operator applies them. Pure. */
 export function policyView({ spec }: Project, defaults: BackupDefaults) {
   const own: BackupPolicy = spec.database?.backup ?? {};
   const { enabled = true } = own;
-  // A cache keeps nothing: whoever wants backups of one says so.
+  // A cache is backed up only when its own policy says so.
   const usual = spec.profile === "cache" ? undefined : defaults;
   return {
     enabled,
@@ -17,7 +17,7 @@ export function policyView({ spec }: Project, defaults: BackupDefaults) {
   };
 }
 
-/** The types of project that are backed up. The day that an engine's backups work, it is added here. */
+/** The types of project that can be backed up. */
 export const backedUpTypes: readonly ProjectType[] = ["postgresql", "mariadb", "valkey"];
 
 // Where backups are kept concerns the operator alone.
@@ -26,7 +26,7 @@ const settings = z.object({
   verifySchedule: z.string().optional(),
   retentionDays: z.int().min(1).default(7),
 });
-/** What a database has that says nothing of its backups. */
+/** The policy of databases that have no settings of their own. */
 export type BackupDefaults = z.output<typeof settings>;
 
 /** Reads the file that `SLIPWAY_BACKUPS_FILE` names. @throws Error that lists what is wrong */

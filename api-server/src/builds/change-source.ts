@@ -65,7 +65,7 @@ export interface CheckedSource {
 
 /**
  * Looks up the repository and the branch of a source that was sent.
- * @param place where the source stands in the body, such as `config.source.`, and its repository in that
+ * @param place where the source is in the body, such as `config.source.`, and its repository in that
  * @throws Failure 400 that names the field, 409 as `openProjectSource`, 503
  */
 export async function checkSource(
@@ -95,8 +95,8 @@ function ofField(error: unknown, { prefix, repository }: { prefix: string; repos
 }
 
 /**
- * Gives a project another source. Where pushes are published, the branch's newest commit is built at once; elsewhere the next
- * deploy uses the source. What the project runs goes on until then.
+ * Gives a project another source. Where pushes are published, the branch's newest commit is built immediately; elsewhere the next
+ * deploy uses the source. Until then the project runs what it did.
  * @throws Failure as `checkSource` and `changeSource`
  */
 export async function attachSource(
@@ -126,7 +126,7 @@ export async function attachSource(
 }
 
 /**
- * Sees to it that the server tells of what happens in the repository, where that starts something. Without a hook refs are polled.
+ * Ensures a webhook of the repository, where events of it start something. Without a hook refs are polled.
  */
 export async function followSource(
   { spec, metadata }: Project,
@@ -146,7 +146,7 @@ export async function followSource(
 }
 
 /**
- * The spec without its source. What is published goes on: its image becomes the project's own.
+ * The spec without its source. What is published keeps running: its image becomes the project's own.
  * @throws Failure 409 when nothing was published
  */
 export function withoutSource(spec: ProjectSpec, { status }: Pick<Project, "status">): ProjectSpec {

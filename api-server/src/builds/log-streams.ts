@@ -13,19 +13,19 @@ export interface LogFeed {
 }
 
 /** How often a build is looked at. */
-const LOOK_MS = 500;
+const POLL_INTERVAL_MS = 500;
 
 /**
  * Events `log` with a line each and its sequence as id, and `end` with the status once the build has ended and all was sent. A
  * stream without `end` is to be gone on with.
  */
-export const buildLogEvents = (feed: LogFeed, from: number, lookMs = LOOK_MS): EventSource =>
+export const buildLogEvents = (feed: LogFeed, from: number, lookMs = POLL_INTERVAL_MS): EventSource =>
   async function* events(signal) {
     let cursor = from;
     yield ": log\n\n";
     try {
       while (!signal.aborted) {
-        // Before the lines: of a build that has ended all of them stand in the ledger.
+        // Before the lines: of a build that has ended all of them are in the ledger.
         const build = await feed.build();
         if (build === undefined) {
           return;

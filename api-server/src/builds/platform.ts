@@ -8,7 +8,7 @@ import type { BuildStore } from "./store.ts";
 /** What the platform has for builds. */
 export interface BuildPlatform {
   store: BuildStore;
-  /** Whether builds are carried out here. */
+  /** Whether this platform builds. */
   isOffered: () => boolean;
   /** The address under which Git servers reach the API, without a slash at its end; without one refs are only polled. */
   hookBase: string | undefined;

@@ -4,7 +4,7 @@ import type { FieldError } from "../errors/failure.ts";
 
 type Settings = Pick<NonNullable<ProjectSpec["build"]>, "runtime" | "version">;
 
-/** What the runtime catalog refuses of build settings. Pure. @param prefix where they stand in the body, such as `config.build.` */
+/** Build settings that the runtime catalog does not have. Pure. @param prefix their path in the body, such as `config.build.` */
 export function runtimeErrors(
   { runtime, version }: Settings,
   runtimes: readonly PublicRuntime[],

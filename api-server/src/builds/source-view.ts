@@ -13,7 +13,7 @@ import { openSource } from "./source.ts";
 export interface SourceContext {
   repositoryIds: RepositoryIds;
   connection?: GitConnection;
-  /** `owner/name`; a server that does not answer cannot tell. */
+  /** `owner/name`; undefined when the server does not answer. */
   repositoryPath?: string;
 }
 
@@ -55,7 +55,7 @@ const NO_SETTINGS = {
   context_path: ".",
 };
 
-/** What the connection and its server tell of a source; what they cannot tell now is left out. @throws Failure 503 */
+/** What the connection and its server report about a source; what they do not answer now is left out. @throws Failure 503 */
 export async function sourceContext(
   { spec }: Pick<Project, "spec">,
   organizationId: string,

@@ -16,7 +16,7 @@ export type StartServices = Pick<Services, "kube" | "now" | "builds" | "logger">
 
 /**
  * Asks for a build of this id, or finds that it was asked for before. The object comes first: from then on the operator carries
- * it out and tells the ledger of it, whatever becomes of this call.
+ * it out and records it in the ledger, whatever becomes of this call.
  *
  * @param project as the cluster has it
  * @param isRepeat whether an earlier call may have asked for the build: one that has ended is not made again, although its

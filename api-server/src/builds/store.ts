@@ -17,7 +17,7 @@ import {
 import { type DeliveryQueue, ledgerDeliveries } from "../git/delivery-queue.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
 
-/** What is kept of builds. Everything throws Failure 503 when the ledger is away. */
+/** What is kept of builds. Everything throws Failure 503 when the ledger is unavailable. */
 export interface BuildStore {
   record(row: BuildRow): Promise<boolean>;
   find(build: BuildProject & { id: string }): Promise<Build | undefined>;

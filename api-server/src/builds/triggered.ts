@@ -107,7 +107,7 @@ export async function startTriggered(
   return startBuildOrFail(project, claimed, request, services, { isRepeat: true });
 }
 
-/** Deliveries come in any order: of a branch its newest commit is built, whichever push told of it. */
+/** Deliveries come in any order: of a branch its newest commit is built, whichever push reported it. */
 async function requestOf(triggered: Triggered, { ask }: Pick<OpenedSource, "ask">): Promise<KnownRequest> {
   if (triggered.trigger === "push") {
     const { branch } = triggered;

@@ -33,7 +33,7 @@ export function chunkView({ sequence, at, level, step, message, final }: BuildLo
 
 /**
  * One read of a log.
- * @param build as it was before the lines were read: of one that was finished then, all lines stand in the ledger
+ * @param build as it was before the lines were read: of one that was finished then, all lines are in the ledger
  * @param cursor after which the lines were read
  */
 export function logView(

@@ -11,7 +11,7 @@ export interface ConsoleFile {
 
 /** Everything that the console is made of, in memory. */
 export interface ConsoleFiles {
-  /** Hash of all files. It stands in their addresses, so that a browser keeps them for good. */
+  /** Hash of all files. It is part of their URLs, so that a browser caches them for good. */
   version: string;
   page: ConsoleFile & { etag: string };
   /** By their path below `api-server/console`. */
@@ -77,7 +77,7 @@ function withoutTypes(source: string): string {
   }
 }
 
-/** The page itself. All modules are named in it, so that they are fetched at once and not one after the other. */
+/** The page itself. All modules are named in it, so that they are fetched concurrently and not one after the other. */
 function page(version: string, paths: readonly string[]): string {
   const at = (path: string) => `/console/${version}/${path}`;
   const styles = paths.filter((path) => path.endsWith(".css"));

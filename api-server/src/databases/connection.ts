@@ -10,7 +10,7 @@ export interface Address {
   port: number;
 }
 
-/** The connection as it is read: whoever has it cannot log in. */
+/** The connection without the password. */
 export interface Connection extends Address {
   database: string;
   username: string;
@@ -24,7 +24,7 @@ export interface SecretConnection extends Connection {
 
 /**
  * Where clients connect: from outside where the database is reached from there, else from the organization's own projects.
- * Undefined while the operator has not told, or the address outside is not assigned yet.
+ * Undefined until the operator has reported it, and the external address is assigned.
  */
 export function addressOf({ status }: Project): Address | undefined {
   const { host, port, inside } = status?.database ?? {};
@@ -119,11 +119,10 @@ export function managedServiceView(
 
 /** How long the answer to a creation waits for the address, which the operator has within a moment. */
 export const ADDRESS_LIMIT_MS = 10_000;
-const LOOK_EVERY_MS = 50;
+const POLL_INTERVAL_MS = 50;
 
 /**
- * The project once it says where clients connect; or as it is when that takes too long, or when the operator does not carry
- * it out.
+ * The project once it says where clients connect; or as it is when that takes too long, or when the operator rejects it.
  */
 export async function awaitAddress(
   created: ApiProject,
@@ -133,9 +132,9 @@ export async function awaitAddress(
   const deadline = Date.now() + limitMs;
   let now = created;
   while (connectionOf(now.resource) === null && !isRefused(now) && Date.now() < deadline) {
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_INTERVAL_MS);
     const found = await projects.find(created.organizationId, created.id);
-    // Somebody has deleted it already.
+    // Deleted meanwhile.
     if (!found) {
       break;
     }

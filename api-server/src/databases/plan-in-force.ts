@@ -2,7 +2,7 @@ import type { Project, ProjectSpec } from "@slipway/crds";
 
 /**
  * The plan of a ClickHouse project changes in the background, one instance after the other, and may fail: until it is
- * done the plan before it is in force. The spec asks, `status.plan` tells what is in force. Pure.
+ * done the plan before it is in force. The spec is the request, `status.plan` is what is in force. Pure.
  */
 
 /** The plan that a project is on. */
@@ -24,28 +24,28 @@ export function planChangeOf(project: Project, askedAt: string): PlanChangeView 
   if (spec.type !== "clickhouse") {
     return undefined;
   }
-  const told = isAbout(spec, status?.planChange) ? status?.planChange : undefined;
+  const reported = isAbout(spec, status?.planChange) ? status?.planChange : undefined;
   const before = planInForce(project);
-  if (told?.status === "failed") {
+  if (reported?.status === "failed") {
     return {
       status: "failed",
-      from_plan: told.fromPlan ?? before,
-      to_plan: told.toPlan,
-      finished_at: told.finishedAt ?? told.startedAt,
+      from_plan: reported.fromPlan ?? before,
+      to_plan: reported.toPlan,
+      finished_at: reported.finishedAt ?? reported.startedAt,
     };
   }
   if (before === spec.plan) {
     return undefined;
   }
   // The same before the operator has taken it up, and after.
-  const startedAt = spec.planRequestedAt ?? told?.startedAt ?? askedAt;
+  const startedAt = spec.planRequestedAt ?? reported?.startedAt ?? askedAt;
   return { status: "in_progress", to_plan: spec.plan, started_at: startedAt };
 }
 
 /** Whether the operator speaks of the request that the spec makes now. */
 function isAbout(
   { plan, planRequestedAt }: ProjectSpec,
-  told: NonNullable<Project["status"]>["planChange"],
+  reported: NonNullable<Project["status"]>["planChange"],
 ): boolean {
-  return told !== undefined && told.toPlan === plan && told.requestedAt === planRequestedAt;
+  return reported !== undefined && reported.toPlan === plan && reported.requestedAt === planRequestedAt;
 }

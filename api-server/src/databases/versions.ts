@@ -4,7 +4,7 @@ import { z } from "zod";
 
 /** What projects of a version may be. */
 export interface DatabaseVersion {
-  /** Its instances cannot replicate, so there is one alone: what stands in for an engine may lack it. */
+  /** Its instances cannot replicate, so there is one alone: an engine's substitute may lack replication. */
   single: boolean;
 }
 

@@ -7,7 +7,7 @@ const POLL_MS = 50;
 
 /**
  * A default domain is made from the first name, and the status remembers it. Resolves once it does, or after a moment: a
- * name that changes before would change the domain that the creation told.
+ * name that changes before would change the domain that the creation returned.
  */
 export async function waitForFirstDomain(
   { organizationId, id, resource }: ApiProject,

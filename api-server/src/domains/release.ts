@@ -8,7 +8,7 @@ import { domainClaimResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import { isExposureChanging } from "./spec.ts";
 
-/** How long an answer waits for the operator to take a route away and let go of its hostname. */
+/** How long an answer waits for the operator to remove a route and release its hostname. */
 const RELEASE_LIMIT_MS = 10_000;
 const POLL_MS = 100;
 
@@ -29,7 +29,7 @@ export async function waitUntilReleased(project: ApiProject, services: ReleaseSe
 }
 
 /**
- * Resolves once the operator tells that the project's exposure is as asked, so that the next change is not refused; at the
+ * Resolves once the operator reports that the project's exposure is as asked, so that the next change is not refused; at the
  * latest after the same time, since a change may well take longer.
  */
 export async function waitUntilExposed(

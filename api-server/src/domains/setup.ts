@@ -1,17 +1,17 @@
 import { customDomainRecords, type DnsRecord, type Project } from "@slipway/crds";
 
-/** Where a custom domain stands, as `/v1` shows it. */
+/** State of a custom domain, as `/v1` shows it. */
 export interface CustomDomainSetup {
   hostname: string;
   status: string;
   ssl_status: string;
   dns_records: DnsRecord[];
-  /** What is missing, where the operator says so. */
+  /** What is missing, where the operator reports it. */
   message?: string;
 }
 
 /**
- * Every custom domain of the spec, in its order. One that the operator has not told about yet is pending, and its records
+ * Every custom domain of the spec, in its order. One that the operator has not reported yet is pending, and its records
  * are known all the same. Pure.
  * @param target the project's default domain
  */
@@ -21,13 +21,13 @@ export function customDomainSetup(
   target: string,
 ): CustomDomainSetup[] {
   return (spec.customDomains ?? []).map((hostname) => {
-    const told = status?.customDomains?.find((domain) => domain.hostname === hostname);
+    const reported = status?.customDomains?.find((domain) => domain.hostname === hostname);
     return {
       hostname,
-      status: told?.status ?? "pending",
-      ssl_status: told?.sslStatus ?? "pending_validation",
-      dns_records: told?.dnsRecords ?? customDomainRecords({ hostname, organization, target }),
-      ...(told?.message ? { message: told.message } : {}),
+      status: reported?.status ?? "pending",
+      ssl_status: reported?.sslStatus ?? "pending_validation",
+      dns_records: reported?.dnsRecords ?? customDomainRecords({ hostname, organization, target }),
+      ...(reported?.message ? { message: reported.message } : {}),
     };
   });
 }

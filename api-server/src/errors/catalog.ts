@@ -76,7 +76,7 @@ export const failures = {
     new Failure(404, "BUILD_NOT_FOUND", `the project has no build ${id.slice(0, 100)}`),
 
   // 400, 408, 413, 415, 431
-  /** Deliveries of hooks, and whoever cannot sign does not hear which connections there are. */
+  /** Deliveries of webhooks: without a valid signature the caller does not learn which connections exist. */
   gitDeliveryUnsigned: () =>
     new Failure(401, "GIT_DELIVERY_UNSIGNED", "the delivery is not signed with the secret of a connection"),
   gitSourceRequired: () =>

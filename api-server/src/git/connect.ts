@@ -160,7 +160,7 @@ export async function askServer<T>(
   } catch (error) {
     const isRefused = error instanceof GitError && error.code === "CredentialRefused";
     if (isRefused && connection.status?.phase === "active") {
-      // For whoever looks at the connection; whoever asked is told anyway.
+      // For readers of the connection; the caller gets the error itself.
       const status = refusedStatus(connection, services.now());
       await patchConnectionStatus(services.kube, connection, status).catch(() => {});
     }

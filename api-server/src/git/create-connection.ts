@@ -27,7 +27,7 @@ export async function connectionsOf(
 }
 
 /**
- * A look ahead: of two at once, the namespace's ResourceQuota refuses the one that is too many.
+ * An early check: of two concurrent calls, the namespace's ResourceQuota refuses the one that is too many.
  * @throws Failure 409
  */
 export function assertRoom(existing: readonly GitConnection[], { catalog }: Pick<Services, "catalog">): void {
@@ -37,7 +37,7 @@ export function assertRoom(existing: readonly GitConnection[], { catalog }: Pick
   }
 }
 
-/** The Secret's name tells its content, so that whoever reads the connection reads one credential or the other. */
+/** The Secret's name has a hash of its content, so that a reader of the connection gets one credential or the other. */
 export function credentialName(connectionId: string, credential: Partial<GitCredential>): string {
   const { username, token, hookSecret } = credential;
   const content = JSON.stringify([connectionId, username, token, hookSecret]);

@@ -15,7 +15,7 @@ import { withLedgerErrors } from "../ledger/availability.ts";
 /** Deliveries that wait: an organization's own fill its own queue alone. */
 const LIMITS = { perOrganization: 1_000, perConnection: 250 };
 
-/** Deliveries of hooks from their answer until they are worked off. Everything throws Failure 503 when the ledger is away. */
+/** Deliveries of hooks from their answer until they are worked off. Everything throws Failure 503 when the ledger is unavailable. */
 export interface DeliveryQueue {
   /** @throws Failure 503 when too many wait */
   queue(delivery: GitDelivery, event: GitEvent): Promise<"queued" | "duplicate">;
@@ -23,7 +23,7 @@ export interface DeliveryQueue {
   hold(bounds: { most: number; perOrganization: number; holdMs: number }): Promise<HeldDelivery[]>;
   /** It was worked off, and is known from then on. */
   finish(held: HeldDelivery): Promise<void>;
-  /** It is given up, and may be sent again. */
+  /** Drops it; the server may send it again. */
   drop(held: HeldDelivery): Promise<void>;
   postpone(held: HeldDelivery, afterMs: number): Promise<void>;
 }

@@ -12,7 +12,7 @@ export interface DeliveryWorkerOptions {
   pollMs: number;
   /** How long a delivery is worked at: then another replica takes it. */
   holdMs: number;
-  /** Tries of a delivery until it is given up, and the pause after the first; each is twice as long as the one before. */
+  /** Attempts at a delivery until it is dropped, and the pause after the first; each is twice as long as the one before. */
   tries: number;
   retryMs: number;
 }
@@ -101,14 +101,14 @@ export class DeliveryWorker {
     try {
       if (attempts > tries) {
         // No try has ended: each took its process along.
-        this.#logger.warn(about, "a Git delivery is given up: no try of it has ended");
+        this.#logger.warn(about, "a Git delivery is dropped: no attempt at it has ended");
         return await this.#queue.drop(held);
       }
       try {
         await this.#work(held, JSON.parse(held.event) as GitEvent);
       } catch (error) {
         if (attempts >= tries) {
-          this.#logger.warn({ ...about, err: error }, "a Git delivery is given up");
+          this.#logger.warn({ ...about, err: error }, "a Git delivery is dropped");
           return await this.#queue.drop(held);
         }
         this.#logger.info({ ...about, err: error }, "a Git delivery is tried again");

@@ -9,7 +9,7 @@ import {
 } from "@slipway/git";
 import { jsonShapeProblem } from "../http/json-shape.ts";
 
-/** Bytes of the largest delivery that is read: a push tells of many commits. */
+/** Bytes of the largest delivery that is read: a push lists many commits. */
 export const DELIVERY_LIMIT = 1024 * 1024;
 
 /** A delivery, told apart from every other. */
@@ -27,13 +27,13 @@ export interface DeliveryPorts {
   hookSecret(connection: GitConnection): Promise<string>;
   /**
    * Keeps it until it is worked off, unless it is known.
-   * @throws Failure 503 when too many of the connection or its organization wait, or the ledger is away
+   * @throws Failure 503 when too many of the connection or its organization wait, or the ledger is unavailable
    */
   queue(delivery: DeliveryName, event: GitEvent): Promise<"queued" | "duplicate">;
 }
 
 /**
- * What became of a delivery. `unsigned` stands for an unknown or revoked connection, too: whoever cannot sign does not hear which
+ * What became of a delivery. `unsigned` is also the outcome for an unknown or revoked connection: without a signature the caller does not learn which
  * connections there are.
  */
 export type DeliveryOutcome =

@@ -9,7 +9,7 @@ import { unusable } from "./refusals.ts";
 /** Where a connection's deliveries arrive, below the address under which Git servers reach the API. */
 export const hookUrl = (base: string, connectionId: string): string => `${base}/v1/git/hooks/${connectionId}`;
 
-/** A repository that shall tell of what happens in it. */
+/** A repository whose events are delivered to us. */
 export interface HookedRepository {
   /** The server's own id. */
   id: string;
@@ -45,7 +45,7 @@ export async function ensureHook(
 }
 
 /**
- * Takes the connection's hooks away from its server. Those that cannot be taken now stay noted, and the operator goes on.
+ * Removes the connection's webhooks from its server. Those that cannot be removed now stay recorded, and the operator retries.
  * @returns the connection as it is then, undefined when the operator was faster and it is gone; and whether no hook is left
  */
 export async function removeHooks(
@@ -66,10 +66,10 @@ export async function removeHooks(
     // Without a credential nothing can be taken away.
     left.push(...hooks);
   }
-  return told(connection, left, kube);
+  return recordHooks(connection, left, kube);
 }
 
-async function told(
+async function recordHooks(
   connection: GitConnection,
   left: NonNullable<GitConnection["status"]>["hooks"] & object,
   kube: Services["kube"],

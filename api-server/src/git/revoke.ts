@@ -48,8 +48,8 @@ export async function revoke(
   }
   try {
     if (!isClean) {
-      const told = await patchConnectionStatus(kube, left, revokedStatus(left, now()));
-      return { connection: told, cleanupPending: true };
+      const recorded = await patchConnectionStatus(kube, left, revokedStatus(left, now()));
+      return { connection: recorded, cleanupPending: true };
     }
     await deleteCredential(kube, left, left.spec.credentialRef.name);
     await deleteConnection(kube, left);

@@ -1,7 +1,7 @@
 import type { GitConnection, GitConnectionReason, GitConnectionStatus } from "@slipway/crds";
 import type { Capabilities } from "@slipway/git";
 
-/** What is told of connections: pure. */
+/** The status of connections. Pure. */
 
 type Told = Pick<GitConnectionStatus, "observedGeneration" | "phase" | "conditions" | "capabilities">;
 

@@ -8,7 +8,7 @@ import type { Services } from "../../services.ts";
 import { findBackup, listBackups, type Owner } from "../cluster.ts";
 import { type BackupDefaults, backedUpTypes } from "../policy.ts";
 
-/** What the operations on backups begin with. */
+/** Look-ups that the operations on backups share. */
 
 type AboutBackups = Pick<Call<unknown, unknown, unknown>, "principal" | "project" | "request">;
 
@@ -21,19 +21,19 @@ export function requireBackups({ backups }: Pick<Services, "backups">): BackupDe
   return defaults;
 }
 
-/** The database of the path, which must be there. @throws Failure 400 */
+/** The database of the path, which must exist. @throws Failure 400 */
 export function databaseOf({ project }: { project: ApiProject }): ApiProject {
   requireType(project, backedUpTypes);
   return project;
 }
 
-/** The project of the path, which may be gone: backups outlive it. */
+/** The project of the path, which may be deleted: backups outlive it. */
 export function ownerOf({ principal, request }: AboutBackups): Owner {
   const { id } = request.params as { id: string };
   return { organizationId: (principal as Principal).organizationId, projectId: id };
 }
 
-/** Its backups. @throws Failure 404 for a project that is not there and has left none */
+/** Its backups. @throws Failure 404 for a project that does not exist and has left none */
 export async function backupsOf(call: AboutBackups, { kube }: Pick<Services, "kube">): Promise<Backup[]> {
   const owner = ownerOf(call);
   if (call.project) {
@@ -58,7 +58,7 @@ export async function backupOf(call: AboutBackups, { kube }: Pick<Services, "kub
     throw failures.projectNotFound();
   }
   return findBackup(kube, owner, backupId).catch((error: unknown) => {
-    // Who may not know that there was a project does not hear of its backups.
+    // A caller that may not learn of the project may not learn of its backups either.
     const isMissing = !call.project && (error as { code?: string }).code === "BACKUP_NOT_FOUND";
     throw isMissing ? failures.projectNotFound() : error;
   });

@@ -140,7 +140,7 @@ export const updateGithubDeploySettings = defineProjectRoute({
       return { ...rest, ...mergeDeploySettings(github, body) };
     };
     const wanted = withSent(githubOf(of.resource.spec, of.resource));
-    // To stop what is published by itself needs nobody's consent.
+    // Turning automatic deployment off needs no further permission.
     const opened =
       modeOf(wanted) === "manual" ? undefined : await requireConnected(wanted, of.organizationId, services);
     const changed = await changeSource(of, services, (spec) => ({

@@ -46,13 +46,13 @@ export const receiveGitHook = defineRoute({
       hookSecret: async (connection) => (await readCredential(kube, connection)).hookSecret,
       queue: (delivery, event) => builds.store.deliveries.queue(delivery, event),
     });
-    const kind = told(outcome);
+    const kind = messageOf(outcome);
     return { status: 202, body: { status: "success", message: MESSAGES[kind], data: { outcome: kind } } };
   },
 });
 
 /** @throws Failure 400, 401 */
-function told(outcome: DeliveryOutcome): keyof typeof MESSAGES {
+function messageOf(outcome: DeliveryOutcome): keyof typeof MESSAGES {
   if (outcome.kind === "unsigned") {
     throw failures.gitDeliveryUnsigned();
   }

@@ -6,7 +6,7 @@ import { findConnection } from "../cluster.ts";
 
 type AboutConnection = Pick<Call<unknown, unknown, unknown>, "principal" | "request">;
 
-/** Operations that wait for servers of tenants: so many at once in one process. */
+/** Concurrency in one process of the operations that wait for tenants' servers. */
 export const MAX_CONCURRENT = 16;
 
 /** The connection of the path, of the caller's organization. @throws Failure 404, 503 */

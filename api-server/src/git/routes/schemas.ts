@@ -1,7 +1,7 @@
 import { REPOSITORY_PATH, REPOSITORY_PATH_MAX_LENGTH } from "@slipway/git";
 import { z } from "zod";
 
-/** Texts without control characters: they stand in lists and in HTTP headers. */
+/** Texts without control characters: they are shown in lists and sent in HTTP headers. */
 const plain = (most: number, about: string) =>
   z
     .string()
