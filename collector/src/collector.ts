@@ -5,7 +5,7 @@ import type { Clock } from "@slipway/process";
 import { type AccessLine, parseAccessLine } from "./access-line.ts";
 import type { TrustedProxies } from "./client-address.ts";
 import { ContainerLog, type LogLine } from "./container-log.ts";
-import type { Room } from "./disk-quota.ts";
+import type { DiskQuota } from "./disk-quota.ts";
 import { containerFolders, type Source } from "./log-files.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import { msUntilGivenUp, type NoOwner } from "./resolver.ts";
@@ -19,7 +19,7 @@ export interface CollectorOptions {
   source: Source;
   spool: Spool;
   /** While it is full nothing more is read. */
-  room: Pick<Room, "isFull">;
+  quota: Pick<DiskQuota, "isFull">;
   resolve: (line: AccessLine) => Owner | NoOwner;
   isTrusted: TrustedProxies;
   metrics: CollectorMetrics;
@@ -106,7 +106,7 @@ export class Collector {
     if (this.#held.length >= MAX_EVENTS) {
       await this.#flush(true);
     }
-    if (this.#hasStopped(await this.#options.room.isFull())) {
+    if (this.#hasStopped(await this.#options.quota.isFull())) {
       await this.#flush(true);
       return FULL_MS;
     }

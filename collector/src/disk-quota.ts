@@ -3,7 +3,7 @@ import type { Disk } from "./disk.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import type { Spool } from "./spool.ts";
 
-export interface RoomOptions {
+export interface DiskQuotaOptions {
   spool: Pick<Spool, "bytes">;
   disk: Pick<Disk, "free">;
   /** Folder of the batches. */
@@ -16,34 +16,34 @@ export interface RoomOptions {
   clock: Clock;
 }
 
-/** How long the disk's own word is good for. */
-const LOOK_MS = 1_000;
+/** How long a reading of the disk's free space is used. */
+const REFRESH_MS = 1_000;
 
-/** How much more may wait on the disk: the folder is on the node's own disk, where nothing else bounds it. */
-export class Room {
-  readonly #options: RoomOptions;
-  #lookedAt = Number.NEGATIVE_INFINITY;
+/** How much more the buffer may write: its folder is on the node's own disk, where nothing else bounds it. */
+export class DiskQuota {
+  readonly #options: DiskQuotaOptions;
+  #readAt = Number.NEGATIVE_INFINITY;
   #free = 0;
 
-  constructor(options: RoomOptions) {
+  constructor(options: DiskQuotaOptions) {
     this.#options = options;
   }
 
-  /** Bytes that may still be written; 0 or less when there is no room. */
-  async left(): Promise<number> {
+  /** Bytes that may still be written; 0 or less when the quota is used up. */
+  async remainingBytes(): Promise<number> {
     const { spool, disk, folder, maxBufferBytes, keepFreeBytes, metrics, clock } = this.#options;
     const now = clock.monotonic();
-    if (now - this.#lookedAt >= LOOK_MS) {
+    if (now - this.#readAt >= REFRESH_MS) {
       this.#free = await disk.free(folder);
-      this.#lookedAt = now;
+      this.#readAt = now;
     }
-    const left = Math.min(maxBufferBytes - spool.bytes, this.#free - keepFreeBytes);
-    metrics.roomLeft(left);
-    return left;
+    const remaining = Math.min(maxBufferBytes - spool.bytes, this.#free - keepFreeBytes);
+    metrics.quotaRemaining(remaining);
+    return remaining;
   }
 
-  /** Whether nothing more may be taken in for now. */
+  /** Whether nothing more may be written for now. */
   async isFull(): Promise<boolean> {
-    return (await this.left()) <= 0;
+    return (await this.remainingBytes()) <= 0;
   }
 }

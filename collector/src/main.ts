@@ -1,4 +1,4 @@
-/** The collector: reads the ingress's access log of this node and brings it to the store. */
+/** The collector: reads the ingress's access log of this node and writes it to the store. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { insertEvents, migrate, openStore } from "@slipway/analytics";
@@ -7,7 +7,7 @@ import { createLogger, shutdownSignal, startOpsServer, systemClock } from "@slip
 import type { AccessLine } from "./access-line.ts";
 import { Collector } from "./collector.ts";
 import { realDisk } from "./disk.ts";
-import { Room } from "./disk-quota.ts";
+import { DiskQuota } from "./disk-quota.ts";
 import { CollectorMetrics } from "./metrics.ts";
 import { createReceiver } from "./otlp-receiver.ts";
 import { Resolver } from "./resolver.ts";
@@ -15,7 +15,7 @@ import { sendBatches } from "./sender.ts";
 import { type CollectorSettings, collectorSettings } from "./settings.ts";
 import { Spool } from "./spool.ts";
 
-/** Milliseconds after which the process ends although a batch is still on its way: it is sent again by the next one. */
+/** Milliseconds after which the process ends although a batch is still being sent: the next process sends it again. */
 const END_MS = 8_000;
 
 async function main(settings: CollectorSettings): Promise<void> {
@@ -39,21 +39,21 @@ async function main(settings: CollectorSettings): Promise<void> {
     log.error({ file }, "a file of the buffer cannot be read");
   });
   const { maxBufferBytes, keepFreeBytes, stateFolder: folder } = settings;
-  const room = new Room({
+  const quota = new DiskQuota({
     ...{ spool, disk: realDisk, folder, maxBufferBytes, keepFreeBytes },
     ...{ metrics, clock: systemClock },
   });
-  const left = await room.left();
-  log.info({ batches: spool.count, bytes: spool.bytes, maxBufferBytes, left }, "buffer opened");
-  if (left < maxBufferBytes - spool.bytes) {
-    log.warn({ left }, "the disk has less room than the buffer may take");
+  const remainingBytes = await quota.remainingBytes();
+  log.info({ batches: spool.count, bytes: spool.bytes, maxBufferBytes, remainingBytes }, "buffer opened");
+  if (remainingBytes < maxBufferBytes - spool.bytes) {
+    log.warn({ remainingBytes }, "the disk has less room than the buffer may take");
   }
   const store = openStore(settings.store);
   const sink = {
     prepare: async () => {
       const applied = await migrate(store);
       if (applied.length > 0) {
-        log.info({ applied }, "the store's schema is new");
+        log.info({ applied }, "applied migrations of the store");
       }
     },
     insert: (batch: Parameters<typeof insertEvents>[1]) => insertEvents(store, batch),
@@ -73,13 +73,13 @@ async function main(settings: CollectorSettings): Promise<void> {
     },
   });
   const resolving = resolver.run(stopping);
-  // Before that nobody could tell whose a request was.
+  // Until then a request has no known owner.
   while (!resolver.hasSynced && !stopping.aborted) {
     await sleep(50, undefined, { signal: stopping }).catch(() => undefined);
   }
   const shared = {
     spool,
-    room,
+    quota,
     resolve: (line: AccessLine) => resolver.resolve(line),
     isTrusted: settings.isTrusted,
     metrics,

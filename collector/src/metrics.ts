@@ -44,7 +44,7 @@ export class CollectorMetrics {
     help: "1 while the buffer is full and no logs are read",
     registers: [this.registry],
   });
-  readonly #room = new Gauge({
+  readonly #quota = new Gauge({
     name: "slipway_collector_buffer_room_bytes",
     help: "Bytes that may still be put into the buffer: what it may grow, and what the disk has",
     registers: [this.registry],
@@ -122,8 +122,8 @@ export class CollectorMetrics {
     this.#stopped.set(isStopped ? 1 : 0);
   }
 
-  roomLeft(bytes: number): void {
-    this.#room.set(Math.max(0, bytes));
+  quotaRemaining(bytes: number): void {
+    this.#quota.set(Math.max(0, bytes));
   }
 
   failed(step: "read" | "write" | "send" | "resolve" | "receive"): void {

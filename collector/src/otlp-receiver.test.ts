@@ -46,7 +46,7 @@ async function listen(options: Partial<ReceiverOptions>): Promise<void> {
   server?.close();
   server = createReceiver({
     spool,
-    room: { isFull: async () => isFull },
+    quota: { isFull: async () => isFull },
     resolve: ({ target }) => owners.get(target.object?.key ?? target.service) ?? "not_a_project",
     isTrusted: (address) => address === "10.0.0.1",
     tokenFile: undefined,

@@ -7,7 +7,7 @@ import { type AccessEvent, MinuteBounds } from "@slipway/analytics";
 import { type Clock, sleep } from "@slipway/process";
 import { type AccessLine, type LineRefusal, readAccessFields } from "./access-line.ts";
 import type { TrustedProxies } from "./client-address.ts";
-import type { Room } from "./disk-quota.ts";
+import type { DiskQuota } from "./disk-quota.ts";
 import { readHttpRecord } from "./http-record.ts";
 import type { CollectorMetrics } from "./metrics.ts";
 import {
@@ -26,7 +26,7 @@ import type { Owner } from "./traefik-names.ts";
 export interface ReceiverOptions {
   spool: Spool;
   /** While it is full nothing more is taken. */
-  room: Pick<Room, "isFull">;
+  quota: Pick<DiskQuota, "isFull">;
   resolve: (line: AccessLine) => Owner | NoOwner;
   isTrusted: TrustedProxies;
   /** File with the token that senders have to show, read for every request; undefined: none is asked for. */
@@ -44,7 +44,7 @@ const MAX_AT_WORK = 2 * MAX_BODY;
 /** How many of the last batches are known by their content. */
 const REMEMBERED = 1_000;
 /** Between looks whether a project's objects are known by now. */
-const LOOK_MS = 50;
+const POLL_INTERVAL_MS = 50;
 
 const SIGNALS: Readonly<Record<string, Signal>> = { "/v1/logs": "logs", "/v1/traces": "traces" };
 
@@ -115,7 +115,7 @@ class Receiver {
       throw new Refused(405, "POST alone");
     }
     await this.#admit(request);
-    if (this.#requests > MAX_REQUESTS || (await this.#options.room.isFull())) {
+    if (this.#requests > MAX_REQUESTS || (await this.#options.quota.isFull())) {
       throw new Refused(503, "full");
     }
     const type = typeOf(request);
@@ -223,7 +223,7 @@ class Receiver {
       if (left <= 0) {
         return owners;
       }
-      await sleep(clock, Math.min(left, LOOK_MS));
+      await sleep(clock, Math.min(left, POLL_INTERVAL_MS));
     }
   }
 }
