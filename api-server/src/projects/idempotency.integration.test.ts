@@ -5,9 +5,9 @@ import {
   findIdempotencyRecord,
   insertOrganization,
   type Ledger,
-  letGoOfIdempotencyKey,
   listSlots,
   migrateToLatest,
+  releaseIdempotencyKey,
   reserveIdempotencyKey,
   setOrganizationBlocked,
 } from "@slipway/ledger";
@@ -246,7 +246,7 @@ describe("calls with one key at the same time", () => {
     });
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(answered).toBe(false);
-    await letGoOfIdempotencyKey(pools[0], name, "other");
+    await releaseIdempotencyKey(pools[0], name, "other");
     expect(idOf(await call)).toBe(projectId);
   });
 });

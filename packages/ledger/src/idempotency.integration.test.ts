@@ -4,12 +4,12 @@ import { startPostgres, type TestPostgres } from "../../../test/kit/servers/post
 import {
   completeIdempotencyKey,
   connectLedger,
+  deleteIdempotencyKey,
   findIdempotencyRecord,
-  freeIdempotencyKey,
   insertOrganization,
   type Ledger,
-  letGoOfIdempotencyKey,
   migrateToLatest,
+  releaseIdempotencyKey,
   renewIdempotencyKey,
   reserveIdempotencyKey,
 } from "./index.ts";
@@ -54,9 +54,9 @@ describe("an idempotency key", () => {
     const { name, reserve } = aKey();
     await reserve("a");
     expect((await reserve("b", { projectId: "p2" })).holder).toBe("a");
-    await letGoOfIdempotencyKey(ledger, name, "b");
+    await releaseIdempotencyKey(ledger, name, "b");
     expect((await reserve("b")).holder).toBe("a");
-    await letGoOfIdempotencyKey(ledger, name, "a");
+    await releaseIdempotencyKey(ledger, name, "a");
     expect(await reserve("b", { projectId: "p2", holdSeconds: -1 })).toMatchObject({
       holder: "b",
       project_id: "p1",
@@ -69,16 +69,16 @@ describe("an idempotency key", () => {
   it("is nobody's turn for another body", async () => {
     const { name, reserve } = aKey();
     await reserve("a");
-    await letGoOfIdempotencyKey(ledger, name, "a");
+    await releaseIdempotencyKey(ledger, name, "a");
     expect((await reserve("b", { body: "another" })).holder).toBeNull();
   });
 
   it("is freed by its holder alone, and gets a new id then", async () => {
     const { name, reserve } = aKey();
     await reserve("a");
-    await freeIdempotencyKey(ledger, name, "b");
+    await deleteIdempotencyKey(ledger, name, "b");
     expect((await findIdempotencyRecord(ledger, name))?.holder).toBe("a");
-    await freeIdempotencyKey(ledger, name, "a");
+    await deleteIdempotencyKey(ledger, name, "a");
     expect(await findIdempotencyRecord(ledger, name)).toBeUndefined();
     expect((await reserve("b", { projectId: "p2" })).project_id).toBe("p2");
   });
@@ -89,7 +89,7 @@ describe("an idempotency key", () => {
     expect(await completeIdempotencyKey(ledger, name, "p2", new Date())).toBe(false);
     expect(await completeIdempotencyKey(ledger, name, "p1", new Date(1_000))).toBe(true);
     expect(await completeIdempotencyKey(ledger, name, "p1", new Date(2_000))).toBe(true);
-    await freeIdempotencyKey(ledger, name, "a");
+    await deleteIdempotencyKey(ledger, name, "a");
     const record = await reserve("b", { projectId: "p2" });
     expect(record).toMatchObject({ project_id: "p1", holder: null, completed_at: new Date(1_000) });
     expect(await renewIdempotencyKey(ledger, name, "a", 60)).toBe(false);

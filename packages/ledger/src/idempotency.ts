@@ -113,8 +113,8 @@ export async function completeIdempotencyKey(
   return numUpdatedRows > 0n;
 }
 
-/** Gives the turn to the next call, which goes on under the same id. */
-export async function letGoOfIdempotencyKey(
+/** Releases the key to the next call, which continues under the same id. */
+export async function releaseIdempotencyKey(
   ledger: Ledger,
   { organizationId, key }: KeyName,
   holder: string,
@@ -128,8 +128,8 @@ export async function letGoOfIdempotencyKey(
     .execute();
 }
 
-/** Frees a key of which nothing is left, so that another request may use it. A completed one stays, and another's. */
-export async function freeIdempotencyKey(
+/** Deletes a key whose request left nothing behind, so that another request may use it. A completed one stays, and one of another holder. */
+export async function deleteIdempotencyKey(
   ledger: Ledger,
   { organizationId, key }: KeyName,
   holder: string,

@@ -9,7 +9,7 @@ import {
   scheduledMinute,
 } from "./job-run-rows.ts";
 import { withPartitions } from "./partitions.ts";
-import { holdCyclesOpen, openCycle } from "./settlement-lock.ts";
+import { keepCyclesOpen, openCycle } from "./settlement-lock.ts";
 
 /** What became of one row. `row` is what stands in the ledger; for a refused one, what was given. */
 export interface RecordedJobRun {
@@ -71,7 +71,7 @@ async function insert(ledger: Ledger, rows: readonly JobRunRow[]): Promise<Set<s
     .transaction()
     .setIsolationLevel("read committed")
     .execute(async (transaction) => {
-      await holdCyclesOpen(transaction);
+      await keepCyclesOpen(transaction);
       // In the order of the keys, so that two batches with the same runs wait for one another and never in a circle.
       return sql<JobRunRow>`
         with given as (

@@ -3,7 +3,7 @@ import { sql, type Transaction } from "kysely";
 import type { Ledger } from "./connect.ts";
 import { monthOf, type PartitionedTable, partitionName } from "./partitions.ts";
 import type { LedgerSchema } from "./schema.ts";
-import { stopCharges } from "./settlement-lock.ts";
+import { lockCharges } from "./settlement-lock.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -48,7 +48,7 @@ export async function retireJobRuns(ledger: Ledger, now: Date): Promise<Retired>
 /** Nothing that is due before this is written from now on: it could be a repeat of what is about to go. */
 async function refuseOlder(ledger: Ledger, before: Date): Promise<void> {
   await ledger.transaction().execute(async (transaction) => {
-    await stopCharges(transaction);
+    await lockCharges(transaction);
     await sql`
       insert into retirements (due_before) values (${before})
       on conflict (one) do update set due_before = greatest(retirements.due_before, excluded.due_before)`.execute(

@@ -9,12 +9,12 @@ import type { LedgerSchema } from "./schema.ts";
 const LOCK = "billing cycles";
 
 /** No cycle is closed before this transaction ends. Comes before the statement that writes: that must see what is closed. */
-export async function holdCyclesOpen(transaction: Transaction<LedgerSchema>): Promise<void> {
+export async function keepCyclesOpen(transaction: Transaction<LedgerSchema>): Promise<void> {
   await sql`select pg_advisory_xact_lock_shared(hashtextextended(${LOCK}, 0))`.execute(transaction);
 }
 
 /** Waits for those who write charges, and keeps them out until this transaction ends: milliseconds, please. */
-export async function stopCharges(transaction: Transaction<LedgerSchema>): Promise<void> {
+export async function lockCharges(transaction: Transaction<LedgerSchema>): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${LOCK}, 0))`.execute(transaction);
 }
 

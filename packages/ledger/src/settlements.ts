@@ -1,7 +1,7 @@
 import { billingCycle } from "@slipway/crds";
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
-import { stopCharges } from "./settlement-lock.ts";
+import { lockCharges } from "./settlement-lock.ts";
 
 /** What an organization was charged for a billing cycle. `total` = `carry_in` + its charges = `charged_cents` + `carry_out`. */
 export interface Settlement {
@@ -75,7 +75,7 @@ async function closeCycles(ledger: Ledger, cycle: string): Promise<void> {
       if (!rows[0]?.ended) {
         throw new RangeError("the billing cycle has not ended");
       }
-      await stopCharges(transaction);
+      await lockCharges(transaction);
       await sql`
         insert into billing_cycles (cycle_start)
         select month::date from generate_series(

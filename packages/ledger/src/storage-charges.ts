@@ -2,7 +2,7 @@ import { equalDecimal, parseDecimal } from "@slipway/crds";
 import { sql } from "kysely";
 import type { Ledger } from "./connect.ts";
 import { withPartitions } from "./partitions.ts";
-import { holdCyclesOpen, openCycle } from "./settlement-lock.ts";
+import { keepCyclesOpen, openCycle } from "./settlement-lock.ts";
 
 /** An hour of a project's persistent storage. Money is BRL cents, a plain decimal. */
 export interface StorageHour {
@@ -58,7 +58,7 @@ async function insert(ledger: Ledger, rows: readonly StorageHour[]): Promise<Set
     .transaction()
     .setIsolationLevel("read committed")
     .execute(async (transaction) => {
-      await holdCyclesOpen(transaction);
+      await keepCyclesOpen(transaction);
       return sql<Named>`
         with inserted as (
           insert into storage_hours (organization_id, project_id, project_uid, hour_index, hour_started_at, gb,

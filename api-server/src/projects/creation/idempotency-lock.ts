@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  freeIdempotencyKey,
+  deleteIdempotencyKey,
   type IdempotencyRecord,
   type KeyName,
   type Ledger,
-  letGoOfIdempotencyKey,
+  releaseIdempotencyKey,
   renewIdempotencyKey,
   reserveIdempotencyKey,
 } from "@slipway/ledger";
@@ -96,12 +96,12 @@ export async function withIdempotencyLock<T>(
         projectId: record.project_id,
         leftover: record.project_id !== projectId,
         isOurs,
-        free: () => withLedgerErrors(() => freeIdempotencyKey(ledger, name, holder)),
+        free: () => withLedgerErrors(() => deleteIdempotencyKey(ledger, name, holder)),
       });
     } finally {
       clearInterval(renewal);
       // On failure the lock expires.
-      await letGoOfIdempotencyKey(ledger, name, holder).catch(() => undefined);
+      await releaseIdempotencyKey(ledger, name, holder).catch(() => undefined);
     }
   };
   return byKey.run(JSON.stringify([name.organizationId, name.key]), runLocked);
