@@ -123,7 +123,7 @@ export function addClusterCheck(manager: Manager, config: Settings): void {
     help: "1 while the ingress controller is not the one that SLIPWAY_INGRESS_ALLOW_LIST names: it may admit everybody.",
     registers: [registry],
   });
-  manager.addGate("cluster", (signal) => checkCluster(deps, signal));
+  manager.addStartupCheck("cluster", (signal) => checkCluster(deps, signal));
   manager.addRunnable({
     name: "cluster",
     run: (signal) => watchCluster(deps, (is) => unfit.set(is ? 1 : 0), signal),

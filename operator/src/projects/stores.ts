@@ -61,16 +61,16 @@ const CHILDREN: readonly Resource[] = [
  * Traefik reads Ingresses and its own kinds apart from one another, and gathers the changes of each for 2 s by default.
  * An Ingress whose Middleware it does not know has no route meanwhile.
  */
-const MIDDLEWARE_SETTLE_MS = 2_500;
+const MIDDLEWARE_PROPAGATION_MS = 2_500;
 
 /**
  * In the order in which children are pruned: an Ingress before what it names. A kind that is not served would never be
  * synced.
  */
-function childKinds(allowList: AllowList): { resource: Resource; settleMs?: number }[] {
+function childKinds(allowList: AllowList): { resource: Resource; propagationMs?: number }[] {
   const kinds = CHILDREN.map((resource) => ({ resource }));
   return allowList === "traefik"
-    ? [...kinds, { resource: middlewareResource, settleMs: MIDDLEWARE_SETTLE_MS }]
+    ? [...kinds, { resource: middlewareResource, propagationMs: MIDDLEWARE_PROPAGATION_MS }]
     : kinds;
 }
 

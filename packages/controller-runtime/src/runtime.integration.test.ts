@@ -7,7 +7,7 @@ import { type Logger, silentLogger } from "@slipway/process";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startApiserver, type TestApiserver } from "../../../hack/cluster/apiserver.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
-import { awkwardChildren } from "../../../test/kit/runtime/children-of-every-kind.ts";
+import { childrenOfEveryKind } from "../../../test/kit/runtime/children-of-every-kind.ts";
 import { type Widget, widgets } from "../../../test/kit/runtime/harness.ts";
 import {
   childResources,
@@ -75,7 +75,7 @@ function start({
     cluster: loadKubeConfig({ file: api.kubeconfig }),
     identity: "one",
     children: childResources,
-    desired: awkwardChildren,
+    desired: childrenOfEveryKind,
     log: silentLogger,
     ...options,
   });
@@ -148,7 +148,7 @@ describe("a settled platform", () => {
     }
     await eventually("all ready", async () => (await readyCount()) === 5, 30_000);
     const before = await settled();
-    expect(before).toBeGreaterThanOrEqual(5 * awkwardChildren(await get("w-0")).length);
+    expect(before).toBeGreaterThanOrEqual(5 * childrenOfEveryKind(await get("w-0")).length);
     // A change of the object that changes nothing of what is desired makes every child be looked at again.
     const seen = await reconciles(one.manager);
     await client.patch(widgets, { namespace, name: "w-0" }, { metadata: { labels: { touched: "yes" } } });
@@ -191,7 +191,7 @@ describe("a settled platform", () => {
   });
 
   it("prunes what is no longer desired and deletes everything at the end", async () => {
-    start({ desired: (widget) => awkwardChildren(widget).slice(0, widget.spec?.size === 2 ? 3 : 14) });
+    start({ desired: (widget) => childrenOfEveryKind(widget).slice(0, widget.spec?.size === 2 ? 3 : 14) });
     await create("w");
     await eventually("ready", async () => (await readyCount()) === 1, 20_000);
     await client.patch(widgets, { namespace, name: "w" }, { spec: { size: 2 } });

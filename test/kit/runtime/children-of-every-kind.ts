@@ -5,7 +5,7 @@ import type { Widget } from "./harness.ts";
  * One child of every kind, written as people write them and not as the apiserver keeps them: quantities that it
  * rewrites, empty values that it drops, fields that it defaults, `stringData`.
  */
-export function awkwardChildren(widget: Widget): KubernetesObject[] {
+export function childrenOfEveryKind(widget: Widget): KubernetesObject[] {
   const { name, namespace } = widget.metadata;
   const size = widget.spec?.size ?? 1;
   const selector = { matchLabels: { app: name } };

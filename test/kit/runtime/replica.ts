@@ -4,7 +4,7 @@
  */
 import { loadKubeConfig } from "@slipway/controller-runtime";
 import { createLogger, shutdownSignal } from "@slipway/process";
-import { awkwardChildren } from "./children-of-every-kind.ts";
+import { childrenOfEveryKind } from "./children-of-every-kind.ts";
 import { childResources, widgetOperator } from "./widget-operator.ts";
 
 const leaseMs = Number(process.env.LEASE_SECONDS) * 1_000;
@@ -13,7 +13,7 @@ const manager = widgetOperator({
   cluster: loadKubeConfig(),
   identity: process.env.POD_NAME ?? "replica",
   children: childResources,
-  desired: awkwardChildren,
+  desired: childrenOfEveryKind,
   log,
   leaderElection: {
     namespace: "default",

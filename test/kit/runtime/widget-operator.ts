@@ -30,8 +30,8 @@ export interface WidgetOperatorOptions {
   before?: (widget: Widget, identity: string) => void | Promise<void>;
   leaderElection?: ManagerOptions["leaderElection"];
   exit?: (code: number) => void;
-  /** What has to end before the operator acts. */
-  gate?: (signal: AbortSignal) => Promise<void>;
+  /** What has to succeed before the operator acts. */
+  startupCheck?: (signal: AbortSignal) => Promise<void>;
   clock?: Clock;
   log?: ManagerOptions["log"];
 }
@@ -53,8 +53,8 @@ export function widgetOperator(options: WidgetOperatorOptions & { log: ManagerOp
     clock: options.clock ?? systemClock,
     gracePeriodMs: 2_000,
   });
-  if (options.gate) {
-    manager.addGate("test", options.gate);
+  if (options.startupCheck) {
+    manager.addStartupCheck("test", options.startupCheck);
   }
   const store = manager.store<Widget>(widgets);
   const kinds = options.children.map((resource) => ({

@@ -33,14 +33,14 @@ let api: FakeApiserver;
 let harness: Harness;
 let applier: Applier;
 
-function newApplier(settleMs?: number): Applier {
+function newApplier(propagationMs?: number): Applier {
   return new Applier({
     client: harness.client,
     fieldManager: "test",
     annotationPrefix: "test.dev",
     metrics: harness.metrics,
     kinds: [
-      { resource: resources.configMaps, store: harness.configMaps, settleMs },
+      { resource: resources.configMaps, store: harness.configMaps, propagationMs },
       { resource: resources.deployments, store: harness.deployments },
     ],
   });

@@ -21,11 +21,11 @@ export interface ChildKind {
   resource: Resource;
   store: Store<KubernetesObject>;
   /**
-   * For what other objects name while someone else watches both, and may learn of either first: milliseconds until that
-   * one has surely learned of it. Once one is made, objects that are live already are changed only so much later; and
-   * one is pruned only so much later than they were changed.
+   * For objects that others refer to, when a third process watches both and may see either first: milliseconds until it
+   * has surely seen a change. After one is created, live objects are changed only that much later; one is pruned only
+   * that much later than they were changed.
    */
-  settleMs?: number;
+  propagationMs?: number;
 }
 
 export interface ApplierOptions {
@@ -63,14 +63,14 @@ export interface ApplyResult {
 
 /** What one pass over an owner's children waits for. Monotonic times in milliseconds. */
 interface Pass {
-  /** When everything that was made is settled. */
-  settledAt: number;
+  /** When every created object has been seen by those that watch it. */
+  propagatedAt: number;
   /** When a live object was last changed. */
   changedAt: number;
 }
 
-/** A child that was looked at: what the apiserver has now. */
-interface Settled {
+/** What is known of a child on the apiserver. */
+interface KnownChild {
   uid: string;
   generation: number | undefined;
   /** Set when the apiserver keeps something else than was sent, so that it is not sent again and again. */
@@ -78,8 +78,8 @@ interface Settled {
 }
 
 /**
- * Brings the children of an owner to what is desired, by server-side apply, and writes nothing when they are already:
- * judged by the live objects of the stores, so it holds over a restart and heals what was edited or deleted by hand.
+ * Reconciles the children of an owner with what is desired, by server-side apply, and writes nothing when nothing differs.
+ * It compares with the live objects of the stores: so a restart writes nothing, and what was edited or deleted by hand is restored.
  *
  * What others added to a child (a field, a named entry of a list) stays, as server-side apply defines.
  */
@@ -87,7 +87,7 @@ export class Applier {
   readonly #options: ApplierOptions;
   readonly #identity: ApplyIdentity;
   /** What is known of each child, by uid. */
-  readonly #settled = new Map<string, Settled>();
+  readonly #known = new Map<string, KnownChild>();
 
   constructor(options: ApplierOptions) {
     this.#options = options;
@@ -98,7 +98,7 @@ export class Applier {
     for (const { store } of options.kinds) {
       store.subscribe((event) => {
         if (event.type === "delete") {
-          this.#settled.delete(event.object.metadata?.uid ?? "");
+          this.#known.delete(event.object.metadata?.uid ?? "");
         }
       });
     }
@@ -119,7 +119,7 @@ export class Applier {
     const result: ApplyResult = { applied: [], unchanged: 0, pruned: [] };
     const terminating: string[] = [];
     const wanted = new Set<string>();
-    const pass: Pass = { settledAt: Number.NEGATIVE_INFINITY, changedAt: Number.NEGATIVE_INFINITY };
+    const pass: Pass = { propagatedAt: Number.NEGATIVE_INFINITY, changedAt: Number.NEGATIVE_INFINITY };
     for (const object of desired) {
       const kind = this.#kindOf(object);
       wanted.add(childKey(kind.resource, object));
@@ -199,10 +199,10 @@ export class Applier {
       if (live.metadata?.deletionTimestamp) {
         return "terminating";
       }
-      if (this.#isSettled(object, live)) {
+      if (this.#isUnchanged(object, live)) {
         return "unchanged";
       }
-      await this.#waitUntil(pass.settledAt, context);
+      await this.#waitUntil(pass.propagatedAt, context);
     }
     const sent = live && context.onlyAsRead?.(object) ? asRead(object, live) : object;
     const written = await client.apply(resource, sent, { fieldManager, signal: context.signal });
@@ -212,16 +212,16 @@ export class Applier {
     if (live) {
       pass.changedAt = now;
     } else {
-      pass.settledAt = Math.max(pass.settledAt, now + (kind.settleMs ?? 0));
+      pass.propagatedAt = Math.max(pass.propagatedAt, now + (kind.propagationMs ?? 0));
     }
     return "applied";
   }
 
   /** Whether the live object is what was desired, as far as anybody can tell without asking the apiserver. */
-  #isSettled(object: KubernetesObject, live: KubernetesObject): boolean {
+  #isUnchanged(object: KubernetesObject, live: KubernetesObject): boolean {
     const hash = object.metadata?.annotations?.[this.#identity.keys.appliedHash];
     const uid = live.metadata?.uid ?? "";
-    const known = this.#settled.get(uid);
+    const known = this.#known.get(uid);
     const { disagreed } = known ?? {};
     if (disagreed?.hash === hash && disagreed?.resourceVersion === live.metadata?.resourceVersion) {
       return true;
@@ -237,21 +237,21 @@ export class Applier {
       return false;
     }
     if (!known) {
-      this.#settled.set(uid, { uid, generation: live.metadata?.generation });
+      this.#known.set(uid, { uid, generation: live.metadata?.generation });
     }
     return true;
   }
 
   #remember(object: KubernetesObject, written: KubernetesObject, log: Logger): void {
     const { uid = "", generation, resourceVersion = "" } = written.metadata ?? {};
-    const settled: Settled = { uid, generation };
+    const child: KnownChild = { uid, generation };
     const path = findMissing(object, written);
     if (path !== undefined) {
       const hash = object.metadata?.annotations?.[this.#identity.keys.appliedHash] ?? "";
-      settled.disagreed = { hash, resourceVersion };
+      child.disagreed = { hash, resourceVersion };
       log.warn({ kind: object.kind, path }, "the apiserver keeps something else than was applied");
     }
-    this.#settled.set(uid, settled);
+    this.#known.set(uid, child);
   }
 
   async #prune(
@@ -261,7 +261,7 @@ export class Applier {
     { changedAt }: Pass,
   ): Promise<ObjectRef[]> {
     const pruned: ObjectRef[] = [];
-    for (const { resource, store, settleMs = 0 } of this.#options.kinds) {
+    for (const { resource, store, propagationMs = 0 } of this.#options.kinds) {
       if (context.prune && !context.prune.includes(resource)) {
         continue;
       }
@@ -272,7 +272,7 @@ export class Applier {
         if (!isOwnChild(child, owner, this.#identity)) {
           continue;
         }
-        await this.#waitUntil(changedAt + settleMs, context);
+        await this.#waitUntil(changedAt + propagationMs, context);
         // The store may be behind: look live before anything destructive.
         const live = await this.#options.client.getOrUndefined(resource, refOf(child), {
           signal: context.signal,

@@ -46,7 +46,7 @@ export class LeaderElector {
   readonly #leaseMs: number;
   readonly #deadlineMs: number;
   readonly #retryMs: number;
-  /** The Lease as last seen, and the monotonic time at which it was first seen so. */
+  /** The Lease as last observed, and the monotonic time at which it was first observed so. */
   #observed: { lease: Lease; at: number } | undefined;
   /** Monotonic time just before the last good renewal was sent. */
   #renewedAt: number | undefined;
@@ -105,21 +105,21 @@ export class LeaderElector {
     return "stopped";
   }
 
-  /** Gives the Lease up, so that another need not wait for its end. Call it once nothing acts any more. */
+  /** Releases the Lease, so that another need not wait until it expires. Call it once nothing acts any more. */
   async release(): Promise<void> {
     if (this.#renewedAt === undefined || !this.#observed) {
       return;
     }
     this.#renewedAt = undefined;
     try {
-      await this.#giveUp(this.#observed.lease);
+      await this.#clearHolder(this.#observed.lease);
     } catch (error) {
-      this.#options.log.warn({ err: error }, "could not release the lease; it will run out");
+      this.#options.log.warn({ err: error }, "could not release the lease; it will expire");
     }
   }
 
-  /** The last renewal may have been broken off when it was written already: then the Lease is newer than it was seen to be. */
-  async #giveUp(lease: Lease): Promise<void> {
+  /** A renewal that was aborted may have been written all the same: then the Lease is newer than the one observed. */
+  async #clearHolder(lease: Lease): Promise<void> {
     const { client, clock, identity } = this.#options;
     const call = { timeoutMs: 5_000 };
     const spec: LeaseSpec = {
@@ -134,11 +134,11 @@ export class LeaderElector {
       if (!isConflict(error)) {
         throw error;
       }
-      await this.#look(call);
+      await this.#refresh(call);
       const now = this.#observed?.lease;
       const isNewer = now?.metadata?.resourceVersion !== lease.metadata?.resourceVersion;
       if (now && isNewer && now.spec?.holderIdentity === identity) {
-        await this.#giveUp(now);
+        await this.#clearHolder(now);
       }
     }
   }
@@ -156,25 +156,28 @@ export class LeaderElector {
       if (this.#renewedAt === undefined || !this.#observed) {
         const lease = await client.getOrUndefined<Lease>(resources.leases, { namespace, name }, call);
         if (!lease) {
-          this.#won(await client.create<Lease>(resources.leases, this.#desired(undefined), call), started);
+          this.#renewed(
+            await client.create<Lease>(resources.leases, this.#desired(undefined), call),
+            started,
+          );
           return true;
         }
-        this.#see(lease);
+        this.#observe(lease);
         if (!this.#isFree(lease)) {
           return false;
         }
-        this.#won(await client.replace<Lease>(resources.leases, this.#desired(lease), call), started);
+        this.#renewed(await client.replace<Lease>(resources.leases, this.#desired(lease), call), started);
         return true;
       }
-      // The leader knows the Lease: one conditional write tells whether it still is.
-      this.#won(
+      // The leader knows the Lease: one conditional write shows whether it still is.
+      this.#renewed(
         await client.replace<Lease>(resources.leases, this.#desired(this.#observed.lease), call),
         started,
       );
       return true;
     } catch (error) {
       if (isConflict(error) || isAlreadyExists(error)) {
-        await this.#look(call);
+        await this.#refresh(call);
       } else if (!signal.aborted) {
         log.warn({ err: error }, "lease not written; trying again");
       }
@@ -182,26 +185,26 @@ export class LeaderElector {
     }
   }
 
-  /** After a conflict: who is it now? */
-  async #look(call: { signal?: AbortSignal; timeoutMs: number }): Promise<void> {
+  /** Reads who holds the Lease, after a conflict. */
+  async #refresh(call: { signal?: AbortSignal; timeoutMs: number }): Promise<void> {
     const { client, namespace, name } = this.#options;
     const lease = await client
       .getOrUndefined<Lease>(resources.leases, { namespace, name }, call)
       .catch(() => undefined);
     if (lease) {
-      this.#see(lease);
+      this.#observe(lease);
     }
   }
 
-  #see(lease: Lease): void {
+  #observe(lease: Lease): void {
     if (this.#observed?.lease.metadata?.resourceVersion === lease.metadata?.resourceVersion) {
       return;
     }
     this.#observed = { lease, at: this.#options.clock.monotonic() };
   }
 
-  #won(lease: Lease, started: number): void {
-    this.#see(lease);
+  #renewed(lease: Lease, started: number): void {
+    this.#observe(lease);
     this.#renewedAt = started;
   }
 

@@ -10,12 +10,12 @@ export interface LeadershipOptions {
   metrics: RuntimeMetrics;
   /** Ends the process. */
   exit: (code: number) => void;
-  /** What the leader does until it is told to stop; answers whether all of it has ended then. */
+  /** What the leader does until it stops; whether all of it has ended then. */
   work: () => Promise<boolean>;
 }
 
 /**
- * Waits for the lease, works while it is held, and gives it up once the work has ended. A lost lease ends the process:
+ * Waits for the lease, works while it is held, and releases it once the work has ended. A lost lease ends the process:
  * what is under way might still write, and only that surely stops it.
  */
 export async function leadWhileHeld(options: LeadershipOptions, signal: AbortSignal): Promise<void> {
@@ -38,7 +38,7 @@ export async function leadWhileHeld(options: LeadershipOptions, signal: AbortSig
   const ended = await options.work();
   stop.abort();
   await holding;
-  // With something still under way, the lease has to run out by itself.
+  // With something still under way, the lease has to expire.
   if (ended) {
     await elector.release();
   }

@@ -93,10 +93,10 @@ describe("Manager", () => {
     expect(api.writes(before)).toHaveLength(1);
   });
 
-  it("acts, and is ready, only once every gate is passed", async () => {
+  it("acts, and is ready, only once every startup check has succeeded", async () => {
     create("w");
     let open: () => void = () => {};
-    const { manager } = start({ gate: () => new Promise((resolve) => (open = resolve)) });
+    const { manager } = start({ startupCheck: () => new Promise((resolve) => (open = resolve)) });
     await eventually("listening", () => manager.port !== undefined);
     const ready = async () => (await fetch(`http://127.0.0.1:${manager.port}/readyz`)).status;
     await quiet();
@@ -108,8 +108,8 @@ describe("Manager", () => {
     expect(await ready()).toBe(200);
   });
 
-  it("ends when a gate throws", async () => {
-    const { stop } = start({ gate: () => Promise.reject(new Error("wrong setting")) });
+  it("ends when a startup check throws", async () => {
+    const { stop } = start({ startupCheck: () => Promise.reject(new Error("wrong setting")) });
     await expect(stop()).rejects.toThrow("wrong setting");
   });
 

@@ -109,8 +109,8 @@ export class Manager {
   readonly #reflectors: StoreKeeper[] = [];
   readonly #controllers: Controller[] = [];
   readonly #runnables: Runnable[] = [];
-  readonly #gates: Runnable["run"][] = [];
-  #gatesPassed = false;
+  readonly #startupChecks: Runnable["run"][] = [];
+  #isStarted = false;
   readonly #health = new Map<string, Check>([["ping", () => true]]);
   readonly #ready = new Map<string, Check>();
   readonly #clockGuard: ClockGuard;
@@ -225,15 +225,15 @@ export class Manager {
   }
 
   /**
-   * Adds what has to end before this process leads. Until then it is alive and not ready. It returns when the signal aborts;
+   * Adds what has to succeed before this process leads. Until then it is alive and not ready. It returns when the signal aborts;
    * throwing ends the process.
    */
-  addGate(name: string, run: (signal: AbortSignal) => Promise<void>): void {
+  addStartupCheck(name: string, run: (signal: AbortSignal) => Promise<void>): void {
     this.#mustNotRun();
-    this.#ready.set("gates", () => this.#gatesPassed);
-    this.#gates.push(async (signal) => {
+    this.#ready.set("startup", () => this.#isStarted);
+    this.#startupChecks.push(async (signal) => {
       await run(signal);
-      this.log.debug({ gate: name }, "gate passed");
+      this.log.debug({ check: name }, "startup check passed");
     });
   }
 
@@ -274,10 +274,10 @@ export class Manager {
       ...this.#start((runnable) => runnable.leaderOnly === false, background.signal, fail),
     ];
     try {
-      for (const pass of this.#gates) {
-        await pass(stop.signal);
+      for (const check of this.#startupChecks) {
+        await check(stop.signal);
       }
-      this.#gatesPassed = true;
+      this.#isStarted = true;
       await this.#syncAndLead(stop.signal, fail);
     } finally {
       signal.removeEventListener("abort", stopLeading);
