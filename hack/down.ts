@@ -10,7 +10,7 @@ import { say, step, UserError } from "./lib/steps.ts";
 
 const usage = `usage: hack/down.sh [--purge]
 
-Stops the cluster that hack/up.sh made and everything in it. Its data stays, for the next hack/up.sh.
+Stops the cluster that hack/up.sh started and everything in it. Its data stays, for the next hack/up.sh.
 
   --purge   removes the data too: databases, volumes, images of the cluster, certificates, keys.
             Built binaries and images stay in the cache of this user.`;

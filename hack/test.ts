@@ -10,9 +10,9 @@ import { root } from "./lib/paths.ts";
 import { add, type Counts, closingLine, none } from "./testing/counts.ts";
 import {
   contract,
+  failureDetails,
   go,
   hostile,
-  lastWords,
   logs,
   longestFiles,
   run,
@@ -27,7 +27,7 @@ interface Stage {
   readonly run: (isBeside: boolean) => Promise<Counts>;
   /** A stage that mostly waits: this one runs meanwhile when both are chosen. */
   readonly beside?: string;
-  /** Only when it is asked for: another one has it as a part. */
+  /** Only when it is named: another one contains it. */
   readonly isPart?: true;
 }
 
@@ -182,7 +182,7 @@ if (!isStackKept) {
 }
 
 for (const name of failed) {
-  console.log(`\n== ${name} failed:\n${(await lastWords(name)).map((line) => `  ${line}`).join("\n")}`);
+  console.log(`\n== ${name} failed:\n${(await failureDetails(name)).map((line) => `  ${line}`).join("\n")}`);
 }
 console.log(`\nlongest files:\n${(await longestFiles(15)).join("\n")}`);
 console.log(`\n${rows.join("\n")}\nlogs: .slipway/logs/test\n`);

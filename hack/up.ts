@@ -1,4 +1,4 @@
-/** Brings a stack up, upgrades it or repairs it; hack/up.sh calls this once Node and the dependencies are there. */
+/** Brings a stack up, upgrades it or repairs it; hack/up.sh calls this once Node and the dependencies are installed. */
 import { join } from "node:path";
 import type { Builds } from "./cluster/builds/index.ts";
 import type { Cluster } from "./cluster/cluster.ts";

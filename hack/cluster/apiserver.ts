@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { answers } from "../lib/answers.ts";
+import { answers } from "../lib/exec.ts";
 import { freePorts } from "../lib/ports.ts";
 import { GiveUp, waitFor } from "../lib/wait.ts";
 import { ensureBinary } from "./binaries.ts";

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { answers } from "../lib/answers.ts";
-import { succeeds } from "../lib/exec.ts";
+import { answers, succeeds } from "../lib/exec.ts";
 import { confDir, logDir, runDir, stateDir } from "../lib/paths.ts";
 import { addresses, nodePortRange, ports } from "./addresses.ts";
 import {

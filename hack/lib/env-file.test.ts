@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseEnv, readEnvFile, renderEnv } from "./env-file.ts";
 
-const awkward = {
+const specialCharacters = {
   PLAIN: "http://127.0.0.1:8081",
   EMPTY: "",
   SPACES: "two words",
@@ -14,19 +14,19 @@ const awkward = {
 };
 
 test("what is rendered is read back the same", () => {
-  expect(parseEnv(renderEnv(awkward))).toEqual(awkward);
+  expect(parseEnv(renderEnv(specialCharacters))).toEqual(specialCharacters);
 });
 
 test("a shell that sources it sees the same values, and expands nothing", () => {
   const dir = mkdtempSync(join(tmpdir(), "env-file-"));
   try {
     const file = join(dir, "stack.env");
-    writeFileSync(file, renderEnv(awkward));
-    for (const [key, value] of Object.entries(awkward)) {
+    writeFileSync(file, renderEnv(specialCharacters));
+    for (const [key, value] of Object.entries(specialCharacters)) {
       const out = execFileSync("sh", ["-c", `. "$1"; printf %s "$${key}"`, "sh", file], { encoding: "utf8" });
       expect(out).toBe(value);
     }
-    expect(readEnvFile(file)).toEqual(awkward);
+    expect(readEnvFile(file)).toEqual(specialCharacters);
   } finally {
     rmSync(dir, { recursive: true });
   }

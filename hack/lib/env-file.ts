@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Values that a shell takes as they are; everything else is quoted. */
+/** Values that need no quotes in a shell; all others are quoted. */
 const plain = /^[A-Za-z0-9_@%+=:,./-]*$/;
 
 /** Renders `KEY=VALUE` lines that a POSIX shell can source; keys without a value are left out. */

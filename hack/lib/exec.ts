@@ -55,7 +55,7 @@ export async function run(command: string, args: string[], options: RunOptions =
     log?.write(chunk);
   });
   if (options.input !== undefined) {
-    // A command that ends early closes its input; its exit code tells more than EPIPE.
+    // A command that ends early closes its input; its exit code says more than EPIPE.
     child.stdin?.on("error", () => {});
     child.stdin?.end(options.input);
   }
@@ -89,3 +89,7 @@ export async function succeeds(command: string, args: string[], options: RunOpti
     throw error;
   }
 }
+
+/** Whether an address of this machine answers 2xx to a GET within 2 s, with any certificate. */
+export const answers = (url: string): Promise<boolean> =>
+  succeeds("curl", ["-sfk", "--max-time", "2", "-o", "/dev/null", url]);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-// Below the ports that the kernel hands out by itself: no connection of anybody else takes one that was found free.
+// Below the ports that the kernel assigns automatically: no other connection uses one that was found free.
 const LOWEST = 12_000;
 const HIGHEST = 29_999;
 /** Ports that may be taken before the search ends. */

@@ -25,7 +25,7 @@ export function say(line: string): void {
 
 /**
  * Runs one step of a script, printing its name and its time. A failure is printed where it happens,
- * with the log that tells more, and thrown on.
+ * with the log that has the details, and rethrown.
  */
 export async function step<T>(name: string, work: () => Promise<T>, log?: string): Promise<T> {
   const start = performance.now();
@@ -45,7 +45,7 @@ export async function step<T>(name: string, work: () => Promise<T>, log?: string
   }
 }
 
-/** The failure of a named step; its message is all that a user needs to go on. */
+/** The failure of a named step; its message is all that a user needs. */
 export class StepFailed extends Error {
   constructor(name: string, cause: Error, milliseconds: number, log?: string) {
     const place =

@@ -15,7 +15,7 @@ test("what is thrown means not yet, and is named when time runs out", async () =
   );
 });
 
-test("giving up ends it at once", async () => {
+test("giving up ends it immediately", async () => {
   const hopeless = () => Promise.reject(new GiveUp("it ended"));
   await expect(waitFor("the server", 60_000, hopeless)).rejects.toThrow("the server: it ended");
 });

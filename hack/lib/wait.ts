@@ -5,7 +5,7 @@ export class GiveUp extends Error {}
 
 /**
  * Asks `probe` again and again until it answers something other than `undefined` or `false`.
- * What it throws counts as "not yet" and is named when time runs out; a {@link GiveUp} ends it at once.
+ * What it throws counts as "not yet" and is named when time runs out; a {@link GiveUp} ends it immediately.
  * @throws Error naming `what` after `timeoutMs`
  */
 export async function waitFor<T>(

@@ -8,7 +8,7 @@ import { measureClientCidr } from "./client-address.ts";
 import { writeDatabaseAuthority } from "./databases.ts";
 import type { StackImages } from "./images.ts";
 import type { Organization } from "./organization.ts";
-import { podsOf } from "./pods.ts";
+import { podsOf } from "./ready-pods.ts";
 
 /** What docs/stack.md promises of the stack file; a key without a value is left out of it. */
 export interface Stack {

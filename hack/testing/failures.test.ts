@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { failedGoOutput, failedTests, tail } from "./failures.ts";
 
-test("the end of an output is told in few lines of bounded length", () => {
+test("the end of an output is printed in few lines of bounded length", () => {
   const lines = Array.from({ length: 100 }, (_, index) => `line ${index}`);
-  const told = tail(`${lines.join("\n")}\n\u001b[31m${"x".repeat(1_000)}\u001b[39m\n\n`);
-  expect(told).toHaveLength(40);
-  expect(told[0]).toBe("line 61");
-  expect(told.at(-1)).toBe(`${"x".repeat(299)}…`);
+  const printed = tail(`${lines.join("\n")}\n\u001b[31m${"x".repeat(1_000)}\u001b[39m\n\n`);
+  expect(printed).toHaveLength(40);
+  expect(printed[0]).toBe("line 61");
+  expect(printed.at(-1)).toBe(`${"x".repeat(299)}…`);
 });
 
-test("failed tests are told by file, name and all of why but the calls", () => {
+test("failed tests are printed with file, name and the whole message without its stack", () => {
   const passed = { status: "passed", fullName: "fine" };
   const failed = {
     status: "failed",
@@ -31,29 +31,29 @@ test("failed tests are told by file, name and all of why but the calls", () => {
   ]);
 });
 
-test("what a test says of why it failed is told up to a length", () => {
+test("the message of a failed test is cut at a length", () => {
   const failureMessages = [`Error: ${"x".repeat(5_000)}`];
   const failed = { status: "failed", fullName: "fails", failureMessages };
   const report = {
     testResults: [{ name: "/repo/a.test.ts", status: "failed", assertionResults: [failed] }],
   };
-  const [told = ""] = failedTests(JSON.stringify(report), "/repo");
-  expect(told).toHaveLength("a.test.ts › fails: ".length + 2_000);
-  expect(told).toMatch(/x…$/);
+  const [printed = ""] = failedTests(JSON.stringify(report), "/repo");
+  expect(printed).toHaveLength("a.test.ts › fails: ".length + 2_000);
+  expect(printed).toMatch(/x…$/);
 });
 
-test("of many failed tests the first are told, and how many there are", () => {
+test("of many failed tests the first are printed, and how many there are", () => {
   const assertionResults = Array.from({ length: 50 }, (_, index) => ({
     status: "failed",
     fullName: `test ${index}`,
   }));
   const report = { testResults: [{ name: "/repo/a.test.ts", status: "failed", assertionResults }] };
-  const told = failedTests(JSON.stringify(report), "/repo");
-  expect(told).toHaveLength(41);
-  expect(told.at(-1)).toBe("and 10 more");
+  const printed = failedTests(JSON.stringify(report), "/repo");
+  expect(printed).toHaveLength(41);
+  expect(printed.at(-1)).toBe("and 10 more");
 });
 
-test("only what failed is told of Go's tests", () => {
+test("of Go's tests only the failed ones are printed", () => {
   const events = [
     { Action: "output", Package: "p", Test: "TestGood", Output: "good\n" },
     { Action: "pass", Package: "p", Test: "TestGood" },

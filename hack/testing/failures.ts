@@ -1,11 +1,11 @@
-/** What is told again of a failed stage at the end of a test run: the end of the output is what is read first, or kept at all. */
+/** What is printed again of a failed stage at the end of a test run: readers look at the end first, and some logs keep only that. */
 import { relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 
 /** Most lines for one stage, and most characters of one. */
 const MAX_LINES = 40;
 const MAX_LINE = 300;
-/** Most characters of why one test failed: what a test that fails once in a while says may be all that there ever is. */
+/** Most characters of why one test failed: of a test that fails rarely it may be the only trace. */
 const MAX_WHY = 2_000;
 
 /** The last lines of a stage's output, each cut at a length. */
@@ -57,14 +57,14 @@ export function failedGoOutput(jsonLines: string): string {
   const key = (event: (typeof events)[number]) => `${event.Package} ${event.Test ?? ""}`;
   const failed = new Set(events.filter(({ Action }) => Action === "fail").map(key));
   const plain = jsonLines.split("\n").filter((line) => line !== "" && !line.startsWith("{"));
-  const told = events.filter((event) => event.Action === "output" && failed.has(key(event)));
-  return [...plain, told.map(({ Output }) => Output ?? "").join("")].join("\n");
+  const output = events.filter((event) => event.Action === "output" && failed.has(key(event)));
+  return [...plain, output.map(({ Output }) => Output ?? "").join("")].join("\n");
 }
 
 function why(messages: readonly (string | undefined)[]): string {
   const lines = messages.flatMap((message = "") => stripVTControlCharacters(message).trim().split("\n"));
-  const told = lines.filter((line) => !/^\s*at /.test(line)).join("\n  ");
-  return told.length <= MAX_WHY ? told : `${told.slice(0, MAX_WHY - 1)}…`;
+  const message = lines.filter((line) => !/^\s*at /.test(line)).join("\n  ");
+  return message.length <= MAX_WHY ? message : `${message.slice(0, MAX_WHY - 1)}…`;
 }
 
 function cut(line: string): string {

@@ -154,7 +154,7 @@ export async function contract(isBeside = false): Promise<Counts> {
 }
 
 /**
- * Attacks on the stack, which has the API's own rate limits meanwhile: what those refuse would be let in otherwise. Latencies are
+ * Attacks on the stack, which has the API's own rate limits meanwhile: what those reject would be accepted otherwise. Latencies are
  * printed and fail nothing: no test is timed.
  * @param isStackKept whether others use the stack afterwards, whose limits are then as they were
  */
@@ -183,8 +183,8 @@ export async function withPostgres(name: string, projects?: readonly string[]): 
   return vitest(name, projects);
 }
 
-/** What is told again of a stage that failed: its failed tests, or else the end of its output. */
-export async function lastWords(name: string): Promise<string[]> {
+/** What is printed again of a stage that failed: its failed tests, or else the end of its output. */
+export async function failureDetails(name: string): Promise<string[]> {
   const report = join(logs, `${name}.json`);
   const tests = existsSync(report) ? failedTests(await readFile(report, "utf8"), root) : [];
   if (tests.length > 0) {
