@@ -3,7 +3,7 @@ export const addresses = {
   node: "10.244.0.1",
   nodeName: "slipway",
   bridge: "slipway0",
-  /** 1,021 addresses for pods: the kubelet takes up to `maxPods`, and rollouts overlap. */
+  /** 1,021 addresses for pods: the kubelet runs up to `maxPods`, and rollouts overlap. */
   podCidr: "10.244.0.0/22",
   serviceCidr: "10.96.0.0/16",
   apiService: "10.96.0.1",

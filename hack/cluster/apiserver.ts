@@ -19,7 +19,7 @@ export interface TestApiserver {
   url: string;
   /** Path of an admin kubeconfig (group system:masters). */
   kubeconfig: string;
-  /** Temporary folder with data and logs (`etcd.log`, `kube-apiserver.log`); gone after `stop()`. */
+  /** Temporary folder with data and logs (`etcd.log`, `kube-apiserver.log`); deleted by `stop()`. */
   dir: string;
   /** Path of the multi-call binary: `run(binary, ["kubectl", ...])`. */
   binary: string;
@@ -29,7 +29,7 @@ export interface TestApiserver {
   pids(): Record<string, number>;
   /** Ends kube-apiserver in order and starts it on the same port and data; resolves when it is ready. */
   restart(): Promise<void>;
-  /** SIGKILL of kube-apiserver; etcd goes on. `restart()` brings it back. */
+  /** SIGKILL of kube-apiserver; etcd keeps running. `restart()` starts it again. */
   kill(): Promise<void>;
   /** Ends both and removes the folder. */
   stop(): Promise<void>;
@@ -159,10 +159,10 @@ export async function end(child: ChildProcess | undefined, signal: NodeJS.Signal
   if (!child || child.exitCode !== null || child.signalCode !== null) {
     return;
   }
-  const gone = once(child, "exit");
+  const exited = once(child, "exit");
   child.kill(signal);
   const limit = setTimeout(() => child.kill("SIGKILL"), 10_000);
-  await gone;
+  await exited;
   clearTimeout(limit);
 }
 

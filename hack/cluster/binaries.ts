@@ -36,7 +36,7 @@ const versionFlags = ["k8s.io/component-base/version", "k8s.io/client-go/pkg/ver
   ])
   .join(" ");
 
-/** The same as in its go.mod; its API tells it. */
+/** The same as in its go.mod; its API reports it. */
 const giteaVersion = "1.26.0";
 const buildkitFlags = "-X github.com/moby/buildkit/version.Version=v0.31.2";
 
@@ -159,7 +159,7 @@ function missingFiles(name: BinaryName): [string, string][] {
 
 /**
  * Builds a binary unless the cache has it, and returns its path; the files that come with it are beside it then.
- * Statically linked, those with parts in C apart. Two processes that want the same one at once build it once: the second
+ * Statically linked, those with parts in C apart. Two processes that want the same one concurrently build it once: the second
  * waits for the first.
  * @throws CommandError that names the build's log
  */
@@ -176,11 +176,11 @@ async function ensureFiles(name: BinaryName): Promise<void> {
   if (missing.length === 0 || module === undefined) {
     return;
   }
-  const told = await run("go", ["mod", "download", "-json", module], {
+  const output = await run("go", ["mod", "download", "-json", module], {
     cwd: join(clusterDir, binaries[name].module),
     env: { GOTOOLCHAIN: "auto", GOFLAGS: "-mod=readonly" },
   });
-  const { Dir: source } = JSON.parse(told) as { Dir: string };
+  const { Dir: source } = JSON.parse(output) as { Dir: string };
   for (const [file, from] of missing) {
     await copyInto(join(source, from), binaryFile(name, file));
   }

@@ -2,7 +2,7 @@ import type { BuiltImage, Registry } from "../images/index.ts";
 import type { Builds, BuildsRegistryAccess } from "./builds/index.ts";
 import type { Kubectl } from "./kubectl.ts";
 
-/** A cluster that Slipway can be installed on, whoever made it. */
+/** A cluster that Slipway can be installed on, whatever created it. */
 export interface Cluster {
   kind: "embedded" | "kind" | "context";
   kubeconfig: string;
@@ -37,7 +37,7 @@ export interface Cluster {
    * of these scripts, and nobody knows what it logs.
    */
   collector: { podLogs: string; stateFolder: string } | undefined;
-  /** What builds need beside the platform, and how it is brought up; undefined where these scripts bring no such thing. */
+  /** What builds need beside the platform, and how it is started; undefined where these scripts do not provide it. */
   builds:
     | {
         registry: BuildsRegistryAccess;

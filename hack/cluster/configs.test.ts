@@ -43,7 +43,7 @@ test("a placeholder without a value is an error that names it", () => {
   expect(() => fillIn(`image: $\{IMAGE_NONE}`, {})).toThrow("no value for IMAGE_NONE");
 });
 
-test("the pod network has more addresses than the node takes pods, and the node's is its first", () => {
+test("the pod network has more addresses than the node runs pods, and the node's is its first", () => {
   const prefix = Number(addresses.podCidr.split("/")[1]);
   expect(2 ** (32 - prefix)).toBeGreaterThan(2 * maxPods);
   const config = JSON.parse(cniConfig("/run/slipway/ipam")) as {
@@ -75,7 +75,7 @@ test("containerd keeps to its own folders and the stack's registry is trusted by
   });
 });
 
-test("the registry of builds takes tokens of the platform's key alone", () => {
+test("the registry of builds accepts tokens of the platform's key alone", () => {
   const registry = {
     data: "/state/builds",
     config: "/c",
@@ -161,7 +161,7 @@ test("node ports are open to other networks, on the node's address alone, and no
   }
 });
 
-test("etcd takes clients with a certificate only, and keeps what it acknowledges", () => {
+test("etcd accepts clients with a certificate only, and keeps what it acknowledges", () => {
   const options = {
     dataDir: "/etcd",
     clientPort: 1,

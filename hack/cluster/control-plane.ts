@@ -18,7 +18,7 @@ export interface EtcdOptions {
   server: KeyPair;
 }
 
-/** etcd with one member, on loopback, which takes clients with a certificate of the authority only. */
+/** etcd with one member, on loopback, which accepts clients with a certificate of the authority only. */
 export function etcdArgs(options: EtcdOptions): Argv {
   const client = `https://127.0.0.1:${options.clientPort}`;
   const peer = `http://127.0.0.1:${options.peerPort}`;

@@ -80,7 +80,7 @@ export async function ensureEmbedded(options: EmbeddedOptions): Promise<Cluster>
   await writeConfigs(pki);
   await step("container runtime and registry", () => ensureDaemons([containerd(), registry(binaries, pki)]));
   const images = await step("images of the cluster", ensureImages, log);
-  // A changed pause image changes the configuration, and so restarts the runtime; its containers go on.
+  // A changed pause image changes the configuration, and so restarts the runtime; its containers keep running.
   await writeFileAtomic(paths.containerdConfig, renderContainerd(images.IMAGE_PAUSE));
   await step("control plane", () => ensureDaemons([containerd(), ...controlPlane(binaries, pki)]));
   const kubectl = kubectlFor([binaries.kubernetes, "kubectl"], adminKubeconfig);
@@ -167,7 +167,7 @@ async function ensureDaemons(daemons: Daemon[]): Promise<void> {
   }
 }
 
-/** Builds the cluster's own images and brings them into the runtime; answers their references by placeholder. */
+/** Builds the cluster's own images and imports them into the runtime; returns their references by placeholder. */
 async function ensureImages(): Promise<Record<string, string> & { IMAGE_PAUSE: string }> {
   const references: Record<string, string> = {};
   for (const name of addonNames) {

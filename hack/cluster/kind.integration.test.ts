@@ -42,7 +42,7 @@ async function refusal(config: string): Promise<string> {
   throw new Error("an engine that starts nothing started a cluster");
 }
 
-test("kind takes our configuration, as far as the image of the node", async () => {
+test("kind accepts our configuration, as far as the image of the node", async () => {
   const config = await kindConfig({ apiPort: 8081, ingressPort: 8080 });
   expect(await refusal(config)).toMatch(/Ensuring node image \(kindest\/node:v1\.34\.11\)/);
 });

@@ -41,7 +41,7 @@ export async function kindConfig(options: EmbeddedOptions): Promise<string> {
 }
 
 /**
- * Brings up a cluster of one node by kind, which runs it on Docker. kind brings DNS, storage and network policies;
+ * Brings up a cluster of one node by kind, which runs it on Docker. kind has DNS, storage and network policies;
  * Traefik and metrics-server are added as on the embedded cluster. Images are loaded into the node.
  */
 export async function ensureKind(options: EmbeddedOptions): Promise<Cluster> {

@@ -6,12 +6,12 @@ import { stringify } from "yaml";
  *
  * | word | meaning | without it |
  * |---|---|---|
- * | `wait=N` | the container starts N s after the pod was made: its image is being pulled | at once |
- * | `run=N` | it ends by itself N s after its start | 1 |
+ * | `wait=N` | the container starts N s after the pod was created: its image is being pulled | immediately |
+ * | `run=N` | it ends N s after its start | 1 |
  * | `exit=N` | with this code | 0 |
  * | `oom` | it is killed for memory: 137, `OOMKilled` | |
- * | `grace=N` | it ends N s after it was told to stop, or when the pod's grace is over, with 137 | 0, with 143 |
- * | `stopped=N` | with this code when it was told to stop | 143 |
+ * | `grace=N` | it ends N s after SIGTERM, or when the pod's grace is over, with 137 | 0, with 143 |
+ * | `stopped=N` | with this code after SIGTERM | 143 |
  * | `stuck` | its image cannot be pulled: it never starts | |
  * | `unstartable` | the runtime cannot start it: 128, `StartError`, never started | |
  */
@@ -57,7 +57,7 @@ const started = ".status.containerStatuses[0].state.running.startedAt";
 const live = absent(".metadata.deletionTimestamp");
 const deleted = exists(".metadata.deletionTimestamp");
 
-/** Moments are absolute, since each change of a pod sets its stage's delay anew. */
+/** Moments are absolute, since each change of a pod restarts its stage's delay. */
 const at = (moment: string) => ({ delay: { durationFrom: { expressionFrom: `(${moment}) | todate` } } });
 
 function stage(name: string, matchExpressions: Expression[], next: object, delay: object = {}): object {
@@ -70,10 +70,10 @@ function stage(name: string, matchExpressions: Expression[], next: object, delay
 }
 
 /**
- * A status for the pod as it was read, and for no other. A try whose answer was lost with its apiserver is so not told again
- * with the time of the next try: a kubelet tells the runtime's word, and no second one.
+ * A status for the pod as it was read, and for no other. So an attempt whose answer was lost with its apiserver is not repeated
+ * with the time of the next one: a kubelet reports the runtime's time, once.
  */
-const told = (statusTemplate: string) => ({
+const statusOnce = (statusTemplate: string) => ({
   patches: [
     {
       subresource: "status",
@@ -85,7 +85,7 @@ ${statusTemplate.replace(/^(?=.)/gm, "  ")}`,
 });
 
 const prelude = "{{ $now := Now }}\n";
-/** A moment some seconds after another: a container's times are its own, however late its node is to tell them. */
+/** A moment some seconds after another: a container's times are its own, however late its node reports them. */
 const after = (moment: string, seconds: string) =>
   `(dateInZone "2006-01-02T15:04:05Z07:00" (${moment} | toDate "2006-01-02T15:04:05Z07:00" | dateModify (printf "%vs" ${seconds})) "UTC")`;
 const placed = `hostIP: {{ NodeIPWith .spec.nodeName | Quote }}
@@ -109,7 +109,7 @@ const containers = (state: string, flags = "ready: false, started: false") => `c
 `;
 
 const waiting = (reason: string) =>
-  told(
+  statusOnce(
     `${prelude}phase: Pending\n${placed}conditions:\n${conditions(false, "ContainersNotReady")}\n${containers(
       `{ waiting: { reason: ${reason} } }`,
     )}`,
@@ -117,7 +117,7 @@ const waiting = (reason: string) =>
 
 /** The end of a container that ran, in a phase and with a reason that follow from its code; never before its start. */
 const ended = (code: string, finishedAt: string) =>
-  told(`${prelude}{{ $startedAt := (index .status.containerStatuses 0).state.running.startedAt }}
+  statusOnce(`${prelude}{{ $startedAt := (index .status.containerStatuses 0).state.running.startedAt }}
 ${code}{{ $finishedAt := ${finishedAt} }}{{ if lt $finishedAt $startedAt }}{{ $finishedAt = $startedAt }}{{ end }}
 {{ $reason := "Error" }}{{ if eq (toString $code) "0" }}{{ $reason = "Completed" }}{{ end }}{{ if $oom }}{{ $reason = "OOMKilled" }}{{ end }}
 phase: {{ if eq (toString $code) "0" }}Succeeded{{ else }}Failed{{ end }}
@@ -129,7 +129,7 @@ ${containers(
 
 /** The end of a container that never ran, whose times are not known. */
 const neverRan = (code: number, reason: string) =>
-  told(
+  statusOnce(
     `${prelude}phase: Failed\n${placed}conditions:\n${conditions(false, "PodFailed")}\n${containers(
       `{ terminated: { exitCode: ${code}, reason: ${reason} }, running: null, waiting: null }`,
     )}`,
@@ -157,7 +157,7 @@ const podStages: object[] = [
       // With a wait, the pod is shown as pulling first.
       exists(`if (${number("wait", "null")}) == null or .status.podIP != null then true else null end`),
     ],
-    told(
+    statusOnce(
       `${prelude}phase: Running\n${placed}conditions:\n${conditions(true, "")}\n${containers(
         "{ running: { startedAt: {{ $now | Quote }} }, waiting: null }",
         "ready: true, started: true",
@@ -193,7 +193,7 @@ const podStages: object[] = [
     [deleted, is(".status.phase", "Pending")],
     neverRan(137, "ContainerStatusUnknown"),
   ),
-  // With a grace of 0 the apiserver removes the pod by itself once its last finalizer is gone.
+  // With a grace of 0 the apiserver removes the pod once its last finalizer is removed.
   stage(
     "pod-gone",
     [
@@ -203,11 +203,11 @@ const podStages: object[] = [
     ],
     { delete: true },
   ),
-  // Does nothing, but takes the place of a stage that waits for its time: kwok would play it on a pod that has ended otherwise.
+  // Does nothing, but replaces a stage that waits for its time: kwok would play it on a pod that has ended otherwise.
   stage("pod-over", [live, is(".status.phase", "Succeeded", "Failed")], {}),
 ];
 
-/** Nodes are made with all of their status; a stage must be there, or kwok brings its own. */
+/** Nodes are made with all of their status; a stage must exist, or kwok uses its own. */
 const nodeStage = {
   apiVersion: "kwok.x-k8s.io/v1alpha1",
   kind: "Stage",

@@ -13,7 +13,7 @@ import { mountsBelow } from "./teardown.ts";
 const dir = mkdtempSync(join(tmpdir(), "slipway-pki-"));
 afterAll(() => rmSync(dir, { recursive: true }));
 
-test("a process is told by its start time, whatever its name; a zombie is none", () => {
+test("a process is identified by its start time, whatever its name; a zombie is none", () => {
   const rest = Array.from({ length: 30 }, (_, index) => String(index + 4)).join(" ");
   expect(parseStartTime(`12 (a (b) c) S ${rest}`)).toBe("22");
   expect(parseStartTime(`12 (dead) Z ${rest}`)).toBeUndefined();

@@ -44,7 +44,7 @@ export async function ensureNetwork(): Promise<void> {
 const NAMESPACES = "/run/netns";
 
 /**
- * Makes that folder a mount of its own, as `ip netns add` does. Done by whoever uses it first after pods have started, it would
+ * Makes that folder a mount of its own, as `ip netns add` does. Done by its first user after pods have started, it would
  * hide their namespaces' mounts, and those pods could never be removed.
  */
 async function ensureNamespaceFolder(): Promise<void> {

@@ -28,7 +28,7 @@ export function kubeletConfig(options: KubeletOptions): string {
     authorization: { mode: "Webhook" },
     containerRuntimeEndpoint: `unix://${options.containerdSocket}`,
     cgroupDriver: "cgroupfs",
-    // Kubernetes 1.34 still runs on version 1 when told to; some machines have nothing else.
+    // Kubernetes 1.34 still runs on version 1 when configured to; some machines have nothing else.
     failCgroupV1: false,
     failSwapOn: false,
     clusterDNS: [addresses.dns],

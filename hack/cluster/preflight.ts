@@ -20,7 +20,7 @@ export function goIsRecent(report: string): boolean {
 }
 
 /**
- * Everything that would stop the embedded cluster later, asked before anything is changed.
+ * Everything that would stop the embedded cluster later, checked before anything is changed.
  * @throws UserError naming what is missing and what to do
  */
 export async function checkMachine(apiPort: number, ingressPort: number, builds: boolean): Promise<void> {

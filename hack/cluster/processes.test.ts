@@ -77,6 +77,6 @@ test("one that ends before it is healthy is reported with its log", async () => 
   });
 });
 
-test("a command that does not exist fails at once", async () => {
+test("a command that does not exist fails immediately", async () => {
   await expect(ensureDaemon({ ...sleeper(0), argv: ["/nonexistent"] }, dirs)).rejects.toThrow(/ENOENT/);
 });

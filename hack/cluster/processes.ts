@@ -21,7 +21,7 @@ export interface Daemon {
 
 interface PidFile {
   pid: number;
-  /** Clock ticks after boot at which it started: tells it from a later process with the same pid. */
+  /** Clock ticks after boot at which it started: distinguishes it from a later process with the same pid. */
   startTime: string;
   hash: string;
 }
@@ -145,7 +145,7 @@ async function start(daemon: Daemon, hash: string, log: string, dirs: DaemonDirs
 
 const longestLog = 50 * 1024 * 1024;
 
-/** Puts a long log aside when its daemon starts anew; one older one is kept. */
+/** Moves a long log aside when its daemon starts again; one older one is kept. */
 async function rotate(log: string): Promise<void> {
   const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
   if (size > longestLog) {

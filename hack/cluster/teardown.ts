@@ -139,7 +139,7 @@ async function killShims(): Promise<void> {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It has ended by itself.
+        // It has already ended.
       }
     }
   }
@@ -175,14 +175,14 @@ async function removeNamespaces(): Promise<void> {
   }
   for (const name of readdirSync(folder).filter((entry) => entry.startsWith("cni-"))) {
     const own = await run("ip", ["-n", name, "-o", "-4", "address", "show"]).catch(() => "");
-    // A namespace without addresses is one whose pod is half made or half gone.
+    // A namespace without addresses is one whose pod is being created or deleted.
     if (own === "" || own.includes(" 10.244.")) {
       await succeeds("ip", ["netns", "delete", name]);
     }
   }
 }
 
-/** Removes everything in the state folder but logs, which tell what happened. */
+/** Removes everything in the state folder but logs, which show what happened. */
 export async function purgeState(stateDir: string): Promise<void> {
   if (!existsSync(stateDir)) {
     return;

@@ -46,7 +46,7 @@ export interface TestClusterOptions extends TestApiserverOptions {
 /** A process of a test cluster, which a test may freeze, end and start again. */
 export interface TestProcess {
   readonly pid: number;
-  /** Ends it, with SIGTERM unless told otherwise. */
+  /** Ends it, with SIGTERM by default. */
   stop(signal?: NodeJS.Signals): Promise<void>;
   /** Starts it again with other flags in place of those of the same name; resolves when it is healthy. */
   restart(extra?: Record<string, string | number | boolean>): Promise<void>;
@@ -70,7 +70,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
   const api = await startApiserver({
     ...options,
     flags: {
-      // Nobody makes service accounts for pods, and nobody takes the taint off that new nodes would get.
+      // Nothing creates service accounts for pods, and nothing removes the taint that new nodes would get.
       "disable-admission-plugins": "ServiceAccount,TaintNodesByCondition",
       "kubelet-preferred-address-types": "InternalIP",
       ...options.flags,
@@ -181,7 +181,7 @@ async function launchProcess(dir: string, binary: string, argv: Argv, port: numb
       return child.pid ?? 0;
     },
     stop: (signal = "SIGTERM") => {
-      // A frozen process takes no SIGTERM.
+      // A frozen process does not handle SIGTERM.
       child.kill("SIGCONT");
       return end(child, signal);
     },

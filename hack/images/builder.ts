@@ -48,7 +48,7 @@ export function builder(): ImageRecipe {
       nodeBinary(),
       toolsLayer(),
       ...appLayers(["crds", "builder"]),
-      // Without an argument it tells its usage, with all that it consists of read.
+      // Without an argument it prints its usage, after loading all its modules.
       compileCacheLayer(builderUser, WORKDIR, [[MAIN]]),
     ],
     config: {

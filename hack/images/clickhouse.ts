@@ -17,7 +17,7 @@ const source = join(root, "hack/images/clickhouse");
 /** The command of the real image. Queries run on threads of Node's pool: there have to be more of those than of queries. */
 const command = '#!/bin/sh\nUV_THREADPOOL_SIZE=80 exec node /app/main.ts "$@"\n';
 
-/** A stand-in for ClickHouse: its HTTP interface over chDB, the same engine as a library. See clickhouse/README.md. */
+/** A small ClickHouse: its HTTP interface over chDB, the same engine as a library. See clickhouse/README.md. */
 export function clickhouse(): ImageRecipe {
   return {
     name: "slipway/clickhouse",

@@ -6,7 +6,7 @@ import type { Layer } from "./build.ts";
 import { packTar } from "./files.ts";
 import { inside } from "./inside.ts";
 
-/** What Node has made of the sources: a process that begins need not compile them again. Nobody writes to it at run time. */
+/** Node's compiled sources, so that a process need not compile them at its start. Nothing writes to it at run time. */
 export const COMPILE_CACHE = "/var/cache/node";
 
 /**

@@ -35,7 +35,7 @@ exec /usr/sbin/chroot --userspec="$user:$user" "$root" "$@"
 
 /**
  * Unpacks an image and runs commands in it without a container runtime: an own process namespace, the host's network.
- * For tests of the images, and for what is made by running them; needs root.
+ * For tests of the images, and for what is produced by running them; needs root.
  */
 export async function inside(image: Pick<BuiltImage, "reference">): Promise<{
   run: (command: string[], options: InsideOptions) => InsideProcess;

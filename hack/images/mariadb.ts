@@ -35,7 +35,7 @@ const packages = [
   "tzdata",
 ];
 
-/** What the dependencies bring along for installation scripts, for init systems and for tools written in Perl. */
+/** What the dependencies contain for installation scripts, for init systems and for tools written in Perl. */
 const without = new RegExp(
   `^(${[
     "perl|perl-.*|lib.*-perl|libperl.*|libgdbm.*|libdb5.*|dpkg|tar|debconf|libdebconf.*|usrmerge|init-system-helpers",
@@ -44,7 +44,7 @@ const without = new RegExp(
   ].join("|")})$`,
 );
 
-/** The configuration that the server reads unless it is told another file: whatever is mounted, and nothing of Debian's. */
+/** The configuration that the server reads by default: what is mounted, and nothing of Debian's. */
 const configuration = "[client-server]\nsocket = /run/mysqld/mysqld.sock\n\n!includedir /etc/mysql/conf.d/\n";
 
 /** MariaDB with Galera; docs/databases.md states what such an image has. */

@@ -11,7 +11,7 @@ const uid = 999;
 const major = "15";
 
 /**
- * What the dependencies bring along for installation scripts, for JIT compilation (switched off below) and for tools
+ * What the dependencies contain for installation scripts, for JIT compilation (switched off below) and for tools
  * that the image has no use for.
  */
 const without =

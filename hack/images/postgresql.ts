@@ -15,7 +15,7 @@ export const postgresqlUser = 999;
 const suites = { "15": "bookworm", "16": "trixie", "17": "trixie", "18": "forky" } as const;
 export type PostgresqlMajor = keyof typeof suites;
 
-/** What the dependencies bring along for installation scripts, for init systems and for JIT compilation (see below). */
+/** What the dependencies contain for installation scripts, for init systems and for JIT compilation (see below). */
 const without = new RegExp(
   `^(${[
     "perl|perl-.*|lib.*-perl|libperl.*|libgdbm.*|libdb5.*|dpkg|tar|debconf|libdebconf.*|usrmerge|init-system-helpers",
@@ -30,7 +30,7 @@ const without = new RegExp(
 export async function postgresql(major: PostgresqlMajor): Promise<ImageRecipe> {
   const files = accounts("postgres", postgresqlUser, "/var/lib/postgresql");
   const extra = major === "16" ? await revisionOf16() : "";
-  // The server from npm brings its own libraries, ICU among them, but not that of C++.
+  // The server from npm has its own libraries, ICU among them, but not that of C++.
   const server = major === "16" ? ["libstdc++6"] : [`postgresql-${major}`];
   const layer = debianLayer({
     name: `postgresql-${major}`,
@@ -67,7 +67,7 @@ export async function postgresql(major: PostgresqlMajor): Promise<ImageRecipe> {
   };
 }
 
-/** Without LLVM, which is larger than all the rest, its provider must be gone too: PostgreSQL then does without JIT. */
+/** Without LLVM, which is larger than all the rest, its provider must be removed too: PostgreSQL then works without JIT. */
 async function removeJit(libraries: string): Promise<void> {
   for (const name of await readdir(libraries)) {
     if (/^(llvmjit.*|bitcode)$/.test(name)) {

@@ -10,7 +10,7 @@ import { linkBusybox } from "./samples.ts";
 export const valkeyUser = 999;
 const major = "9";
 
-/** What the dependencies bring along for init systems, character sets and old ciphers. */
+/** What the dependencies contain for init systems, character sets and old ciphers. */
 const without =
   /^(gcc-.*-base|libc-gconv-.*|systemd|libsystemd-shared|libblkid1|libmount1|libselinux1|libpcre2-.*|openssl-provider-legacy)$/;
 

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test("builds are told of mirrors alone: what is everybody's default needs no word", () => {
+test("builds get mirrors alone: defaults are left out", () => {
   expect(toolVariables({ ...none, npmRegistry: "https://registry.npmjs.org/" })).toEqual({});
   expect(toolVariables({ ...none, npmRegistry: "undefined" })).toEqual({});
   expect(
@@ -28,7 +28,7 @@ test("builds are told of mirrors alone: what is everybody's default needs no wor
   });
 });
 
-test("authorities are those that the machine's clients were told of, without what stands between", async () => {
+test("authorities are those that the machine's clients are configured with, without what stands between", async () => {
   const file = join(folder, "bundle.crt");
   const pem = (text: string) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----`;
   await writeFile(file, `# somebody's\n${pem("QUE=")}\n\n${pem("QkI=")}\n`);

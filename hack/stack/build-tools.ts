@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { run } from "../lib/exec.ts";
 
-/** What this machine's own clients of package registries are told: builds on it are told the same. */
+/** How this machine's own clients of package registries are configured: builds on it use the same. */
 
 const PUBLIC_NPM = "https://registry.npmjs.org";
 
@@ -47,7 +47,7 @@ export async function buildTools(env = process.env): Promise<Record<string, stri
   return toolVariables({ env, npmRegistry, pipIndex });
 }
 
-/** The authorities that this machine's clients were told to trust, as PEM; empty where they were told nothing. */
+/** The authorities that this machine's clients are configured to trust, as PEM; empty without such a setting. */
 export async function buildAuthorities(env = process.env): Promise<string> {
   const file = env.SSL_CERT_FILE ?? env.NODE_EXTRA_CA_CERTS;
   if (!file) {

@@ -19,7 +19,7 @@ export const registryKeySecret = { name: "slipway-registry-key", key: "key.pem" 
 /** Secret of the platform's namespace with variables for the tools of builds. */
 export const buildToolsSecret = "slipway-build-tools";
 
-/** Puts the key, and what tools of builds are told, where the platform finds them, which is before its processes start. */
+/** Puts the key, and the settings of builds' tools, where the platform finds them, which is before its processes start. */
 export async function writeBuildSecrets(cluster: Cluster, registry: BuildsRegistryAccess): Promise<void> {
   const labels = { "app.kubernetes.io/managed-by": "slipway" };
   const secret = (name: string, data: Record<string, string>) => ({
@@ -49,7 +49,7 @@ export async function writeBuildSecrets(cluster: Cluster, registry: BuildsRegist
   await applyManifests(cluster.kubectl, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
 }
 
-/** What the chart is told of builds. The builder's image is known before it is built. */
+/** What the chart needs of builds. The builder's image is known before it is built. */
 export async function buildsOfChart(
   registry: BuildsRegistryAccess,
   git: { host: string; caFile: string },

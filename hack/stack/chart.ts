@@ -14,7 +14,7 @@ export const domainZone = "apps.localhost";
 const ingressNamespace = "slipway-ingress";
 const deployments = ["slipway-operator", "slipway-api-server", "slipway-admin"];
 
-/** What the chart is told of builds. Authorities are PEM. */
+/** What the chart needs of builds. Authorities are PEM. */
 export interface BuildsOfChart {
   /** The builder's. */
   image: string;
@@ -32,7 +32,7 @@ export interface ChartInput {
   rateLimitScale: number;
   /** Addresses of the cluster; undefined where these scripts do not know them, and the chart's defaults stand. */
   networks: Cluster["networks"];
-  /** What builds need; undefined where these scripts bring no such thing. */
+  /** What builds need; undefined where these scripts do not provide it. */
   builds: BuildsOfChart | undefined;
   /** Where the collector of network analytics finds and keeps what it needs; undefined: there is none. */
   collector: Cluster["collector"];
@@ -49,7 +49,7 @@ export interface ChartInput {
   };
 }
 
-/** Values of charts/slipway for a stack made by hack/up.sh. */
+/** Values of charts/slipway for a stack of hack/up.sh. */
 export function chartValues(input: ChartInput): Record<string, unknown> {
   const { networks, databases, builds } = input;
   const apiIngress = {
@@ -82,7 +82,7 @@ export function chartValues(input: ChartInput): Record<string, unknown> {
       store: "volume",
       volume: { size: "5Gi" },
       retentionDays: 1,
-      // None but those that are asked for: at half past two all databases of a test run would be backed up at once.
+      // None but those that are requested: at half past two all databases of a test run would be backed up together.
       schedule: "",
       verifySchedule: "",
     },

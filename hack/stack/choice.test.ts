@@ -10,7 +10,7 @@ test.each([
   ["kind without root", none, { dockerAnswers: true, linux: false, root: false }, "kind"],
   ["embedded where no Docker answers", none, debian, "embedded"],
   [
-    "embedded when asked for beside Docker",
+    "embedded when requested beside Docker",
     { ...none, cluster: "embedded" as const },
     { ...debian, dockerAnswers: true },
     "embedded",

@@ -15,7 +15,7 @@ export interface Choice {
 }
 
 /**
- * Which cluster to take: the named context, else the one asked for, else kind where a Docker engine answers, else the
+ * Which cluster to use: the named context, else the requested one, else kind where a Docker engine answers, else the
  * embedded one.
  * @throws UserError when the machine cannot run it
  */

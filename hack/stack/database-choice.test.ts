@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { databaseImages } from "../images/databases.ts";
 import { chosenImages, imageKey, parseDatabaseChoice } from "./database-choice.ts";
 
-test("a stack gets what is asked for and keeps what it offers", () => {
+test("a stack gets what is requested and keeps what it offers", () => {
   const keys = (choice: string, offered: string[] = []) =>
     chosenImages(parseDatabaseChoice(choice), offered).map(imageKey);
   expect(keys("none")).toEqual([]);

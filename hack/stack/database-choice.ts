@@ -16,22 +16,22 @@ export function parseDatabaseChoice(text: string): DatabaseChoice {
     return text;
   }
   const known = databaseImages("all").map(imageKey);
-  const asked = text.split(",").map((one) => one.trim());
-  const unknown = asked.find((one) => !known.includes(one));
+  const requested = text.split(",").map((one) => one.trim());
+  const unknown = requested.find((one) => !known.includes(one));
   if (unknown !== undefined) {
     throw new UserError(
       `--databases has no ${unknown || "empty entry"}; it is default, all, none, or a list of ${known.join(", ")}`,
     );
   }
-  return asked;
+  return requested;
 }
 
 /**
- * The images that a stack is to have: those that are asked for, and those that it offers already, since databases may run
+ * The images that a stack is to have: those that are requested, and those that it offers already, since databases may run
  * from them.
  * @param offered keys of what the stack offers now
  */
 export function chosenImages(choice: DatabaseChoice, offered: readonly string[]): DatabaseImageSource[] {
-  const asked = Array.isArray(choice) ? choice : databaseImages(choice).map(imageKey);
-  return databaseImages("all").filter((image) => [...asked, ...offered].includes(imageKey(image)));
+  const requested = Array.isArray(choice) ? choice : databaseImages(choice).map(imageKey);
+  return databaseImages("all").filter((image) => [...requested, ...offered].includes(imageKey(image)));
 }

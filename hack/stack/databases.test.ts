@@ -24,7 +24,7 @@ test.each([
   expect(plan.wanted.map(imageKey)).toEqual(keys);
 });
 
-test("the chart is told references, users and what really runs before anything is built", async () => {
+test("the chart gets references, users and the real engine before anything is built", async () => {
   const { wanted } = await planDatabases(clusterWith(undefined), ["postgresql:18", "clickhouse:26.8.6.5"]);
   expect(await expectedDatabases(wanted)).toEqual({
     postgresql: {

@@ -33,7 +33,7 @@ export async function expectedDatabases(images: DatabaseImageSource[]): Promise<
   return databaseImageValues(await Promise.all(all));
 }
 
-/** Builds these images, or finds them built, and brings them to the cluster. Answers the chart's values. */
+/** Builds these images, or finds them built, and delivers them to the cluster. Returns the chart's values. */
 export async function deliverDatabases(
   cluster: Cluster,
   images: DatabaseImageSource[],

@@ -6,7 +6,7 @@ import { say } from "../lib/steps.ts";
 export type StackImages = Record<StackImage["name"], string>;
 
 /**
- * Builds every image of the stack, or finds it built, and brings it to the cluster: into the nodes' runtimes, or into the
+ * Builds every image of the stack, or finds it built, and delivers it to the cluster: into the nodes' runtimes, or into the
  * registry that they pull from.
  */
 export async function deliverImages(cluster: Cluster): Promise<StackImages> {

@@ -43,9 +43,9 @@ export async function ensureOrganization(cluster: Cluster, url: string | undefin
     }
   }
   const args = ["organization", "create", "--name", "First organization"];
-  const made = await adminJson<Organization>(cluster.kubeconfig, args);
-  say(`organization ${made.organization_id} created`);
-  return made;
+  const created = await adminJson<Organization>(cluster.kubeconfig, args);
+  say(`organization ${created.organization_id} created`);
+  return created;
 }
 
 async function answer(url: string, key: string): Promise<{ valid: boolean } | undefined> {

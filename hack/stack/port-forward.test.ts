@@ -44,7 +44,7 @@ it("half an answer is none", async () => {
   await expect(cut).rejects.toThrow("the connection ended within the answer");
 });
 
-it("what the kubelet cannot reach may be asked again", async () => {
+it("what the kubelet cannot reach may be requested again", async () => {
   const refused = ask((socket) => socket.send(Buffer.concat([Buffer.of(1), Buffer.from("nothing listens")])));
   await expect(refused).rejects.toBeInstanceOf(NotReached);
 });

@@ -98,7 +98,7 @@ describe("the Git server", () => {
     );
   });
 
-  test("brought up again it runs on, with the same user, token and sample repository", async () => {
+  test("started again it keeps running, with the same user, token and sample repository", async () => {
     expect(await ensureDaemon(await prepareGitServer(server, binary), dirs)).toBe("kept");
     expect(await ensureGitAccount(server, binary)).toEqual(account);
     await ensureSampleRepository(server, account);
@@ -165,7 +165,7 @@ describe("the Git server", () => {
         201,
       );
       await commit("two");
-      // The server tells its hooks of the first push too, when it had not come to it before this one was made.
+      // The server delivers the first push too, if it had not done so before this one.
       const delivery = await waitFor("the hook's call", 20_000, async () =>
         deliveries.find(({ body }) => headMessage(body) === "two\n"),
       );
@@ -236,7 +236,7 @@ describe("the registry of builds", () => {
     mintRegistryToken(by, "a-test", access, lifetime, now);
   const mine: RegistryAccess[] = [{ repository: "oone/pmine", actions: ["pull", "push"] }];
 
-  test("nobody gets in without a token, and is told where to ask for one", async () => {
+  test("without a token there is no access, and the answer names where to get one", async () => {
     const answer = await pushTo("oone/pmine");
     expect(answer.status).toBe(401);
     expect(answer.challenge).toContain(

@@ -53,7 +53,7 @@ async function ensureUser(
       throw error;
     }
   });
-  // A user's tokens are told apart by their names, which are taken for good.
+  // A user's tokens are distinguished by their names, which cannot be used again.
   const name = `stack-${randomBytes(4).toString("hex")}`;
   const generate = ["admin", "user", "generate-access-token", "--username", username, "--token-name", name];
   const said = await gitea(server, binary, [...generate, "--scopes", "all", "--raw"]);

@@ -42,7 +42,7 @@ exec setpriv --reuid=${user} --regid=${user} --clear-groups --no-new-privs -- \\
 `;
 
 /** The command line that runs Gitea in its room; the process is the one that was started, without a parent beside it. */
-function inRoom(server: GitServer, binary: string, args: string[]): string[] {
+function inNamespace(server: GitServer, binary: string, args: string[]): string[] {
   const folders = [dirname(binary), join(server.folder, "conf"), join(server.folder, "data")];
   const program = [`${room.app}/gitea`, "--config", `${room.conf}/app.ini`, ...args];
   return ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", enter, "git", ...folders, ...program];
@@ -50,11 +50,11 @@ function inRoom(server: GitServer, binary: string, args: string[]): string[] {
 
 /** Runs one of Gitea's own commands, such as `admin user create`, beside the server. What it prints is not logged. */
 export async function gitea(server: GitServer, binary: string, args: string[]): Promise<string> {
-  const [command = "", ...rest] = inRoom(server, binary, args);
+  const [command = "", ...rest] = inNamespace(server, binary, args);
   return (await run(command, rest, { cwd: "/", timeoutMs: 60_000 })).trim();
 }
 
-/** Makes the server's folders, secrets and configuration, and tells how it is run. Its data survives all of it. */
+/** Makes the server's folders, secrets and configuration, and returns how it is run. Its data survives all of it. */
 export async function prepareGitServer(server: GitServer, binary: string): Promise<Daemon> {
   const [conf, data] = [join(server.folder, "conf"), join(server.folder, "data")];
   await mkdir(server.folder, { recursive: true, mode: 0o755 });
@@ -82,7 +82,7 @@ export async function prepareGitServer(server: GitServer, binary: string): Promi
   const health = ["-sf", "--cacert", server.authority, "--max-time", "2", "-o", "/dev/null"];
   return {
     name: "git",
-    argv: inRoom(server, binary, ["web"]),
+    argv: inNamespace(server, binary, ["web"]),
     reads,
     healthy: () =>
       run("curl", [...health, `${gitUrl(server)}/api/healthz`], { env: { CURL_CA_BUNDLE: undefined } }).then(

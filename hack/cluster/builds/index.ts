@@ -40,7 +40,7 @@ export async function buildsRegistry(pki: Pki): Promise<BuildsRegistryAccess> {
 }
 
 /**
- * Sees to it that the embedded cluster has what builds need: a registry that takes the platform's tokens, a Git server with
+ * Ensures that the embedded cluster has what builds need: a registry that accepts the platform's tokens, a Git server with
  * a user and a sample repository. Both keep their data.
  * @param apiPort of the API server on loopback, where clients of the registry get tokens
  */

@@ -35,7 +35,7 @@ export async function ensureRegistryKey(folder: string): Promise<string> {
   return file;
 }
 
-/** Makes the key and the configuration, and tells how the registry is run. */
+/** Makes the key and the configuration, and returns how the registry is run. */
 export async function prepareRegistry(registry: BuildsRegistry, binary: string): Promise<Daemon> {
   const keySet = join(registry.keys, "builds-registry-token.jwks");
   const key = await readFile(await ensureRegistryKey(registry.keys), "utf8");
@@ -44,7 +44,7 @@ export async function prepareRegistry(registry: BuildsRegistry, binary: string):
   await writeFileAtomic(registry.config, buildsRegistryConfig(registry, keySet));
   return {
     name: "registry-builds",
-    // Unless told not to, it sends traces to a collector that it expects on this machine, and logs that there is none.
+    // Unless disabled, it sends traces to a collector that it expects on this machine, and logs that there is none.
     argv: ["/usr/bin/env", "OTEL_TRACES_EXPORTER=none", binary, "serve", registry.config],
     reads: [registry.config, keySet, registry.tls.cert, registry.tls.key],
     healthy: async () => (await statusOf(`https://${registry.host}/v2/`)) === "401",

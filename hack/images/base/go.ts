@@ -29,11 +29,11 @@ function toolchain(release: string): Layer {
     name: "base-go",
     key: async () => contentHash(["base-go", "1", module]),
     write: async (tar, scratch) => {
-      const told = await run("go", ["mod", "download", "-json", module], {
+      const output = await run("go", ["mod", "download", "-json", module], {
         cwd: tmpdir(),
         env: { GOWORK: "off" },
       });
-      const { Dir: source } = JSON.parse(told) as { Dir: string };
+      const { Dir: source } = JSON.parse(output) as { Dir: string };
       const home = join(scratch, "root/usr/local/go");
       await mkdir(join(home, ".."), { recursive: true });
       await run("cp", ["-r", "--no-preserve=all", source, home]);

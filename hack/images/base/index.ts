@@ -5,7 +5,7 @@ import { baseConfig, osLayer } from "./os.ts";
 import { pythonBase } from "./python.ts";
 import { staticBase } from "./static.ts";
 
-/** Debian alone, for programs that bring all they need. */
+/** Debian alone, for programs that contain all they need. */
 function debianBase(): ImageRecipe {
   return { name: "base/debian", version: "13", layers: [osLayer()], config: baseConfig() };
 }
