@@ -1,14 +1,14 @@
 import { ConfigError, silentLogger } from "@slipway/process";
 import { expect, test, vi } from "vitest";
 import { FakeClock } from "../../test/kit/processes/fake-clock.ts";
-import { checkCluster, type Verdict, watchCluster } from "./cluster-check.ts";
+import { type ClusterCheckResult, checkCluster, watchCluster } from "./cluster-check.ts";
 
-const UNKNOWN: Verdict = { is: "unknown", why: "no answer" };
-const UNFIT: Verdict = { is: "unfit", why: "another controller" };
-const FIT: Verdict = { is: "fit" };
+const UNKNOWN: ClusterCheckResult = { is: "unknown", why: "no answer" };
+const UNFIT: ClusterCheckResult = { is: "incompatible", why: "another controller" };
+const FIT: ClusterCheckResult = { is: "compatible" };
 
 /** A cluster that gives these answers in turn, and fits after them. */
-function setUp(...verdicts: Verdict[]) {
+function setUp(...verdicts: ClusterCheckResult[]) {
   const clock = new FakeClock();
   const inspect = vi.fn(async () => verdicts.shift() ?? FIT);
   const log = { ...silentLogger, error: vi.fn() };
@@ -45,7 +45,7 @@ test("a wait ends when the process stops", async () => {
 test("a cluster is looked at again every five minutes, and what became wrong is told until it is right", async () => {
   const { clock, inspect, log, deps, stop } = setUp(FIT, UNFIT, UNKNOWN, FIT);
   const told: boolean[] = [];
-  const watching = watchCluster(deps, (unfit) => told.push(unfit), stop.signal);
+  const watching = watchCluster(deps, (isIncompatible) => told.push(isIncompatible), stop.signal);
   await clock.advance(299_999);
   expect(inspect).not.toHaveBeenCalled();
   await clock.advance(1);

@@ -24,22 +24,22 @@ const CONTROLLERS: Readonly<Record<Exclude<AllowList, "none">, RegExp>> = {
 
 /** Pauses while the cluster does not answer, and between two looks after, in milliseconds. */
 const RETRY = { baseMs: 1_000, maxMs: 30_000 };
-const AGAIN_MS = 300_000;
+const CHECK_INTERVAL_MS = 300_000;
 
 /** Whether access lists are enforced, as far as it can be told now. */
-export type Verdict =
-  | { is: "fit" }
+export type ClusterCheckResult =
+  | { is: "compatible" }
   /** They are not, or the operator could never come up. `why` says what to install or to set. */
-  | { is: "unfit"; why: string }
+  | { is: "incompatible"; why: string }
   | { is: "unknown"; why: string };
 
 type Settings = Pick<Config, "ingress">;
 
 /** Looks once. */
-export async function inspectCluster(client: KubeClient, { ingress }: Settings): Promise<Verdict> {
+export async function inspectCluster(client: KubeClient, { ingress }: Settings): Promise<ClusterCheckResult> {
   const { allowList, className } = ingress;
   if (allowList === "none") {
-    return { is: "fit" };
+    return { is: "compatible" };
   }
   try {
     const found = await client.getOrUndefined<IngressClass>(resources.ingressClasses, { name: className });
@@ -48,27 +48,27 @@ export async function inspectCluster(client: KubeClient, { ingress }: Settings):
       const why =
         `SLIPWAY_INGRESS_ALLOW_LIST is ${allowList}, and the controller of the ingress class ${className} is ` +
         `${controller}, which would admit everybody. Set it (the chart's ingress.allowList) to traefik, nginx or none.`;
-      return { is: "unfit", why };
+      return { is: "incompatible", why };
     }
     if (allowList === "traefik") {
       await client.list(middlewareResource, { limit: 1 });
     }
     const why = `There is no ingress class ${className}, or it names no controller.`;
-    return controller === undefined ? { is: "unknown", why } : { is: "fit" };
+    return controller === undefined ? { is: "unknown", why } : { is: "compatible" };
   } catch (error) {
     if (isNotFound(error)) {
       const { plural, group, version } = middlewareResource;
       const why =
         `SLIPWAY_INGRESS_ALLOW_LIST is traefik, and the cluster does not serve ${plural}.${group}/${version}. ` +
         "Install Traefik's custom resource definitions, or set it (the chart's ingress.allowList) to nginx or none.";
-      return { is: "unfit", why };
+      return { is: "incompatible", why };
     }
     return { is: "unknown", why: `The cluster does not answer: ${(error as Error).message}` };
   }
 }
 
 export interface ClusterCheckDependencies {
-  inspect: () => Promise<Verdict>;
+  inspect: () => Promise<ClusterCheckResult>;
   clock: Clock;
   log: Logger;
 }
@@ -82,14 +82,14 @@ export async function checkCluster(
   signal: AbortSignal,
 ): Promise<void> {
   for (let attempt = 0; !signal.aborted; attempt += 1) {
-    const verdict = await inspect();
-    if (verdict.is === "fit") {
+    const result = await inspect();
+    if (result.is === "compatible") {
       return;
     }
-    if (verdict.is === "unfit") {
-      throw new ConfigError(verdict.why);
+    if (result.is === "incompatible") {
+      throw new ConfigError(result.why);
     }
-    log.warn({ reason: verdict.why }, "cannot tell yet whether access lists are enforced; waiting");
+    log.warn({ reason: result.why }, "cannot tell yet whether access lists are enforced; waiting");
     await sleep(clock, backoffDelay(attempt, RETRY), signal);
   }
 }
@@ -97,19 +97,19 @@ export async function checkCluster(
 /** Looks again every five minutes until the signal aborts, and tells of what has become wrong. */
 export async function watchCluster(
   { inspect, clock, log }: ClusterCheckDependencies,
-  tell: (unfit: boolean) => void,
+  report: (isIncompatible: boolean) => void,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    await sleep(clock, AGAIN_MS, signal);
-    const verdict: Verdict = signal.aborted ? { is: "fit" } : await inspect();
-    if (verdict.is === "unfit") {
-      log.error({ reason: verdict.why }, "access lists are not enforced any more");
-    } else if (verdict.is === "unknown") {
-      log.warn({ reason: verdict.why }, "cannot tell whether access lists are still enforced");
+    await sleep(clock, CHECK_INTERVAL_MS, signal);
+    const result: ClusterCheckResult = signal.aborted ? { is: "compatible" } : await inspect();
+    if (result.is === "incompatible") {
+      log.error({ reason: result.why }, "access lists are not enforced any more");
+    } else if (result.is === "unknown") {
+      log.warn({ reason: result.why }, "cannot tell whether access lists are still enforced");
     }
-    if (verdict.is !== "unknown") {
-      tell(verdict.is === "unfit");
+    if (result.is !== "unknown") {
+      report(result.is === "incompatible");
     }
   }
 }
@@ -118,7 +118,7 @@ export async function watchCluster(
 export function addClusterCheck(manager: Manager, config: Settings): void {
   const { client, clock, log, registry } = manager;
   const deps = { inspect: () => inspectCluster(client, config), clock, log };
-  const unfit = new Gauge({
+  const isIncompatible = new Gauge({
     name: "slipway_access_lists_unenforced",
     help: "1 while the ingress controller is not the one that SLIPWAY_INGRESS_ALLOW_LIST names: it may admit everybody.",
     registers: [registry],
@@ -126,6 +126,6 @@ export function addClusterCheck(manager: Manager, config: Settings): void {
   manager.addStartupCheck("cluster", (signal) => checkCluster(deps, signal));
   manager.addRunnable({
     name: "cluster",
-    run: (signal) => watchCluster(deps, (is) => unfit.set(is ? 1 : 0), signal),
+    run: (signal) => watchCluster(deps, (is) => isIncompatible.set(is ? 1 : 0), signal),
   });
 }

@@ -29,7 +29,7 @@ import { type Config, loadConfig } from "./config.ts";
 import { parseDatabaseImages } from "./databases/settings.ts";
 import { createOperator } from "./operator.ts";
 import { ledgerDeployments } from "./projects/deployments/reaper.ts";
-import { ledgerSlots } from "./projects/quotas/reservations.ts";
+import { ledgerQuotas } from "./projects/quotas/reservations.ts";
 import { ledgerUsage } from "./projects/quotas/usage.ts";
 
 async function main(config: Config): Promise<void> {
@@ -68,7 +68,7 @@ async function main(config: Config): Promise<void> {
       record: (rows) => recordMetricSamples(ledger, rows),
       list: () => listMetricSamples(ledger),
     },
-    slots: ledgerSlots(ledger),
+    quotas: ledgerQuotas(ledger),
     usage: ledgerUsage(ledger),
     reservations: {
       firstClaimOf: (claim) => firstClaimOf(ledger, claim),

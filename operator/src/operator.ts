@@ -49,9 +49,9 @@ import {
 } from "./projects/deployments/records.ts";
 import { BuiltPull } from "./projects/images/built-pull.ts";
 import { registerProjectMetrics } from "./projects/metrics.ts";
-import { runSlotReaper } from "./projects/quotas/reaper.ts";
-import { SlotKeeper, type SlotLedger } from "./projects/quotas/reservations.ts";
-import { runUsageKeeper, type UsageLedger } from "./projects/quotas/usage.ts";
+import { runQuotaReaper } from "./projects/quotas/reaper.ts";
+import { type QuotaLedger, QuotaReservations } from "./projects/quotas/reservations.ts";
+import { runUsageReconciler, type UsageLedger } from "./projects/quotas/usage.ts";
 import { BY_WANTED_HOST, createProjectStores, type ProjectStores } from "./projects/stores.ts";
 import { withBackoff } from "./registry/backoff.ts";
 import { ecrLogin, type RegistryLogin } from "./registry/ecr.ts";
@@ -82,7 +82,7 @@ export interface OperatorOptions {
   /** Deployments whose end the ledger does not have. */
   openDeployments: OpenDeployments;
   /** Counts what organizations and plans have only so many of. */
-  slots: SlotLedger;
+  quotas: QuotaLedger;
   /** What organizations have of what each may have only so much of; not kept unless given. */
   usage?: UsageLedger;
   /** Where runs are charged. */
@@ -157,7 +157,7 @@ export function createOperator(options: OperatorOptions): Manager {
   const probe =
     options.ingressProbe ??
     (config.ingress.probeUrl ? createIngressProbe(config.ingress.probeUrl) : undefined);
-  const slots = new SlotKeeper(options.slots, log, () => manager.clock.monotonic());
+  const quotas = new QuotaReservations(options.quotas, log, () => manager.clock.monotonic());
   const { databaseImages } = options;
   const authority = new Authority({
     client: manager.client,
@@ -193,8 +193,8 @@ export function createOperator(options: OperatorOptions): Manager {
       platform: {
         ...config.databases,
         apiserver: () => {
-          const { apiserver: given } = config.databases;
-          return given ? [given] : apiserverPeers(clusterStores);
+          const { apiserver: configured } = config.databases;
+          return configured ? [configured] : apiserverPeers(clusterStores);
         },
         systemNamespace: config.namespace,
         images: () => databaseImages?.current ?? {},
@@ -212,8 +212,8 @@ export function createOperator(options: OperatorOptions): Manager {
       catalog: () => catalog.current,
       kinds,
       registryLogin: withBackoff(options.registryLogin ?? ecrLogin(), manager.clock),
-      builtPull: options.builds && builtPullOf(manager, options.builds),
-      slots,
+      builtPull: options.builds && createBuiltPull(manager, options.builds),
+      quotas,
       deploymentRecords,
     },
     (listener) => {
@@ -244,7 +244,7 @@ export function createOperator(options: OperatorOptions): Manager {
   manager.addRunnable({
     name: "slots",
     run: (signal) =>
-      runSlotReaper({ keeper: slots, client: manager.client, projects: stores.projects, log }, signal),
+      runQuotaReaper({ quotas, client: manager.client, projects: stores.projects, log }, signal),
   });
   const { usage } = options;
   if (usage) {
@@ -252,7 +252,7 @@ export function createOperator(options: OperatorOptions): Manager {
     manager.addRunnable({
       name: "usage",
       run: (signal) =>
-        runUsageKeeper({ ledger: usage, projects: all, secrets, client: manager.client, log }, signal),
+        runUsageReconciler({ ledger: usage, projects: all, secrets, client: manager.client, log }, signal),
     });
   }
   manager.addRunnable({
@@ -263,19 +263,19 @@ export function createOperator(options: OperatorOptions): Manager {
         signal,
       ),
   });
-  const asked = {
+  const checkOptions = {
     lookup: createTxtLookup({ servers: config.dnsServers }),
     clock: manager.clock,
     random: manager.random,
-    contenders: (hostname: string) => wantingOf(hostname, stores),
+    contenders: (hostname: string) => contendersFor(hostname, stores),
   };
   addDomainClaimController(manager, {
     claims: stores.claims,
     projects: stores.projects,
     domainZone: config.domainZone,
-    ownership: new OwnershipChecks({ ...asked, retry: options.ownershipRetry }),
-    proofs: new OwnershipChecks({ ...asked, retry: options.proofRetry ?? PROOF_RETRY, repeats: true }),
-    reservations: new Reservations(options.reservations ?? OWN_CLAIM_ALONE, log),
+    ownership: new OwnershipChecks({ ...checkOptions, retry: options.ownershipRetry }),
+    proofs: new OwnershipChecks({ ...checkOptions, retry: options.proofRetry ?? PROOF_RETRY, repeats: true }),
+    reservations: new Reservations(options.reservations ?? NO_RESERVATIONS, log),
   });
 
   if (options.builds) {
@@ -338,13 +338,13 @@ function clockReferences(ledgerTime: () => Promise<Date>) {
 const PROOF_RETRY: BackoffOptions = { baseMs: 86_400_000, maxMs: 86_400_000 };
 
 /** Remembers nothing: each claim counts by itself. */
-const OWN_CLAIM_ALONE: ReservationLedger = {
+const NO_RESERVATIONS: ReservationLedger = {
   firstClaimOf: async ({ claimedAt }) => claimedAt,
   forget: async () => {},
 };
 
 /** Organizations that want a hostname, by a project's spec or since they were refused it over `/v1`. */
-function wantingOf(hostname: string, { projects, claims }: ProjectStores): string[] {
+function contendersFor(hostname: string, { projects, claims }: ProjectStores): string[] {
   const wanting = projects.byIndex(BY_WANTED_HOST, hostname);
   const claim = claims.get(undefined, hostname);
   return [
@@ -353,7 +353,7 @@ function wantingOf(hostname: string, { projects, claims }: ProjectStores): strin
   ];
 }
 
-function builtPullOf(
+function createBuiltPull(
   { client, clock }: Manager,
   { settings, registryKey }: NonNullable<OperatorOptions["builds"]>,
 ): BuiltPull {

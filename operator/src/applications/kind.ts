@@ -4,23 +4,23 @@ import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { type HttpPlan, labels, type Project } from "@slipway/crds";
 import { type Claimed, routedHosts } from "../domains/project-claims.ts";
 import { ProjectDomains } from "../domains/project-domains.ts";
-import { HeldRoutes } from "../domains/rejected-spec-routes.ts";
+import { RejectedSpecRoutes } from "../domains/rejected-spec-routes.ts";
 import type { RouteCheck } from "../domains/route-check.ts";
 import type { RouteVersions } from "../domains/routes.ts";
 import type { Accepted } from "../projects/accept.ts";
-import { type DeletionStep, LOOK_AGAIN_MS, runDeletionStep } from "../projects/deletion.ts";
+import { DELETION_POLL_INTERVAL_MS, type DeletionStep, runDeletionStep } from "../projects/deletion.ts";
 import { exposureAtStart } from "../projects/exposure.ts";
 import { hasBegunToPull } from "../projects/images/pulls.ts";
-import type {
-  KindDependencies,
-  Observation,
-  ProjectContext,
-  ProjectKind,
-  Remaining,
+import {
+  type KindDependencies,
+  type Observation,
+  type ProjectContext,
+  type ProjectKind,
+  type Remaining,
+  shortestDelay,
 } from "../projects/kind.ts";
 import { ownerOf } from "../projects/owner.ts";
 import { type LiveDeployment, readInstances, stopInstances } from "../projects/pause.ts";
-import { soonest } from "../projects/soonest.ts";
 import { summarize, summarizePause } from "../projects/status.ts";
 import { childOf, isVolumeBound, type Pod } from "../projects/stores.ts";
 import { claimOf, growVolume } from "../projects/volume.ts";
@@ -54,14 +54,14 @@ interface Applied {
 export class HttpKind implements ProjectKind<HttpPlan, Applied> {
   readonly #deps: HttpDependencies;
   readonly #domains: ProjectDomains;
-  readonly #held: HeldRoutes;
+  readonly #held: RejectedSpecRoutes;
   readonly #recreate: RecreateSteps;
   readonly #rollouts: RolloutSteps;
 
   constructor(deps: HttpDependencies) {
     this.#deps = deps;
     this.#domains = new ProjectDomains(deps);
-    this.#held = new HeldRoutes({ ...deps, domains: this.#domains });
+    this.#held = new RejectedSpecRoutes({ ...deps, domains: this.#domains });
     this.#recreate = new RecreateSteps(deps);
     this.#rollouts = new RolloutSteps({
       clock: deps.clock,
@@ -113,14 +113,14 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
     if (project.spec.paused) {
       summarizePause(rollout, context.conditions, context.status);
     }
-    return this.#held.keep(project, rollout, context);
+    return this.#held.reconcile(project, rollout, context);
   }
 
   async finalize(project: Project, { signal }: ProjectContext): Promise<Remaining | undefined> {
     await this.#recreate.clear(project, signal);
     const run = async (step: DeletionStep) => {
       const waiting = await runDeletionStep(step, project, this.#deps.client, signal);
-      return waiting && { ...waiting, retryAfterMs: LOOK_AGAIN_MS };
+      return waiting && { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };
     };
     return (
       (await run(routeStep)) ??
@@ -139,7 +139,7 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
   async observe(project: Project, applied: Applied, context: ProjectContext): Promise<Observation> {
     const { accepted, running, claimed, routesBefore, obstacle } = applied;
     const { conditions, status, signal } = context;
-    const look = this.#rollouts.look(project, running, status, conditions);
+    const look = this.#rollouts.assess(project, running, status, conditions);
     const routes = this.#domains.check(project, claimed, look.rollout, routesBefore);
     const release = await this.#domains.release(project, claimed, routes, signal);
     const { host, wanted, refused } = claimed;
@@ -149,9 +149,9 @@ export class HttpKind implements ProjectKind<HttpPlan, Applied> {
       : undefined;
     const { limits } = accepted.plan.resources;
     summarize(project, { ...look, volume, limits, route }, conditions, status);
-    this.#domains.tell(project, claimed, routes, release, context);
+    this.#domains.report(project, claimed, routes, release, context);
     return {
-      requeueAfterMs: soonest(routes.retryAfterMs, release.retryAfterMs, look.againInMs),
+      requeueAfterMs: shortestDelay(routes.retryAfterMs, release.retryAfterMs, look.againInMs),
       refused: refused && new TerminalError(refused.reason, refused.message, { condition: "DomainReady" }),
     };
   }

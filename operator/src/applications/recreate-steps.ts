@@ -79,8 +79,8 @@ export class RecreateSteps {
         })
       : "wanted";
     // Once the Deployment has the version, its pull is over.
-    const isAwaited = choice === "pull" || (choice === "wanted" && !isMadeFrom(live, hash));
-    await this.clear(project, signal, isAwaited ? pull?.metadata.name : undefined);
+    const isPullPending = choice === "pull" || (choice === "wanted" && !hasTemplateOf(live, hash));
+    await this.clear(project, signal, isPullPending ? pull?.metadata.name : undefined);
     const previous = previousVersion(deployments);
     if (choice === "previous" && previous) {
       const app = viewOf(withSettingsOf(project, previous));
@@ -167,7 +167,7 @@ export class RecreateSteps {
   }
 }
 
-const isMadeFrom = (live: LiveDeployment | undefined, hash: string): boolean =>
+const hasTemplateOf = (live: LiveDeployment | undefined, hash: string): boolean =>
   live?.spec?.template?.metadata?.annotations?.[annotations.settingsHash] === hash;
 
 /** The wanted version's application with the live pods' template, to the letter. */

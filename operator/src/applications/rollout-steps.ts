@@ -29,7 +29,7 @@ export interface RolloutStepsOptions {
 }
 
 /** What a look at the wanted version came to. */
-export interface Look {
+export interface RolloutAssessment {
   rollout: Rollout;
   /** Why it did not come to serve in time; absent while it may. */
   failure?: string;
@@ -61,12 +61,12 @@ export class RolloutSteps {
   }
 
   /** How the wanted version stands, or the one that has its place, after it has been applied. */
-  look(
+  assess(
     project: Project,
     { reported: app, isReturned }: Pick<Running, "reported" | "isReturned">,
     status: ProjectStatus,
     conditions: ConditionSet<ProjectConditionCatalog>,
-  ): Look {
+  ): RolloutAssessment {
     const version = { settingsHash: settingsHash(app), image: app.image };
     const rollout = this.#options.read(project, version);
     const newest = status.deployments?.[0];

@@ -4,7 +4,7 @@ import type { Build, Project } from "@slipway/crds";
 import { recordBuild, recordBuildLog } from "@slipway/ledger";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BUILDS, BuildStack, digestOf, line, ORGANIZATION } from "../../../test/kit/operator/build-stack.ts";
-import { Life, type WriteKey } from "../../../test/kit/operator/crashing-process.ts";
+import { CrashingProcess, type WriteKey } from "../../../test/kit/operator/crashing-process.ts";
 import { eventually } from "../../../test/kit/operator/harness.ts";
 import { buildResource } from "../resources.ts";
 import { ledgerBuilds } from "./ledger.ts";
@@ -23,7 +23,7 @@ afterAll(() => stack?.stop());
 
 /** An operator whose writes are counted, until it dies or is to end. */
 async function live(signal: AbortSignal): Promise<void> {
-  const life = await Life.begin(stack.cluster.api.url, written);
+  const life = await CrashingProcess.start(stack.cluster.api.url, written);
   lives += 1;
   const { ledger } = stack;
   const operator = stack.operator({

@@ -13,16 +13,16 @@ import {
 } from "@slipway/crds";
 import type { Restorer } from "../backups/restore.ts";
 import type { Accepted } from "../projects/accept.ts";
-import { LOOK_AGAIN_MS, runDeletionStep } from "../projects/deletion.ts";
-import type {
-  KindDependencies,
-  Observation,
-  ProjectContext,
-  ProjectKind,
-  Remaining,
+import { DELETION_POLL_INTERVAL_MS, runDeletionStep } from "../projects/deletion.ts";
+import {
+  type KindDependencies,
+  type Observation,
+  type ProjectContext,
+  type ProjectKind,
+  type Remaining,
+  shortestDelay,
 } from "../projects/kind.ts";
 import { ownerOf } from "../projects/owner.ts";
-import { soonest } from "../projects/soonest.ts";
 import { reportGrowth } from "../projects/status.ts";
 import type { GrowthObstacle } from "../workload/growth.ts";
 import { acceptDatabase } from "./accept.ts";
@@ -140,7 +140,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
     for (const step of deletionSteps) {
       const waiting = await runDeletionStep(step, project, this.#deps.client, signal);
       if (waiting) {
-        return { ...waiting, retryAfterMs: LOOK_AGAIN_MS };
+        return { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };
       }
     }
     const { uid = "" } = project.metadata;
@@ -200,7 +200,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
       conditions,
       status,
     );
-    return { requeueAfterMs: soonest(clusterState?.requeueAfterMs, planInMs, DAILY_MS) };
+    return { requeueAfterMs: shortestDelay(clusterState?.requeueAfterMs, planInMs, DAILY_MS) };
   }
 
   /**
@@ -251,7 +251,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
       ? {
           ...clusterState,
           missing: filling.missing,
-          requeueAfterMs: soonest(clusterState.requeueAfterMs, filling.requeueAfterMs),
+          requeueAfterMs: shortestDelay(clusterState.requeueAfterMs, filling.requeueAfterMs),
         }
       : clusterState;
   }
@@ -291,7 +291,7 @@ export class DatabaseKind implements ProjectKind<DatabasePlan, Applied> {
     if (renewed && credentials[credentialKeys.previousPassword] !== undefined) {
       await this.#credentials.dropPrevious(project, credentials, signal);
     }
-    return { ...clusterState, requeueAfterMs: soonest(clusterState.requeueAfterMs, releaseInMs) };
+    return { ...clusterState, requeueAfterMs: shortestDelay(clusterState.requeueAfterMs, releaseInMs) };
   }
 
   /** Stops the instances, whatever else is wrong with the project. An apply of the StatefulSet sets the same, in the same name. */

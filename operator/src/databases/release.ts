@@ -2,7 +2,7 @@
 
 import { type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { annotations, fieldManagers } from "@slipway/crds";
-import { soonest } from "../projects/soonest.ts";
+import { shortestDelay } from "../projects/kind.ts";
 import { ordinalOf } from "./common/pods.ts";
 import type { Database } from "./database.ts";
 import type { ClusterContext, DatabaseDriver, LiveClaim, LiveDatabase } from "./driver.ts";
@@ -56,7 +56,7 @@ export async function releaseMembers(
   for (const step of steps) {
     done += Number(await carryOut(step, live, context));
   }
-  return soonest(nextDeletionMs(live, context), done < steps.length ? RETRY_MS : undefined);
+  return shortestDelay(nextDeletionMs(live, context), done < steps.length ? RETRY_MS : undefined);
 }
 
 /** Whether the primary is known to have everything; one that cannot be queried is not. */
@@ -106,7 +106,7 @@ function nextDeletionMs({ claims }: LiveDatabase, context: ReleaseContext): numb
     .filter(({ metadata }) => !metadata?.deletionTimestamp)
     .map((claim) => deletableInMs(claim, context))
     .filter((ms) => ms !== undefined && ms > 0);
-  return soonest(...left);
+  return shortestDelay(...left);
 }
 
 /** Has the StatefulSet stop what is above the size. An apply of it sets the same, in the same name. */

@@ -2,7 +2,7 @@ import type { Project } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { exampleClaim } from "../../../test/kit/operator/claims.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { holds, keptAheadMs } from "./claims.ts";
+import { isHolder, keptAheadMs } from "./claims.ts";
 
 const now = new Date("2026-01-01T00:00:30Z");
 
@@ -32,10 +32,10 @@ test("a claim that the operator has made is reserved for nothing", () => {
 });
 
 test("a project holds the claims that name it wholly", () => {
-  expect(holds(project(), exampleClaim())).toBe(true);
+  expect(isHolder(project(), exampleClaim())).toBe(true);
   const own = exampleClaim().spec.projectRef;
   for (const other of [{ uid: "another" }, { namespace: "slipway-org-beta" }, { name: "p2" }]) {
     const claim = exampleClaim("shop.example.com", { spec: { projectRef: { ...own, ...other } } });
-    expect(holds(project(), claim)).toBe(false);
+    expect(isHolder(project(), claim)).toBe(false);
   }
 });

@@ -31,14 +31,16 @@ const AHEAD_MS = 60_000;
  * Whether a claim is held by this very project, not by an earlier one of its name. The namespace counts, too: what a claim
  * has to prove is derived from it.
  */
-export function holds({ metadata }: Project, { spec: { projectRef } }: DomainClaim): boolean {
+export function isHolder({ metadata }: Project, { spec: { projectRef } }: DomainClaim): boolean {
   const { uid, namespace, name } = projectRef;
   return uid === metadata.uid && namespace === metadata.namespace && name === metadata.name;
 }
 
 /** Every claim that a project holds. */
 export function claimsOf(project: Project, claims: Store<DomainClaim>): DomainClaim[] {
-  return claims.byIndex(BY_PROJECT_UID, project.metadata.uid ?? "").filter((claim) => holds(project, claim));
+  return claims
+    .byIndex(BY_PROJECT_UID, project.metadata.uid ?? "")
+    .filter((claim) => isHolder(project, claim));
 }
 
 /**
@@ -53,7 +55,7 @@ export async function claimHostname(
 ): Promise<boolean> {
   const known = claims.get(undefined, claim.hostname);
   if (known && !known.metadata.deletionTimestamp) {
-    return holds(project, known);
+    return isHolder(project, known);
   }
   try {
     const options = { fieldManager: fieldManagers.project, signal };
@@ -68,7 +70,7 @@ export async function claimHostname(
       { name: claim.hostname },
       { signal },
     );
-    return live !== undefined && holds(project, live) && !live.metadata.deletionTimestamp;
+    return live !== undefined && isHolder(project, live) && !live.metadata.deletionTimestamp;
   }
 }
 

@@ -33,10 +33,10 @@ import type { Reservations } from "./reservations.ts";
 import {
   isPlatforms,
   recordsOf,
-  reportMissingProof,
-  tellRoute,
-  tellUnproved,
-  tellVerified,
+  setProofMissing,
+  setRouteConditions,
+  setUnverified,
+  setVerified,
 } from "./status.ts";
 
 /** Permissions of the controller; the chart's ClusterRole is generated from them. */
@@ -68,7 +68,7 @@ export function addDomainClaimController(manager: Manager, deps: DomainClaimDepe
     store: claims,
     resource: domainClaimResource,
     fieldManager: fieldManagers.domainClaim,
-    reconcile: async (claim, context) => tellClaim(claim, context, deps),
+    reconcile: async (claim, context) => reconcileClaim(claim, context, deps),
   });
   return manager.addController({
     name: "domainclaim",
@@ -99,7 +99,7 @@ type ClaimContext = Pick<
   "conditions" | "status" | "clock"
 >;
 
-async function tellClaim(
+async function reconcileClaim(
   claim: DomainClaim,
   context: ClaimContext,
   deps: DomainClaimDependencies,
@@ -110,12 +110,12 @@ async function tellClaim(
   const project = projects.get(namespace, name);
   let result: Result | undefined;
   if (isPlatforms(claim, domainZone)) {
-    tellVerified("zone", timestamp(clock.now()), status, conditions);
+    setVerified("zone", timestamp(clock.now()), status, conditions);
   } else {
     status.dnsRecords = recordsOf(claim, project, domainZone);
     result = await proveOwnership(claim, context, deps);
   }
-  tellRoute(claim, project, conditions);
+  setRouteConditions(claim, project, conditions);
   return result;
 }
 
@@ -138,7 +138,7 @@ async function proveOwnership(
       // It was not proved until now: its reservation ends, as with a proof.
       await reservations.end(claim);
     }
-    tellVerified(status.verifiedBy ?? "operator", timestamp(now), status, conditions);
+    setVerified(status.verifiedBy ?? "operator", timestamp(now), status, conditions);
     return status.verifiedBy === "txt" && !isVouched ? proveAgain(claim, context, deps) : undefined;
   }
   // Given up for good: the project's controller deletes it.
@@ -150,7 +150,7 @@ async function proveOwnership(
   const leftMs = expiresAt.getTime() - now.getTime();
   const { proof, againInMs } = ownership.check(hostname, uid, challengeOf(claim));
   if (proof === "proved") {
-    tellVerified("txt", timestamp(now), status, conditions);
+    setVerified("txt", timestamp(now), status, conditions);
     await reservations.end(claim);
     return { requeueAfterMs: 0 };
   }
@@ -159,10 +159,10 @@ async function proveOwnership(
   const isAnswered = proof !== undefined && proof !== "failed";
   if (proof === "another" || (leftMs <= 0 && isAnswered)) {
     ownership.forget(hostname);
-    tellUnproved(proof === "another" ? proof : "expired", conditions);
+    setUnverified(proof === "another" ? proof : "expired", conditions);
     return undefined;
   }
-  tellUnproved(proof ?? "unknown", conditions);
+  setUnverified(proof ?? "unknown", conditions);
   if (leftMs > 0) {
     return { requeueAfterMs: Math.min(againInMs ?? leftMs, leftMs) };
   }
@@ -182,7 +182,7 @@ function proveAgain(
     proofs.forget(hostname);
     status.verifiedAt = undefined;
     status.verifiedBy = undefined;
-    tellUnproved("another", conditions);
+    setUnverified("another", conditions);
     return undefined;
   }
   if (proof === "proved") {
@@ -192,7 +192,7 @@ function proveAgain(
   }
   const { proofMissingSince: since } = status;
   if (since !== undefined && now.getTime() - Date.parse(since) >= PROOF_MISSING_MS) {
-    reportMissingProof(since, conditions);
+    setProofMissing(since, conditions);
   }
   return againInMs === undefined ? undefined : { requeueAfterMs: againInMs };
 }

@@ -2,7 +2,7 @@
 
 import { type BackoffOptions, backoffDelay } from "@slipway/controller-runtime";
 import { type Clock, ConcurrencyLimiter, type ConcurrencyLimits, type Random } from "@slipway/process";
-import { type Challenge, judge, type Proof } from "./ownership.ts";
+import { type Challenge, evaluateAnswer, type Proof } from "./ownership.ts";
 import type { TxtLookup } from "./txt-lookup.ts";
 
 export interface OwnershipChecksOptions {
@@ -107,7 +107,7 @@ export class OwnershipChecks {
     const { lookup, clock, random, retry = { baseMs: 15_000, maxMs: 300_000 } } = this.#options;
     const others = () => this.#options.contenders?.(hostname) ?? [];
     try {
-      entry.proof = judge(await lookup(entry.challenge.name), entry.challenge, { hostname, others });
+      entry.proof = evaluateAnswer(await lookup(entry.challenge.name), entry.challenge, { hostname, others });
     } catch {
       entry.proof = "failed";
     }

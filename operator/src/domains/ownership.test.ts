@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { exampleClaim } from "../../../test/kit/operator/claims.ts";
-import { challengeOf, judge, type TxtAnswer } from "./ownership.ts";
+import { challengeOf, evaluateAnswer, type TxtAnswer } from "./ownership.ts";
 
 const challenge = challengeOf(exampleClaim());
 const other = challengeOf(
@@ -22,7 +22,7 @@ test.each<[string, TxtAnswer, string]>([
   ["no answer", { failed: true }, "failed"],
 ])("%s", (_, answer, proof) => {
   const scope = { hostname: "shop.example.com", others: () => ["gamma", "beta"] };
-  expect(judge(answer, challenge, scope)).toBe(proof);
+  expect(evaluateAnswer(answer, challenge, scope)).toBe(proof);
 });
 
 test("what a claim says of its organization does not count, only its project's namespace", () => {

@@ -36,7 +36,7 @@ const ANY_VALUE = /^slipway-verification=[0-9a-f]{32}$/;
  * What an answer proves about a challenge; records beside the one asked for do no harm.
  * @param others the organizations that may prove it in the claim's place; asked only where the answer holds another's value
  */
-export function judge(
+export function evaluateAnswer(
   answer: TxtAnswer,
   { value }: Pick<Challenge, "value">,
   { hostname, others }: { hostname: string; others: () => readonly string[] },

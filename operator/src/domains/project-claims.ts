@@ -6,8 +6,8 @@ import type { Clock } from "@slipway/process";
 import { type HttpPlatform, type RoutedHosts, wantedHost } from "../applications/view.ts";
 import type { Finding } from "../projects/status.ts";
 import type { ProjectStores } from "../projects/stores.ts";
-import { claimHostname, holds } from "./claims.ts";
-import { type CustomHost, refusalOf, standOf, takenBy, unseen } from "./project-status.ts";
+import { claimHostname, isHolder } from "./claims.ts";
+import { type CustomHost, claimedDomainState, notLookedUp, refusalOf, takenBy } from "./project-status.ts";
 
 export interface ClaimingDependencies {
   client: KubeClient;
@@ -67,13 +67,13 @@ async function claimDefault(
     return { reason: "DomainReserved", message: `The domain ${hostname} is reserved by the platform.` };
   }
   const claim = { hostname, organization, kind: chosen ? ("subdomain" as const) : ("default" as const) };
-  const held = await claimHostname(project, claim, { client, claims: stores.claims }, signal);
-  return held
+  const isClaimed = await claimHostname(project, claim, { client, claims: stores.claims }, signal);
+  return isClaimed
     ? undefined
     : { reason: "DomainTaken", message: `The domain ${hostname} belongs to another project.` };
 }
 
-/** The default domain that the project still holds, though it asks for another. */
+/** The default domain that the project still isHolder, though it asks for another. */
 function formerHost(project: Project, deps: ClaimingDependencies): string | undefined {
   const claim = ownClaim(project, project.status?.domain ?? "", deps);
   return claim && claim.spec.kind !== "custom" ? claim.spec.hostname : undefined;
@@ -91,13 +91,13 @@ async function claimCustom(
   if (why) {
     return { hostname, is: "refused", why };
   }
-  const stand = standOf(hostname, project, ownClaim(project, hostname, deps), clock.now());
-  if (stand) {
-    return stand;
+  const state = claimedDomainState(hostname, project, ownClaim(project, hostname, deps), clock.now());
+  if (state) {
+    return state;
   }
   const claim = { hostname, organization, kind: "custom" as const };
-  const held = await claimHostname(project, claim, { client, claims: stores.claims }, signal);
-  return held ? unseen(hostname) : { hostname, is: "refused", why: takenBy(hostname) };
+  const isClaimed = await claimHostname(project, claim, { client, claims: stores.claims }, signal);
+  return isClaimed ? notLookedUp(hostname) : { hostname, is: "refused", why: takenBy(hostname) };
 }
 
 function ownClaim(
@@ -106,5 +106,5 @@ function ownClaim(
   { stores }: ClaimingDependencies,
 ): DomainClaim | undefined {
   const claim = stores.claims.get(undefined, hostname);
-  return claim && !claim.metadata.deletionTimestamp && holds(project, claim) ? claim : undefined;
+  return claim && !claim.metadata.deletionTimestamp && isHolder(project, claim) ? claim : undefined;
 }

@@ -12,10 +12,10 @@ import type { Clock } from "@slipway/process";
 import { admittedCidrs } from "../applications/access.ts";
 import type { Rollout } from "../applications/rollout.ts";
 import { type HttpPlatform, wantedHost } from "../applications/view.ts";
-import { type ExposureStand, exposureAfter } from "../projects/exposure.ts";
+import { type ExposureProgress, exposureAfter } from "../projects/exposure.ts";
 import { childrenOf, type ProjectStores } from "../projects/stores.ts";
 import { type Claimed, claimDomains } from "./project-claims.ts";
-import { customDomainStatuses, tellCustomDomains } from "./project-status.ts";
+import { customDomainStatuses, setCustomDomainsReady } from "./project-status.ts";
 import { type Release, releaseAllDomains, releaseDomains } from "./release.ts";
 import type { RouteCheck } from "./route-check.ts";
 import { checkRoutes, type Routes, type RouteVersions, routeVersions } from "./routes.ts";
@@ -94,7 +94,7 @@ export class ProjectDomains {
   }
 
   /** Writes what was found into conditions and status, `DomainReady` apart. */
-  tell(
+  report(
     project: Project,
     claimed: Claimed,
     routes: Routes,
@@ -105,16 +105,16 @@ export class ProjectDomains {
     const issues = this.#deps.platform.ingress.certificateIssuer !== undefined;
     const found = { hosts, routes: routes.customs, organization, target: host ?? wanted, issues };
     status.customDomains = hosts.length > 0 ? customDomainStatuses(found) : undefined;
-    tellCustomDomains(found, conditions);
-    status.exposure = exposureAfter(project, this.#exposureStand(project, claimed, routes, release));
+    setCustomDomainsReady(found, conditions);
+    status.exposure = exposureAfter(project, this.#exposureProgress(project, claimed, routes, release));
   }
 
-  #exposureStand(
+  #exposureProgress(
     project: Project,
     { host, refused }: Claimed,
     { missing }: Routes,
     { left, routed = new Set(this.versions(project).keys()) }: Release,
-  ): ExposureStand {
+  ): ExposureProgress {
     if (project.spec.exposure === "private") {
       return left === 0 && routed.size === 0 ? "done" : "moving";
     }

@@ -12,11 +12,11 @@ import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import {
   type CustomHost,
   type CustomRoute,
+  claimedDomainState,
   customDomainStatuses,
   refusalOf,
-  standOf,
+  setCustomDomainsReady,
   takenBy,
-  tellCustomDomains,
 } from "./project-status.ts";
 
 const HOST = "shop.example.com";
@@ -39,7 +39,7 @@ describe("refusalOf", () => {
   );
 });
 
-describe("standOf", () => {
+describe("claimedDomainState", () => {
   function project(expiredAt?: string): Project {
     const made = exampleProject({ namespace: "slipway-org-alpha", name: "p1" }, { customDomains: [HOST] });
     const entry = { hostname: HOST, status: "failed" as const, sslStatus: "failed" as const, expiredAt };
@@ -89,7 +89,7 @@ describe("standOf", () => {
     ["once given up it stays so", { hostname: HOST, is: "expired", at: told, kept: false }, told, undefined],
     ["a claim made anew counts", unverified("Ownership has not been looked up yet."), told, claim()],
   ])("%s", (_, expected, expiredAt, given) => {
-    expect(standOf(HOST, project(expiredAt), given, now)).toEqual(expected);
+    expect(claimedDomainState(HOST, project(expiredAt), given, now)).toEqual(expected);
   });
 });
 
@@ -108,7 +108,7 @@ describe("what is told", () => {
     const routes = new Map(route ? [[HOST, route]] : []);
     const found = { hosts, routes, organization: "alpha", target: "p1.apps.example.net", issues };
     const conditions = new ConditionSet<ProjectConditionCatalog>([], { now });
-    tellCustomDomains(found, conditions);
+    setCustomDomainsReady(found, conditions);
     const condition = conditions.get("CustomDomainsReady");
     const customDomains = customDomainStatuses(found);
     projectStatus.parse({ customDomains });

@@ -57,7 +57,7 @@ export function takenBy(hostname: string): Finding {
  * @param claim the project's own; absent when there is none
  * @returns undefined when there is no claim and none was given up: it is to be made
  */
-export function standOf(
+export function claimedDomainState(
   hostname: string,
   project: Project,
   claim: DomainClaim | undefined,
@@ -76,11 +76,11 @@ export function standOf(
   }
   return verified
     ? { hostname, is: "unverified", why: { reason: "DomainUnverified", message: verified.message } }
-    : unseen(hostname);
+    : notLookedUp(hostname);
 }
 
 /** A domain whose claim nobody has looked at yet. */
-export function unseen(hostname: string): CustomHost {
+export function notLookedUp(hostname: string): CustomHost {
   const message = "Ownership has not been looked up yet.";
   return { hostname, is: "unverified", why: { reason: "DomainUnverified", message } };
 }
@@ -165,7 +165,7 @@ export function customDomainStatuses(found: CustomDomainsFound): CustomDomainSta
 }
 
 /** `CustomDomainsReady` repeats the first obstacle; it is absent without custom domains. */
-export function tellCustomDomains(
+export function setCustomDomainsReady(
   { hosts, routes, issues }: CustomDomainsFound,
   conditions: ConditionSet<ProjectConditionCatalog>,
 ): void {

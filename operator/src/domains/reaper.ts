@@ -3,7 +3,7 @@
 import type { KubeClient, ObjectRef, ReconcileContext, Store } from "@slipway/controller-runtime";
 import type { DomainClaim, Project } from "@slipway/crds";
 import { projectResource } from "../resources.ts";
-import { deleteClaim, holds } from "./claims.ts";
+import { deleteClaim, isHolder } from "./claims.ts";
 
 export interface ReaperDependencies {
   client: KubeClient;
@@ -27,12 +27,12 @@ export async function reap(
   }
   const { projectRef } = claim.spec;
   const known = projects.get(projectRef.namespace, projectRef.name);
-  if (known && holds(known, claim)) {
+  if (known && isHolder(known, claim)) {
     return false;
   }
   // The claim may have come before its project in the watches: only the live state is proof.
   const live = await client.getOrUndefined<Project>(projectResource, projectRef, { signal });
-  if (live && holds(live, claim)) {
+  if (live && isHolder(live, claim)) {
     return false;
   }
   log.info({ hostname: name, project: projectRef.name }, "freeing the hostname of a project that is gone");

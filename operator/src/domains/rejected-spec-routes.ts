@@ -16,8 +16,8 @@ import { routes } from "../applications/desired.ts";
 import type { Rollout } from "../applications/rollout.ts";
 import { type HttpPlatform, toRoutedApp, wantedHost } from "../applications/view.ts";
 import { exposureAfter } from "../projects/exposure.ts";
+import { shortestDelay } from "../projects/kind.ts";
 import { ownerOf } from "../projects/owner.ts";
-import { soonest } from "../projects/soonest.ts";
 import { type Finding, summarizeRoute } from "../projects/status.ts";
 import { childOf, childrenOf, type ProjectStores } from "../projects/stores.ts";
 import { middlewareResource } from "../resources.ts";
@@ -26,7 +26,7 @@ import { isEnforced, isOwnIngress, type ProjectDomains } from "./project-domains
 import type { Release } from "./release.ts";
 import type { Routes } from "./routes.ts";
 
-export interface HeldRoutesDependencies {
+export interface RejectedSpecRoutesDependencies {
   client: KubeClient;
   stores: ProjectStores;
   platform: HttpPlatform;
@@ -41,10 +41,10 @@ const RETRY_MS = 5_000;
 
 const WAITS: Finding = { reason: "DomainPending", message: "The route waits until the project is as asked." };
 
-export class HeldRoutes {
-  readonly #deps: HeldRoutesDependencies;
+export class RejectedSpecRoutes {
+  readonly #deps: RejectedSpecRoutesDependencies;
 
-  constructor(deps: HeldRoutesDependencies) {
+  constructor(deps: RejectedSpecRoutesDependencies) {
     this.#deps = deps;
   }
 
@@ -53,13 +53,13 @@ export class HeldRoutes {
    * @param rollout how the instances stand that are there
    * @returns milliseconds until it is to be called again; undefined when all is as it stays
    */
-  async keep(project: Project, rollout: Rollout, context: Context): Promise<number | undefined> {
+  async reconcile(project: Project, rollout: Rollout, context: Context): Promise<number | undefined> {
     const organization = organizationOfNamespace(project.metadata.namespace ?? "");
     if (project.spec.type !== "http" || organization === undefined) {
       return undefined;
     }
     try {
-      return await this.#bring(project, organization, rollout, context);
+      return await this.#reconcile(project, organization, rollout, context);
     } catch (error) {
       const { visible, reason } = outcomeOfError(error);
       context.log.warn({ err: error, reason }, "the routes of a project could not be kept");
@@ -70,7 +70,7 @@ export class HeldRoutes {
     }
   }
 
-  async #bring(
+  async #reconcile(
     project: Project,
     organization: string,
     rollout: Rollout,
@@ -83,7 +83,7 @@ export class HeldRoutes {
     const routed = isPublic && isEnforced(project, this.#deps.platform) && this.#live(project).length > 0;
     const claimed = routed
       ? await domains.claim(project, organization, signal)
-      : this.#named(project, organization);
+      : this.#claimedBySpec(project, organization);
     if (routed) {
       await this.#apply(project, claimed, context);
     }
@@ -94,12 +94,12 @@ export class HeldRoutes {
     if (routed || !isPublic) {
       const missing = claimed.refused ?? found.missing;
       summarizeRoute(isPublic ? { host: claimed.host, missing } : undefined, conditions, status);
-      domains.tell(project, claimed, found, release, context);
+      domains.report(project, claimed, found, release, context);
     } else {
-      this.#tellWaiting(context);
+      this.#setWaiting(context);
       status.exposure = exposureAfter(project, "refused");
     }
-    return soonest(found.retryAfterMs, release.retryAfterMs);
+    return shortestDelay(found.retryAfterMs, release.retryAfterMs);
   }
 
   async #apply(project: Project, claimed: Claimed, { log, signal }: Context): Promise<void> {
@@ -121,20 +121,20 @@ export class HeldRoutes {
       if (!isRestricted(ingress, middleware, app, route)) {
         const { name = "", namespace, uid } = ingress.metadata ?? {};
         await client.delete(resources.ingresses, { name, namespace }, { uid, signal: context.signal });
-        this.#tellWaiting(context);
+        this.#setWaiting(context);
       }
     }
   }
 
   /** What had a route has none any more; of a project that never had one there is nothing to tell. */
-  #tellWaiting({ conditions, status }: Context): void {
+  #setWaiting({ conditions, status }: Context): void {
     if (conditions.isTrue("DomainReady")) {
       summarizeRoute({ missing: WAITS }, conditions, status);
     }
   }
 
   /** All that the spec asks for counts as the project's: its claims are kept, and none is made. */
-  #named(project: Project, organization: string): Claimed {
+  #claimedBySpec(project: Project, organization: string): Claimed {
     const wanted = this.#wanted(project);
     const hostnames = wanted === undefined ? [] : (project.spec.customDomains ?? []);
     const customs = hostnames.map((hostname) => ({ hostname, is: "unverified", why: WAITS }) as const);

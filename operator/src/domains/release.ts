@@ -3,7 +3,7 @@
 import { findCondition, type KubeClient, resources } from "@slipway/controller-runtime";
 import { type DomainClaim, labels, type Project } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
-import { soonest } from "../projects/soonest.ts";
+import { shortestDelay } from "../projects/kind.ts";
 import type { ProjectStores } from "../projects/stores.ts";
 import { claimsOf, deleteClaim, keptAheadMs } from "./claims.ts";
 import { isTlsSecret, tlsSecretName } from "./desired/custom-ingress.ts";
@@ -50,22 +50,22 @@ export async function releaseDomains(
   for (const claim of unwanted) {
     const aheadMs = keptAheadMs(claim, project, now);
     if (aheadMs > 0) {
-      retryAfterMs = soonest(retryAfterMs, aheadMs);
+      retryAfterMs = shortestDelay(retryAfterMs, aheadMs);
     } else if (handover && claim.spec.kind !== "custom") {
-      retryAfterMs = soonest(retryAfterMs, RETRY_MS);
+      retryAfterMs = shortestDelay(retryAfterMs, RETRY_MS);
     } else {
       due.push(claim);
     }
   }
   const routed = due.length > 0 ? await routedHostsLive(project, deps.client, signal) : undefined;
-  const { free, retryAfterMs: goneInMs } = withoutRoute(project, due, routed, deps.routeCheck);
+  const { free, retryAfterMs: removedInMs } = withoutRoute(project, due, routed, deps.routeCheck);
   const released = await deleteAll(free, deps.client, signal);
   await deleteCertificates(project, claimed, deps, signal);
   // The claim of an expired domain goes once the status tells of its end.
   const telling = claimed.customs.some((host) => host.is === "expired" && host.kept);
   const changed = released < free.length || due.some(({ metadata }) => routed?.has(metadata.name));
   const again = telling || changed ? RETRY_MS : undefined;
-  retryAfterMs = soonest(retryAfterMs, goneInMs, again);
+  retryAfterMs = shortestDelay(retryAfterMs, removedInMs, again);
   return { left: unwanted.length - released, routed, retryAfterMs };
 }
 
@@ -82,7 +82,7 @@ export async function releaseAllDomains(
   const { free, retryAfterMs } = withoutRoute(project, held, undefined, routeCheck);
   const released = await deleteAll(free, client, signal);
   const again = released < free.length ? RETRY_MS : undefined;
-  return { left: held.length - released, retryAfterMs: soonest(retryAfterMs, again) };
+  return { left: held.length - released, retryAfterMs: shortestDelay(retryAfterMs, again) };
 }
 
 function unwantedClaims(
@@ -112,11 +112,11 @@ function withoutRoute(
   routeCheck: RouteCheck,
 ): { free: DomainClaim[]; retryAfterMs?: number } {
   const unrouted = due.filter(({ metadata }) => !routed?.has(metadata.name));
-  routeCheck.retain(project, "gone", new Set(unrouted.map(({ metadata }) => metadata.name)));
-  const asked = unrouted.map((claim) => ({ claim, ...routeCheck.isGone(project, claim.metadata.name) }));
+  routeCheck.retain(project, "removed", new Set(unrouted.map(({ metadata }) => metadata.name)));
+  const asked = unrouted.map((claim) => ({ claim, ...routeCheck.isRemoved(project, claim.metadata.name) }));
   return {
-    free: asked.filter(({ gone }) => gone).map(({ claim }) => claim),
-    retryAfterMs: soonest(...asked.map(({ retryAfterMs }) => retryAfterMs)),
+    free: asked.filter(({ removed }) => removed).map(({ claim }) => claim),
+    retryAfterMs: shortestDelay(...asked.map(({ retryAfterMs }) => retryAfterMs)),
   };
 }
 

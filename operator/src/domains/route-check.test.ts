@@ -22,10 +22,10 @@ function setUp(...answers: ProbeResult[]) {
   };
   return {
     check: () => settled(() => check.check(OWNER, HOST)),
-    isGone: async () => {
-      const first = check.isGone(OWNER, HOST).gone;
+    isRemoved: async () => {
+      const first = check.isRemoved(OWNER, HOST).removed;
       await clock.advance(0);
-      return first || check.isGone(OWNER, HOST).gone;
+      return first || check.isRemoved(OWNER, HOST).removed;
     },
     wait: (ms: number) => clock.advance(ms),
     probe,
@@ -81,7 +81,7 @@ test("silence is doubted for ten seconds: then it is an application that takes i
   expect(await check()).toBeUndefined();
 });
 
-test("the doubt starts anew after any other answer", async () => {
+test("the doubt starts reset after any other answer", async () => {
   const { check, wait } = setUp("unknown-host", "no-instance", "unknown-host");
   await check();
   await wait(19_900);
@@ -91,24 +91,24 @@ test("the doubt starts anew after any other answer", async () => {
 });
 
 test("a route is gone once the ingress does not know the host", async () => {
-  const { isGone, wait } = setUp("serving", "no-instance", "unreachable", "unknown-host");
+  const { isRemoved, wait } = setUp("serving", "no-instance", "unreachable", "unknown-host");
   const answers: boolean[] = [];
   for (let round = 0; round < 4; round += 1) {
-    answers.push(await isGone());
+    answers.push(await isRemoved());
     await wait(500);
   }
   expect(answers).toEqual([false, false, false, true]);
-  expect(new RouteCheck(undefined, systemClock).isGone(OWNER, HOST)).toEqual({ gone: true });
+  expect(new RouteCheck(undefined, systemClock).isRemoved(OWNER, HOST)).toEqual({ removed: true });
 });
 
-test("an ingress that answers for every host is believed for five seconds only, each time anew", async () => {
-  const { isGone, wait } = setUp();
+test("an ingress that answers for every host is believed for five seconds only, each time reset", async () => {
+  const { isRemoved, wait } = setUp();
   for (let round = 0; round < 2; round += 1) {
-    expect(await isGone()).toBe(false);
+    expect(await isRemoved()).toBe(false);
     await wait(4_999);
-    expect(await isGone()).toBe(false);
+    expect(await isRemoved()).toBe(false);
     await wait(1);
-    expect(await isGone()).toBe(true);
+    expect(await isRemoved()).toBe(true);
   }
 });
 
@@ -142,7 +142,7 @@ test("a probe that throws is one that did not reach the ingress", async () => {
   expect(routes.check(OWNER, HOST)).toMatchObject({ message: "The ingress does not answer." });
 });
 
-test("a route that was just written is asked about anew, and an answer of before does not count", async () => {
+test("a route that was just written is asked about reset, and an answer of before does not count", async () => {
   const answers: ((result: ProbeResult) => void)[] = [];
   const clock = new FakeClock();
   const routes = new RouteCheck(() => new Promise((resolve) => answers.push(resolve)), clock);
@@ -209,14 +209,14 @@ test("a doubt that nobody has come back to counts as none", async () => {
 });
 
 test("a host that is not asked about any more is forgotten, and the others are not", async () => {
-  const { check, isGone, wait, routes } = setUp("unknown-host", "serving", "serving", "unknown-host");
+  const { check, isRemoved, wait, routes } = setUp("unknown-host", "serving", "serving", "unknown-host");
   await check();
-  await isGone();
+  await isRemoved();
   routes.retain(OWNER, "serves", new Set());
   await wait(4_999);
-  expect(routes.isGone(OWNER, HOST).gone).toBe(false);
+  expect(routes.isRemoved(OWNER, HOST).removed).toBe(false);
   await wait(1);
-  expect(routes.isGone(OWNER, HOST).gone).toBe(true);
+  expect(routes.isRemoved(OWNER, HOST).removed).toBe(true);
   await wait(15_000);
   expect(await check()).toBeDefined();
 });

@@ -9,8 +9,8 @@ import type { Finding } from "../projects/status.ts";
 import type { IngressProbe, ProbeResult } from "./ingress-probe.ts";
 import { DOUBT_MS, pauseMs } from "./probe-times.ts";
 
-/** How long an ingress may go on leading from a host whose route was taken away, in milliseconds; see `isGone`. */
-const GONE_MS = 5_000;
+/** How long an ingress may go on leading from a host whose route was taken away, in milliseconds; see `isRemoved`. */
+const REMOVAL_MS = 5_000;
 /** A doubt of which nobody has asked for so long, after it could have ended, counts as none; in milliseconds. */
 const ABANDONED_MS = 10_000;
 /** An answer wakes the project. How long it sleeps without one, in milliseconds. */
@@ -27,8 +27,8 @@ export interface MissingRoute extends Finding {
 }
 
 /** Whether nothing leads from a host any more; if not, when to look again by ourselves. */
-export interface GoneRoute {
-  gone: boolean;
+export interface RemovedRoute {
+  removed: boolean;
   retryAfterMs?: number;
 }
 
@@ -37,7 +37,7 @@ export interface RouteOwner {
   metadata: { namespace?: string; name: string; uid?: string };
 }
 
-type Topic = "serves" | "gone";
+type Topic = "serves" | "removed";
 
 /** One host that is asked about. */
 interface Question {
@@ -84,13 +84,13 @@ export class RouteCheck {
    * may answer 404 in the very words of the ingress: an ingress that says so for 20 s while the route is written and
    * instances are ready has long taken the route in. One that refuses us has the route already, and a second later it has
    * the instances behind it, too. One that is silent for 10 s waits for an application that is slow.
-   * @param anew what was said before does not count: the route has just been written
+   * @param reset what was said before does not count: the route has just been written
    */
-  check(owner: RouteOwner, host: string, anew = false): MissingRoute | undefined {
+  check(owner: RouteOwner, host: string, reset = false): MissingRoute | undefined {
     if (!this.#probe) {
       return undefined;
     }
-    const question = this.#question(owner, "serves", host, anew);
+    const question = this.#question(owner, "serves", host, reset);
     if (question.inPlace) {
       return undefined;
     }
@@ -110,18 +110,18 @@ export class RouteCheck {
    * Whether the ingress has noticed that a host's route was taken away. What it says for five seconds after is not the
    * route's any more, but of an ingress that answers for every host, or not at all.
    */
-  isGone(owner: RouteOwner, host: string): GoneRoute {
+  isRemoved(owner: RouteOwner, host: string): RemovedRoute {
     if (!this.#probe) {
-      return { gone: true };
+      return { removed: true };
     }
-    const question = this.#question(owner, "gone", host);
-    const leftMs = question.askedAt + GONE_MS - this.#clock.monotonic();
+    const question = this.#question(owner, "removed", host);
+    const leftMs = question.askedAt + REMOVAL_MS - this.#clock.monotonic();
     if (question.result === "unknown-host" || leftMs <= 0) {
-      this.#questions.get(owner.metadata.uid ?? "")?.delete(`gone ${host}`);
-      return { gone: true };
+      this.#questions.get(owner.metadata.uid ?? "")?.delete(`removed ${host}`);
+      return { removed: true };
     }
-    const retryAfterMs = this.#probeWhenDue(owner, "gone", host, question);
-    return { gone: false, retryAfterMs: Math.min(retryAfterMs, leftMs) };
+    const retryAfterMs = this.#probeWhenDue(owner, "removed", host, question);
+    return { removed: false, retryAfterMs: Math.min(retryAfterMs, leftMs) };
   }
 
   /** Forgets what was said about hosts that are not asked about any more: it does not count when they are asked again. */
@@ -142,17 +142,17 @@ export class RouteCheck {
     this.#questions.delete(uid);
   }
 
-  #question({ metadata: { uid = "" } }: RouteOwner, topic: Topic, host: string, anew = false): Question {
+  #question({ metadata: { uid = "" } }: RouteOwner, topic: Topic, host: string, reset = false): Question {
     const now = this.#clock.monotonic();
     const questions = this.#questions.get(uid) ?? new Map<string, Question>();
     this.#questions.set(uid, questions);
     const key = `${topic} ${host}`;
     const before = questions.get(key);
-    if (before && !anew && !isAbandoned(before, now)) {
+    if (before && !reset && !isAbandoned(before, now)) {
       before.seenAt = now;
       return before;
     }
-    const windowMs = topic === "gone" ? GONE_MS : 0;
+    const windowMs = topic === "removed" ? REMOVAL_MS : 0;
     const question = {
       windowMs,
       askedAt: now,
@@ -206,9 +206,9 @@ export class RouteCheck {
     question.since = since;
     question.repeats = repeats;
     question.inPlace = topic === "serves" && (result === "serving" || leftMs <= 0);
-    question.windowMs = topic === "gone" ? GONE_MS : (doubtMs ?? 0);
+    question.windowMs = topic === "removed" ? REMOVAL_MS : (doubtMs ?? 0);
     question.dueAt =
-      now + (topic === "gone" ? pauseMs(result, repeats) : Math.min(pauseMs(result, repeats), leftMs));
+      now + (topic === "removed" ? pauseMs(result, repeats) : Math.min(pauseMs(result, repeats), leftMs));
   }
 }
 

@@ -3,7 +3,7 @@
 import { isConditionTrue, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import type { Rollout } from "../applications/rollout.ts";
-import { soonest } from "../projects/soonest.ts";
+import { shortestDelay } from "../projects/kind.ts";
 import { childrenOf, type ProjectStores } from "../projects/stores.ts";
 import { tlsSecretName } from "./desired/custom-ingress.ts";
 import type { Claimed } from "./project-claims.ts";
@@ -84,7 +84,7 @@ export function checkRoutes(
   return {
     missing,
     customs: new Map(customs.map(({ hostname, ...route }) => [hostname, route])),
-    retryAfterMs: soonest(...waits),
+    retryAfterMs: shortestDelay(...waits),
   };
 }
 

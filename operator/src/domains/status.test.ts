@@ -3,7 +3,7 @@ import type { DomainClaimConditionCatalog, DomainClaimStatus, Project, ProjectSt
 import { expect, test } from "vitest";
 import { exampleClaim } from "../../../test/kit/operator/claims.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { isPlatforms, recordsOf, tellRoute, tellUnproved, tellVerified } from "./status.ts";
+import { isPlatforms, recordsOf, setRouteConditions, setUnverified, setVerified } from "./status.ts";
 
 const HOST = "shop.example.com";
 const ZONE = "apps.example.net";
@@ -19,11 +19,11 @@ const entry = (status: "pending" | "active", sslStatus: "disabled" | "pending_is
 function said(of: Project | undefined, verified = true): string[] {
   const conditions = new ConditionSet<DomainClaimConditionCatalog>([], { now: new Date(now) });
   if (verified) {
-    tellVerified("txt", now, {}, conditions);
+    setVerified("txt", now, {}, conditions);
   } else {
-    tellUnproved("missing", conditions);
+    setUnverified("missing", conditions);
   }
-  tellRoute(exampleClaim(HOST), of, conditions);
+  setRouteConditions(exampleClaim(HOST), of, conditions);
   return conditions.list().map(({ type, status, reason }) => `${type}=${status}/${reason}`);
 }
 
@@ -70,7 +70,7 @@ test("a default domain is routed when its project says so of that very domain", 
       message: "",
       lastTransitionTime: now,
     };
-    tellRoute(claim, project({ domain, conditions: [ready] }), conditions);
+    setRouteConditions(claim, project({ domain, conditions: [ready] }), conditions);
     return conditions.isTrue("Routed");
   };
   expect(routed(`shop.${ZONE}`, "True")).toBe(true);
@@ -80,7 +80,7 @@ test("a default domain is routed when its project says so of that very domain", 
 
 test("what was proved keeps its moment, and is in no hurry any more", () => {
   const status: DomainClaimStatus = { verifiedAt: "2025-01-01T00:00:00Z", expiresAt: now };
-  tellVerified("txt", now, status, new ConditionSet<DomainClaimConditionCatalog>([], { now: new Date(now) }));
+  setVerified("txt", now, status, new ConditionSet<DomainClaimConditionCatalog>([], { now: new Date(now) }));
   expect(status).toEqual({ verifiedAt: "2025-01-01T00:00:00Z", verifiedBy: "txt", expiresAt: undefined });
 });
 

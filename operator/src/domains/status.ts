@@ -41,7 +41,7 @@ export function isPlatforms({ spec: { hostname, kind } }: DomainClaim, zone: str
 }
 
 /** Says that ownership is proved, and since when. What was proved once stays so. */
-export function tellVerified(
+export function setVerified(
   by: NonNullable<DomainClaimStatus["verifiedBy"]>,
   now: string,
   status: DomainClaimStatus,
@@ -57,10 +57,7 @@ export function tellVerified(
 }
 
 /** Reports that the record which proved ownership has been missing for long; the domain stays the project's. */
-export function reportMissingProof(
-  since: string,
-  conditions: ConditionSet<DomainClaimConditionCatalog>,
-): void {
+export function setProofMissing(since: string, conditions: ConditionSet<DomainClaimConditionCatalog>): void {
   conditions.set({
     type: "Verified",
     status: "True",
@@ -70,7 +67,7 @@ export function reportMissingProof(
 }
 
 /** Says that ownership is not proved yet, or, once it has expired, that nobody asks any more. */
-export function tellUnproved(
+export function setUnverified(
   found: Exclude<Proof, "proved"> | "unknown" | "expired",
   conditions: ConditionSet<DomainClaimConditionCatalog>,
 ): void {
@@ -92,7 +89,7 @@ export function recordsOf({ spec }: DomainClaim, project: Project | undefined, z
 }
 
 /** Says whether traffic arrives and is encrypted, as the project's controller has found, and sums all up. */
-export function tellRoute(
+export function setRouteConditions(
   { spec: { hostname } }: DomainClaim,
   project: Project | undefined,
   conditions: ConditionSet<DomainClaimConditionCatalog>,
@@ -108,7 +105,7 @@ export function tellRoute(
     const message = "The project's route is not in place yet.";
     conditions.set({ type: "Routed", status: "False", reason: "RoutePending", message });
   }
-  tellCertificate(custom?.sslStatus, conditions);
+  setCertificateReady(custom?.sslStatus, conditions);
   const obstacle = (["Verified", "Routed", "CertificateReady"] as const)
     .map((type) => conditions.get(type))
     .find((condition) => condition?.status === "False");
@@ -120,7 +117,7 @@ export function tellRoute(
 }
 
 /** A platform that issues no certificates says nothing of them. */
-function tellCertificate(
+function setCertificateReady(
   sslStatus: string | undefined,
   conditions: ConditionSet<DomainClaimConditionCatalog>,
 ): void {

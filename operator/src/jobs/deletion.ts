@@ -8,7 +8,12 @@ import {
   resources,
 } from "@slipway/controller-runtime";
 import { fieldManagers, finalizers, type Project } from "@slipway/crds";
-import { type DeletionStep, LOOK_AGAIN_MS, liveChildren, runDeletionStep } from "../projects/deletion.ts";
+import {
+  DELETION_POLL_INTERVAL_MS,
+  type DeletionStep,
+  liveChildren,
+  runDeletionStep,
+} from "../projects/deletion.ts";
 import type { Remaining } from "../projects/kind.ts";
 import type { Finding } from "../projects/status.ts";
 import { jobRunResource } from "../resources.ts";
@@ -58,7 +63,7 @@ export async function removeJob(
     (await removeEnded(project, client, signal)) ??
     (await runDeletionStep(remainsStep, project, client, signal)) ??
     (project.spec.storage?.persistent && !(await closeMetering(project, signal)) ? METERED : undefined);
-  return waiting && { ...waiting, retryAfterMs: LOOK_AGAIN_MS };
+  return waiting && { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };
 }
 
 /**

@@ -9,7 +9,7 @@ import {
 } from "../../../test/kit/operator/harness.ts";
 import { TestJobs } from "../../../test/kit/operator/jobs.ts";
 import {
-  makeGuardedNamespace,
+  makeProvisionedNamespace,
   startProjectController,
 } from "../../../test/kit/operator/project-controller.ts";
 import { jobRunResource, projectResource } from "../resources.ts";
@@ -34,7 +34,7 @@ beforeAll(async () => {
       return metered;
     },
   });
-  await makeGuardedNamespace(cluster, namespace);
+  await makeProvisionedNamespace(cluster, namespace);
   jobs = new TestJobs(cluster, namespace);
 });
 afterAll(async () => {

@@ -10,7 +10,7 @@ import {
 } from "../../../test/kit/operator/harness.ts";
 import { TestJobs } from "../../../test/kit/operator/jobs.ts";
 import {
-  makeGuardedNamespace,
+  makeProvisionedNamespace,
   startProjectController,
 } from "../../../test/kit/operator/project-controller.ts";
 import { projectResource } from "../resources.ts";
@@ -32,7 +32,7 @@ beforeAll(async () => {
     }),
     closeMetering: async () => true,
   });
-  await makeGuardedNamespace(cluster, namespace);
+  await makeProvisionedNamespace(cluster, namespace);
   jobs = new TestJobs(cluster, namespace);
 });
 afterAll(async () => {

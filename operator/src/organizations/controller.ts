@@ -20,15 +20,15 @@ import {
 } from "@slipway/controller-runtime";
 import { fieldManagers, GROUP, labels, type OrganizationLimits, organizationNamespace } from "@slipway/crds";
 import type { PolicyRule } from "../rbac.ts";
-import { desiredNamespace, GUARDED_ANNOTATION } from "./desired/namespace.ts";
+import { desiredNamespace, PROVISIONED_ANNOTATION } from "./desired/namespace.ts";
 import {
   ADMIN_ROLE,
   API_SERVER_ROLE,
-  desiredGuards,
-  type GuardSettings,
-  guardNames,
+  desiredNamespacePolicies,
   hardLimits,
+  type NamespacePolicySettings,
   OPERATOR_ROLE,
+  policyNames,
 } from "./desired/namespace-policies.ts";
 import { isCounted, type Quota, QuotaCounting, RECOUNT_MS } from "./quota.ts";
 import { OrganizationSource } from "./source.ts";
@@ -67,14 +67,14 @@ export const organizationRules: PolicyRule[] = POLICIES.map(([group, resources])
   verbs: ["get", "create", "patch", "delete"],
 }));
 
-const GUARDS: readonly Resource[] = [
+const POLICY_KINDS: readonly Resource[] = [
   resources.networkPolicies,
   resources.limitRanges,
   resources.resourceQuotas,
   resources.roleBindings,
 ];
 
-export interface OrganizationOptions extends Omit<GuardSettings, "limits"> {
+export interface OrganizationOptions extends Omit<NamespacePolicySettings, "limits"> {
   /** Ceilings of one organization, as the catalog has them now. */
   limits: () => OrganizationLimits;
   /** Calls the listener when they may be others; returns what ends that. */
@@ -93,8 +93,8 @@ export function createNamespaceStore(manager: Manager): Store {
 }
 
 /** Those in which the processes have been given their rights, for stores of what is read there alone. */
-export function guardedNamespaces(store: Store): WatchedNamespaces {
-  return { store, includes: ({ metadata }) => metadata?.annotations?.[GUARDED_ANNOTATION] !== undefined };
+export function provisionedNamespaces(store: Store): WatchedNamespaces {
+  return { store, includes: ({ metadata }) => metadata?.annotations?.[PROVISIONED_ANNOTATION] !== undefined };
 }
 
 /** Adds the controller, and the poll of the ledger that feeds it, to a manager. */
@@ -103,7 +103,7 @@ export function addOrganizationController(
   namespaces: Store,
   options: OrganizationOptions,
 ): Controller {
-  const kinds = [{ resource: resources.namespaces, store: namespaces }, ...createGuardStores(manager)];
+  const kinds = [{ resource: resources.namespaces, store: namespaces }, ...createPolicyStores(manager)];
   let added: ((id: string) => void) | undefined;
   const source = new OrganizationSource({
     list: options.list,
@@ -185,18 +185,22 @@ class OrganizationReconciler {
     }
     const owner = { label: { key: labels.organization, value: id }, namespace };
     const settings = { ...this.#settings, limits: this.#settings.limits() };
-    const guards = desiredGuards(id, namespace, settings);
-    const guarded = present?.metadata?.annotations?.[GUARDED_ANNOTATION] !== undefined;
+    const policies = desiredNamespacePolicies(id, namespace, settings);
+    const isProvisioned = present?.metadata?.annotations?.[PROVISIONED_ANNOTATION] !== undefined;
     // A tenant cannot make such a namespace, so one that lost its marks was ours.
     const context = { log, signal, adopt: true };
-    const apply = (isGuarded: boolean) =>
+    const apply = (provisioned: boolean) =>
       // The rights to all but the namespace and the bindings are what these give.
       onceBound(() =>
-        this.#applier.applyAndPrune(owner, [desiredNamespace(id, namespace, isGuarded), ...guards], context),
+        this.#applier.applyAndPrune(
+          owner,
+          [desiredNamespace(id, namespace, provisioned), ...policies],
+          context,
+        ),
       );
-    await apply(guarded);
-    if (!guarded) {
-      const quota = this.#quotas?.get(namespace, guardNames.quota);
+    await apply(isProvisioned);
+    if (!isProvisioned) {
+      const quota = this.#quotas?.get(namespace, policyNames.quota);
       // A change of its status reconciles the organization again.
       if (!quota || !isCounted(hardLimits(settings), quota)) {
         log.info({ organization: id }, "the quota of a namespace is not counted yet");
@@ -227,8 +231,8 @@ class OrganizationReconciler {
   }
 }
 
-function createGuardStores(manager: Manager): ChildKind[] {
-  return GUARDS.map((resource) => ({
+function createPolicyStores(manager: Manager): ChildKind[] {
+  return POLICY_KINDS.map((resource) => ({
     resource,
     store: manager.store(resource, {
       indexers: { [labels.organization]: byLabel(labels.organization) },

@@ -9,8 +9,8 @@ import {
   type TestCluster,
   type TestOperator,
 } from "../../../test/kit/operator/harness.ts";
-import { GUARDED_ANNOTATION } from "./desired/namespace.ts";
-import { guardNames } from "./desired/namespace-policies.ts";
+import { PROVISIONED_ANNOTATION } from "./desired/namespace.ts";
+import { policyNames } from "./desired/namespace-policies.ts";
 import { RECOUNT_MS } from "./quota.ts";
 
 let cluster: TestCluster;
@@ -32,7 +32,7 @@ const namespaceOf = (id: string) =>
 const guarded = (id: string) =>
   eventually(async () => {
     const namespace = await namespaceOf(id);
-    return namespace?.metadata?.annotations?.[GUARDED_ANNOTATION] !== undefined && namespace;
+    return namespace?.metadata?.annotations?.[PROVISIONED_ANNOTATION] !== undefined && namespace;
   });
 
 describe("organizations", () => {
@@ -47,7 +47,7 @@ describe("organizations", () => {
     const inside = { namespace: "slipway-org-alpha" };
     const policies = await cluster.client.listAll(resources.networkPolicies, inside);
     expect(policies.map(({ metadata }) => metadata?.name).sort()).toEqual(
-      [guardNames.defaultDeny, guardNames.egress, guardNames.sameNamespace].sort(),
+      [policyNames.defaultDeny, policyNames.egress, policyNames.sameNamespace].sort(),
     );
     expect(await cluster.client.listAll(resources.resourceQuotas, inside)).toHaveLength(1);
     expect(await cluster.client.listAll(resources.limitRanges, inside)).toHaveLength(1);
@@ -57,7 +57,7 @@ describe("organizations", () => {
     const uncounted = await startCluster("traefik", { countsQuotas: false });
     const other = await startOperator(uncounted, { listOrganizations: async () => ["beta"] });
     try {
-      const quota = { namespace: "slipway-org-beta", name: guardNames.quota };
+      const quota = { namespace: "slipway-org-beta", name: policyNames.quota };
       const { spec } = await eventually(() =>
         uncounted.client.getOrUndefined<KubernetesObject & { spec: { hard: object } }>(
           resources.resourceQuotas,
@@ -66,7 +66,7 @@ describe("organizations", () => {
       );
       const isGuarded = async () => {
         const found = await uncounted.client.get(resources.namespaces, { name: quota.namespace });
-        return found.metadata?.annotations?.[GUARDED_ANNOTATION] !== undefined;
+        return found.metadata?.annotations?.[PROVISIONED_ANNOTATION] !== undefined;
       };
       const count = (status: object) =>
         uncounted.client.patch(resources.resourceQuotas, quota, { status }, { subresource: "status" });
@@ -91,7 +91,7 @@ describe("organizations", () => {
     const uncounted = await startCluster("traefik", { countsQuotas: false });
     const other = await startOperator(uncounted, { listOrganizations: async () => ["gamma"], clock });
     try {
-      const ref = { namespace: "slipway-org-gamma", name: guardNames.quota };
+      const ref = { namespace: "slipway-org-gamma", name: policyNames.quota };
       const find = () => uncounted.client.getOrUndefined(resources.resourceQuotas, ref);
       const passedOver = await eventually(find);
       await settled(uncounted);
@@ -111,8 +111,8 @@ describe("organizations", () => {
   });
 
   test("guards that are deleted or edited come back", async () => {
-    const deny = { namespace: "slipway-org-alpha", name: guardNames.defaultDeny };
-    const quota = { namespace: "slipway-org-alpha", name: guardNames.quota };
+    const deny = { namespace: "slipway-org-alpha", name: policyNames.defaultDeny };
+    const quota = { namespace: "slipway-org-alpha", name: policyNames.quota };
     await cluster.client.delete(resources.networkPolicies, deny);
     await cluster.client.patch(resources.resourceQuotas, quota, { spec: { hard: { pods: "1" } } });
     const labels = { "pod-security.kubernetes.io/enforce": "privileged" };
@@ -133,7 +133,7 @@ describe("organizations", () => {
   });
 
   test("a rule that is added to a policy by hand is taken out again", async () => {
-    const ref = { namespace: "slipway-org-alpha", name: guardNames.egress };
+    const ref = { namespace: "slipway-org-alpha", name: policyNames.egress };
     const open = [{ op: "add", path: "/spec/egress/-", value: {} }];
     await cluster.client.patch(resources.networkPolicies, ref, open, { type: "json" });
     await eventually(async () => {
@@ -151,7 +151,7 @@ describe("organizations", () => {
       throw new Error("connection refused");
     };
     operator = await start();
-    const deny = { namespace: "slipway-org-alpha", name: guardNames.defaultDeny };
+    const deny = { namespace: "slipway-org-alpha", name: policyNames.defaultDeny };
     await cluster.client.delete(resources.networkPolicies, deny);
     await eventually(() => cluster.client.getOrUndefined(resources.networkPolicies, deny));
     expect((await namespaceOf("alpha"))?.metadata?.deletionTimestamp).toBeUndefined();

@@ -74,8 +74,8 @@ test("outside an organization's namespace it is refused, in an unguarded one it 
   const elsewhere = exampleProject({ namespace: "default", name: "p1" });
   expect(() => organizationOf(elsewhere, undefined)).toThrow(TerminalError);
   expect(() => organizationOf(project(), undefined)).toThrow(WaitingError);
-  const unguarded = { metadata: { ...namespace.metadata, annotations: {} } };
-  expect(() => organizationOf(project(), unguarded)).toThrow(WaitingError);
+  const unprovisioned = { metadata: { ...namespace.metadata, annotations: {} } };
+  expect(() => organizationOf(project(), unprovisioned)).toThrow(WaitingError);
   const foreign = { metadata: { ...namespace.metadata, labels: { "slipway.dev/organization": "beta" } } };
   expect(() => organizationOf(project(), foreign)).toThrow(WaitingError);
 });

@@ -35,10 +35,10 @@ export function organizationOf(project: Project, namespace: KubernetesObject | u
   if (organizationId === undefined) {
     throw refuse("NotInOrganizationNamespace", "A project must be in the namespace of an organization.");
   }
-  const guarded =
+  const isProvisioned =
     namespace?.metadata?.labels?.[labels.organization] === organizationId &&
     namespace.metadata.annotations?.[annotations.guarded] !== undefined;
-  if (!guarded) {
+  if (!isProvisioned) {
     throw new WaitingError("NamespaceNotGuarded", "The organization's namespace is not ready yet.", {
       condition: "Accepted",
       requeueAfterMs: 30_000,

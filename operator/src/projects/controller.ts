@@ -20,9 +20,9 @@ import {
 } from "@slipway/controller-runtime";
 import { isDatabaseType, labels, type Project } from "@slipway/crds";
 import { eventRules, type PolicyRule } from "../rbac.ts";
-import { leftToApiMs } from "./creation-pending.ts";
-import { slotRef } from "./quotas/reaper.ts";
-import type { SlotKeeper } from "./quotas/reservations.ts";
+import { creationPendingMs } from "./creation-pending.ts";
+import { projectRefOf } from "./quotas/reaper.ts";
+import type { QuotaReservations } from "./quotas/reservations.ts";
 import { type ProjectDependencies, projectReconciler } from "./reconciler.ts";
 import { BY_WANTED_HOST, type Pod, type ProjectStores } from "./stores.ts";
 
@@ -94,8 +94,8 @@ export function addProjectControllers(
 ): ProjectQueue {
   const { client, clock, recorder, metrics } = manager;
   const { projects } = deps.stores;
-  const heard = wakeable();
-  const reconcile = projectReconciler({ ...deps, client, clock, recorder, metrics, wake: heard.wake });
+  const wakes = wakeable();
+  const reconcile = projectReconciler({ ...deps, client, clock, recorder, metrics, wake: wakes.wake });
   const watched = sources(deps.stores, onCatalogChange);
   const add = (name: string, own: readonly Source[], isOwn: (project: Project) => boolean) =>
     manager.addController({
@@ -103,9 +103,9 @@ export function addProjectControllers(
       reconcile,
       sources: [...watched.map((source) => ofProjects(source, projects, isOwn)), ...own],
       workers: 8,
-      traced: tracedIn(projects, (project) => leftToApiMs(project, clock.now()) > 0),
+      traced: tracedIn(projects, (project) => creationPendingMs(project, clock.now()) > 0),
     });
-  const databases = add("database", [heard.source], isDatabase);
+  const databases = add("database", [wakes.source], isDatabase);
   const queue: ProjectQueue = {
     enqueue: (ref, afterMs) => {
       const project = projects.get(ref.namespace, ref.name);
@@ -115,7 +115,7 @@ export function addProjectControllers(
   const others = add(
     "project",
     [
-      freedSlots(deps.slots, queue),
+      freedQuotas(deps.quotas, queue),
       customSource((enqueue) => onRouteAnswer((project) => enqueue(refKey(project)))),
     ],
     (project) => !isDatabase(project),
@@ -157,8 +157,8 @@ function wakeable(): { wake: (project: ObjectRef) => void; source: Source } {
 }
 
 /** Projects that may find a slot now. */
-function freedSlots(slots: SlotKeeper, queue: ProjectQueue): Source {
-  return customSource(() => slots.onWake((identity) => queue.enqueue(slotRef(identity))));
+function freedQuotas(quotas: QuotaReservations, queue: ProjectQueue): Source {
+  return customSource(() => quotas.onWake((identity) => queue.enqueue(projectRefOf(identity))));
 }
 
 /** A run's pod is the business of whoever let the run go, and comes and goes by the minute. */
@@ -170,12 +170,12 @@ function hasChanged(event: StoreEvent<Pod>): boolean {
 }
 
 /** Builds tell in the status what is to run. */
-function toldByBuilds(event: StoreEvent<Project>): boolean {
+function isBuildUpdate(event: StoreEvent<Project>): boolean {
   if (event.type !== "update") {
     return false;
   }
-  const told = ({ status }: Project) => [status?.build, status?.buildFailure];
-  return !equalJson(told(event.old), told(event.object));
+  const buildState = ({ status }: Project) => [status?.build, status?.buildFailure];
+  return !equalJson(buildState(event.old), buildState(event.object));
 }
 
 const withoutVersion = ({ metadata, ...rest }: Pod) => ({
@@ -189,7 +189,7 @@ function sources(
 ): Source[] {
   const refOf = ({ metadata: { namespace, name } }: Project): ObjectRef => ({ namespace, name });
   return [
-    watchObjects(projects, (event) => ignoreStatusUpdates(event) || toldByBuilds(event)),
+    watchObjects(projects, (event) => ignoreStatusUpdates(event) || isBuildUpdate(event)),
     // Each occurrence changes its CronJob's status: that tells nothing of what is in place.
     ...children.map(({ resource, store }) =>
       watchLabelled(store, labels.project, resource === resources.cronJobs ? ignoreStatusUpdates : undefined),

@@ -1,6 +1,6 @@
 import type { Project } from "@slipway/crds";
 import { expect, it } from "vitest";
-import { leftToApiMs } from "./creation-pending.ts";
+import { creationPendingMs } from "./creation-pending.ts";
 
 const born = "2026-01-01T00:00:00Z";
 const at = (second: number) => new Date(Date.parse(born) + second * 1000);
@@ -13,5 +13,5 @@ it.each([
 ])("a new project %s", (_name, creationPending, more, second, left) => {
   const metadata = { name: "shop", creationTimestamp: born, ...more };
   const project = { metadata, spec: { creationPending } } as Project;
-  expect(leftToApiMs(project, at(second))).toBe(left);
+  expect(creationPendingMs(project, at(second))).toBe(left);
 });

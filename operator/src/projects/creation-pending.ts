@@ -9,7 +9,7 @@ const PENDING_MS = 30_000;
  * For how many more milliseconds a new project is left to the API, which claims its hostnames and takes it back when one is
  * taken. Otherwise two creations that want the same ones could each get some, and neither all.
  */
-export function leftToApiMs({ metadata, spec }: Project, now: Date): number {
+export function creationPendingMs({ metadata, spec }: Project, now: Date): number {
   const { creationTimestamp = "", deletionTimestamp } = metadata;
   if (!spec.creationPending || deletionTimestamp !== undefined) {
     return 0;

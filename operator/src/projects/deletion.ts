@@ -20,7 +20,7 @@ export interface DeletionStep {
 }
 
 /** How long until a deletion looks again at what it waits for, in milliseconds. */
-export const LOOK_AGAIN_MS = 2_000;
+export const DELETION_POLL_INTERVAL_MS = 2_000;
 
 /**
  * Deletes what is left of one step.

@@ -5,7 +5,7 @@ import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { bytesOfData, isEnvSecret } from "./env-bytes.ts";
-import { keepUsage } from "./quotas/usage.ts";
+import { reconcileUsage } from "./quotas/usage.ts";
 import { dropSecretData } from "./secrets.ts";
 
 const namespace = "slipway-org-alpha";
@@ -49,7 +49,7 @@ const observe = async () => {
 };
 const compare = async () => {
   await observe();
-  await keepUsage({ ledger, projects, secrets, client, log: silentLogger }, signal);
+  await reconcileUsage({ ledger, projects, secrets, client, log: silentLogger }, signal);
 };
 
 beforeEach(async () => {
@@ -89,7 +89,7 @@ test("one that is deleted before it is read delays nobody else's account", async
   await client.create(resources.secrets, env("shop-env-00000004"));
   await observe();
   await client.delete(resources.secrets, { namespace, name: "shop-env-00000003" });
-  await keepUsage({ ledger, projects, secrets, client, log: silentLogger }, signal);
+  await reconcileUsage({ ledger, projects, secrets, client, log: silentLogger }, signal);
   await compare();
   expect([...rows.keys()]).toEqual(["shop-env-00000004"]);
 });

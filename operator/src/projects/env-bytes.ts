@@ -8,7 +8,7 @@ import { contentOf } from "./secrets.ts";
 export const isEnvSecret = (secret: KubernetesObject): boolean => contentOf(secret) === "env";
 
 /** Bytes of names and values as they are noted; undefined where they are not, as on what an earlier version made. Pure. */
-export function bytesNoted({ metadata }: KubernetesObject): number | undefined {
+export function recordedBytes({ metadata }: KubernetesObject): number | undefined {
   const noted = metadata?.annotations?.[annotations.envBytes];
   return noted !== undefined && /^[0-9]{1,9}$/.test(noted) ? Number(noted) : undefined;
 }
@@ -22,7 +22,7 @@ export function bytesOfData(data: Readonly<Record<string, string>>): number {
 }
 
 /** Reads one Secret and notes its bytes on it. One that is gone meanwhile is left alone. */
-export async function noteBytes(
+export async function recordBytes(
   client: KubeClient,
   { metadata }: KubernetesObject,
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 import type { Project } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { type ExposureStand, exposureAfter, exposureAtStart } from "./exposure.ts";
+import { type ExposureProgress, exposureAfter, exposureAtStart } from "./exposure.ts";
 
 type Exposure = NonNullable<Project["status"]>["exposure"];
 
@@ -26,7 +26,7 @@ test.each<[string, Project, Exposure]>([
   expect(exposureAtStart(of)).toEqual(expected);
 });
 
-test.each<[string, Project, ExposureStand, Exposure]>([
+test.each<[string, Project, ExposureProgress, Exposure]>([
   ["a change that is done has ended", project("private", closing), "done", isPrivate],
   ["a change that moves goes on", project("private", isPublic), "moving", closing],
   ["a change that is refused has ended where it was", project("public", opening), "refused", isPrivate],

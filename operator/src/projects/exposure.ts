@@ -14,7 +14,7 @@ export function exposureAtStart({ spec, status }: Project): Exposure {
 }
 
 /** How far a reconcile has brought the routes and claims. */
-export type ExposureStand =
+export type ExposureProgress =
   /** They are as asked. */
   | "done"
   /** They are on their way. */
@@ -23,13 +23,13 @@ export type ExposureStand =
   | "refused";
 
 /** After a reconcile. A change that began ends with `done` or `refused`; later troubles of a route are no change of exposure. */
-export function exposureAfter(project: Project, stand: ExposureStand): Exposure {
+export function exposureAfter(project: Project, progress: ExposureProgress): Exposure {
   const start = exposureAtStart(project);
   const { exposure } = project.spec;
   if (!start?.changing || exposure === undefined) {
     return start;
   }
-  switch (stand) {
+  switch (progress) {
     case "done":
       return { current: exposure };
     case "moving":

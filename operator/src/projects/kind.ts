@@ -1,10 +1,17 @@
 /** What the types of projects do each in their own way, within one reconcile that is the same for all. */
 
-import type { Applier, KubeClient, ObjectContext, ObjectRef } from "@slipway/controller-runtime";
+import {
+  type Applier,
+  type KubeClient,
+  type ObjectContext,
+  type ObjectRef,
+  resources,
+} from "@slipway/controller-runtime";
 import type { Catalog, Project, ProjectConditionCatalog, ProjectPlan } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import type { TerminalError } from "../reconcile-errors.ts";
-import type { Accepted } from "./accept.ts";
+import { type Accepted, refuse } from "./accept.ts";
+import { DELETION_POLL_INTERVAL_MS, runDeletionStep } from "./deletion.ts";
 import type { DeploymentSteps } from "./deployments/steps.ts";
 import type { Finding } from "./status.ts";
 import type { ProjectStores } from "./stores.ts";
@@ -64,3 +71,33 @@ export interface ProjectKind<P extends ProjectPlan = ProjectPlan, A = unknown> {
 
 /** By type, those that this operator reconciles. */
 export type ProjectKinds = Partial<Record<Project["spec"]["type"], ProjectKind>>;
+
+/** The shortest of some delays until the next reconcile, in milliseconds; undefined when there is none. */
+export function shortestDelay(...delays: readonly (number | undefined)[]): number | undefined {
+  const known = delays.filter((delay) => delay !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
+}
+
+/** What the API may have created for a project of a type that nothing here reconciles. */
+const SECRETS = {
+  delete: [resources.secrets],
+  gone: [],
+  waiting: { reason: "DeletingChildren", message: "The Secrets are being removed." },
+} as const;
+
+/** Projects of a type that nothing here reconciles: rejected, and deleted without waiting for anything but their Secrets. */
+export function unsupportedKind(client: KubeClient): ProjectKind {
+  return {
+    observeRollout: async () => {},
+    validate: ({ spec }: Project) => {
+      throw refuse("TypeNotSupported", `Projects of type ${spec.type} are not supported yet.`);
+    },
+    apply: async () => undefined,
+    observe: async () => ({}),
+    holdRejectedSpec: async () => undefined,
+    finalize: async (project: Project, { signal }: ProjectContext) => {
+      const waiting = await runDeletionStep(SECRETS, project, client, signal);
+      return waiting && { ...waiting, retryAfterMs: DELETION_POLL_INTERVAL_MS };
+    },
+  };
+}

@@ -24,7 +24,7 @@ import { TcpProxy } from "../../../test/kit/processes/tcp-proxy.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { projectResource } from "../resources.ts";
 import { ledgerDeployments, reapDeployments } from "./deployments/reaper.ts";
-import { ledgerSlots } from "./quotas/reservations.ts";
+import { ledgerQuotas } from "./quotas/reservations.ts";
 
 /** A network between operator and ledger that drops everything and says nothing of it. */
 
@@ -47,7 +47,7 @@ beforeAll(async () => {
   ledger = connectLedger({ url, applicationName: "slipway-operator", maxConnections: 4 });
   operator = await startOperator(cluster, {
     listOrganizations: async () => ["alpha"],
-    slots: ledgerSlots(ledger),
+    quotas: ledgerQuotas(ledger),
     recordDeployment: (row) => recordDeployment(ledger, row),
   });
   await eventually(() => exists(cluster.client, resources.namespaces, { name: ALPHA }));

@@ -25,23 +25,23 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
   if (find("Ready")?.status === "True") {
     return "running";
   }
-  if (accepted?.status === "False" && !AWAITED.has(accepted.reason)) {
+  if (accepted?.status === "False" && !PENDING_REASONS.has(accepted.reason)) {
     return served ? "failing" : "failed";
   }
-  if (BROKEN.has(find("Ready")?.reason ?? "")) {
+  if (FAILED_REASONS.has(find("Ready")?.reason ?? "")) {
     return served ? "failing" : "failed";
   }
   if (paused) {
     // Instances that are ending, or that nobody has looked at since, may still answer.
-    return RESTS.has(progress) ? "stopped" : "deploying";
+    return STOPPED_REASONS.has(progress) ? "stopped" : "deploying";
   }
-  if (domain?.status === "False" && !AWAITED.has(domain.reason)) {
+  if (domain?.status === "False" && !PENDING_REASONS.has(domain.reason)) {
     return served ? "failing" : "failed";
   }
   if (find("RolloutFailed")?.status === "True") {
     return served ? "failing" : "failed";
   }
-  if (FAULTS.has(progress)) {
+  if (FAULT_REASONS.has(progress)) {
     return "failing";
   }
   const workload = find("WorkloadAvailable");
@@ -59,10 +59,10 @@ export function phaseOf({ paused, served, previous, conditions }: PhaseInput): P
 }
 
 /** Reasons of `Progressing` once nothing runs that was not asked for. */
-const RESTS: ReadonlySet<string> = new Set<ProjectReason>(["Paused", "ScheduleClosed"]);
+const STOPPED_REASONS: ReadonlySet<string> = new Set<ProjectReason>(["Paused", "ScheduleClosed"]);
 
 /** Reasons that something else has to come first, not that the project is wrong. */
-const AWAITED: ReadonlySet<string> = new Set<ProjectReason>([
+const PENDING_REASONS: ReadonlySet<string> = new Set<ProjectReason>([
   "SecretNotFound",
   "NamespaceNotGuarded",
   "LedgerUnavailable",
@@ -71,7 +71,7 @@ const AWAITED: ReadonlySet<string> = new Set<ProjectReason>([
 ]);
 
 /** Reasons of `Ready` when the project's objects could not be made as asked. */
-const BROKEN: ReadonlySet<string> = new Set([
+const FAILED_REASONS: ReadonlySet<string> = new Set([
   "ApiRefused",
   "ChildConflict",
   "InternalError",
@@ -80,7 +80,7 @@ const BROKEN: ReadonlySet<string> = new Set([
 ]);
 
 /** Reasons of a state that does not move because of a fault: of the application, its image, or a database's instances. */
-const FAULTS: ReadonlySet<string> = new Set<ProjectReason>([
+const FAULT_REASONS: ReadonlySet<string> = new Set<ProjectReason>([
   "ContainerCrashing",
   "ContainerInvalid",
   "ImagePullFailed",

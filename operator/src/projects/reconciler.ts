@@ -29,21 +29,26 @@ import type { RegistryLogin } from "../registry/ecr.ts";
 import { ensureRegistryLogin } from "../registry/login.ts";
 import { projectResource } from "../resources.ts";
 import { type Accepted, organizationOf, refuseForeignBuild, refuseUnbuilt } from "./accept.ts";
-import { leftToApiMs } from "./creation-pending.ts";
+import { creationPendingMs } from "./creation-pending.ts";
 import type { DeploymentRecords } from "./deployments/records.ts";
 import { DeploymentSteps } from "./deployments/steps.ts";
 import { convertFormerState } from "./former-state.ts";
 import { pullsBuilt, requireBuilt, setBuildCondition, withBuiltImage } from "./images/built-image.ts";
 import type { BuiltPull } from "./images/built-pull.ts";
-import type { KindDependencies, ProjectContext, ProjectKind, ProjectKinds } from "./kind.ts";
-import type { SlotKeeper } from "./quotas/reservations.ts";
-import { holdSlot, identityOf, setLimitExceeded } from "./quotas/steps.ts";
+import {
+  type KindDependencies,
+  type ProjectContext,
+  type ProjectKind,
+  type ProjectKinds,
+  shortestDelay,
+  unsupportedKind,
+} from "./kind.ts";
+import type { QuotaReservations } from "./quotas/reservations.ts";
+import { identityOf, reserveQuota, setLimitExceeded } from "./quotas/steps.ts";
 import { collectGarbage } from "./secret-garbage.ts";
 import { adoptSecrets, findMissingSecret } from "./secrets.ts";
-import { soonest } from "./soonest.ts";
 import { setPhase } from "./status.ts";
 import type { ProjectStores } from "./stores.ts";
-import { unsupportedKind } from "./unsupported.ts";
 
 export interface ProjectDependencies {
   client: KubeClient;
@@ -59,7 +64,7 @@ export interface ProjectDependencies {
   registryLogin: RegistryLogin;
   /** Keeps what nodes pull built images with; undefined where nothing is built. */
   builtPull?: Pick<BuiltPull, "ensure" | "host">;
-  slots: SlotKeeper;
+  quotas: QuotaReservations;
   deploymentRecords: DeploymentRecords;
 }
 
@@ -88,7 +93,7 @@ export function projectReconciler(deps: ProjectDependencies): Reconciler {
     // Before anything else, so that whatever comes after is cleaned up; and before the status is read, since it changes
     // the object.
     const project = store.get(ref.namespace, ref.name);
-    const leftMs = project ? leftToApiMs(project, clock.now()) : 0;
+    const leftMs = project ? creationPendingMs(project, clock.now()) : 0;
     if (leftMs > 0) {
       return { requeueAfterMs: leftMs };
     }
@@ -141,7 +146,7 @@ class ProjectSteps {
     );
     const garbageInMs = await this.#collectGarbage(project, context);
     const observation = await kind.observe(project, applied, context);
-    const requeueAfterMs = soonest(observation.requeueAfterMs, renewInMs, garbageInMs);
+    const requeueAfterMs = shortestDelay(observation.requeueAfterMs, renewInMs, garbageInMs);
     if (observation.refused) {
       throw retriedIn(observation.refused, requeueAfterMs);
     }
@@ -151,7 +156,7 @@ class ProjectSteps {
   /** From the spec to the objects of the project, each step a gate for those that follow. */
   async #apply(kind: ProjectKind, project: Project, context: ProjectContext) {
     const { accepted, pullInMs } = await this.#validate(kind, project, context);
-    const renewInMs = soonest(await this.#logIn(project, context), pullInMs);
+    const renewInMs = shortestDelay(await this.#logIn(project, context), pullInMs);
     const applied = await kind.apply(project, accepted, context);
     return { applied, renewInMs };
   }
@@ -171,7 +176,7 @@ class ProjectSteps {
 
   /** Deletes everything of a project, and its finalizer last. */
   async finalize(project: Project, context: ProjectContext): Promise<Result | undefined> {
-    const { client, stores, slots, deploymentRecords } = this.#deps;
+    const { client, stores, quotas, deploymentRecords } = this.#deps;
     const { conditions, signal } = context;
     this.#deployments.end(project, context.status);
     const remaining = await this.#kindOf(project).finalize(project, context);
@@ -181,9 +186,9 @@ class ProjectSteps {
       conditions.set({ type: "Ready", status: "False", reason, message });
       return { requeueAfterMs: retryAfterMs };
     }
-    await slots.forget(identityOf(project));
+    await quotas.release(identityOf(project));
     // The status may never be written again, and what is in it is what the ledger is told of.
-    await deploymentRecords.tellLast({ ...project, status: context.status });
+    await deploymentRecords.recordFinal({ ...project, status: context.status });
     conditions.set({ type: "Ready", status: "False", reason: "DeletingChildren" });
     await removeFinalizer(project, finalizers.project, {
       client,
@@ -200,7 +205,7 @@ class ProjectSteps {
     project: Project,
     { conditions, signal }: ProjectContext,
   ): Promise<{ accepted: Accepted; pullInMs?: number }> {
-    const { client, stores, slots, builtPull } = this.#deps;
+    const { client, stores, quotas, builtPull } = this.#deps;
     const { namespace = "" } = project.metadata;
     const organizationId = organizationOf(project, stores.namespaces.get(undefined, namespace));
     refuseUnbuilt(project, builtPull !== undefined);
@@ -217,7 +222,7 @@ class ProjectSteps {
         requeueAfterMs: 5_000,
       });
     }
-    await holdSlot(project, plan, slots);
+    await reserveQuota(project, plan, quotas);
     await adoptSecrets(project, deps, signal);
     requireBuilt(project);
     conditions.set({ type: "Accepted", status: "True", reason: "Accepted" });

@@ -15,9 +15,9 @@ import {
 import { annotations, labels, type Project } from "@slipway/crds";
 import { secretsOfRuns } from "../jobs/project-runs.ts";
 import { projectResource } from "../resources.ts";
-import { bytesNoted } from "./env-bytes.ts";
+import { recordedBytes } from "./env-bytes.ts";
+import { shortestDelay } from "./kind.ts";
 import { contentOf, secretNames } from "./secrets.ts";
-import { soonest } from "./soonest.ts";
 
 /** The API makes a Secret before the spec names it; until then it looks like garbage. */
 const YOUNG_MS = 600_000;
@@ -64,7 +64,7 @@ export function garbageOf(project: Project, secrets: readonly KubernetesObject[]
   let bytes = 0;
   return candidates.flatMap((secret) => {
     // What is not noted yet is noted within a minute, by the keeper of the ledger's account.
-    bytes += bytesNoted(secret) ?? 0;
+    bytes += recordedBytes(secret) ?? 0;
     const isOver = bytes > KEPT_BYTES;
     if (!isOver && rank(secret) < rollback.length) {
       return [];
@@ -119,7 +119,7 @@ export async function collectGarbage(
       }
     }
   }
-  return soonest(...waits);
+  return shortestDelay(...waits);
 }
 
 /** Not when it was marked as needed meanwhile: then its version is another one. */

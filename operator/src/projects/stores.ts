@@ -14,7 +14,7 @@ import type { AllowList } from "../applications/access.ts";
 import type { PodView } from "../applications/rollout.ts";
 import { wantedHosts } from "../applications/view.ts";
 import { claimIndexers } from "../domains/claims.ts";
-import { guardedNamespaces } from "../organizations/controller.ts";
+import { provisionedNamespaces } from "../organizations/controller.ts";
 import { domainClaimResource, middlewareResource, projectResource } from "../resources.ts";
 import { createPullStore, type PullEvent } from "./images/pulls.ts";
 import { dropSecretData } from "./secrets.ts";
@@ -93,7 +93,7 @@ export function createProjectStores(
     namespaces,
     secrets: manager.store(resources.secrets, {
       // They may be read in organizations' namespaces alone.
-      namespaces: guardedNamespaces(namespaces),
+      namespaces: provisionedNamespaces(namespaces),
       labelSelector,
       metadataOnly: true,
       indexers: byProject,

@@ -17,7 +17,7 @@ export type WriteKey = string;
  * One process, as the apiserver and the ledger hear of it. Writes that earlier ones have made pass; after the first that none has
  * made, it is dead: the write was carried out, its answer is lost, and nothing else of it arrives.
  */
-export class Life {
+export class CrashingProcess {
   readonly #known: Set<WriteKey>;
   readonly #server: Server;
   readonly #agent = new Agent({ rejectUnauthorized: false });
@@ -36,8 +36,8 @@ export class Life {
   }
 
   /** @param known writes that some process has made, to which those of this one are added */
-  static async begin(apiserver: string, known: Set<WriteKey>): Promise<Life> {
-    const life = new Life(new URL(apiserver), known);
+  static async start(apiserver: string, known: Set<WriteKey>): Promise<CrashingProcess> {
+    const life = new CrashingProcess(new URL(apiserver), known);
     await new Promise<void>((resolve) => life.#server.listen(0, "127.0.0.1", resolve));
     return life;
   }

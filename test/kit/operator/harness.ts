@@ -29,7 +29,7 @@ import type { RunLedger } from "../../../operator/src/jobs/runs/ports.ts";
 import type { StoreRunLog } from "../../../operator/src/logs/run-logs.ts";
 import { createOperator } from "../../../operator/src/operator.ts";
 import type { RecordDeployment } from "../../../operator/src/projects/deployments/records.ts";
-import type { SlotLedger } from "../../../operator/src/projects/quotas/reservations.ts";
+import type { QuotaLedger } from "../../../operator/src/projects/quotas/reservations.ts";
 import type { RegistryLogin } from "../../../operator/src/registry/ecr.ts";
 import { projectResource } from "../../../operator/src/resources.ts";
 import { countQuotas } from "../clusters/quotas.ts";
@@ -128,7 +128,7 @@ export async function startOperator(
     kubeConfig?: KubeConfig;
     ingressProbe?: IngressProbe;
     /** There is a slot for everybody unless given. */
-    slots?: SlotLedger;
+    quotas?: QuotaLedger;
     /** None unless given: no database is carried out. */
     databaseImages?: DatabaseImages;
     /** Milliseconds that each instance has to serve on another plan: ten minutes unless given. */
@@ -210,14 +210,14 @@ export async function startOperator(
     registryLogin: options.registryLogin,
     closeMetering: options.closeMetering,
     openDeployments: { list: async () => [], supersede: async () => false },
-    billing: options.billing ?? endlessStorage(),
+    billing: options.billing ?? unlimitedStorage(),
     ledgerTime: options.ledgerTime,
     storeRunLog: options.storeRunLog ?? (async () => {}),
     runs: options.runs ?? {
       record: async (rows) =>
         rows.map(({ id, organization_id }) => ({ id, organization_id, outcome: "recorded" })),
     },
-    slots: options.slots ?? endlessSlots(),
+    quotas: options.quotas ?? unlimitedQuotas(),
     ingressProbe: options.ingressProbe,
     ownershipRetry: options.ownershipRetry,
     proofRetry: options.proofRetry,
@@ -247,7 +247,7 @@ export async function startOperator(
 }
 
 /** A ledger in which nobody ever meets a limit, and nothing is remembered for the next operator. */
-export function endlessSlots(): SlotLedger {
+export function unlimitedQuotas(): QuotaLedger {
   const rows = new Map<string, HeldSlot>();
   let taken = 0;
   const keyOf = ({ organizationId, projectId }: { organizationId: string; projectId: string }) =>
@@ -274,7 +274,7 @@ export function endlessSlots(): SlotLedger {
 }
 
 /** A ledger that takes every hour of storage, and never settles. */
-export function endlessStorage(): BillingLedger {
+export function unlimitedStorage(): BillingLedger {
   return {
     record: async (rows) =>
       rows.map(({ project_uid, hour_index }) => ({ project_uid, hour_index, outcome: "recorded" })),

@@ -15,10 +15,10 @@ import {
   addDeploymentRecords,
   DeploymentRecords,
 } from "../../../operator/src/projects/deployments/records.ts";
-import { SlotKeeper } from "../../../operator/src/projects/quotas/reservations.ts";
+import { QuotaReservations } from "../../../operator/src/projects/quotas/reservations.ts";
 import { createProjectStores } from "../../../operator/src/projects/stores.ts";
 import type { RegistryLogin } from "../../../operator/src/registry/ecr.ts";
-import { endlessSlots, type TestCluster, type TestOperator } from "./harness.ts";
+import { type TestCluster, type TestOperator, unlimitedQuotas } from "./harness.ts";
 
 const catalogFile = new URL("../../../charts/slipway/files/catalog.yaml", import.meta.url);
 
@@ -84,7 +84,7 @@ export async function startProjectController(
       catalog: () => catalog,
       kinds,
       registryLogin,
-      slots: new SlotKeeper(endlessSlots(), silentLogger, () => manager.clock.monotonic()),
+      quotas: new QuotaReservations(unlimitedQuotas(), silentLogger, () => manager.clock.monotonic()),
       deploymentRecords,
     },
     (added) => {
@@ -107,7 +107,7 @@ export async function startProjectController(
 }
 
 /** An organization's namespace as the organization controller leaves it. */
-export async function makeGuardedNamespace({ client }: TestCluster, name: string): Promise<void> {
+export async function makeProvisionedNamespace({ client }: TestCluster, name: string): Promise<void> {
   await client.create<KubernetesObject>(resources.namespaces, {
     metadata: {
       name,

@@ -3,16 +3,16 @@ import { organizationLimits } from "@slipway/crds";
 import { expect, test } from "vitest";
 import { goldenTests } from "../../../../test/kit/operator/golden.ts";
 import { desiredNamespace } from "./namespace.ts";
-import { desiredGuards, type GuardSettings } from "./namespace-policies.ts";
+import { desiredNamespacePolicies, type NamespacePolicySettings } from "./namespace-policies.ts";
 
 const limits = organizationLimits.parse({});
 
 function objectsOf(input: unknown) {
-  const { organization, settings } = input as { organization: string; settings: GuardSettings };
+  const { organization, settings } = input as { organization: string; settings: NamespacePolicySettings };
   const namespace = `slipway-org-${organization}`;
   return [
     desiredNamespace(organization, namespace, true),
-    ...desiredGuards(organization, namespace, { ...settings, limits }),
+    ...desiredNamespacePolicies(organization, namespace, { ...settings, limits }),
   ];
 }
 
@@ -25,7 +25,7 @@ test("no egress rule ever has no peers, which would open everything", () => {
     systemNamespace: "slipway-system",
     limits,
   };
-  for (const { spec } of desiredGuards("alpha", "slipway-org-alpha", settings)) {
+  for (const { spec } of desiredNamespacePolicies("alpha", "slipway-org-alpha", settings)) {
     for (const { to } of (spec as { egress?: { to: unknown[] }[] } | undefined)?.egress ?? []) {
       expect(to.length).toBeGreaterThan(0);
     }

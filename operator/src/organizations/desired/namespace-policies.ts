@@ -8,7 +8,7 @@ import type { DesiredObject } from "../../desired.ts";
 import { outsideWorld } from "../cidrs.ts";
 
 /** What the guards depend on beside the organization's id. */
-export interface GuardSettings {
+export interface NamespacePolicySettings {
   /** Namespace of the cluster's DNS pods, which carry `k8s-app: kube-dns`. */
   dnsNamespace: string;
   /** CIDRs that no tenant reaches: pods of others, Services (with them the apiserver) and nodes. */
@@ -33,7 +33,7 @@ export const ADMIN_ROLE = "slipway-admin-organization";
 export const OPERATOR_ROLE = "slipway-operator-organization";
 
 /** Names of the guard objects inside the namespace. A name starting with `slipway-` can be no project's id. */
-export const guardNames = {
+export const policyNames = {
   quota: "slipway-quota",
   limits: "slipway-limits",
   defaultDeny: "slipway-default-deny",
@@ -49,15 +49,15 @@ export const guardNames = {
  * The guards inside the namespace, in the order in which they are applied: the processes' rights first, without which none
  * of the others can be written; then closed, then opened.
  */
-export function desiredGuards(
+export function desiredNamespacePolicies(
   organizationId: string,
   namespace: string,
-  settings: GuardSettings,
+  settings: NamespacePolicySettings,
 ): DesiredObject[] {
   const object = (apiVersion: string, kind: string, name: string, spec: object): DesiredObject => ({
     apiVersion,
     kind,
-    metadata: { name, namespace, labels: guardLabels(organizationId) },
+    metadata: { name, namespace, labels: organizationLabels(organizationId) },
     spec,
   });
   const policy = (name: string, spec: object) => object("networking.k8s.io/v1", "NetworkPolicy", name, spec);
@@ -65,23 +65,23 @@ export function desiredGuards(
   const binding = (name: string, role: string): DesiredObject => ({
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "RoleBinding",
-    metadata: { name, namespace, labels: guardLabels(organizationId) },
+    metadata: { name, namespace, labels: organizationLabels(organizationId) },
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
     // A guard has the name of the service account that it is for.
     subjects: [{ kind: "ServiceAccount", name, namespace: settings.systemNamespace }],
   });
   return [
-    binding(guardNames.operator, OPERATOR_ROLE),
-    binding(guardNames.apiServer, API_SERVER_ROLE),
-    binding(guardNames.admin, ADMIN_ROLE),
-    policy(guardNames.defaultDeny, { podSelector: {}, policyTypes: ["Ingress", "Egress"] }),
-    policy(guardNames.sameNamespace, {
+    binding(policyNames.operator, OPERATOR_ROLE),
+    binding(policyNames.apiServer, API_SERVER_ROLE),
+    binding(policyNames.admin, ADMIN_ROLE),
+    policy(policyNames.defaultDeny, { podSelector: {}, policyTypes: ["Ingress", "Egress"] }),
+    policy(policyNames.sameNamespace, {
       podSelector: {},
       policyTypes: ["Ingress", "Egress"],
       ingress: [{ from: [{ podSelector: {} }] }],
       egress: [{ to: [{ podSelector: {} }] }],
     }),
-    policy(guardNames.egress, {
+    policy(policyNames.egress, {
       podSelector: {},
       policyTypes: ["Egress"],
       egress: [
@@ -100,14 +100,14 @@ export function desiredGuards(
         ...outsideWorldRule(settings.egressDeniedCidrs),
       ],
     }),
-    ...acmeSolverSpecs(settings).map((spec) => policy(guardNames.acmeSolver, spec)),
-    object("v1", "LimitRange", guardNames.limits, { limits: [CONTAINER_LIMITS] }),
-    object("v1", "ResourceQuota", guardNames.quota, { hard: hardLimits(settings) }),
+    ...acmeSolverSpecs(settings).map((spec) => policy(policyNames.acmeSolver, spec)),
+    object("v1", "LimitRange", policyNames.limits, { limits: [CONTAINER_LIMITS] }),
+    object("v1", "ResourceQuota", policyNames.quota, { hard: hardLimits(settings) }),
   ];
 }
 
 /** Labels of everything that guards an organization's namespace, the namespace included. */
-export function guardLabels(organizationId: string): Record<string, string> {
+export function organizationLabels(organizationId: string): Record<string, string> {
   return { "app.kubernetes.io/managed-by": "slipway", "slipway.dev/organization": organizationId };
 }
 
@@ -115,7 +115,7 @@ export function guardLabels(organizationId: string): Record<string, string> {
  * Lets the ingress reach the pod that answers an HTTP-01 challenge: cert-manager runs it beside the project's Ingress, with
  * this label and port, while a certificate is being issued.
  */
-function acmeSolverSpecs({ acmeIngressNamespace: name }: GuardSettings): object[] {
+function acmeSolverSpecs({ acmeIngressNamespace: name }: NamespacePolicySettings): object[] {
   if (name === undefined) {
     return [];
   }
@@ -145,7 +145,10 @@ const CONTAINER_LIMITS = {
  * 1000 jobs that run every minute. Pods that have ended do not count. JobRuns are not counted at all: a run that was let
  * go must not be without one. Node ports and load balancers bypass the ingress: there are none but those of databases.
  */
-export function hardLimits({ databasesOutside = "None", limits }: GuardSettings): Record<string, string> {
+export function hardLimits({
+  databasesOutside = "None",
+  limits,
+}: NamespacePolicySettings): Record<string, string> {
   return {
     ...QUOTA,
     // The ceilings that /v1 has, too: here they are counted for kubectl, and of two at once one is refused.

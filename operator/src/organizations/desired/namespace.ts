@@ -1,28 +1,28 @@
 /** The namespace of an organization. */
 
 import type { DesiredObject } from "../../desired.ts";
-import { guardLabels } from "./namespace-policies.ts";
+import { organizationLabels } from "./namespace-policies.ts";
 
 /** Set once every guard is in place and the quota is counted; the API creates nothing in a namespace without it. */
-export const GUARDED_ANNOTATION = "slipway.dev/guarded";
+export const PROVISIONED_ANNOTATION = "slipway.dev/guarded";
 
 /**
  * @param guarded whether every guard stands: applying the namespace without the annotation takes it away, so pass true
  *   whenever it was true before.
  */
-export function desiredNamespace(organizationId: string, name: string, guarded: boolean): DesiredObject {
+export function desiredNamespace(organizationId: string, name: string, provisioned: boolean): DesiredObject {
   return {
     apiVersion: "v1",
     kind: "Namespace",
     metadata: {
       name,
       labels: {
-        ...guardLabels(organizationId),
+        ...organizationLabels(organizationId),
         "slipway.dev/role": "organization",
         "pod-security.kubernetes.io/enforce": "baseline",
         "pod-security.kubernetes.io/warn": "restricted",
       },
-      ...(guarded ? { annotations: { [GUARDED_ANNOTATION]: "true" } } : {}),
+      ...(provisioned ? { annotations: { [PROVISIONED_ANNOTATION]: "true" } } : {}),
     },
   };
 }

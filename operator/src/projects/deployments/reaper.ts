@@ -6,7 +6,7 @@ import type { Project } from "@slipway/crds";
 import { type DeploymentKey, type Ledger, listOpenDeployments, supersedeDeployment } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
 import { projectResource } from "../../resources.ts";
-import { slotRef } from "../quotas/reaper.ts";
+import { projectRefOf } from "../quotas/reaper.ts";
 
 const PERIOD_MS = 60_000;
 /** A rollout that goes on for longer is looked at, and left alone as long as its project has it. */
@@ -63,12 +63,12 @@ export async function reapDeployments(
     return;
   }
   for (const key of await deployments.list(idleSeconds)) {
-    const ref = slotRef({ organizationId: key.organization_id, projectId: key.project_id });
-    if (tellsOf(projects.get(ref.namespace, ref.name), key)) {
+    const ref = projectRefOf({ organizationId: key.organization_id, projectId: key.project_id });
+    if (isListed(projects.get(ref.namespace, ref.name), key)) {
       continue;
     }
     // The memory may be behind: only the live state is proof.
-    if (tellsOf(await client.getOrUndefined<Project>(projectResource, ref, { signal }), key)) {
+    if (isListed(await client.getOrUndefined<Project>(projectResource, ref, { signal }), key)) {
       continue;
     }
     if (await deployments.supersede(key)) {
@@ -80,5 +80,5 @@ export async function reapDeployments(
   }
 }
 
-const tellsOf = (project: Project | undefined, { id }: DeploymentKey): boolean =>
+const isListed = (project: Project | undefined, { id }: DeploymentKey): boolean =>
   project?.status?.deployments?.some((deployment) => deployment.id === id) ?? false;

@@ -41,16 +41,16 @@ function project(...deployments: Deployment[]): Project {
 }
 const recorded = (of: Project) =>
   records.mark(of, of.status?.deployments ?? []).map(({ recorded: stage }) => stage);
-const told = () => rows.map(({ id, status }) => `${id} ${status}`);
+const written = () => rows.map(({ id, status }) => `${id} ${status}`);
 
 describe("DeploymentRecords", () => {
   test("tells the start and the end, each once", async () => {
-    expect(await records.tell(project(begun))).toBe(true);
+    expect(await records.record(project(begun))).toBe(true);
     expect(recorded(project(begun))).toEqual(["started"]);
-    await records.tell(project(begun));
-    await records.tell(project({ ...ended, recorded: "started" }));
+    await records.record(project(begun));
+    await records.record(project({ ...ended, recorded: "started" }));
     expect(recorded(project({ ...ended, recorded: "started" }))).toEqual(["finished"]);
-    expect(told()).toEqual(["d1 in_progress", "d1 failed"]);
+    expect(written()).toEqual(["d1 in_progress", "d1 failed"]);
     expect(rows[1]).toEqual({
       id: "d1",
       organization_id: "alpha",
@@ -68,42 +68,42 @@ describe("DeploymentRecords", () => {
   });
 
   test("says nothing of what the status says that the ledger has", async () => {
-    expect(await records.tell(project({ ...begun, recorded: "started" }))).toBe(false);
-    expect(await records.tell(project({ ...ended, recorded: "finished" }))).toBe(false);
+    expect(await records.record(project({ ...begun, recorded: "started" }))).toBe(false);
+    expect(await records.record(project({ ...ended, recorded: "finished" }))).toBe(false);
     expect(rows).toEqual([]);
   });
 
   test("tells the oldest first, and goes on where the ledger went away", async () => {
     const newer = { ...begun, id: "d2" };
     down = true;
-    await expect(records.tell(project(newer, ended))).rejects.toThrow("connection refused");
+    await expect(records.record(project(newer, ended))).rejects.toThrow("connection refused");
     expect(recorded(project(newer, ended))).toEqual([undefined, undefined]);
     down = false;
-    await records.tell(project(newer, ended));
-    expect(told()).toEqual(["d1 failed", "d2 in_progress"]);
+    await records.record(project(newer, ended));
+    expect(written()).toEqual(["d1 failed", "d2 in_progress"]);
   });
 
   test("does not take one end for another", async () => {
-    await records.tell(project(ended));
+    await records.record(project(ended));
     const late: Deployment = { ...ended, status: "succeeded", recorded: "started" };
     expect(recorded(project(late))).toEqual(["started"]);
-    await records.tell(project(late));
-    expect(told()).toEqual(["d1 failed", "d1 succeeded"]);
+    await records.record(project(late));
+    expect(written()).toEqual(["d1 failed", "d1 succeeded"]);
   });
 
   test("says the last word of a project in time, whether the ledger hears it or not", async () => {
-    await records.tellLast(project({ ...ended, recorded: "started" }));
-    expect(told()).toEqual(["d1 failed"]);
+    await records.recordFinal(project({ ...ended, recorded: "started" }));
+    expect(written()).toEqual(["d1 failed"]);
     down = true;
-    await records.tellLast(project(begun));
+    await records.recordFinal(project(begun));
     const silent = new DeploymentRecords(() => new Promise(() => {}));
     const started = performance.now();
-    await silent.tellLast(project(begun), 20);
+    await silent.recordFinal(project(begun), 20);
     expect(performance.now() - started).toBeLessThan(1_000);
   });
 
   test("knows nothing of a namesake, or of a project that is gone", async () => {
-    await records.tell(project(begun));
+    await records.record(project(begun));
     const namesake = project(begun);
     namesake.metadata.uid = "other";
     expect(recorded(namesake)).toEqual([undefined]);

@@ -21,23 +21,23 @@ import { stageOf } from "./deployments.ts";
 export type RecordDeployment = (row: DeploymentRow) => Promise<void>;
 
 /** How long a deletion waits for the ledger to take the ends of its deployments. */
-const LAST_WORD_MS = 3_000;
+const FINAL_RECORD_TIMEOUT_MS = 3_000;
 
 /** What this process has told the ledger and no status says yet. */
 export class DeploymentRecords {
-  readonly #record: RecordDeployment;
-  /** By project, then by deployment: the status that was told. */
-  readonly #told = new Map<string, Map<string, Deployment["status"]>>();
+  readonly #write: RecordDeployment;
+  /** By project, then by deployment: the status that was recorded. */
+  readonly #recorded = new Map<string, Map<string, Deployment["status"]>>();
 
   constructor(record: RecordDeployment) {
-    this.#record = record;
+    this.#write = record;
   }
 
   /** The deployments with what the ledger has of them by now. */
   mark(project: Project, list: readonly Deployment[]): Deployment[] {
-    const told = this.#told.get(keyOf(project));
+    const recorded = this.#recorded.get(keyOf(project));
     return list.map((deployment) =>
-      told?.get(deployment.id) === deployment.status
+      recorded?.get(deployment.id) === deployment.status
         ? { ...deployment, recorded: stageOf(deployment) }
         : deployment,
     );
@@ -48,21 +48,21 @@ export class DeploymentRecords {
    * @returns whether there is something to write into the status
    * @throws whatever `record` throws
    */
-  async tell(project: Project): Promise<boolean> {
+  async record(project: Project): Promise<boolean> {
     const key = keyOf(project);
     const deployments = project.status?.deployments ?? [];
-    const unsaid = deployments.filter((deployment) => deployment.recorded !== stageOf(deployment));
-    if (unsaid.length === 0) {
-      this.#told.delete(key);
+    const unrecorded = deployments.filter((deployment) => deployment.recorded !== stageOf(deployment));
+    if (unrecorded.length === 0) {
+      this.#recorded.delete(key);
       return false;
     }
-    const told = this.#told.get(key) ?? new Map<string, Deployment["status"]>();
-    this.#told.set(key, told);
+    const recorded = this.#recorded.get(key) ?? new Map<string, Deployment["status"]>();
+    this.#recorded.set(key, recorded);
     // The oldest first: what the ledger has is then never without what was before.
-    for (const deployment of unsaid.toReversed()) {
-      if (told.get(deployment.id) !== deployment.status) {
-        await this.#record(rowOf(project, deployment));
-        told.set(deployment.id, deployment.status);
+    for (const deployment of unrecorded.toReversed()) {
+      if (recorded.get(deployment.id) !== deployment.status) {
+        await this.#write(rowOf(project, deployment));
+        recorded.set(deployment.id, deployment.status);
       }
     }
     return true;
@@ -72,15 +72,15 @@ export class DeploymentRecords {
    * Tells the ledger of a project that is about to be gone, once: whether it is heard or not, nothing waits for longer
    * than `limitMs`. What it does not hear of, `deployment-reaper.ts` ends.
    */
-  async tellLast(project: Project, limitMs = LAST_WORD_MS): Promise<void> {
-    await withTimeout(this.tell(project), limitMs).catch(() => undefined);
+  async recordFinal(project: Project, limitMs = FINAL_RECORD_TIMEOUT_MS): Promise<void> {
+    await withTimeout(this.record(project), limitMs).catch(() => undefined);
   }
 
   /** Forgets a project that is gone. */
   forget(ref: ObjectRef): void {
-    for (const key of this.#told.keys()) {
+    for (const key of this.#recorded.keys()) {
       if (key.startsWith(`${refKey(ref)}/`)) {
-        this.#told.delete(key);
+        this.#recorded.delete(key);
       }
     }
   }
@@ -125,7 +125,7 @@ export function addDeploymentRecords(
         records.forget(ref);
         return undefined;
       }
-      const wrote = await records.tell(project).catch((error: unknown) => {
+      const wrote = await records.record(project).catch((error: unknown) => {
         throw new RetryableError("LedgerUnavailable", "The ledger does not take a deployment.", {
           cause: error,
         });

@@ -26,8 +26,8 @@ import {
 import { exampleProject } from "../../../../test/kit/operator/projects.ts";
 import { startPostgres, type TestPostgres } from "../../../../test/kit/servers/postgresql.ts";
 import { projectResource } from "../../resources.ts";
-import { reapSlots } from "./reaper.ts";
-import { ledgerSlots, SlotKeeper, type SlotLedger } from "./reservations.ts";
+import { reapQuotas } from "./reaper.ts";
+import { ledgerQuotas, type QuotaLedger, QuotaReservations } from "./reservations.ts";
 
 /** An operator on a real apiserver, with a real ledger: what kubectl makes is counted like what the API makes. */
 
@@ -42,8 +42,8 @@ let operator: TestOperator;
 let asked: string[] = [];
 
 /** The ledger, and a record of what is asked. */
-function recorded(): SlotLedger {
-  const real = ledgerSlots(ledger);
+function recorded(): QuotaLedger {
+  const real = ledgerQuotas(ledger);
   return {
     take: (request) => {
       asked.push(`take ${request.projectId}`);
@@ -57,7 +57,7 @@ function recorded(): SlotLedger {
   };
 }
 const start = () =>
-  startOperator(cluster, { listOrganizations: async () => ["alpha", "beta"], slots: recorded() });
+  startOperator(cluster, { listOrganizations: async () => ["alpha", "beta"], quotas: recorded() });
 
 beforeAll(async () => {
   [cluster, postgres] = await Promise.all([startCluster(), startPostgres()]);
@@ -209,9 +209,9 @@ test("a deletion does not wait for the ledger, and the slot is found by the reap
     .execute();
 
   const projects = { hasSynced: true, get: () => undefined };
-  const keeper = new SlotKeeper(ledgerSlots(ledger), silentLogger, () => performance.now());
-  const reaper = { keeper, client: cluster.client, projects: projects as never, log: silentLogger };
-  await reapSlots(reaper, new AbortController().signal);
+  const quotas = new QuotaReservations(ledgerQuotas(ledger), silentLogger, () => performance.now());
+  const reaper = { quotas, client: cluster.client, projects: projects as never, log: silentLogger };
+  await reapQuotas(reaper, new AbortController().signal);
   expect(await held()).toEqual(["elsewhere basic 1", "second free 2", "young basic 1"]);
   await releaseSlot(ledger, "young", "alpha");
 });

@@ -5,14 +5,14 @@ import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { organizationNamespace, type Project } from "@slipway/crds";
 import type { Logger } from "@slipway/process";
 import { projectResource } from "../../resources.ts";
-import { LedgerAway, type SlotIdentity, type SlotKeeper } from "./reservations.ts";
+import { LedgerUnavailableError, type ProjectIdentity, type QuotaReservations } from "./reservations.ts";
 
 const PERIOD_MS = 60_000;
 /** A creation takes its slot before it writes the project, and has that long for it. */
 const IDLE_SECONDS = 120;
 
-export interface SlotReaperOptions {
-  keeper: SlotKeeper;
+export interface QuotaReaperOptions {
+  quotas: QuotaReservations;
   client: KubeClient;
   projects: Store<Project>;
   log: Logger;
@@ -21,11 +21,11 @@ export interface SlotReaperOptions {
 }
 
 /** Looks through the slots every minute until the signal aborts. */
-export async function runSlotReaper(options: SlotReaperOptions, signal: AbortSignal): Promise<void> {
+export async function runQuotaReaper(options: QuotaReaperOptions, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await reapSlots(options, signal).catch((error: unknown) => {
-      // The keeper has told of the ledger already.
-      if (!(error instanceof LedgerAway) && !signal.aborted) {
+    await reapQuotas(options, signal).catch((error: unknown) => {
+      // The quotas has told of the ledger already.
+      if (!(error instanceof LedgerUnavailableError) && !signal.aborted) {
         options.log.warn({ err: error }, "slots could not be looked through");
       }
     });
@@ -33,20 +33,20 @@ export async function runSlotReaper(options: SlotReaperOptions, signal: AbortSig
   }
 }
 
-/** Looks through the slots once. @throws LedgerAway, KubeError */
-export async function reapSlots(
-  { keeper, client, projects, idleSeconds = IDLE_SECONDS }: SlotReaperOptions,
+/** Looks through the slots once. @throws LedgerUnavailableError, KubeError */
+export async function reapQuotas(
+  { quotas, client, projects, idleSeconds = IDLE_SECONDS }: QuotaReaperOptions,
   signal: AbortSignal,
 ): Promise<void> {
   if (!projects.hasSynced) {
     return;
   }
-  for (const row of await keeper.refresh()) {
+  for (const row of await quotas.refresh()) {
     if (row.idle_seconds < idleSeconds) {
       continue;
     }
     const identity = { organizationId: row.organization_id, projectId: row.project_id };
-    const ref = slotRef(identity);
+    const ref = projectRefOf(identity);
     if (needsSlot(projects.get(ref.namespace, ref.name))) {
       continue;
     }
@@ -54,7 +54,7 @@ export async function reapSlots(
     if (needsSlot(await client.getOrUndefined<Project>(projectResource, ref, { signal }))) {
       continue;
     }
-    await keeper.reap(identity, idleSeconds);
+    await quotas.reap(identity, idleSeconds);
   }
 }
 
@@ -62,6 +62,9 @@ export async function reapSlots(
 const needsSlot = (project: Project | undefined): boolean => project !== undefined && !project.spec.paused;
 
 /** Where the project of a slot is. */
-export function slotRef({ organizationId, projectId }: SlotIdentity): { namespace: string; name: string } {
+export function projectRefOf({ organizationId, projectId }: ProjectIdentity): {
+  namespace: string;
+  name: string;
+} {
   return { namespace: organizationNamespace(organizationId), name: projectId };
 }

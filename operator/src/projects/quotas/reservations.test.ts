@@ -1,12 +1,12 @@
 import type { HeldSlot, ReleaseCondition, SlotAnswer, SlotRequest } from "@slipway/ledger";
 import { silentLogger } from "@slipway/process";
 import { beforeEach, describe, expect, test } from "vitest";
-import { LedgerAway, SlotKeeper, type SlotLedger } from "./reservations.ts";
+import { LedgerUnavailableError, type QuotaLedger, QuotaReservations } from "./reservations.ts";
 
 const LIMIT = { scope: "free", max: 2 };
 
 /** A ledger that counts one limit, and what it is asked. */
-class FakeLedger implements SlotLedger {
+class FakeLedger implements QuotaLedger {
   rows: HeldSlot[] = [];
   asked: string[] = [];
   away = false;
@@ -75,102 +75,102 @@ const free = (projectId: string, slots = 1): SlotRequest => ({
 const basic = (projectId: string): SlotRequest => ({ ...id(projectId), plan: "basic", slots: 1 });
 
 let ledger: FakeLedger;
-let keeper: SlotKeeper;
+let quotas: QuotaReservations;
 let woken: string[];
 let now: number;
 beforeEach(() => {
   ledger = new FakeLedger();
   now = 0;
   woken = [];
-  keeper = new SlotKeeper(ledger, silentLogger, () => now);
-  keeper.onWake(({ projectId }) => woken.push(projectId));
+  quotas = new QuotaReservations(ledger, silentLogger, () => now);
+  quotas.onWake(({ projectId }) => woken.push(projectId));
 });
 
 describe("holding", () => {
   test("asks the ledger once, and again only when what is needed has changed", async () => {
     for (let times = 0; times < 3; times += 1) {
-      await keeper.hold(free("a"));
+      await quotas.reserve(free("a"));
     }
     expect(ledger.asked).toEqual(["list", "take a"]);
-    await keeper.hold(free("a", 2));
-    await keeper.hold(basic("a"));
+    await quotas.reserve(free("a", 2));
+    await quotas.reserve(basic("a"));
     expect(ledger.asked).toEqual(["list", "take a", "take a", "take a"]);
   });
 
   test("asks nothing for what the ledger had at the start", async () => {
     ledger.rows = [row(free("a"))];
-    await keeper.hold(free("a"));
+    await quotas.reserve(free("a"));
     expect(ledger.asked).toEqual(["list"]);
   });
 
   test("asks each time for who found no slot", async () => {
-    await keeper.hold(free("a", 2));
-    expect(await keeper.hold(free("b"))).toMatchObject({ taken: false, reason: "limit" });
-    await keeper.hold(free("b"));
+    await quotas.reserve(free("a", 2));
+    expect(await quotas.reserve(free("b"))).toMatchObject({ taken: false, reason: "limit" });
+    await quotas.reserve(free("b"));
     expect(ledger.asked.filter((what) => what === "take b")).toHaveLength(2);
   });
 
   test("is unknown while the ledger is away, which is not asked for every project then", async () => {
     ledger.away = true;
-    await expect(keeper.hold(free("a"))).rejects.toBeInstanceOf(LedgerAway);
+    await expect(quotas.reserve(free("a"))).rejects.toBeInstanceOf(LedgerUnavailableError);
     ledger.away = false;
-    await expect(keeper.hold(free("a"))).rejects.toBeInstanceOf(LedgerAway);
+    await expect(quotas.reserve(free("a"))).rejects.toBeInstanceOf(LedgerUnavailableError);
     now += 2_000;
-    expect(await keeper.hold(free("a"))).toMatchObject({ taken: true });
+    expect(await quotas.reserve(free("a"))).toMatchObject({ taken: true });
   });
 
   test("waits for no answer that does not come, nor for every project in turn", async () => {
-    keeper = new SlotKeeper(ledger, silentLogger, () => now, 20);
+    quotas = new QuotaReservations(ledger, silentLogger, () => now, 20);
     ledger.silent = true;
-    const asking = ["a", "b", "c"].map((name) => keeper.hold(free(name)));
+    const asking = ["a", "b", "c"].map((name) => quotas.reserve(free(name)));
     expect((await Promise.allSettled(asking)).map(({ status }) => status)).toEqual(
       asking.map(() => "rejected"),
     );
     now += 2_000;
-    await expect(keeper.hold(free("a"))).rejects.toBeInstanceOf(LedgerAway);
-    await keeper.release(id("a"));
-    await keeper.forget(id("a"));
+    await expect(quotas.reserve(free("a"))).rejects.toBeInstanceOf(LedgerUnavailableError);
+    await quotas.releaseOfPaused(id("a"));
+    await quotas.release(id("a"));
     now += 2_000;
     ledger.silent = false;
-    expect(await keeper.hold(free("a"))).toMatchObject({ taken: true });
+    expect(await quotas.reserve(free("a"))).toMatchObject({ taken: true });
   });
 
   test("is unknown after a change without an answer: it may have been done", async () => {
-    keeper = new SlotKeeper(ledger, silentLogger, () => now, 20);
-    await keeper.hold(free("a"));
+    quotas = new QuotaReservations(ledger, silentLogger, () => now, 20);
+    await quotas.reserve(free("a"));
     ledger.silent = true;
-    await expect(keeper.hold(basic("a"))).rejects.toBeInstanceOf(LedgerAway);
+    await expect(quotas.reserve(basic("a"))).rejects.toBeInstanceOf(LedgerUnavailableError);
     now += 2_000;
     ledger.silent = false;
     ledger.rows = [row(basic("a"))];
-    await keeper.hold(free("a"));
+    await quotas.reserve(free("a"));
     expect(ledger.rows).toMatchObject([{ plan: "free" }]);
   });
 });
 
 describe("whoever found no slot looks again", () => {
   beforeEach(async () => {
-    await keeper.hold(free("a"));
-    await keeper.hold(free("b"));
-    await keeper.hold(free("c"));
+    await quotas.reserve(free("a"));
+    await quotas.reserve(free("b"));
+    await quotas.reserve(free("c"));
     expect(woken).toEqual([]);
   });
 
   test.each<[string, () => Promise<unknown>]>([
-    ["another is paused", () => keeper.release(id("a"))],
-    ["another is deleted", () => keeper.forget(id("a"))],
-    ["another changes its plan", () => keeper.hold(basic("a"))],
-    ["another is found to be gone", () => keeper.reap(id("a"), 120)],
+    ["another is paused", () => quotas.releaseOfPaused(id("a"))],
+    ["another is deleted", () => quotas.release(id("a"))],
+    ["another changes its plan", () => quotas.reserve(basic("a"))],
+    ["another is found to be gone", () => quotas.reap(id("a"), 120)],
   ])("when %s", async (_, free) => {
     await free();
     expect(woken).toEqual(["c"]);
   });
 
   test("but not when a paused project is looked at again", async () => {
-    await keeper.release(id("a"));
+    await quotas.releaseOfPaused(id("a"));
     woken = [];
     const asked = ledger.asked.length;
-    await keeper.release(id("a"));
+    await quotas.releaseOfPaused(id("a"));
     expect(woken).toEqual([]);
     expect(ledger.asked).toHaveLength(asked);
   });
@@ -179,37 +179,37 @@ describe("whoever found no slot looks again", () => {
 describe("refreshing", () => {
   test("wakes the project whose slot is gone or another, and nobody else", async () => {
     for (const name of ["a", "b", "c"]) {
-      await keeper.hold(basic(name));
+      await quotas.reserve(basic(name));
     }
     ledger.rows = [row(basic("a"), 90), row({ ...basic("b"), plan: "pro" }, 90)];
-    await keeper.refresh();
+    await quotas.refresh();
     expect(woken.sort()).toEqual(["b", "c"]);
   });
 
   test("leaves alone what was asked for a moment ago: a change that is not yet written", async () => {
-    await keeper.hold(basic("a"));
+    await quotas.reserve(basic("a"));
     ledger.rows = [row({ ...basic("a"), plan: "pro" }, 5)];
-    await keeper.refresh();
+    await quotas.refresh();
     expect(woken).toEqual([]);
-    await keeper.hold(basic("a"));
+    await quotas.reserve(basic("a"));
     expect(ledger.rows[0]).toMatchObject({ plan: "pro" });
   });
 
   test("wakes who went on without an answer, once", async () => {
     ledger.away = true;
-    await expect(keeper.hold(basic("a"))).rejects.toBeInstanceOf(LedgerAway);
-    keeper.lookAgain(id("a"));
+    await expect(quotas.reserve(basic("a"))).rejects.toBeInstanceOf(LedgerUnavailableError);
+    quotas.requeueWhenAvailable(id("a"));
     ledger.away = false;
     now += 2_000;
-    await keeper.refresh();
-    await keeper.refresh();
+    await quotas.refresh();
+    await quotas.refresh();
     expect(woken).toEqual(["a"]);
   });
 
   test("does not forget what was taken while the rows were read", async () => {
-    await keeper.hold(basic("a"));
-    const reading = keeper.refresh();
-    await keeper.hold(basic("b"));
+    await quotas.reserve(basic("a"));
+    const reading = quotas.refresh();
+    await quotas.reserve(basic("b"));
     await reading;
     expect(woken).toEqual([]);
   });
@@ -217,35 +217,35 @@ describe("refreshing", () => {
 
 describe("a paused project", () => {
   test("does not give back what was taken since, and asks when it is resumed", async () => {
-    await keeper.hold(free("a"));
+    await quotas.reserve(free("a"));
     ledger.rows = [row(free("a"))];
-    await keeper.release(id("a"));
+    await quotas.releaseOfPaused(id("a"));
     expect(ledger.rows).toHaveLength(1);
-    await keeper.hold(free("a"));
+    await quotas.reserve(free("a"));
     expect(ledger.asked.filter((what) => what === "take a")).toHaveLength(2);
   });
 
   test("does not learn from a look at the rows what it may not give back yet", async () => {
-    await keeper.hold(free("a"));
+    await quotas.reserve(free("a"));
     for (const known of [true, false]) {
       ledger.rows = [row(free("a"), 5)];
-      await keeper.refresh();
-      await keeper.release(id("a"));
+      await quotas.refresh();
+      await quotas.releaseOfPaused(id("a"));
       expect([known, ledger.rows.length]).toEqual([known, 1]);
     }
     ledger.rows = [{ ...(ledger.rows[0] as HeldSlot), idle_seconds: 60 }];
-    await keeper.refresh();
-    await keeper.release(id("a"));
+    await quotas.refresh();
+    await quotas.releaseOfPaused(id("a"));
     expect(ledger.rows).toEqual([]);
   });
 });
 
 test("what cannot be given back stays known, and is given back later", async () => {
-  await keeper.hold(basic("a"));
+  await quotas.reserve(basic("a"));
   ledger.away = true;
-  await keeper.release(id("a"));
+  await quotas.releaseOfPaused(id("a"));
   ledger.away = false;
   now += 2_000;
-  await keeper.release(id("a"));
+  await quotas.releaseOfPaused(id("a"));
   expect(ledger.rows).toEqual([]);
 });

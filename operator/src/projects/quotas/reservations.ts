@@ -16,32 +16,32 @@ import {
 import { type Logger, withTimeout } from "@slipway/process";
 
 /** The ledger's slots. Each call may throw when the ledger is away. */
-export interface SlotLedger {
+export interface QuotaLedger {
   take(request: SlotRequest): Promise<SlotAnswer>;
   /** Returns whether there was one that fits the condition. */
-  release(identity: SlotIdentity, condition?: ReleaseCondition): Promise<boolean>;
+  release(identity: ProjectIdentity, condition?: ReleaseCondition): Promise<boolean>;
   list(): Promise<HeldSlot[]>;
 }
 
 /** The real one. */
-export const ledgerSlots = (ledger: Ledger): SlotLedger => ({
+export const ledgerQuotas = (ledger: Ledger): QuotaLedger => ({
   take: (request) => takeSlot(ledger, request),
   release: ({ organizationId, projectId }, condition) =>
     releaseSlot(ledger, projectId, organizationId, condition),
   list: () => listSlots(ledger),
 });
 
-export interface SlotIdentity {
+export interface ProjectIdentity {
   organizationId: string;
   projectId: string;
 }
 
 /** The ledger does not answer. */
-export class LedgerAway extends Error {
-  override readonly name = "LedgerAway";
+export class LedgerUnavailableError extends Error {
+  override readonly name = "LedgerUnavailableError";
 }
 
-interface Held extends SlotIdentity {
+interface Reserved extends ProjectIdentity {
   plan: string;
   scope: string | null;
   slots: number;
@@ -51,47 +51,47 @@ interface Held extends SlotIdentity {
 }
 
 /** A project that found no slot. */
-interface Refused extends SlotIdentity {
+interface Refused extends ProjectIdentity {
   plan: string;
 }
 
 /** For so long after a failure the ledger is not asked again, lest every project waits for it in turn. */
-const BACK_OFF_MS = 2_000;
+const BACKOFF_MS = 2_000;
 /**
  * A slot that was asked for so lately may belong to a change that the API has not written yet: it is no difference to
  * act upon.
  */
-const SETTLED_SECONDS = 60;
+const PENDING_SECONDS = 60;
 /**
  * How long the ledger may take for an answer; it is away then. Reconciles wait for it, and a network that drops
  * everything would hold up one after the other. What was asked may be done later: nothing relies on it.
  */
-const ANSWER_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
-export class SlotKeeper {
-  readonly #ledger: SlotLedger;
+export class QuotaReservations {
+  readonly #ledger: QuotaLedger;
   readonly #log: Logger;
   readonly #now: () => number;
-  readonly #answerMs: number;
-  readonly #held = new Map<string, Held>();
+  readonly #timeoutMs: number;
+  readonly #reserved = new Map<string, Reserved>();
   readonly #refused = new Map<string, Refused>();
   /** Projects that could not ask and went on by what they had. */
-  readonly #unsure = new Map<string, SlotIdentity>();
-  #wake: (identity: SlotIdentity) => void = () => {};
+  readonly #unchecked = new Map<string, ProjectIdentity>();
+  #wake: (identity: ProjectIdentity) => void = () => {};
   #loading: Promise<unknown> | undefined;
-  #awayUntil = Number.NEGATIVE_INFINITY;
-  #away = false;
+  #unavailableUntil = Number.NEGATIVE_INFINITY;
+  #isUnavailable = false;
 
   /** @param now monotonic milliseconds */
-  constructor(ledger: SlotLedger, log: Logger, now: () => number, answerMs = ANSWER_MS) {
+  constructor(ledger: QuotaLedger, log: Logger, now: () => number, timeoutMs = TIMEOUT_MS) {
     this.#ledger = ledger;
     this.#log = log;
     this.#now = now;
-    this.#answerMs = answerMs;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** Calls the listener with each project that should look again, since a slot was freed or its own has changed. */
-  onWake(listener: (identity: SlotIdentity) => void): () => void {
+  onWake(listener: (identity: ProjectIdentity) => void): () => void {
     this.#wake = listener;
     return () => {
       this.#wake = () => {};
@@ -99,30 +99,30 @@ export class SlotKeeper {
   }
 
   /**
-   * Holds what is asked for, in place of what the project held.
-   * @throws LedgerAway
+   * Holds what is asked for, in place of what the project reserved.
+   * @throws LedgerUnavailableError
    */
-  async hold(request: SlotRequest): Promise<SlotAnswer> {
+  async reserve(request: SlotRequest): Promise<SlotAnswer> {
     await this.#load();
     const key = keyOf(request);
-    const before = this.#held.get(key);
+    const before = this.#reserved.get(key);
     if (before && isSame(before, request)) {
       return { taken: true, version: before.version };
     }
-    const answer = await this.#ask(() => {
+    const answer = await this.#query(() => {
       // Without an answer it may be done or not: then what the ledger has is not known.
-      this.#held.delete(key);
+      this.#reserved.delete(key);
       return this.#ledger.take(request);
     });
     if (!answer.taken) {
       if (before) {
-        this.#held.set(key, before);
+        this.#reserved.set(key, before);
       }
       this.#refused.set(key, request);
       return answer;
     }
     this.#refused.delete(key);
-    this.#held.set(key, heldOf(request, answer.version));
+    this.#reserved.set(key, reservedOf(request, answer.version));
     if (before) {
       this.#wakeRefused(before);
     }
@@ -130,41 +130,41 @@ export class SlotKeeper {
   }
 
   /** Has a project that went on without an answer look again once the ledger can be read. */
-  lookAgain(identity: SlotIdentity): void {
-    this.#unsure.set(keyOf(identity), identity);
+  requeueWhenAvailable(identity: ProjectIdentity): void {
+    this.#unchecked.set(keyOf(identity), identity);
   }
 
   /**
    * Gives back what a paused project is known to hold, but not what was taken since: by a resume that this process does
    * not see yet. What fails now is found by the reaper.
    */
-  async release(identity: SlotIdentity): Promise<void> {
+  async releaseOfPaused(identity: ProjectIdentity): Promise<void> {
     await this.#load();
     const key = keyOf(identity);
     this.#refused.delete(key);
-    const held = this.#held.get(key);
-    if (held && !held.ahead) {
-      await this.#giveBack(identity, { version: held.version });
+    const reserved = this.#reserved.get(key);
+    if (reserved && !reserved.ahead) {
+      await this.#releaseFromLedger(identity, { version: reserved.version });
     }
   }
 
   /** Gives back whatever a project that is going away may hold; what fails now is found by the reaper. */
-  async forget(identity: SlotIdentity): Promise<void> {
+  async release(identity: ProjectIdentity): Promise<void> {
     this.#refused.delete(keyOf(identity));
-    await this.#giveBack(identity);
+    await this.#releaseFromLedger(identity);
   }
 
-  /** Whether there was one that fits or not: what is held is not known any more, so whoever needs it asks. */
-  async #giveBack(identity: SlotIdentity, condition?: ReleaseCondition): Promise<void> {
+  /** Whether there was one that fits or not: what is reserved is not known any more, so whoever needs it asks. */
+  async #releaseFromLedger(identity: ProjectIdentity, condition?: ReleaseCondition): Promise<void> {
     const key = keyOf(identity);
-    const before = this.#held.get(key);
+    const before = this.#reserved.get(key);
     try {
-      await this.#ask(() => this.#ledger.release(identity, condition));
+      await this.#query(() => this.#ledger.release(identity, condition));
     } catch {
       return;
     }
-    if (this.#held.get(key) === before) {
-      this.#held.delete(key);
+    if (this.#reserved.get(key) === before) {
+      this.#reserved.delete(key);
     }
     if (before) {
       this.#wakeRefused(before);
@@ -173,50 +173,50 @@ export class SlotKeeper {
 
   /**
    * Reads all slots, and wakes every project whose slot is no longer what this process thought.
-   * @throws LedgerAway
+   * @throws LedgerUnavailableError
    */
   async refresh(): Promise<HeldSlot[]> {
-    const known = new Map(this.#held);
-    const rows = await this.#ask(() => this.#ledger.list());
+    const known = new Map(this.#reserved);
+    const rows = await this.#query(() => this.#ledger.list());
     const seen = new Set<string>();
     for (const row of rows) {
-      const held = heldOfRow(row);
-      const key = keyOf(held);
+      const reserved = reservedOfRow(row);
+      const key = keyOf(reserved);
       seen.add(key);
-      const before = this.#held.get(key);
+      const before = this.#reserved.get(key);
       // What is known is kept with its version: only that may be given back.
-      if (before && held.ahead) {
+      if (before && reserved.ahead) {
         continue;
       }
-      this.#held.set(key, held);
-      if (before && !isSameHeld(before, held)) {
-        this.#wake(held);
+      this.#reserved.set(key, reserved);
+      if (before && !isSameReserved(before, reserved)) {
+        this.#wake(reserved);
       }
     }
-    for (const [key, held] of known) {
+    for (const [key, reserved] of known) {
       // What was taken while the rows were read is in none of them.
-      if (seen.has(key) || this.#held.get(key) !== held) {
+      if (seen.has(key) || this.#reserved.get(key) !== reserved) {
         continue;
       }
-      this.#held.delete(key);
-      this.#wake(held);
-      this.#wakeRefused(held);
+      this.#reserved.delete(key);
+      this.#wake(reserved);
+      this.#wakeRefused(reserved);
     }
-    for (const identity of this.#unsure.values()) {
+    for (const identity of this.#unchecked.values()) {
       this.#wake(identity);
     }
-    this.#unsure.clear();
+    this.#unchecked.clear();
     return rows;
   }
 
   /** Frees the slot of a project that is gone, unless it was asked for again lately. */
-  async reap(identity: SlotIdentity, idleSeconds: number): Promise<void> {
-    const freed = await this.#ask(() => this.#ledger.release(identity, { idleSeconds }));
+  async reap(identity: ProjectIdentity, idleSeconds: number): Promise<void> {
+    const freed = await this.#query(() => this.#ledger.release(identity, { idleSeconds }));
     if (!freed) {
       return;
     }
-    const before = this.#held.get(keyOf(identity));
-    this.#held.delete(keyOf(identity));
+    const before = this.#reserved.get(keyOf(identity));
+    this.#reserved.delete(keyOf(identity));
     this.#log.info({ organization: identity.organizationId, project: identity.projectId }, "freed a slot");
     if (before) {
       this.#wakeRefused(before);
@@ -230,7 +230,7 @@ export class SlotKeeper {
   }
 
   /** Whoever may fit now: the organization's other projects, and everybody's on the same plan. */
-  #wakeRefused({ organizationId, plan }: Held): void {
+  #wakeRefused({ organizationId, plan }: Reserved): void {
     for (const refused of this.#refused.values()) {
       if (refused.organizationId === organizationId || refused.plan === plan) {
         this.#wake(refused);
@@ -238,31 +238,31 @@ export class SlotKeeper {
     }
   }
 
-  async #ask<T>(query: () => Promise<T>): Promise<T> {
-    if (this.#now() < this.#awayUntil) {
-      throw new LedgerAway("the ledger did not answer a moment ago");
+  async #query<T>(query: () => Promise<T>): Promise<T> {
+    if (this.#now() < this.#unavailableUntil) {
+      throw new LedgerUnavailableError("the ledger did not answer a moment ago");
     }
     try {
-      const answer = await withTimeout(query(), this.#answerMs);
-      if (this.#away) {
+      const answer = await withTimeout(query(), this.#timeoutMs);
+      if (this.#isUnavailable) {
         this.#log.info({}, "slots can be counted again");
       }
-      this.#away = false;
+      this.#isUnavailable = false;
       return answer;
     } catch (error) {
-      this.#awayUntil = this.#now() + BACK_OFF_MS;
-      if (!this.#away) {
+      this.#unavailableUntil = this.#now() + BACKOFF_MS;
+      if (!this.#isUnavailable) {
         this.#log.warn({ err: error }, "slots cannot be counted");
       }
-      this.#away = true;
-      throw new LedgerAway("the ledger does not answer", { cause: error });
+      this.#isUnavailable = true;
+      throw new LedgerUnavailableError("the ledger does not answer", { cause: error });
     }
   }
 }
 
-const keyOf = ({ organizationId, projectId }: SlotIdentity): string => `${organizationId}/${projectId}`;
+const keyOf = ({ organizationId, projectId }: ProjectIdentity): string => `${organizationId}/${projectId}`;
 
-const heldOf = (request: SlotRequest, version: string): Held => ({
+const reservedOf = (request: SlotRequest, version: string): Reserved => ({
   organizationId: request.organizationId,
   projectId: request.projectId,
   plan: request.plan,
@@ -271,17 +271,18 @@ const heldOf = (request: SlotRequest, version: string): Held => ({
   version,
 });
 
-const heldOfRow = (row: HeldSlot): Held => ({
+const reservedOfRow = (row: HeldSlot): Reserved => ({
   organizationId: row.organization_id,
   projectId: row.project_id,
   plan: row.plan,
   scope: row.scope,
   slots: row.slots,
   version: row.version,
-  ahead: row.idle_seconds < SETTLED_SECONDS,
+  ahead: row.idle_seconds < PENDING_SECONDS,
 });
 
-const isSame = (held: Held, request: SlotRequest): boolean => isSameHeld(held, heldOf(request, held.version));
+const isSame = (reserved: Reserved, request: SlotRequest): boolean =>
+  isSameReserved(reserved, reservedOf(request, reserved.version));
 
-const isSameHeld = (a: Held, b: Held): boolean =>
+const isSameReserved = (a: Reserved, b: Reserved): boolean =>
   a.plan === b.plan && a.scope === b.scope && a.slots === b.slots;

@@ -3,11 +3,11 @@ import type { HttpPlan, Project, ProjectConditionCatalog } from "@slipway/crds";
 import type { SlotAnswer } from "@slipway/ledger";
 import { silentLogger } from "@slipway/process";
 import { describe, expect, test } from "vitest";
-import { endlessSlots } from "../../../../test/kit/operator/harness.ts";
+import { unlimitedQuotas } from "../../../../test/kit/operator/harness.ts";
 import { exampleProject } from "../../../../test/kit/operator/projects.ts";
 import { WaitingError } from "../../reconcile-errors.ts";
-import { SlotKeeper, type SlotLedger } from "./reservations.ts";
-import { holdSlot, setLimitExceeded } from "./steps.ts";
+import { type QuotaLedger, QuotaReservations } from "./reservations.ts";
+import { reserveQuota, setLimitExceeded } from "./steps.ts";
 
 const plan = {
   plan: "free",
@@ -18,16 +18,16 @@ const project = (spec: Partial<Project["spec"]> = {}, status?: Project["status"]
   metadata: { namespace: "slipway-org-alpha", name: "p1", generation: 3 },
   status,
 });
-const keeperOf = (change: Partial<SlotLedger>) =>
-  new SlotKeeper({ ...endlessSlots(), ...change }, silentLogger, () => 0);
-const answering = (answer: SlotAnswer) => keeperOf({ take: async () => answer });
+const quotasOf = (change: Partial<QuotaLedger>) =>
+  new QuotaReservations({ ...unlimitedQuotas(), ...change }, silentLogger, () => 0);
+const answering = (answer: SlotAnswer) => quotasOf({ take: async () => answer });
 const away = () =>
-  keeperOf({
+  quotasOf({
     list: async () => [],
     take: () => Promise.reject(new Error("connection refused")),
   });
-const outcome = (keeper: SlotKeeper, of = project()) =>
-  holdSlot(of, plan, keeper).then(
+const outcome = (quotas: QuotaReservations, of = project()) =>
+  reserveQuota(of, plan, quotas).then(
     () => "held",
     (error: unknown) => {
       expect(error).toBeInstanceOf(WaitingError);
@@ -48,7 +48,7 @@ describe("a project", () => {
 
   test("is told the same as long as nothing changes for it", async () => {
     const messageFor = (used: number) =>
-      holdSlot(project(), plan, answering({ taken: false, reason: "limit", used, max: 2 })).catch(
+      reserveQuota(project(), plan, answering({ taken: false, reason: "limit", used, max: 2 })).catch(
         (error: Error) => error.message,
       );
     expect(await messageFor(1)).toBe(await messageFor(2));
@@ -74,11 +74,11 @@ describe("a project", () => {
   });
 
   test("that is paused needs no slot, and gives back the one it has", async () => {
-    const ledger = endlessSlots();
-    const keeper = new SlotKeeper(ledger, silentLogger, () => 0);
-    await holdSlot(project(), plan, keeper);
+    const ledger = unlimitedQuotas();
+    const quotas = new QuotaReservations(ledger, silentLogger, () => 0);
+    await reserveQuota(project(), plan, quotas);
     expect(await ledger.list()).toHaveLength(1);
-    await holdSlot(project({ paused: true }), plan, keeper);
+    await reserveQuota(project({ paused: true }), plan, quotas);
     expect(await ledger.list()).toEqual([]);
   });
 });

@@ -10,7 +10,7 @@ import {
 } from "@slipway/crds";
 import { type SlotAnswer, slotRequest } from "@slipway/ledger";
 import { WaitingError } from "../../reconcile-errors.ts";
-import { LedgerAway, type SlotKeeper } from "./reservations.ts";
+import { LedgerUnavailableError, type QuotaReservations } from "./reservations.ts";
 
 const RETRY_MS = 30_000;
 
@@ -24,22 +24,26 @@ const REFUSALS = ["FreeLimitReached", "PlanCapacityReached"] as const;
  * @throws WaitingError about `Accepted` when there is no slot left, or when the ledger cannot be asked and the spec has
  * not been accepted before: what runs already goes on
  */
-export async function holdSlot(project: Project, plan: ProjectPlan, keeper: SlotKeeper): Promise<void> {
+export async function reserveQuota(
+  project: Project,
+  plan: ProjectPlan,
+  quotas: QuotaReservations,
+): Promise<void> {
   const identity = identityOf(project);
   if (project.spec.paused) {
-    await keeper.release(identity);
+    await quotas.releaseOfPaused(identity);
     return;
   }
   const request = slotRequest(identity, project.spec, plan);
-  const answer = await keeper.hold(request).catch((error: unknown) => {
-    if (error instanceof LedgerAway) {
+  const answer = await quotas.reserve(request).catch((error: unknown) => {
+    if (error instanceof LedgerUnavailableError) {
       return undefined;
     }
     throw error;
   });
   if (answer === undefined) {
     if (wasAccepted(project)) {
-      keeper.lookAgain(identity);
+      quotas.requeueWhenAvailable(identity);
       return;
     }
     throw new WaitingError("LedgerUnavailable", "The platform's limits cannot be checked now.", {

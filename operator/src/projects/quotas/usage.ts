@@ -8,7 +8,7 @@ import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { organizationOfNamespace, type Project } from "@slipway/crds";
 import { type Ledger, listUsage, type OrganizationUsage, recordUsage, releaseUsage } from "@slipway/ledger";
 import type { Logger } from "@slipway/process";
-import { bytesNoted, isEnvSecret, noteBytes } from "../env-bytes.ts";
+import { isEnvSecret, recordBytes, recordedBytes } from "../env-bytes.ts";
 
 const PERIOD_MS = 60_000;
 /** Most Secrets that are read in one comparison, each by itself: an upgrade may find thousands. */
@@ -41,9 +41,9 @@ export interface UsageOptions {
 }
 
 /** Compares every minute until the signal aborts. */
-export async function runUsageKeeper(options: UsageOptions, signal: AbortSignal): Promise<void> {
+export async function runUsageReconciler(options: UsageOptions, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await keepUsage(options, signal).catch((error: unknown) => {
+    await reconcileUsage(options, signal).catch((error: unknown) => {
       if (!signal.aborted) {
         options.log.warn({ err: error }, "what organizations have cannot be compared");
       }
@@ -53,7 +53,7 @@ export async function runUsageKeeper(options: UsageOptions, signal: AbortSignal)
 }
 
 /** Compares once. Nothing is written when the ledger has what is there. */
-export async function keepUsage(
+export async function reconcileUsage(
   options: UsageOptions,
   signal: AbortSignal,
   idleSeconds = IDLE_SECONDS,
@@ -62,7 +62,7 @@ export async function keepUsage(
   if (!projects.hasSynced || !secrets.hasSynced) {
     return;
   }
-  await noteMissing(options, signal);
+  await recordMissingBytes(options, signal);
   // What is noted just now is observed by the next comparison.
   const rows = await ledger.list();
   const there = [...found(projects), ...foundVariables(secrets)];
@@ -76,11 +76,16 @@ export async function keepUsage(
 }
 
 /** Notes the bytes of Secrets of variables that have no note. One that cannot be read keeps none of the others. */
-async function noteMissing({ secrets, client, log }: UsageOptions, signal: AbortSignal): Promise<void> {
-  const unnoted = secrets.list().filter((secret) => isEnvSecret(secret) && bytesNoted(secret) === undefined);
+async function recordMissingBytes(
+  { secrets, client, log }: UsageOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const unnoted = secrets
+    .list()
+    .filter((secret) => isEnvSecret(secret) && recordedBytes(secret) === undefined);
   const failures: unknown[] = [];
   for (const secret of unnoted.slice(0, READ_AT_ONCE)) {
-    await noteBytes(client, secret, signal).catch((error: unknown) => failures.push(error));
+    await recordBytes(client, secret, signal).catch((error: unknown) => failures.push(error));
     signal.throwIfAborted();
   }
   if (failures.length > 0) {
@@ -132,7 +137,7 @@ function found(projects: Store<Project>): OrganizationUsage[] {
 function foundVariables(secrets: Store): OrganizationUsage[] {
   return secrets.list().flatMap((secret) => {
     const organizationId = organizationOfNamespace(secret.metadata?.namespace ?? "");
-    const amount = bytesNoted(secret);
+    const amount = recordedBytes(secret);
     const name = secret.metadata?.name;
     if (organizationId === undefined || amount === undefined || name === undefined) {
       return [];
