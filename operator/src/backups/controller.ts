@@ -15,7 +15,7 @@ import { type Backup, isDatabaseType, labels, type Project } from "@slipway/crds
 import type { DatabaseImages } from "../databases/settings.ts";
 import type { PolicyRule } from "../rbac.ts";
 import { backupResource } from "../resources.ts";
-import { BY_PROJECT, projectKey } from "./make.ts";
+import { BY_PROJECT, projectKey } from "./runner.ts";
 import { createBackupMetrics, registerBackupGauges } from "./metrics.ts";
 import { policyOf } from "./policy.ts";
 import { backupReconciler } from "./reconciler.ts";

@@ -16,9 +16,9 @@ import {
 import { type Backup, type BackupConditionCatalog, fieldManagers, finalizers, labels } from "@slipway/crds";
 import type { Logger } from "@slipway/process";
 import { backupResource } from "../resources.ts";
-import { eraseStored } from "./erase.ts";
-import { BackupKeeper, type KeepDependencies } from "./keep.ts";
-import { type BackupContext, BackupMaker, isActive, type MakeDependencies } from "./make.ts";
+import { eraseStored } from "./deletion.ts";
+import { BackupKeeper, type KeepDependencies } from "./retention.ts";
+import { type BackupContext, BackupMaker, isActive, type MakeDependencies } from "./runner.ts";
 
 export interface BackupDependencies extends MakeDependencies, KeepDependencies {
   client: KubeClient;

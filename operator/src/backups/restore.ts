@@ -7,7 +7,7 @@ import type { Database } from "../databases/database.ts";
 import type { Finding } from "../projects/status.ts";
 import { projectResource } from "../resources.ts";
 import { scriptsOf } from "./engines/index.ts";
-import { differenceOf } from "./keep.ts";
+import { differenceOf } from "./retention.ts";
 import type { BackupMetrics } from "./metrics.ts";
 import { jobNames } from "./names.ts";
 import type { BackupSettings } from "./settings.ts";

@@ -37,12 +37,12 @@ beforeAll(async () => {
   );
 });
 
-let hearing = new SentinelSubscription();
+let subscription = new SentinelSubscription();
 const servers: Server[] = [];
 const sockets = new Map<number, TLSSocket>();
 afterEach(async () => {
-  hearing.close();
-  hearing = new SentinelSubscription();
+  subscription.close();
+  subscription = new SentinelSubscription();
   for (const socket of sockets.values()) {
     socket.destroy();
   }
@@ -85,7 +85,7 @@ function listen(members = pods()): boolean {
       woken += 1;
     },
   };
-  return hearing.subscribe(database, members[0], members, context);
+  return subscription.subscribe(database, members[0], members, context);
 }
 
 test("the replicas' Sentinels are listened to, and whatever they say wakes the operator", async () => {

@@ -2,7 +2,7 @@
 
 import type { Backup } from "@slipway/crds";
 import type { Clock, Logger } from "@slipway/process";
-import type { BackupContext } from "./make.ts";
+import type { BackupContext } from "./runner.ts";
 import type { BackupMetrics } from "./metrics.ts";
 import type { BackupStore } from "./store.ts";
 

@@ -19,7 +19,7 @@ import {
 import type { Clock } from "@slipway/process";
 import { type DatabaseImages, imageOf } from "../databases/settings.ts";
 import { backupResource } from "../resources.ts";
-import { clear } from "./clear.ts";
+import { clear } from "./cleanup.ts";
 import { scriptsOf } from "./engines/index.ts";
 import type { BackupMetrics } from "./metrics.ts";
 import { jobNames } from "./names.ts";

@@ -12,7 +12,7 @@ import type { Clock } from "@slipway/process";
 import { type DatabaseImages, imageOf } from "../databases/settings.ts";
 import { backupResource } from "../resources.ts";
 import { scriptsOf } from "./engines/index.ts";
-import { type BackupContext, BY_PROJECT, projectKey } from "./make.ts";
+import { type BackupContext, BY_PROJECT, projectKey } from "./runner.ts";
 import type { BackupMetrics } from "./metrics.ts";
 import { jobNames } from "./names.ts";
 import type { BackupSettings } from "./settings.ts";

@@ -1,6 +1,6 @@
 import type { Backup } from "@slipway/crds";
 import { beforeEach, expect, test } from "vitest";
-import { clear } from "./clear.ts";
+import { clear } from "./cleanup.ts";
 import { NoBucket } from "./s3.ts";
 import type { BackupStore } from "./store.ts";
 
