@@ -12,7 +12,7 @@ import { annotations, type Catalog, contendersOf, organizationOfNamespace } from
 import { type Logger, type MountedFile, sleep } from "@slipway/process";
 import type { Tracing } from "@slipway/process/tracing";
 import { createBackups } from "./backups/controller.ts";
-import { mountedCredentials } from "./backups/s3-credentials.ts";
+import { mountedCredentials } from "./backups/s3-store.ts";
 import type { BackupSettings } from "./backups/settings.ts";
 import { addBilling, type BillingLedger } from "./billing/billing.ts";
 import { addBuildController, type BuildOptions } from "./builds/controller.ts";

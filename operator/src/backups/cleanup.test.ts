@@ -1,6 +1,6 @@
 import type { Backup } from "@slipway/crds";
 import { beforeEach, expect, test } from "vitest";
-import { clear } from "./cleanup.ts";
+import { cleanUp } from "./cleanup.ts";
 import { NoBucket } from "./s3.ts";
 import type { BackupStore } from "./store.ts";
 
@@ -34,7 +34,7 @@ const erase: BackupStore["erase"] = async () => {
   return stored ? "What is stored is being removed." : undefined;
 };
 const look = (hasEnded: boolean) =>
-  clear(backup, hasEnded, { store: () => ({ erase }) as BackupStore, work }, signal);
+  cleanUp(backup, hasEnded, { store: () => ({ erase }) as BackupStore, work }, signal);
 
 test("nothing is removed while its pods may still write", async () => {
   expect(await look(false)).toBe("Its pods are being stopped.");
@@ -48,9 +48,9 @@ test("nothing is removed while its pods may still write", async () => {
 
 test("a bucket that was taken away keeps nobody from failing", async () => {
   const gone = { erase: () => Promise.reject(new NoBucket()) } as unknown as BackupStore;
-  expect(await clear(backup, true, { store: () => gone, work }, signal)).toBeUndefined();
+  expect(await cleanUp(backup, true, { store: () => gone, work }, signal)).toBeUndefined();
   const silent = { erase: () => Promise.reject(new Error("no answer")) } as unknown as BackupStore;
-  await expect(clear(backup, true, { store: () => silent, work }, signal)).rejects.toThrow("no answer");
+  await expect(cleanUp(backup, true, { store: () => silent, work }, signal)).rejects.toThrow("no answer");
 });
 
 test("a Job that has ended stays, with what its containers have said", async () => {

@@ -1,4 +1,4 @@
-/** What is left of a backup that has failed goes, so that tries that fail do not fill the store. */
+/** Removes what is left of a failed backup, so that failed attempts do not fill the store. */
 
 import type { Backup } from "@slipway/crds";
 import { jobNames } from "./names.ts";
@@ -6,20 +6,20 @@ import { NoBucket } from "./s3.ts";
 import type { BackupStore } from "./store.ts";
 import type { BackupWork } from "./work.ts";
 
-export interface ClearDependencies {
+export interface CleanupDependencies {
   store: (backup: Backup) => BackupStore;
   work: Pick<BackupWork, "end" | "revoke" | "stop">;
 }
 
 /**
- * Called until it returns undefined; then nothing writes any more, and nothing is stored.
- * @param hasEnded whether its Job has: it stays, with what its containers have written
+ * Called until it returns undefined; then no pod writes any more, and nothing is stored.
+ * @param hasEnded whether its Job has: it is kept, with its containers' messages
  * @returns what is waited for, for people
  */
-export async function clear(
+export async function cleanUp(
   backup: Backup,
   hasEnded: boolean,
-  { store, work }: ClearDependencies,
+  { store, work }: CleanupDependencies,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { name, namespace = "" } = backup.metadata;
@@ -30,7 +30,7 @@ export async function clear(
   const waiting = await store(backup)
     .erase(backup, signal)
     .catch((error: unknown) => {
-      // Whoever runs the platform has taken the bucket away, with all that is in it.
+      // The platform's operator has deleted the bucket, with all that was in it.
       if (!(error instanceof NoBucket)) {
         throw error;
       }

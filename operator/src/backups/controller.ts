@@ -15,11 +15,11 @@ import { type Backup, isDatabaseType, labels, type Project } from "@slipway/crds
 import type { DatabaseImages } from "../databases/settings.ts";
 import type { PolicyRule } from "../rbac.ts";
 import { backupResource } from "../resources.ts";
-import { BY_PROJECT, projectKey } from "./runner.ts";
 import { createBackupMetrics, registerBackupGauges } from "./metrics.ts";
 import { policyOf } from "./policy.ts";
 import { backupReconciler } from "./reconciler.ts";
 import { Restorer } from "./restore.ts";
+import { BY_PROJECT, projectKey } from "./runner.ts";
 import { NoBucket, S3, type S3Credentials } from "./s3.ts";
 import { s3Store } from "./s3-store.ts";
 import { scheduleReconciler } from "./scheduler.ts";

@@ -1,9 +1,9 @@
-/** Removes what is stored of a backup that is being deleted, and reports one that should have been there and was not. */
+/** Removes what is stored of a backup that is being deleted, and reports one that was missing though it should have been stored. */
 
 import type { Backup } from "@slipway/crds";
 import type { Clock, Logger } from "@slipway/process";
-import type { BackupContext } from "./runner.ts";
 import type { BackupMetrics } from "./metrics.ts";
+import type { BackupContext } from "./runner.ts";
 import type { BackupStore } from "./store.ts";
 
 export interface EraseDependencies {
@@ -24,7 +24,7 @@ export async function eraseStored(
   { event, signal, status }: Pick<BackupContext, "event" | "signal" | "status">,
   { clock, log, metrics, store }: EraseDependencies,
 ): Promise<string | undefined> {
-  // Once it is written that removing has begun, it is no fault that nothing is there.
+  // Once the status has the start of the removal, a missing file is no fault.
   if (status.eraseStartedAt !== undefined) {
     return store(backup).erase(backup, signal);
   }

@@ -70,7 +70,7 @@ describe("a Job", () => {
 
   test("whose one container has failed has a pod that will never end, after a while", () => {
     const late = pod("a", BAD, undefined, "11:59:00");
-    expect(jobState(job(), [late], NOW)).toEqual({ state: "running", halfDead: late });
+    expect(jobState(job(), [late], NOW)).toEqual({ state: "running", partiallyTerminated: late });
     expect(jobState(job(), [pod("a", BAD, undefined)], NOW)).toEqual({ state: "running" });
     expect(jobState(job(), [pod("a", undefined, 0, "11:00:00")], NOW)).toEqual({ state: "running" });
   });

@@ -1,4 +1,4 @@
-/** How a backup's Job stands, from it and its pods. Pure. */
+/** The state of a backup's Job, from it and its pods. Pure. */
 
 import type { KubernetesObject, ObjectMeta } from "@slipway/controller-runtime";
 import { parseResult, type Result } from "./agent/protocol.ts";
@@ -29,7 +29,7 @@ export interface WorkPod extends KubernetesObject {
 }
 
 export type JobState =
-  | { state: "running"; halfDead?: WorkPod }
+  | { state: "running"; partiallyTerminated?: WorkPod }
   | { state: "succeeded"; result: Extract<Result, { ok: true }> }
   | {
       state: "failed";
@@ -37,8 +37,8 @@ export type JobState =
       message: string;
     };
 
-/** After so long, a container that goes on though the other one has failed will never end by itself. */
-const HALF_DEAD_MS = 20_000;
+/** A container that still runs so long after the other one has failed will never end without being killed. */
+const PARTIAL_TERMINATION_MS = 20_000;
 
 const KILLED = "Its pods were killed, or taken away, before they could say how they ended.";
 
@@ -49,7 +49,7 @@ export const podsOf = (job: WorkJob, pods: readonly WorkPod[]): WorkPod[] =>
   pods.filter(({ metadata }) => metadata.labels?.[JOB_NAME] === job.metadata.name);
 
 /**
- * A Job has succeeded when its agent says so; it has failed when Kubernetes has given it up.
+ * A Job has succeeded when its agent reports it; it has failed when Kubernetes has stopped retrying it.
  * @param pods of the Job
  */
 export function jobState(job: WorkJob, pods: readonly WorkPod[], now: Date): JobState {
@@ -57,11 +57,11 @@ export function jobState(job: WorkJob, pods: readonly WorkPod[], now: Date): Job
     .toSorted((a, b) => endOf(a) - endOf(b))
     .flatMap((pod) => parseResult(terminated(pod, AGENT_CONTAINER)?.message) ?? []);
   const conditions = job.status?.conditions ?? [];
-  const stands = (type: string) => conditions.find((one) => one.type === type && one.status === "True");
+  const conditionOf = (type: string) => conditions.find((one) => one.type === type && one.status === "True");
   const good = results.find((result) => result.ok);
-  const failed = stands("Failed");
+  const failed = conditionOf("Failed");
   // Only all containers together have succeeded: the engine's may fail after its dump is stored.
-  if (good && stands("Complete")) {
+  if (good && conditionOf("Complete")) {
     return { state: "succeeded", result: good };
   }
   if (failed) {
@@ -73,25 +73,25 @@ export function jobState(job: WorkJob, pods: readonly WorkPod[], now: Date): Job
       ? { state: "failed", reason: last.reason, message: last.message }
       : { state: "failed", reason: "StoreFailed", message: KILLED };
   }
-  if (stands("Complete")) {
+  if (conditionOf("Complete")) {
     return {
       state: "failed",
       reason: "StoreFailed",
       message: "The pod is gone, and with it what it had to say.",
     };
   }
-  const halfDead = pods.find((pod) => isHalfDead(pod, now));
-  return { state: "running", ...(halfDead ? { halfDead } : {}) };
+  const partiallyTerminated = pods.find((pod) => isPartiallyTerminated(pod, now));
+  return { state: "running", ...(partiallyTerminated ? { partiallyTerminated } : {}) };
 }
 
 /** One container has failed, and the other one waits for it. */
-function isHalfDead(pod: WorkPod, now: Date): boolean {
+function isPartiallyTerminated(pod: WorkPod, now: Date): boolean {
   const ends = [ENGINE_CONTAINER, AGENT_CONTAINER].map((name) => terminated(pod, name));
   const dead = ends.find((end) => end && end.exitCode !== 0);
   return (
     dead !== undefined &&
     ends.includes(undefined) &&
-    now.getTime() - Date.parse(dead.finishedAt ?? "") > HALF_DEAD_MS
+    now.getTime() - Date.parse(dead.finishedAt ?? "") > PARTIAL_TERMINATION_MS
   );
 }
 

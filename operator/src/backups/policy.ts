@@ -29,7 +29,7 @@ export function policyOf(
   const { enabled = true, schedule, verifySchedule, retentionDays } = spec.database?.backup ?? {};
   // A cache keeps nothing: whoever wants backups of one says so.
   const usual = spec.profile === "cache" ? undefined : settings;
-  const delayMs = turnOf(metadata.uid ?? metadata.name, settings.spreadMinutes);
+  const delayMs = queuePosition(metadata.uid ?? metadata.name, settings.spreadMinutes);
   return {
     schedule: enabled ? scheduleOf(schedule, usual?.schedule, delayMs) : undefined,
     verifySchedule: enabled ? scheduleOf(verifySchedule, usual?.verifySchedule, delayMs) : undefined,
@@ -50,7 +50,7 @@ function scheduleOf(
 }
 
 /** Where in the minutes a database's turn is: always the same, and different for most. */
-function turnOf(uid: string, spreadMinutes: number): number {
+function queuePosition(uid: string, spreadMinutes: number): number {
   const drawn = createHash("sha256").update(uid).digest().readUInt32BE(0);
   return Math.floor((drawn / 2 ** 32) * spreadMinutes * 60_000);
 }

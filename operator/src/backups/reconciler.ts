@@ -1,4 +1,4 @@
-/** Brings one backup from its request to its end, step by step. */
+/** Reconciles one backup, from its request to its deletion. */
 
 import {
   controllerOf,
@@ -17,23 +17,23 @@ import { type Backup, type BackupConditionCatalog, fieldManagers, finalizers, la
 import type { Logger } from "@slipway/process";
 import { backupResource } from "../resources.ts";
 import { eraseStored } from "./deletion.ts";
-import { BackupKeeper, type KeepDependencies } from "./retention.ts";
-import { type BackupContext, BackupMaker, isActive, type MakeDependencies } from "./runner.ts";
+import { BackupRetention, type RetentionDependencies } from "./retention.ts";
+import { type BackupContext, BackupRunner, isActive, type RunnerDependencies } from "./runner.ts";
 
-export interface BackupDependencies extends MakeDependencies, KeepDependencies {
+export interface BackupDependencies extends RunnerDependencies, RetentionDependencies {
   client: KubeClient;
   recorder: EventRecorder;
   log: Logger;
   backups: Store<Backup>;
 }
 
-/** How soon it is looked again at what a deletion waits for, in milliseconds. */
-const DELETION_MS = 1_000;
+/** How often a deletion checks what it waits for, in milliseconds. */
+const DELETION_POLL_INTERVAL_MS = 1_000;
 
 export function backupReconciler(deps: BackupDependencies): Reconciler {
   const { client, clock, recorder, backups: store } = deps;
-  const maker = new BackupMaker(deps);
-  const keeper = new BackupKeeper(deps);
+  const runner = new BackupRunner(deps);
+  const retention = new BackupRetention(deps);
   const options = { client, resource: backupResource, store, fieldManager: fieldManagers.backup };
   const reconcile = objectReconciler<Backup, BackupConditionCatalog>({
     ...options,
@@ -43,9 +43,9 @@ export function backupReconciler(deps: BackupDependencies): Reconciler {
       if (backup.metadata.deletionTimestamp) {
         return remove(backup, context, deps);
       }
-      return isActive(backup) ? maker.make(backup, context) : keeper.keep(backup, context);
+      return isActive(backup) ? runner.run(backup, context) : retention.reconcile(backup, context);
     },
-    // What a store refuses is told to whoever asked for the backup, until it goes on.
+    // A store's error is shown in the status while the backup is retried.
     summarize: (backup, status, _, outcome) => {
       if (isActive({ ...backup, status }) && outcome.kind === "retryable") {
         status.message = outcome.message;
@@ -61,7 +61,7 @@ export function backupReconciler(deps: BackupDependencies): Reconciler {
   };
 }
 
-/** First whatever reads or writes it, then what is stored; the finalizer falls last. */
+/** First stops what reads or writes it, then removes what is stored, and the finalizer last. */
 async function remove(
   backup: Backup,
   context: BackupContext,
@@ -71,7 +71,7 @@ async function remove(
   const { client, backups, settings } = deps;
   const wait = (message: string) => {
     conditions.set({ type: "Ready", status: "False", reason: "DeletingData", message });
-    return { requeueAfterMs: DELETION_MS };
+    return { requeueAfterMs: DELETION_POLL_INTERVAL_MS };
   };
   const jobs = await liveJobs(backup, client, signal);
   if (jobs.some((job) => controllerOf(job)?.kind === "Project" && !hasEnded(job))) {
@@ -80,7 +80,7 @@ async function remove(
   const own = jobs.filter((job) => controllerOf(job)?.kind === "Backup" && !isErasing(job));
   for (const { metadata } of own) {
     const { name = "", namespace, uid } = metadata ?? {};
-    // In the foreground: a Job that is gone has no pod that still writes.
+    // In the foreground: a deleted Job has no pod that still writes.
     await client.delete(
       resources.jobs,
       { name, namespace },

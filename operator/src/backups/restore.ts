@@ -7,9 +7,9 @@ import type { Database } from "../databases/database.ts";
 import type { Finding } from "../projects/status.ts";
 import { projectResource } from "../resources.ts";
 import { scriptsOf } from "./engines/index.ts";
-import { differenceOf } from "./retention.ts";
 import type { BackupMetrics } from "./metrics.ts";
 import { jobNames } from "./names.ts";
+import { differenceOf } from "./retention.ts";
 import type { BackupSettings } from "./settings.ts";
 import type { BackupWork } from "./work.ts";
 
@@ -21,19 +21,19 @@ export interface RestoreDependencies {
   metrics: BackupMetrics;
 }
 
-/** How a restore stands. */
-export interface RestoreLook {
+/** The progress of a restore. */
+export interface RestoreProgress {
   missing: Finding;
   requeueAfterMs: number;
 }
 
-/** Its Job wakes nobody of the project's. */
-const LOOK_MS = 2_000;
-const FAILED_MS = 60_000;
+/** Events of its Job trigger no reconcile of the project. */
+const POLL_INTERVAL_MS = 2_000;
+const FAILED_RETRY_MS = 60_000;
 
 export class Restorer {
   readonly #deps: RestoreDependencies;
-  /** Uids of projects whose newest try has failed, and was counted. */
+  /** Uids of projects whose newest attempt has failed, and was counted. */
   readonly #failed = new Set<string>();
 
   constructor(deps: RestoreDependencies) {
@@ -41,15 +41,15 @@ export class Restorer {
   }
 
   /**
-   * Goes on with a restore. Called once the database takes connections, until it returns undefined.
-   * @param status its `restoredAt` is set once all is there
+   * Continues a restore. Called once the database accepts connections, until it returns undefined.
+   * @param status its `restoredAt` is set once everything is loaded
    */
   async restore(
     project: Project,
     database: Database,
     status: DatabaseStatus,
     signal: AbortSignal,
-  ): Promise<RestoreLook | undefined> {
+  ): Promise<RestoreProgress | undefined> {
     const name = project.spec.database?.restoreFrom?.backup;
     if (name === undefined || status.restoredAt !== undefined) {
       return undefined;
@@ -59,12 +59,12 @@ export class Restorer {
     const backup = backups.get(namespace, name);
     const refused = refusal(backup, database);
     if (refused || !backup) {
-      return { missing: refused ?? NOT_FOUND, requeueAfterMs: FAILED_MS };
+      return { missing: refused ?? NOT_FOUND, requeueAfterMs: FAILED_RETRY_MS };
     }
     const scripts = scriptsOf(database.type);
     if (!scripts || !settings()) {
       const message = "This platform restores no backups of this engine.";
-      return { missing: { reason: projectReasons.RestoreFailed, message }, requeueAfterMs: FAILED_MS };
+      return { missing: { reason: projectReasons.RestoreFailed, message }, requeueAfterMs: FAILED_RETRY_MS };
     }
     const job = jobNames.load(database.id);
     const state = await work.follow(
@@ -83,7 +83,7 @@ export class Restorer {
     const { uid = "" } = project.metadata;
     if (state.state === "running") {
       this.#failed.delete(uid);
-      return { missing: RESTORING, requeueAfterMs: LOOK_MS };
+      return { missing: RESTORING, requeueAfterMs: POLL_INTERVAL_MS };
     }
     const problem =
       state.state === "failed" ? state.message : differenceOf(backup.status?.contents, state.result.contents);
@@ -93,7 +93,7 @@ export class Restorer {
         metrics.restored("failed");
       }
       const message = `The backup could not be loaded: ${problem}`;
-      return { missing: { reason: projectReasons.RestoreFailed, message }, requeueAfterMs: FAILED_MS };
+      return { missing: { reason: projectReasons.RestoreFailed, message }, requeueAfterMs: FAILED_RETRY_MS };
     }
     this.#failed.delete(uid);
     status.restoredAt = clock.now().toISOString();
@@ -112,7 +112,7 @@ const NOT_FOUND: Finding = {
   message: "The backup that it is to begin with is not there.",
 };
 
-/** Why this database cannot begin with a backup; undefined when it can. Pure. */
+/** Why this database cannot be restored from a backup; undefined when it can. Pure. */
 function refusal(backup: Backup | undefined, { type, version, profile }: Database): Finding | undefined {
   if (!backup || backup.metadata.deletionTimestamp) {
     return NOT_FOUND;

@@ -1,4 +1,4 @@
-/** What becomes of a backup that has ended: it is tried when somebody asks for it, and deleted when it has expired. */
+/** Reconciles a backup that has ended: it is verified when that is requested, and deleted when it has expired. */
 
 import { controllerReference, type KubeClient, type Result, type Store } from "@slipway/controller-runtime";
 import {
@@ -12,13 +12,13 @@ import type { Clock } from "@slipway/process";
 import { type DatabaseImages, imageOf } from "../databases/settings.ts";
 import { backupResource } from "../resources.ts";
 import { scriptsOf } from "./engines/index.ts";
-import { type BackupContext, BY_PROJECT, projectKey } from "./runner.ts";
 import type { BackupMetrics } from "./metrics.ts";
 import { jobNames } from "./names.ts";
+import { type BackupContext, BY_PROJECT, projectKey } from "./runner.ts";
 import type { BackupSettings } from "./settings.ts";
 import type { BackupWork, WorkStores } from "./work.ts";
 
-export interface KeepDependencies {
+export interface RetentionDependencies {
   client: KubeClient;
   clock: Clock;
   projects: Store<Project>;
@@ -30,26 +30,26 @@ export interface KeepDependencies {
   metrics: BackupMetrics;
 }
 
-const RUNNING_MS = 30_000;
+const RUNNING_POLL_INTERVAL_MS = 30_000;
 /** How often it is looked whether another backup has taken the place of one that has expired. */
-const LOOK_MS = 10 * 60_000;
+const POLL_INTERVAL_MS = 10 * 60_000;
 /** Timers hold no longer than this. */
 const LONGEST_MS = 24 * 60 * 60_000;
 /** Of a database that said nothing of its size. */
 const DEFAULT_GB = 10;
 
-export class BackupKeeper {
-  readonly #deps: KeepDependencies;
+export class BackupRetention {
+  readonly #deps: RetentionDependencies;
 
-  constructor(deps: KeepDependencies) {
+  constructor(deps: RetentionDependencies) {
     this.#deps = deps;
   }
 
-  async keep(backup: Backup, context: BackupContext): Promise<Result | undefined> {
+  async reconcile(backup: Backup, context: BackupContext): Promise<Result | undefined> {
     const { stores, work } = this.#deps;
     const { name, namespace = "" } = backup.metadata;
     const dump = jobNames.dump(name);
-    tellEnd(backup, context);
+    reportEnd(backup, context);
     // That of one that has failed stays for a day, with what its containers have written.
     if (backup.status?.phase === "succeeded" && stores.jobs.get(namespace, dump)) {
       await work.end({ name: dump, namespace }, context.signal);
@@ -82,7 +82,7 @@ export class BackupKeeper {
     if (state.state === "running") {
       const message = "The backup is being loaded into a server of its own.";
       conditions.set({ type: "Verified", status: "Unknown", reason: backupReasons.Verifying, message });
-      return { requeueAfterMs: RUNNING_MS };
+      return { requeueAfterMs: RUNNING_POLL_INTERVAL_MS };
     }
     if (state.state === "failed") {
       return this.#verdict(requested, context, state.reason, state.message);
@@ -126,7 +126,7 @@ export class BackupKeeper {
       return { requeueAfterMs: Math.min(leftMs, LONGEST_MS) };
     }
     if (this.#isNeeded(backup)) {
-      return { requeueAfterMs: LOOK_MS };
+      return { requeueAfterMs: POLL_INTERVAL_MS };
     }
     const { name, namespace, uid } = backup.metadata;
     await client.delete(backupResource, { name, namespace }, { uid, signal });
@@ -147,8 +147,8 @@ export class BackupKeeper {
   }
 }
 
-/** What was said when it ended holds on. */
-function tellEnd({ status }: Backup, { conditions }: BackupContext): void {
+/** Keeps the condition that was set when it ended. */
+function reportEnd({ status }: Backup, { conditions }: BackupContext): void {
   const said = conditions.get("Ready");
   const reason = said?.reason ?? backupReasons.Stored;
   const isStored = status?.phase === "succeeded";

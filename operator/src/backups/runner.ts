@@ -1,4 +1,4 @@
-/** Makes a backup: waits for its turn, dumps, stores, writes down what it is. */
+/** Runs a backup: waits in the queue of its project, dumps, stores, records the result. */
 
 import {
   controllerReference,
@@ -19,7 +19,7 @@ import {
 import type { Clock } from "@slipway/process";
 import { type DatabaseImages, imageOf } from "../databases/settings.ts";
 import { backupResource } from "../resources.ts";
-import { clear } from "./cleanup.ts";
+import { cleanUp } from "./cleanup.ts";
 import { scriptsOf } from "./engines/index.ts";
 import type { BackupMetrics } from "./metrics.ts";
 import { jobNames } from "./names.ts";
@@ -29,7 +29,7 @@ import type { BackupWork, EngineWork } from "./work.ts";
 
 export type BackupContext = ObjectContext<Backup, BackupConditionCatalog>;
 
-export interface MakeDependencies {
+export interface RunnerDependencies {
   clock: Clock;
   projects: Store<Project>;
   backups: Store<Backup>;
@@ -43,24 +43,24 @@ export interface MakeDependencies {
 /** Index of backups by `namespace/project`. */
 export const BY_PROJECT = "project";
 
-/** How soon it is looked again at what is waited for, in milliseconds; Jobs and pods wake it up before that. */
-const WAIT_MS = 5_000;
-const RUNNING_MS = 30_000;
-/** How soon it is looked again whether nothing is left of one that has failed. */
-const CLEAR_MS = 1_000;
-/** For so long a backup waits for a database that takes no connections. */
-const PATIENCE_MS = 60 * 60_000;
-/** Of a database that says nothing of its size: a cache's. */
+/** Until the next reconcile of one that waits, in milliseconds; events of Jobs and pods trigger one earlier. */
+const POLL_INTERVAL_MS = 5_000;
+const RUNNING_POLL_INTERVAL_MS = 30_000;
+/** How often the cleanup of a failed backup is checked, in milliseconds. */
+const CLEANUP_POLL_INTERVAL_MS = 1_000;
+/** How long a backup waits for a database that accepts no connections, in milliseconds. */
+const DATABASE_TIMEOUT_MS = 60 * 60_000;
+/** For a database without a capacity: a cache. */
 const DEFAULT_GB = 10;
 
-export class BackupMaker {
-  readonly #deps: MakeDependencies;
+export class BackupRunner {
+  readonly #deps: RunnerDependencies;
 
-  constructor(deps: MakeDependencies) {
+  constructor(deps: RunnerDependencies) {
     this.#deps = deps;
   }
 
-  async make(backup: Backup, context: BackupContext): Promise<Result> {
+  async run(backup: Backup, context: BackupContext): Promise<Result> {
     const { projects, settings } = this.#deps;
     const { status } = context;
     const project = projects.get(backup.metadata.namespace, backup.spec.projectRef.name);
@@ -68,7 +68,7 @@ export class BackupMaker {
       return this.#fail(backup, context, "BackupsDisabled", "This platform makes no backups.");
     }
     if (!project || project.metadata.deletionTimestamp) {
-      return this.#giveUp(backup, context, "ProjectGone", "The project is gone.");
+      return this.#abandon(backup, context, "ProjectGone", "The project is gone.");
     }
     const scripts = scriptsOf(project.spec.type);
     if (!scripts) {
@@ -81,12 +81,12 @@ export class BackupMaker {
         return waiting;
       }
       this.#begin(backup, project, status);
-      // Nothing is made before it is written where it is to be: settings may change.
+      // Nothing is created before its location is in the status: settings may change.
       return { requeueAfterMs: 1 };
     }
     const image = imageOf(this.#deps.images(), scripts.name, status.version ?? "");
     if (!image) {
-      return this.#giveUp(backup, context, "ImageMissing", "This platform has no image of the engine.");
+      return this.#abandon(backup, context, "ImageMissing", "This platform has no image of the engine.");
     }
     return this.#dump(
       {
@@ -103,13 +103,13 @@ export class BackupMaker {
     );
   }
 
-  /** What keeps it from being begun; undefined when it may. */
+  /** What prevents its start; undefined when nothing does. */
   #obstacle(backup: Backup, project: Project, context: BackupContext): Result | undefined {
     const { clock } = this.#deps;
     if (project.spec.paused) {
       return this.#fail(backup, context, "Paused", "The project is paused.");
     }
-    if (this.#turnIsOthers(backup)) {
+    if (this.#isQueuedBehind(backup)) {
       return this.#wait(context, "AnotherActive", "Another backup of the project is being made.");
     }
     if (isConditionTrue(project.status?.conditions, "DatabaseReady")) {
@@ -117,17 +117,17 @@ export class BackupMaker {
     }
     const message = "The database takes no connections.";
     const waited = clock.now().getTime() - Date.parse(backup.spec.requestedAt);
-    return waited > PATIENCE_MS
+    return waited > DATABASE_TIMEOUT_MS
       ? this.#fail(backup, context, "DatabaseUnavailable", message)
       : this.#wait(context, "DatabaseUnavailable", message);
   }
 
-  /** The one that runs goes first, then the one that was asked for first. */
-  #turnIsOthers(backup: Backup): boolean {
+  /** Whether another one of the project runs, or was requested earlier. */
+  #isQueuedBehind(backup: Backup): boolean {
     return this.#deps.backups
       .byIndex(BY_PROJECT, projectKey(backup))
       .filter((other) => other.metadata.uid !== backup.metadata.uid && isActive(other))
-      .some((other) => other.status?.startedAt !== undefined || turnOf(other) < turnOf(backup));
+      .some((other) => other.status?.startedAt !== undefined || queuePosition(other) < queuePosition(backup));
   }
 
   #begin(backup: Backup, project: Project, status: BackupStatus): void {
@@ -159,15 +159,15 @@ export class BackupMaker {
     if (state.state === "running") {
       status.message = undefined;
       conditions.set({ type: "Ready", status: "False", reason: backupReasons.Running });
-      return { requeueAfterMs: RUNNING_MS };
+      return { requeueAfterMs: RUNNING_POLL_INTERVAL_MS };
     }
     if (state.state === "failed") {
-      return this.#giveUp(backup, context, state.reason, state.message, true);
+      return this.#abandon(backup, context, state.reason, state.message, true);
     }
     const { result } = state;
     const refused = await work.commit(asked, result, signal);
     if (refused) {
-      return this.#giveUp(backup, context, "StoreFailed", refused, true);
+      return this.#abandon(backup, context, "StoreFailed", refused, true);
     }
     const now = clock.now();
     status.phase = "succeeded";
@@ -178,7 +178,7 @@ export class BackupMaker {
     status.contents = result.contents;
     conditions.set({ type: "Ready", status: "True", reason: backupReasons.Stored });
     metrics.made(backup.spec.trigger, "succeeded", secondsSince(status.startedAt, now));
-    // Its Job goes once this is written: until then it is what tells.
+    // Its Job is deleted once this is written: until then it is the only record.
     return { requeueAfterMs: 1 };
   }
 
@@ -186,11 +186,11 @@ export class BackupMaker {
     status.phase = "pending";
     status.message = message;
     conditions.set({ type: "Ready", status: "False", reason, message });
-    return { requeueAfterMs: WAIT_MS };
+    return { requeueAfterMs: POLL_INTERVAL_MS };
   }
 
   /** Fails once nothing is left of it. @param hasEnded whether its Job has */
-  async #giveUp(
+  async #abandon(
     backup: Backup,
     context: BackupContext,
     reason: BackupReason,
@@ -198,10 +198,10 @@ export class BackupMaker {
     hasEnded = false,
   ): Promise<Result> {
     const { conditions, signal, status } = context;
-    if (status.startedAt !== undefined && (await clear(backup, hasEnded, this.#deps, signal))) {
+    if (status.startedAt !== undefined && (await cleanUp(backup, hasEnded, this.#deps, signal))) {
       status.message = message;
       conditions.set({ type: "Ready", status: "False", reason, message });
-      return { requeueAfterMs: CLEAR_MS };
+      return { requeueAfterMs: CLEANUP_POLL_INTERVAL_MS };
     }
     return this.#fail(backup, context, reason, message);
   }
@@ -226,7 +226,8 @@ export function projectKey({ metadata, spec }: Backup): string {
   return `${metadata.namespace}/${spec.projectRef.name}`;
 }
 
-const turnOf = ({ metadata, spec }: Backup) => `${new Date(spec.requestedAt).toISOString()} ${metadata.name}`;
+const queuePosition = ({ metadata, spec }: Backup) =>
+  `${new Date(spec.requestedAt).toISOString()} ${metadata.name}`;
 
 function secondsSince(from: string | undefined, to: Date): number {
   return from === undefined ? 0 : Math.max(0, (to.getTime() - Date.parse(from)) / 1_000);

@@ -3,6 +3,8 @@
  * for reading one, and for as long as their Job may take.
  */
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import {
   isAlreadyExists,
   type KubeClient,
@@ -14,7 +16,7 @@ import { etagsHash, type Urls } from "./agent/protocol.ts";
 import type { JobPlace } from "./job.ts";
 import { fileOf, urlsSecret, workLabels } from "./names.ts";
 import { storePolicy } from "./network-policy.ts";
-import { NoBucket, type S3 } from "./s3.ts";
+import { NoBucket, type S3, type S3Credentials } from "./s3.ts";
 import type { BackupSettings } from "./settings.ts";
 import type { BackupStore, JobRef } from "./store.ts";
 
@@ -182,4 +184,13 @@ async function writeSecret(
         throw error;
       }
     });
+}
+
+/** Reads the keys of a bucket from the files of a mounted Secret, each time: it may have changed. */
+export function mountedCredentials(folder: string | undefined): () => S3Credentials | undefined {
+  if (folder === undefined) {
+    return () => undefined;
+  }
+  const read = (name: string) => readFileSync(join(folder, name), "utf8").trim();
+  return () => ({ accessKeyId: read("accessKeyId"), secretAccessKey: read("secretAccessKey") });
 }

@@ -24,8 +24,8 @@ import {
 import type { Clock } from "@slipway/process";
 import { parseSchedule } from "../jobs/runs/schedule.ts";
 import { backupResource, projectResource } from "../resources.ts";
-import { BY_PROJECT } from "./runner.ts";
 import { policyOf, type Schedule } from "./policy.ts";
+import { BY_PROJECT } from "./runner.ts";
 import type { BackupSettings } from "./settings.ts";
 
 export interface SchedulerDependencies {

@@ -1,4 +1,4 @@
-/** The Jobs of backups in the cluster: made once, read from the watches, taken away when they are over. */
+/** The Jobs of backups in the cluster: created once, read from the watches, deleted when they have ended. */
 
 import {
   isAlreadyExists,
@@ -65,7 +65,7 @@ export interface WorkDependencies {
   client: KubeClient;
   clock: Clock;
   stores: WorkStores;
-  /** Where a backup is kept, or is to be. */
+  /** The store of a backup. */
   store: (backup: Backup) => BackupStore;
   settings: () => BackupSettings | undefined;
 }
@@ -89,7 +89,7 @@ export class BackupWork {
     this.#deps = deps;
   }
 
-  /** Makes a Job where there is none, and tells how it stands. @throws Error while backups are switched off */
+  /** Creates a Job where there is none, and returns its state. @throws Error while backups are switched off */
   async follow(asked: EngineWork, signal: AbortSignal): Promise<JobState> {
     const { client, clock, stores } = this.#deps;
     const ref = refOf(asked);
@@ -99,31 +99,31 @@ export class BackupWork {
       stores.pods.byIndex(BY_BACKUP, refKey({ ...ref, name: asked.backup.metadata.name })),
     );
     const state = jobState(job, pods, clock.now());
-    if (state.state === "running" && state.halfDead) {
-      const { name, namespace, uid } = state.halfDead.metadata;
+    if (state.state === "running" && state.partiallyTerminated) {
+      const { name, namespace, uid } = state.partiallyTerminated.metadata;
       await client.delete(resources.pods, { name, namespace }, { uid, signal });
     }
     return state;
   }
 
-  /** Makes what a Job has written the backup. @returns why it is none */
+  /** Commits what a Job has written as the backup. @returns why it is rejected */
   commit(asked: EngineWork, result: Extract<Result, { ok: true }>, signal: AbortSignal) {
     const job = { ...refOf(asked), owner: asked.owner };
     return this.#deps.store(asked.backup).commit(job, asked.backup, result, signal);
   }
 
-  /** Takes a Job away with its pods, and what was made for it. */
+  /** Deletes a Job with its pods, and what was created for it. */
   async end(job: { name: string; namespace: string }, signal: AbortSignal): Promise<void> {
     await this.#deps.client.delete(resources.jobs, job, { signal });
     await this.revoke(job, signal);
   }
 
-  /** Takes away the URLs that a Job was given. */
+  /** Deletes the URLs of a Job. */
   async revoke({ name, namespace }: { name: string; namespace: string }, signal: AbortSignal): Promise<void> {
     await this.#deps.client.delete(resources.secrets, { name: urlsSecret(name), namespace }, { signal });
   }
 
-  /** Has a Job taken away. @returns whether it is gone, with all its pods */
+  /** Deletes a Job. @returns whether it is deleted, with all its pods */
   async stop(job: { name: string; namespace: string }, signal: AbortSignal): Promise<boolean> {
     const { client } = this.#deps;
     const live = await client.getOrUndefined<WorkJob>(resources.jobs, job, { signal });

@@ -3,9 +3,8 @@
 import { createHash } from "node:crypto";
 import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { readContents } from "./contents.ts";
 import { EngineEnded, EngineSide } from "./pipe.ts";
-import { type Place, type Result, type Task, WORK } from "./protocol.ts";
+import { type Contents, type Place, type Result, type Task, WORK } from "./protocol.ts";
 import type { Sink } from "./sink.ts";
 import { partsSink, readUrl, readUrls } from "./urls.ts";
 import { eraseFile, openFile, readFileStream } from "./volume.ts";
@@ -145,4 +144,24 @@ class Meter extends Transform {
     this.#hash.update(chunk);
     done(null, chunk);
   }
+}
+
+/**
+ * Sums up lines of `name<TAB>number`. Names may have anything but a line feed; the number is after the last tab. Pure.
+ * @throws Error on any other line
+ */
+function readContents(text: string, counts: "rows" | "keys"): Contents {
+  const lines = text
+    .split("\n")
+    .filter((line) => line !== "")
+    .toSorted((a, b) => (a < b ? -1 : 1));
+  const total = lines.reduce((sum, line) => {
+    const number = /\t([0-9]+)$/.exec(line)?.[1];
+    if (number === undefined) {
+      throw new Error("a line of the contents has no number");
+    }
+    return sum + Number(number);
+  }, 0);
+  const hash = createHash("sha256").update(lines.join("\n")).digest("hex").slice(0, 32);
+  return counts === "keys" ? { keys: total, hash } : { tables: lines.length, rows: total, hash };
 }

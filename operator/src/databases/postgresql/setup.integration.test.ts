@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exampleCredentials } from "../../../../test/kit/databases/examples.ts";
 import { startPostgres, type TestPostgres } from "../../../../test/kit/servers/postgresql.ts";
-import { scramVerifier } from "./scram.ts";
-import { parseSetup, setupScript } from "./sql.ts";
+import { parseSetup, scramVerifier, setupScript } from "./sql.ts";
 
 let postgres: TestPostgres;
 

@@ -1,8 +1,8 @@
 /** Accounts, database and extension of a PostgreSQL project, as a script that can be run again and again. Pure. */
 
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import { credentialKeys, type DatabaseCredentials } from "@slipway/crds";
 import { accounts } from "./names.ts";
-import { scramVerifier } from "./scram.ts";
 
 /** Names that a project's own user or database cannot have. */
 const RESERVED = /^(pg_|slipway_|postgres$|template[01]$|public$)/;
@@ -117,4 +117,20 @@ function identifier(name: string): string {
 /** Backslashes are plain text in it, as `standard_conforming_strings` has it. */
 function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
+}
+
+const SCRAM_ITERATIONS = 4_096;
+const SCRAM_KEY_LENGTH = 32;
+
+/**
+ * The SCRAM-SHA-256 verifier, with which the server never sees the password itself, not even in a statement: what
+ * PostgreSQL keeps of a password, as `ALTER ROLE … PASSWORD` accepts it (RFC 5803). ASCII is its own SASLprep
+ * form; a password beyond it is normalized as libpq does where that is possible.
+ */
+export function scramVerifier(password: string, salt: Buffer = randomBytes(16)): string {
+  const salted = pbkdf2Sync(password.normalize("NFKC"), salt, SCRAM_ITERATIONS, SCRAM_KEY_LENGTH, "sha256");
+  const hmac = (text: string) => createHmac("sha256", salted).update(text).digest();
+  const stored = createHash("sha256").update(hmac("Client Key")).digest("base64");
+  const server = hmac("Server Key").toString("base64");
+  return `SCRAM-SHA-256$${SCRAM_ITERATIONS}:${salt.toString("base64")}$${stored}:${server}`;
 }
