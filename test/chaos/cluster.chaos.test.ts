@@ -67,7 +67,7 @@ test("watches are cut, and cannot be opened for a while", { timeout }, () =>
   }),
 );
 
-test("an operator that starts anew sees the past first", { timeout }, () =>
+test("an operator that starts again reads stale lists first", { timeout }, () =>
   survives("stale", async () => {
     for (let round = 0; round < scale; round += 1) {
       await environment.operator.kill();

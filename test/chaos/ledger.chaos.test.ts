@@ -16,7 +16,7 @@ const downMs = long ? 300_000 : 20_000;
 const timeout = downMs + 420_000;
 
 // Shows: docs/jobs.md#billing: a ledger that is away delays charges, and misses no occurrence
-test("a ledger that is away loses no run and misses no occurrence", { timeout }, async () => {
+test("an unavailable ledger loses no run and misses no occurrence", { timeout }, async () => {
   const { ledgerProxy, observer } = environment;
   const projects = await environment.jobs("away", [{ run: 1 }, { run: 2, exit: 1 }, { run: 4 }]);
   // Over a full minute, so that occurrences are due while it is away.
@@ -55,7 +55,7 @@ test("a commit that was done and not answered charges once", { timeout }, async 
   expect((await observer.records(projects)).runs.length).toBeGreaterThanOrEqual(rounds);
 });
 
-test("a ledger that falls silent in the middle holds up nobody for good", { timeout }, async () => {
+test("a ledger that stops answering delays no run for ever", { timeout }, async () => {
   const { ledgerProxy, observer } = environment;
   const projects = await environment.jobs("silent", [{ run: 1 }, { run: 2 }]);
   await keepRequesting(environment, projects, 4_000);

@@ -64,7 +64,7 @@ test("a resourceVersion or uid that is another is a conflict", () => {
   expect(() => api.patch(jobRunResource, { ...ref, name: "b" }, {})).toThrow(expect.toSatisfy(isNotFound));
 });
 
-test("a finalizer holds what is deleted until it falls", () => {
+test("a finalizer keeps a deleted object until it is removed", () => {
   make({ finalizers: ["f"] });
   api.delete(jobRunResource, ref);
   expect(api.get(jobRunResource, ref)?.metadata).toMatchObject({ deletionTimestamp: "2026-01-01T00:00:00Z" });
@@ -73,7 +73,7 @@ test("a finalizer holds what is deleted until it falls", () => {
   expect(changes.map(({ type }) => type)).toEqual(["add", "update", "delete"]);
 });
 
-test("a pod that runs goes once its node has confirmed the end, and no finalizer is left", () => {
+test("a running pod is deleted once its node has confirmed the end, and no finalizer is left", () => {
   const pod = () => api.get<StoredPod>(resources.pods, ref);
   const finalizers = ["f"];
   api.create<Stored>(resources.pods, {
@@ -91,7 +91,7 @@ test("a pod that runs goes once its node has confirmed the end, and no finalizer
   expect(pod()).toBeUndefined();
 });
 
-test("a pod without a node goes at once", () => {
+test("a pod without a node is deleted immediately", () => {
   api.create(resources.pods, { metadata: ref, spec: { terminationGracePeriodSeconds: 30 } });
   api.delete(resources.pods, ref);
   expect(api.get(resources.pods, ref)).toBeUndefined();

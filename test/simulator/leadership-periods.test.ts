@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { LeadershipPeriods } from "./leadership-periods.ts";
 
-test("a leader notices what it is told of for long enough, and nobody what was told while none led", () => {
+test("a leader notices what is reported for long enough, and nothing is noticed while none leads", () => {
   const leading = new LeadershipPeriods(40);
   expect(leading.noticed(0, 1_000)).toBe(false);
   leading.changed(true, 100);

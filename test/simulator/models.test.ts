@@ -122,7 +122,7 @@ test("while the controller-manager is down nothing happens, and nothing that is 
   expect(jobs()).toHaveLength(1);
 });
 
-test("a Job that is let go makes one pod and completes; finalizers hold the pod", async () => {
+test("an unsuspended Job creates one pod and completes; finalizers keep the pod", async () => {
   await start();
   expect(pod()?.status.phase).toBe("Running");
   await after(10);
@@ -149,7 +149,7 @@ test("a deleted pod is asked to stop and then killed; its Job fails and makes no
   expect(records).toHaveLength(1);
 });
 
-test("a pod that is taken away by force is replaced: its Job knows of no failure", async () => {
+test("a pod that is deleted by force is replaced: its Job counts no failure", async () => {
   behaviour = { ...usual, runMs: Number.POSITIVE_INFINITY };
   await start();
   api.strip(resources.pods, pod()?.metadata ?? ref);
@@ -158,7 +158,7 @@ test("a pod that is taken away by force is replaced: its Job knows of no failure
 });
 
 describe("a node", () => {
-  test("that is cut off tells nothing until it is back, and what it runs goes on", async () => {
+  test("that is cut off reports nothing until it is back, and its containers run on", async () => {
     await start();
     const node = nodes.all[0];
     if (node) {
@@ -173,7 +173,7 @@ describe("a node", () => {
     expect(state()?.terminated?.finishedAt).toBe(records[0]?.toldFinishedAt);
   });
 
-  test("that crashes ends what it runs, and tells of it after it is back", async () => {
+  test("that crashes ends its containers, and reports it after it is back", async () => {
     behaviour = { ...usual, runMs: 50_000 };
     await start();
     const node = nodes.all[0];
@@ -186,7 +186,7 @@ describe("a node", () => {
     expect(pod()?.status.phase).toBe("Failed");
   });
 
-  test("that is gone for good has its pods failed, with finalizers held", async () => {
+  test("that is lost has its pods failed, with finalizers kept", async () => {
     behaviour = { ...usual, runMs: 500_000 };
     await start();
     const node = nodes.all[0];

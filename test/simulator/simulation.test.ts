@@ -39,7 +39,7 @@ test.each([
   expect(await violationsOf(undefined, profile)).toEqual([]);
 });
 
-test("an operator whose writes hold whatever has changed meanwhile is found out", async () => {
+test("an operator that writes without preconditions is found out", async () => {
   const careless = patching((patch) => {
     const { resourceVersion: _ignored, ...metadata } = patch.metadata ?? {};
     return { ...patch, metadata };
@@ -56,7 +56,7 @@ test("an operator that takes finalizers off before the charge is found out", asy
   expect(await violationsOf(hasty)).toEqual(SOMETHING);
 });
 
-test("an operator that believes a request to cancel that is backdated is found out", async () => {
+test("an operator that trusts a backdated request to cancel is found out", async () => {
   const credulous = patching((patch) => {
     const { status } = patch as { status?: { cancelEffectiveAt?: string; startedAt?: string } };
     return status?.cancelEffectiveAt

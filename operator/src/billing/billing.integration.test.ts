@@ -74,7 +74,7 @@ function meterOf(projects: readonly Project[], clock: FakeClock, outcomes: strin
 }
 
 // Shows: docs/jobs.md#billing: persistent storage costs GB-hours while the project exists, paused or
-test("storage over two months, metered by two operators at once and one after an outage, is charged once and settled exactly", async () => {
+test("storage over two months, metered by two operators concurrently and one after an outage, is charged once and settled exactly", async () => {
   const signal = new AbortController().signal;
   const projects = [job("p1", "2025-12-31T22:10:00Z", 7), job("p2", "2026-01-20T00:00:00Z", 3)];
   const clock = new FakeClock("2026-01-20T12:00:00Z");

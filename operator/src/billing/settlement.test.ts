@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { runSettlement } from "./settlement.ts";
 
-test("a cycle is settled two hours after its end, once, and again and again while the ledger is away", async () => {
+test("a cycle is settled two hours after its end, once, and retried while the ledger is unavailable", async () => {
   const clock = new FakeClock("2026-01-31T22:30:00Z");
   const settled: string[] = [];
   let away = false;

@@ -130,7 +130,7 @@ describe("a job with persistent storage", () => {
     expect(ledger.get("uid-p1/24")?.from).toEqual(new Date("2026-02-01T00:00:00Z"));
   });
 
-  test("asks the ledger once, and then only for each hour that is due", async () => {
+  test("queries the ledger once, and then only for each hour that is due", async () => {
     start();
     put(project("p1"));
     await clock.advance(HOUR / 2);
@@ -154,7 +154,7 @@ describe("a job with persistent storage", () => {
     expect([...ledger.values()].map(({ amount }) => amount)).toEqual(["0.5", "2"]);
   });
 
-  test("owes what an outage left out, in batches, and nothing twice after a restart", async () => {
+  test("owes what an outage delayed, in batches, and nothing twice after a restart", async () => {
     const at = new Date(clock.now().getTime() - 1_700 * HOUR);
     start();
     put(project("p1", { at }));
@@ -171,7 +171,7 @@ describe("a job with persistent storage", () => {
     expect(outcomes.filter((outcome) => !outcome.startsWith("recorded"))).toEqual([]);
   });
 
-  test("is charged late when the ledger was away", async () => {
+  test("is charged late when the ledger was unavailable", async () => {
     start();
     put(project("p1"));
     await clock.advance(1);
@@ -185,7 +185,7 @@ describe("a job with persistent storage", () => {
     expect(hours()).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  test("is not held up by another one's row that the ledger refuses", async () => {
+  test("is not blocked by another one's row that the ledger refuses", async () => {
     wrong = "bad";
     start();
     put(project("bad"));
@@ -218,7 +218,7 @@ describe("a job with persistent storage", () => {
     },
   );
 
-  test("owes nothing while it is not taken on, and all from its creation once it is", async () => {
+  test("owes nothing while it is not accepted, and all from its creation once it is", async () => {
     start();
     const at = clock.now();
     put(project("p1", { accepted: false }));
@@ -279,7 +279,7 @@ describe("deletion", () => {
     expect(hours()).toEqual([0, 1]);
   });
 
-  test("of a project that was never taken on, or keeps nothing, waits for nothing", async () => {
+  test("of a project that was never accepted, or keeps nothing, waits for nothing", async () => {
     start();
     const gone = { metadata: { deletionTimestamp: clock.now().toISOString() } as Project["metadata"] };
     expect(await meter.close(project("p1", { ...gone, accepted: false }), signal)).toBe(true);

@@ -57,7 +57,7 @@ const refused: JobRun["status"] = {
 };
 
 describe("a job that is deleted", () => {
-  test("stops its schedule at once, and waits until its runs are charged", async () => {
+  test("stops its schedule immediately, and waits until its runs are charged", async () => {
     await jobs.running("ending");
     const job = await jobs.makeJob("ending", "ending-1");
     await jobs.makePod("ending", "ending-1-abcde", job);
@@ -81,7 +81,7 @@ describe("a job that is deleted", () => {
     await jobs.gone(jobRunResource, "ending-0");
   });
 
-  test("waits for a run that has the slot and no JobRun yet, and for one that nobody has looked at", async () => {
+  test("waits for a run that has the slot and no JobRun yet, and for one that was never reconciled", async () => {
     await jobs.running("slotted");
     await jobs.tell("slotted", { activeRun: "slotted-1" });
     await cluster.client.delete(projectResource, jobs.ref("slotted"));
@@ -95,7 +95,7 @@ describe("a job that is deleted", () => {
     await jobs.gone(jobRunResource, "slotted-by-hand");
   });
 
-  test("leaves another job's runs alone, and takes Jobs along that were never let go", async () => {
+  test("leaves another job's runs alone, and deletes Jobs that were never admitted", async () => {
     await jobs.running("leaving");
     await jobs.running("leaving-not");
     await jobs.makeJob("leaving", "leaving-1", false);
@@ -108,7 +108,7 @@ describe("a job that is deleted", () => {
     expect(await exists(cluster.client, jobRunResource, jobs.ref("leaving-not-1"))).toBe(true);
   });
 
-  test("with a volume goes only once the storage's last charge is recorded", async () => {
+  test("with a volume is deleted only once the storage's last charge is recorded", async () => {
     metered = false;
     const storage = { persistent: true, capacity: 1, dirPathToPersist: "/data" };
     await jobs.running("stored", { storage });

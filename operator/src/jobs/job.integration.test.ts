@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 describe("a job", () => {
-  test("runs once its schedule is in place, and tells what a run gets", async () => {
+  test("runs once its schedule is in place, and reports the resources of a run", async () => {
     const project = await jobs.running("first");
     expect(await jobs.cronJob("first")).toMatchObject({
       metadata: { ownerReferences: [{ kind: "Project", uid: project.metadata.uid, controller: true }] },
@@ -202,7 +202,7 @@ describe("a change", () => {
     expect(after.metadata?.resourceVersion).toBe(before.metadata?.resourceVersion);
   });
 
-  test("of what a run is made from is a deployment, and the one of before can be gone back to", async () => {
+  test("of a run's template is a deployment, and the previous one can be rolled back to", async () => {
     const deployments = await eventually(async () => {
       const { status } = await jobs.get("changed");
       return status?.deployments?.length === 2 && status.deployments;
@@ -223,7 +223,7 @@ describe("a change", () => {
 describe("a schedule", () => {
   beforeAll(() => jobs.running("resting"));
 
-  test("rests while the project is paused, even when its spec cannot be carried out", async () => {
+  test("is suspended while the project is paused, even when its spec is rejected", async () => {
     await jobs.patch("resting", { paused: true, envsFrom: [{ name: "absent" }] });
     await eventually(async () => (await jobs.cronJob("resting")).spec.suspend);
     await jobs.condition("resting", "ScheduleActive=False/Paused");
@@ -232,14 +232,14 @@ describe("a schedule", () => {
     await jobs.phase("resting", "stopped");
   });
 
-  test("goes on when it is resumed", async () => {
+  test("continues when it is resumed", async () => {
     await jobs.patch("resting", { paused: false });
     await jobs.phase("resting", "running");
     expect((await jobs.cronJob("resting")).spec.suspend).toBe(false);
     expect((await jobs.get("resting")).status?.deployments).toHaveLength(1);
   });
 
-  test("that is closed makes no Job any more, until it is opened again", async () => {
+  test("that is closed creates no Job any more, until it is opened again", async () => {
     await jobs.patch("resting", { job: { closedAt: new Date().toISOString().replace(/\.\d+/, "") } });
     await jobs.condition("resting", "ScheduleActive=False/ScheduleClosed");
     await jobs.condition("resting", "Ready=False/ScheduleClosed");

@@ -95,7 +95,7 @@ test.each([
   expect(stored).toEqual([]);
 });
 
-test("a pod whose node is gone has no log for good", async () => {
+test("a pod whose node was deleted has lost its log", async () => {
   api.etcd.delete("v1/nodes", "n1");
   api.failNext(isLog, { status: 404, times: 9 });
   expect(await archive()).toBe("unavailable");
@@ -113,7 +113,7 @@ test.each([
   expect(await archive()).toBe("stored");
 });
 
-test("a ledger that is away is told, and the log is read again", async () => {
+test("a ledger that is unavailable is an error, and the log is read again", async () => {
   log = "end\n";
   await expect(archive(() => Promise.reject(new Error("away")))).rejects.toThrow("away");
   expect(await archive()).toBe("stored");
@@ -122,7 +122,7 @@ test("a ledger that is away is told, and the log is read again", async () => {
 
 const ID = "d689083f5f1c1c2f5d2f1e0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a1b0c";
 
-describe("a kubelet's own word in place of a log", () => {
+describe("a kubelet's own message in place of a log", () => {
   const put = (patch: object, subresource?: string) =>
     api.etcd.patch("v1/pods", `${namespace}/${run.podName}`, patch as never, subresource);
 
@@ -139,7 +139,7 @@ describe("a kubelet's own word in place of a log", () => {
     expect(stored).toEqual([]);
   });
 
-  test("is no log: while a runtime is restarted it is asked for again", async () => {
+  test("is no log: while a runtime is restarted it is requested again", async () => {
     await expect(archive()).rejects.toMatchObject({ reason: "NoLog" });
     log = "end\n";
     expect(await archive()).toBe("stored");
@@ -237,7 +237,7 @@ describe("a log that is followed", () => {
     });
   });
 
-  test("is stored without the kubelet's word that its container is gone", async () => {
+  test("is stored without the kubelet's message that its container was deleted", async () => {
     const followed = await follow();
     streams[0]?.write("up\nbye\n");
     streams[0]?.end(
@@ -256,7 +256,7 @@ describe("a log that is followed", () => {
     expect(stored).toEqual([""]);
   });
 
-  test("that is nothing but the kubelet's word is none", async () => {
+  test("that is nothing but the kubelet's message is none", async () => {
     const followed = await follow();
     streams[0]?.end(`unable to retrieve container logs for containerd://${ID}`);
     await followed.ended;
@@ -264,7 +264,7 @@ describe("a log that is followed", () => {
     expect(stored).toEqual([]);
   });
 
-  test("that breaks off is kept as far as it came, if it came at all", async () => {
+  test("that fails is stored as far as it was read, if anything was", async () => {
     const [some, none] = [await follow(), await follow()];
     streams[0]?.write("up\n");
     await sleep(100);
@@ -277,7 +277,7 @@ describe("a log that is followed", () => {
     expect(stored).toEqual(["up\n"]);
   });
 
-  test("is broken off by its signal", async () => {
+  test("is aborted by its signal", async () => {
     const abort = new AbortController();
     const followed = await follow(abort.signal);
     const closed = once(streams[0] as ServerResponse, "close");
@@ -285,7 +285,7 @@ describe("a log that is followed", () => {
     await Promise.all([followed.ended, closed]);
   });
 
-  test("that never ends is broken off after 16 MiB", async () => {
+  test("that never ends is aborted after 16 MiB", async () => {
     const followed = await follow();
     const stream = streams[0] as ServerResponse;
     const closed = once(stream, "close");
@@ -312,7 +312,7 @@ describe("a log that is followed", () => {
     await Promise.all(logs.map(({ ended }) => ended));
   });
 
-  test("cannot be followed when its node is silent", async () => {
+  test("cannot be followed when its node does not answer", async () => {
     api.failNext(isLog, { status: 500 });
     await expect(follow()).rejects.toMatchObject({ status: 500 });
   });

@@ -51,7 +51,7 @@ describe("an answer", () => {
 });
 
 describe("a followed log", () => {
-  test.each(behind)("ends before the kubelet's word on its end: %s", (text) => {
+  test.each(behind)("ends before the kubelet's message about its end: %s", (text) => {
     expect(withoutKubeletMessage(`up\nbye\n${text}`)).toBe("up\nbye\n");
     // The last line of an application need not have ended.
     expect(withoutKubeletMessage(`up\n99 %${text}`)).toBe("up\n99 %");

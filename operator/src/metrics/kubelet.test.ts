@@ -118,7 +118,7 @@ test("zeros, which the kubelet writes for what it does not know, are unknown", a
   expect((await read(kubelets())).get("u1")).toEqual({ createdAt: Date.parse("2026-01-01T00:00:00Z") });
 });
 
-test("a kubelet that leaves containers out of the short answer is asked for the long one from then on", async () => {
+test("a kubelet that leaves containers out of the short answer gets requests for the long one from then on", async () => {
   respond = ({ url }) => {
     const long = summary();
     const { pods } = JSON.parse(long) as { pods: { podRef: object }[] };
@@ -136,7 +136,7 @@ test("a kubelet that leaves containers out of the short answer is asked for the 
   ]);
 });
 
-test("a kubelet with a certificate of another authority is shown no token, unless nobody verifies", async () => {
+test("a kubelet with a certificate of another authority is shown no token, unless verification is off", async () => {
   await expect(read(kubelets({ trust: trusting(stranger.cert) }))).rejects.toThrow(/certificate/);
   expect(asked).toEqual([]);
   expect((await read(kubelets({ trust: trusting(stranger.cert, false) }))).size).toBe(1);
@@ -150,7 +150,7 @@ test("one connection serves one request after the other", async () => {
   expect(connections).toBe(1);
 });
 
-test("a token that is refused is asked for anew once", async () => {
+test("a token that is refused is requested again once", async () => {
   let token = 0;
   const source = {
     get: async () => `t${token}`,
@@ -177,14 +177,14 @@ test("a summary without pods has no readings", async () => {
   expect((await read(kubelets())).size).toBe(0);
 });
 
-test("a kubelet that says nothing is given up after 5 s", async () => {
+test("a request to a silent kubelet times out after 5 s", async () => {
   respond = () => undefined;
   const began = performance.now();
   await expect(read(kubelets())).rejects.toMatchObject({ status: 0, reason: "Timeout" });
   expect(performance.now() - began).toBeLessThan(8_000);
 }, 15_000);
 
-test("tokens of the reader are kept until ten minutes before they end, and asked for again after a refusal", async () => {
+test("tokens of the reader are kept until ten minutes before they end, and requested again after a refusal", async () => {
   const clock = new FakeClock();
   const requests: unknown[] = [];
   const create: KubeClient["create"] = async (resource, object, options) => {
@@ -209,7 +209,7 @@ test("tokens of the reader are kept until ten minutes before they end, and asked
   expect(await tokens.get()).toBe("t3");
 });
 
-test("without a token there is an error, and the next request asks again", async () => {
+test("without a token there is an error, and the next request tries again", async () => {
   let calls = 0;
   const create: KubeClient["create"] = async (_, object) => {
     calls += 1;

@@ -4,7 +4,7 @@ import { kubeletAddress, type Node } from "./nodes.ts";
 
 const node = (status: Node["status"]): Node => ({ metadata: { name: "n1" }, status });
 
-test("a kubelet listens at its node's internal address, on the port that the node tells", () => {
+test("a kubelet listens at its node's internal address, on the port that the node reports", () => {
   const addresses = [
     { type: "Hostname", address: "n1" },
     { type: "InternalIP", address: "10.0.0.1" },
@@ -21,7 +21,7 @@ test("a kubelet listens at its node's internal address, on the port that the nod
   expect(kubeletAddress(undefined)).toBeUndefined();
 });
 
-test("a node is ready only while it says so", () => {
+test("a node is ready only while its condition is True", () => {
   const ready = (status: string) => isReady(node({ conditions: [{ type: "Ready", status }] }));
   expect([ready("True"), ready("False"), ready("Unknown"), isReady(undefined), isReady(node({}))]).toEqual([
     true,

@@ -112,7 +112,7 @@ test("the operator itself may neither ask kubelets nor make tokens of others", a
   expect(own).toMatchObject({ status: 403 });
 });
 
-test("a log of a pod that does not exist, or whose container never began, is gone for good on a real apiserver", async () => {
+test("a log of a pod that does not exist, or whose container never started, is lost on a real apiserver", async () => {
   const logs = createRunLogs({
     client: operator,
     store: () => Promise.reject(new Error("nothing to store")),
@@ -210,7 +210,7 @@ describe("a log on a node", () => {
     expect(stored.splice(0)).toEqual(["up\nbye\n"]);
   });
 
-  test("is let go of at the node, too, once nobody wants it", async () => {
+  test("is closed at the node, too, once it is aborted", async () => {
     const abort = new AbortController();
     const followed = await logs().follow(target, abort.signal);
     const closed = once(asked[0]?.answer as ServerResponse, "close");
@@ -218,7 +218,7 @@ describe("a log on a node", () => {
     await Promise.all([followed.ended, closed]);
   });
 
-  test("that the node has removed is gone for good once its pod is being deleted, and not before", async () => {
+  test("that the node has removed is lost once its pod is being deleted, and not before", async () => {
     const removed = `unable to retrieve container logs for containerd://${ID}`;
     const archive = async () => {
       asked = [];

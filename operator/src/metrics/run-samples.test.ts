@@ -67,7 +67,7 @@ const busy =
     );
   };
 
-test("a node without runs is never asked, and no more once its runs have ended", async () => {
+test("a node without runs gets no request, and none any more once its runs have ended", async () => {
   await clock.advance(60_000);
   expect(asked).toEqual([]);
   follow("a");
@@ -79,7 +79,7 @@ test("a node without runs is never asked, and no more once its runs have ended",
   expect(closed).toEqual(["n1"]);
 });
 
-test("a run is sampled at once, every 2 s while it is young, then every 5 s, in one request for all of a node", async () => {
+test("a run is sampled immediately, every 2 s while it is young, then every 5 s, in one request for all of a node", async () => {
   answer = busy("a", "b");
   follow("a");
   follow("b");
@@ -89,7 +89,7 @@ test("a run is sampled at once, every 2 s while it is young, then every 5 s, in 
   expect(samples.read("b")).toEqual(samples.read("a"));
 });
 
-test("a new run is not kept waiting, but many at once ask only once a second", async () => {
+test("a new run does not wait, but many together cause only one request a second", async () => {
   follow("old");
   await clock.advance(30_000);
   asked = [];
@@ -127,7 +127,7 @@ test("a sample of after the end does not count", async () => {
   expect(samples.read("a")).toBeUndefined();
 });
 
-test("silent and dead kubelets keep nobody else waiting, are asked less and less, and soon again once they are back", async () => {
+test("silent and dead kubelets delay no others, get requests less and less often, and soon again once they are back", async () => {
   answer = (address) =>
     address.host === "alive"
       ? busy("alive")()
@@ -155,7 +155,7 @@ test("silent and dead kubelets keep nobody else waiting, are asked less and less
   expect(of("dead-7").length).toBeGreaterThan(3);
 });
 
-test("a node that comes back at another address is asked there, and the old connection is closed", async () => {
+test("a node that comes back at another address gets requests there, and the old connection is closed", async () => {
   follow("a");
   await clock.advance(1_000);
   addresses.set("n1", "10.0.0.9");
@@ -164,7 +164,7 @@ test("a node that comes back at another address is asked there, and the old conn
   expect(closed).toEqual(["n1"]);
 });
 
-test("once it is stopped it asks nothing more", async () => {
+test("once it is stopped it sends no more requests", async () => {
   follow("a");
   await clock.advance(1_000);
   stop.abort();
@@ -175,7 +175,7 @@ test("once it is stopped it asks nothing more", async () => {
   expect(asked).toHaveLength(before);
 });
 
-test("what an operator before this one had measured is the last word about a run that ended in between", () => {
+test("metrics of a run that ended between two operators are those that the first one measured", () => {
   const window = { startedAt: clock.now(), finishedAt: clock.now() };
   const sampledAt = clock.now().toISOString();
   const before = {

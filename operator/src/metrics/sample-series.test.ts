@@ -22,7 +22,7 @@ const reading = (seconds: number, used?: number, cores?: number, bytes?: number)
 const after = (readings: Reading[], from: Series = seriesOf(START)): Series =>
   readings.reduce(withReading, from);
 
-test("average CPU is the counter over the life, its peak the highest of what was told; memory is weighed by time", () => {
+test("average CPU is the counter over the life, its peak the highest reading; memory is weighted by time", () => {
   const series = after([reading(10, 2, 0.3, 100), reading(20, 12, 0.9, 300), reading(40, 16, 0.1, 200)]);
   expect(collecting(series)).toEqual({
     status: "collecting",
@@ -101,7 +101,7 @@ test("a life of a second says nothing of CPU, one of a few never too much", () =
   expect(Number(finished(after([reading(4, 4.9)])).averageCores)).toBeLessThanOrEqual(1);
 });
 
-test("an operator that takes over goes on from what the status says", () => {
+test("an operator that takes over continues from the status", () => {
   const before = collecting(after([reading(10, 2, 0.3, 100), reading(20, 12, 0.9, 300)]));
   const series = after([reading(40, 16, 0.1, 200)], seriesOf(START, before));
   expect(finished(series)).toEqual({

@@ -177,7 +177,7 @@ test("bills a cancelled run up to the request", () => {
   );
 });
 
-test("bills a run whose end nobody saw up to where it was seen last", () => {
+test("bills a run whose end was not observed up to the last observation", () => {
   const vanished = new Set(["p-1"]);
   const seen = { finishedAt: at("02:00"), billedUntil: at("02:00"), billedMinutes: 1, amount: "0.02" };
   const records = changed({ runs: seen, charges: { amount: "0.02" } });

@@ -101,7 +101,7 @@ test("the same job always gives the same objects", () => {
   expect(made()).toEqual(made());
 });
 
-test("nothing runs before somebody lets it go, again, or beside another", () => {
+test("nothing runs before its admission, twice, or concurrently", () => {
   const { cronJob } = made();
   expect(cronJob).toMatchObject({
     concurrencyPolicy: "Forbid",

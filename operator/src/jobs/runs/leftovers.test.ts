@@ -38,7 +38,7 @@ test("the Job of an ended run that has counted its pod is left alone", async () 
 });
 
 // Shows: docs/jobs.md#limits-and-known-behaviour: when the run has ended, it is stopped, and no other
-test("a pod that was made in place of an ended run's is stopped, and nothing starts beside it", async () => {
+test("a pod that was created in place of an ended run's is deleted, and nothing starts beside it", async () => {
   const { bench, name, pod } = await endedRun();
   bench.api.strip(resources.pods, bench.ref(pod));
   const second = bench.makePod(name);

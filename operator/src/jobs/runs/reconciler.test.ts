@@ -17,7 +17,7 @@ async function begun(options = {}): Promise<Bench> {
 describe("an occurrence", () => {
   // Shows: docs/jobs.md#job-run: (none) | an occurrence, and no run is active | `running` from the
   // Shows: docs/jobs.md#billing: a run keeps the price at which it was let go
-  test("with no run active is let go, runs, and is billed from its container's start", async () => {
+  test("with no run active is admitted, runs, and is billed from its container's start", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
     await bench.settle();
@@ -107,7 +107,7 @@ describe("an occurrence", () => {
   });
 
   // Shows: docs/jobs.md#occurrences-that-were-missed: `Late` | its Job came, or could be let go, only
-  test("whose Job comes when its window is over is late, and never starts", async () => {
+  test("whose Job is created after its window is late, and never starts", async () => {
     const bench = await begun({ cron: "*/5 * * * *", start: "2026-03-01T12:00:30Z" });
     await bench.passTo("12:07:00");
     const name = bench.makeJob("12:05:00");
@@ -164,7 +164,7 @@ describe("an occurrence", () => {
   });
 
   // Shows: docs/jobs.md#two-operators-and-kubectl: every write of a run's life may be lost, or its answer
-  test("that admission began for is carried through after a crash at every write", async () => {
+  test("whose admission began is completed after a crash at every write", async () => {
     for (const fault of ["beforeWrite", "afterWrite"] as const) {
       for (let failing = 1; failing <= 3; failing += 1) {
         const bench = await begun();
@@ -186,7 +186,7 @@ describe("an occurrence", () => {
   });
 
   // Shows: docs/jobs.md#occurrences-that-were-missed: `Late` | its Job came, or could be let go, only
-  test("that took the slot and could not be let go in its window is taken back, and missed once", async () => {
+  test("that took the slot and could not be admitted in its window is withdrawn, and missed once", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
     bench.beforeWrite = (write) => {
@@ -363,7 +363,7 @@ describe("a run", () => {
   });
 
   // Shows: docs/jobs.md#job-run: `running` | cancelled, and its end cannot be confirmed | `running`: 409
-  test("on a silent node says that it cannot be cancelled safely, for as long as that lasts", async () => {
+  test("on a node that is not ready cannot be cancelled safely, for as long as that lasts", async () => {
     const bench = await begun();
     const { name } = await bench.start("12:01:00");
     const seen = bench.run(name)?.status?.lastObservedRunningAt;
@@ -381,7 +381,7 @@ describe("a run", () => {
   });
 
   // Shows: docs/jobs.md#job-run: `running` | its node crashed, and came back without it | `failed`
-  test("on a node that crashed and came back is not believed for a minute, and never billed for the outage", async () => {
+  test("on a node that crashed and came back is not trusted for a minute, and never billed for the outage", async () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
     const seen = bench.run(name)?.status?.lastObservedRunningAt;
@@ -413,7 +413,7 @@ describe("a run", () => {
     expect(bench.condition(name, "CancelUnsafe")).toBe("True/NodeUnreachable");
   });
 
-  test("on a node that was silent and is back is not believed for a minute, although no watch told of it", async () => {
+  test("on a node that was silent and is back is not trusted for a minute, although no watch reported it", async () => {
     const bench = await begun();
     const { name } = await bench.start("12:01:00");
     const seen = bench.run(name)?.status?.lastObservedRunningAt;
@@ -529,7 +529,7 @@ describe("a run", () => {
     expect(bench.job(name)).toBeUndefined();
   });
 
-  test("that lost its record gets it back and is charged", async () => {
+  test("whose JobRun was deleted gets it back and is charged", async () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
     bench.api.strip(jobRunResource, bench.ref(name));
@@ -559,7 +559,7 @@ describe("a run", () => {
   });
 });
 
-describe("a run that was asked for by hand", () => {
+describe("a manual run", () => {
   const ask = (bench: Bench, suffix = "now") => {
     const name = `${PROJECT}-${Math.floor(bench.timeline.now / 60_000)}-${suffix}`;
     bench.api.create(jobRunResource, {
@@ -588,7 +588,7 @@ describe("a run that was asked for by hand", () => {
     expect(bench.ledger.rows.get(name)).toMatchObject({ trigger: "manual", status: "succeeded" });
   });
 
-  test("waits for the word on a project that was made together with it", async () => {
+  test("waits for the validation of a project that was created together with it", async () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.makeCronJob();
     bench.forgetVerdict();
@@ -600,7 +600,7 @@ describe("a run that was asked for by hand", () => {
     expect(bench.condition(name, "Admitted")).toBe("True/Admitted");
   });
 
-  test("is refused when nobody says anything of its project in time", async () => {
+  test("is refused when its project is not validated in time", async () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.forgetVerdict();
     const name = ask(bench);
@@ -610,7 +610,7 @@ describe("a run that was asked for by hand", () => {
     expect(bench.condition(name, "Admitted")).toBe("False/NotAccepted");
   });
 
-  test("is refused while another is active, and goes a minute later", async () => {
+  test("is refused while another is active, and deleted a minute later", async () => {
     const bench = await begun();
     await bench.start("12:01:00");
     const name = ask(bench);
@@ -633,7 +633,7 @@ describe("a run that was asked for by hand", () => {
   });
 
   // Shows: docs/jobs.md#two-operators-and-kubectl: a leader that was stopped and wakes up does no harm
-  test("never runs twice when its leader was stopped before it made the Job", async () => {
+  test("never runs twice when its leader was stopped before it created the Job", async () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.makeCronJob();
     const name = ask(bench);
@@ -654,7 +654,7 @@ describe("a run that was asked for by hand", () => {
 });
 
 describe("closing", () => {
-  test("is acknowledged at once without a run, and with one once it can be seen", async () => {
+  test("is acknowledged immediately without a run, and with one once it is in the cache", async () => {
     const bench = await begun();
     const { name } = await bench.start("12:01:00");
     bench.patchProject({ spec: { job: { closedAt: "2026-03-01T12:01:30Z" } } });
@@ -669,7 +669,7 @@ describe("closing", () => {
     expect(bench.state.scheduledSince).toBe("2026-03-01T12:01:40.000Z");
   });
 
-  test("is never acknowledged before it was asked for, whatever the clocks say", async () => {
+  test("is never acknowledged before it was requested, by any clock", async () => {
     const bench = await begun();
     bench.patchProject({ spec: { job: { closedAt: "2026-03-01T12:01:59Z" } } });
     await bench.settle();
@@ -678,7 +678,7 @@ describe("closing", () => {
 });
 
 // Shows: docs/jobs.md#two-operators-and-kubectl: a settled job writes nothing
-test("a settled project writes nothing", async () => {
+test("an unchanged project writes nothing", async () => {
   const bench = await begun({ cron: "0 0 * * *" });
   await bench.settle();
   const before = bench.writes.length;

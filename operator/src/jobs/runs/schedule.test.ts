@@ -107,7 +107,7 @@ describe("a schedule", () => {
     ]);
   });
 
-  test("is cheap: 1,000 schedules are asked for their next moment in well under a second", () => {
+  test("is cheap: the next moments of 1,000 schedules take well under a second", () => {
     const began = performance.now();
     for (let index = 0; index < 1_000; index += 1) {
       parseSchedule(`${index % 60} ${index % 24} * * 1-5`).next(new Date("2026-01-01"));
