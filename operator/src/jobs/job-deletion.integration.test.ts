@@ -68,11 +68,11 @@ describe("a job that is deleted", () => {
     await jobs.condition("ending", "ScheduleActive=False/ScheduleClosed");
     expect((await jobs.cronJob("ending")).spec.suspend).toBe(true);
 
-    await jobs.tellRun("ending-1", { phase: "succeeded" });
-    await jobs.quiet();
+    await jobs.patchRunStatus("ending-1", { phase: "succeeded" });
+    await jobs.unchanged();
     expect(await exists(cluster.client, resources.jobs, jobs.ref("ending-1"))).toBe(true);
 
-    await jobs.tellRun("ending-1", charged);
+    await jobs.patchRunStatus("ending-1", charged);
     await jobs.gone(projectResource, "ending");
     await jobs.gone(resources.cronJobs, "ending");
     await jobs.gone(resources.jobs, "ending-1");
@@ -83,14 +83,14 @@ describe("a job that is deleted", () => {
 
   test("waits for a run that has the slot and no JobRun yet, and for one that was never reconciled", async () => {
     await jobs.running("slotted");
-    await jobs.tell("slotted", { activeRun: "slotted-1" });
+    await jobs.patchJobStatus("slotted", { activeRun: "slotted-1" });
     await cluster.client.delete(projectResource, jobs.ref("slotted"));
     await jobs.condition("slotted", "Terminating=True/JobRunsPending");
     await jobs.makeRun("slotted", "slotted-by-hand", undefined, "manual");
-    await jobs.tell("slotted", { activeRun: null });
-    await jobs.quiet();
+    await jobs.patchJobStatus("slotted", { activeRun: null });
+    await jobs.unchanged();
     await jobs.condition("slotted", "Terminating=True/JobRunsPending");
-    await jobs.tellRun("slotted-by-hand", refused);
+    await jobs.patchRunStatus("slotted-by-hand", refused);
     await jobs.gone(projectResource, "slotted");
     await jobs.gone(jobRunResource, "slotted-by-hand");
   });

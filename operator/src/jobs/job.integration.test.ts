@@ -85,13 +85,13 @@ describe("a job", () => {
   // Shows: docs/jobs.md#two-operators-and-kubectl: a settled job writes nothing
   test("writes nothing once it is settled", async () => {
     await jobs.phase("first", "running");
-    await jobs.quiet();
+    await jobs.unchanged();
     const before = (await cluster.operatorWrites()).length;
     // What the CronJob controller writes for every occurrence.
     const status = { lastScheduleTime: new Date().toISOString() };
     await cluster.client.patch(resources.cronJobs, jobs.ref("first"), { status }, { subresource: "status" });
     operator.catalogChanged();
-    await jobs.quiet();
+    await jobs.unchanged();
     expect((await cluster.operatorWrites()).slice(before)).toEqual([]);
   });
 
@@ -169,7 +169,7 @@ describe("Secrets of a job", () => {
       image: { url: "registry.example/job:1", isPublic: true, awsCredentialsRef: null },
     });
     await eventually(async () => (await jobs.get("secured")).status?.deployments?.length === 2);
-    await jobs.quiet();
+    await jobs.unchanged();
     expect(await exists(cluster.client, resources.secrets, jobs.ref("secured-registry"))).toBe(true);
     await cluster.client.patch(resources.jobs, jobs.ref("secured-1"), { metadata: { finalizers: null } });
     await cluster.client.delete(resources.jobs, jobs.ref("secured-1"));
@@ -252,7 +252,7 @@ describe("a schedule", () => {
 
   test("that is edited keeps what others write in the status", async () => {
     const job = { activeRun: "resting-1", missed: 3 };
-    await jobs.tell("resting", job);
+    await jobs.patchJobStatus("resting", job);
     await jobs.patch("resting", { job: { cron: "5 5 * * *" } });
     await eventually(async () => {
       const { status, metadata } = await jobs.get("resting");
@@ -265,9 +265,9 @@ describe("a schedule", () => {
 test("pods of runs are none of the project's instances", async () => {
   await jobs.running("busy");
   // What the ledger was told of is noted in the status, a moment later.
-  await jobs.quiet();
+  await jobs.unchanged();
   const project = await jobs.get("busy");
   await jobs.makePod("busy", "busy-1-abcde");
-  await jobs.quiet();
+  await jobs.unchanged();
   expect((await jobs.get("busy")).metadata.resourceVersion).toBe(project.metadata.resourceVersion);
 });

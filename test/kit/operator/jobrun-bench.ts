@@ -36,10 +36,10 @@ const NODE = "node-1";
 
 export interface BenchOptions {
   cron?: string;
-  /** Where the clock stands at the beginning. */
+  /** Initial time. */
   start?: string;
   limitMs?: number;
-  /** Since when the operator leads: from the beginning unless given. */
+  /** Since when the operator leads: the initial time by default. */
   leaderSince?: Date;
 }
 
@@ -83,7 +83,7 @@ export class Bench {
   /** Every write that was sent, as `verb resource`. */
   readonly writes: string[] = [];
   /** Plurals of what a watch is behind on: changes do not arrive. */
-  readonly unheard = new Set<string>();
+  readonly staleWatches = new Set<string>();
   /** Called before each write; throwing keeps it from being sent. */
   beforeWrite: (write: string) => void = () => {};
   /** Called after each write; throwing loses its answer. */
@@ -148,19 +148,19 @@ export class Bench {
     this.nodeReady(true, "2026-01-01T00:00:00Z");
   }
 
-  /** Time goes on; what is due in the background happens. */
+  /** Advances the clock; what is due in the background happens. */
   async pass(ms: number): Promise<void> {
     await this.timeline.runUntil(this.timeline.now + ms);
   }
 
-  /** Time goes on to a moment of the day that the clock shows. */
+  /** Advances the clock to a time of its current day. */
   async passTo(time: string): Promise<void> {
     const day = new Date(this.timeline.now).toISOString().slice(0, 11);
     await this.pass(Date.parse(`${day}${time}Z`) - this.timeline.now);
   }
 
-  /** Reconciles until nothing changes, and lets the background do its part. Returns when it wants to be called again, in ms. */
-  async settle(): Promise<number | undefined> {
+  /** Reconciles until nothing changes, background work included. Returns the requested requeue time in ms. */
+  async reconcileUntilStable(): Promise<number | undefined> {
     let after: number | undefined;
     for (let pass = 0; pass < 30; pass += 1) {
       const before = this.api.version;
@@ -170,7 +170,7 @@ export class Bench {
         return after;
       }
     }
-    throw new Error("it never settles");
+    throw new Error("it never becomes stable");
   }
 
   /** One reconcile. */
@@ -247,7 +247,7 @@ export class Bench {
     });
   }
 
-  /** A Job makes its pod, on a node unless told otherwise. */
+  /** A Job creates its pod, on a node by default. */
   makePod(name: string, bound = true): string {
     const pod = `${name}-x`;
     this.api.create(resources.pods, {
@@ -262,14 +262,14 @@ export class Bench {
     return pod;
   }
 
-  /** The kubelet tells of the container; times are of the day that the clock shows. */
-  tell(pod: string, state: object, phase = "Running"): void {
+  /** The kubelet reports the container; times are of the current day. */
+  patchPodStatus(pod: string, state: object, phase = "Running"): void {
     const status = { phase, containerStatuses: [{ name: "app", state }] };
     this.api.patch(resources.pods, this.ref(pod), { status }, { subresource: "status" });
   }
 
   starts(pod: string): void {
-    this.tell(pod, { running: { startedAt: this.#second() } });
+    this.patchPodStatus(pod, { running: { startedAt: this.#second() } });
   }
 
   ends(
@@ -280,16 +280,20 @@ export class Bench {
   ): void {
     const finishedAt = this.#second();
     const phase = exitCode === 0 ? "Succeeded" : "Failed";
-    this.tell(pod, { terminated: { exitCode, reason, startedAt: this.day(startedAt), finishedAt } }, phase);
+    this.patchPodStatus(
+      pod,
+      { terminated: { exitCode, reason, startedAt: this.day(startedAt), finishedAt } },
+      phase,
+    );
   }
 
   /** A run from its Job to its running container, begun at the minute that the clock shows. */
   async start(time: string): Promise<{ name: string; pod: string }> {
     const name = this.makeJob(time);
-    await this.settle();
+    await this.reconcileUntilStable();
     const pod = this.makePod(name);
     this.starts(pod);
-    await this.settle();
+    await this.reconcileUntilStable();
     return { name, pod };
   }
 
@@ -337,7 +341,7 @@ export class Bench {
     const store = new Store<T>({ indexers: indexes, transform: (object) => object });
     store.replace([], "0");
     this.api.onChange(({ type, resource, object }) => {
-      if (resource.plural !== plural || this.unheard.has(plural)) {
+      if (resource.plural !== plural || this.staleWatches.has(plural)) {
         return;
       }
       if (type === "delete") {

@@ -1,4 +1,4 @@
-/** Scheduled jobs in a cluster without controllers: what tests ask of them, and what others would make for them. */
+/** Scheduled jobs in a cluster without controllers: what tests do with them, and what controllers would create for them. */
 
 import { type KubernetesObject, type ObjectRef, type Resource, resources } from "@slipway/controller-runtime";
 import type { JobRun, Project } from "@slipway/crds";
@@ -57,7 +57,7 @@ export class TestJobs {
   }
 
   /** Writes into `status.job`, as the controller of runs does. */
-  async tell(name: string, job: object | null): Promise<void> {
+  async patchJobStatus(name: string, job: object | null): Promise<void> {
     await this.#client.patch(projectResource, this.ref(name), { status: { job } }, { subresource: "status" });
   }
 
@@ -81,13 +81,13 @@ export class TestJobs {
     await eventually(async () => (await this.#client.getOrUndefined(resource, this.ref(name))) === undefined);
   }
 
-  /** Waits until the operator has settled. */
-  async quiet(): Promise<void> {
+  /** Waits until the operator has nothing left to do. */
+  async unchanged(): Promise<void> {
     await settled(this.#cluster);
   }
 
-  /** A Job as the CronJob controller makes it, or as it is once its run was let go. */
-  async makeJob(project: string, name: string, held = true): Promise<KubernetesObject> {
+  /** A Job as the CronJob controller creates it, or as it is once its run is admitted. */
+  async makeJob(project: string, name: string, admitted = true): Promise<KubernetesObject> {
     const { metadata, spec } = await this.cronJob(project);
     const { jobTemplate } = spec;
     const controller = controllerReference("CronJob", project, metadata?.uid);
@@ -95,14 +95,14 @@ export class TestJobs {
       metadata: {
         ...this.ref(name),
         ...jobTemplate.metadata,
-        finalizers: held ? ["slipway.dev/jobrun"] : [],
+        finalizers: admitted ? ["slipway.dev/jobrun"] : [],
         ownerReferences: [controller],
       },
-      spec: { ...jobTemplate.spec, suspend: !held },
+      spec: { ...jobTemplate.spec, suspend: !admitted },
     } as KubernetesObject);
   }
 
-  /** A pod as the Job controller makes it. */
+  /** A pod as the Job controller creates it. */
   async makePod(project: string, name: string, job?: KubernetesObject): Promise<void> {
     const controller = job && controllerReference("Job", job.metadata?.name ?? "", job.metadata?.uid);
     await this.#client.create(resources.pods, {
@@ -116,7 +116,7 @@ export class TestJobs {
     } as KubernetesObject);
   }
 
-  /** A JobRun as the controller of runs makes it, or one that was asked for by hand. */
+  /** A JobRun as the controller of runs creates it, or a manual one. */
   async makeRun(
     project: string,
     name: string,
@@ -131,11 +131,11 @@ export class TestJobs {
       spec: { projectRef: { name: project }, trigger, scheduledAt: "2026-01-01T00:00:00Z" },
     });
     if (status) {
-      await this.tellRun(name, status);
+      await this.patchRunStatus(name, status);
     }
   }
 
-  async tellRun(name: string, status: JobRun["status"]): Promise<void> {
+  async patchRunStatus(name: string, status: JobRun["status"]): Promise<void> {
     await this.#client.patch(jobRunResource, this.ref(name), { status }, { subresource: "status" });
   }
 }

@@ -20,12 +20,12 @@ function others(bench: Bench, count: number): void {
 async function ended(waiting: number): Promise<{ bench: Bench; name: string; pod: string }> {
   const bench = new Bench();
   others(bench, waiting);
-  await bench.settle();
+  await bench.reconcileUntilStable();
   await bench.passTo("12:01:00");
   const { name, pod } = await bench.start("12:01:00");
   await bench.passTo("12:01:10");
   bench.ends(pod, 0, "12:01:00");
-  await bench.settle();
+  await bench.reconcileUntilStable();
   return { bench, name, pod };
 }
 
@@ -46,7 +46,7 @@ test("in a rush a run is ended, charged, and frees its slot at once; the rest wa
   const next = { status: { job: { nextScheduledAt: "2026-03-01T12:02:00.000Z" } } };
   bench.api.patch(projectResource, bench.ref("other-0"), next, { subresource: "status" });
   await bench.pass(5_000);
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.condition(name, "Charged")).toBe("True/ChargeRecorded");
   expect(bench.job(name)).toBeUndefined();
   expect(bench.pod(pod)?.metadata.finalizers).toEqual([]);
@@ -55,10 +55,10 @@ test("in a rush a run is ended, charged, and frees its slot at once; the rest wa
 test("a rush that does not end delays nothing for longer than a minute", async () => {
   const { bench, name } = await ended(BURST_SIZE);
   await bench.passTo("12:02:09");
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.job(name)).toBeDefined();
   await bench.passTo("12:02:10");
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.condition(name, "Charged")).toBe("True/ChargeRecorded");
   expect(bench.job(name)).toBeUndefined();
 });
@@ -66,7 +66,7 @@ test("a rush that does not end delays nothing for longer than a minute", async (
 test("who deletes a job waits for no rush", async () => {
   const { bench, name } = await ended(BURST_SIZE);
   bench.patchProject({ spec: { job: { closedAt: "2026-03-01T12:01:11Z" } } });
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.condition(name, "Charged")).toBe("True/ChargeRecorded");
   expect(bench.job(name)).toBeUndefined();
 });

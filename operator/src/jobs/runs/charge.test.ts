@@ -5,7 +5,7 @@ import { Bench } from "../../../../test/kit/operator/jobrun-bench.ts";
 
 async function begun(): Promise<Bench> {
   const bench = new Bench();
-  await bench.settle();
+  await bench.reconcileUntilStable();
   await bench.passTo("12:01:00");
   return bench;
 }
@@ -19,7 +19,7 @@ describe("a run", () => {
     const { name, pod } = await bench.start("12:01:00");
     await bench.pass(5_000);
     bench.ends(pod, 0, "12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status?.metrics).toEqual(measured);
   });
 
@@ -29,9 +29,9 @@ describe("a run", () => {
     bench.ledger.refuses = "job_runs_minutes";
     await bench.pass(5_000);
     bench.ends(pod, 0, "12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     await bench.pass(1_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "Charged")).toBe("False/ChargeRefused");
     const charged = bench.run(name)?.status?.conditions?.find(({ type }) => type === "Charged");
     expect(charged?.message).toContain("job_runs_minutes");
@@ -43,7 +43,7 @@ describe("a run", () => {
     expect(bench.writes.slice(written).filter((write) => write === "patch jobruns")).toEqual([]);
     bench.ledger.refuses = undefined;
     await bench.pass(61_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "Charged")).toBe("True/ChargeRecorded");
     expect(bench.job(name)).toBeUndefined();
   });

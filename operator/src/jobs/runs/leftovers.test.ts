@@ -5,13 +5,13 @@ import { Bench } from "../../../../test/kit/operator/jobrun-bench.ts";
 /** A run of 12:01 that has ended and whose charge cannot be recorded yet: its Job is still there. */
 async function endedRun() {
   const bench = new Bench();
-  await bench.settle();
+  await bench.reconcileUntilStable();
   await bench.passTo("12:01:00");
   const run = await bench.start("12:01:00");
   bench.ledger.down = true;
   await bench.passTo("12:01:40");
   bench.ends(run.pod, 0, "12:01:00");
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.state.activeRun).toBeUndefined();
   return { bench, ...run };
 }
@@ -20,11 +20,11 @@ test("the Job of an ended run stays until the charge, and makes no pod in place 
   const { bench, name, pod } = await endedRun();
   expect(bench.job(name)?.metadata.deletionTimestamp).toBeUndefined();
   bench.api.strip(resources.pods, bench.ref(pod));
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.job(name)?.metadata.deletionTimestamp).toBeDefined();
   await bench.passTo("12:02:00");
   const next = bench.makeJob("12:02:00");
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.state.activeRun).toBe(next);
 });
 
@@ -33,7 +33,7 @@ test("the Job of an ended run that has counted its pod is left alone", async () 
   const status = { conditions: [{ type: "Complete", status: "True" }] };
   bench.api.patch(resources.jobs, bench.ref(name), { status }, { subresource: "status" });
   bench.api.strip(resources.pods, bench.ref(pod));
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.job(name)?.metadata.deletionTimestamp).toBeUndefined();
 });
 
@@ -43,18 +43,18 @@ test("a pod that was created in place of an ended run's is deleted, and nothing 
   bench.api.strip(resources.pods, bench.ref(pod));
   const second = bench.makePod(name);
   bench.starts(second);
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.pod(second)?.metadata.deletionTimestamp).toBeDefined();
   await bench.passTo("12:02:00");
   const next = bench.makeJob("12:02:00");
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect([bench.state.activeRun, bench.job(next)?.spec?.suspend]).toEqual([undefined, true]);
   await bench.passTo("12:02:10");
   bench.ends(second, 143, "12:01:40");
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.state.activeRun).toBe(next);
   bench.ledger.down = false;
   await bench.pass(60_000);
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.ledger.rows.get(name)).toMatchObject({ status: "succeeded", billed_minutes: 1 });
 });

@@ -83,23 +83,23 @@ describe("a manual run", () => {
 
 it("with the name of an occurrence is refused, and the occurrence that has no run for it is missed", async () => {
   const bench = new Bench();
-  await bench.settle();
+  await bench.reconcileUntilStable();
   const scheduledAt = bench.day("12:01:00");
   const name = jobRunName(PROJECT, new Date(scheduledAt));
   bench.api.create(jobRunResource, {
     metadata: { name, namespace: bench.ref().namespace },
     spec: { projectRef: { name: PROJECT }, trigger: "manual", scheduledAt },
   } as NewObject);
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.condition(name, "Admitted")).toBe("False/NotAccepted");
   await bench.passTo("12:01:00");
   bench.makeJob("12:01:00");
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect([bench.missed(), bench.state.activeRun, bench.job(name)]).toEqual([
     "NotCreated 1",
     undefined,
     undefined,
   ]);
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.missed()).toBe("NotCreated 1");
 });

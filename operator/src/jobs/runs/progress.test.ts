@@ -14,7 +14,7 @@ interface Followed extends RunLogSource {
 /** A running container, and the logs that are asked for. */
 async function running(opens: () => Promise<void> = async () => {}) {
   const bench = new Bench();
-  await bench.settle();
+  await bench.reconcileUntilStable();
   await bench.passTo("12:01:00");
   const { name, pod } = await bench.start("12:01:00");
   const followed: Followed[] = [];
@@ -33,7 +33,7 @@ describe("the log of a running container", () => {
   test("is not followed as long as nobody stops it", async () => {
     const { bench, followed } = await running();
     await bench.pass(120_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(followed).toEqual([]);
   });
 
@@ -41,7 +41,7 @@ describe("the log of a running container", () => {
   test("that is cancelled is open before its pod is deleted, and is followed once", async () => {
     const { bench, name, pod, followed, leaving, cancel } = await running();
     cancel();
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(leaving()).toBe(true);
     expect(followed).toEqual([
       {
@@ -55,14 +55,14 @@ describe("the log of a running container", () => {
       },
     ]);
     await bench.pass(20_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(followed).toHaveLength(1);
   });
 
   test("that is over its limit is open before its pod is deleted", async () => {
     const { bench, followed, leaving } = await running();
     await bench.pass(3_602_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(leaving()).toBe(true);
     expect(followed).toMatchObject([{ leaving: false }]);
   });
@@ -70,7 +70,7 @@ describe("the log of a running container", () => {
   test("that somebody else has deleted is followed", async () => {
     const { bench, pod, followed } = await running();
     bench.api.delete(resources.pods, bench.ref(pod));
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(followed).toMatchObject([{ podName: pod, leaving: true }]);
   });
 
@@ -88,7 +88,7 @@ describe("the log of a running container", () => {
   test("that cannot be opened keeps nobody from stopping it", async () => {
     const { bench, followed, leaving, cancel } = await running(() => Promise.reject(new Error("no node")));
     cancel();
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect([followed.length, leaving()]).toEqual([1, true]);
   });
 
@@ -96,17 +96,17 @@ describe("the log of a running container", () => {
     const { bench, followed, leaving, cancel } = await running();
     bench.nodeReady(false);
     cancel();
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect([followed.length, leaving()]).toEqual([0, true]);
   });
 });
 
 test("a container that has not started is stopped without a look for its log", async () => {
   const bench = new Bench();
-  await bench.settle();
+  await bench.reconcileUntilStable();
   await bench.passTo("12:01:00");
   const name = bench.makeJob("12:01:00");
-  await bench.settle();
+  await bench.reconcileUntilStable();
   const pod = bench.makePod(name);
   let asked = 0;
   bench.logs.follow = () => {
@@ -114,7 +114,7 @@ test("a container that has not started is stopped without a look for its log", a
     return Promise.reject(new Error("not started"));
   };
   bench.api.patch(jobRunResource, bench.ref(name), { spec: { cancelRequestedAt: bench.day("12:01:05") } });
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.pod(pod)?.metadata.deletionTimestamp).toBeDefined();
   expect(asked).toBe(0);
 });
@@ -125,14 +125,14 @@ test("a pod that its Job makes in place of one that was torn out is stopped at o
   bench.api.strip(resources.pods, bench.ref(pod));
   const second = bench.makePod(name);
   bench.starts(second);
-  await bench.settle();
+  await bench.reconcileUntilStable();
   // Before the Job is known to make no third one.
   expect(bench.pod(second)?.metadata.deletionTimestamp).toBeDefined();
   expect(bench.job(name)?.metadata.deletionTimestamp).toBeDefined();
   await bench.pass(3_000);
   bench.ends(second, 143, "12:01:00");
   await bench.pass(6_000);
-  await bench.settle();
+  await bench.reconcileUntilStable();
   expect(bench.run(name)?.status).toMatchObject({ phase: "failed", podName: pod, finishedAt: seen });
   expect(bench.ledger.rows.get(name)).toMatchObject({ billed_minutes: 1 });
 });

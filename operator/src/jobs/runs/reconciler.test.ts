@@ -9,7 +9,7 @@ const network = () => new KubeError({ status: 0, reason: "NetworkError", message
 
 async function begun(options = {}): Promise<Bench> {
   const bench = new Bench(options);
-  await bench.settle();
+  await bench.reconcileUntilStable();
   await bench.passTo("12:01:00");
   return bench;
 }
@@ -20,7 +20,7 @@ describe("an occurrence", () => {
   test("with no run active is admitted, runs, and is billed from its container's start", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.state).toMatchObject({
       activeRun: name,
       lastScheduledAt: "2026-03-01T12:01:00.000Z",
@@ -32,7 +32,7 @@ describe("an occurrence", () => {
     const pod = bench.makePod(name);
     await bench.passTo("12:01:20");
     bench.starts(pod);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({
       phase: "running",
       plan: "job-basic",
@@ -40,7 +40,7 @@ describe("an occurrence", () => {
     });
     await bench.passTo("12:01:50");
     bench.ends(pod, 0, "12:01:20");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({
       phase: "succeeded",
       startedAt: "2026-03-01T12:01:20.000Z",
@@ -56,7 +56,7 @@ describe("an occurrence", () => {
     expect(bench.job(name)).toBeUndefined();
     expect(bench.pod(pod)?.metadata.finalizers).toEqual([]);
     await bench.pass(5 * 60_000 + 1_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)).toBeUndefined();
     expect(bench.writes.length).toBeLessThanOrEqual(14);
   });
@@ -67,11 +67,11 @@ describe("an occurrence", () => {
     const first = await bench.start("12:01:00");
     await bench.passTo("12:02:00");
     const second = bench.makeJob("12:02:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.state.activeRun).toBe(first.name);
     await bench.passTo("12:02:10");
     bench.ends(first.pod, 0, "12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.missed()).toBe("Overlap 1");
     expect(bench.job(second)).toBeUndefined();
     expect(bench.run(second)).toBeUndefined();
@@ -85,12 +85,12 @@ describe("an occurrence", () => {
     const ended = bench.day("12:01:59");
     await bench.passTo("12:02:00");
     const second = bench.makeJob("12:02:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.state.activeRun).toBe(first.name);
     const startedAt = bench.day("12:01:01");
     const terminated = { exitCode: 0, reason: "Completed", startedAt, finishedAt: ended };
-    bench.tell(first.pod, { terminated }, "Succeeded");
-    await bench.settle();
+    bench.patchPodStatus(first.pod, { terminated }, "Succeeded");
+    await bench.reconcileUntilStable();
     expect(bench.state.activeRun).toBe(second);
     expect(bench.missed()).toBe("");
   });
@@ -102,7 +102,7 @@ describe("an occurrence", () => {
     await bench.passTo("12:02:00");
     bench.makeJob("12:02:00");
     bench.ends(first.pod, 0, "12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.missed()).toBe("Overlap 1");
   });
 
@@ -111,7 +111,7 @@ describe("an occurrence", () => {
     const bench = await begun({ cron: "*/5 * * * *", start: "2026-03-01T12:00:30Z" });
     await bench.passTo("12:07:00");
     const name = bench.makeJob("12:05:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.missed()).toBe("Late 1");
     expect(bench.job(name)).toBeUndefined();
     expect(bench.run(name)).toBeUndefined();
@@ -121,8 +121,8 @@ describe("an occurrence", () => {
   test("without a Job is missed as NotCreated, and counted once", async () => {
     const bench = await begun();
     await bench.passTo("12:03:30");
-    await bench.settle();
-    await bench.settle();
+    await bench.reconcileUntilStable();
+    await bench.reconcileUntilStable();
     expect(bench.missed()).toBe("NotCreated 2");
     expect(bench.state.lastScheduledAt).toBe("2026-03-01T12:02:00.000Z");
   });
@@ -132,10 +132,10 @@ describe("an occurrence", () => {
     const bench = await begun();
     bench.accept(false);
     bench.makeJob("12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.state.activeRun).toBeUndefined();
     await bench.passTo("12:02:01");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.missed()).toBe("NotAccepted 1");
   });
 
@@ -144,7 +144,7 @@ describe("an occurrence", () => {
     const bench = await begun({ leaderSince: new Date("2026-03-01T12:03:10Z") });
     await bench.passTo("12:03:10");
     const name = bench.makeJob("12:03:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.missed()).toBe("OperatorUnavailable 2");
     expect(bench.state.activeRun).toBe(name);
   });
@@ -153,12 +153,12 @@ describe("an occurrence", () => {
     const bench = await begun();
     bench.patchProject({ spec: { paused: true } });
     const name = bench.makeJob("12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.job(name)).toBeUndefined();
     expect(bench.state.scheduledSince).toBeUndefined();
     await bench.passTo("12:05:30");
     bench.patchProject({ spec: { paused: null } });
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.state.scheduledSince).toBe("2026-03-01T12:05:30.000Z");
     expect(bench.missed()).toBe("");
   });
@@ -177,7 +177,7 @@ describe("an occurrence", () => {
           }
         };
         await expect(bench.once()).rejects.toThrow("cut");
-        await bench.settle();
+        await bench.reconcileUntilStable();
         expect([fault, failing, bench.state.activeRun]).toEqual([fault, failing, name]);
         expect(bench.job(name)?.spec?.suspend).toBe(false);
         expect(bench.run(name)).toBeDefined();
@@ -197,7 +197,7 @@ describe("an occurrence", () => {
     await expect(bench.once()).rejects.toThrow("cut");
     bench.beforeWrite = () => {};
     await bench.passTo("12:02:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.state.activeRun).toBeUndefined();
     expect(bench.missed()).toBe("Late 1");
     expect(bench.job(name)).toBeUndefined();
@@ -216,10 +216,10 @@ describe("a run", () => {
     const { name, pod } = await bench.start("12:01:00");
     await bench.passTo("12:02:10");
     bench.ends(pod, exitCode, "12:01:00", reason);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({ phase, exitCode, endReason: reason, billedMinutes: 2 });
     await bench.pass(60_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status?.phase).toBe(phase);
     expect(bench.ledger.rows.get(name)).toMatchObject({ status: phase, billed_minutes: 2, amount: "0.5" });
   });
@@ -229,15 +229,15 @@ describe("a run", () => {
     const bench = await begun({ limitMs: 120_000 });
     const { name, pod } = await bench.start("12:01:00");
     await bench.passTo("12:02:59");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.pod(pod)?.metadata.deletionTimestamp).toBeUndefined();
     await bench.passTo("12:03:02");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "Cancelling")).toBe("True/DeadlineExceeded");
     expect(bench.pod(pod)?.metadata.deletionTimestamp).toBeDefined();
     await bench.passTo("12:03:05");
     bench.ends(pod, 143, "12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({ phase: "deadline_exceeded", billedMinutes: 3 });
     expect(bench.condition(name, "Cancelling")).toBeUndefined();
   });
@@ -250,12 +250,12 @@ describe("a run", () => {
     bench.api.patch(jobRunResource, bench.ref(name), {
       spec: { cancelRequestedAt: bench.day("12:01:40.500") },
     });
-    await bench.settle();
+    await bench.reconcileUntilStable();
     const { deletionTimestamp, deletionGracePeriodSeconds } = bench.pod(pod)?.metadata ?? {};
     expect([deletionTimestamp !== undefined, deletionGracePeriodSeconds]).toEqual([true, 30]);
     await bench.passTo("12:02:30");
     bench.ends(pod, 143, "12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({
       phase: "cancelled",
       billedUntil: "2026-03-01T12:01:40.500Z",
@@ -269,16 +269,16 @@ describe("a run", () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
     await bench.passTo("12:02:25");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     const seen = new Date(bench.run(name)?.status?.lastObservedRunningAt ?? 0);
     bench.api.patch(jobRunResource, bench.ref(name), { spec: { cancelRequestedAt: "2020-01-01T00:00:00Z" } });
-    await bench.settle();
+    await bench.reconcileUntilStable();
     const effective = new Date(seen.getTime() - 10_000).toISOString();
     expect(bench.run(name)?.status).toMatchObject({ phase: "running", cancelEffectiveAt: effective });
     await bench.passTo("12:02:55");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     bench.ends(pod, 143, "12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({
       phase: "cancelled",
       billedUntil: effective,
@@ -290,10 +290,10 @@ describe("a run", () => {
   test("on a node six hours ahead is billed for as long as it ran, and starts and ends when it could have", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     const pod = bench.makePod(name);
-    bench.tell(pod, { running: { startedAt: bench.day("18:01:02") } }, "Running");
-    await bench.settle();
+    bench.patchPodStatus(pod, { running: { startedAt: bench.day("18:01:02") } }, "Running");
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({
       phase: "running",
       startedAt: "2026-03-01T12:01:00.120Z",
@@ -304,8 +304,8 @@ describe("a run", () => {
       startedAt: bench.day("18:01:02"),
       finishedAt: bench.day("18:02:32"),
     };
-    bench.tell(pod, { terminated }, "Succeeded");
-    await bench.settle();
+    bench.patchPodStatus(pod, { terminated }, "Succeeded");
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({
       phase: "succeeded",
       startedAt: expect.stringMatching("2026-03-01T12:01:0[23]"),
@@ -319,12 +319,12 @@ describe("a run", () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
     await bench.passTo("12:02:30");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     const seen = bench.run(name)?.status?.lastObservedRunningAt;
     bench.api.strip(resources.pods, bench.ref(pod));
     bench.api.strip(resources.jobs, bench.ref(name));
     bench.api.patch(jobRunResource, bench.ref(name), { spec: { cancelRequestedAt: bench.day("12:02:40") } });
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({
       phase: "cancelled",
       billedUntil: seen,
@@ -337,11 +337,11 @@ describe("a run", () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
     bench.api.strip(resources.pods, bench.ref(pod));
-    await bench.settle();
+    await bench.reconcileUntilStable();
     // Its Job might make another pod: it goes first.
     expect(bench.run(name)?.status?.phase).toBe("running");
     await bench.pass(6_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({ phase: "failed", billedMinutes: 1 });
     expect(bench.job(name)).toBeUndefined();
   });
@@ -349,14 +349,14 @@ describe("a run", () => {
   test("whose Job is gone before anybody told of it, and then its pod, has failed all the same", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     const pod = bench.makePod(name);
     bench.api.strip(resources.jobs, bench.ref(name));
     bench.starts(pod);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({ phase: "running" });
     bench.api.strip(resources.pods, bench.ref(pod));
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({ phase: "failed", billedMinutes: 1 });
     expect(bench.missed()).toBe("");
     expect([...bench.ledger.rows.keys()]).toEqual([name]);
@@ -369,14 +369,14 @@ describe("a run", () => {
     const seen = bench.run(name)?.status?.lastObservedRunningAt;
     bench.nodeReady(false);
     await bench.pass(60_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "CancelUnsafe")).toBe("True/NodeUnreachable");
     expect(bench.run(name)?.status?.lastObservedRunningAt).toBe(seen);
     bench.nodeReady(true);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "CancelUnsafe")).toBeUndefined();
     await bench.pass(60_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status?.lastObservedRunningAt).not.toBe(seen);
   });
 
@@ -386,16 +386,16 @@ describe("a run", () => {
     const { name, pod } = await bench.start("12:01:00");
     const seen = bench.run(name)?.status?.lastObservedRunningAt;
     bench.nodeReady(false);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     await bench.passTo("12:09:00");
     bench.nodeReady(true);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     await bench.passTo("12:09:50");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({ phase: "running", lastObservedRunningAt: seen });
     // What the runtime has lost has no times.
-    bench.tell(pod, { terminated: { exitCode: 137, reason: "ContainerStatusUnknown" } }, "Failed");
-    await bench.settle();
+    bench.patchPodStatus(pod, { terminated: { exitCode: 137, reason: "ContainerStatusUnknown" } }, "Failed");
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({ phase: "failed", finishedAt: seen, billedMinutes: 1 });
   });
 
@@ -404,12 +404,12 @@ describe("a run", () => {
     const bench = await begun();
     const { name } = await bench.start("12:01:00");
     const seen = bench.run(name)?.status?.lastObservedRunningAt;
-    bench.unheard.add("nodes");
+    bench.staleWatches.add("nodes");
     bench.nodeReady(false);
     await bench.pass(30_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status?.lastObservedRunningAt).toBe(seen);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "CancelUnsafe")).toBe("True/NodeUnreachable");
   });
 
@@ -417,15 +417,15 @@ describe("a run", () => {
     const bench = await begun();
     const { name } = await bench.start("12:01:00");
     const seen = bench.run(name)?.status?.lastObservedRunningAt;
-    bench.unheard.add("nodes");
+    bench.staleWatches.add("nodes");
     bench.nodeReady(false);
     await bench.pass(20_000);
     bench.nodeReady(true);
     await bench.pass(30_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status?.lastObservedRunningAt).toBe(seen);
     await bench.pass(40_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status?.lastObservedRunningAt).not.toBe(seen);
   });
 
@@ -435,10 +435,10 @@ describe("a run", () => {
     const { name, pod } = await bench.start("12:01:00");
     await bench.pass(5_000);
     bench.ends(pod, 0, "12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     const before = bench.run(name)?.status;
     bench.api.patch(jobRunResource, bench.ref(name), { spec: { cancelRequestedAt: bench.day("12:01:20") } });
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({ phase: "succeeded", amount: before?.amount });
     expect(bench.ledger.rows.size).toBe(1);
   });
@@ -448,17 +448,17 @@ describe("a run", () => {
   test("whose image cannot be pulled for ten minutes is none: no usage, the slot free, the occurrence missed", async () => {
     const bench = await begun({ cron: "1 * * * *" });
     const name = bench.makeJob("12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     const pod = bench.makePod(name);
-    bench.tell(pod, { waiting: { reason: "ImagePullBackOff" } }, "Pending");
+    bench.patchPodStatus(pod, { waiting: { reason: "ImagePullBackOff" } }, "Pending");
     await bench.passTo("12:10:59");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.state.activeRun).toBe(name);
     await bench.passTo("12:11:01");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.pod(pod)?.metadata.deletionTimestamp).toBeDefined();
-    bench.tell(pod, { waiting: { reason: "ImagePullBackOff" } }, "Failed");
-    await bench.settle();
+    bench.patchPodStatus(pod, { waiting: { reason: "ImagePullBackOff" } }, "Failed");
+    await bench.reconcileUntilStable();
     expect(bench.state.activeRun).toBeUndefined();
     expect(bench.state.lastFinishedAt).toBeUndefined();
     expect(bench.missed()).toBe("NeverStarted 1");
@@ -470,7 +470,7 @@ describe("a run", () => {
   test("whose container the runtime could not start is none", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     const pod = bench.makePod(name);
     const terminated = {
       exitCode: 128,
@@ -478,8 +478,8 @@ describe("a run", () => {
       startedAt: "1970-01-01T00:00:00Z",
       finishedAt: bench.day("12:01:01"),
     };
-    bench.tell(pod, { terminated }, "Failed");
-    await bench.settle();
+    bench.patchPodStatus(pod, { terminated }, "Failed");
+    await bench.reconcileUntilStable();
     expect(bench.missed()).toBe("NeverStarted 1");
     expect(bench.ledger.rows.size).toBe(0);
     expect(bench.job(name)).toBeUndefined();
@@ -489,10 +489,10 @@ describe("a run", () => {
   test("that is cancelled before its container started costs nothing", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     const pod = bench.makePod(name, false);
     bench.api.patch(jobRunResource, bench.ref(name), { spec: { cancelRequestedAt: bench.day("12:01:05") } });
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status).toMatchObject({ phase: "cancelled" });
     expect(bench.run(name)?.status?.startedAt).toBeUndefined();
     expect(bench.condition(name, "Charged")).toBe("True/NothingToCharge");
@@ -510,21 +510,21 @@ describe("a run", () => {
     bench.ledger.down = true;
     await bench.pass(5_000);
     bench.ends(pod, 0, "12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.state.activeRun).toBeUndefined();
     await bench.passTo("12:02:00");
     const second = bench.makeJob("12:02:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.state.activeRun).toBe(second);
     await bench.passTo("12:06:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "Charged")).toBe("False/ChargePending");
     for (const object of [bench.run(name), bench.job(name), bench.pod(pod)]) {
       expect(object?.metadata.finalizers).toEqual(["slipway.dev/jobrun"]);
     }
     bench.ledger.down = false;
     await bench.pass(10_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "Charged")).toBe("True/ChargeRecorded");
     expect(bench.job(name)).toBeUndefined();
   });
@@ -533,11 +533,11 @@ describe("a run", () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
     bench.api.strip(jobRunResource, bench.ref(name));
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)?.status?.phase).toBe("running");
     await bench.pass(5_000);
     bench.ends(pod, 0, "12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.ledger.rows.get(name)).toMatchObject({ billed_minutes: 1, price_per_minute: "0.25" });
   });
 
@@ -545,14 +545,14 @@ describe("a run", () => {
     const bench = await begun();
     const { name } = await bench.start("12:01:00");
     await bench.passTo("12:01:05");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     const before = bench.writes.length;
     const first = bench.run(name)?.status?.lastObservedRunningAt ?? "";
     await bench.pass(10_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.writes.length).toBe(before);
     await bench.pass(20_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.writes.slice(before)).toEqual(["patch jobruns"]);
     const next = bench.run(name)?.status?.lastObservedRunningAt ?? "";
     expect(Date.parse(next) - Date.parse(first)).toBeLessThanOrEqual(40_000);
@@ -573,7 +573,7 @@ describe("a manual run", () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.makeCronJob();
     const name = ask(bench);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "Admitted")).toBe("True/Admitted");
     expect(bench.state.activeRun).toBe(name);
     expect(bench.state.lastScheduledAt).toBeUndefined();
@@ -581,10 +581,10 @@ describe("a manual run", () => {
     expect(bench.run(name)?.metadata.finalizers).toEqual(["slipway.dev/jobrun"]);
     const pod = bench.makePod(name);
     bench.starts(pod);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     await bench.pass(5_000);
     bench.ends(pod, 0, "12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.ledger.rows.get(name)).toMatchObject({ trigger: "manual", status: "succeeded" });
   });
 
@@ -593,10 +593,10 @@ describe("a manual run", () => {
     bench.makeCronJob();
     bench.forgetVerdict();
     const name = ask(bench);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "Admitted")).toBeUndefined();
     bench.accept(true);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "Admitted")).toBe("True/Admitted");
   });
 
@@ -604,9 +604,9 @@ describe("a manual run", () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.forgetVerdict();
     const name = ask(bench);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     await bench.pass(125_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "Admitted")).toBe("False/NotAccepted");
   });
 
@@ -614,10 +614,10 @@ describe("a manual run", () => {
     const bench = await begun();
     await bench.start("12:01:00");
     const name = ask(bench);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "Admitted")).toBe("False/Overlap");
     await bench.pass(61_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.run(name)).toBeUndefined();
   });
 
@@ -628,7 +628,7 @@ describe("a manual run", () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.patchProject(patch);
     const name = ask(bench);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.condition(name, "Admitted")).toBe(`False/${reason}`);
   });
 
@@ -637,17 +637,17 @@ describe("a manual run", () => {
     const bench = await begun({ cron: "0 0 * * *" });
     bench.makeCronJob();
     const name = ask(bench);
-    await bench.settle();
+    await bench.reconcileUntilStable();
     const pod = bench.makePod(name);
     bench.ends(pod, 0, "12:01:00");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.job(name)).toBeUndefined();
     // What a leader sends that had taken the slot, was stopped, and goes on when all is over.
     bench.api.create(resources.jobs, {
       metadata: { name, namespace: bench.ref().namespace, labels: { "slipway.dev/project": PROJECT } },
       spec: { suspend: true },
     });
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.job(name)).toBeUndefined();
     expect(bench.ledger.rows.size).toBe(1);
   });
@@ -659,12 +659,12 @@ describe("closing", () => {
     const { name } = await bench.start("12:01:00");
     bench.patchProject({ spec: { job: { closedAt: "2026-03-01T12:01:30Z" } } });
     await bench.passTo("12:01:31");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.state.scheduleClosedAt).toBe("2026-03-01T12:01:31.000Z");
     expect(bench.state.activeRun).toBe(name);
     bench.patchProject({ spec: { job: { closedAt: null } } });
     await bench.passTo("12:01:40");
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.state.scheduleClosedAt).toBeUndefined();
     expect(bench.state.scheduledSince).toBe("2026-03-01T12:01:40.000Z");
   });
@@ -672,7 +672,7 @@ describe("closing", () => {
   test("is never acknowledged before it was requested, by any clock", async () => {
     const bench = await begun();
     bench.patchProject({ spec: { job: { closedAt: "2026-03-01T12:01:59Z" } } });
-    await bench.settle();
+    await bench.reconcileUntilStable();
     expect(bench.state.scheduleClosedAt).toBe("2026-03-01T12:01:59.000Z");
   });
 });
@@ -680,11 +680,11 @@ describe("closing", () => {
 // Shows: docs/jobs.md#two-operators-and-kubectl: a settled job writes nothing
 test("an unchanged project writes nothing", async () => {
   const bench = await begun({ cron: "0 0 * * *" });
-  await bench.settle();
+  await bench.reconcileUntilStable();
   const before = bench.writes.length;
   for (let pass = 0; pass < 5; pass += 1) {
     await bench.pass(61_000);
-    await bench.settle();
+    await bench.reconcileUntilStable();
   }
   expect(bench.writes.length).toBe(before);
 });
