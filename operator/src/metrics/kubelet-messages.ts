@@ -1,6 +1,6 @@
 /**
  * What a kubelet says itself in the answer to a request for a log. It begins every such answer with 200 before it looks for
- * the log, so that whatever goes wrong from then on stands in the text: as all of it, or behind what was read so far, without
+ * the log, so that every later failure is in the text: as all of it, or after what was read so far, without
  * an end of line either way. Pure.
  *
  * Sources: kubernetes 1.34, `Server.getContainerLogs` (pkg/kubelet/server/server.go: `response.WriteError` after a write of
@@ -15,7 +15,7 @@ const FILE = '"/[^"\\n]*"';
 /** The runtime does not know the container any more, in its own words, as it answers the kubelet. */
 const NO_CONTAINER = `rpc error: code = \\w+ desc = [^\\n]*\\b${ID}\\b[^\\n]*`;
 
-/** What stands there instead of a log. */
+/** Messages instead of a log. */
 const INSTEAD = [
   `unable to retrieve container logs for [a-z0-9.+-]+://${ID}`,
   "container status is nil",
@@ -23,7 +23,7 @@ const INSTEAD = [
   'failed to get parse function: unsupported log format: "[^\\n]*"',
 ];
 
-/** What may also stand behind what was read. */
+/** Messages that may also follow what was read. */
 const BEHIND = [
   NO_CONTAINER,
   `failed to open log file ${FILE}: [^\\n]*`,
@@ -38,7 +38,7 @@ const BEHIND = [
 const whole = new RegExp(`^(?:${[...INSTEAD, ...BEHIND].join("|")})$`);
 const last = new RegExp(`(?:${BEHIND.join("|")})$`);
 
-/** Whether an answer is nothing but the kubelet's word that there is no log to be had. */
+/** Whether an answer is nothing but the kubelet's message that there is no log. */
 export function isKubeletMessage(text: string): boolean {
   return whole.test(text);
 }
@@ -46,7 +46,7 @@ export function isKubeletMessage(text: string): boolean {
 /** No message is longer. What an application wrote is searched no further, for it may be made to take long. */
 const LONGEST = 1_024;
 
-/** A followed log without the kubelet's word on why it went no further. */
+/** A followed log without the kubelet's message about its end. */
 export function withoutKubeletMessage(text: string): string {
   if (isKubeletMessage(text)) {
     return "";

@@ -2,7 +2,7 @@
 
 /** One reading of a container. Times are whole seconds; a value that the kubelet does not know is absent, never zero. */
 export interface Reading {
-  /** When the container was made, in milliseconds: at or before its start. */
+  /** When the container was created, in milliseconds: at or before its start. */
   readonly createdAt?: number;
   readonly cpu?: { readonly at: number; readonly coreNanoSeconds: number; readonly nanoCores?: number };
   readonly memory?: { readonly at: number; readonly workingSetBytes: number };
@@ -28,7 +28,7 @@ interface Volume {
   capacityBytes?: unknown;
 }
 
-/** The parts of the answer that are read; they are looked at, not trusted. */
+/** The parts of the answer that are read; their types are checked. */
 export interface Summary {
   pods?: { podRef?: { uid?: unknown }; containers?: Container[]; volume?: Volume[] }[];
 }
@@ -98,12 +98,12 @@ export function readingsOf({ pods }: Summary, container: string): Map<string, Re
   return readings;
 }
 
-/** Whether the kubelet told of pods and left all their containers out, as some do in the short form of the answer. */
+/** Whether the kubelet reported pods without any container, as some do in the short form of the answer. */
 export function lacksContainers({ pods = [] }: Summary): boolean {
   return pods.length > 0 && pods.every(({ containers }) => containers === undefined || containers === null);
 }
 
-/** The kubelet writes zero for what the runtime did not tell. */
+/** The kubelet writes zero for what the runtime did not report. */
 const positive = (value: unknown): number | undefined =>
   typeof value === "number" && value > 0 ? value : undefined;
 

@@ -1,4 +1,4 @@
-/** Tokens of the kubelet reader: the only credential that a node is shown. */
+/** Tokens of the kubelet reader: the only credential that is sent to nodes. */
 
 import {
   customResource,
@@ -9,11 +9,11 @@ import {
 import type { Clock } from "@slipway/process";
 import { KUBELET_READER } from "./rules.ts";
 
-/** Seconds that a token is good for. */
+/** Seconds that a token is valid. */
 const LIFETIME_SECONDS = 3_600;
 /** A token is used up to so long before its end, in milliseconds. */
 const RESERVE_MS = 600_000;
-/** A refused token is not asked for anew more often: a kubelet that refuses every one costs the apiserver little. */
+/** A refused token is replaced at most this often: a kubelet that refuses every one costs the apiserver little. */
 const YOUNG_MS = 60_000;
 
 const tokenRequest = customResource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest");
@@ -23,9 +23,9 @@ interface TokenRequest extends KubernetesObject {
   status?: { token: string; expirationTimestamp: string };
 }
 
-/** Where a bearer token for kubelets comes from. */
+/** Source of bearer tokens for kubelets. */
 export interface TokenSource {
-  /** @throws when none is to be had */
+  /** @throws when none is available */
   get(): Promise<string>;
   /** Forgets the token that a kubelet refused. */
   invalidate(): void;

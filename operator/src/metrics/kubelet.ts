@@ -1,4 +1,4 @@
-/** Asks kubelets for their summaries: one connection a node, verified, with a token that can do nothing else. */
+/** Requests summaries from kubelets: one connection a node, verified, with a token that has no other rights. */
 
 import { readFile } from "node:fs/promises";
 import type { KubeConfig } from "@kubernetes/client-node";
@@ -15,11 +15,11 @@ import {
 import type { TokenSource } from "./kubelet-token.ts";
 import type { KubeletAddress } from "./nodes.ts";
 
-/** Whom kubelets' certificates are believed from. */
+/** Which authorities of kubelets' certificates are trusted. */
 export interface KubeletTrust {
-  /** PEM; undefined for the authorities that Node knows. Read again now and then, since files rotate. */
+  /** PEM; undefined for the authorities built into Node. Read again now and then, since files rotate. */
   ca(): Promise<string | undefined>;
-  /** False believes every certificate: for clusters whose kubelets sign their own. */
+  /** False accepts every certificate: for clusters whose kubelets sign their own. */
   verify: boolean;
 }
 
@@ -39,7 +39,7 @@ const LIMIT_BYTES = 16 * 1024 * 1024;
 /** How long credentials are used before the authority's file is read again, in milliseconds. */
 const TRUST_MS = 60_000;
 
-/** Trust as the settings tell it: a file, else the authority of the cluster's kubeconfig. */
+/** Trust by the settings: a file, else the authority of the cluster's kubeconfig. */
 export function kubeletTrust(
   settings: { caFile?: string; verify: boolean },
   cluster: KubeConfig | { url: string },
@@ -57,7 +57,7 @@ export function kubeletTrust(
   };
 }
 
-/** Kubelets of a cluster; each keeps one connection, for as long as it is asked now and then. */
+/** Kubelets of a cluster; each keeps one connection while it is in use. */
 export class Kubelets {
   readonly #options: KubeletOptions;
   readonly #transports = new Map<string, Transport>();
@@ -69,26 +69,26 @@ export class Kubelets {
   }
 
   /**
-   * What a kubelet knows of its containers now, by pod uid.
+   * Current readings of a kubelet's containers, by pod uid.
    * @throws KubeError, or what the token's source throws
    */
   async read(address: KubeletAddress, signal: AbortSignal): Promise<Map<string, Reading>> {
     const origin = originOf(address);
     const { container } = this.#options;
-    const summary = await this.#ask(origin, !this.#long.has(origin), signal);
+    const summary = await this.#request(origin, !this.#long.has(origin), signal);
     if (this.#long.has(origin) || !lacksContainers(summary)) {
       return readingsOf(summary, container);
     }
     this.#long.add(origin);
-    return readingsOf(await this.#ask(origin, false, signal), container);
+    return readingsOf(await this.#request(origin, false, signal), container);
   }
 
   /**
-   * What a kubelet knows of its pods now, by uid: the container, and volumes.
+   * Current readings of a kubelet's pods, by uid: the container, and volumes.
    * @throws KubeError, or what the token's source throws
    */
   async readPods(address: KubeletAddress, signal: AbortSignal): Promise<Map<string, PodReading>> {
-    return podReadingsOf(await this.#ask(originOf(address), false, signal), this.#options.container);
+    return podReadingsOf(await this.#request(originOf(address), false, signal), this.#options.container);
   }
 
   /** Ends the connection to a kubelet. */
@@ -100,7 +100,7 @@ export class Kubelets {
     await transport?.close();
   }
 
-  async #ask(origin: string, short: boolean, signal: AbortSignal): Promise<Summary> {
+  async #request(origin: string, short: boolean, signal: AbortSignal): Promise<Summary> {
     const path = "/stats/summary";
     const bytes = await this.#transport(origin).bytes(
       { method: "GET", path, query: short ? { only_cpu_and_memory: true } : {}, signal },

@@ -1,8 +1,8 @@
-/** The cluster's nodes: where their kubelets listen, and what they say of themselves. */
+/** The cluster's nodes: where their kubelets listen, and their conditions. */
 
 import { type KubernetesObject, type Manager, resources, type Store } from "@slipway/controller-runtime";
 
-/** A node without what nobody here reads. */
+/** The part of a node that is read. */
 export interface Node extends KubernetesObject {
   metadata: KubernetesObject["metadata"] & { name: string };
   spec?: { podCIDRs?: readonly string[] };
@@ -26,7 +26,7 @@ export function createNodeStore(manager: Manager): Store<Node> {
   return manager.store<Node>(resources.nodes, { transform: slimNode });
 }
 
-/** Where a node's kubelet listens; undefined while the node has told no address. */
+/** Where a node's kubelet listens; undefined while the node has reported no address. */
 export function kubeletAddress(node: Node | undefined): KubeletAddress | undefined {
   const host = node?.status?.addresses?.find(({ type }) => type === "InternalIP")?.address;
   if (host === undefined) {
@@ -35,7 +35,7 @@ export function kubeletAddress(node: Node | undefined): KubeletAddress | undefin
   return { host, port: node?.status?.daemonEndpoints?.kubeletEndpoint?.Port || KUBELET_PORT };
 }
 
-/** A node tells of its images, volumes and heartbeats; all that is dropped on arrival. */
+/** Drops what is not read on arrival: images, volumes and heartbeats. */
 export function slimNode({ apiVersion, kind, metadata, spec, status }: Node): Node {
   return {
     apiVersion,

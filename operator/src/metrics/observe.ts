@@ -1,4 +1,4 @@
-/** Puts together what tells of runs: their logs, their samples, and the nodes that they are on. */
+/** Creates the ports of the jobrun controller: logs, samples, and the store of nodes. */
 
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { Manager, Store } from "@slipway/controller-runtime";

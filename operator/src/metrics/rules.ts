@@ -5,7 +5,7 @@ import type { PolicyRule } from "../rbac.ts";
 /** Service account, in the operator's namespace, whose token the kubelets see. */
 export const KUBELET_READER = "slipway-kubelet-reader";
 
-/** Where kubelets listen, and whether a silent node's pods can be believed. */
+/** Where kubelets listen, and whether a node is ready, so that the state of its pods is trusted. */
 export const rules: PolicyRule[] = [
   { apiGroups: [""], resources: ["nodes"], verbs: ["get", "list", "watch"] },
 ];
@@ -24,7 +24,7 @@ export const namespaceRules: PolicyRule[] = [
 ];
 
 /**
- * All that the reader may do. A node is less trusted than the operator: whoever holds one sees the tokens that its kubelet
+ * All permissions of the reader. A node is less trusted than the operator: an attacker on it sees the tokens that its kubelet
  * is sent, so they are not the operator's own.
  */
 export const kubeletReaderRules: PolicyRule[] = [

@@ -1,4 +1,4 @@
-/** Samples the containers of running runs: asks each node that has some, and no other, again and again. */
+/** Samples the containers of running runs: polls each node that has some, and no other. */
 
 import { untilAborted } from "@slipway/controller-runtime";
 import { type Clock, ConcurrencyLimiter, type Logger, type Timer } from "@slipway/process";
@@ -24,15 +24,15 @@ const PERIOD_MS = 5_000;
 /** While a run on it is that young, which may end soon. */
 const YOUNG_MS = 15_000;
 const YOUNG_PERIOD_MS = 2_000;
-/** Between two that new runs bring about. */
+/** Between two that new runs cause. */
 const SHORTEST_MS = 1_000;
-/** Longest pause after failures: then a kubelet that is back is asked soon enough. */
+/** Longest pause after failures, so that a kubelet that is back is polled soon. */
 const LONGEST_MS = 30_000;
-/** How long what is known of a node without runs is kept, in milliseconds. */
+/** How long the state of a node without runs is kept, in milliseconds. */
 const IDLE_MS = 600_000;
 /**
- * Requests under way: to kubelets that answer, and to those that did not. Shared by node, not by organization: a node is
- * asked once for all runs on it, whosever they are, so that an organization's runs add no request where another has one.
+ * Concurrent requests: to kubelets that answer, and to those that did not. Keyed by node, not by organization: one request
+ * covers all runs on a node, so that an organization's runs add no request where another has one.
  */
 const ANSWERING = { total: 16, perKey: 1 };
 const SILENT = { total: 4, perKey: 1 };
@@ -42,7 +42,7 @@ interface Followed {
   readonly since: number;
   /** With the newest reading, and without: it may be of after the end. */
   series: Series;
-  settled: Series;
+  beforeLatest: Series;
 }
 
 interface Polled {
@@ -50,8 +50,8 @@ interface Polled {
   address?: KubeletAddress;
   timer?: Timer;
   /** When the last request began; monotonic. */
-  askedAt?: number;
-  asking: boolean;
+  polledAt?: number;
+  polling: boolean;
   failures: number;
 }
 
@@ -75,10 +75,10 @@ export class KubeletSamples implements RunSamples {
     const series = seriesOf(startedAt, before);
     let node = this.#nodes.get(nodeName);
     if (node === undefined) {
-      node = { runs: new Map(), asking: false, failures: 0 };
+      node = { runs: new Map(), polling: false, failures: 0 };
       this.#nodes.set(nodeName, node);
     }
-    node.runs.set(key, { podUid, since: this.#options.clock.monotonic(), series, settled: series });
+    node.runs.set(key, { podUid, since: this.#options.clock.monotonic(), series, beforeLatest: series });
     this.#nodeOf.set(key, nodeName);
     this.#schedule(nodeName, node);
   }
@@ -97,7 +97,7 @@ export class KubeletSamples implements RunSamples {
       return finished(seriesOf(startedAt, before));
     }
     const late = (run.series.sampledAt ?? 0) > finishedAt.getTime();
-    return finished(late ? run.settled : run.series);
+    return finished(late ? run.beforeLatest : run.series);
   }
 
   forget(key: string): void {
@@ -129,11 +129,11 @@ export class KubeletSamples implements RunSamples {
     return this.#nodes.get(this.#nodeOf.get(key) ?? "")?.runs.get(key);
   }
 
-  /** Sets the node's timer anew: for the next request, or for forgetting a node without runs. */
+  /** Resets the node's timer: for the next request, or for dropping a node without runs. */
   #schedule(name: string, node: Polled): void {
     node.timer?.cancel();
     node.timer = undefined;
-    if (node.asking || this.#stop.signal.aborted) {
+    if (node.polling || this.#stop.signal.aborted) {
       return;
     }
     const { clock } = this.#options;
@@ -142,16 +142,16 @@ export class KubeletSamples implements RunSamples {
       return;
     }
     const now = clock.monotonic();
-    const due = node.askedAt === undefined ? now : node.askedAt + this.#pause(node, now);
-    node.timer = clock.setTimeout(() => void this.#ask(name, node), Math.max(0, due - now));
+    const due = node.polledAt === undefined ? now : node.polledAt + this.#pause(node, now);
+    node.timer = clock.setTimeout(() => void this.#poll(name, node), Math.max(0, due - now));
   }
 
-  #pause({ failures, runs, askedAt = 0 }: Polled, now: number): number {
+  #pause({ failures, runs, polledAt = 0 }: Polled, now: number): number {
     if (failures > 0) {
       return Math.min(PERIOD_MS * 2 ** (failures - 1), LONGEST_MS);
     }
     const followed = [...runs.values()];
-    if (followed.some(({ since }) => since > askedAt)) {
+    if (followed.some(({ since }) => since > polledAt)) {
       return SHORTEST_MS;
     }
     return followed.some(({ since }) => now - since < YOUNG_MS) ? YOUNG_PERIOD_MS : PERIOD_MS;
@@ -167,22 +167,22 @@ export class KubeletSamples implements RunSamples {
     }
   }
 
-  /** Asks one kubelet for all followed runs of its node. Never rejects. */
-  async #ask(name: string, node: Polled): Promise<void> {
+  /** Polls one kubelet for all followed runs of its node. Never rejects. */
+  async #poll(name: string, node: Polled): Promise<void> {
     const { clock, kubelets, log, addressOf, onRead } = this.#options;
-    node.asking = true;
+    node.polling = true;
     const limiter = node.failures > 0 ? this.#silent : this.#answering;
     try {
       await limiter.run(name, async () => {
         if (node.runs.size === 0 || this.#stop.signal.aborted) {
           return;
         }
-        node.askedAt = clock.monotonic();
+        node.polledAt = clock.monotonic();
         const address = addressOf(name);
         if (address === undefined) {
           throw new Error("the node has no address");
         }
-        await this.#moved(node, address);
+        await this.#updateAddress(node, address);
         const readings = await kubelets.read(address, this.#stop.signal);
         for (const run of node.runs.values()) {
           note(run, readings.get(run.podUid));
@@ -194,17 +194,17 @@ export class KubeletSamples implements RunSamples {
       node.failures += 1;
       if (!this.#stop.signal.aborted) {
         onRead?.("error");
-        // Once for each silence: what is lost is told by the runs' own metrics.
+        // Logged as a warning once for each outage: the runs' own metrics show what is lost.
         const level = node.failures === 1 ? "warn" : "debug";
         log[level]({ err: error, node: name, failures: node.failures }, "kubelet gave no samples");
       }
     }
-    node.asking = false;
+    node.polling = false;
     this.#schedule(name, node);
   }
 
   /** A node of the same name may come back at another address. */
-  async #moved(node: Polled, address: KubeletAddress): Promise<void> {
+  async #updateAddress(node: Polled, address: KubeletAddress): Promise<void> {
     const old = node.address;
     node.address = address;
     if (old && (old.host !== address.host || old.port !== address.port)) {
@@ -218,6 +218,6 @@ function note(run: Followed, reading: Reading | undefined): void {
   if (next === run.series) {
     return;
   }
-  run.settled = run.series;
+  run.beforeLatest = run.series;
   run.series = next;
 }

@@ -11,7 +11,7 @@ export interface Series {
   readonly sampledAt?: number;
   readonly cpu?: {
     readonly at: number;
-    /** Absent when it comes from an operator before this one. */
+    /** Absent when it comes from a previous operator. */
     readonly coreNanoSeconds?: number;
     readonly average?: number;
     readonly peak?: number;
@@ -32,7 +32,7 @@ const SHORT_LIFE_MS = 10_000;
 const SECOND_MS = 1_000;
 const NANO = 1_000_000;
 
-/** A run's series, going on from what its status says. */
+/** A run's series, continued from its status. */
 export function seriesOf(startedAt: Date, before?: RunMetrics): Series {
   const start = { startedAt: startedAt.getTime(), samples: before?.samples ?? 0 };
   const sampledAt = Date.parse(before?.sampledAt ?? "");
@@ -57,11 +57,11 @@ export function seriesOf(startedAt: Date, before?: RunMetrics): Series {
 }
 
 /**
- * The series with one reading more; the same object when the reading tells nothing new: it is of another container or
+ * The series with one reading more; the same object when the reading adds nothing: it is of another container or
  * of before the start, or its values are those that were read before.
  */
 export function withReading(series: Series, reading: Reading): Series {
-  // Made after this container began: another one.
+  // Created after this container started: another one.
   if ((reading.createdAt ?? 0) > series.startedAt + SECOND_MS) {
     return series;
   }
@@ -117,7 +117,7 @@ function withMemory({ memory: last, startedAt }: Series, reading: Reading["memor
   return { at, average, peak: Math.max(last.peak, value), latest: value };
 }
 
-/** What the status says of a run that goes on. */
+/** Metrics in the status of a run that runs. */
 export function collecting(series: Series): RunMetrics {
   const { cpu, memory, samples, sampledAt } = series;
   return {
@@ -129,7 +129,7 @@ export function collecting(series: Series): RunMetrics {
   };
 }
 
-/** What the status says of a run that has ended. */
+/** Metrics in the status of a run that has ended. */
 export function finished(series: Series): RunMetrics {
   if (series.samples === 0) {
     return { status: "unavailable", samples: 0 };
