@@ -90,15 +90,19 @@ export {
   type ReconcileContext,
   type Reconciler,
 } from "./controller/controller.ts";
-export { RetryableError, TerminalError, WaitingError } from "./controller/errors.ts";
+export {
+  RetryableError,
+  type RuntimeReason,
+  retriedIn,
+  TerminalError,
+  WaitingError,
+} from "./controller/errors.ts";
 export {
   type ObjectContext,
   type ObjectReconcilerOptions,
   objectReconciler,
 } from "./controller/object-reconciler.ts";
 export { type Outcome, outcomeOfError, type Result } from "./controller/outcome.ts";
-export type { RuntimeReason } from "./controller/reasons.ts";
-export { retriedIn } from "./controller/retried-in.ts";
 export {
   customSource,
   ignoreStatusUpdates,

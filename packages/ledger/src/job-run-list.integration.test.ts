@@ -1,8 +1,8 @@
 import { billingCycle, formatDecimal, jobRunName, parseDecimal } from "@slipway/crds";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { jobRun } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
-import { jobRun } from "../../../test/kit/ledger/job-run.ts";
 import { type JobRunRow, listJobRuns, type PendingJobRun, recordJobRuns, sumJobRuns } from "./index.ts";
 
 let test: TestJobLedger;

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { jobRun } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
-import { jobRun } from "../../../test/kit/ledger/job-run.ts";
 import { findJobRun, type JobRunRow, recordJobRuns } from "./index.ts";
 
 let test: TestJobLedger;

@@ -3,9 +3,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { jobRun, storageHour } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
-import { jobRun } from "../../../test/kit/ledger/job-run.ts";
-import { storageHour } from "../../../test/kit/ledger/storage-hour.ts";
 import {
   findJobRun,
   lastStorageHour,

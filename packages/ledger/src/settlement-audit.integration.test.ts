@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { jobRun, storageHour } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
-import { jobRun } from "../../../test/kit/ledger/job-run.ts";
-import { storageHour } from "../../../test/kit/ledger/storage-hour.ts";
 import { recordJobRuns, recordStorageCharges, settleCycle } from "./index.ts";
 
 let test: TestJobLedger;

@@ -2,9 +2,8 @@ import { billingCycle, formatDecimal, parseDecimal } from "@slipway/crds";
 import fc from "fast-check";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { jobRun, storageHour } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
-import { jobRun } from "../../../test/kit/ledger/job-run.ts";
-import { storageHour } from "../../../test/kit/ledger/storage-hour.ts";
 import {
   type JobRunRow,
   listSettlements,

@@ -1,8 +1,8 @@
 import { billingCycle } from "@slipway/crds";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { jobRun } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
-import { jobRun } from "../../../test/kit/ledger/job-run.ts";
 import { listSettlements, maySettle, newestSettleableCycle, recordJobRuns, settleCycle } from "./index.ts";
 
 let test: TestJobLedger;

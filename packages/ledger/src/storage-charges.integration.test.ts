@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { storageHour } from "../../../test/kit/ledger/charged-rows.ts";
 import { startJobLedger, type TestJobLedger } from "../../../test/kit/ledger/job-ledger.ts";
-import { storageHour } from "../../../test/kit/ledger/storage-hour.ts";
 import { lastStorageHour, recordStorageCharges, type StorageHour } from "./index.ts";
 
 let test: TestJobLedger;

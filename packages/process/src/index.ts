@@ -2,8 +2,7 @@
 export { type Clock, type Random, sleep, systemClock, type Timer } from "./clock.ts";
 export { ConcurrencyLimiter, type ConcurrencyLimits, type Release } from "./concurrency-limiter.ts";
 export { createLogger, type Logger, silentLogger } from "./logger.ts";
-export { MountedFile } from "./mounted-file.ts";
-export { registerFiles } from "./mounted-file-metrics.ts";
+export { MountedFile, registerFiles } from "./mounted-file.ts";
 export { type Check, type OpsServerOptions, startOpsServer } from "./ops-server.ts";
 export {
   addressList,

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { MountedFile } from "./mounted-file.ts";
-import { registerFiles } from "./mounted-file-metrics.ts";
+import { MountedFile, registerFiles } from "./mounted-file.ts";
 
 let folder: string;
 let path: string;

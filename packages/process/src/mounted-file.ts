@@ -1,7 +1,9 @@
 /** A file of a mounted ConfigMap or Secret as a process sees it: read at start, read again when it changes. */
 
 import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Gauge, type Registry } from "prom-client";
 
 /** How often the file is looked at, in milliseconds. A mount changes by swapped links, which file watches miss. */
 const POLL_MS = 5_000;
@@ -156,4 +158,24 @@ export class MountedFile<T> {
       throw new Error(`${this.#path} is wrong: ${(error as Error).message}`, { cause: error });
     }
   }
+}
+
+/** Registers which mounted files a process could take over when it last read them; those that it does not have are left out. */
+export function registerFiles(
+  registry: Registry,
+  files: readonly (Pick<MountedFile<unknown>, "path" | "isCurrent"> | undefined)[],
+): void {
+  new Gauge({
+    name: "slipway_config_last_reload_successful",
+    help: "Whether the version of a settings file that is there is in use: 0 while an earlier one is, since it cannot be read or is wrong.",
+    labelNames: ["file"],
+    registers: [registry],
+    collect() {
+      for (const file of files) {
+        if (file) {
+          this.set({ file: basename(file.path) }, file.isCurrent ? 1 : 0);
+        }
+      }
+    },
+  });
 }

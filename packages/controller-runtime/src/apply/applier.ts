@@ -3,8 +3,8 @@ import type { Store } from "../cache/store.ts";
 import type { KubeClient } from "../client/client.ts";
 import { isOfResource } from "../client/resources.ts";
 import { type KubernetesObject, type ObjectRef, type Resource, refOf } from "../client/types.ts";
+import type { RuntimeCatalog } from "../controller/errors.ts";
 import { RetryableError, WaitingError } from "../controller/errors.ts";
-import type { RuntimeCatalog } from "../controller/reasons.ts";
 import type { RuntimeMetrics } from "../manager/runtime-metrics.ts";
 import {
   type AppliedAnnotations,

@@ -62,3 +62,31 @@ export class RetryableError<
 export function isReconcileError(error: unknown): error is TerminalError | WaitingError | RetryableError {
   return error instanceof ReconcileError;
 }
+
+/** The same error, as one that brings its object back in `ms` milliseconds at the latest; unchanged without a number. Pure. */
+export function retriedIn(error: unknown, ms: number | undefined): unknown {
+  if (ms === undefined || !(error instanceof TerminalError || error instanceof WaitingError)) {
+    return error;
+  }
+  const { reason, message, condition, cause } = error;
+  const requeueAfterMs = error instanceof WaitingError ? Math.min(error.requeueAfterMs, ms) : ms;
+  return new WaitingError(reason, message, { condition, cause, requeueAfterMs });
+}
+
+/** Reasons of conditions and events that the runtime itself gives, whatever its reconcilers are of. */
+export type RuntimeReason =
+  | "ApiRefused"
+  | "ApiUnavailable"
+  | "ChildConflict"
+  | "ChildTerminating"
+  | "ClockSkew"
+  | "Conflict"
+  | "InternalError"
+  | "NamespaceTerminating"
+  | "TimedOut";
+
+/** Of the runtime's own errors. */
+export interface RuntimeCatalog {
+  type: "Ready";
+  reason: RuntimeReason;
+}

@@ -1,6 +1,6 @@
 import { isConflict, isNamespaceTerminating, isTransient, KubeError } from "../client/errors.ts";
+import type { RuntimeReason } from "./errors.ts";
 import { isReconcileError, TerminalError, WaitingError } from "./errors.ts";
-import type { RuntimeReason } from "./reasons.ts";
 
 /** What one reconcile came to: the label of metrics, and the source of condition, event and requeue. */
 export interface Outcome {

@@ -2,8 +2,8 @@
 
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { Gauge, type Registry } from "prom-client";
+import type { RuntimeCatalog } from "../controller/errors.ts";
 import { WaitingError } from "../controller/errors.ts";
-import type { RuntimeCatalog } from "../controller/reasons.ts";
 
 /** Another clock. */
 export interface ClockReference {

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { RetryableError, TerminalError, WaitingError } from "./errors.ts";
-import { retriedIn } from "./retried-in.ts";
+import { RetryableError, retriedIn, TerminalError, WaitingError } from "./errors.ts";
 
 const about = { reason: "TooBig", message: "the size is over 5", condition: "Sized" };
 const terminal = new TerminalError(about.reason, about.message, { condition: about.condition });
