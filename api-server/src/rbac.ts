@@ -26,7 +26,7 @@ export const clusterRules: PolicyRule[] = [
  * It cannot read a Secret anywhere else.
  */
 export const organizationRules: PolicyRule[] = [
-  // Environment variables and registry credentials; read only to go on after a creation that was cut short.
+  // Environment variables and registry credentials; read only to continue a creation that was cut short.
   { apiGroups: [""], resources: ["secrets"], verbs: ["get", "create", "patch", "delete"] },
   // Logs of applications.
   { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
@@ -47,7 +47,7 @@ export const organizationRules: PolicyRule[] = [
     resources: ["gitconnections"],
     verbs: ["get", "list", "create", "patch", "delete"],
   },
-  // Whoever tries a credential tells what came of it.
+  // The result of checking a credential is written to the status.
   { apiGroups: ["slipway.dev"], resources: ["gitconnections/status"], verbs: ["patch"] },
   // Builds that are asked for; listed to find those that use a connection which is to be revoked.
   { apiGroups: ["slipway.dev"], resources: ["builds"], verbs: ["get", "list", "create"] },

@@ -98,7 +98,7 @@ export interface BodyRoom {
   release: Release;
 }
 
-/** Runs a handler, and gives the room back after it: also when the client has gone, since the work goes on. */
+/** Runs a handler, and gives the room back after it: also when the client has disconnected, since the work continues. */
 export async function withRoom<T>(room: BodyRoom, work: () => T | Promise<T>): Promise<T> {
   room.handled = true;
   try {

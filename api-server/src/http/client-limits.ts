@@ -8,7 +8,7 @@ import type { LoadShedder } from "./load-shedder.ts";
 import { onceOver } from "./once-over.ts";
 
 export interface ClientLimits {
-  /** Requests that are under way at once: of the process, and of one address. */
+  /** Concurrent requests: of the process, and of one address. */
   requests: number;
   requestsPerAddress: number;
   /** Connections: of the process, and of one address that is no trusted proxy. */
@@ -23,7 +23,7 @@ export const CLIENT_LIMITS: ClientLimits = {
   connectionsPerAddress: 1_024,
 };
 
-/** What one client may have under way at once, before anything is known of it but its address; and nothing new while memory is short. */
+/** Limits one client's concurrent requests, while only its address is known; sheds new requests while memory is short. */
 export function installClientLimits(
   app: FastifyInstance,
   limits: ClientLimits,

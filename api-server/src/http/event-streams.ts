@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { failures } from "../errors/catalog.ts";
 import type { Answer } from "./types.ts";
 
-/** Answers that go on for as long as something happens: `text/event-stream`. */
+/** Server-sent events: `text/event-stream`. */
 
 export interface StreamLimits {
   /** Streams of one process. Beyond it the organization with most of them gives up its oldest for one with fewer. */
@@ -14,7 +14,7 @@ export interface StreamLimits {
   quietMs: number;
   /** How often it is asked whether the caller may still read. */
   recheckMs: number;
-  /** After so long a stream ends; the client goes on with another one. */
+  /** After so long a stream ends; the client reconnects. */
   longestMs: number;
   /** How long streams may take to send what they have when they are ended; who does not read is cut off then. */
   graceMs: number;
@@ -47,7 +47,7 @@ export const eventAnswer = (stream: Readable): Answer => ({
   stream,
 });
 
-/** Makes the events of one stream; it ends, and lets go of all it holds, when the signal aborts. */
+/** Makes the events of one stream; it ends, and releases its resources, when the signal aborts. */
 export type EventSource = (signal: AbortSignal) => AsyncGenerator<string, void>;
 
 /** Whose a stream is. */
@@ -82,7 +82,7 @@ export class EventStreams {
   }
 
   /**
-   * Events are made as fast as the client reads them. A source that fails ends its stream: the client goes on with another one.
+   * Events are made as fast as the client reads them. A source that fails ends its stream: the client reconnects.
    * @throws Failure 503 when the caller's organization has too many
    */
   open({ organizationId, recheck }: StreamCaller, source: EventSource): Readable {

@@ -116,7 +116,7 @@ function counted(per: RateLimit["per"], { principal, hookOrganizationId, ip }: F
 }
 
 /**
- * Asks again, for an answer that goes on for long, whether who sent the request may still call the operation.
+ * Checks again, for a long stream, whether the caller may still call the operation.
  * @throws Failure 401 or 403 when not any more, at most a few seconds after that was so in the ledger
  */
 export async function recheckCaller(
@@ -164,7 +164,7 @@ function requireEveryProject(principal: Principal, permission: Permission): void
   }
 }
 
-/** Which creation it is stands in the body, not yet read: here only who may create nothing at all is refused. */
+/** The type is in the body, not yet read: only callers that may create nothing at all are refused here. */
 function requireAnyCreation(principal: Principal, byType: Readonly<Record<string, Permission>>): void {
   const permissions = [...new Set(Object.values(byType))];
   if (!permissions.some((permission) => principal.grants.onOrganization(permission))) {

@@ -16,12 +16,12 @@ export interface Call<Params, Query, Body> {
   query: Query;
   body: Body;
   request: FastifyRequest;
-  /** Rejects once the caller may no longer call the operation: for answers that go on. */
+  /** Rejects once the caller may no longer call the operation: for streams. */
   recheck: () => Promise<void>;
 }
 
 /**
- * One operation: its schemas, its documentation and its handler. Who may call it and how often stands in the policy
+ * One operation: its schemas, its documentation and its handler. Who may call it and how often is in the policy
  * table under the same operation id.
  */
 export interface Route<Params = unknown, Query = unknown, Body = unknown> {

@@ -28,7 +28,7 @@ export async function findRow(
 
 /**
  * A run that has started in the current billing cycle.
- * @throws Failure 404 for any other, 503 when neither memory nor ledger can tell
+ * @throws Failure 404 for any other, 503 when it is not in memory and the ledger is unavailable
  */
 export async function findInCycle(
   project: ApiProject,

@@ -20,7 +20,7 @@ export interface RunPage {
 /**
  * One page of the runs that started in the current billing cycle, newest scheduled first: those of the ledger, and those
  * that are not in it yet.
- * @throws Failure 503 when the ledger is away
+ * @throws Failure 503 when the ledger is unavailable
  */
 export async function listRuns(
   { page, limit, status }: { page: number; limit: number; status?: JobRunPhase | undefined },

@@ -22,7 +22,7 @@ type LogServices = Pick<Services, "kube" | "ledger" | "logger">;
 /**
  * The end of what a run wrote, at most 50 KiB of UTF-8: from its node while it runs and until it is stored, then from the
  * ledger. Empty when nothing was written or nothing could be kept.
- * @throws Failure 503 when its node does not answer or has removed it and it is not stored yet, or the ledger is away
+ * @throws Failure 503 when its node does not answer or has removed it and it is not stored yet, or the ledger is unavailable
  */
 export async function readRunLog(
   project: ApiProject,
@@ -45,7 +45,7 @@ export async function readRunLog(
 /**
  * Lines of the job's last run, as far as they are kept and of the current billing cycle: the log of a job between its runs,
  * when no pod is left.
- * @throws Failure 503 when the ledger is away
+ * @throws Failure 503 when the ledger is unavailable
  */
 export async function lastRunLines(
   { organizationId, id: projectId, resource }: ApiProject,

@@ -92,6 +92,6 @@ async function startedBefore(
     return { id, scheduledAt: new Date(run.spec.scheduledAt) };
   }
   const row = await findRow(project, id, services);
-  // One that never started is nowhere any more: its id tells the minute.
+  // One that never started is nowhere any more: its id has the minute.
   return { id, scheduledAt: row?.scheduled_at ?? scheduledAtOf(id, new Date(0)) };
 }

@@ -29,14 +29,14 @@ const MINUTE_MS = 60_000;
 
 type StartServices = Pick<Services, "catalog" | "jobRuns" | "kube" | "now" | "projects">;
 
-/** A run that was let go. */
+/** A run that was admitted. */
 export interface StartedRun {
   id: string;
   scheduledAt: Date;
 }
 
 /**
- * Asks for a run of this id, or goes on with one that was asked for before, and resolves once the operator has let it go.
+ * Asks for a run of this id, or continues with one that was requested before, and resolves once the operator has admitted it.
  * @param id as `newManualRunId` makes it
  * @throws Failure 409 when a run is active, or the project runs nothing now; 503 when nobody decides
  */
@@ -49,7 +49,7 @@ export async function startRun(
   const began = performance.now();
   const run = await create(project, id, services, limitMs);
   await services.jobRuns.observe(run);
-  // One time for both waits: whoever has a key's turn has it for some seconds only.
+  // One time for both waits: a call holds the lock of its key for some seconds only.
   const leftMs = Math.max(0, limitMs - (performance.now() - began));
   const decided = await services.jobRuns.waitFor(run, decision, leftMs);
   if (decided === undefined) {
@@ -127,7 +127,7 @@ async function create(
   }
 }
 
-/** The operator refuses the same; this answers at once. */
+/** The operator refuses the same; this answers immediately. */
 function refuseBy({ metadata, spec, status }: Project): void {
   if (metadata.deletionTimestamp !== undefined) {
     throw failures.projectAlreadyDeleted();
@@ -161,7 +161,7 @@ async function createOrKeep(kube: KubeClient, run: JobRun): Promise<JobRun> {
   }
 }
 
-/** The run as it is asked for. Its id tells its minute, so a call that goes on with an earlier one keeps that. Pure. */
+/** The requested run. Its id has its minute, so a call that continues an earlier one keeps that. Pure. */
 export function runObject(project: Project, id: string, organizationId: string, now: Date): JobRun {
   const { namespace, name, uid = "" } = project.metadata;
   return {
@@ -197,7 +197,7 @@ export function scheduledAtOf(id: string, now: Date): Date {
 
 /**
  * Deletes a run that nobody decided on; one that was decided in the very last moment stays.
- * @throws Failure 503, unless it was let go after all
+ * @throws Failure 503, unless it was admitted after all
  */
 async function takeBack(run: JobRun, { kube }: StartServices): Promise<void> {
   const { namespace, name } = run.metadata;

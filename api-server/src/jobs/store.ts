@@ -21,7 +21,7 @@ const LIST_TIMEOUT_MS = 30_000;
 export interface JobRunStoreOptions {
   client: KubeClient;
   logger: Logger;
-  /** Where writes are told to the other replicas; nowhere unless given. */
+  /** Publishes writes to the other replicas; not by default. */
   writes?: NewestWrites;
 }
 
@@ -89,7 +89,7 @@ export class JobRunStore implements JobRuns {
     });
   }
 
-  /** Begins to list and watch; resolves at once. */
+  /** Begins to list and watch; does not wait. */
   start(): void {
     this.#running ??= this.#reflector.run(this.#stop.signal);
   }

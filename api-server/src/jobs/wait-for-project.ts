@@ -7,14 +7,14 @@ import type { Services } from "../services.ts";
 const LOOK_EVERY_MS = 50;
 
 /**
- * Waits until the operator has said of a project what is waited for.
- * @param told looks at the project as it is in memory
- * @throws Failure 409 when the project is gone; 503 when the operator says nothing for `limitMs`
+ * Waits until the operator has reported a condition of a project.
+ * @param isReached checks the project as it is in memory
+ * @throws Failure 409 when the project is deleted; 503 when it is not reached within `limitMs`
  */
 export async function waitForProject(
   { organizationId, id }: ApiProject,
   { projects }: Pick<Services, "projects">,
-  told: (project: Project) => boolean,
+  isReached: (project: Project) => boolean,
   limitMs: number,
 ): Promise<void> {
   for (let waited = 0; ; waited += LOOK_EVERY_MS) {
@@ -22,7 +22,7 @@ export async function waitForProject(
     if (now === undefined) {
       throw failures.projectAlreadyDeleted();
     }
-    if (told(now.resource)) {
+    if (isReached(now.resource)) {
       return;
     }
     if (waited >= limitMs) {

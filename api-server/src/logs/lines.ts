@@ -86,7 +86,7 @@ export function newestLines<Line extends LogLine>(
 /** Bytes of a line's beginning that are kept while its end is waited for; what is shown of it is less. */
 const MOST_KEPT = 32 * 1024;
 
-/** Cuts a log that goes on into pieces of whole lines. A last line without an end comes when the log does end. */
+/** Cuts a followed log into pieces of whole lines. An unterminated last line comes at the end of the log. */
 export async function* wholeLines(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   let kept: Buffer = Buffer.alloc(0);
   for await (const chunk of body) {

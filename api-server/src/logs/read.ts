@@ -11,7 +11,7 @@ import { type LogLine, newestLines } from "./lines.ts";
 export const MAX_LINES = 1_000;
 export const MAX_BYTES = 256 * 1024;
 
-/** Instances that are read for one answer: the newest, of which so many at once. */
+/** Instances that are read for one answer: the newest, of which so many concurrently. */
 const MAX_INSTANCES = 50;
 const MAX_CONCURRENT_READS = 5;
 /** Bytes of one request to a node: so many together, but enough for a few of the longest lines. */

@@ -35,7 +35,7 @@ export interface Capabilities {
   history: null;
 }
 
-/** What is told of applications on plans with metrics: requests, and what an instance uses. */
+/** What applications on plans with metrics have: requests, and what an instance uses. */
 const applicationGroups = ["network", "resources"] as const;
 
 /** Of a type without snapshots, or a plan without them, `access` is `none`. */

@@ -5,7 +5,7 @@ import { withLedgerErrors } from "../ledger/availability.ts";
 /** Where the samples of databases are read from. */
 export interface Snapshots {
   /**
-   * The newest valid sample of an instance, however old; undefined when there is none. Of a database that was made anew
+   * The newest valid sample of an instance, however old; undefined when there is none. Of a database that was created again
    * under the same name there is none either.
    * @throws Failure 503 when they cannot be read
    */

@@ -23,8 +23,8 @@ export function isProvisioned(namespace: KubernetesObject | undefined): boolean 
 }
 
 /**
- * What starts something new asks this first: a creation, a resume. What runs already goes on.
- * @throws Failure 402 when the organization is blocked, 503 when the ledger cannot be asked
+ * Called before anything new starts: a creation, a resume. What runs already continues.
+ * @throws Failure 402 when the organization is blocked, 503 when the ledger is unavailable
  */
 export async function refuseBlocked(
   { ledger }: Pick<Services, "ledger">,

@@ -16,7 +16,7 @@ export function installRequestLog(
   const unknownRoute = services.metrics.operation("none");
   app.addHook("onResponse", (request, reply, done) => {
     const { operation, principal } = request;
-    // A client that went away before it was answered.
+    // The client disconnected before it was answered.
     const status = reply.raw.headersSent ? reply.statusCode : CLIENT_GONE;
     (operation?.observation ?? unknownRoute).observe(status, reply.elapsedTime / 1000);
     if (operation?.audited && principal) {

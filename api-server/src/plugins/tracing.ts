@@ -9,7 +9,7 @@ const LINGER_MS = 30_000;
 
 /**
  * A span for every request to `/v1` that is sampled, and everything that the request does is a part of it. Each begins a trace
- * of its own: whoever sends a `traceparent` decides nothing, since anybody may send one; it becomes a link.
+ * of its own: a client's `traceparent` decides nothing, since anyone may send one; it becomes a link.
  */
 export function installTracing(app: FastifyInstance, tracing: Tracing): void {
   app.decorateRequest("span", undefined);

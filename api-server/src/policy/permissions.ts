@@ -45,7 +45,7 @@ const RESOURCE = /^(?:organization:\*|project:\*|project:[a-z0-9](?:[a-z0-9-]{0,
 
 /**
  * Reads `<permission> on <resource>`.
- * @throws Error that says what is wrong, for whoever typed it
+ * @throws Error that says what is wrong, for the one who typed it
  */
 export function parseGrant(text: string): Grant {
   const match = /^\s*(\S+)\s+on\s+(\S+)\s*$/.exec(text);

@@ -8,7 +8,7 @@ export interface ApiProjectContext {
   updatedAt: string;
   /** Zone of default domains. */
   zone: string;
-  /** What one instance may use by the plan, until the status tells what it does. */
+  /** What one instance may use by the plan, until the status has what it does. */
   limits?: PlanLimits | undefined;
   /** Instances of a project that names none. */
   defaultInstances?: number | undefined;
@@ -35,7 +35,7 @@ export class ApiProject {
     this.organizationId = organizationOfNamespace(resource.metadata.namespace ?? "") ?? "";
     this.updatedAt = updatedAt;
     const hasDomain = resource.spec.type === "http" && resource.spec.exposure === "public";
-    // By the spec, not the status: a domain that was changed shows at once.
+    // By the spec, not the status: a domain that was changed shows immediately.
     this.domain = hasDomain ? defaultDomain(resource, zone) : undefined;
     this.instances = resource.spec.instances ?? defaultInstances ?? 1;
     this.#limits = limits;

@@ -23,10 +23,10 @@ import { withDeadline } from "../deadline.ts";
 import { failures } from "../errors/catalog.ts";
 import type { FieldError } from "../errors/failure.ts";
 import { fieldName } from "../http/validate.ts";
+import { projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { claimHostnames, giveBack, hostnamesOf } from "./claims.ts";
-import { projectResource } from "../resources.ts";
 import { refusedByRule } from "./refused-by-rule.ts";
 
 /** What a change works with. */
@@ -69,9 +69,9 @@ const byProject = new ConcurrencyLimiter({
 
 /**
  * Changes a project's spec: the one way in which routes do so. Reads live, asks `change` for the whole wanted spec
- * (which must not change what it is given), holds it against every rule of the resource, claims the hostnames that are
- * new in it, and writes only what differs, provided that nobody wrote meanwhile; else it begins anew. Once it resolves,
- * reads on every replica show the change. What the change lets go of (Secrets, hostnames) is the operator's to remove.
+ * (which must not change what it is given), validates it by every rule of the resource, claims the hostnames that are
+ * new in it, and writes only what differs, provided that nobody wrote meanwhile; else it tries again. Once it resolves,
+ * reads on every replica show the change. The operator removes what the change no longer uses (Secrets, hostnames).
  *
  * @param change pure, since it may run more than once; throws a Failure to refuse by what is live
  * @throws Failure 404 when the project is gone; 409 when it is being deleted, or another project has a hostname; 400 when

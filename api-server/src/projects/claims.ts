@@ -109,7 +109,7 @@ async function deleteAsMade(kube: KubeClient, made: DomainClaim): Promise<void> 
         throw error;
       }
     }
-    // The operator may only have told of its state.
+    // The operator may only have written its status.
     const now = await readClaim(kube, name);
     if (
       now === undefined ||

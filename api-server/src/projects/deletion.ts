@@ -4,13 +4,13 @@ import { hasTombstone, insertTombstone } from "@slipway/ledger";
 import { failures } from "../errors/catalog.ts";
 import { closeJob, isClosed, refusePending } from "../jobs/before-deletion.ts";
 import { withLedgerErrors } from "../ledger/availability.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import type { ChangeServices } from "./change.ts";
-import { domainClaimResource, projectResource } from "../resources.ts";
 import { readProjectQuota, releaseProjectQuota } from "./quotas.ts";
 
-/** How long an answer waits for the platform to let go of the project's name and domains. */
+/** How long an answer waits for the platform to release the project's name and domains. */
 export const RELEASE_LIMIT_MS = 25_000;
 /** Looks at a project that others change between the look and the deletion. */
 const ATTEMPTS = 10;
@@ -53,7 +53,7 @@ export async function deleteProject(
   return "deleted";
 }
 
-/** Whose deletion lets go of a domain: what the specification has a caller wait for. */
+/** Whose deletion releases a domain: what the specification has a caller wait for. */
 const hasDomain = ({ spec }: Project): boolean => spec.type === "http" && spec.exposure !== "private";
 
 /** Whose deletion answers before it is over. */
@@ -101,7 +101,7 @@ async function beginDeletion(
         throw failures.jobRunsPending(true);
       }
       try {
-        // The version makes one of several deletions at once the one that did it.
+        // The version makes one of several concurrent deletions the one that did it.
         if (await kube.delete(projectResource, ref, { uid, resourceVersion })) {
           return live;
         }

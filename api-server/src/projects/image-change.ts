@@ -8,7 +8,7 @@ import type { StoredSecret } from "./envs/read.ts";
 import { applicationTypes, requireType } from "./require-type.ts";
 
 /**
- * The spec with another image, no longer pinned. The same image again is deployed anew: its tag may lead elsewhere by now.
+ * The spec with another image, no longer pinned. The same image is deployed again: its tag may resolve to another digest by now.
  * @param now RFC 3339
  * @throws Failure 400 for a project that is not made from an image
  */

@@ -38,7 +38,7 @@ const MAX_CONCURRENT_READS = 4;
  * Makes a new deployment from the settings of an earlier one: image (the very manifest that ran), port, environment,
  * health check, plan and payment mode. A project that is built from Git goes back to a build's image, until a build that is asked
  * for later has one.
- * @param grants what the caller may do: a rollback needs what each of its changes needs by itself
+ * @param grants what the caller may do: a rollback needs the permission of each of its changes
  * @throws Failure 403 that names the permissions that lack; 404 for a deployment that never was, 409 for one whose settings are gone, and what a plan change throws
  */
 export async function rollBack(

@@ -33,7 +33,7 @@ export interface ProjectStoreOptions {
   zone: string;
   /** The plan of an id, for what a project's status does not tell yet. */
   planOf?: (plan: string) => ProjectPlan | undefined;
-  /** Where writes are told to the other replicas; nowhere unless given. */
+  /** Publishes writes to the other replicas; not by default. */
   writes?: NewestWrites;
 }
 
@@ -101,7 +101,7 @@ export class ProjectStore implements Projects {
     });
   }
 
-  /** Begins to list and watch; resolves at once. */
+  /** Begins to list and watch; does not wait. */
   start(): void {
     this.#running ??= this.#reflector.run(this.#stop.signal);
   }

@@ -8,7 +8,7 @@ export interface Decision {
   /** Seconds until the window ends, rounded up. */
   resetSeconds: number;
   /**
-   * The resourceVersion of the newest write of the organization that was asked about, when one was noted in the last
+   * The resourceVersion of the newest write of the organization that was asked about, when one was published in the last
    * minute: see `projects/newest-writes.ts`.
    */
   newestWrite?: string;
@@ -17,7 +17,7 @@ export interface Decision {
 }
 
 /**
- * Counts calls. The memory limiter answers at once; one that is shared by replicas answers with a promise.
+ * Counts calls. The memory limiter answers immediately; one that is shared by replicas answers with a promise.
  * `bucket` names who and what is counted; `organizationId` asks for that organization's newest write as well.
  */
 export interface RateLimiter {

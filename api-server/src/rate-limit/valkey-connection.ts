@@ -4,7 +4,7 @@ import { sleep, systemClock } from "@slipway/process";
 import type { Logger } from "pino";
 import type { Script } from "./scripts.ts";
 
-/** Why a script was not run; the connection is down from here on until it has recovered by itself. */
+/** Why a script was not run; the connection is down from here on until it has reconnected. */
 export class ValkeyAway extends Error {
   override readonly name = "ValkeyAway";
 }
@@ -49,7 +49,7 @@ type Client = ReturnType<typeof newClient>;
 
 /**
  * A connection to Valkey that is either up or down. What goes wrong on it (it breaks, an answer is late, an error is
- * answered) takes it down at once, for all calls; a new one is made in the background, and nobody waits for it.
+ * answered) takes it down immediately, for all calls; a new one is made in the background, and nobody waits for it.
  * The commands of one turn of the event loop leave in one write.
  */
 export class ValkeyConnection {

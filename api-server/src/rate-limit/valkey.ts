@@ -23,8 +23,8 @@ const LONGEST_NAME = 100;
 const NOTE_MS = 60_000;
 
 /**
- * Counts in a Valkey that all replicas share, so that a limit is exact over all of them, and brings the newest write
- * of the organization along in the same round trip. While Valkey is away each replica counts in its own memory.
+ * Counts in a Valkey that all replicas share, so that a limit is exact over all of them, and reads the newest write
+ * of the organization in the same round trip. While Valkey is unavailable each replica counts in its own memory.
  */
 export class ValkeyRateLimiter implements RateLimiter, NewestWrites {
   readonly #connection: ValkeyConnection;

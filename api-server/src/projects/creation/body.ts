@@ -26,7 +26,7 @@ type CreationServices = Pick<Services, "builds" | "catalog" | "runtimes" | keyof
 
 /**
  * Checks the body and the Idempotency-Key of a creation: the rules of the resource, then those of the catalog.
- * @throws Failure 400 that names every broken rule at once
+ * @throws Failure 400 that names every broken rule
  */
 export function checkCreation(
   body: unknown,

@@ -107,7 +107,7 @@ export type Attempt =
   | Created
   /**
    * `undo` takes back what is left of it, and says whether it could; undefined when what was written is not known, and
-   * the next try, or the operator, goes on from there.
+   * the next attempt, or the operator, continues from there.
    */
   | { failure: unknown; undo: (() => Promise<boolean>) | undefined };
 
@@ -197,7 +197,7 @@ function credentialsIn(secrets: readonly KubernetesObject[], projectId: string) 
 
 const nothingToUndo = async (): Promise<boolean> => true;
 
-/** What a creation comes to that met this error, before or after it began to write. */
+/** The outcome of a creation that met this error, before or after it began to write. */
 export function failedAttempt(
   error: unknown,
   identity: ProjectIdentity,

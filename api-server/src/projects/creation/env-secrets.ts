@@ -12,7 +12,7 @@ export interface EnvShard {
   positions: number[];
 }
 
-/** The order in which names stand in a Secret. */
+/** The order of names in a Secret. */
 export const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
 
 /** Bytes of names and values in one Secret: below Kubernetes' 1 MiB, and etcd's request limit. */

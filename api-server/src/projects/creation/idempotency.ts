@@ -57,7 +57,7 @@ export interface Steps {
 /**
  * Runs a creation once per key. A repeat is answered from its key, whatever has changed since. The key is committed with
  * the project's id before anything is written, so what a crash leaves is finished by the next try; a refusal frees the
- * key once nothing is left. Whoever completes the key is given a database's credentials, and no repeat is: the ledger never
+ * key once nothing is left. The call that completes the key returns a database's credentials, and no repeat does: the ledger never
  * has them.
  *
  * @throws Failure 409 when the key came with another body before
@@ -141,8 +141,8 @@ async function credentialsOf({ metadata }: Project, kube: KubeClient) {
 }
 
 /**
- * Frees the key after a refusal, when nothing is left. Otherwise the next try goes on under the same id.
- * @throws Failure 503 when the ledger is away
+ * Frees the key after a refusal, when nothing is left. Otherwise the next attempt continues under the same id.
+ * @throws Failure 503 when the ledger is unavailable
  */
 async function takeBack(
   { undo }: Extract<Attempt, { failure: unknown }>,

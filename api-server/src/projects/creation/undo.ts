@@ -12,9 +12,9 @@ import {
   organizationNamespace,
   type Project,
 } from "@slipway/crds";
+import { projectResource } from "../../resources.ts";
 import type { Services } from "../../services.ts";
 import { giveBack, holds, hostnamesOf, readClaim } from "../claims.ts";
-import { projectResource } from "../../resources.ts";
 import { type ProjectIdentity, readProjectQuota, releaseProjectQuota } from "../quotas.ts";
 import { isCreated, isGoing, type Trace } from "./write.ts";
 
@@ -31,8 +31,8 @@ export function readLive(
  * Takes back what a refused creation, or one before it under the same id, has written: claims, Project, Secrets, and
  * then the quota. Only what this call made, by its uid, or what nobody has finished; a project that is created stays.
  *
- * @returns whether nothing is left that would stand in the way
- * @throws KubeError; Failure 503 when the ledger cannot be asked
+ * @returns whether nothing is left that would be in the way
+ * @throws KubeError; Failure 503 when the ledger is unavailable
  */
 export async function undoCreation(
   identity: ProjectIdentity,

@@ -7,8 +7,8 @@ import {
 } from "@slipway/controller-runtime";
 import { fieldManagers, type Project } from "@slipway/crds";
 import { failures } from "../../errors/catalog.ts";
-import { claimHostnames, type WantedHostname } from "../claims.ts";
 import { projectResource } from "../../resources.ts";
+import { claimHostnames, type WantedHostname } from "../claims.ts";
 import { type AccountsSecret, ownedBy, type Secret } from "./objects.ts";
 
 const WRITE = { fieldManager: fieldManagers.api };
@@ -84,7 +84,7 @@ async function createOrKeep<T extends KubernetesObject>(
   return { object: kept, made: false };
 }
 
-/** From here on the operator brings it up. */
+/** From here on the operator starts it. */
 function giveToOperator(kube: KubeClient, project: Project): Promise<Project> | Project {
   if (!project.spec.creationPending) {
     return project;

@@ -2,8 +2,8 @@ import { type KubeClient, KubeError, type KubernetesObject, resources } from "@s
 import { annotations, type EnvironmentVariable, type Project } from "@slipway/crds";
 import { mapConcurrently } from "../../concurrent.ts";
 import { failures } from "../../errors/catalog.ts";
-import { byName } from "../creation/env-secrets.ts";
 import { projectResource } from "../../resources.ts";
+import { byName } from "../creation/env-secrets.ts";
 
 /** A Secret as the apiserver sends it: values in Base64. */
 export type StoredSecret = KubernetesObject & { data?: Record<string, string> };
@@ -16,7 +16,7 @@ const TIMEOUT_MS = 5_000;
 const LOOKS = 3;
 
 /**
- * A project's environment variables as they are in the cluster now, whoever made their Secrets: of two with one name the
+ * A project's environment variables as they are in the cluster now, by whichever client their Secrets were written: of two with one name the
  * later Secret's, in the order in which `/v1` was sent them, others after them by name. A value that is no UTF-8 is
  * shown with U+FFFD.
  *
