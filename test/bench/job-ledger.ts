@@ -22,7 +22,7 @@ import { startPostgres } from "../kit/servers/postgresql.ts";
 /** What the design asks for. */
 const GOALS = { runsPerSecond: 2_000, readMs: 30 };
 const BATCH = 500;
-/** Batches under way at once; the charger of the operator sends one. */
+/** Batches under way at once; the operator's charge recorder sends one. */
 const WRITERS = [1, 2] as const;
 const MINUTES = 43_200;
 
@@ -69,7 +69,7 @@ async function rate(writers: number, write: (step: number) => Promise<number>): 
   return rows / ((performance.now() - start) / 1_000);
 }
 
-/** A batch as the charger makes it: 500 projects' runs of one minute. */
+/** A batch as the charge recorder sends it: 500 projects' runs of one minute. */
 async function recordMinute(ledger: Ledger, prefix: string, minute: number): Promise<number> {
   const rows = Array.from({ length: BATCH }, (_, index) => run(`${prefix}${index}`, minute));
   const answers = await recordJobRuns(ledger, rows);

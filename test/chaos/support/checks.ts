@@ -3,7 +3,7 @@
  * ledger says, and what the project says of its schedule.
  */
 
-/** A pod that ever was, as it was last seen. */
+/** A pod as it was last observed, deleted ones included. */
 export interface PodRecord {
   uid: string;
   name: string;
@@ -12,14 +12,14 @@ export interface PodRecord {
   run: string;
   startedAt?: Date;
   finishedAt?: Date;
-  /** Other ends that the pod has told before: nobody may tell two. */
+  /** Other ends that the pod has reported before: there must be none. */
   otherEnds?: readonly Date[];
   exitCode?: number;
   finalizers: readonly string[];
   gone: boolean;
 }
 
-/** A JobRun that ever was, as it was last seen. */
+/** A JobRun as it was last observed, deleted ones included. */
 export interface JobRunRecord {
   name: string;
   project: string;
@@ -34,7 +34,7 @@ export interface JobRunRecord {
   gone: boolean;
 }
 
-/** A Job that is there. */
+/** A Job that exists. */
 export interface JobRecord {
   name: string;
   project: string;
@@ -105,7 +105,7 @@ export interface Violation {
 }
 
 const MINUTE = 60_000;
-/** How a container ends that is told to stop: SIGTERM. */
+/** Exit code of a container that was stopped by SIGTERM. */
 const STOPPED = 143;
 const WINDOW_MS = 120_000;
 

@@ -32,18 +32,18 @@ import {
 
 const date = (text: string | null | undefined) => (text ? new Date(text) : undefined);
 
-/** A watch of one kind of object, which can be begun anew. */
+/** A watch of one kind of object, which can be restarted. */
 interface Followed {
   resource: Resource;
   known(): readonly KubernetesObject[];
-  /** Lists now, whatever the watch waits for, and watches from there. Resolves once the list is in. */
+  /** Lists immediately, and watches from there. Resolves once the list is complete. */
   begin(): Promise<void>;
 }
 
 /**
- * Sees everything that happens in the cluster past the operator's own eyes, from the apiserver directly, and keeps what is gone.
- * Pods and JobRuns have finalizers, so none comes and goes while it looks away; but what they told last is known only if the
- * operator lets them go after it has looked again. So nobody may take the apiserver away without `relist`.
+ * Observes everything that happens in the cluster from the apiserver directly, independently of the operator, and keeps deleted
+ * objects. Pods and JobRuns have finalizers, so none is created and deleted while a watch is down; but their final state is known
+ * only if the operator removes the finalizers after a new list. So a test that stops the apiserver has to call `relist`.
  */
 export class ClusterObserver {
   readonly #pods = new Map<string, { pod: Pod; gone: boolean; ends: Set<string> }>();
@@ -102,12 +102,12 @@ export class ClusterObserver {
     this.#abort.abort();
   }
 
-  /** Sees what is there now: to be called after the apiserver was away, before the operator may go on. */
+  /** Lists all objects again: to be called after the apiserver was down, before the operator reaches it. */
   async relist(): Promise<void> {
     await Promise.all(this.#followed.map(({ begin }) => begin()));
   }
 
-  /** Whether it knows of all that is there, and of nothing more, as far as some projects are concerned. */
+  /** Whether the caches equal the live objects of some projects. */
   async isUpToDate(projects: readonly string[]): Promise<boolean> {
     const asked = new Set(projects);
     const versions = (objects: readonly KubernetesObject[], resource: Resource) =>
@@ -125,7 +125,7 @@ export class ClusterObserver {
     return same.every(Boolean);
   }
 
-  /** Jobs that may make their pod and have not been seen to. */
+  /** Unsuspended Jobs without an observed pod. */
   withoutPods(): string[] {
     const made = new Set([...this.#pods.values()].map(({ pod }) => runOf(pod)));
     return this.#jobs
@@ -150,7 +150,7 @@ export class ClusterObserver {
     void begin();
   }
 
-  /** All that was seen of a run or a project, in the order in which it was, and what the records say of it. */
+  /** All that was observed of a run or a project, in order, and its records. */
   log(subject: string, records: Records): string[] {
     return [...this.#log.of(subject), ...recordLines(subject, records)];
   }
@@ -172,7 +172,7 @@ export class ClusterObserver {
   }
 
   async #ledgerRecords(projects: readonly string[]): Promise<{ runs: LedgerRun[]; charges: LedgerCharge[] }> {
-    // Not by the ledger's own functions: they are what is looked at.
+    // Not by the ledger's own functions: they are under test.
     const runs = await sql<LedgerRun>`
       select id, project_id as project, trigger, scheduled_at as "scheduledAt", started_at as "startedAt",
         finished_at as "finishedAt", billed_until as "billedUntil", status, billed_minutes as "billedMinutes",

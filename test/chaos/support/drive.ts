@@ -5,7 +5,7 @@ import { waitFor } from "../../../hack/lib/wait.ts";
 import { jobRunResource } from "../../kit/processes/job-platform.ts";
 import type { ChaosEnvironment } from "./environment.ts";
 
-/** Asks for a run by hand, as `kubectl create` does. @returns its name */
+/** Creates a manual run, as `kubectl create` does. @returns its name */
 export async function runNow({ platform, namespace }: ChaosEnvironment, project: string): Promise<string> {
   const now = new Date();
   const suffix = now.getTime().toString(36).slice(-8);
@@ -19,7 +19,7 @@ export async function runNow({ platform, namespace }: ChaosEnvironment, project:
   return name;
 }
 
-/** Asks every project for a run again and again; one that runs already refuses it. */
+/** Creates manual runs of every project repeatedly; they are rejected while another one is active. */
 export async function keepRequesting(
   environment: ChaosEnvironment,
   projects: readonly string[],
@@ -27,7 +27,7 @@ export async function keepRequesting(
 ): Promise<void> {
   const end = performance.now() + ms;
   while (performance.now() < end) {
-    // The apiserver itself may be away.
+    // The apiserver itself may be down.
     for (const project of projects) {
       await runNow(environment, project).catch(() => undefined);
     }
@@ -35,7 +35,7 @@ export async function keepRequesting(
   }
 }
 
-/** The same, until something has come about. @throws Error when it has not within two minutes */
+/** The same, until a condition is met. @throws Error when it is not within two minutes */
 export async function requestUntil(
   environment: ChaosEnvironment,
   projects: readonly string[],
@@ -48,7 +48,7 @@ export async function requestUntil(
   });
 }
 
-/** Asks for the cancellation of every run of a project that is running. */
+/** Requests the cancellation of every running run of a project. */
 export async function cancelRunning(
   { platform, namespace }: ChaosEnvironment,
   project: string,
@@ -62,7 +62,7 @@ export async function cancelRunning(
   }
 }
 
-/** Makes every charged run of a project one that was charged long ago, so that its JobRun goes now. */
+/** Backdates the charge of every charged run of a project, so that its JobRun is deleted now. */
 export async function ageCharged({ platform, namespace }: ChaosEnvironment, project: string): Promise<void> {
   for (const run of await runsOf(platform, namespace, project)) {
     const charged = Date.parse(run.status?.chargedAt ?? "");
@@ -74,7 +74,7 @@ export async function ageCharged({ platform, namespace }: ChaosEnvironment, proj
   }
 }
 
-/** Tells of a node that its kubelet is silent, and after a while that it is well again. */
+/** Marks a node as not ready, and after a while as ready again. */
 export async function silence(
   { platform: { client } }: ChaosEnvironment,
   node: string,
@@ -103,7 +103,7 @@ async function runsOf(
   return runs.filter(({ spec }) => spec.projectRef.name === project);
 }
 
-/** The operator changes the same objects, and some are gone by now. */
+/** The operator changes the same objects, and some are deleted by now. */
 async function quietly(write: Promise<unknown>): Promise<void> {
   await write.catch((error) => {
     if (!isConflict(error) && !isNotFound(error)) {

@@ -1,6 +1,6 @@
 /**
- * What each write of the operator does in the life of a run, told from the request alone. A write to a resource that runs are
- * made of and that is not known here is `unknown: …`: the tests fail until it is named and struck.
+ * What each write of the operator does in the life of a run, recognized by the request alone. A write to a resource of runs that is
+ * not known here is `unknown: …`: the tests fail until it is named and struck.
  */
 
 type Json = Record<string, unknown>;
