@@ -8,8 +8,8 @@ import { type RealHarness, startRealHarness } from "../../test/kit/api-server/re
 import { bindInOrganization } from "../../test/kit/api-server/roles.ts";
 import { readClaim } from "./projects/claims.ts";
 import { RELEASE_LIMIT_MS } from "./projects/deletion.ts";
-import { domainClaimResource, projectResource } from "./resources.ts";
 import { type Supports, supports } from "./projects/supported-types.ts";
+import { domainClaimResource, projectResource } from "./resources.ts";
 import { routes } from "./routes.ts";
 
 /** What creation and deletion refuse, and in which order, over a real apiserver and a real PostgreSQL. */

@@ -13,10 +13,10 @@ import { startPostgres, type TestPostgres } from "../../test/kit/servers/postgre
 import { startValkey, type TestValkey } from "../../test/kit/servers/valkey.ts";
 import { buildApp } from "./app.ts";
 import { ApiMetrics } from "./http/api-metrics.ts";
-import { projectResource } from "./resources.ts";
 import { ProjectStore } from "./projects/store.ts";
 import { MemoryRateLimiter } from "./rate-limit/memory.ts";
 import { ValkeyRateLimiter } from "./rate-limit/valkey.ts";
+import { projectResource } from "./resources.ts";
 
 /**
  * Two replicas over a real kube-apiserver, PostgreSQL and Valkey. The second one hears of the cluster through a proxy

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { failures } from "../errors/catalog.ts";
-import type { Answer } from "../http/types.ts";
 import { defineRoute } from "../http/route.ts";
+import type { Answer } from "../http/types.ts";
 import { consoleFiles } from "./files.ts";
 
 /**

@@ -16,8 +16,8 @@ import { findIdempotencyRecord, listSlots, recordMetricSamples } from "@slipway/
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { databaseBody, HOST, PORT, startDatabaseOperator } from "../../../test/kit/api-server/databases.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
-import { projectResource } from "../resources.ts";
 import { createProjectData } from "../projects/routes/create.ts";
+import { projectResource } from "../resources.ts";
 import { decodeCredentials, readCredentialsSecret } from "./credentials.ts";
 
 /** Databases over a real apiserver and a real PostgreSQL; the test plays the operator's part. */

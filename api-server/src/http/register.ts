@@ -3,12 +3,12 @@ import { z } from "zod";
 import type { Operation } from "../fastify.ts";
 import { policyOf } from "../policy/table.ts";
 import type { Services } from "../services.ts";
-import type { Answer } from "./types.ts";
 import { beginCallAudit, withAuditOutcome } from "./audit.ts";
 import { awaitRoom, type BodyBudgets, DEFAULT_BODY_LIMIT, withRoom } from "./body-budget.ts";
 import { guard, recheckCaller, requireCreation } from "./guard.ts";
 import type { AnyRoute, Call } from "./route.ts";
 import { RouteConcurrency } from "./route-concurrency.ts";
+import type { Answer } from "./types.ts";
 import { refuseQuery, validate } from "./validate.ts";
 
 /** The body of an operation that has none: nothing, or an object without members. */

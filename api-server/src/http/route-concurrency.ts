@@ -2,8 +2,8 @@ import { ConcurrencyLimiter, type Release } from "@slipway/process";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { failures } from "../errors/catalog.ts";
 import { addressGroup } from "./address.ts";
-import type { Answer } from "./types.ts";
 import { onceOver } from "./once-over.ts";
+import type { Answer } from "./types.ts";
 
 /** Part of a route's concurrency that one organization may use; the rest stays free for others. */
 const SHARE = 3 / 4;

@@ -1,9 +1,9 @@
 import type { Project, ProjectSpec } from "@slipway/crds";
 import { Failure } from "../errors/failure.ts";
+import { projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { type Change, type ChangeOptions, type ChangeServices, changeProject } from "./change.ts";
-import { projectResource } from "../resources.ts";
 import { type QuotaVersion, reserveProjectQuota, restoreProjectQuota } from "./quotas.ts";
 
 /**

@@ -3,10 +3,10 @@ import { type DomainClaim, defaultDomain, organizationNamespace, type Project } 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type FakeHarness, startFakeHarness, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { failures } from "../errors/catalog.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeProject, specErrors } from "./change.ts";
 import { claimHostnames, giveBack, hostnamesOf, readClaim } from "./claims.ts";
-import { domainClaimResource, projectResource } from "../resources.ts";
 
 let harness: FakeHarness;
 let count = 0;

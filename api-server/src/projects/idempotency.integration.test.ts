@@ -15,8 +15,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleBody, type Harness, startHarness, ZONE } from "../../../test/kit/api-server/harness.ts";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
-import { bodyHash } from "./creation/idempotency.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
+import { bodyHash } from "./creation/idempotency.ts";
 
 /** What a repeat under one Idempotency-Key meets: crashes, refusals and other replicas. Two replicas, one ledger. */
 

@@ -19,10 +19,10 @@ import {
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { failures } from "../errors/catalog.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 import type { Services } from "../services.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeWithQuota } from "./change-with-quota.ts";
-import { domainClaimResource, projectResource } from "../resources.ts";
 import { pauseProject, resumeProject } from "./lifecycle.ts";
 import { releaseProjectQuota, reserveProjectQuota } from "./quotas.ts";
 

@@ -8,10 +8,10 @@ import { startReleaser } from "../../../test/kit/api-server/releaser.ts";
 import { bindInOrganization, createRoles, restrictedClient } from "../../../test/kit/api-server/roles.ts";
 import { applyCrds } from "../../../test/kit/clusters/crds.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
+import { domainClaimResource, projectResource } from "../resources.ts";
 import type { ApiProject } from "./api-project.ts";
 import { changeProject } from "./change.ts";
 import { readClaim } from "./claims.ts";
-import { domainClaimResource, projectResource } from "../resources.ts";
 
 /**
  * Changes, custom domains and deletions through two replicas, over a real kube-apiserver with the real CRDs and a real

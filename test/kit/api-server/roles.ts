@@ -6,8 +6,8 @@ import {
   resources,
 } from "@slipway/controller-runtime";
 import { organizationNamespace } from "@slipway/crds";
-import { projectResource } from "../../../api-server/src/resources.ts";
 import { clusterRules, organizationRules } from "../../../api-server/src/rbac.ts";
+import { projectResource } from "../../../api-server/src/resources.ts";
 import { eventually } from "../processes/eventually.ts";
 
 /** The API server's own roles on a real apiserver, so that a rule that is missing in them fails a test. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { failures } from "../../errors/catalog.ts";
-import type { Answer } from "../../http/types.ts";
 import { defineRoute } from "../../http/route.ts";
+import type { Answer } from "../../http/types.ts";
 import { docsFiles } from "./files.ts";
 
 /** Only what is served here, and no script or style inside the page: text of the document cannot become either. */

@@ -2,8 +2,8 @@ import { defaultDomain, organizationNamespace, type Project } from "@slipway/crd
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type FakeHarness, startFakeHarness, ZONE } from "../../../../test/kit/api-server/harness.ts";
 import { startReleaser } from "../../../../test/kit/api-server/releaser.ts";
-import { claimHostnames, readClaim } from "../claims.ts";
 import { projectResource } from "../../resources.ts";
+import { claimHostnames, readClaim } from "../claims.ts";
 
 /** Name, description, domain, custom domains and exposure, over a fake apiserver; claims are released as by an operator. */
 
