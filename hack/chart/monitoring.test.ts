@@ -17,7 +17,7 @@ import { createJobRunMetrics, registerJobRunGauges } from "../../operator/src/jo
 import { addObserve } from "../../operator/src/metrics/observe.ts";
 import { createClusterStores } from "../../operator/src/organizations/cluster-addresses.ts";
 import { addEgressCheck } from "../../operator/src/organizations/egress-check.ts";
-import { registerProjectMetrics } from "../../operator/src/projects/metrics.ts";
+import { registerProjectMetrics, TELEMETRY_PREFIX } from "../../operator/src/projects/metrics.ts";
 import { root } from "../lib/paths.ts";
 import { chartDir } from "./render.ts";
 
@@ -47,6 +47,7 @@ const queries: [string, string][] = [
 
 const manager = new Manager({
   clockReferences: () => [],
+  telemetryPrefix: TELEMETRY_PREFIX,
   name: "test",
   identity: "test",
   cluster: { url: "http://127.0.0.1:9" },

@@ -48,7 +48,7 @@ import {
   type RecordDeployment,
 } from "./projects/deployments/records.ts";
 import { BuiltPull } from "./projects/images/built-pull.ts";
-import { registerProjectMetrics } from "./projects/metrics.ts";
+import { registerProjectMetrics, TELEMETRY_PREFIX } from "./projects/metrics.ts";
 import { runQuotaReaper } from "./projects/quotas/reaper.ts";
 import { type QuotaLedger, QuotaReservations } from "./projects/quotas/reservations.ts";
 import { runUsageReconciler, type UsageLedger } from "./projects/quotas/usage.ts";
@@ -121,7 +121,7 @@ export function createOperator(options: OperatorOptions): Manager {
     port: config.metricsPort,
     tracing: options.tracing,
     traceparentAnnotation: annotations.traceparent,
-    telemetryPrefix: "slipway",
+    telemetryPrefix: TELEMETRY_PREFIX,
     clockReferences: options.ledgerTime && clockReferences(options.ledgerTime),
     ...options.manager,
   });

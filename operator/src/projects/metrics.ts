@@ -4,6 +4,9 @@ import type { Store } from "@slipway/controller-runtime";
 import type { Project } from "@slipway/crds";
 import { Gauge, type Registry } from "prom-client";
 
+/** What names of the operator's metrics and span attributes begin with, the controller runtime's own among them. */
+export const TELEMETRY_PREFIX = "slipway";
+
 /** Registers the number of projects by type and phase, read when metrics are scraped. */
 export function registerProjectMetrics(registry: Registry, projects: Store<Project>): void {
   new Gauge({
