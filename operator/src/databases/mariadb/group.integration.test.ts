@@ -48,9 +48,9 @@ beforeAll(async () => {
 });
 afterAll(() => group?.close());
 
-/** Orders that a member has taken; another time it says that it knows. */
-function note({ order = "", taken }: { order?: string; taken?: boolean }): void {
-  if (taken) {
+/** Orders that a member has accepted; it rejects one that it has already. */
+function note({ order = "", accepted }: { order?: string; accepted?: boolean }): void {
+  if (accepted) {
     orders.push(order);
   }
 }
