@@ -23,7 +23,7 @@ import { collectDefaultMetrics } from "prom-client";
 import { parseBackupSettings } from "./backups/settings.ts";
 import { ledgerBilling } from "./billing/billing.ts";
 import { ledgerBuilds } from "./builds/ledger.ts";
-import { openBuildFiles } from "./builds/mounted-files.ts";
+import { openMountedBuildFiles } from "./builds/mounted-files.ts";
 import { addClusterCheck } from "./cluster-check.ts";
 import { type Config, loadConfig } from "./config.ts";
 import { parseDatabaseImages } from "./databases/settings.ts";
@@ -47,7 +47,7 @@ async function main(config: Config): Promise<void> {
   const { imagesFile } = config.databases;
   const databaseImages = await MountedFile.openOptional(imagesFile, parseDatabaseImages, log);
   const backups = await MountedFile.openOptional(config.backupsFile, parseBackupSettings, log);
-  const buildFiles = config.builds && (await openBuildFiles(config.builds, log));
+  const buildFiles = config.builds && (await openMountedBuildFiles(config.builds, log));
   const manager = createOperator({
     config,
     log,

@@ -1,5 +1,5 @@
 import { type GitConnection, newBuildId, organizationOfNamespace, type Project } from "@slipway/crds";
-import { GitError, type GitEvent, openRepositoryId, type Triggered, triggeredBy } from "@slipway/git";
+import { GitError, type GitEvent, openRepositoryId, type TriggeredBuild, triggeredBy } from "@slipway/git";
 import type { BuildTrigger, GitDelivery } from "@slipway/ledger";
 import { Failure } from "../errors/failure.ts";
 import { findConnection } from "../git/cluster.ts";
@@ -20,7 +20,7 @@ export function startedBy(
   event: GitEvent,
   connection: Pick<GitConnection, "metadata" | "spec">,
   projects: readonly Project[],
-): { project: Project; triggered: Triggered }[] {
+): { project: Project; triggered: TriggeredBuild }[] {
   return projects.flatMap((project) => {
     const source = sourceOf(project.spec);
     if (project.metadata.deletionTimestamp !== undefined || source === undefined) {
@@ -91,7 +91,7 @@ export async function onGitEvent(
 /** Starts one build for a trigger, unless there was one. @returns its id; null when none was to be started */
 export async function startTriggered(
   project: Project,
-  triggered: Triggered,
+  triggered: TriggeredBuild,
   services: TriggerServices,
 ): Promise<string | null> {
   if (sourceOf(project.spec) === undefined) {
@@ -108,7 +108,10 @@ export async function startTriggered(
 }
 
 /** Deliveries come in any order: of a branch its newest commit is built, whichever push reported it. */
-async function requestOf(triggered: Triggered, { ask }: Pick<OpenedSource, "ask">): Promise<KnownRequest> {
+async function requestOf(
+  triggered: TriggeredBuild,
+  { ask }: Pick<OpenedSource, "ask">,
+): Promise<KnownRequest> {
   if (triggered.trigger === "push") {
     const { branch } = triggered;
     const { sha, title } = await ask((server, id) => server.commit(id, branch));

@@ -3,8 +3,8 @@ import {
   type GithubApp,
   type GitProvider,
   GitProviders,
-  GuardedFetch,
-  type GuardedFetchOptions,
+  SsrfSafeFetch,
+  type SsrfSafeFetchOptions,
 } from "@slipway/git";
 
 export type { GitAccount } from "@slipway/git";
@@ -27,10 +27,10 @@ const TIMEOUT_MS = 6_000;
 export function gitServers({
   githubApp,
   ...options
-}: Pick<GuardedFetchOptions, "allowedHosts" | "ca"> & {
+}: Pick<SsrfSafeFetchOptions, "allowedHosts" | "ca"> & {
   githubApp?: () => GithubApp | undefined;
 }): GitServers {
-  const fetch = new GuardedFetch({ ...options, timeoutMs: TIMEOUT_MS });
+  const fetch = new SsrfSafeFetch({ ...options, timeoutMs: TIMEOUT_MS });
   const providers = new GitProviders({ fetch, ...(githubApp ? { githubApp } : {}) });
   return {
     open: (account) => providers.open(account),

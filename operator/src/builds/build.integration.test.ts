@@ -37,20 +37,20 @@ async function finish(pod: BuildPod, digest: string): Promise<void> {
 }
 
 describe("on a real apiserver", () => {
-  test("a build is published once, with its whole log, though the operator dies at each step", async () => {
+  test("a build is published once, with its whole log, though the operator crashes at each step", async () => {
     await stack.makeProject("pshop");
     await stack.ask("pshop", "bone");
     const pod = await eventually(() => stack.podOf("bone"));
     await stack.restart();
     await stack.kubelet.take(pod);
-    // All of them run from the beginning.
+    // All containers run from the beginning.
     for (const name of containers) {
       await stack.kubelet.run(pod, name, "");
     }
     for (const name of ["fetch", "build"] as const) {
       for (const step of containerSteps[name]) {
         await stack.kubelet.run(pod, name, line(step, 1, `${step} begins`));
-        // Seen while it runs.
+        // Visible while it runs.
         await eventually(async () => (await stack.log("pshop", "bone")).includes(`${step}: ${step} begins`));
         await stack.restart();
         await stack.kubelet.run(pod, name, line(step, 2, `${step} ends`));
@@ -86,7 +86,7 @@ describe("on a real apiserver", () => {
       "push: push begins",
       "publish: The new version serves. (final)",
     ]);
-    // It was this one pod all along, and it goes.
+    // There was only this pod, and it is deleted.
     expect(pod.metadata.name).toMatch(/-1$/);
     await stack.kubelet.reap();
     await eventually(async () => !(await stack.podOf("bone")));
@@ -100,7 +100,7 @@ describe("on a real apiserver", () => {
     expect(owned.map(({ metadata }) => metadata?.name?.split("-").at(-1))).toEqual(["fetch", "push"]);
   });
 
-  test("a newer build takes the place of one that runs, whose pod is stopped first", async () => {
+  test("a newer build supersedes a running one, whose pod is stopped first", async () => {
     await stack.makeProject("pnew");
     await stack.ask("pnew", "ba");
     const first = await eventually(() => stack.podOf("ba"));
@@ -129,7 +129,7 @@ describe("on a real apiserver", () => {
     await stack.kubelet.reap();
   });
 
-  test("builds of an organization wait for a place; a classified failure ends one and makes room", async () => {
+  test("builds of an organization wait for quota; a classified failure ends one and releases its quota", async () => {
     await stack.makeProject("pq1");
     await stack.makeProject("pq2");
     await stack.ask("pq1", "bq1");
@@ -148,8 +148,8 @@ describe("on a real apiserver", () => {
     await eventually(() => stack.podOf("bq2"));
   });
 
-  test("a pod that vanishes is made anew, but not for ever", async () => {
-    // The one that waited in the queue.
+  test("a pod that vanishes is recreated, but not for ever", async () => {
+    // The build that waited in the queue.
     const first = await eventually(() => stack.podOf("bq2"));
     await stack.cluster.client.delete(resources.pods, first.metadata, { gracePeriodSeconds: 0 });
     const second = await eventually(async () => {
@@ -172,7 +172,7 @@ describe("sources of kubectl", () => {
   const change = async (name: string, given: object) =>
     stack.cluster.client.patch(projectResource, ref(name), { spec: { source: given } });
 
-  test("get their first build by themselves, and another with each change where pushes are published", async () => {
+  test("get their first build automatically, and another with each change where pushes are published", async () => {
     await stack.restart({ builds: { hasBuilds: ledgerBuilds(stack.ledger).hasBuilds } });
     await stack.makeProject("pgit");
     await eventually(async () => (await revision("pgit")) === 1);
@@ -189,13 +189,13 @@ describe("sources of kubectl", () => {
     await eventually(async () => (await stack.phase(first?.metadata.name ?? "")) === "superseded");
   });
 
-  test("are only counted where a build is for somebody to ask for", async () => {
+  test("are only counted where builds are requested by clients", async () => {
     await stack.makeProject("pmanual", { autoDeploy: false });
     await eventually(async () => (await revision("pmanual")) === 1);
     await change("pmanual", { branch: "next" });
     await eventually(async () => (await revision("pmanual")) === 2);
     expect(await builds("pmanual")).toHaveLength(1);
-    // One that had a build before anybody looked.
+    // One that had a build before it was reconciled.
     expect((await builds("pshop")).map(({ metadata }) => metadata.name)).toEqual(["bone"]);
     await eventually(async () => (await revision("pshop")) === 1);
   });

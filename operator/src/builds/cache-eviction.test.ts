@@ -12,7 +12,7 @@ import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { WaitingError } from "../reconcile-errors.ts";
-import { cacheToRemove } from "./cache-eviction.ts";
+import { cacheToEvict } from "./cache-eviction.ts";
 import { BuildCluster, BY_BUILD, BY_CACHE } from "./cluster.ts";
 import { CACHE_LABEL } from "./names.ts";
 import type { BuildPod } from "./pod-state.ts";
@@ -71,7 +71,7 @@ function withQuota(most: number): KubeClient {
 }
 
 // Shows: docs/builds.md#bounds: a cache for which `builds.quota` has no room | the oldest cache of the
-test("an organization whose caches fill the quota keeps nobody else from building", async () => {
+test("an organization whose caches fill the quota does not block others' builds", async () => {
   for (const name of ["cache-1", "cache-2", "cache-3"]) {
     await client.create(resources.persistentVolumeClaims, cache("loud", name));
   }
@@ -100,13 +100,13 @@ test("an organization whose caches fill the quota keeps nobody else from buildin
     signal,
   );
   await expect(start).rejects.toThrow(WaitingError);
-  // The one that a build uses now stays, though it is the oldest.
+  // The oldest one is in use, and stays.
   expect(await caches()).toEqual(["cache-1", "cache-3"]);
 });
 
-test("the oldest cache of the organization that has most gives way", () => {
+test("the oldest cache of the organization that has most is evicted", () => {
   const all = [cache("quiet", "q1", 1), cache("loud", "l3", 3), cache("loud", "l2", 2)];
-  const removed = (used: string[]) => cacheToRemove(all, (name) => used.includes(name))?.metadata?.name;
+  const removed = (used: string[]) => cacheToEvict(all, (name) => used.includes(name))?.metadata?.name;
   expect(removed([])).toBe("l2");
   expect(removed(["l2"])).toBe("l3");
   expect(removed(["l2", "l3"])).toBe("q1");

@@ -1,11 +1,11 @@
-/** Room for a new cache where the quota of builds is full: nobody's caches keep another organization from building. */
+/** Evicts a cache where the storage quota of builds is full, so that one organization's caches do not block another's builds. */
 
 import { type KubeClient, type KubernetesObject, resources } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
 import { CACHE_LABEL } from "./names.ts";
 
-/** The cache that gives way: of the organization that has most, its oldest that no build uses now. Pure. */
-export function cacheToRemove(
+/** The cache to evict: the oldest unused one of the organization that has most. Pure. */
+export function cacheToEvict(
   caches: readonly KubernetesObject[],
   isUsed: (cache: string) => boolean,
 ): KubernetesObject | undefined {
@@ -23,11 +23,11 @@ const createdAt = ({ metadata }: KubernetesObject): number =>
   Date.parse(String(metadata?.creationTimestamp ?? "")) || 0;
 
 /**
- * Removes a cache in whose place another one may come; none while one is being removed already.
- * @param isUsed whether a build has the cache now
- * @returns whether there will be room
+ * Deletes one cache; none while another is being deleted.
+ * @param isUsed whether a build uses the cache now
+ * @returns whether the quota will have space
  */
-export async function makeRoom(
+export async function evictCache(
   client: KubeClient,
   namespace: string,
   isUsed: (cache: string) => boolean,
@@ -41,7 +41,7 @@ export async function makeRoom(
   if (caches.some(({ metadata }) => metadata?.deletionTimestamp !== undefined)) {
     return true;
   }
-  const { name = "", uid } = cacheToRemove(caches, isUsed)?.metadata ?? {};
+  const { name = "", uid } = cacheToEvict(caches, isUsed)?.metadata ?? {};
   if (name === "") {
     return false;
   }

@@ -1,4 +1,4 @@
-/** The objects of a build in the cluster: made once, read from the watches, taken away when they are over. */
+/** The child objects of a build: created once, read from the caches, deleted when the build has ended. */
 
 import { containers } from "@slipway/builder/contract";
 import {
@@ -13,12 +13,12 @@ import {
 import { type Build, fieldManagers, type Project } from "@slipway/crds";
 import { WaitingError } from "../reconcile-errors.ts";
 import { projectResource } from "../resources.ts";
-import { makeRoom } from "./cache-eviction.ts";
+import { evictCache } from "./cache-eviction.ts";
 import { buildsPolicy, cacheClaim } from "./desired/namespace.ts";
 import { buildPod } from "./desired/pod.ts";
 import { containerSecret, type SecretValues, secretFiles, secretTexts } from "./desired/secrets.ts";
 import { buildLabel, cacheName } from "./names.ts";
-import { type BuildPod, hasEnded } from "./pod-state.ts";
+import { type BuildPod, hasTerminated } from "./pod-state.ts";
 import type { BuildSettings } from "./settings.ts";
 import type { OpenedSource } from "./sources.ts";
 
@@ -38,7 +38,7 @@ export interface ClusterOptions {
   settings: () => BuildSettings;
   /** PEM private key that signs the registry's tokens. */
   registryKey: () => string;
-  /** Variables that tools of builds have besides. */
+  /** Variables for the tools of builds. */
   tools: () => Readonly<Record<string, string>>;
 }
 
@@ -50,7 +50,7 @@ export class BuildCluster {
     this.#options = options;
   }
 
-  /** The pod of one try, from the store or, when that has none, from the apiserver. */
+  /** The pod of one attempt, from the store or, when that has none, from the apiserver. */
   async pod(name: string, signal: AbortSignal): Promise<BuildPod | undefined> {
     const { client, stores, settings } = this.#options;
     const { namespace } = settings();
@@ -72,14 +72,14 @@ export class BuildCluster {
   }
 
   /**
-   * Has pods stopped, with their Secrets. One whose containers have all ended, as its node has said, is gone at once: the node
-   * may need seconds to clear away what is left of it, and nothing of it touches the cache any more.
-   * @returns whether there was any
+   * Deletes pods, and with them their Secrets. One whose containers have all terminated is deleted without a grace period: its
+   * node may need seconds to clean up, and none of its processes uses the cache any more.
+   * @returns whether there were any
    */
   async remove(pods: readonly BuildPod[], signal: AbortSignal): Promise<boolean> {
     for (const pod of pods) {
       const { name, namespace, uid, deletionTimestamp } = pod.metadata;
-      const isOver = hasEnded(pod);
+      const isOver = hasTerminated(pod);
       if (deletionTimestamp && !isOver) {
         continue;
       }
@@ -89,7 +89,7 @@ export class BuildCluster {
     return pods.length > 0;
   }
 
-  /** Makes a build's pod with all that it needs; what is there already stays. @returns the pod's name */
+  /** Creates a build's pod and the objects that it needs, unless they exist. @returns the pod's name */
   async start(
     { build, project, attempt }: { build: Build; project: Project; attempt: number },
     source: OpenedSource,
@@ -98,7 +98,7 @@ export class BuildCluster {
   ): Promise<string> {
     const { stores, tools, registryKey } = this.#options;
     const settings = this.#options.settings();
-    await this.#guard(settings, signal);
+    await this.#ensureNetworkPolicy(settings, signal);
     const cache = cacheName({ id: project.metadata.name, uid: project.metadata.uid ?? "" });
     await this.#ensureCache(cacheClaim(build, cache, settings) as KubernetesObject, signal);
     const given = {
@@ -129,7 +129,7 @@ export class BuildCluster {
     }
     stores.pods.observe(pod);
     const owner = { name: pod.metadata.name, uid: pod.metadata.uid ?? "" };
-    // All at once: its node already looks for them.
+    // Concurrently: the kubelet already waits for them.
     await Promise.all(
       containers
         .filter((container) => Object.keys(files[container]).length > 0)
@@ -141,7 +141,7 @@ export class BuildCluster {
     return owner.name;
   }
 
-  /** @throws WaitingError while an earlier cache of the name, or one in whose place it comes, is being removed */
+  /** @throws WaitingError while an earlier cache of the name, or an evicted one, is being deleted */
   async #ensureCache(claim: KubernetesObject, signal: AbortSignal): Promise<void> {
     let live: KubernetesObject;
     try {
@@ -152,7 +152,7 @@ export class BuildCluster {
       }
       const { client, stores, settings } = this.#options;
       const isUsed = (cache: string) => stores.pods.byIndex(BY_CACHE, cache).length > 0;
-      if (!(await makeRoom(client, settings().namespace, isUsed, signal))) {
+      if (!(await evictCache(client, settings().namespace, isUsed, signal))) {
         throw error;
       }
       throw new WaitingError("ClearingAway", "Another cache is being removed, for its room.", {
@@ -166,8 +166,8 @@ export class BuildCluster {
     }
   }
 
-  /** Sees to it that nobody builds in a namespace that is open. */
-  async #guard(settings: BuildSettings, signal: AbortSignal): Promise<void> {
+  /** Applies the namespace's network policy before anything is built in it. */
+  async #ensureNetworkPolicy(settings: BuildSettings, signal: AbortSignal): Promise<void> {
     if (this.#policies.has(settings)) {
       return;
     }
@@ -189,15 +189,15 @@ export class BuildCluster {
   }
 
   async #ensure<T extends KubernetesObject>(resource: Resource, object: T, signal: AbortSignal): Promise<T> {
-    const made = await this.#create(resource, object, signal);
-    if (made) {
-      return made;
+    const created = await this.#create(resource, object, signal);
+    if (created) {
+      return created;
     }
     const { name = "", namespace } = object.metadata ?? {};
     return this.#options.client.get<T>(resource, { name, namespace }, { signal });
   }
 
-  /** Undefined when it is there already. */
+  /** Undefined when it exists already. */
   async #create<T extends KubernetesObject>(
     resource: Resource,
     object: T,
@@ -217,8 +217,8 @@ export class BuildCluster {
   }
 }
 
-/** Writes what builds tell of a project, unless it has changed since it was read. @throws KubeError 409 then */
-export async function patchProject(
+/** Writes a build's part of a project's status. @throws KubeError 409 when the project has changed since it was read */
+export async function patchProjectStatus(
   project: Project,
   status: { build?: object; buildFailure?: object | null },
   { client, stores }: Pick<ClusterOptions, "client" | "stores">,

@@ -14,7 +14,7 @@ const owned = (name: string): Build => {
   return { ...build, metadata: { ...build.metadata, ownerReferences: [owner] } };
 };
 
-test("a build whose project was deleted, or made anew, ends as its own project's", () => {
+test("a build whose project was deleted or recreated belongs to the project in its owner reference", () => {
   expect(projectOf(owned("pshop"), undefined)?.metadata).toEqual({
     name: "pshop",
     namespace: "slipway-org-alpha",
@@ -25,7 +25,7 @@ test("a build whose project was deleted, or made anew, ends as its own project's
   expect(projectOf(owned("pshop"), same)).toBe(same);
 });
 
-test("a build that tells of no project is the one's that is there", () => {
+test("a build without an owner reference belongs to the existing project", () => {
   expect(projectOf(exampleBuild("b1", 0), undefined)).toBeUndefined();
   const other = live("uid-2");
   expect(projectOf(exampleBuild("b1", 0), other)).toBe(other);

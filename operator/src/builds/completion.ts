@@ -1,9 +1,9 @@
-/** What is told of a build's image and of its end: to the project, to the ledger, and then to nobody any more. */
+/** Deploys a build's image, records its result in the project and the ledger, and cleans up. */
 
 import type { Result } from "@slipway/controller-runtime";
 import type { Build, Project } from "@slipway/crds";
 import { buildResource } from "../resources.ts";
-import { patchProject } from "./cluster.ts";
+import { patchProjectStatus } from "./cluster.ts";
 import type { Decision } from "./decide.ts";
 import type { BuildDependencies } from "./dependencies.ts";
 import { buildRow } from "./ledger-row.ts";
@@ -11,16 +11,16 @@ import { finalLine } from "./log-lines.ts";
 import { organizationOfBuild } from "./names.ts";
 import { requestedAt } from "./queue.ts";
 
-type End = Extract<Decision, { do: "end" }>;
+type CompleteDecision = Extract<Decision, { do: "end" }>;
 
-const WORDS = {
+const MESSAGES = {
   success: "The new version serves.",
   superseded: "A newer build has taken the place of this one.",
 } as const;
 
 /**
- * The project that a build is of. Of one that is gone, or whose id another one has by now, as much as the build itself tells;
- * undefined when it tells nothing.
+ * The project of a build. When it was deleted, or another project has its id by now, as much as the build itself records;
+ * undefined without an owner reference.
  */
 export function projectOf(build: Build, live: Project | undefined): Project | undefined {
   const { namespace, ownerReferences = [] } = build.metadata;
@@ -32,30 +32,30 @@ export function projectOf(build: Build, live: Project | undefined): Project | un
   return { metadata: { name, namespace, uid: owner.uid } } as Project;
 }
 
-export class BuildEnds {
+export class BuildCompletion {
   readonly #deps: BuildDependencies;
 
   constructor(deps: BuildDependencies) {
     this.#deps = deps;
   }
 
-  /** Gives a build's image to its project to run. @throws KubeError 409 when the project has changed since it was read */
-  async handOver(build: Build, project: Project, signal: AbortSignal): Promise<void> {
+  /** Deploys a build's image to its project. @throws KubeError 409 when the project has changed since it was read */
+  async deployImage(build: Build, project: Project, signal: AbortSignal): Promise<void> {
     const { image } = build.status ?? {};
-    const told = { imageBuild: build.metadata.name, imageBuildAt: requestedAt(build), image };
-    await patchProject(project, { build: told }, this.#deps, signal);
+    const deployed = { imageBuild: build.metadata.name, imageBuildAt: requestedAt(build), image };
+    await patchProjectStatus(project, { build: deployed }, this.#deps, signal);
   }
 
   /**
-   * Tells of a build's end, what its log ends with first: whoever reads that it has ended finds all of it. Told again after a
-   * crash in the middle, it is the same.
-   * @param status is given its phase and the failure
+   * Records a build's result, the last line of its log first, so that readers of an ended build find the whole log. Idempotent,
+   * also after a crash half-way.
+   * @param status receives the phase and the failure
    */
-  async end(
+  async complete(
     build: Build,
     project: Project | undefined,
     status: NonNullable<Build["status"]>,
-    { phase, failure }: Omit<End, "do"> & { do?: "end" },
+    { phase, failure }: Omit<CompleteDecision, "do"> & { do?: "end" },
     signal: AbortSignal,
     attempt = 1,
   ): Promise<void> {
@@ -66,37 +66,37 @@ export class BuildEnds {
       status.errorCode = failure.code;
       status.errorMessage = failure.message.slice(0, 1_024);
     }
-    const told = projectOf(build, project);
-    if (told) {
-      // First, for only this may find that things have changed by now: what the ledger is told stays.
-      if (told === project) {
-        await this.#tellProject(build, project, status, signal);
+    const owner = projectOf(build, project);
+    if (owner) {
+      // First, as only this can meet a conflict: rows of the ledger are final.
+      if (owner === project) {
+        await this.#updateProject(build, project, status, signal);
       }
-      // The log stands beside the build, which the ledger may never have heard of.
+      // Lines of the log reference the build's row, which may not exist yet.
       else {
-        await record(buildRow(build, told, { phase: "pending" }));
+        await record(buildRow(build, owner, { phase: "pending" }));
       }
-      const message = failure?.message ?? (phase === "failed" ? "The build has failed." : WORDS[phase]);
+      const message = failure?.message ?? (phase === "failed" ? "The build has failed." : MESSAGES[phase]);
       const level = phase === "failed" ? "error" : "info";
       const step = (failure && status.step) ?? "publish";
       const key = {
         organizationId: organizationOfBuild(build),
-        projectId: told.metadata.name,
+        projectId: owner.metadata.name,
         buildId: build.metadata.name,
       };
       await storeLog(key, [finalLine(attempt, { at: new Date(finishedAt), level, message, step })]);
-      await record(buildRow(build, told, status, follower.isTruncated(key)));
+      await record(buildRow(build, owner, status, follower.isTruncated(key)));
     }
     const began = Date.parse(status.startedAt ?? "");
     const seconds = Number.isNaN(began) ? undefined : (Date.parse(finishedAt) - began) / 1_000;
     metrics.ended(phase, seconds, status.errorCode);
   }
 
-  /** Takes away what is left of a build that has ended, and the build itself some time after. */
-  async tidy(build: Build, signal: AbortSignal): Promise<Result | undefined> {
+  /** Deletes the pods of an ended build, and the Build itself after its retention. */
+  async cleanUp(build: Build, signal: AbortSignal): Promise<Result | undefined> {
     const { client, clock, cluster, follower, settings } = this.#deps;
     const pods = cluster.podsOfBuild(build);
-    follower.drop({ organizationId: organizationOfBuild(build), buildId: build.metadata.name });
+    follower.forget({ organizationId: organizationOfBuild(build), buildId: build.metadata.name });
     await cluster.remove(pods, signal);
     const since = clock.now().getTime() - Date.parse(build.status?.finishedAt ?? "");
     const left = settings().keptSeconds * 1_000 - since;
@@ -108,7 +108,7 @@ export class BuildEnds {
     return undefined;
   }
 
-  async #tellProject(
+  async #updateProject(
     build: Build,
     project: Project,
     { phase, commitSha, errorCode, errorMessage, finishedAt }: NonNullable<Build["status"]>,
@@ -117,15 +117,15 @@ export class BuildEnds {
     const { name } = build.metadata;
     if (phase === "success") {
       const { sourceRevision } = build.spec;
-      const told = {
+      const published = {
         publishedBuild: name,
         commitSha: commitSha ?? null,
         sourceRevision: sourceRevision ?? null,
       };
-      await patchProject(project, { build: told, buildFailure: null }, this.#deps, signal);
+      await patchProjectStatus(project, { build: published, buildFailure: null }, this.#deps, signal);
     } else if (phase === "failed") {
-      const told = { buildId: name, code: errorCode, message: errorMessage, at: finishedAt };
-      await patchProject(project, { buildFailure: told }, this.#deps, signal);
+      const buildFailure = { buildId: name, code: errorCode, message: errorMessage, at: finishedAt };
+      await patchProjectStatus(project, { buildFailure }, this.#deps, signal);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The controller of builds: what it needs, what wakes it, what it may do. */
+/** The controller of builds: its dependencies, watches and permissions. */
 
 import {
   byNamespace,
@@ -18,16 +18,16 @@ import type { BuildRow } from "@slipway/ledger";
 import type { PolicyRule } from "../rbac.ts";
 import { buildResource } from "../resources.ts";
 import { BuildCluster, BY_BUILD, BY_CACHE } from "./cluster.ts";
-import { imageDeleter, type LeftoverOptions, runLeftovers } from "./garbage-collection.ts";
+import { type GarbageCollectorOptions, imageDeleter, runGarbageCollector } from "./garbage-collection.ts";
 import { LogFollower, type StoreBuildLog } from "./log-follower.ts";
 import { createBuildMetrics } from "./metrics.ts";
-import { BUILD_LABEL, BUILD_NAME, CACHE_LABEL } from "./names.ts";
+import { BUILD_LABEL, BUILD_NAME_ANNOTATION, CACHE_LABEL } from "./names.ts";
 import type { BuildPod } from "./pod-state.ts";
 import { BuildPoller, type TriggerLedger } from "./poller.ts";
 import { isBuilding, isEnded } from "./queue.ts";
 import { buildReconciler } from "./reconciler.ts";
 import type { BuildSettings } from "./settings.ts";
-import { type SourceFollowerOptions, sourceFollower } from "./source-reconciler.ts";
+import { type SourceReconcilerOptions, sourceReconciler } from "./source-reconciler.ts";
 import { type OpenSource, providerOpener, sourceOpener } from "./sources.ts";
 
 const READ = ["get", "list", "watch"] as const;
@@ -57,18 +57,18 @@ export interface BuildOptions {
   projects: Store<Project>;
   settings: () => BuildSettings;
   registryKey: () => string;
-  /** Variables that tools of builds have besides. */
+  /** Variables for the tools of builds. */
   tools: () => Readonly<Record<string, string>>;
   git: { allowedHosts: readonly string[]; ca: string; githubApp?: () => GithubApp | undefined };
   record: (row: BuildRow) => Promise<unknown>;
   storeLog: StoreBuildLog;
-  /** What started builds; without it Git servers are not asked for what is new. */
+  /** Triggers that have started builds; without it Git servers are not polled. */
   triggers?: TriggerLedger;
-  /** Whether the history has any build of a project; without it sources that do not come through `/v1` start none by themselves. */
-  hasBuilds?: SourceFollowerOptions["hasBuilds"];
-  /** Images that no history names any more; without it nothing is cleared away. */
-  retired?: LeftoverOptions["retired"];
-  /** In place of the one that asks the Git server. */
+  /** Whether the history has any build of a project; without it sources that do not come through `/v1` start no builds. */
+  hasBuilds?: SourceReconcilerOptions["hasBuilds"];
+  /** Images that no history names any more; without it nothing is garbage-collected. */
+  retired?: GarbageCollectorOptions["retired"];
+  /** In place of the one that queries the Git server. */
   openSource?: OpenSource;
 }
 
@@ -76,12 +76,12 @@ export function addBuildController(manager: Manager, options: BuildOptions): voi
   const { client, clock, log, recorder, registry } = manager;
   const { projects, settings, record, storeLog } = options;
   const builds = manager.store<Build>(buildResource, { indexers: { namespace: byNamespace } });
-  const one = (name: string) => (pod: BuildPod) => [pod.metadata.labels?.[name] ?? []].flat();
+  const labelValue = (name: string) => (pod: BuildPod) => [pod.metadata.labels?.[name] ?? []].flat();
   const pods = manager.store<BuildPod>(resources.pods, {
     namespace: settings().namespace,
     labelSelector: BUILD_LABEL,
-    indexers: { [BY_BUILD]: one(BUILD_LABEL), [BY_CACHE]: one(CACHE_LABEL) },
-    // Specs hold tasks, which nobody reads here.
+    indexers: { [BY_BUILD]: labelValue(BUILD_LABEL), [BY_CACHE]: labelValue(CACHE_LABEL) },
+    // Specs contain the tasks, which are not read here.
     transform: ({ apiVersion, kind, metadata, status }) => ({
       apiVersion,
       kind,
@@ -96,7 +96,7 @@ export function addBuildController(manager: Manager, options: BuildOptions): voi
     store: storeLog,
     clock,
     log,
-    onKept: ({ organizationId, buildId }) => {
+    onStored: ({ organizationId, buildId }) => {
       const key = refKey({ namespace: organizationNamespace(organizationId), name: buildId });
       for (const wake of wakers) {
         wake(key);
@@ -106,7 +106,7 @@ export function addBuildController(manager: Manager, options: BuildOptions): voi
   manager.addRunnable({
     name: "build-logs",
     run: (signal) => {
-      follower.begin(signal);
+      follower.start(signal);
       return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     },
   });
@@ -116,7 +116,7 @@ export function addBuildController(manager: Manager, options: BuildOptions): voi
       .byIndex("namespace", namespace ?? "")
       .filter((build) => !isEnded(build))
       .map(({ metadata }) => metadata);
-  /** Of all organizations, while there are as many builds as the platform has places for, or were until now. */
+  /** Of all organizations, while the platform's quota is used up, or was until now. */
   const queued = () =>
     builds.list().filter(isBuilding).length < settings().platformConcurrency - 1
       ? []
@@ -141,15 +141,18 @@ export function addBuildController(manager: Manager, options: BuildOptions): voi
     }),
     sources: [
       watchObjects(builds),
-      // A place that became free, or a newer build, concerns the others of the organization.
+      // Released quota, or a newer build, concerns the other builds of the organization.
       watchMapped(
         builds,
         ({ metadata }) => [...unfinished(metadata.namespace), ...queued()],
-        (event) => event.type !== "update" || standing(event.object) !== standing(event.old),
+        (event) => event.type !== "update" || quotaState(event.object) !== quotaState(event.old),
       ),
       watchMapped(pods, ({ metadata }) => {
         const namespace = organizationNamespace(metadata.labels?.[labels.organization] ?? "unknown");
-        return [{ namespace, name: metadata.annotations?.[BUILD_NAME] ?? "" }, ...unfinished(namespace)];
+        return [
+          { namespace, name: metadata.annotations?.[BUILD_NAME_ANNOTATION] ?? "" },
+          ...unfinished(namespace),
+        ];
       }),
       watchMapped(projects, ({ metadata }) =>
         builds
@@ -168,14 +171,14 @@ export function addBuildController(manager: Manager, options: BuildOptions): voi
   });
 }
 
-/** What goes on beside the builds themselves. */
+/** Adds what runs beside the builds: source reconciler, poller, garbage collector. */
 function addRunnables(manager: Manager, options: BuildOptions, builds: Store<Build>): void {
   const { client, clock, log } = manager;
   const { projects, settings, registryKey, git, triggers, hasBuilds, retired } = options;
   if (hasBuilds) {
     manager.addController({
       name: "build-source",
-      reconcile: sourceFollower({ client, clock, projects, builds, hasBuilds }),
+      reconcile: sourceReconciler({ client, clock, projects, builds, hasBuilds }),
       sources: [watchObjects(projects, ignoreStatusUpdates)],
     });
   }
@@ -186,9 +189,9 @@ function addRunnables(manager: Manager, options: BuildOptions, builds: Store<Bui
   }
   if (retired) {
     const deleteImage = imageDeleter(settings, registryKey);
-    const leftovers = { client, clock, log, projects, builds, settings, retired, deleteImage };
-    manager.addRunnable({ name: "build-leftovers", run: (signal) => runLeftovers(leftovers, signal) });
+    const collector = { client, clock, log, projects, builds, settings, retired, deleteImage };
+    manager.addRunnable({ name: "build-leftovers", run: (signal) => runGarbageCollector(collector, signal) });
   }
 }
 
-const standing = ({ status }: Build): string => `${status?.phase}/${status?.step === "publish"}`;
+const quotaState = ({ status }: Build): string => `${status?.phase}/${status?.step === "publish"}`;

@@ -9,7 +9,7 @@ import { eventually } from "../../../test/kit/operator/harness.ts";
 import { buildResource } from "../resources.ts";
 import { ledgerBuilds } from "./ledger.ts";
 
-/** One operator after the other dies right after each write that none before it has made. */
+/** One operator after the other crashes right after each write that none before it has made. */
 
 const sha = "0123456789abcdef0123456789abcdef01234567";
 let stack: BuildStack;
@@ -21,7 +21,7 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => stack?.stop());
 
-/** An operator whose writes are counted, until it dies or is to end. */
+/** An operator whose writes are counted, until it crashes or is stopped. */
 async function live(signal: AbortSignal): Promise<void> {
   const life = await CrashingProcess.start(stack.cluster.api.url, written);
   lives += 1;
@@ -67,7 +67,7 @@ const buildOf = async (project: string): Promise<Build | undefined> =>
     ({ spec }) => spec.projectRef.name === project,
   );
 
-/** The node's and the projects' controller's part: on with it as soon as the operator has told of what was before. */
+/** Plays the node and the projects' controller: continues as soon as the operator has recorded the step before. */
 async function carryOut(projectId: string): Promise<string> {
   const { name } = (await eventually(() => buildOf(projectId))).metadata;
   const pod = await eventually(() => stack.podOf(name));
@@ -134,7 +134,7 @@ test("a source's first build is published once, with each line of its log once, 
     "fetch",
     "push",
   ]);
-  // One died after each of these, among others.
+  // One crashed after each of these, among others.
   for (const write of [
     /^POST .*\/builds\/<build>$/,
     /^PATCH .*\/projects\/pmortal .*"number":1/,
@@ -162,7 +162,7 @@ test("a source's first build is published once, with each line of its log once, 
       `${write} in\n${keys.join("\n")}`,
     ).toBe(true);
   }
-  // Few were killed by two writes that were under way at once.
+  // Few crashed with two concurrent writes.
   expect(lives).toBeGreaterThan(written.size / 2);
 }, 120_000);
 
@@ -196,7 +196,7 @@ test("a build that fails has failed once, with its reason at the end of its log"
   await stack.kubelet.reap();
 }, 120_000);
 
-test("a build that another one overtakes ends once, and the other is published once", async () => {
+test("a build that another one supersedes ends once, and the other is published once", async () => {
   const end = mortals();
   await stack.makeProject("povertaken");
   const first = (await eventually(() => buildOf("povertaken"))).metadata.name;

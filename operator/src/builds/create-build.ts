@@ -1,18 +1,18 @@
-/** Builds that the operator itself asks for. */
+/** Creates the Builds that the operator itself requests. */
 
 import { isAlreadyExists, type KubeClient } from "@slipway/controller-runtime";
 import { type Build, type BuildRequest, buildObject, fieldManagers, type Project } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import { buildResource } from "../resources.ts";
 
-/** Asks for a build; the build's reconciler tells the ledger of it. @returns false when it was asked for before */
-export async function askForBuild(
+/** Creates a Build; its reconciler records it in the ledger. @returns false when it exists already */
+export async function createBuild(
   { client, clock }: { client: KubeClient; clock: Clock },
-  [project, id, asked]: readonly [project: Project, id: string, asked: BuildRequest],
+  [project, id, request]: readonly [project: Project, id: string, request: BuildRequest],
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    await client.create<Build>(buildResource, buildObject(project, id, asked, clock.now()), {
+    await client.create<Build>(buildResource, buildObject(project, id, request, clock.now()), {
       fieldManager: fieldManagers.build,
       signal,
     });

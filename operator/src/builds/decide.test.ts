@@ -3,33 +3,33 @@ import type { Build, Project } from "@slipway/crds";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { exampleBuild } from "../../../test/kit/operator/builds.ts";
-import { type Decision, decide, type Observed } from "./decide.ts";
+import { type Decision, decide, type Observation } from "./decide.ts";
 import type { PodState } from "./pod-state.ts";
-import { hasNewer, isEnded, isItsTurn, isNewer, requestedAt } from "./queue.ts";
-import { projectView } from "./rollout.ts";
+import { hasNewer, isAdmissible, isEnded, isNewer, requestedAt } from "./queue.ts";
+import { projectState } from "./rollout.ts";
 
 const settings = { tries: 3, limits: { deadlineSeconds: 1_800, publishSeconds: 600 } };
 const NOW = new Date("2026-01-01T01:00:00Z");
 const digest = `sha256:${"a".repeat(64)}`;
 
-const observed = (more: Partial<Observed> = {}): Observed => ({
+const observed = (more: Partial<Observation> = {}): Observation => ({
   build: exampleBuild("b1", 1),
   hasNewer: false,
-  project: { isHandedOver: false, isOvertaken: false, rollout: "waiting" },
+  project: { isDeployed: false, isSuperseded: false, rollout: "waiting" },
   attempt: 0,
   pod: undefined,
   hasOtherPods: false,
-  isItsTurn: true,
-  isLogKept: true,
+  isAdmissible: true,
+  isLogStored: true,
   now: NOW,
   ...more,
 });
-const next = (more: Partial<Observed>) => decide(observed(more), settings);
+const next = (more: Partial<Observation>) => decide(observed(more), settings);
 const pod = (state: PodState, createdAt = NOW) => ({ state, createdAt: createdAt.toISOString() });
 const broken = (passing: boolean, endedAt?: string): PodState => ({
   state: "failed",
   step: "build",
-  told: {},
+  report: {},
   failure: failure("BUILD_ENGINE_FAILED"),
   passing,
   endedAt,
@@ -51,51 +51,51 @@ const publishing = exampleBuild("b1", 1, {
 });
 
 describe("the queue", () => {
-  test("it waits for its turn, then for the pods of others, then begins", () => {
-    expect(next({ isItsTurn: false })).toMatchObject({ do: "wait", reason: "Queued" });
-    expect(next({ hasOtherPods: true })).toEqual({ do: "clear" });
+  test("a build waits for its turn, then for pods of other builds, then starts", () => {
+    expect(next({ isAdmissible: false })).toMatchObject({ do: "wait", reason: "Queued" });
+    expect(next({ hasOtherPods: true })).toEqual({ do: "deletePods" });
     expect(next({})).toEqual({ do: "start", attempt: 1 });
   });
 
-  test("a newer build ends it at any step, unless its image was handed over", () => {
+  test("a newer build supersedes it at any step, unless its image was deployed", () => {
     const superseded = { do: "end", phase: "superseded" };
     expect(next({ hasNewer: true })).toEqual(superseded);
-    const running = pod({ state: "running", step: "build", told: {} });
+    const running = pod({ state: "running", step: "build", report: {} });
     expect(next({ hasNewer: true, attempt: 1, pod: running })).toEqual(superseded);
     expect(next({ hasNewer: true, build: publishing })).toEqual(superseded);
-    const handedOver = { isHandedOver: true, isOvertaken: false, rollout: "waiting" } as const;
+    const handedOver = { isDeployed: true, isSuperseded: false, rollout: "waiting" } as const;
     expect(next({ hasNewer: true, build: publishing, project: handedOver })).toMatchObject({ do: "wait" });
-    const overtaken = { ...handedOver, isHandedOver: false, isOvertaken: true };
+    const overtaken = { ...handedOver, isDeployed: false, isSuperseded: true };
     expect(next({ build: publishing, project: overtaken })).toEqual(superseded);
     expect(next({ project: undefined })).toEqual(superseded);
   });
 });
 
-describe("tries", () => {
-  test("the platform's fault is tried again after a pause, once the pod is cleared away", () => {
+describe("attempts", () => {
+  test("a fault of the platform is retried after a backoff, once the pod is deleted", () => {
     const justNow = pod(broken(true, "2026-01-01T00:59:55Z"));
     expect(next({ attempt: 1, pod: justNow })).toMatchObject({ do: "wait", afterMs: 10_000 });
     const earlier = pod(broken(true, "2026-01-01T00:59:00Z"));
-    expect(next({ attempt: 1, pod: earlier })).toEqual({ do: "clear" });
+    expect(next({ attempt: 1, pod: earlier })).toEqual({ do: "deletePods" });
     expect(next({ attempt: 1 })).toEqual({ do: "start", attempt: 2 });
   });
 
-  test("not for ever, and the client's fault never", () => {
+  test("attempts are limited, and a fault of the client is not retried", () => {
     const old = "2026-01-01T00:00:00Z";
     expect(next({ attempt: 3, pod: pod(broken(true, old)) })).toMatchObject({ do: "end", phase: "failed" });
     expect(next({ attempt: 1, pod: pod(broken(false, old)) })).toMatchObject({ do: "end", phase: "failed" });
   });
 
-  test("nothing ends before its log is kept", () => {
-    expect(next({ attempt: 1, isLogKept: false, pod: pod(broken(false)) })).toMatchObject({
+  test("no build ends before its log is stored", () => {
+    expect(next({ attempt: 1, isLogStored: false, pod: pod(broken(false)) })).toMatchObject({
       reason: "KeepingLog",
     });
-    const done = pod({ state: "done", told: { digest } });
-    expect(next({ attempt: 1, isLogKept: false, pod: done })).toMatchObject({ reason: "KeepingLog" });
-    expect(next({ attempt: 1, pod: done })).toEqual({ do: "built", told: { digest } });
+    const done = pod({ state: "done", report: { digest } });
+    expect(next({ attempt: 1, isLogStored: false, pod: done })).toMatchObject({ reason: "KeepingLog" });
+    expect(next({ attempt: 1, pod: done })).toEqual({ do: "built", report: { digest } });
   });
 
-  test("an image that cannot be pulled is given up sooner than a node that is waited for", () => {
+  test("an image that cannot be pulled fails earlier than a pod without a node", () => {
     const tenMinutes = new Date("2026-01-01T00:50:00Z");
     const waiting = (cannotPull: boolean) => pod({ state: "waiting", cannotPull }, tenMinutes);
     expect(next({ attempt: 3, pod: waiting(false) })).toMatchObject({ do: "wait", afterMs: 1_200_000 });
@@ -106,10 +106,10 @@ describe("tries", () => {
 describe("publishing", () => {
   const view = (rollout: "waiting" | "served" | "failed", more: object = {}) => ({
     build: publishing,
-    project: { isHandedOver: true, isOvertaken: false, rollout, ...more },
+    project: { isDeployed: true, isSuperseded: false, rollout, ...more },
   });
-  test("the image is handed over, and the rollout's end is the build's", () => {
-    expect(next({ build: publishing })).toEqual({ do: "handOver" });
+  test("the image is deployed, and its rollout decides the result", () => {
+    expect(next({ build: publishing })).toEqual({ do: "deployImage" });
     expect(next(view("waiting"))).toMatchObject({ do: "wait", afterMs: 300_000 });
     expect(next(view("served"))).toEqual({ do: "end", phase: "success" });
     expect(next(view("failed", { rolloutMessage: "It crashes." }))).toMatchObject({
@@ -123,7 +123,7 @@ describe("publishing", () => {
   });
 });
 
-/** What happens in any order: builds are asked for, pods go on, fail or vanish, rollouts end, and somebody looks. */
+/** Events in any order: builds are requested, pods progress, fail or vanish, rollouts end, builds are reconciled. */
 type Happening = {
   what: "ask" | "look" | "pass" | "fail" | "vanish" | "roll" | "rollBack" | "forget";
   which: number;
@@ -172,7 +172,7 @@ class World {
         }
         return;
       case "forget": {
-        // Some time after their end the objects go, of newer ones maybe before those of older ones.
+        // Ended builds are deleted later, newer ones possibly before older ones.
         const index = which % Math.max(1, this.builds.length);
         const [build] = this.builds.slice(index, index + 1);
         if (build && isEnded(build)) {
@@ -182,7 +182,7 @@ class World {
       }
       case "pass":
         if (pod) {
-          pod.state = { state: "done", told: { digest: `sha256:${(name ?? "").repeat(32)}` } };
+          pod.state = { state: "done", report: { digest: `sha256:${(name ?? "").repeat(32)}` } };
         }
         return;
       case "fail":
@@ -217,12 +217,12 @@ class World {
       {
         build,
         hasNewer: hasNewer(build, this.builds),
-        project: projectView(build, this.project),
+        project: projectState(build, this.project),
         attempt: this.attempts.get(name) ?? 0,
         pod: pod && { state: pod.state, createdAt: new Date(this.#clock).toISOString() },
         hasOtherPods: [...this.pods.keys()].some((other) => other !== name),
-        isItsTurn: isItsTurn(build, this.builds, new Set(), { organization: 2, platform: 20 }),
-        isLogKept: true,
+        isAdmissible: isAdmissible(build, this.builds, new Set(), { organization: 2, platform: 20 }),
+        isLogStored: true,
         now: new Date(this.#clock),
       },
       settings,
@@ -234,7 +234,7 @@ class World {
   #carryOut(build: Build, decision: Decision): void {
     const { name } = build.metadata;
     switch (decision.do) {
-      case "clear":
+      case "deletePods":
         this.pods.clear();
         return;
       case "start":
@@ -247,11 +247,11 @@ class World {
         build.status = {
           phase: "building",
           step: "publish",
-          image: { reference: "r", digest: decision.told.digest },
+          image: { reference: "r", digest: decision.report.digest },
         };
         this.pods.delete(name);
         return;
-      case "handOver": {
+      case "deployImage": {
         expect(hasNewer(build, this.builds)).toBe(false);
         this.handedOver.push(build);
         const image = build.status?.image ?? { reference: "" };
@@ -270,7 +270,7 @@ class World {
   }
 }
 
-test("in whatever order things happen, a build ends once, and none is published after a newer one or once it was superseded", () => {
+test("in any order of events a build ends once, and none is published after a newer one or once superseded", () => {
   fc.assert(
     fc.property(fc.array(happening, { maxLength: 80 }), (happenings) => {
       const world = new World();
@@ -281,7 +281,7 @@ test("in whatever order things happen, a build ends once, and none is published 
           expect(build.status?.phase).toBe(phase);
         }
       }
-      // And left alone, everything comes to an end.
+      // Without further events every build ends.
       for (let round = 0; round < 40 && !world.builds.every(isEnded); round += 1) {
         world.builds.forEach((_, index) => void world.look(index));
         world.builds.forEach((_, which) => void world.happen({ what: "pass", which }));

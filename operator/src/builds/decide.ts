@@ -1,34 +1,34 @@
-/** What is done next for a build, from all that is known of it. Pure. */
+/** Decides the next action for a build from its observed state. Pure. */
 
 import { type Failure, failure } from "@slipway/builder/contract";
 import type { Build } from "@slipway/crds";
-import type { PodState, Told } from "./pod-state.ts";
+import type { PodState, StepReport } from "./pod-state.ts";
 import { isEnded } from "./queue.ts";
 
-export interface Observed {
+export interface Observation {
   build: Build;
-  /** A newer build of the project was asked for. */
+  /** A newer build of the project was requested. */
   hasNewer: boolean;
-  /** Where the project stands with it. */
-  project: ProjectView | undefined;
-  /** Which try the pod is of; 0 while there was none. */
+  /** What its project has done with it. */
+  project: ProjectState | undefined;
+  /** Number of the attempt; 0 before the first. */
   attempt: number;
-  /** Of that try; undefined when the apiserver has none. */
+  /** Of that attempt; undefined when the apiserver has none. */
   pod: { state: PodState; createdAt: string } | undefined;
-  /** Pods of other builds of the project, or of earlier tries, are still there. */
+  /** Pods of other builds of the project, or of earlier attempts, still exist. */
   hasOtherPods: boolean;
-  isItsTurn: boolean;
-  /** All that the pod's containers wrote stands in the ledger, or is lost. */
-  isLogKept: boolean;
+  isAdmissible: boolean;
+  /** The log of the pod's terminated containers is in the ledger, or lost. */
+  isLogStored: boolean;
   now: Date;
 }
 
-export interface ProjectView {
-  /** Its image was given to the project to run. */
-  isHandedOver: boolean;
-  /** The image of a newer build was. */
-  isOvertaken: boolean;
-  /** What became of the image that is to run. */
+export interface ProjectState {
+  /** The project runs, or rolls out, its image. */
+  isDeployed: boolean;
+  /** The project has the image of a newer build. */
+  isSuperseded: boolean;
+  /** The rollout of the build's image. */
   rollout: "waiting" | "served" | "failed";
   rolloutMessage?: string;
 }
@@ -39,48 +39,54 @@ export interface DecideSettings {
 }
 
 export type Decision =
-  /** Nothing is left to do but to tidy up. */
-  | { do: "rest" }
+  /** The build has ended: only cleanup is left. */
+  | { do: "cleanUp" }
   | {
       do: "wait";
       reason: "Queued" | "Waiting" | "Building" | "KeepingLog" | "Publishing";
-      told?: Told;
+      report?: StepReport;
       step?: RunStep;
       afterMs?: number;
     }
-  /** Pods of others, or of the try before, are to go first. */
-  | { do: "clear" }
+  /** Pods of other builds, or of the attempt before, must be deleted first. */
+  | { do: "deletePods" }
   | { do: "start"; attempt: number }
-  | { do: "built"; told: Told & { digest: string } }
-  | { do: "handOver" }
-  | { do: "end"; phase: "success" | "failed" | "superseded"; failure?: Failure; told?: Told; step?: RunStep };
+  | { do: "built"; report: StepReport & { digest: string } }
+  | { do: "deployImage" }
+  | {
+      do: "end";
+      phase: "success" | "failed" | "superseded";
+      failure?: Failure;
+      report?: StepReport;
+      step?: RunStep;
+    };
 
 type RunStep = NonNullable<NonNullable<Build["status"]>["step"]>;
 
-/** An image that cannot be pulled, or a pod that no node takes, is given up after so long. */
-const PULL_MS = 300_000;
-/** Before the second try, twice as much before the third, and so on: four tries outlast a Git server that is away for a minute. */
-const PAUSE_MS = 15_000;
+/** An attempt whose image cannot be pulled fails after so long. */
+const UNPULLABLE_TIMEOUT_MS = 300_000;
+/** Before the second attempt, twice as long before the third, and so on: four attempts outlast a minute without the Git server. */
+const RETRY_BACKOFF_MS = 15_000;
 
-export function decide(observed: Observed, settings: DecideSettings): Decision {
+export function decide(observed: Observation, settings: DecideSettings): Decision {
   const { build, project, hasNewer, attempt } = observed;
   if (isEnded(build)) {
-    return { do: "rest" };
+    return { do: "cleanUp" };
   }
-  // Its image may be serving soon: what becomes of that is what becomes of it.
-  if (!project || project.isOvertaken || (hasNewer && !project.isHandedOver)) {
+  // A deployed image may be serving soon: its rollout decides the result.
+  if (!project || project.isSuperseded || (hasNewer && !project.isDeployed)) {
     return { do: "end", phase: "superseded" };
   }
   if (build.status?.step === "publish") {
     return publish(observed, project, settings);
   }
   if (attempt === 0) {
-    return observed.isItsTurn ? start(observed, 1) : { do: "wait", reason: "Queued" };
+    return observed.isAdmissible ? start(observed, 1) : { do: "wait", reason: "Queued" };
   }
   return followPod(observed, settings);
 }
 
-function followPod(observed: Observed, settings: DecideSettings): Decision {
+function followPod(observed: Observation, settings: DecideSettings): Decision {
   const { pod, now } = observed;
   if (!pod) {
     return retry(observed, settings, {
@@ -91,56 +97,58 @@ function followPod(observed: Observed, settings: DecideSettings): Decision {
   switch (state.state) {
     case "waiting": {
       const waited = now.getTime() - Date.parse(pod.createdAt);
-      const most = state.cannotPull ? PULL_MS : settings.limits.deadlineSeconds * 1_000;
+      const most = state.cannotPull ? UNPULLABLE_TIMEOUT_MS : settings.limits.deadlineSeconds * 1_000;
       const said = state.cannotPull ? "Its image cannot be pulled." : "No node had room for it.";
       return waited < most
         ? { do: "wait", reason: "Waiting", afterMs: most - waited }
         : retry(observed, settings, { failure: failure("BUILD_ENGINE_FAILED", { said }) });
     }
     case "running":
-      return { do: "wait", reason: "Building", step: state.step, told: state.told };
+      return { do: "wait", reason: "Building", step: state.step, report: state.report };
     case "done":
-      return observed.isLogKept ? { do: "built", told: state.told } : { do: "wait", reason: "KeepingLog" };
+      return observed.isLogStored
+        ? { do: "built", report: state.report }
+        : { do: "wait", reason: "KeepingLog" };
     case "failed": {
-      if (!observed.isLogKept) {
-        return { do: "wait", reason: "KeepingLog", step: state.step, told: state.told };
+      if (!observed.isLogStored) {
+        return { do: "wait", reason: "KeepingLog", step: state.step, report: state.report };
       }
-      const { failure: why, step, told, endedAt } = state;
+      const { failure: why, step, report, endedAt } = state;
       return state.passing
-        ? retry(observed, settings, { failure: why, step, told, endedAt })
-        : { do: "end", phase: "failed", failure: why, step, told };
+        ? retry(observed, settings, { failure: why, step, report, endedAt })
+        : { do: "end", phase: "failed", failure: why, step, report };
     }
   }
 }
 
-interface Passing {
+interface Transient {
   failure: Failure;
   step?: RunStep;
-  told?: Told;
+  report?: StepReport;
   endedAt?: string;
 }
 
-/** Another try, after a pause, as often as there may be. */
-function retry(observed: Observed, { tries }: DecideSettings, { endedAt, ...why }: Passing): Decision {
+/** Another attempt after a backoff, up to the limit. */
+function retry(observed: Observation, { tries }: DecideSettings, { endedAt, ...why }: Transient): Decision {
   const { attempt, now } = observed;
   if (attempt >= tries) {
     return { do: "end", phase: "failed", ...why };
   }
-  const pause = PAUSE_MS * attempt - (now.getTime() - (Date.parse(endedAt ?? "") || 0));
+  const pause = RETRY_BACKOFF_MS * attempt - (now.getTime() - (Date.parse(endedAt ?? "") || 0));
   return pause > 0
-    ? { do: "wait", reason: "Waiting", step: why.step, told: why.told, afterMs: pause }
+    ? { do: "wait", reason: "Waiting", step: why.step, report: why.report, afterMs: pause }
     : start(observed, attempt + 1);
 }
 
-/** A project's builds share its cache, so its pods never run side by side. */
-function start({ hasOtherPods, pod, attempt: current }: Observed, attempt: number): Decision {
+/** A project's builds share its cache, so its pods never run concurrently. */
+function start({ hasOtherPods, pod, attempt: current }: Observation, attempt: number): Decision {
   const isOldOne = attempt !== current && pod !== undefined;
-  return hasOtherPods || isOldOne ? { do: "clear" } : { do: "start", attempt };
+  return hasOtherPods || isOldOne ? { do: "deletePods" } : { do: "start", attempt };
 }
 
-function publish({ build, now }: Observed, project: ProjectView, { limits }: DecideSettings): Decision {
-  if (!project.isHandedOver) {
-    return { do: "handOver" };
+function publish({ build, now }: Observation, project: ProjectState, { limits }: DecideSettings): Decision {
+  if (!project.isDeployed) {
+    return { do: "deployImage" };
   }
   if (project.rollout === "served") {
     return { do: "end", phase: "success" };

@@ -7,7 +7,7 @@ import type { BuildMetrics } from "./metrics.ts";
 import type { BuildSettings } from "./settings.ts";
 import type { OpenSource } from "./sources.ts";
 
-/** What the reconciling of builds works with. */
+/** Dependencies of the build reconciler. */
 export interface BuildDependencies {
   client: KubeClient;
   clock: Clock;

@@ -7,7 +7,12 @@ import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { projectResource } from "../resources.ts";
-import { clearCaches, clearImages, digestsInUse, type LeftoverOptions } from "./garbage-collection.ts";
+import {
+  deleteRetiredImages,
+  deleteUnusedCaches,
+  digestsInUse,
+  type GarbageCollectorOptions,
+} from "./garbage-collection.ts";
 import { cacheName } from "./names.ts";
 import { parseBuildSettings } from "./settings.ts";
 
@@ -19,7 +24,7 @@ const settings = parseBuildSettings("{ image: builder, registry: { host: builds.
 let api: FakeApiserver;
 let client: KubeClient;
 let clock: FakeClock;
-let options: LeftoverOptions;
+let options: GarbageCollectorOptions;
 let projects: Store<Project>;
 let builds: Store<Build>;
 let deleted: string[];
@@ -70,50 +75,50 @@ afterEach(async () => {
   await api.stop();
 });
 
-test("the cache of a deleted project goes, and that of another of the same id; not one that the memory is behind with", async () => {
+test("the cache of a deleted project is deleted, also when another project has its id; not one whose project the cache lacks", async () => {
   const project = await makeProject("pshop");
   const own = cacheName({ id: "pshop", uid: project.metadata.uid ?? "" });
   const before = cacheName({ id: "pshop", uid: "of-one-before" });
   await makeCache(own);
   await makeCache(before);
-  expect(await clearCaches(options, signal)).toBe(1);
+  expect(await deleteUnusedCaches(options, signal)).toBe(1);
   expect(await caches()).toEqual([own]);
   await client.delete(projectResource, { namespace, name: "pshop" });
-  expect(await clearCaches(options, signal)).toBe(1);
+  expect(await deleteUnusedCaches(options, signal)).toBe(1);
   expect(await caches()).toEqual([]);
 });
 
-test("the cache of a project that has not built for two weeks goes, unless a build of it is there", async () => {
+test("the cache of a project that has not built for two weeks is deleted, unless a Build of it exists", async () => {
   const days = (count: number) => clock.advance(count * 86_400_000);
   const project = await makeProject("pshop");
   projects.replace([project], "1");
   const own = cacheName({ id: "pshop", uid: project.metadata.uid ?? "" });
   await makeCache(own);
   await days(13);
-  expect(await clearCaches(options, signal)).toBe(0);
+  expect(await deleteUnusedCaches(options, signal)).toBe(0);
   await days(2);
   builds.replace([exampleBuild("b1", 0)], "1");
-  expect(await clearCaches(options, signal)).toBe(0);
+  expect(await deleteUnusedCaches(options, signal)).toBe(0);
   builds.replace([], "2");
   const built = {
     ...project,
     status: { build: { imageBuildAt: new Date(clock.now().getTime() - 86_400_000).toISOString() } },
   };
   await client.updateStatus(projectResource, built);
-  expect(await clearCaches(options, signal)).toBe(0);
+  expect(await deleteUnusedCaches(options, signal)).toBe(0);
   await days(20);
-  expect(await clearCaches(options, signal)).toBe(1);
+  expect(await deleteUnusedCaches(options, signal)).toBe(1);
   expect(await caches()).toEqual([]);
 });
 
-test("a young cache stays, whoever it is of", async () => {
+test("a young cache stays, whatever its project", async () => {
   await makeCache("cache-new");
   const young = new FakeClock(new Date().toISOString());
-  expect(await clearCaches({ ...options, clock: young }, signal)).toBe(0);
+  expect(await deleteUnusedCaches({ ...options, clock: young }, signal)).toBe(0);
   expect(await caches()).toEqual(["cache-new"]);
 });
 
-test("an image is deleted once nothing runs it or can go back to it, and noted until then", async () => {
+test("an image is deleted once nothing runs it or can roll back to it, and stays recorded until then", async () => {
   const deployment = { id: "d1", image: { reference: "r", digest: digest("a") }, settings: {} } as Deployment;
   await makeProject("pshop", { status: { deployments: [deployment] } });
   const row = (letter: string, project_id = "pshop") => ({
@@ -123,26 +128,26 @@ test("an image is deleted once nothing runs it or can go back to it, and noted u
     retired_at: new Date(),
   });
   retired = [row("a"), row("b"), row("c", "pgone")];
-  expect(await clearImages(options, signal)).toBe(2);
+  expect(await deleteRetiredImages(options, signal)).toBe(2);
   expect(deleted).toEqual([`alpha/pshop@${digest("b")}`, `alpha/pgone@${digest("c")}`]);
   expect(retired.map((one) => one.digest)).toEqual([digest("a")]);
 });
 
-test("one that cannot be deleted is tried again, and keeps no other from it", async () => {
+test("one that cannot be deleted is retried, and does not block others", async () => {
   const row = (letter: string) => {
     return { organization_id: "alpha", project_id: "p", digest: digest(letter), retired_at: new Date() };
   };
   retired = [row("a"), row("b")];
-  const deleteImage: LeftoverOptions["deleteImage"] = async (_, bad) => {
+  const deleteImage: GarbageCollectorOptions["deleteImage"] = async (_, bad) => {
     if (bad === digest("a")) {
       throw new Error("bad manifest");
     }
   };
-  await expect(clearImages({ ...options, deleteImage }, signal)).rejects.toThrow("bad manifest");
+  await expect(deleteRetiredImages({ ...options, deleteImage }, signal)).rejects.toThrow("bad manifest");
   expect(retired.map((one) => one.digest)).toEqual([digest("a")]);
 });
 
-test("what a project runs, was given, went back to or lists is in use", () => {
+test("images that a project runs, deploys, rolled back to or lists are in use", () => {
   const project = exampleProject({ namespace, name: "p" });
   const used = digestsInUse({
     ...project,

@@ -1,8 +1,8 @@
-/** What outlives its builds and is needed no more: caches of projects that are gone or no longer build, images that nobody can go back to. */
+/** Deletes what outlives builds: caches of projects that were deleted or no longer build, images that no rollback can use. */
 
 import { type KubeClient, type KubernetesObject, resources, type Store } from "@slipway/controller-runtime";
 import { type Build, mintRegistryToken, organizationNamespace, type Project } from "@slipway/crds";
-import { GuardedFetch } from "@slipway/git";
+import { SsrfSafeFetch } from "@slipway/git";
 import type { RetiredImage } from "@slipway/ledger";
 import { type Clock, type Logger, sleep } from "@slipway/process";
 import { rollbackOf } from "../projects/images/built-image.ts";
@@ -10,10 +10,10 @@ import { projectResource } from "../resources.ts";
 import { CACHE_LABEL, cacheName } from "./names.ts";
 import type { BuildSettings } from "./settings.ts";
 
-/** Deletes an image from the builds' registry; one that is not there is none. @throws Error */
+/** Deletes an image from the builds' registry, if it exists. @throws Error */
 export type DeleteImage = (repository: string, digest: string, signal: AbortSignal) => Promise<void>;
 
-export interface LeftoverOptions {
+export interface GarbageCollectorOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
@@ -28,23 +28,26 @@ export interface LeftoverOptions {
 }
 
 const PERIOD_MS = 600_000;
-/** A claim is made before the memory may know of its project. */
-const YOUNG_MS = 3_600_000;
+/** A claim may be created before the cache contains its project. */
+const CACHE_MIN_AGE_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-/** Deletions in one round; the rest comes with the next one. */
-const AT_MOST = 200;
+/** Deletions in one round; the rest follows in the next one. */
+const MAX_DELETIONS = 200;
 
-/** Looks every ten minutes until the signal aborts. */
-export async function runLeftovers(options: LeftoverOptions, signal: AbortSignal): Promise<void> {
+/** Collects every ten minutes until the signal aborts. */
+export async function runGarbageCollector(
+  options: GarbageCollectorOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const { clock, log } = options;
   while (!signal.aborted) {
     for (const [what, clear] of [
-      ["caches of builds", clearCaches],
-      ["images of builds", clearImages],
+      ["caches of builds", deleteUnusedCaches],
+      ["images of builds", deleteRetiredImages],
     ] as const) {
       await clear(options, signal).catch((error: unknown) => {
         if (!signal.aborted) {
-          log.warn({ err: error }, `${what} could not be cleared away`);
+          log.warn({ err: error }, `${what} could not be garbage-collected`);
         }
       });
     }
@@ -52,15 +55,15 @@ export async function runLeftovers(options: LeftoverOptions, signal: AbortSignal
   }
 }
 
-/** When a project's cache was of use last, as far as its status has it: the claim's own age counts, too. */
+/** When a project last used its cache, as far as its status shows: the claim's own age counts, too. */
 function lastBuiltAt({ status }: Project): number {
   const times = [status?.build?.imageBuildAt, status?.buildFailure?.at];
   return Math.max(0, ...times.map((time) => Date.parse(time ?? "") || 0));
 }
 
-/** Deletes the caches of projects that are gone, or that have not built for `cache.unusedDays`. @returns how many */
-export async function clearCaches(
-  { client, clock, projects, builds, settings }: LeftoverOptions,
+/** Deletes the caches of projects that were deleted, or have not built for `cache.unusedDays`. @returns how many */
+export async function deleteUnusedCaches(
+  { client, clock, projects, builds, settings }: GarbageCollectorOptions,
   signal: AbortSignal,
 ): Promise<number> {
   if (!projects.hasSynced || !builds.hasSynced) {
@@ -75,9 +78,9 @@ export async function clearCaches(
   const now = clock.now().getTime();
   const ageOf = ({ metadata }: KubernetesObject) =>
     now - (Date.parse(String(metadata?.creationTimestamp ?? "")) || 0);
-  const isOld = (claim: KubernetesObject) => ageOf(claim) > YOUNG_MS;
+  const isOld = (claim: KubernetesObject) => ageOf(claim) > CACHE_MIN_AGE_MS;
   const unusedMs = cache.unusedDays * DAY_MS;
-  // A Build that is there, ended or not, may be of use to the next one.
+  // Any existing Build, ended or not, means that the cache is in use.
   const building = new Set(
     builds.list().map(({ metadata, spec }) => `${metadata.namespace}/${spec.projectRef.name}`),
   );
@@ -98,17 +101,17 @@ export async function clearCaches(
   if (suspects.length === 0) {
     return 0;
   }
-  // The memory may be behind: only the live state is proof.
+  // The cache of projects may be behind: only the live state is proof.
   const live = await client.list<Project>(projectResource, { signal });
-  const gone = suspects.filter(without(live.items)).slice(0, AT_MOST);
-  for (const { metadata } of gone) {
+  const unused = suspects.filter(without(live.items)).slice(0, MAX_DELETIONS);
+  for (const { metadata } of unused) {
     const { name = "", uid } = metadata ?? {};
     await client.delete(resources.persistentVolumeClaims, { namespace, name }, { uid, signal });
   }
-  return gone.length;
+  return unused.length;
 }
 
-/** Digests that a project runs, or can go back to. */
+/** Digests that a project runs, or can roll back to. */
 export function digestsInUse(project: Project): Set<string> {
   const { spec, status } = project;
   const { image, build, deployments = [] } = status ?? {};
@@ -123,13 +126,13 @@ export function digestsInUse(project: Project): Set<string> {
 }
 
 /**
- * Deletes images that no build of the history has any more and that no project needs. One that cannot be deleted keeps no other
- * from it.
+ * Deletes images that no build of the history has any more and that no project needs. One that cannot be deleted does not
+ * block the others.
  * @returns how many
- * @throws why the first of those could not be deleted, once all have been tried
+ * @throws the first error, once all have been tried
  */
-export async function clearImages(
-  { client, projects, retired, deleteImage }: LeftoverOptions,
+export async function deleteRetiredImages(
+  { client, projects, retired, deleteImage }: GarbageCollectorOptions,
   signal: AbortSignal,
 ): Promise<number> {
   if (!projects.hasSynced) {
@@ -138,7 +141,7 @@ export async function clearImages(
   let deleted = 0;
   const errors: unknown[] = [];
   for (const image of await retired.list()) {
-    if (deleted + errors.length >= AT_MOST || signal.aborted) {
+    if (deleted + errors.length >= MAX_DELETIONS || signal.aborted) {
       break;
     }
     const ref = { namespace: organizationNamespace(image.organization_id), name: image.project_id };
@@ -164,8 +167,8 @@ export async function clearImages(
 }
 
 const TOKEN_SECONDS = 60;
-/** Of an image that is there no more. */
-const GONE = 404;
+/** Answer for an image that does not exist. */
+const NOT_FOUND = 404;
 const ACCEPTED = 202;
 
 /** Deletes with a token for the one repository. */
@@ -173,7 +176,7 @@ export function imageDeleter(settings: () => BuildSettings, registryKey: () => s
   return async (repository, digest, signal) => {
     const { host, ca } = settings().registry;
     const allowedHosts = [host.includes(":") ? host : `${host}:443`];
-    const fetch = new GuardedFetch({ allowedHosts, ...(ca === "" ? {} : { ca }) });
+    const fetch = new SsrfSafeFetch({ allowedHosts, ...(ca === "" ? {} : { ca }) });
     const token = mintRegistryToken(
       registryKey(),
       "leftovers",
@@ -186,7 +189,7 @@ export function imageDeleter(settings: () => BuildSettings, registryKey: () => s
         headers: { authorization: `Bearer ${token}` },
         signal,
       });
-      if (status !== ACCEPTED && status !== GONE) {
+      if (status !== ACCEPTED && status !== NOT_FOUND) {
         throw new Error(`the registry of builds answers ${status} to the deletion of an image`);
       }
     } finally {

@@ -1,4 +1,4 @@
-/** A build as the ledger has it. Pure. */
+/** A build's row in the ledger. Pure. */
 
 import type { Build, Project } from "@slipway/crds";
 import type { BuildRow } from "@slipway/ledger";
@@ -35,9 +35,9 @@ export function buildRow(
   };
 }
 
-/** Whether the ledger is to be told of a status. */
-export function tellsMore(before: Build["status"], after: NonNullable<Build["status"]>): boolean {
-  const told = (status: Build["status"]) =>
+/** Whether a status changes the build's row. */
+export function changesRow(before: Build["status"], after: NonNullable<Build["status"]>): boolean {
+  const recorded = (status: Build["status"]) =>
     JSON.stringify([
       status?.phase,
       status?.commitSha,
@@ -45,5 +45,5 @@ export function tellsMore(before: Build["status"], after: NonNullable<Build["sta
       status?.image?.digest,
       status?.finishedAt,
     ]);
-  return told(before) !== told(after);
+  return recorded(before) !== recorded(after);
 }

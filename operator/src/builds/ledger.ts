@@ -1,4 +1,4 @@
-/** What of builds stands in the ledger beside the builds themselves. */
+/** Triggers, retired images and history of builds in the ledger. */
 
 import {
   claimBuildTrigger,
@@ -18,7 +18,7 @@ export function ledgerBuilds(
   return {
     triggers: {
       known: (project, triggers) => findBuildTriggers(ledger, project, triggers),
-      note: (triggers) => noteBuildTriggers(ledger, triggers),
+      record: (triggers) => noteBuildTriggers(ledger, triggers),
       claim: (trigger, buildId) => claimBuildTrigger(ledger, trigger, buildId),
       hasBuild: async ({ metadata: { name, uid = "" } }, organizationId, id) =>
         (await findBuild(ledger, { organizationId, projectId: name, projectUid: uid, id })) !== undefined,

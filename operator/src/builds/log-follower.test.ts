@@ -20,7 +20,7 @@ const line = (seq: number, more: object = {}) =>
 let stop = new AbortController();
 afterEach(() => stop.abort());
 
-/** A kubelet whose answers are given one after the other; whoever asks for more waits. */
+/** A kubelet with a queue of answers; further requests wait. */
 function setUp(answers: (() => Readable)[], monotonic = systemClock.monotonic) {
   stop = new AbortController();
   const asked: (boolean | undefined)[] = [];
@@ -57,9 +57,9 @@ function setUp(answers: (() => Readable)[], monotonic = systemClock.monotonic) {
       setTimeout: (callback, ms) => systemClock.setTimeout(callback, ms / 20),
     },
     log: silentLogger,
-    onKept: () => kept.resolve(),
+    onStored: () => kept.resolve(),
   });
-  follower.begin(stop.signal);
+  follower.start(stop.signal);
   return {
     follower,
     asked,
@@ -98,7 +98,7 @@ test("lines are in the ledger while the container still runs, and the end is rea
   expect(follower.follow(source, [{ container: "fetch", ended: true }])).toBe(true);
 });
 
-test("lines of a container stand in the ledger only behind all of the one before, though both are read at once", async () => {
+test("lines of a container are stored only after all of the one before, though both are read concurrently", async () => {
   const fetch = new Readable({ read() {} });
   const build = new Readable({ read() {} });
   const { follower, messages } = setUp([() => fetch, () => build]);
@@ -112,13 +112,13 @@ test("lines of a container stand in the ledger only behind all of the one before
   await until(() => messages().length === 1);
   fetch.push(line(2));
   await until(() => messages().length === 2);
-  // Nobody has told of its container's end yet.
+  // Its container's termination was not observed yet.
   fetch.push(line(3, { message: "", last: true }));
   await until(() => messages().length === 4);
   expect(messages()).toEqual(["line 1", "line 2", "planned", "built"]);
 });
 
-test("a container that said that it writes no more need not be read again once it has ended", async () => {
+test("a container that marked the end of its log is not read again once it has terminated", async () => {
   const live = new Readable({ read() {} });
   const { follower, messages, asked } = setUp([() => live]);
   follower.follow(source, [{ container: "fetch", ended: false }]);
@@ -144,7 +144,7 @@ test("lines of a container do not wait for one whose log is lost", async () => {
   expect(messages()).toEqual(["built"]);
 });
 
-test("a reading that breaks off is begun again, and nothing is missing", async () => {
+test("an interrupted reading is restarted, and no line is missing", async () => {
   const torn = () =>
     Readable.from(
       (function* () {
@@ -164,7 +164,7 @@ test("a reading that breaks off is begun again, and nothing is missing", async (
   expect(messages()).toEqual(["line 1", "line 2", "line 3"]);
 });
 
-test("while the ledger is away nothing counts as kept", async () => {
+test("while the ledger is unavailable no log counts as stored", async () => {
   const whole = () => Readable.from([Buffer.from(line(1) + line(2))]);
   const { follower, messages, kept, fail, asked } = setUp([whole, whole, whole]);
   fail(2);
@@ -175,9 +175,9 @@ test("while the ledger is away nothing counts as kept", async () => {
   expect(messages()).toEqual(["line 1", "line 2"]);
 });
 
-test("a log is not given up while the ledger is away, however long that is", async () => {
+test("a log is not lost while the ledger is unavailable, however long that is", async () => {
   const whole = () => Readable.from([Buffer.from(line(1) + line(2))]);
-  // A second for each: longer than a log that cannot be read is waited for.
+  // A second for each: longer than the timeout of an unreadable log.
   const tries = 70;
   let seconds = 0;
   const { follower, messages, kept, fail } = setUp(
@@ -193,7 +193,7 @@ test("a log is not given up while the ledger is away, however long that is", asy
   expect(messages()).toEqual(["line 1", "line 2"]);
 });
 
-test("a pod that is gone keeps no build from its end", async () => {
+test("a deleted pod does not block the end of its build", async () => {
   const { follower, kept, messages } = setUp([]);
   follower.follow(source, [{ container: "fetch", ended: true }]);
   await kept;

@@ -16,7 +16,7 @@ function read(text: string, size = text.length) {
   return { live: chunks, all: [...chunks, ...lines.end(now)], lines };
 }
 
-test("each line has the runner's own number, in whatever pieces it comes", () => {
+test("each line has the runner's own number, in any chunks", () => {
   const text = line(1, "Überall") + line(2, "zwei");
   const want = [
     { sequence: 3_000_001, message: "Überall", step: "build", level: "info", at: new Date(at), final: false },
@@ -28,7 +28,7 @@ test("each line has the runner's own number, in whatever pieces it comes", () =>
 });
 
 // Shows: docs/builds.md#what-hostile-repositories-come-to: writes to the log past the runner
-test("what is no line of the runner's is counted behind all others, and not shown: nobody has redacted it", () => {
+test("lines that are not the runner's are counted last, and not shown: they were not redacted", () => {
   const forged = line(7, "hunter2", { step: "fetch" }) + line(7, "hunter2", { step: "push" });
   const text = `hunter2\n${line(1, "one")}   \nTypeError: hunter2 is not a function\n${forged}${line(2, "two")}    at main.ts:1`;
   const { live, all } = read(text);
@@ -41,7 +41,7 @@ test("what is no line of the runner's is counted behind all others, and not show
 });
 
 // Shows: docs/builds.md#what-hostile-repositories-come-to: writes to the log past the runner
-test("a container that writes beside its runner is held to the bounds of a log", () => {
+test("output beside the runner's is limited to the size of a log", () => {
   const long = read(line(1, "x".repeat(9_000)) + line(2, "kept\0"));
   expect(long.all.map(({ message }) => message)).toEqual(["kept"]);
   expect(long.lines.truncated).toBe(true);
@@ -52,14 +52,14 @@ test("a container that writes beside its runner is held to the bounds of a log",
   expect(read(line(999_999_999, "far")).all).toEqual([]);
 });
 
-test("the kubelet's word that it has no log is none of the log", () => {
+test("the kubelet's message that it has no log is not a line", () => {
   const { all, lines } = read(`unable to retrieve container logs for containerd://${"a".repeat(64)}`);
   expect(all).toEqual([]);
   expect(lines.isMissing).toBe(true);
   expect(read(line(1, "one")).lines.isMissing).toBe(false);
 });
 
-test("a cut log is told", () => {
+test("a truncated log is marked", () => {
   expect(read(line(1, "one")).lines.truncated).toBe(false);
   expect(read(line(1, "cut", { truncated: true })).lines.truncated).toBe(true);
 });
@@ -75,18 +75,18 @@ describe("a container of two steps", () => {
       { sequence: 3_000_001, step: "build", message: "two" },
       { sequence: 3_000_002, step: "build", level: "error" },
     ]);
-    expect(lines.isThrough).toBe(false);
-    expect(read(line(1, "", { last: true })).lines.isThrough).toBe(true);
+    expect(lines.isFinal).toBe(false);
+    expect(read(line(1, "", { last: true })).lines.isFinal).toBe(true);
   });
 
-  test("has none of the first behind those of the second: whoever reads along would never see it", () => {
+  test("has no line of the first after those of the second: readers that follow would miss it", () => {
     const { all } = read(line(1, "two") + plan(1, "forged"));
     expect(all.map(({ message }) => message)).toEqual(["two", expect.stringMatching(/^1 line /)]);
   });
 });
 
 describe("sequences", () => {
-  test("grow from step to step and from try to try, and the final line is the last", () => {
+  test("grow from step to step and from attempt to attempt, and the final line is the last", () => {
     const steps = ["queue", "fetch", "plan", "build", "push", "publish"] as const;
     const ordered = [1, 2].flatMap((attempt) => steps.map((step) => sequenceOf(attempt, step, 1)));
     expect(ordered).toEqual(ordered.toSorted((a, b) => a - b));

@@ -1,4 +1,4 @@
-/** From what a container of a build pod printed to lines of the build's log. Pure. */
+/** Converts the output of a build pod's container to lines of the build's log. Pure. */
 
 import { StringDecoder } from "node:string_decoder";
 import {
@@ -12,26 +12,26 @@ import {
 import type { BuildLogChunk } from "@slipway/ledger";
 import { isKubeletMessage } from "../metrics/kubelet-messages.ts";
 
-/** Where the lines of each step begin to be counted. A step has room for as many lines. */
+/** Offset of each step's sequence numbers, in units of the most lines that a step can have. */
 const BASE = { queue: 0, fetch: 1, plan: 2, build: 3, push: 4, publish: 5 } as const;
-const ROOM = 1_000_000;
-/** Lines of each further try come after all of the try before. */
-const TRY_ROOM = 10 * ROOM;
+const LINES_PER_STEP = 1_000_000;
+/** Lines of each further attempt follow all lines of the attempt before. */
+const LINES_PER_ATTEMPT = 10 * LINES_PER_STEP;
 
 export type LogStep = keyof typeof BASE;
 
 /** The sequence of a line, the same however often it is read. @param line from 1 @param attempt from 1 */
 export function sequenceOf(attempt: number, step: LogStep, line: number): number {
-  return (Math.max(1, attempt) - 1) * TRY_ROOM + BASE[step] * ROOM + line;
+  return (Math.max(1, attempt) - 1) * LINES_PER_ATTEMPT + BASE[step] * LINES_PER_STEP + line;
 }
 
-/** The last line of a build, after whatever else there is, whichever step it tells of. */
+/** The last line of a build, after all others, whichever step it belongs to. */
 export function finalLine(
   attempt: number,
   { at, level, message, step }: Pick<BuildLogChunk, "at" | "level" | "message" | "step">,
 ): BuildLogChunk {
   return {
-    sequence: sequenceOf(attempt, "publish", ROOM - 1),
+    sequence: sequenceOf(attempt, "publish", LINES_PER_STEP - 1),
     at,
     level,
     step,
@@ -41,15 +41,15 @@ export function finalLine(
 }
 
 /**
- * Puts the output of one container together to lines. What is none of the runner's own, such as the last words of a process that
- * crashed, went past its redaction, and may hold whatever the container has: it is counted, and told of behind all else.
+ * Splits the output of one container into lines. Lines that are not the runner's, such as the last output of a crashed process,
+ * bypassed its redaction and may contain secrets: they are counted, and the count is reported last.
  */
 export class LogLines {
   readonly #steps: readonly Step[];
   readonly #attempt: number;
   readonly #decoder = new StringDecoder("utf8");
   #pending = "";
-  /** Which of the container's steps writes; none of those before it does any more. */
+  /** Which of the container's steps writes; earlier ones have ended. */
   #step: Step;
   /** Number of that step's last line. */
   #last = 0;
@@ -59,10 +59,10 @@ export class LogLines {
   #lastAt: Date | undefined;
   /** Whether the runner has said that it cut the log. */
   truncated = false;
-  /** Whether there was nothing but the kubelet's word that it has no log. */
+  /** Whether the kubelet answered that it has no log. */
   isMissing = false;
-  /** Whether the last step has said that it writes no more. */
-  isThrough = false;
+  /** Whether the last step has marked the end of its log. */
+  isFinal = false;
 
   constructor(container: Container, attempt: number) {
     this.#steps = containerSteps[container];
@@ -70,27 +70,27 @@ export class LogLines {
     this.#attempt = attempt;
   }
 
-  /** @returns the lines that became whole */
+  /** @returns the completed lines */
   push(chunk: Buffer): BuildLogChunk[] {
     const lines = (this.#pending + this.#decoder.write(chunk)).split("\n");
     this.#pending = lines.pop() ?? "";
-    return lines.flatMap((line) => this.#take(line));
+    return lines.flatMap((line) => this.#parse(line));
   }
 
-  /** The output has ended: it holds all that there will be. @param now for lines that tell no time */
+  /** The output has ended. @param now time of lines without one */
   end(now: Date): BuildLogChunk[] {
     const rest = this.#pending + this.#decoder.end();
     this.#pending = "";
-    const isKubelets = isKubeletMessage(rest);
-    this.isMissing = isKubelets && this.#isEmpty;
-    const own = isKubelets ? [] : this.#take(rest);
+    const isFromKubelet = isKubeletMessage(rest);
+    this.isMissing = isFromKubelet && this.#isEmpty;
+    const own = isFromKubelet ? [] : this.#parse(rest);
     const at = this.#lastAt ?? now;
     const count = this.#foreign === 1 ? "1 line" : `${this.#foreign} lines`;
     const foreign = `${count} of this step's output did not come through its log and ${this.#foreign === 1 ? "is" : "are"} left out.`;
     return this.#foreign === 0 ? own : [...own, this.#chunk(this.#last + 1, at, "error", foreign)];
   }
 
-  #take(text: string): BuildLogChunk[] {
+  #parse(text: string): BuildLogChunk[] {
     const line = parseLogLine(text);
     if (line === undefined || this.#steps.indexOf(line.step) < this.#steps.indexOf(this.#step)) {
       if (text.trim() !== "") {
@@ -104,20 +104,20 @@ export class LogLines {
     }
     this.#isEmpty = false;
     if (line.last) {
-      this.isThrough ||= line.step === this.#steps.at(-1);
+      this.isFinal ||= line.step === this.#steps.at(-1);
       return [];
     }
     const bytes = Buffer.byteLength(line.message);
     this.#bytes += bytes;
-    // The runner's own lines keep to these; a client's step may write beside it.
-    if (line.seq >= ROOM - 1 || bytes > MAX_MESSAGE_BYTES || this.#bytes > MAX_LOG_BYTES) {
+    // The runner keeps to these limits; a client's step can write beside it.
+    if (line.seq >= LINES_PER_STEP - 1 || bytes > MAX_MESSAGE_BYTES || this.#bytes > MAX_LOG_BYTES) {
       this.truncated = true;
       return [];
     }
     this.truncated ||= line.truncated === true;
     this.#last = Math.max(this.#last, line.seq);
     this.#lastAt = new Date(line.at);
-    return [this.#chunk(line.seq, this.#lastAt, line.level, clean(line.message))];
+    return [this.#chunk(line.seq, this.#lastAt, line.level, withoutNul(line.message))];
   }
 
   #chunk(line: number, at: Date, level: string, message: string): BuildLogChunk {
@@ -126,5 +126,5 @@ export class LogLines {
   }
 }
 
-/** PostgreSQL's text takes no NUL. */
-const clean = (text: string): string => text.replaceAll("\0", "");
+/** PostgreSQL's text cannot contain NUL. */
+const withoutNul = (text: string): string => text.replaceAll("\0", "");

@@ -1,4 +1,4 @@
-/** What is measured of builds. No label has values without bound. */
+/** Metrics of builds. No label has unbounded values. */
 
 import type { Store } from "@slipway/controller-runtime";
 import type { Build } from "@slipway/crds";
@@ -6,7 +6,7 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { isBuilding, isEnded } from "./queue.ts";
 
 const RESULTS = ["success", "failed", "superseded"] as const;
-/** Codes of failures that nothing in a repository explains: the step could not be run, or the image not be published. */
+/** Codes of failures that no repository causes: the step could not be run, or the image not be published. */
 const FAULTS = ["BUILD_ENGINE_FAILED", "PROJECT_PUBLISH_FAILED"] as const;
 const SECONDS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600];
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLogger } from "@slipway/process";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openBuildFiles } from "./mounted-files.ts";
+import { openMountedBuildFiles } from "./mounted-files.ts";
 import { parseBuildSettings } from "./settings.ts";
 
 let folder: string;
@@ -20,7 +20,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (more: object = {}) =>
-  openBuildFiles(
+  openMountedBuildFiles(
     {
       file: join(folder, "builds.yaml"),
       registryKeyFile: join(folder, "key.pem"),
@@ -39,13 +39,13 @@ test("files are read as they are mounted", async () => {
   expect(files.tools()).toEqual({ GOPROXY: "https://other.example" });
 });
 
-test("a key that signs no tokens is refused before any build", async () => {
+test("a key that cannot sign tokens is rejected at startup", async () => {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-384" });
   writeFileSync(join(folder, "key.pem"), privateKey.export({ type: "pkcs8", format: "pem" }));
   await expect(open()).rejects.toThrow(/P-256/);
 });
 
-test("settings that are wrong are told by their names", () => {
+test("invalid settings are named", () => {
   const text = "image: builder:1\nregistry: { host: 'https://x' }\nlimits: { cpu: lots }\nconcurency: 3\n";
   const said = () => parseBuildSettings(text);
   for (const name of ["concurency", "registry.host", "limits.cpu"]) {

@@ -1,4 +1,4 @@
-/** Files that builds need, as the chart mounts them. */
+/** Opens the files that the chart mounts for builds. */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ export interface BuildConfig {
   file: string;
   /** PEM private key that signs tokens of the registry. */
   registryKeyFile: string;
-  /** Folder with variables that tools of builds have, a file for each. */
+  /** Folder with variables for the tools of builds, a file for each. */
   toolsDir?: string;
   /** `host:port` of Git servers whose address may be private. */
   gitAllowedHosts: readonly string[];
@@ -23,8 +23,8 @@ export interface BuildConfig {
   githubApp?: GithubAppConfig;
 }
 
-/** Opens them. Secrets are read again for each use: they may have changed. @throws Error when one is missing or wrong */
-export async function openBuildFiles(
+/** Secrets are read again for each use, as they may change. @throws Error when a file is missing or invalid */
+export async function openMountedBuildFiles(
   config: BuildConfig,
   log: Parameters<typeof MountedFile.open>[2],
 ): Promise<
@@ -33,7 +33,7 @@ export async function openBuildFiles(
   }
 > {
   const registryKey = () => readFileSync(config.registryKeyFile, "utf8");
-  // Better now than with the first build.
+  // Fails at startup rather than with the first build.
   registryKeySet(registryKey());
   return {
     settings: await MountedFile.open(config.file, parseBuildSettings, log),

@@ -4,14 +4,14 @@ import { createHash } from "node:crypto";
 import type { Container } from "@slipway/builder/contract";
 import { type Build, GROUP, labels, MANAGED_BY, organizationOfNamespace } from "@slipway/crds";
 
-/** On all that is made for one build. Not a project's label: builds are no member of what serves. */
+/** On all objects of one build. Not a project's label: builds are not part of its workload. */
 export const BUILD_LABEL = `${GROUP}/build`;
 /** On pods and caches: those of one project, whatever it is called. */
 export const CACHE_LABEL = `${GROUP}/build-cache`;
 /** On pods: the Build's name, which may be too long for a label. */
-export const BUILD_NAME = `${GROUP}/build-name`;
-/** On pods: which try it is, from 1. */
-export const TRY = `${GROUP}/build-try`;
+export const BUILD_NAME_ANNOTATION = `${GROUP}/build-name`;
+/** On pods: number of the attempt, from 1. */
+export const ATTEMPT_ANNOTATION = `${GROUP}/build-try`;
 
 const hash = (...parts: readonly string[]): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 10);
@@ -26,7 +26,7 @@ export function buildLabel({ metadata }: Build): string {
 
 export const podName = (build: Build, attempt: number): string => `${buildLabel(build)}-${attempt}`;
 
-/** It is the pod's, and goes with it. */
+/** The Secret is owned by the pod and deleted with it. */
 export const secretName = (pod: string, container: Container): string => `${pod}-${container}`;
 
 /** Claim of a project's cache. Another project of the same id has another. */

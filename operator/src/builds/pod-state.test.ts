@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type BuildPod, hasEnded, podState, startedContainers } from "./pod-state.ts";
+import { type BuildPod, hasTerminated, podState, startedContainers } from "./pod-state.ts";
 
 const sha = "0123456789abcdef0123456789abcdef01234567";
 const digest = `sha256:${"a".repeat(64)}`;
@@ -21,7 +21,7 @@ function pod(
   states: Record<string, object>,
   status: Omit<NonNullable<BuildPod["status"]>, "containerStatuses"> = {},
 ): BuildPod {
-  const told = Object.entries(states).map(([name, state]) => ({ name, state }));
+  const statuses = Object.entries(states).map(([name, state]) => ({ name, state }));
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -29,7 +29,7 @@ function pod(
     status: {
       phase: "Running",
       ...status,
-      containerStatuses: told,
+      containerStatuses: statuses,
     },
   };
 }
@@ -37,11 +37,11 @@ function pod(
 const running = { running: {} };
 const fetched = ended(0, { step: "fetch", commitSha: sha, commitMessage: "One" });
 
-test("a pod without containers waits; one whose image is not there says so", () => {
+test("a pod without containers waits; a missing image is recognized", () => {
   expect(podState(pod({}))).toEqual({ state: "waiting", cannotPull: false });
   const waiting = { waiting: { reason: "ImagePullBackOff" } };
   expect(podState(pod({ fetch: waiting }))).toEqual({ state: "waiting", cannotPull: true });
-  // It can be any of them: the others wait for it.
+  // It can be any container: the others wait for it.
   const refused = { waiting: { reason: "CreateContainerError" } };
   expect(podState(pod({ fetch: fetched, build: refused, push: running }))).toEqual({
     state: "waiting",
@@ -49,12 +49,12 @@ test("a pod without containers waits; one whose image is not there says so", () 
   });
 });
 
-test("the step is the first that has not ended, with what those before it told", () => {
+test("the step is the first that has not ended, with the report of those before it", () => {
   const now = pod({ fetch: fetched, build: running, push: running });
   expect(podState(now)).toEqual({
     state: "running",
     step: "build",
-    told: { commitSha: sha, commitMessage: "One" },
+    report: { commitSha: sha, commitMessage: "One" },
   });
   expect(startedContainers(now)).toEqual([
     { container: "fetch", ended: true },
@@ -64,10 +64,10 @@ test("the step is the first that has not ended, with what those before it told",
   expect(podState(pod({ fetch: running, build: running, push: running }))).toMatchObject({ step: "fetch" });
 });
 
-test("it is done with the digest that was pushed, and not without one", () => {
+test("it is done with the pushed digest, and not without one", () => {
   const all = (push: object) => ({ fetch: fetched, build: ended(0), push });
   const done = pod(all(ended(0, { step: "push", digest })), { phase: "Succeeded" });
-  expect(podState(done)).toMatchObject({ state: "done", told: { digest, commitSha: sha } });
+  expect(podState(done)).toMatchObject({ state: "done", report: { digest, commitSha: sha } });
   expect(podState(pod(all(ended(0, "nonsense"))))).toMatchObject({
     state: "failed",
     passing: true,
@@ -87,7 +87,7 @@ test("the container in which the client's own steps run can forge neither digest
   for (const tale of tales) {
     const before = { fetch: fetched, build: ended(0, tale) };
     const done = podState(pod({ ...before, push: ended(0, { step: "push", digest }) }));
-    expect(done).toEqual({ state: "done", told: { digest, commitSha: sha, commitMessage: "One" } });
+    expect(done).toEqual({ state: "done", report: { digest, commitSha: sha, commitMessage: "One" } });
     const silent = podState(pod({ ...before, push: ended(0, { step: "push" }) }));
     expect(silent).toMatchObject({ state: "failed", step: "push", failure: { code: "BUILD_ENGINE_FAILED" } });
     const refused = ended(1, { step: "push", code: "PROJECT_PUBLISH_FAILED", message: "No." });
@@ -96,12 +96,12 @@ test("the container in which the client's own steps run can forge neither digest
 });
 
 // Shows: docs/builds.md#what-hostile-repositories-come-to: lets `push` go before its build has ended
-test("a push that was let go before the build has ended counts only when that ends well", () => {
+test("a push that was released before the build has ended counts only when the build succeeds", () => {
   const early = ended(0, { step: "push", digest });
   expect(podState(pod({ fetch: fetched, build: running, push: early }))).toEqual({
     state: "running",
     step: "build",
-    told: { commitSha: sha, commitMessage: "One" },
+    report: { commitSha: sha, commitMessage: "One" },
   });
   const refused = ended(1, { step: "push", code: "PROJECT_PUBLISH_FAILED", message: "No." });
   expect(podState(pod({ fetch: fetched, build: running, push: refused }))).toMatchObject({
@@ -116,7 +116,7 @@ test("a push that was let go before the build has ended counts only when that en
   });
 });
 
-test("what those after a failed container say is not asked for", () => {
+test("results of containers after a failed one are ignored", () => {
   const gone = ended(1, { step: "fetch", code: "GIT_COMMIT_UNAVAILABLE", message: "Gone." });
   const silent = ended(2, "");
   const others: Record<string, object>[] = [
@@ -132,19 +132,19 @@ test("what those after a failed container say is not asked for", () => {
       failure: { code: "GIT_COMMIT_UNAVAILABLE" },
     });
   }
-  // The others' end may be told of first.
+  // The termination of the others may be reported first.
   expect(podState(pod({ fetch: running, build: silent, push: silent }))).toMatchObject({ state: "running" });
 });
 
-test("it has ended when each of its containers has, and not before", () => {
+test("it has terminated when each of its containers has, and not before", () => {
   const over = ended(0);
-  expect(hasEnded(pod({ fetch: fetched, build: over, push: ended(1) }))).toBe(true);
-  expect(hasEnded(pod({ fetch: fetched, build: over, push: running }))).toBe(false);
-  expect(hasEnded(pod({ fetch: fetched, build: over }))).toBe(false);
-  expect(hasEnded(pod({}, { phase: "Failed", reason: "NodeLost" }))).toBe(false);
+  expect(hasTerminated(pod({ fetch: fetched, build: over, push: ended(1) }))).toBe(true);
+  expect(hasTerminated(pod({ fetch: fetched, build: over, push: running }))).toBe(false);
+  expect(hasTerminated(pod({ fetch: fetched, build: over }))).toBe(false);
+  expect(hasTerminated(pod({}, { phase: "Failed", reason: "NodeLost" }))).toBe(false);
 });
 
-test("a failure of the plan is the plan's, though the build's container tells it", () => {
+test("a failure of the plan is the plan's, though the build's container reports it", () => {
   const why = ended(1, { step: "plan", code: "RUNTIME_NOT_DETECTED", message: "Say which." });
   expect(podState(pod({ fetch: fetched, build: why }))).toMatchObject({
     state: "failed",
@@ -154,7 +154,7 @@ test("a failure of the plan is the plan's, though the build's container tells it
 });
 
 // Shows: docs/builds.md#what-hostile-repositories-come-to: forges the result of its step: a digest, a
-test("a code that is none, or that tells of another step, is not passed on", () => {
+test("an unknown code, or one of another step, is not passed on", () => {
   const of = (result: object) => pod({ fetch: fetched, build: ended(1, result) });
   const code = (result: object) => {
     const state = podState(of(result));
@@ -217,7 +217,7 @@ describe("why it failed", () => {
     expect(podState(failed)).toMatchObject({ state: "failed", step: "build", passing, failure: { code } });
   });
 
-  test("a pod that failed without any container's end is told by its reason", () => {
+  test("a pod that failed without a terminated container is classified by its reason", () => {
     expect(podState(pod({}, { phase: "Failed", reason: "DeadlineExceeded" }))).toMatchObject({
       state: "failed",
       step: "fetch",

@@ -1,4 +1,4 @@
-/** How a build stands, from its pod. Pure. */
+/** The state of a build's pod. Pure. */
 
 import {
   type Container,
@@ -32,47 +32,47 @@ export interface BuildPod extends KubernetesObject {
   };
 }
 
-/** What the steps have told so far. */
-export type Told = Pick<StepResult, "commitSha" | "commitMessage" | "digest">;
+/** What the steps have reported so far. */
+export type StepReport = Pick<StepResult, "commitSha" | "commitMessage" | "digest">;
 
 export type PodState =
   | { state: "waiting"; cannotPull: boolean }
-  | { state: "running"; step: Step; told: Told }
-  | { state: "done"; told: Told & { digest: string } }
+  | { state: "running"; step: Step; report: StepReport }
+  | { state: "done"; report: StepReport & { digest: string } }
   | {
       state: "failed";
       step: Step;
-      told: Told;
+      report: StepReport;
       failure: Failure;
-      /** The platform's fault, or a passing one: another try may succeed. */
+      /** A transient failure, or one of the platform: a retry may succeed. */
       passing: boolean;
       endedAt?: string;
     };
 
-/** The image, or what is beside it, is not to be had. */
+/** Reasons of a container whose image or configuration is unavailable. */
 const CANNOT_PULL =
   /^(ErrImagePull|ImagePullBackOff|InvalidImageName|CreateContainerConfigError|CreateContainerError)$/;
 const DISK = /ephemeral|emptydir|local storage/i;
 
 export function podState(pod: BuildPod): PodState {
-  const told: Told = {};
+  const report: StepReport = {};
   let current: Container | undefined;
   for (const container of containers) {
     const ended = stateOf(pod, container)?.terminated;
     if (ended === undefined) {
-      // Those after it wait for it. One that has ended all the same was let go by the client's code, and counts as nothing yet.
+      // Later containers wait for it. One that has terminated already was released by the client's code, and does not count yet.
       current = container;
       break;
     }
     const result = resultOf(container, ended.message);
-    tell(told, result);
+    mergeReport(report, result);
     if (ended.exitCode !== exitCodes.done) {
       const { reason } = ended;
       const why = whyFailed(pod, { exitCode: ended.exitCode, reason, result });
       return {
         state: "failed",
         step: result?.step ?? stepOf(container),
-        told,
+        report,
         ...why,
         endedAt: ended.finishedAt,
       };
@@ -80,25 +80,25 @@ export function podState(pod: BuildPod): PodState {
   }
   const { phase } = pod.status ?? {};
   if (phase === "Failed" || (phase === "Succeeded" && current !== undefined)) {
-    return { state: "failed", step: stepOf(current ?? "push"), told, ...whyFailed(pod, {}) };
+    return { state: "failed", step: stepOf(current ?? "push"), report, ...whyFailed(pod, {}) };
   }
   if (current === undefined) {
-    const { digest } = told;
+    const { digest } = report;
     return digest === undefined
-      ? { state: "failed", step: "push", told, ...engineFailed("It told no digest.") }
-      : { state: "done", told: { ...told, digest } };
+      ? { state: "failed", step: "push", report, ...engineFailed("It told no digest.") }
+      : { state: "done", report: { ...report, digest } };
   }
   const cannotPull = containers.some((one) => CANNOT_PULL.test(stateOf(pod, one)?.waiting?.reason ?? ""));
   const hasBegun = current !== "fetch" || stateOf(pod, current)?.running !== undefined;
   return hasBegun && !cannotPull
-    ? { state: "running", step: stepOf(current), told }
+    ? { state: "running", step: stepOf(current), report }
     : { state: "waiting", cannotPull };
 }
 
-/** The step that a container is there for: planning is a moment of the build's. */
+/** The main step of a container: planning is a short part of `build`. */
 const stepOf = (container: Container): Step => containerSteps[container].at(-1) ?? "build";
 
-/** Containers that have begun, with whether they have ended: those that there are logs of. */
+/** Containers that have started, which have logs, and whether they have terminated. */
 export function startedContainers(pod: BuildPod): { container: Container; ended: boolean }[] {
   return containers.flatMap((container): { container: Container; ended: boolean }[] => {
     const state = stateOf(pod, container);
@@ -109,46 +109,46 @@ export function startedContainers(pod: BuildPod): { container: Container; ended:
   });
 }
 
-/** Whether no process of it runs any more, as its node has told of each of them. */
-export const hasEnded = (pod: BuildPod): boolean =>
+/** Whether all containers have terminated. */
+export const hasTerminated = (pod: BuildPod): boolean =>
   containers.every((container) => stateOf(pod, container)?.terminated !== undefined);
 
 function stateOf({ status }: BuildPod, container: Container): ContainerState | undefined {
   return status?.containerStatuses?.find(({ name }) => name === container)?.state;
 }
 
-/** What a container says of a step of another one counts as nothing. */
+/** A container's result for a step of another container is ignored. */
 function resultOf(container: Container, message: string | undefined): StepResult | undefined {
   const result = parseStepResult(message);
   return result && containerSteps[container].includes(result.step) ? result : undefined;
 }
 
-/** Steps of the client's own run beside the runner of `build` and may forge its result: only who knows is believed. */
-function tell(told: Told, result: StepResult | undefined): void {
+/** The client's steps run beside the runner of `build` and can forge its result: each field is taken from one step only. */
+function mergeReport(report: StepReport, result: StepResult | undefined): void {
   if (result?.step === "fetch") {
     const { commitSha, commitMessage } = result;
     if (/^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commitSha ?? "")) {
-      told.commitSha = commitSha;
+      report.commitSha = commitSha;
     }
     if (commitMessage !== undefined) {
-      told.commitMessage = commitMessage;
+      report.commitMessage = commitMessage;
     }
   }
   if (result?.step === "push" && result.digest !== undefined) {
-    told.digest = result.digest;
+    report.digest = result.digest;
   }
 }
 
-interface Ended {
+interface Termination {
   exitCode?: number;
   reason?: string;
   result?: StepResult;
 }
 
-/** What the step itself has classified, then what happened to the pod, then what happened to the container. */
+/** The failure that the step has classified, then that of the pod, then that of the container. */
 function whyFailed(
   { status }: BuildPod,
-  { exitCode, reason, result }: Ended,
+  { exitCode, reason, result }: Termination,
 ): { failure: Failure; passing: boolean } {
   const own = ownFailure(result);
   if (exitCode === exitCodes.failed && own) {
@@ -180,7 +180,7 @@ function ownFailure(result: StepResult | undefined): Failure | undefined {
   if (code === undefined) {
     return undefined;
   }
-  // A code that is none may come from a forged result.
+  // An unknown code may come from a forged result.
   return Object.hasOwn(failures, code)
     ? { code: code as FailureCode, message }
     : failure("BUILD_FAILED_UNCLASSIFIED");

@@ -9,15 +9,14 @@ import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { buildResource } from "../resources.ts";
-import { LONGEST_MS, nextLook, POLL_MS } from "./poll-times.ts";
-import { BuildPoller } from "./poller.ts";
+import { BuildPoller, MAX_BACKOFF_MS, nextPollAt, POLL_INTERVAL_MS } from "./poller.ts";
 import type { OpenProvider } from "./sources.ts";
-import { keyOfSeen } from "./triggers.ts";
+import { triggerKey } from "./triggers.ts";
 
 const namespace = "slipway-org-alpha";
 const sha = (letter: string) => letter.repeat(40);
 const signal = new AbortController().signal;
-const later = 2 * POLL_MS;
+const later = 2 * POLL_INTERVAL_MS;
 
 let api: FakeApiserver;
 let client: KubeClient;
@@ -67,14 +66,14 @@ const newPoller = (opened = open) =>
     open: opened,
     log: silentLogger,
     ledger: {
-      known: async (_project, triggers) => triggers.flatMap((one) => ledger.get(keyOfSeen(one)) ?? []),
-      note: async (triggers) => triggers.forEach((one) => void keep(one, null)),
+      known: async (_project, triggers) => triggers.flatMap((one) => ledger.get(triggerKey(one)) ?? []),
+      record: async (triggers) => triggers.forEach((one) => void keep(one, null)),
       claim: async (trigger, id) => keep(trigger, id).buildId,
       hasBuild: async (_project, _organization, id) => recorded.has(id),
     },
   });
 const keep = (trigger: BuildTrigger, buildId: string | null): KnownBuildTrigger => {
-  const key = keyOfSeen(trigger);
+  const key = triggerKey(trigger);
   const kept = ledger.get(key) ?? { ...trigger, buildId, seenAt: clock.now() };
   ledger.set(key, kept);
   return kept;
@@ -106,7 +105,7 @@ afterEach(async () => {
   await api.stop();
 });
 
-test("a push is built once, and what was there before is not", async () => {
+test("a push is built once, and what existed before is not", async () => {
   expect(await look()).toEqual([]);
   head = sha("b");
   const [build, ...others] = await look();
@@ -154,7 +153,7 @@ test("forty projects of one organization whose Git server does not answer delay 
   await running;
 });
 
-test("what a delivery was first with is not built again, unless its build never came", async () => {
+test("a trigger that a delivery claimed is not built again, unless its build was never created", async () => {
   await look();
   head = sha("b");
   const trigger = {
@@ -174,7 +173,7 @@ test("what a delivery was first with is not built again, unless its build never 
   expect(await look()).toEqual([]);
 });
 
-test("of tags those that match are built; the others are none later either", async () => {
+test("matching tags are built; the others are not built later either", async () => {
   tags = [{ name: "v1.0.0", commitSha: sha("a") }];
   use(byTag("v*"));
   expect(await look()).toEqual([]);
@@ -184,7 +183,7 @@ test("of tags those that match are built; the others are none later either", asy
   expect(await look()).toHaveLength(1);
 });
 
-test("settings that have changed begin anew", async () => {
+test("changed settings get a new baseline", async () => {
   await look();
   use(byTag("*"));
   await look();
@@ -195,7 +194,7 @@ test("settings that have changed begin anew", async () => {
   expect((await look()).map(({ spec }) => spec.commitSha)).toEqual([sha("c")]);
 });
 
-test("a push right after the first build was asked for is built, though the poll finds it on its first look", async () => {
+test("a push right after the first build was requested is built, though the first poll finds it", async () => {
   const first = exampleBuild("bfirst", 0);
   const ask = (commitSha: string, sourceRevision: number) =>
     builds.replace([{ ...first, spec: { ...first.spec, commitSha, sourceRevision } }], String(++version));
@@ -204,7 +203,7 @@ test("a push right after the first build was asked for is built, though the poll
   const [build] = await look();
   expect(build).toMatchObject({ spec: { triggeredBy: "push", commitSha: sha("b") } });
   recorded.add(build?.metadata.name ?? "");
-  // Of other settings, it says nothing of what came with these.
+  // A build of other settings does not count.
   use({}, 2);
   head = sha("c");
   expect(await look()).toHaveLength(1);
@@ -220,7 +219,7 @@ test("releases are built when they are published, with their tag's commit", asyn
   expect(built).toEqual([["release", "v1", sha("d")]]);
 });
 
-test("a server that does not answer is asked more and more seldom, and at once again once it does", async () => {
+test("a server that does not answer is polled less and less often, and at the normal interval once it does", async () => {
   head = new GitError("ProviderUnavailable", "away");
   await look();
   const before = asked;
@@ -229,7 +228,7 @@ test("a server that does not answer is asked more and more seldom, and at once a
     await poller.round(signal);
   }
   expect(asked - before).toBeLessThan(7);
-  expect(nextLook("uid-1", 100, 0)).toBe(LONGEST_MS);
-  expect(nextLook("uid-1", 0, 1_000_000)).toBeGreaterThan(1_000_000);
-  expect(nextLook("uid-1", 0, 1_000_000)).toBeLessThanOrEqual(1_000_000 + POLL_MS);
+  expect(nextPollAt("uid-1", 100, 0)).toBe(MAX_BACKOFF_MS);
+  expect(nextPollAt("uid-1", 0, 1_000_000)).toBeGreaterThan(1_000_000);
+  expect(nextPollAt("uid-1", 0, 1_000_000)).toBeLessThanOrEqual(1_000_000 + POLL_INTERVAL_MS);
 });

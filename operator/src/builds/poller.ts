@@ -1,23 +1,31 @@
-/** Asks Git servers from time to time for what starts builds: a hook's delivery that was lost only delays. */
+/** Polls Git servers for new commits, tags and releases: a lost hook delivery only delays a build. */
 
+import { createHash } from "node:crypto";
 import type { KubeClient, Store } from "@slipway/controller-runtime";
 import { type Build, newBuildId, organizationOfNamespace, type Project } from "@slipway/crds";
 import { triggerMode } from "@slipway/git";
 import type { BuildTrigger, KnownBuildTrigger } from "@slipway/ledger";
 import { type Clock, ConcurrencyLimiter, type Logger, sleep } from "@slipway/process";
-import { askForBuild } from "./create-build.ts";
-import { nextLook, offsetOf, POLL_MS } from "./poll-times.ts";
+import { createBuild } from "./create-build.ts";
 import type { OpenProvider } from "./sources.ts";
-import { askedBy, beginning, isLater, keyOfSeen, look, type Seen, triggerOf } from "./triggers.ts";
+import {
+  baselineTrigger,
+  buildRequestOf,
+  type GitTrigger,
+  isNewCommit,
+  ledgerTrigger,
+  listTriggers,
+  triggerKey,
+} from "./triggers.ts";
 
-/** What the ledger knows of triggers. Each throws when it cannot be reached. */
+/** Triggers in the ledger. Each method throws when it cannot be reached. */
 export interface TriggerLedger {
   known: (
     project: Pick<BuildTrigger, "organizationId" | "projectUid">,
     triggers: readonly BuildTrigger[],
   ) => Promise<KnownBuildTrigger[]>;
-  note: (triggers: readonly BuildTrigger[]) => Promise<void>;
-  /** @returns the build that has it; null when it was noted as having been there */
+  record: (triggers: readonly BuildTrigger[]) => Promise<void>;
+  /** @returns the build that the trigger belongs to; null when it was recorded without one */
   claim: (trigger: BuildTrigger, buildId: string) => Promise<string | null>;
   hasBuild: (project: Project, organizationId: string, buildId: string) => Promise<boolean>;
 }
@@ -32,42 +40,42 @@ export interface PollerOptions {
   ledger: TriggerLedger;
 }
 
-/** Polls at once, and those of one organization, which chooses its Git servers. */
-const POLLS = { total: 8, perKey: 2 };
+/** Concurrent polls, in total and of one organization, which chooses its Git servers. */
+const POLL_CONCURRENCY = { total: 8, perKey: 2 };
 const TICK_MS = 2_000;
-/** For so long whoever claimed a trigger may be late with its build; a build that is missing later was forgotten on purpose. */
-const MENDED_MS = 3_600_000;
+/** A claimed trigger without its build is retried for so long; a build that is missing later was deleted on purpose. */
+const MISSING_BUILD_GRACE_MS = 3_600_000;
 
 export class BuildPoller {
   readonly #options: PollerOptions;
   /** By the project's uid. */
   readonly #state = new Map<string, { nextAt: number; failures: number }>();
-  readonly #limiter = new ConcurrencyLimiter(POLLS);
+  readonly #limiter = new ConcurrencyLimiter(POLL_CONCURRENCY);
   /** Polls that wait or run, by the project's uid. */
-  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #inFlight = new Map<string, Promise<void>>();
 
   constructor(options: PollerOptions) {
     this.#options = options;
   }
 
-  /** Ends when the signal aborts, and with it what is under way. A round does not wait for the one before. */
+  /** Runs until the signal aborts, which also ends polls in flight. Rounds do not wait for each other. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     while (!signal.aborted) {
       void this.round(signal);
       await sleep(clock, TICK_MS, signal).catch(() => undefined);
     }
-    await Promise.all(this.#underWay.values());
+    await Promise.all(this.#inFlight.values());
   }
 
-  /** Polls all projects that are due, a few at once that organizations share, and ends with the last of them. Never rejects. */
+  /** Polls all projects that are due, with limited concurrency, and ends with the last of them. Never rejects. */
   async round(signal: AbortSignal): Promise<void> {
     const begun = this.#due().map((project) => {
       const { namespace = "", uid = "" } = project.metadata;
       const poll = this.#limiter
         .run(namespace, () => this.#pollNow(project, signal))
-        .finally(() => this.#underWay.delete(uid));
-      this.#underWay.set(uid, poll);
+        .finally(() => this.#inFlight.delete(uid));
+      this.#inFlight.set(uid, poll);
       return poll;
     });
     await Promise.all(begun);
@@ -87,13 +95,13 @@ export class BuildPoller {
       }
     }
     return polled.filter(({ metadata: { uid = "" } }) => {
-      if (this.#underWay.has(uid)) {
+      if (this.#inFlight.has(uid)) {
         return false;
       }
       const state = this.#state.get(uid);
-      // After a start, and for a new project: soon, but not all at once.
+      // After a start, and for a new project: within a quarter of the interval, spread out.
       if (!state) {
-        this.#state.set(uid, { nextAt: now + offsetOf(uid, POLL_MS / 4), failures: 0 });
+        this.#state.set(uid, { nextAt: now + pollOffset(uid, POLL_INTERVAL_MS / 4), failures: 0 });
       }
       return state !== undefined && state.nextAt <= now;
     });
@@ -105,10 +113,10 @@ export class BuildPoller {
     if (signal.aborted || !project || project.metadata.uid !== uid || !isPolled(project)) {
       return;
     }
-    await this.#lookAt(project, signal);
+    await this.#pollProject(project, signal);
   }
 
-  async #lookAt(project: Project, signal: AbortSignal): Promise<void> {
+  async #pollProject(project: Project, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     const { uid = "", name } = project.metadata;
     let failures = 0;
@@ -119,9 +127,9 @@ export class BuildPoller {
         return;
       }
       failures = (this.#state.get(uid)?.failures ?? 0) + 1;
-      log.info({ err: error, project: name, failures }, "a Git server could not be asked for new commits");
+      log.info({ err: error, project: name, failures }, "a Git server could not be polled for new commits");
     }
-    this.#state.set(uid, { nextAt: nextLook(uid, failures, clock.now().getTime()), failures });
+    this.#state.set(uid, { nextAt: nextPollAt(uid, failures, clock.now().getTime()), failures });
   }
 
   async #poll(project: Project, signal: AbortSignal): Promise<void> {
@@ -132,41 +140,44 @@ export class BuildPoller {
       return;
     }
     const { provider, repository } = await open(project.metadata.namespace, project.spec, signal);
-    const seen = await look(source, provider, repository);
-    const begun = beginning(project, organizationId);
-    const triggers = seen.map((one) => triggerOf(project, organizationId, one));
+    const seen = await listTriggers(source, provider, repository);
+    const begun = baselineTrigger(project, organizationId);
+    const triggers = seen.map((one) => ledgerTrigger(project, organizationId, one));
     const known = new Map(
-      (await ledger.known(begun, [begun, ...triggers])).map((one) => [keyOfSeen(one), one]),
+      (await ledger.known(begun, [begun, ...triggers])).map((one) => [triggerKey(one), one]),
     );
-    if (!known.has(keyOfSeen(begun))) {
-      const later = seen.filter((one) => isLater(one, project, this.#buildsOf(project)));
-      await ledger.note(triggers.filter((_trigger, index) => !later.includes(seen[index] as Seen)));
-      await ledger.note([begun]);
+    if (!known.has(triggerKey(begun))) {
+      const later = seen.filter((one) => isNewCommit(one, project, this.#buildsOf(project)));
+      await ledger.record(triggers.filter((_trigger, index) => !later.includes(seen[index] as GitTrigger)));
+      await ledger.record([begun]);
       if (later.length === 0) {
         return;
       }
     }
     const unwanted: BuildTrigger[] = [];
     for (const one of seen) {
-      const before = known.get(keyOfSeen(one));
-      const trigger = triggerOf(project, organizationId, one);
-      if (before === undefined && !one.wanted) {
+      const before = known.get(triggerKey(one));
+      const trigger = ledgerTrigger(project, organizationId, one);
+      if (before === undefined && !one.isWanted) {
         unwanted.push(trigger);
       } else if (before === undefined) {
         const id = await ledger.claim(trigger, newBuildId());
         if (id !== null) {
           await this.#start(project, id, one, signal);
         }
-      } else if (before.buildId !== null && clock.now().getTime() - before.seenAt.getTime() < MENDED_MS) {
+      } else if (
+        before.buildId !== null &&
+        clock.now().getTime() - before.seenAt.getTime() < MISSING_BUILD_GRACE_MS
+      ) {
         const isThere = await ledger.hasBuild(project, organizationId, before.buildId);
         if (!isThere) {
           await this.#start(project, before.buildId, one, signal);
         }
       }
     }
-    // They are none later either, when the pattern has changed.
+    // Recorded, so that they do not start builds when the pattern changes.
     if (unwanted.length > 0) {
-      await ledger.note(unwanted);
+      await ledger.record(unwanted);
     }
   }
 
@@ -175,8 +186,8 @@ export class BuildPoller {
     return this.#options.builds.list(namespace).filter(({ spec }) => spec.projectRef.name === name);
   }
 
-  async #start(project: Project, id: string, seen: Seen, signal: AbortSignal): Promise<void> {
-    const isNew = await askForBuild(this.#options, [project, id, askedBy(seen)], signal);
+  async #start(project: Project, id: string, seen: GitTrigger, signal: AbortSignal): Promise<void> {
+    const isNew = await createBuild(this.#options, [project, id, buildRequestOf(seen)], signal);
     const { trigger, ref } = seen;
     const { log } = this.#options;
     if (isNew) {
@@ -188,4 +199,23 @@ export class BuildPoller {
 function isPolled({ metadata, spec }: Project): boolean {
   const source = spec.source ?? spec.github;
   return metadata.deletionTimestamp === undefined && source !== undefined && triggerMode(source) !== "manual";
+}
+
+/** Between two polls while they succeed; hooks report sooner. */
+export const POLL_INTERVAL_MS = 60_000;
+/** The longest pause after failures. */
+export const MAX_BACKOFF_MS = 1_800_000;
+
+/** Offset of a project's polls in the period: stable, and spread over all of it. @returns 0 to `period` */
+export function pollOffset(uid: string, period: number): number {
+  return createHash("sha256").update(uid).digest().readUInt32BE(0) % period;
+}
+
+/** @param failures consecutive failed polls */
+export function nextPollAt(uid: string, failures: number, now: number): number {
+  if (failures > 0) {
+    return now + Math.min(MAX_BACKOFF_MS, POLL_INTERVAL_MS * 2 ** Math.min(failures, 10));
+  }
+  const offset = pollOffset(uid, POLL_INTERVAL_MS);
+  return now - ((now - offset) % POLL_INTERVAL_MS) + POLL_INTERVAL_MS;
 }

@@ -13,7 +13,7 @@ import { createBuildMetrics } from "./metrics.ts";
 import type { BuildPod } from "./pod-state.ts";
 import { buildReconciler } from "./reconciler.ts";
 import { parseBuildSettings } from "./settings.ts";
-import { SourceUnavailable } from "./sources.ts";
+import { SourceUnavailableError } from "./sources.ts";
 
 const signal = new AbortController().signal;
 const settings = parseBuildSettings(
@@ -36,7 +36,7 @@ afterEach(async () => {
   await api.stop();
 });
 
-/** A project of an organization, and a build of it that waits. */
+/** A project of an organization, and a waiting build of it. */
 async function request(organization: string): Promise<{ namespace: string; name: string }> {
   const namespace = `slipway-org-${organization}`;
   const { metadata: _, ...project } = exampleProject({ namespace, name: "pshop" });
@@ -66,7 +66,7 @@ function reconciler() {
     } as unknown as BuildCluster,
     openSource: async ({ metadata }) => {
       if (metadata.namespace === "slipway-org-alpha") {
-        throw new SourceUnavailable("GIT_SERVER_UNAVAILABLE", { passing: true });
+        throw new SourceUnavailableError("GIT_SERVER_UNAVAILABLE", { passing: true });
       }
       return {} as never;
     },
@@ -78,7 +78,7 @@ function reconciler() {
 }
 
 // Shows: docs/builds.md#bounds: a build that cannot be started, since its Git server does not answer
-test("a build that cannot be started holds no place of the platform, nor its turn", async () => {
+test("a build that cannot be started uses no quota of the platform, and does not block the queue", async () => {
   const [first, second] = [await request("alpha"), await request("beta")];
   const all = await client.list<Build>(buildResource, {});
   builds.replace(all.items, all.metadata.resourceVersion ?? "1");

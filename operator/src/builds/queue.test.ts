@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { exampleBuild } from "../../../test/kit/operator/builds.ts";
-import { hasNewer, isItsTurn, isNewer, requestedAt } from "./queue.ts";
+import { hasNewer, isAdmissible, isNewer, requestedAt } from "./queue.ts";
 
 const of = (
   project: string,
@@ -21,13 +21,13 @@ test("of two builds one is newer, also within a second", () => {
   a.spec.requestedAt = "2026-01-01T00:00:01.900Z";
   b.spec.requestedAt = "2026-01-01T00:00:01.100Z";
   expect(isNewer(a, b)).toBe(true);
-  // As an earlier version has recorded it.
+  // As an earlier version recorded it.
   const formerly = exampleBuild("bb", 1);
   formerly.metadata.annotations = { "slipway.dev/updated-at": "2026-01-01T00:00:01.950Z" };
   expect(isNewer(formerly, a)).toBe(true);
 });
 
-test("what is recorded only decides the part of the second: no build becomes the newest of all by it", () => {
+test("the recorded time only refines the second: it makes no build the newest of all", () => {
   const build = exampleBuild("ba", 1);
   build.spec.requestedAt = "2030-01-01T00:00:00Z";
   expect(requestedAt(build)).toBe("2026-01-01T00:00:01.000Z");
@@ -41,24 +41,24 @@ test("a newer build is one of the same project and organization", () => {
 });
 
 // Shows: docs/builds.md#bounds: builds of one organization at once | `builds.concurrency` (2); more
-test("places go to the oldest; one that only publishes, has ended or gives way holds none", () => {
+test("quota goes to the oldest; one that only publishes, has ended or is superseded uses none", () => {
   const turn = (builds: ReturnType<typeof of>[], starting: string[] = []) =>
     builds
-      .filter((build) => isItsTurn(build, builds, new Set(starting), { organization: 2, platform: 20 }))
+      .filter((build) => isAdmissible(build, builds, new Set(starting), { organization: 2, platform: 20 }))
       .map(({ metadata }) => metadata.name);
   const pending = [of("pa", "b1", 1), of("pb", "b2", 2), of("pc", "b3", 3)];
   expect(turn(pending)).toEqual(["b1", "b2"]);
   expect(turn([of("pd", "b0", 0, "building"), ...pending]).filter((name) => name !== "b0")).toEqual(["b1"]);
   expect(turn([of("pd", "b0", 0, "building", "publish"), ...pending])).toContain("b2");
   expect(turn([of("pd", "b0", 0, "success"), ...pending])).toContain("b2");
-  // b1 gives way to a newer one of its project, which waits behind the others.
+  // b1 is superseded by a newer one of its project, which waits behind the others.
   expect(turn([...pending, of("pa", "b4", 4)])).toEqual(["b1", "b2", "b3"]);
-  // One that is being started holds a place already, though its status does not say so yet.
+  // One that is being started uses quota before its status shows it.
   expect(turn(pending, ["uid-b3"])).toEqual(["b1"]);
 });
 
 // Shows: docs/builds.md#bounds: builds of all organizations at once | `builds.platformConcurrency`
-test("places of the platform go to the organizations that have fewest", () => {
+test("the platform's quota goes to the organizations with fewest builds", () => {
   const places = { organization: 2, platform: 3 };
   const from = (organization: string, build: ReturnType<typeof of>) => ({
     ...build,
@@ -71,7 +71,7 @@ test("places of the platform go to the organizations that have fewest", () => {
   const other = from("other", of("py", "by", 59));
   const turn = (builds: typeof greedy) =>
     builds
-      .filter((build) => isItsTurn(build, builds, new Set(), places))
+      .filter((build) => isAdmissible(build, builds, new Set(), places))
       .map(({ metadata }) => metadata.name);
   expect(turn([...greedy, one, other])).toEqual(["b0", "bx", "by"]);
   expect(turn([...greedy, one])).toEqual(["b0", "b1", "bx"]);
@@ -84,11 +84,11 @@ test("places of the platform go to the organizations that have fewest", () => {
   ]);
 });
 
-test("a thousand waiting builds are put in order quickly", () => {
+test("a thousand waiting builds are ordered quickly", () => {
   const many = Array.from({ length: 1_000 }, (_, index) => of(`p${index}`, `b${index}`, index % 60));
   const before = process.threadCpuUsage();
   expect(
-    isItsTurn(many[999] as (typeof many)[number], many, new Set(), { organization: 2, platform: 20 }),
+    isAdmissible(many[999] as (typeof many)[number], many, new Set(), { organization: 2, platform: 20 }),
   ).toBe(false);
   expect(process.threadCpuUsage(before).user).toBeLessThan(300_000);
 });

@@ -1,19 +1,19 @@
-/** Which build came before which, and which may begin. Pure. */
+/** The order of builds, and which of them may start. */
 
 import { type Build, formerAnnotations } from "@slipway/crds";
 
 export const isEnded = ({ status }: Build): boolean =>
   status?.phase === "success" || status?.phase === "failed" || status?.phase === "superseded";
 
-/** When a build was asked for, as RFC 3339: comparable as text. */
+/** When a build was requested, as RFC 3339: comparable as text. */
 export function requestedAt({ metadata, spec }: Build): string {
   const created = new Date(metadata.creationTimestamp ?? 0).getTime();
   const requested = Date.parse(spec.requestedAt ?? metadata.annotations?.[formerAnnotations.updatedAt] ?? "");
-  // The creator's clock may be wrong: it only decides which part of the second it was.
+  // The creator's clock may be wrong: it only refines the second.
   return new Date(Math.abs(requested - created) < 2_000 ? requested : created).toISOString();
 }
 
-/** Whether a build was asked for after another; one of any two always was. */
+/** Whether a build was requested after another: a strict total order. */
 export function isNewer(a: Build, b: Build): boolean {
   const [one, other] = [requestedAt(a), requestedAt(b)];
   return one === other ? a.metadata.name > b.metadata.name : one > other;
@@ -22,7 +22,7 @@ export function isNewer(a: Build, b: Build): boolean {
 export const isSameProject = (a: Build, b: Build): boolean =>
   a.metadata.namespace === b.metadata.namespace && a.spec.projectRef.name === b.spec.projectRef.name;
 
-/** Whether a newer build of the project was asked for, whatever has become of it. */
+/** Whether a newer build of the project was requested, whatever its state. */
 export function hasNewer(build: Build, builds: readonly Build[]): boolean {
   return builds.some(
     (other) =>
@@ -30,25 +30,25 @@ export function hasNewer(build: Build, builds: readonly Build[]): boolean {
   );
 }
 
-/** Whether it holds one of the organization's places. */
+/** Whether it uses up one of the organization's quota. */
 export const isBuilding = ({ status }: Build): boolean =>
   status?.phase === "building" && status.step !== "publish";
 
-/** How many builds may run at once. */
-export interface Places {
+/** How many builds may run concurrently. */
+export interface ConcurrencyQuota {
   /** Of one organization. */
   readonly organization: number;
   /** Of all. */
   readonly platform: number;
 }
 
-/** What one organization builds beside one build, and what waits, the oldest first. */
+/** The running and the waiting builds of an organization beside one build, the oldest first. */
 interface Queue {
   readonly running: number;
   readonly waiting: readonly Build[];
 }
 
-/** By namespace. What gives way to a newer build of its project does not wait. */
+/** By namespace. Builds that a newer one of their project supersedes do not count. */
 function queuesBeside(
   build: Build,
   builds: readonly Build[],
@@ -76,16 +76,16 @@ function queuesBeside(
 }
 
 /**
- * Whether it is a pending build's turn. Places of an organization go to its oldest first; those of the platform to the
- * organizations that have fewest, and among these to the oldest, so that nobody's queue keeps another's first build waiting.
+ * Whether a pending build may start. An organization's quota goes to its oldest builds first; the platform's quota to the
+ * organizations with fewest running, and among these to the oldest, so that no queue delays another organization's first build.
  * @param builds of all organizations
- * @param starting uids of those that are being started right now
+ * @param starting uids of builds that are being started
  */
-export function isItsTurn(
+export function isAdmissible(
   build: Build,
   builds: readonly Build[],
   starting: ReadonlySet<string>,
-  places: Places,
+  places: ConcurrencyQuota,
 ): boolean {
   const queues = queuesBeside(build, builds, starting);
   const own = queues.get(build.metadata.namespace);
@@ -102,4 +102,43 @@ export function isItsTurn(
     0,
   );
   return before < places.platform;
+}
+
+const uidOf = ({ metadata }: Build): string => metadata.uid ?? "";
+
+/** Starts that no status shows yet, and failed ones. */
+export class PendingStarts {
+  readonly #starting = new Set<string>();
+  /** They are retried; meanwhile they use no quota, and no build waits for them. */
+  readonly #failed = new Set<string>();
+
+  /** Reserves quota for a build synchronously, before any other worker can. */
+  reserve(build: Build): void {
+    this.#starting.add(uidOf(build));
+    this.#failed.delete(uidOf(build));
+  }
+
+  /** Releases the quota of a build that could not be started: its Git server does not answer, or a quota is full. */
+  release(build: Build): void {
+    this.#starting.delete(uidOf(build));
+    this.#failed.add(uidOf(build));
+  }
+
+  /**
+   * The builds that compete with a build for quota.
+   * @param builds of all organizations
+   */
+  competing(build: Build, builds: readonly Build[]): { builds: Build[]; starting: ReadonlySet<string> } {
+    const known = new Map(builds.map((one) => [uidOf(one), one]));
+    for (const uids of [this.#starting, this.#failed]) {
+      for (const uid of uids) {
+        const one = known.get(uid);
+        if (!one || isEnded(one) || isBuilding(one)) {
+          uids.delete(uid);
+        }
+      }
+    }
+    const counted = builds.filter((one) => uidOf(one) === uidOf(build) || !this.#failed.has(uidOf(one)));
+    return { builds: counted, starting: this.#starting };
+  }
 }

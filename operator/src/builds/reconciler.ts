@@ -1,4 +1,4 @@
-/** Brings one build from its request to its end, step by step. */
+/** Reconciles one build from its request to its end. */
 
 import {
   ensureFinalizer,
@@ -16,33 +16,32 @@ import {
   type Project,
 } from "@slipway/crds";
 import { buildResource, projectResource } from "../resources.ts";
-import { patchProject } from "./cluster.ts";
-import { BuildEnds, projectOf } from "./completion.ts";
-import { type Decision, decide, type Observed } from "./decide.ts";
+import { patchProjectStatus } from "./cluster.ts";
+import { BuildCompletion, projectOf } from "./completion.ts";
+import { type Decision, decide, type Observation } from "./decide.ts";
 import type { BuildDependencies } from "./dependencies.ts";
 import { imageRepository } from "./desired/tasks.ts";
-import { buildRow, tellsMore } from "./ledger-row.ts";
+import { buildRow, changesRow } from "./ledger-row.ts";
 import type { LogSource } from "./log-follower.ts";
-import { buildLabel, organizationOfBuild, podName, TRY } from "./names.ts";
+import { ATTEMPT_ANNOTATION, buildLabel, organizationOfBuild, podName } from "./names.ts";
 import { type BuildPod, podState, startedContainers } from "./pod-state.ts";
-import { hasNewer, isEnded, isItsTurn } from "./queue.ts";
-import { projectView } from "./rollout.ts";
-import { SourceUnavailable } from "./sources.ts";
-import { Starts } from "./starts.ts";
+import { hasNewer, isAdmissible, isEnded, PendingStarts } from "./queue.ts";
+import { projectState } from "./rollout.ts";
+import { SourceUnavailableError } from "./sources.ts";
 import { setBuildConditions } from "./status.ts";
 
 const ENDED = { success: "Published", failed: "Failed", superseded: "Superseded" } as const;
 
 type Context = ObjectContext<Build, BuildConditionCatalog>;
 
-/** A pod that is being stopped is looked at again after so long; its end is also told. */
-const CLEARING_MS = 2_000;
-/** So long a build is looked at again without any change. */
-const LOOK_MS = 60_000;
+/** How often a pod's deletion is checked; it is also watched. */
+const POD_DELETION_POLL_MS = 2_000;
+/** A build is reconciled again after so long without any event. */
+const RESYNC_INTERVAL_MS = 60_000;
 
 export function buildReconciler(deps: BuildDependencies): Reconciler {
   const { client, clock, recorder, stores } = deps;
-  const worker = new BuildWorker(deps);
+  const worker = new BuildReconciler(deps);
   const options = {
     client,
     resource: buildResource,
@@ -55,9 +54,9 @@ export function buildReconciler(deps: BuildDependencies): Reconciler {
     recorder,
     reconcile: async (build, context) => {
       if (!build.metadata.deletionTimestamp) {
-        return worker.work(build, context);
+        return worker.reconcile(build, context);
       }
-      await worker.remove(build, context);
+      await worker.finalize(build, context);
       await removeFinalizer(build, finalizers.build, { ...options, signal: context.signal });
       return undefined;
     },
@@ -72,42 +71,42 @@ export function buildReconciler(deps: BuildDependencies): Reconciler {
   };
 }
 
-class BuildWorker {
+class BuildReconciler {
   readonly #deps: BuildDependencies;
-  readonly #ends: BuildEnds;
-  readonly #starts = new Starts();
+  readonly #completion: BuildCompletion;
+  readonly #pendingStarts = new PendingStarts();
 
   constructor(deps: BuildDependencies) {
     this.#deps = deps;
-    this.#ends = new BuildEnds(deps);
+    this.#completion = new BuildCompletion(deps);
   }
 
-  async work(build: Build, context: Context): Promise<Result | undefined> {
+  async reconcile(build: Build, context: Context): Promise<Result | undefined> {
     const { clock } = this.#deps;
     const project = await this.#project(build, context.signal);
     if (project && build.status?.phase === undefined) {
-      // Lines of its log can only stand beside it.
+      // Lines of its log reference its row.
       await this.#deps.record(buildRow(build, project, { phase: "pending" }));
-      await this.#announce(build, project, context.signal);
+      await this.#recordLastBuild(build, project, context.signal);
       context.status.phase = "pending";
     }
     const observed = await this.#observe(build, project, context.signal);
     const decision = decide(observed, this.#deps.settings());
-    const result = await this.#carryOut(decision, observed, project, context);
+    const result = await this.#execute(decision, observed, project, context);
     if (
       project &&
       !isEnded(build) &&
-      tellsMore(build.status, context.status) &&
+      changesRow(build.status, context.status) &&
       !isEnded({ ...build, status: context.status })
     ) {
       await this.#deps.record(buildRow(build, project, context.status));
     }
-    context.log.debug({ decision: decision.do, at: clock.now() }, "build looked at");
+    context.log.debug({ decision: decision.do, at: clock.now() }, "build reconciled");
     return result;
   }
 
-  /** Tells the project which build is its newest. @throws KubeError 409 when the project has changed since it was read */
-  async #announce(build: Build, project: Project, signal: AbortSignal): Promise<void> {
+  /** Records the project's newest build in its status. @throws KubeError 409 when the project has changed since it was read */
+  async #recordLastBuild(build: Build, project: Project, signal: AbortSignal): Promise<void> {
     const { name, namespace } = build.metadata;
     const { builds } = this.#deps.stores;
     if (projectOf(build, project) !== project || hasNewer(build, builds.list(namespace))) {
@@ -116,20 +115,20 @@ class BuildWorker {
     if (project.status?.build?.lastBuild === name) {
       return;
     }
-    await patchProject(project, { build: { lastBuild: name } }, this.#deps, signal);
+    await patchProjectStatus(project, { build: { lastBuild: name } }, this.#deps, signal);
   }
 
-  /** Nothing of a build that is deleted goes on. */
-  async remove(build: Build, { status, signal }: Context): Promise<void> {
+  /** Stops a deleted build. */
+  async finalize(build: Build, { status, signal }: Context): Promise<void> {
     const { cluster } = this.#deps;
     await cluster.remove(cluster.podsOfBuild(build), signal);
     const project = await this.#project(build, signal);
     if (!isEnded(build)) {
-      await this.#ends.end(build, project, status, { do: "end", phase: "superseded" }, signal);
+      await this.#completion.complete(build, project, status, { do: "end", phase: "superseded" }, signal);
     }
   }
 
-  /** A project that the watch does not tell of yet is not gone: its first build is asked for right after it. */
+  /** A project that the cache lacks may exist: its first build is requested right after it. */
   async #project(
     { metadata: { namespace }, spec }: Build,
     signal: AbortSignal,
@@ -142,7 +141,7 @@ class BuildWorker {
     );
   }
 
-  async #observe(build: Build, project: Project | undefined, signal: AbortSignal): Promise<Observed> {
+  async #observe(build: Build, project: Project | undefined, signal: AbortSignal): Promise<Observation> {
     const { cluster, clock, follower, stores } = this.#deps;
     const attempt = attemptOf(build);
     const isOver = isEnded(build) || build.status?.step === "publish";
@@ -152,12 +151,12 @@ class BuildWorker {
     return {
       build,
       hasNewer: hasNewer(build, builds),
-      project: projectView(build, project),
+      project: projectState(build, project),
       attempt,
       pod: pod && { state: podState(pod), createdAt: pod.metadata.creationTimestamp ?? "" },
       hasOtherPods: others.length > 0,
-      isItsTurn: this.#isItsTurn(build),
-      isLogKept: !pod || follower.follow(logSource(build, pod, attempt), startedContainers(pod)),
+      isAdmissible: this.#isItsTurn(build),
+      isLogStored: !pod || follower.follow(logSource(build, pod, attempt), startedContainers(pod)),
       now: clock.now(),
     };
   }
@@ -168,63 +167,63 @@ class BuildWorker {
       return false;
     }
     const { concurrency: organization, platformConcurrency: platform } = settings();
-    const { builds, starting } = this.#starts.beside(build, stores.builds.list());
-    return isItsTurn(build, builds, starting, { organization, platform });
+    const { builds, starting } = this.#pendingStarts.competing(build, stores.builds.list());
+    return isAdmissible(build, builds, starting, { organization, platform });
   }
 
-  async #carryOut(
+  async #execute(
     decision: Decision,
-    { build, now, attempt }: Observed,
+    { build, now, attempt }: Observation,
     project: Project | undefined,
     context: Context,
   ): Promise<Result | undefined> {
     const { status, conditions, signal } = context;
     const { cluster, settings } = this.#deps;
     switch (decision.do) {
-      case "rest":
-        return this.#ends.tidy(build, signal);
+      case "cleanUp":
+        return this.#completion.cleanUp(build, signal);
       case "wait": {
-        const { reason, told, step, afterMs } = decision;
-        Object.assign(status, commitOf(told), step && { step });
+        const { reason, report, step, afterMs } = decision;
+        Object.assign(status, commitOf(report), step && { step });
         if (reason === "Publishing") {
           await cluster.remove(cluster.podsOfBuild(build), signal);
         }
         conditions.set({ type: "Ready", status: "False", reason });
-        return { requeueAfterMs: Math.min(afterMs ?? LOOK_MS, LOOK_MS) };
+        return { requeueAfterMs: Math.min(afterMs ?? RESYNC_INTERVAL_MS, RESYNC_INTERVAL_MS) };
       }
-      case "clear":
+      case "deletePods":
         if (project) {
           await cluster.remove(cluster.podsOfProject(project), signal);
         }
         conditions.set({ type: "Ready", status: "False", reason: "Waiting" });
-        return { requeueAfterMs: CLEARING_MS };
+        return { requeueAfterMs: POD_DELETION_POLL_MS };
       case "start":
         return project && this.#start(build, project, decision.attempt, context);
       case "built": {
-        const { digest } = decision.told;
-        Object.assign(status, commitOf(decision.told), {
+        const { digest } = decision.report;
+        Object.assign(status, commitOf(decision.report), {
           step: "publish",
           image: { reference: imageRepository(build, settings()), digest },
         });
         conditions.set({ type: "Ready", status: "False", reason: "Publishing" });
         return { requeueAfterMs: 1 };
       }
-      case "handOver":
+      case "deployImage":
         if (project) {
-          await this.#ends.handOver(build, project, signal);
+          await this.#completion.deployImage(build, project, signal);
         }
         conditions.set({ type: "Ready", status: "False", reason: "Publishing" });
         return { requeueAfterMs: 1 };
       case "end": {
-        Object.assign(status, commitOf(decision.told), decision.step && { step: decision.step });
+        Object.assign(status, commitOf(decision.report), decision.step && { step: decision.step });
         status.finishedAt = now.toISOString();
-        // Its pods go once this is told: until then they alone know why.
-        await this.#ends.end(build, project, status, decision, signal, attempt);
+        // Its pods are deleted once this is recorded: until then only they have the reason.
+        await this.#completion.complete(build, project, status, decision, signal, attempt);
         const isGood = decision.phase === "success";
         const reason = ENDED[decision.phase];
         const message = decision.failure?.message;
         conditions.set({ type: "Ready", status: isGood ? "True" : "False", reason, message });
-        return { requeueAfterMs: LOOK_MS };
+        return { requeueAfterMs: RESYNC_INTERVAL_MS };
       }
     }
   }
@@ -237,13 +236,13 @@ class BuildWorker {
   ): Promise<Result | undefined> {
     const { clock, cluster, openSource, settings } = this.#deps;
     const { status, conditions, signal } = context;
-    this.#starts.begin(build);
+    this.#pendingStarts.reserve(build);
     try {
       const source = await openSource(build, signal);
       status.podName = await cluster.start({ build, project, attempt }, source, clock.now(), signal);
     } catch (error) {
-      this.#starts.fail(build);
-      if (!(error instanceof SourceUnavailable)) {
+      this.#pendingStarts.release(build);
+      if (!(error instanceof SourceUnavailableError)) {
         throw error;
       }
       const waited = clock.now().getTime() - Date.parse(build.metadata.creationTimestamp ?? "");
@@ -253,37 +252,37 @@ class BuildWorker {
       status.finishedAt = clock.now().toISOString();
       status.step = "fetch";
       const decision = { do: "end", phase: "failed", failure: error.failure } as const;
-      await this.#ends.end(build, project, status, decision, signal, attempt);
+      await this.#completion.complete(build, project, status, decision, signal, attempt);
       conditions.set({ type: "Ready", status: "False", reason: "Failed", message: error.failure.message });
-      return { requeueAfterMs: LOOK_MS };
+      return { requeueAfterMs: RESYNC_INTERVAL_MS };
     }
     status.phase = "building";
     status.step = "fetch";
     status.startedAt ??= clock.now().toISOString();
     conditions.set({ type: "Ready", status: "False", reason: "Building" });
-    return { requeueAfterMs: LOOK_MS };
+    return { requeueAfterMs: RESYNC_INTERVAL_MS };
   }
 }
 
-/** Which try the status tells of; 0 before the first. */
+/** Number of the attempt in the status; 0 before the first. */
 export function attemptOf({ status }: Build): number {
   return Number(/-([0-9]+)$/.exec(status?.podName ?? "")?.[1] ?? 0);
 }
 
-/** Pods that are in the way: not the one that is followed, nor the next one, made by a process that could not tell of it. */
+/** Pods that block the next attempt: not the current one, nor the next one, created by a process that crashed before recording it. */
 function otherPods(pods: readonly BuildPod[], build: Build, attempt: number): BuildPod[] {
   const label = buildLabel(build);
   return pods.filter(({ metadata }) => {
-    const tried = Number(metadata.annotations?.[TRY]);
-    const isOwn = metadata.name === podName(build, tried) && metadata.name.startsWith(label);
-    return !(isOwn && (tried === attempt || tried === attempt + 1) && !metadata.deletionTimestamp);
+    const podAttempt = Number(metadata.annotations?.[ATTEMPT_ANNOTATION]);
+    const isOwn = metadata.name === podName(build, podAttempt) && metadata.name.startsWith(label);
+    return !(isOwn && (podAttempt === attempt || podAttempt === attempt + 1) && !metadata.deletionTimestamp);
   });
 }
 
-function commitOf(told: { commitSha?: string; commitMessage?: string } | undefined) {
+function commitOf(report: { commitSha?: string; commitMessage?: string } | undefined) {
   return {
-    ...(told?.commitSha === undefined ? {} : { commitSha: told.commitSha }),
-    ...(told?.commitMessage === undefined ? {} : { commitMessage: told.commitMessage }),
+    ...(report?.commitSha === undefined ? {} : { commitSha: report.commitSha }),
+    ...(report?.commitMessage === undefined ? {} : { commitMessage: report.commitMessage }),
   };
 }
 

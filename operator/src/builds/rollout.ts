@@ -1,36 +1,36 @@
-/** What a Project tells of the image that a build gave it. Pure. */
+/** The rollout of a build's image in its project. Pure. */
 
 import type { Build, Project } from "@slipway/crds";
 import { rollbackOf } from "../projects/images/built-image.ts";
-import type { ProjectView } from "./decide.ts";
+import type { ProjectState } from "./decide.ts";
 import { requestedAt } from "./queue.ts";
 
-/** @param project undefined when it is gone, or is another one of the same id */
-export function projectView(build: Build, project: Project | undefined): ProjectView | undefined {
+/** @param project undefined when it was deleted, or another one has its id */
+export function projectState(build: Build, project: Project | undefined): ProjectState | undefined {
   if (!project || project.metadata.deletionTimestamp) {
     return undefined;
   }
   const { imageBuild, imageBuildAt } = project.status?.build ?? {};
   const at = requestedAt(build);
-  // Whoever went back to an earlier version wants none that was under way.
+  // A rollback to an earlier version supersedes builds in progress.
   const isRolledBack = (rollbackOf(project)?.at ?? "") >= at;
-  const isHandedOver = !isRolledBack && imageBuild === build.metadata.name;
-  const isOvertaken =
+  const isDeployed = !isRolledBack && imageBuild === build.metadata.name;
+  const isSuperseded =
     isRolledBack ||
-    (!isHandedOver &&
+    (!isDeployed &&
       imageBuild !== undefined &&
       (imageBuildAt ?? "") >= at &&
       !(imageBuildAt === at && imageBuild < build.metadata.name));
-  return { isHandedOver, isOvertaken, ...rollout(build, project) };
+  return { isDeployed, isSuperseded, ...rollout(build, project) };
 }
 
-/** What became of the digest that is to run: a deployment of it has ended, or there is nothing that would run it. */
-function rollout(build: Build, { spec, status }: Project): Pick<ProjectView, "rollout" | "rolloutMessage"> {
+/** The state of the digest's rollout: its deployment has ended, or the project does not deploy it now. */
+function rollout(build: Build, { spec, status }: Project): Pick<ProjectState, "rollout" | "rolloutMessage"> {
   const digest = build.status?.image?.digest;
   if (digest === undefined) {
     return { rollout: "waiting" };
   }
-  // A job's next run takes it; a paused project does when it goes on.
+  // A job's next run uses it; a paused project does when it is resumed.
   if (spec.type === "job" || spec.paused) {
     return { rollout: "served" };
   }

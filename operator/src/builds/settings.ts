@@ -1,4 +1,4 @@
-/** What of the platform matters to builds. */
+/** Settings of the installation for builds. */
 
 import { isIP } from "node:net";
 import { baseImages, engineSettings } from "@slipway/builder/contract";
@@ -42,7 +42,7 @@ const limitValues = z.strictObject({
   publishSeconds: seconds.default(600).describe("In which the built version must serve."),
 });
 
-/** A pod that requests more than its limit is refused by every apiserver: no build would ever begin. */
+/** The apiserver rejects a pod that requests more than its limit: no build would ever start. */
 const limits = limitValues.refine(
   ({ ephemeralStorage, ephemeralRequest = ephemeralStorage }) =>
     (parseQuantity(ephemeralRequest) ?? 0n) <= (parseQuantity(ephemeralStorage) ?? 0n),
@@ -117,7 +117,7 @@ const settings = z.strictObject({
     .prefault({}),
   keptSeconds: z.int().min(1).max(86_400).default(600).describe("For which a Build stays that has ended."),
 });
-/** Settings of builds; without them there are none. */
+/** Settings of builds; without them builds are disabled. */
 export type BuildSettings = z.output<typeof settings>;
 
 /** Reads the file that `SLIPWAY_BUILDS_FILE` names. @throws Error that lists what is wrong */

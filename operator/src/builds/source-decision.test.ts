@@ -1,7 +1,7 @@
 import { firstBuildId, labels, nextSourceRevision, type Project } from "@slipway/crds";
 import { describe, expect, test } from "vitest";
 import { exampleProject } from "../../../test/kit/operator/projects.ts";
-import { asksLedger, CREATION_MS, decideSource } from "./source-decision.ts";
+import { API_CREATION_GRACE_MS, decideSource, needsBuildHistory } from "./source-decision.ts";
 
 const now = new Date("2026-01-01T00:10:00Z");
 const source = { connectionId: "g1", repositoryId: "r1", branch: "main", autoDeploy: true };
@@ -40,9 +40,9 @@ function project({ source: more, age = 300, ofApi = false, noted, status }: Give
 const first = { triggeredBy: "creation", branch: "main" };
 
 describe("a source", () => {
-  test("of kubectl gets its first build at once, whatever its mode", () => {
+  test("of kubectl gets its first build immediately, in any mode", () => {
     const decision = decideSource(project({ age: 0, source: { autoDeploy: false } }), false, now);
-    expect(decision).toMatchObject({ do: "note", build: { asked: first } });
+    expect(decision).toMatchObject({ do: "record", build: { request: first } });
   });
 
   test("of a namesake that was created later gets a build of its own", () => {
@@ -53,53 +53,53 @@ describe("a source", () => {
     expect(decideSource(project(), false, now)).toEqual(one);
   });
 
-  test("that /v1 has created is left to it first, then gets the build that it would have asked for", () => {
+  test("that /v1 has created is left to it first, then gets the build that it would have requested", () => {
     expect(decideSource(project({ ofApi: true, age: 10 }), false, now)).toEqual({
       do: "wait",
-      afterMs: CREATION_MS - 10_000,
+      afterMs: API_CREATION_GRACE_MS - 10_000,
     });
     const mended = decideSource(project({ ofApi: true, age: 60 }), false, now);
-    expect(mended).toEqual({ do: "note", build: { id: firstBuildId("pshop"), asked: first } });
+    expect(mended).toEqual({ do: "record", build: { id: firstBuildId("pshop"), request: first } });
   });
 
-  test("that has a build is noted, and nothing else", () => {
-    expect(decideSource(project(), true, now)).toEqual({ do: "note" });
-    expect(decideSource(project({ ofApi: true, age: 1 }), true, now)).toEqual({ do: "note" });
+  test("that has a build is only recorded", () => {
+    expect(decideSource(project(), true, now)).toEqual({ do: "record" });
+    expect(decideSource(project({ ofApi: true, age: 1 }), true, now)).toEqual({ do: "record" });
   });
 
   test("that others changed is built where pushes are published, once for each change", () => {
     const changed = project({ noted: "before" });
     const decision = decideSource(changed, true, now);
     expect(decision).toMatchObject({
-      do: "note",
-      build: { asked: { triggeredBy: "settings", branch: "main" } },
+      do: "record",
+      build: { request: { triggeredBy: "settings", branch: "main" } },
     });
     changed.spec.sourceRevision = { number: 7, hash: "0123456789abcdef" };
     expect(decideSource(changed, true, now)).not.toEqual(decision);
     expect(decideSource(project({ noted: "before", source: { autoDeploy: false } }), true, now)).toEqual({
-      do: "note",
+      do: "record",
     });
   });
 
-  test("that is noted starts nothing", () => {
+  test("that is recorded starts nothing", () => {
     const status: Project["status"] = { build: { lastBuild: "b1" } };
     expect(decideSource(project({ noted: "now", status }), true, now)).toEqual({ do: "nothing" });
-    // As /v1 gives one to a project that runs an image.
+    // As /v1 sets one for a project that runs an image.
     const deployment = { id: "d1" } as NonNullable<NonNullable<Project["status"]>["deployments"]>[number];
     const running = project({ noted: "now", status: { deployments: [deployment] } });
     expect(decideSource(running, false, now)).toEqual({ do: "nothing" });
   });
 
-  test("of a project that was put back from an export is built", () => {
-    expect(decideSource(project({ noted: "now" }), false, now)).toMatchObject({ build: { asked: first } });
+  test("of a project that was restored from an export is built", () => {
+    expect(decideSource(project({ noted: "now" }), false, now)).toMatchObject({ build: { request: first } });
   });
 
-  test("that is gone is noted, for the next one", () => {
+  test("that was removed is recorded, for the next one", () => {
     const without = (of: Project): Project => {
       const { source: _source, build: _build, ...spec } = of.spec;
       return { ...of, spec };
     };
-    expect(decideSource(without(project({ noted: "now" })), true, now)).toEqual({ do: "note" });
+    expect(decideSource(without(project({ noted: "now" })), true, now)).toEqual({ do: "record" });
     const never = without(project());
     expect(decideSource(never, true, now)).toEqual({ do: "nothing" });
   });
@@ -111,9 +111,11 @@ describe("a source", () => {
   });
 });
 
-test("the ledger is asked only while no build is known and something hangs on it", () => {
-  expect(asksLedger(project())).toBe(true);
-  expect(asksLedger(project({ status: { build: { lastBuild: "b1" } } }))).toBe(false);
-  expect(asksLedger(exampleProject({ namespace: "n", name: "p" }))).toBe(false);
-  expect(asksLedger(project({ noted: "now", status: { buildFailure: { buildId: "b1" } } }))).toBe(false);
+test("the ledger is only queried while no build is known and the decision depends on it", () => {
+  expect(needsBuildHistory(project())).toBe(true);
+  expect(needsBuildHistory(project({ status: { build: { lastBuild: "b1" } } }))).toBe(false);
+  expect(needsBuildHistory(exampleProject({ namespace: "n", name: "p" }))).toBe(false);
+  expect(needsBuildHistory(project({ noted: "now", status: { buildFailure: { buildId: "b1" } } }))).toBe(
+    false,
+  );
 });

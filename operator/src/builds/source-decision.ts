@@ -1,4 +1,4 @@
-/** What is to be done about a project's source that nobody but the operator looks after. Pure. */
+/** Decides on builds for a project's source that did not come through `/v1`. Pure. */
 
 import {
   type BuildRequest,
@@ -11,17 +11,17 @@ import {
 } from "@slipway/crds";
 import { triggerMode } from "@slipway/git";
 
-/** For so long `/v1` may be about to ask for the first build of a project that it has created. */
-export const CREATION_MS = 60_000;
+/** How long `/v1` may take to request the first build of a project that it has created. */
+export const API_CREATION_GRACE_MS = 60_000;
 
 export type SourceDecision =
   | { do: "nothing" }
   | { do: "wait"; afterMs: number }
-  /** Notes the revision, after a build that is asked for. */
-  | { do: "note"; build?: { id: string; asked: BuildRequest } };
+  /** Records the revision, after requesting the build if there is one. */
+  | { do: "record"; build?: { id: string; request: BuildRequest } };
 
-/** Whether the decision stands on what the ledger tells; otherwise it need not be asked. */
-export function asksLedger(project: Project): boolean {
+/** Whether the decision depends on the history in the ledger. */
+export function needsBuildHistory(project: Project): boolean {
   const { spec, status } = project;
   if (spec.source === undefined && spec.github === undefined) {
     return false;
@@ -32,15 +32,15 @@ export function asksLedger(project: Project): boolean {
   return recordedSource(project) !== "now" || isUntouched(project);
 }
 
-/** A project that was put back as it was once exported has its notes, and nothing to run. */
+/** A project that was restored from an export has its recorded revision, and nothing to run. */
 const isUntouched = ({ status }: Project): boolean =>
   status?.build === undefined && status?.buildFailure === undefined && !status?.deployments?.length;
 
 /**
- * A source without any build gets its first one, unless `/v1` was given it for a project that runs something else. A change that
- * did not come through `/v1` is noted, and built at once where pushes are published.
+ * A source without any build gets its first one, unless `/v1` received it for a project that runs something else. A change that
+ * did not come through `/v1` is recorded, and built immediately where pushes are published.
  *
- * @param hasBuild whether any build of the project was ever asked for
+ * @param hasBuild whether any build of the project was ever requested
  */
 export function decideSource(project: Project, hasBuild: boolean, now: Date): SourceDecision {
   const { metadata, spec } = project;
@@ -51,25 +51,25 @@ export function decideSource(project: Project, hasBuild: boolean, now: Date): So
     return { do: "nothing" };
   }
   if (source === undefined) {
-    return { do: recorded === "before" ? "note" : "nothing" };
+    return { do: recorded === "before" ? "record" : "nothing" };
   }
   if (recorded === "now" && !(isUntouched(project) && !hasBuild)) {
     return { do: "nothing" };
   }
   if (!hasBuild) {
-    // As it stands on those that `/v1` has created.
+    // Projects that `/v1` has created carry this label.
     const isOfApi = metadata.labels?.[labels.project] === name;
-    const left = Date.parse(metadata.creationTimestamp ?? "") + CREATION_MS - now.getTime();
+    const left = Date.parse(metadata.creationTimestamp ?? "") + API_CREATION_GRACE_MS - now.getTime();
     if (isOfApi && left > 0) {
       return { do: "wait", afterMs: left };
     }
-    // Whoever creates a project anew under its old name may not find a build of the one before.
+    // The id includes the uid: a project that is recreated under its old name needs a build of its own.
     const id = isOfApi && recorded === "never" ? firstBuildId(name) : buildIdOf("first build of", name, uid);
-    return { do: "note", build: { id, asked: { triggeredBy: "creation", branch: source.branch } } };
+    return { do: "record", build: { id, request: { triggeredBy: "creation", branch: source.branch } } };
   }
   if (recorded === "before" && triggerMode(source) === "push") {
     const id = buildIdOf("settings of", name, uid, String(sourceRevision(project)));
-    return { do: "note", build: { id, asked: { triggeredBy: "settings", branch: source.branch } } };
+    return { do: "record", build: { id, request: { triggeredBy: "settings", branch: source.branch } } };
   }
-  return { do: "note" };
+  return { do: "record" };
 }

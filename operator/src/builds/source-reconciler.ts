@@ -1,4 +1,4 @@
-/** Looks after sources that did not come through `/v1`, or of which it could not start the first build any more. */
+/** Reconciles sources that did not come through `/v1`, or whose first build it could not start. */
 
 import type { KubeClient, Reconciler, Store } from "@slipway/controller-runtime";
 import {
@@ -11,20 +11,20 @@ import {
 } from "@slipway/crds";
 import type { Clock } from "@slipway/process";
 import { projectResource } from "../resources.ts";
-import { askForBuild } from "./create-build.ts";
-import { asksLedger, decideSource } from "./source-decision.ts";
+import { createBuild } from "./create-build.ts";
+import { decideSource, needsBuildHistory } from "./source-decision.ts";
 
-export interface SourceFollowerOptions {
+export interface SourceReconcilerOptions {
   client: KubeClient;
   clock: Clock;
   projects: Store<Project>;
   builds: Store<Build>;
-  /** Whether the history has any build of a project; throws when it cannot tell. */
+  /** Whether the history has any build of a project; throws when the ledger cannot be reached. */
   hasBuilds: (project: Project, organizationId: string) => Promise<boolean>;
 }
 
-/** Reconciles Projects. A build is requested before the revision is recorded, and has a name of its own: once, whatever crashes. */
-export function sourceFollower(options: SourceFollowerOptions): Reconciler {
+/** Reconciles Projects. A build is requested before the revision is recorded, under a deterministic name: once, also after a crash. */
+export function sourceReconciler(options: SourceReconcilerOptions): Reconciler {
   const { client, clock, projects, builds, hasBuilds } = options;
   return async ({ namespace, name }, { log, signal }) => {
     const project = projects.get(namespace, name);
@@ -33,7 +33,7 @@ export function sourceFollower(options: SourceFollowerOptions): Reconciler {
       return undefined;
     }
     const hasBuild =
-      !asksLedger(project) ||
+      !needsBuildHistory(project) ||
       builds.list(namespace).some((build) => isOf(build, project)) ||
       (await hasBuilds(project, organizationId));
     const decision = decideSource(project, hasBuild, clock.now());
@@ -44,10 +44,10 @@ export function sourceFollower(options: SourceFollowerOptions): Reconciler {
       return undefined;
     }
     if (decision.build) {
-      const { id, asked } = decision.build;
-      const isNew = await askForBuild(options, [project, id, asked], signal);
+      const { id, request } = decision.build;
+      const isNew = await createBuild(options, [project, id, request], signal);
       if (isNew) {
-        log.info({ build: id, trigger: asked.triggeredBy }, "a source has started a build");
+        log.info({ build: id, trigger: request.triggeredBy }, "a source has started a build");
       }
     }
     if (recordedSource(project) === "now") {

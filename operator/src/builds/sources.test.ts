@@ -7,7 +7,7 @@ import { exampleBuild } from "../../../test/kit/operator/builds.ts";
 import { gitConnectionResource } from "../resources.ts";
 import { type SourceOptions, sourceOpener } from "./sources.ts";
 
-/** Where a build of GitHub's is fetched from, and every reason why it is not, against what GitHub documents. */
+/** Where a GitHub build is fetched from, and every reason why it is not, against GitHub's documentation. */
 
 const namespace = "slipway-org-alpha";
 const signal = new AbortController().signal;
@@ -70,7 +70,7 @@ const codeOf = (opening: Promise<unknown>) =>
   );
 
 describe("a build of GitHub's", () => {
-  test("is fetched with a token of its own, which reads the one repository and is made for the build", async () => {
+  test("is fetched with a token of its own, which reads one repository and is created for the build", async () => {
     const first = await open();
     expect(first.address).toMatchObject({ url: `${github.url}/octocat/Hello-World.git`, provider: "github" });
     expect(first.credential).toEqual({
@@ -92,7 +92,7 @@ describe("a build of GitHub's", () => {
   });
 
   // Shows: docs/git.md#github: `GITHUB_REPOSITORY_AUTH_FAILED` | the installation does not see the
-  test("whose repository the installation does not see is refused", async () => {
+  test("whose repository the installation does not see is rejected", async () => {
     expect(await codeOf(open({ repositoryName: "other" }))).toBe("GITHUB_REPOSITORY_AUTH_FAILED");
   });
 

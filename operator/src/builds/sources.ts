@@ -1,4 +1,4 @@
-/** Where a build's commit is fetched from: asked of the Git server right before, for names and credentials change. */
+/** Where a build's commit is fetched from: resolved right before the fetch, as names and credentials change. */
 
 import { lookup as systemLookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -16,9 +16,9 @@ import {
   type GithubApp,
   type GitProvider,
   GitProviders,
-  GuardedFetch,
   isPublicAddress,
   openRepositoryId,
+  SsrfSafeFetch,
 } from "@slipway/git";
 import { gitConnectionResource } from "../resources.ts";
 import { type SecretValues, secretTexts } from "./desired/secrets.ts";
@@ -31,25 +31,25 @@ export interface OpenedSource {
   ca: string;
 }
 
-/** The commit cannot be had. */
-export class SourceUnavailable extends Error {
-  override name = "SourceUnavailable";
+/** The commit cannot be fetched. */
+export class SourceUnavailableError extends Error {
+  override name = "SourceUnavailableError";
   readonly failure: Failure;
-  /** Another try may succeed. */
+  /** A retry may succeed. */
   readonly passing: boolean;
 
   constructor(
     code: FailureCode,
     { passing = false, ...options }: { passing?: boolean; said?: string; cause?: unknown } = {},
   ) {
-    const told = failure(code, { said: options.said });
-    super(told.message, { cause: options.cause });
-    this.failure = told;
+    const reported = failure(code, { said: options.said });
+    super(reported.message, { cause: options.cause });
+    this.failure = reported;
     this.passing = passing;
   }
 }
 
-/** @throws SourceUnavailable */
+/** @throws SourceUnavailableError */
 export type OpenSource = (build: Build, signal: AbortSignal) => Promise<OpenedSource>;
 
 export interface SourceOptions {
@@ -66,7 +66,7 @@ export interface SourceOptions {
 /** How long one request to a Git server may take, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
-/** A Git server, asked with a connection's credential. */
+/** A Git server, opened with a connection's credential. */
 export interface OpenedProvider {
   provider: GitProvider;
   /** The provider's own id of the source's repository. */
@@ -77,18 +77,18 @@ export interface OpenedProvider {
 /** A source in either form. */
 export type SourceSpec = Pick<BuildSpec, "source" | "github">;
 
-/** @throws SourceUnavailable when the connection is gone or has no token; GitError */
+/** @throws SourceUnavailableError when the connection was deleted or has no token; GitError */
 export type OpenProvider = (
   namespace: string | undefined,
   spec: SourceSpec,
   signal: AbortSignal,
 ) => Promise<OpenedProvider>;
 
-/** Opens what a connection gives access to. @throws GitError when it has no credential, or the platform does not speak to it */
+/** Opens the provider of a connection. @throws GitError when it has no credential, or the provider is not supported */
 export type OpenConnection = (connection: GitConnection, signal: AbortSignal) => Promise<GitProvider>;
 
 export function connectionOpener({ client, allowedHosts, ca, githubApp }: SourceOptions): OpenConnection {
-  const fetch = new GuardedFetch({ allowedHosts, ca: ca === "" ? undefined : ca, timeoutMs: TIMEOUT_MS });
+  const fetch = new SsrfSafeFetch({ allowedHosts, ca: ca === "" ? undefined : ca, timeoutMs: TIMEOUT_MS });
   const providers = new GitProviders({ fetch, ...(githubApp ? { githubApp } : {}) });
   return async ({ metadata, spec }, signal) => {
     const { providerId, instanceUrl, installationId, credentialRef } = spec;
@@ -113,14 +113,14 @@ export function providerOpener(options: SourceOptions): OpenProvider {
       const ref = { namespace, name: source.connectionId };
       const connection = await client.getOrUndefined<GitConnection>(gitConnectionResource, ref, { signal });
       if (!connection || !isUsable(connection)) {
-        throw new SourceUnavailable("GIT_REPOSITORY_AUTH_FAILED");
+        throw new SourceUnavailableError("GIT_REPOSITORY_AUTH_FAILED");
       }
       const provider = await open(connection, signal);
       const { providerId } = connection.spec;
       return { provider, repository: openRepositoryId(source.connectionId, source.repositoryId), providerId };
     }
     if (!github) {
-      throw new SourceUnavailable("BUILD_FAILED_UNCLASSIFIED");
+      throw new SourceUnavailableError("BUILD_FAILED_UNCLASSIFIED");
     }
     const all = await client.listAll<GitConnection>(gitConnectionResource, { namespace, signal });
     return openGithub(all, github, (connection) => open(connection, signal));
@@ -133,7 +133,7 @@ async function openGithub(
   { repositoryOwner, repositoryName }: NonNullable<SourceSpec["github"]>,
   open: (connection: GitConnection) => Promise<GitProvider>,
 ): Promise<OpenedProvider> {
-  let refused: unknown = new SourceUnavailable("GITHUB_ACCESS_TOKEN_MISSING");
+  let refused: unknown = new SourceUnavailableError("GITHUB_ACCESS_TOKEN_MISSING");
   for (const [index, connection] of githubConnections(all, repositoryOwner).entries()) {
     try {
       const provider = await open(connection);
@@ -143,7 +143,7 @@ async function openGithub(
       if (!(error instanceof GitError)) {
         throw error;
       }
-      // What the likeliest says counts.
+      // The error of the likeliest account counts.
       if (index === 0) {
         refused = error;
       }
@@ -163,7 +163,7 @@ export function sourceOpener(options: SourceOptions): OpenSource {
     try {
       const { provider, repository, providerId } = await open(metadata.namespace, spec, signal);
       const { url, ...credential } = await provider.clone(repository);
-      const address = await judgedAddress(new URL(url), allowedHosts, resolve);
+      const address = await publicAddress(new URL(url), allowedHosts, resolve);
       return { address: { url, provider: providerId, address }, credential, ca };
     } catch (error) {
       throw unavailable(error, spec.github !== undefined);
@@ -171,8 +171,8 @@ export function sourceOpener(options: SourceOptions): OpenSource {
   };
 }
 
-/** The address that the pod connects to: the one that was judged, whatever the name leads to by then. */
-async function judgedAddress(
+/** The address that the pod connects to: checked here, whatever the name resolves to later. */
+async function publicAddress(
   { hostname, host, port }: URL,
   allowedHosts: readonly string[],
   resolve: (host: string) => Promise<{ address: string }[]>,
@@ -180,47 +180,50 @@ async function judgedAddress(
   const name = hostname.replace(/^\[(.*)\]$/, "$1");
   const found = isIP(name) > 0 ? [{ address: name }] : await resolve(name);
   const isAllowed = allowedHosts.includes(port === "" ? `${host}:443` : host);
-  const judged = found.find(({ address }) => isAllowed || isPublicAddress(address));
-  if (!judged) {
+  const checked = found.find(({ address }) => isAllowed || isPublicAddress(address));
+  if (!checked) {
     throw new GitError("AddressRefused", "the Git server's address is none that the platform connects to");
   }
-  return judged.address;
+  return checked.address;
 }
 
-/** @param isGithub whether the codes of the legacy kind are told */
+/** @param isGithub whether to use the codes of GitHub sources */
 function unavailable(error: unknown, isGithub: boolean): unknown {
   if (!(error instanceof GitError)) {
     const code = (error as NodeJS.ErrnoException).code;
     // Names that do not resolve.
     return typeof code === "string" && /^E(AI_|NOTFOUND|NODATA|TIMEOUT|REFUSED)/.test(code)
-      ? new SourceUnavailable("GIT_SERVER_UNAVAILABLE", { passing: true, cause: error })
+      ? new SourceUnavailableError("GIT_SERVER_UNAVAILABLE", { passing: true, cause: error })
       : error;
   }
   switch (error.code) {
     case "ProviderUnavailable":
-      return new SourceUnavailable("GIT_SERVER_UNAVAILABLE", {
+      return new SourceUnavailableError("GIT_SERVER_UNAVAILABLE", {
         passing: true,
         said: error.message,
         cause: error,
       });
     case "CertificateUntrusted":
-      return new SourceUnavailable("GIT_CERTIFICATE_INVALID", { cause: error });
+      return new SourceUnavailableError("GIT_CERTIFICATE_INVALID", { cause: error });
     case "AddressRefused":
     case "InstanceUrlInvalid":
-      return new SourceUnavailable("GIT_SERVER_UNAVAILABLE", { said: error.message, cause: error });
+      return new SourceUnavailableError("GIT_SERVER_UNAVAILABLE", { said: error.message, cause: error });
     case "CapabilityUnavailable":
-      return new SourceUnavailable(isGithub ? "GITHUB_ACCESS_TOKEN_MISSING" : "GIT_REPOSITORY_AUTH_FAILED", {
-        cause: error,
-      });
+      return new SourceUnavailableError(
+        isGithub ? "GITHUB_ACCESS_TOKEN_MISSING" : "GIT_REPOSITORY_AUTH_FAILED",
+        {
+          cause: error,
+        },
+      );
     case "CredentialRefused":
     case "PermissionLacking":
-      // The App is not installed there any more, suspended, or was narrowed: only the account's owner can mend it.
-      return new SourceUnavailable(
+      // The App was uninstalled, suspended or restricted: only the account's owner can restore its access.
+      return new SourceUnavailableError(
         isGithub ? "GITHUB_REPOSITORY_REAUTHORIZATION_REQUIRED" : "GIT_REPOSITORY_AUTH_FAILED",
         { cause: error },
       );
     default:
-      return new SourceUnavailable(
+      return new SourceUnavailableError(
         isGithub ? "GITHUB_REPOSITORY_AUTH_FAILED" : "GIT_REPOSITORY_AUTH_FAILED",
         {
           cause: error,

@@ -1,4 +1,4 @@
-/** What a Build's conditions say, from where it is. Pure. */
+/** The conditions of a Build, from its status. Pure. */
 
 import type { ConditionSet } from "@slipway/controller-runtime";
 import type { BuildCondition, BuildConditionCatalog, BuildReason, BuildStatus } from "@slipway/crds";

@@ -1,4 +1,4 @@
-/** The controller of Git connections: what wakes it, what it may do. */
+/** The controller of Git connections: its watches and permissions. */
 
 import {
   ignoreStatusUpdates,
@@ -13,7 +13,7 @@ import type { OpenConnection } from "../builds/sources.ts";
 import type { PolicyRule } from "../rbac.ts";
 import { gitConnectionResource } from "../resources.ts";
 import { usesConnection } from "./hooks.ts";
-import { gitConnectionReconciler, turnOfApi } from "./reconciler.ts";
+import { apiGraceMs, gitConnectionReconciler } from "./reconciler.ts";
 
 /** Permissions in every namespace; the chart's ClusterRole is generated from them. */
 export const rules: PolicyRule[] = [
@@ -25,10 +25,10 @@ export const rules: PolicyRule[] = [
   { apiGroups: ["slipway.dev"], resources: ["gitconnections/status"], verbs: ["patch"] },
 ];
 
-/** In organizations' namespaces alone: the credential that hooks are taken away with. */
+/** In organizations' namespaces alone: the credential for removing hooks. */
 export const organizationRules: PolicyRule[] = [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"] }];
 
-/** Between two tries to take hooks away; a server may be gone for long. */
+/** Between two attempts to remove hooks; a server may be unavailable for long. */
 const BACKOFF = { baseMs: 1_000, maxMs: 300_000 };
 
 export function addGitConnectionController(
@@ -41,7 +41,7 @@ export function addGitConnectionController(
     name: "gitconnection",
     reconcile: gitConnectionReconciler({ client, clock, connections, projects, open }),
     sources: [
-      // Hooks are noted in the status.
+      // Hooks are recorded in the status.
       watchObjects(connections),
       watchMapped(
         projects,
@@ -54,10 +54,10 @@ export function addGitConnectionController(
       ),
     ],
     workers: 2,
-    // Of what `/v1` writes it acts on a revocation alone, and tells no generation.
+    // Of changes by `/v1` it only acts on a revocation, and records no generation.
     traced: tracedIn(
       connections,
-      (connection) => connection.spec.revokedAt === undefined || turnOfApi(connection, clock.now()) > 0,
+      (connection) => connection.spec.revokedAt === undefined || apiGraceMs(connection, clock.now()) > 0,
     ),
     backoff: BACKOFF,
   });

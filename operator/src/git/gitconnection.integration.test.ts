@@ -9,7 +9,7 @@ import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { gitConnectionResource, projectResource } from "../resources.ts";
 import { addGitConnectionController, organizationRules, rules } from "./controller.ts";
 
-/** Connections on a real apiserver, with the rights that the chart gives and no more; the Git server is played. */
+/** Connections on a real apiserver, with exactly the chart's permissions; the Git server is a fake. */
 
 const namespace = "slipway-org-alpha";
 const url = "https://slipway.example/v1/git/hooks/g1";
@@ -93,7 +93,7 @@ const noted = async (name: string) =>
   (await live(name))?.status?.hooks?.map(({ repositoryId }) => repositoryId);
 
 // Shows: docs/git.md#hooks: it goes with the last one, and is tried until it has gone
-test("a source that leads elsewhere takes its hook along, and kubectl's deletion waits for the rest", async () => {
+test("a changed source removes its hook, and a deletion by kubectl waits for the others", async () => {
   await project("pone", "g1", "1");
   await project("ptwo", "g1", "2");
   await connection("g1", ["1", "2"]);
@@ -115,7 +115,7 @@ test("a source that leads elsewhere takes its hook along, and kubectl's deletion
 });
 
 // Shows: docs/git.md#hooks: a revocation that was cut short is finished by the operator
-test("a revocation that was cut short is finished", async () => {
+test("an interrupted revocation is completed", async () => {
   await project("pseven", "g2", "7");
   await connection("g2", ["7"]);
   await eventually(async () => Boolean((await live("g2"))?.metadata.finalizers?.length));

@@ -1,4 +1,4 @@
-/** Takes hooks away from a Git server, and knows which are left. */
+/** Removes hooks from a Git server, and reports the remaining ones. */
 
 import {
   isConflict,
@@ -14,7 +14,7 @@ import { type SecretValues, secretTexts } from "../builds/desired/secrets.ts";
 import type { OpenConnection } from "../builds/sources.ts";
 import { RetryableError } from "../reconcile-errors.ts";
 import { gitConnectionResource, projectResource } from "../resources.ts";
-import { type Hook, isEnding, unwantedHooks } from "./hooks.ts";
+import { type Hook, isTerminating, unwantedHooks } from "./hooks.ts";
 
 export interface HookRemoverOptions {
   client: KubeClient;
@@ -23,12 +23,12 @@ export interface HookRemoverOptions {
   open: OpenConnection;
 }
 
-export interface Left {
+export interface RemainingHooks {
   hooks: readonly Hook[];
-  /** Why they are left. */
+  /** Why they remain. */
   cause?: unknown;
-  /** Without a credential nobody can take them away. */
-  isHopeless?: boolean;
+  /** Without a credential they cannot be removed. */
+  isUnremovable?: boolean;
 }
 
 export class HookRemover {
@@ -39,17 +39,17 @@ export class HookRemover {
   }
 
   /**
-   * Takes away those that no project is published by, or all of a connection that ends.
+   * Removes hooks that publish no project, or all hooks of a terminating connection.
    * @throws RetryableError when the connection was changed meanwhile; KubeError
    */
-  async removeUnwanted(connection: GitConnection, signal: AbortSignal): Promise<Left> {
+  async removeUnwanted(connection: GitConnection, signal: AbortSignal): Promise<RemainingHooks> {
     const { projects } = this.#options;
     const cached = unwantedHooks(connection, projects.list(connection.metadata.namespace));
     if (cached.length === 0) {
       return { hooks: [] };
     }
-    // The cluster is asked before anything is taken away, for the memory may be behind.
-    const unwanted = isEnding(connection)
+    // Checked against the live state before anything is removed: the cache may be behind.
+    const unwanted = isTerminating(connection)
       ? cached
       : unwantedHooks(connection, await this.#live(connection, signal));
     return unwanted.length === 0 ? { hooks: [] } : this.#remove(connection, unwanted, signal);
@@ -59,7 +59,11 @@ export class HookRemover {
     return this.#options.client.listAll<Project>(projectResource, { namespace, signal });
   }
 
-  async #remove(connection: GitConnection, unwanted: readonly Hook[], signal: AbortSignal): Promise<Left> {
+  async #remove(
+    connection: GitConnection,
+    unwanted: readonly Hook[],
+    signal: AbortSignal,
+  ): Promise<RemainingHooks> {
     let provider: GitProvider;
     try {
       provider = await this.#options.open(connection, signal);
@@ -67,8 +71,8 @@ export class HookRemover {
       if (signal.aborted) {
         throw error;
       }
-      const isHopeless = error instanceof GitError || isForbidden(error) || isNotFound(error);
-      return { hooks: unwanted, cause: error, isHopeless };
+      const isUnremovable = error instanceof GitError || isForbidden(error) || isNotFound(error);
+      return { hooks: unwanted, cause: error, isUnremovable };
     }
     const left: Hook[] = [];
     let cause: unknown;
@@ -90,7 +94,7 @@ export class HookRemover {
     return { hooks: left, cause };
   }
 
-  /** Who asks for a hook notes it anew first, and it may have been made before this took it away: then it is made again. */
+  /** A hook that was requested again is recorded first, and may have been created before this removed it: then it is recreated. */
   async #forget(
     connection: GitConnection,
     removed: readonly Hook[],
@@ -113,14 +117,14 @@ export class HookRemover {
         throw error;
       }
       const now = await client.getOrUndefined<GitConnection>(gitConnectionResource, ref, { signal });
-      if (now && !isEnding(now)) {
-        await this.#makeAgain(now, removed, provider, signal);
+      if (now && !isTerminating(now)) {
+        await this.#recreateWanted(now, removed, provider, signal);
       }
       throw new RetryableError("Conflict", "the connection was changed meanwhile", { cause: error });
     }
   }
 
-  async #makeAgain(
+  async #recreateWanted(
     connection: GitConnection,
     removed: readonly Hook[],
     provider: GitProvider,

@@ -1,15 +1,15 @@
-/** Which hooks at Git servers are for nothing. Pure. */
+/** Which hooks at Git servers no project uses. Pure. */
 
 import type { GitConnection, GitConnectionStatus, Project } from "@slipway/crds";
 import { GitError, openRepositoryId, triggerMode } from "@slipway/git";
 
 export type Hook = NonNullable<GitConnectionStatus["hooks"]>[number];
 
-/** Whether nothing uses the connection any more. */
-export const isEnding = ({ metadata, spec }: GitConnection): boolean =>
+/** Whether the connection was deleted or revoked. */
+export const isTerminating = ({ metadata, spec }: GitConnection): boolean =>
   metadata.deletionTimestamp !== undefined || spec.revokedAt !== undefined;
 
-/** The connections that a project's source goes through: of a GitHub source any of its organization's. */
+/** Whether a project's source uses the connection: a GitHub source uses any of its organization's. */
 export function usesConnection({ spec }: Project, { metadata, spec: of }: GitConnection): boolean {
   if (spec.source) {
     return spec.source.connectionId === metadata.name;
@@ -17,10 +17,10 @@ export function usesConnection({ spec }: Project, { metadata, spec: of }: GitCon
   return spec.github !== undefined && of.providerId === "github";
 }
 
-/** Hooks of repositories by which no project is published. @param projects of the connection's namespace */
+/** Hooks of repositories that publish no project. @param projects of the connection's namespace */
 export function unwantedHooks(connection: GitConnection, projects: readonly Project[]): Hook[] {
   const hooks = connection.status?.hooks ?? [];
-  if (isEnding(connection)) {
+  if (isTerminating(connection)) {
     return hooks;
   }
   const followed = projects.filter((project) => usesConnection(project, connection) && isFollowed(project));

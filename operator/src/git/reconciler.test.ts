@@ -8,7 +8,7 @@ import { exampleProject } from "../../../test/kit/operator/projects.ts";
 import { FakeClock } from "../../../test/kit/processes/fake-clock.ts";
 import { gitConnectionResource, projectResource } from "../resources.ts";
 import { unwantedHooks } from "./hooks.ts";
-import { GIVE_UP_MS, gitConnectionReconciler } from "./reconciler.ts";
+import { gitConnectionReconciler, HOOK_REMOVAL_TIMEOUT_MS } from "./reconciler.ts";
 
 const namespace = "slipway-org-alpha";
 const ref = { namespace, name: "g1" };
@@ -120,7 +120,7 @@ const noted = async () => (await live())?.status?.hooks?.map(({ repositoryId }) 
 
 describe("hooks", () => {
   // Shows: docs/git.md#hooks: a hook stays as long as a project is published by it
-  test("stay for projects that are published by them, and hold the connection", async () => {
+  test("stay for projects that they publish, and block the connection's deletion", async () => {
     await project("1");
     await project("2", {
       autoDeploy: false,
@@ -132,14 +132,14 @@ describe("hooks", () => {
   });
 
   // Shows: docs/git.md#hooks: it goes with the last one, and is tried until it has gone
-  test("go when no project is published by them any more", async () => {
+  test("are removed when they publish no project any more", async () => {
     await project("1");
     await project("2", { autoDeploy: false });
     await reconcile();
     expect([[...hooked], await noted()]).toEqual([["1"], ["1"]]);
   });
 
-  test("stay for a project that this process has not heard of yet", async () => {
+  test("stay for a project that the cache lacks", async () => {
     await project("1");
     await project("2");
     projects.replace([], "0");
@@ -149,7 +149,7 @@ describe("hooks", () => {
   });
 
   // Shows: docs/git.md#hooks: it goes with the last one, and is tried until it has gone
-  test("that a server does not let go of are tried again", async () => {
+  test("that a server does not remove are retried", async () => {
     failing = new GitError("ProviderUnavailable", "it does not answer");
     expect(await reconcile()).toBe("HooksRemain");
     expect(await noted()).toEqual(["1", "2"]);
@@ -158,7 +158,7 @@ describe("hooks", () => {
     expect([[...hooked], await noted()]).toEqual([[], []]);
   });
 
-  test("are made again when somebody asked for one while it was being taken away", async () => {
+  test("are recreated when one was requested during its removal", async () => {
     await project("1");
     beforeRemoval = async () => {
       beforeRemoval = undefined;
@@ -173,7 +173,7 @@ describe("hooks", () => {
 
 describe("a connection", () => {
   // Shows: docs/git.md#hooks: `kubectl delete gitconnection` waits for them, an hour at most
-  test("that is deleted goes once its hooks have gone", async () => {
+  test("that is deleted is finalized once its hooks are removed", async () => {
     await project("1");
     await project("2");
     await reconcile();
@@ -187,7 +187,7 @@ describe("a connection", () => {
   });
 
   // Shows: docs/git.md#hooks: `kubectl delete gitconnection` waits for them, an hour at most
-  test("that is deleted is not held for ever, nor without a credential", async () => {
+  test("that is deleted is not blocked for ever, nor without a credential", async () => {
     await project("1");
     await project("2");
     await reconcile();
@@ -201,13 +201,13 @@ describe("a connection", () => {
     await client.delete(gitConnectionResource, ref, {});
     failing = new GitError("ProviderUnavailable", "it does not answer");
     const at = Date.parse((await live())?.metadata.deletionTimestamp ?? "");
-    await clock.advance(at + GIVE_UP_MS + 1_000 - clock.now().getTime());
+    await clock.advance(at + HOOK_REMOVAL_TIMEOUT_MS + 1_000 - clock.now().getTime());
     expect(await reconcile()).toBeUndefined();
     expect(await live()).toBeUndefined();
   });
 
   // Shows: docs/git.md#over-v1: `DELETE /v1/git/connections/:connectionId` | `connection`, revoked, and
-  test("that was revoked goes with its last hook, after the API's turn", async () => {
+  test("that was revoked is deleted with its last hook, after the API's grace period", async () => {
     const revokedAt = clock.now().toISOString();
     await client.patch(gitConnectionResource, ref, { spec: { revokedAt } });
     expect(await reconcile()).toEqual({ requeueAfterMs: 15_000 });
@@ -221,7 +221,7 @@ describe("a connection", () => {
   });
 });
 
-test("of GitHub, hooks are known by the repository's path", () => {
+test("of GitHub, hooks are identified by the repository's path", () => {
   const of = (owner: string, autoDeploy = true) => {
     const example = exampleProject({ namespace, name: owner });
     const { image: _image, ...spec } = example.spec;

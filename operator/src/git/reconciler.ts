@@ -1,4 +1,4 @@
-/** Takes hooks away from Git servers once they are for nothing; a connection goes when its last one has gone. */
+/** Removes hooks from Git servers once no project uses them; a connection is deleted after its last hook. */
 
 import { ensureFinalizer, hasFinalizer, type Reconciler, removeFinalizer } from "@slipway/controller-runtime";
 import { fieldManagers, finalizers, type GitConnection } from "@slipway/crds";
@@ -11,18 +11,18 @@ export interface GitConnectionDependencies extends HookRemoverOptions {
   clock: Clock;
 }
 
-/** For so long a deleted connection is held by a server that does not let go of its hooks. What they send then is refused anyway. */
-export const GIVE_UP_MS = 3_600_000;
+/** How long a server that does not remove its hooks delays a connection's deletion. Their deliveries are rejected anyway. */
+export const HOOK_REMOVAL_TIMEOUT_MS = 3_600_000;
 
-/** For so long whoever revokes a connection through `/v1` takes its hooks away itself. */
-const API_MS = 15_000;
+/** How long `/v1` may take to remove the hooks of a connection that it revokes. */
+const API_GRACE_MS = 15_000;
 
-/** Milliseconds that are left of the API's turn. Pure. */
-export function turnOfApi({ metadata, spec }: GitConnection, now: Date): number {
+/** Milliseconds left for the API to remove the hooks. Pure. */
+export function apiGraceMs({ metadata, spec }: GitConnection, now: Date): number {
   if (spec.revokedAt === undefined || metadata.deletionTimestamp !== undefined) {
     return 0;
   }
-  return Math.min(API_MS, Date.parse(spec.revokedAt) + API_MS - now.getTime());
+  return Math.min(API_GRACE_MS, Date.parse(spec.revokedAt) + API_GRACE_MS - now.getTime());
 }
 
 export function gitConnectionReconciler(deps: GitConnectionDependencies): Reconciler {
@@ -33,7 +33,7 @@ export function gitConnectionReconciler(deps: GitConnectionDependencies): Reconc
     if (!found) {
       return undefined;
     }
-    const rest = turnOfApi(found, clock.now());
+    const rest = apiGraceMs(found, clock.now());
     if (rest > 0) {
       return { requeueAfterMs: rest };
     }
@@ -46,16 +46,17 @@ export function gitConnectionReconciler(deps: GitConnectionDependencies): Reconc
     };
     const hasHooks = (found.status?.hooks ?? []).length > 0;
     const connection = hasHooks ? await ensureFinalizer(found, finalizers.gitConnection, options) : found;
-    const left = await remover.removeUnwanted(connection, signal);
+    const remaining = await remover.removeUnwanted(connection, signal);
     const deletedAt = connection.metadata.deletionTimestamp;
-    if (left.hooks.length > 0) {
-      const isOver = deletedAt !== undefined && clock.now().getTime() - Date.parse(deletedAt) > GIVE_UP_MS;
-      if (deletedAt === undefined || !(isOver || left.isHopeless)) {
+    if (remaining.hooks.length > 0) {
+      const isOver =
+        deletedAt !== undefined && clock.now().getTime() - Date.parse(deletedAt) > HOOK_REMOVAL_TIMEOUT_MS;
+      if (deletedAt === undefined || !(isOver || remaining.isUnremovable)) {
         throw new RetryableError("HooksRemain", "hooks at the server could not be taken away", {
-          cause: left.cause,
+          cause: remaining.cause,
         });
       }
-      log.warn({ hooks: left.hooks.length, err: left.cause }, "hooks are left at a Git server");
+      log.warn({ hooks: remaining.hooks.length, err: remaining.cause }, "hooks are left at a Git server");
     }
     const current = connections.get(namespace, name) ?? connection;
     if (deletedAt !== undefined) {
@@ -63,7 +64,7 @@ export function gitConnectionReconciler(deps: GitConnectionDependencies): Reconc
         await removeFinalizer(current, finalizers.gitConnection, options);
       }
     } else if (connection.spec.revokedAt !== undefined) {
-      // Its Secret goes with it.
+      // Its Secret is deleted with it.
       await client.delete(
         gitConnectionResource,
         { namespace, name },

@@ -13,11 +13,11 @@ export {
 export type { GithubApp } from "./github/tokens.ts";
 export { isPublicAddress } from "./net/addresses.ts";
 export {
-  GuardedFetch,
-  type GuardedFetchOptions,
-  type GuardedRequest,
-  type GuardedResponse,
+  type FetchRequest,
+  type FetchResponse,
   type Resolve,
+  SsrfSafeFetch,
+  type SsrfSafeFetchOptions,
 } from "./net/fetch.ts";
 export { canonicalInstanceUrl, INSTANCE_URL_MAX_LENGTH } from "./net/instance-url.ts";
 export { allowedGitHosts } from "./net/settings.ts";
@@ -32,7 +32,7 @@ export {
 export { type Headers, isSigned, signBody } from "./signature.ts";
 export { isTagPattern, matchesTag, TAG_PATTERN_MAX_LENGTH } from "./tag-pattern.ts";
 export {
-  type Triggered,
+  type TriggeredBuild,
   type TriggerMode,
   type TriggerSettings,
   triggeredBy,

@@ -2,25 +2,25 @@
 
 import type { z } from "zod";
 import { GitError } from "./errors.ts";
-import type { GuardedFetch, GuardedRequest, GuardedResponse } from "./net/fetch.ts";
+import type { FetchRequest, FetchResponse, SsrfSafeFetch } from "./net/fetch.ts";
 import type { ByteBudget } from "./paging.ts";
 
 export interface JsonApiOptions {
-  fetch: GuardedFetch;
+  fetch: SsrfSafeFetch;
   /** Base address, without a slash at the end. */
   base: string;
   /** Headers of every request; asked each time, for tokens end. */
   headers: () => Promise<Record<string, string>> | Record<string, string>;
   /** Told when the server does not take what they say: they may be out of date. */
-  onRefused?: () => void;
+  onUnauthorized?: () => void;
 }
 
 export type QueryValues = Readonly<Record<string, string | number | boolean>>;
 
-export interface Ask {
+export interface JsonRequest {
   query?: QueryValues;
   body?: unknown;
-  method?: GuardedRequest["method"];
+  method?: FetchRequest["method"];
   /** The failure that 404 stands for. */
   missing?: () => GitError;
   /** The failure that 403 stands for. */
@@ -40,25 +40,25 @@ export class JsonApi {
   }
 
   /** A checked answer. @throws GitError */
-  async ask<T>(path: string, schema: z.ZodType<T>, ask: Ask = {}): Promise<T> {
+  async request<T>(path: string, schema: z.ZodType<T>, ask: JsonRequest = {}): Promise<T> {
     const { text } = await this.send(path, ask);
     spend(ask.budget, text);
     let parsed: unknown;
     try {
       parsed = JSON.parse(text);
     } catch {
-      throw notUnderstood("no JSON");
+      throw unexpectedResponse("no JSON");
     }
     const result = schema.safeParse(parsed);
     if (result.success) {
       return result.data;
     }
     const fields = result.error.issues.slice(0, 5).map((issue) => issue.path.join("."));
-    throw notUnderstood(`other fields than its version has: ${fields.join(", ")}`);
+    throw unexpectedResponse(`other fields than its version has: ${fields.join(", ")}`);
   }
 
   /** An answer of any kind that is a success. @throws GitError */
-  async send(path: string, ask: Ask = {}): Promise<GuardedResponse> {
+  async send(path: string, ask: JsonRequest = {}): Promise<FetchResponse> {
     const { fetch, base, headers } = this.#options;
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(ask.query ?? {})) {
@@ -82,9 +82,9 @@ export class JsonApi {
       return response;
     }
     if (response.status === 401 || response.status === 403) {
-      this.#options.onRefused?.();
+      this.#options.onUnauthorized?.();
     }
-    throw failureOf(response, ask);
+    throw toGitError(response, ask);
   }
 }
 
@@ -98,13 +98,13 @@ function spend(budget: ByteBudget | undefined, text: string): void {
   }
 }
 
-const notUnderstood = (what: string) =>
+const unexpectedResponse = (what: string) =>
   new GitError("ProviderUnavailable", `the Git server answers ${what}: is the address that of a Git server?`);
 
 /** Nothing of the answer's body goes into the message: it may repeat what was sent. */
-function failureOf(
-  { status, headers }: GuardedResponse,
-  { missing, forbidden, unprocessable }: Ask,
+function toGitError(
+  { status, headers }: FetchResponse,
+  { missing, forbidden, unprocessable }: JsonRequest,
 ): GitError {
   const isLimited = status === 429 || (status === 403 && headers["x-ratelimit-remaining"] === "0");
   if (isLimited) {
@@ -132,5 +132,5 @@ function failureOf(
   if (status >= 500) {
     return new GitError("ProviderUnavailable", `the Git server fails (HTTP ${status})`);
   }
-  return notUnderstood(`HTTP ${status}`);
+  return unexpectedResponse(`HTTP ${status}`);
 }

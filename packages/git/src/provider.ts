@@ -62,7 +62,7 @@ export interface CloneAccess {
   password: string;
 }
 
-export interface HookWish {
+export interface HookOptions {
   /** Where deliveries go. */
   url: string;
   /** What they are signed with. */
@@ -91,7 +91,7 @@ export interface GitProvider {
   /** The commit that a branch, a tag or an abbreviated id means now. @throws GitError RefNotFound */
   commit(repositoryId: string, ref: string): Promise<Commit>;
   /** Makes the hook with this URL; one that is there already gives way to it. */
-  ensureHook(repositoryId: string, wish: HookWish): Promise<Hook>;
+  ensureHook(repositoryId: string, wish: HookOptions): Promise<Hook>;
   /** Takes the hooks with this URL away; none is no failure. */
   removeHooks(repositoryId: string, url: string): Promise<void>;
   clone(repositoryId: string): Promise<CloneAccess>;

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startHttpsServer, type TestServer } from "../../../test/kit/git/https-server.ts";
-import { GuardedFetch } from "./net/fetch.ts";
+import { SsrfSafeFetch } from "./net/fetch.ts";
 import { GitProviders } from "./providers.ts";
 
 const pem = () =>
@@ -11,7 +11,7 @@ const pem = () =>
   }) as string;
 const account = { providerId: "github", instanceUrl: "https://github.com", username: "", token: "" };
 let server: TestServer;
-let fetch: GuardedFetch;
+let fetch: SsrfSafeFetch;
 let minted = 0;
 beforeAll(async () => {
   server = await startHttpsServer((request, response) => {
@@ -24,7 +24,7 @@ beforeAll(async () => {
       : { total_count: 0, repositories: [] };
     response.writeHead(isToken ? 201 : 200).end(JSON.stringify(body));
   });
-  fetch = new GuardedFetch({ ca: server.ca, allowedHosts: [server.host] });
+  fetch = new SsrfSafeFetch({ ca: server.ca, allowedHosts: [server.host] });
 });
 afterAll(async () => {
   await fetch.close();

@@ -4,7 +4,7 @@ import { GitError } from "./errors.ts";
 import { ForgejoClient } from "./forgejo/client.ts";
 import { GithubClient } from "./github/client.ts";
 import { type GithubApp, InstallationTokens } from "./github/tokens.ts";
-import type { GuardedFetch } from "./net/fetch.ts";
+import type { SsrfSafeFetch } from "./net/fetch.ts";
 import type { GitProvider } from "./provider.ts";
 
 /** How a Git server is spoken to, and as whom. */
@@ -21,7 +21,7 @@ export interface GitAccount {
 }
 
 export interface GitProvidersOptions {
-  fetch: GuardedFetch;
+  fetch: SsrfSafeFetch;
   /** The platform's GitHub App as it is now; undefined where there is none. */
   githubApp?: () => GithubApp | undefined;
   now?: () => Date;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as forgejo from "./forgejo/schemas.ts";
 import * as github from "./github/schemas.ts";
 import { JsonApi } from "./json-api.ts";
-import type { GuardedFetch } from "./net/fetch.ts";
+import type { SsrfSafeFetch } from "./net/fetch.ts";
 import { PAGE_SIZE, readAll } from "./paging.ts";
 
 const sha = "a".repeat(40);
@@ -79,9 +79,9 @@ describe("lists of a Git server", () => {
         pages += 1;
         return { status: 200, headers: {}, text: page };
       },
-    } as unknown as GuardedFetch;
+    } as unknown as SsrfSafeFetch;
     const api = new JsonApi({ fetch, base: "https://git.example", headers: () => ({}) });
-    const read = readAll((page, budget) => api.ask("/tags", forgejo.tags, { query: { page }, budget }));
+    const read = readAll((page, budget) => api.request("/tags", forgejo.tags, { query: { page }, budget }));
     await expect(read).rejects.toMatchObject({ code: "ProviderUnavailable", message: /larger/ });
     expect(pages).toBe(5);
   });

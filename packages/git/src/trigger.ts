@@ -20,7 +20,7 @@ export interface TriggerSettings {
 }
 
 /** A build that an event asks for. */
-export type Triggered =
+export type TriggeredBuild =
   | { trigger: "push"; branch: string; commitSha: string }
   | { trigger: "tag" | "release"; tag: string; commitSha?: string };
 
@@ -36,7 +36,7 @@ export function triggerMode({ autoDeploy, versionDeploy }: TriggerSettings): Tri
 }
 
 /** The build that the event starts for a project with these settings; undefined when it starts none. */
-export function triggeredBy(event: GitEvent, settings: TriggerSettings): Triggered | undefined {
+export function triggeredBy(event: GitEvent, settings: TriggerSettings): TriggeredBuild | undefined {
   if (triggerMode(settings) !== event.kind) {
     return undefined;
   }

@@ -23,7 +23,7 @@ import {
   organizationRules,
   rules,
 } from "../../../operator/src/builds/controller.ts";
-import { BUILD_NAME } from "../../../operator/src/builds/names.ts";
+import { BUILD_NAME_ANNOTATION } from "../../../operator/src/builds/names.ts";
 import type { BuildPod } from "../../../operator/src/builds/pod-state.ts";
 import { type BuildSettings, parseBuildSettings } from "../../../operator/src/builds/settings.ts";
 import { buildResource, projectResource } from "../../../operator/src/resources.ts";
@@ -194,7 +194,7 @@ export class BuildStack {
   async podOf(name: string): Promise<BuildPod | undefined> {
     const pods = await this.cluster.client.listAll<BuildPod>(resources.pods, { namespace: BUILDS });
     return pods.find(
-      ({ metadata }) => metadata.annotations?.[BUILD_NAME] === name && !metadata.deletionTimestamp,
+      ({ metadata }) => metadata.annotations?.[BUILD_NAME_ANNOTATION] === name && !metadata.deletionTimestamp,
     );
   }
 

@@ -32,7 +32,7 @@ const key = generateKeyPairSync("ec", { namedCurve: "P-256" })
   .privateKey.export({ type: "pkcs8", format: "pem" })
   .toString();
 
-/** All that is made for a build; tokens, which differ each time, are told by what they allow. */
+/** All objects of a build; tokens, which differ each time, are replaced by their access. */
 function desired(given: Case): object[] {
   const { build, project, source, attempt = 1 } = given;
   const settings = parseBuildSettings(stringify(given.settings));
@@ -108,7 +108,7 @@ describe("what is secret", () => {
   const files = secretFiles(input);
   const source = { url: "https://git.example/a/b.git", provider: "forgejo" };
 
-  test("stands in no pod, and in the Secret of its own container alone", () => {
+  test("is in no pod, and only in the Secret of its own container", () => {
     const pod = JSON.stringify(
       buildPod({ build, project, source, settings, hasGitCa: false, attempt: 1, files }),
     );
@@ -129,7 +129,7 @@ describe("what is secret", () => {
     ]);
   });
 
-  test("the build may pull base images alone, and the push has one repository", () => {
+  test("the build can only pull base images, and the push has one repository", () => {
     const access = (container: Container) => allowed(files[container]["registry/config.json"] ?? "");
     expect(access("build")).toMatchObject({
       "registry.example:5001": { access: [{ name: "base/node", actions: ["pull"] }] },
@@ -140,7 +140,7 @@ describe("what is secret", () => {
   });
 });
 
-test("builds of two organizations with the same name have names of their own, and so has each try", () => {
+test("builds of two organizations with the same name have names of their own, and so has each attempt", () => {
   const named = (namespace: string) =>
     ({ metadata: { name: "b1", namespace, uid: "u" } }) as unknown as Build;
   const names = [named("slipway-org-a"), named("slipway-org-b")].flatMap((build) =>
@@ -171,7 +171,7 @@ describe("the seccomp profile of the step that builds", () => {
     });
   });
 
-  test("is switched off by name alone", () => {
+  test("is only disabled by name", () => {
     expect(profileOf({ seccompProfile: "Unconfined" })).toBeUndefined();
     expect(() => profileOf({ seccompProfile: "" })).toThrow(/Unconfined/);
   });

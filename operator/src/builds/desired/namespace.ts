@@ -1,4 +1,4 @@
-/** What stands in the namespace of builds beside the builds: who may be reached from it, and the projects' caches. Pure. */
+/** Objects in the namespace of builds beside the pods: its network policy, and the projects' caches. Pure. */
 
 import { type Build, labels, MANAGED_BY } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
@@ -7,8 +7,8 @@ import { CACHE_LABEL, organizationOfBuild } from "../names.ts";
 import type { BuildSettings } from "../settings.ts";
 
 /**
- * Builds run what tenants wrote: they reach DNS, the outside world without what tenants are denied, and the few addresses
- * inside that builds need. Nobody reaches them, nor they one another.
+ * Builds run tenants' code: they reach DNS, the outside world without the ranges that tenants are denied, and the few internal
+ * addresses that builds need. Nothing can connect to them, nor they to each other.
  */
 export function buildsPolicy({ namespace, network }: BuildSettings): DesiredObject {
   const { dnsNamespace, deniedCidrs, opened } = network;
@@ -34,7 +34,7 @@ export function buildsPolicy({ namespace, network }: BuildSettings): DesiredObje
             { port: 53, protocol: "TCP" },
           ],
         },
-        // A rule without peers would open everything.
+        // A rule without peers would allow everything.
         ...(world.length === 0 ? [] : [{ to: world }]),
         ...opened.map(({ address, port }) => ({
           to: [{ ipBlock: { cidr: `${address}/${address.includes(":") ? 128 : 32}` } }],

@@ -1,27 +1,34 @@
-/** The pod of a build: a container for each part of it, with its own secrets and no others. Pure. */
+/** The pod of a build: a container for each part, with only its own secrets. Pure. */
 
 import { type Container, containers, podPaths, TASK_VARIABLE, type Task } from "@slipway/builder/contract";
 import type { DesiredObject } from "../../desired.ts";
 import { placementFields } from "../../placement.ts";
-import { BUILD_NAME, buildLabels, cacheName, podName, secretName, TRY } from "../names.ts";
+import {
+  ATTEMPT_ANNOTATION,
+  BUILD_NAME_ANNOTATION,
+  buildLabels,
+  cacheName,
+  podName,
+  secretName,
+} from "../names.ts";
 import type { BuildSettings } from "../settings.ts";
 import { type SecretFiles, secretItems } from "./secrets.ts";
 import { type TaskInput, tasks } from "./tasks.ts";
 
 /** User and group of the builder's image. */
 const USER = 1_000;
-/** Most MiB of the runner's own heap: what a step runs beside it has the rest of the container's memory. */
+/** MiB of the runner's heap: programs of its step have the rest of the container's memory. */
 const RUNNER_HEAP = 256;
 const RUNNER = ["node", `--max-old-space-size=${RUNNER_HEAP}`, "/app/builder/src/main.ts"];
-/** BuildKit ends its steps before it goes itself. */
+/** BuildKit stops its steps before it exits. */
 const GRACE_SECONDS = 15;
-/** What a container that may write to nothing but shared folders still takes of its node's disk: its log. */
+/** Disk of a container that writes only to shared folders: its log. */
 const LOG_BYTES = "32Mi";
 
 export interface PodInput extends TaskInput {
-  /** Which try it is, from 1. */
+  /** Number of the attempt, from 1. */
   attempt: number;
-  /** What each container is given; only names of files are read. */
+  /** Secret files of each container; only their names are used. */
   files: Record<Container, SecretFiles>;
 }
 
@@ -29,7 +36,7 @@ export function buildPod(input: PodInput): DesiredObject {
   const { build, project, settings, attempt } = input;
   const cache = cacheName({ id: project.metadata.name, uid: project.metadata.uid ?? "" });
   const name = podName(build, attempt);
-  const asked = tasks(input);
+  const taskLists = tasks(input);
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -37,7 +44,7 @@ export function buildPod(input: PodInput): DesiredObject {
       name,
       namespace: settings.namespace,
       labels: buildLabels(build, cache),
-      annotations: { [BUILD_NAME]: build.metadata.name, [TRY]: String(attempt) },
+      annotations: { [BUILD_NAME_ANNOTATION]: build.metadata.name, [ATTEMPT_ANNOTATION]: String(attempt) },
     },
     spec: {
       automountServiceAccountToken: false,
@@ -53,8 +60,8 @@ export function buildPod(input: PodInput): DesiredObject {
         fsGroup: USER,
         fsGroupChangePolicy: "OnRootMismatch",
       },
-      // They start at once and wait for each other: each start, one after the other, would cost the better part of a second.
-      containers: containers.map((one) => container(one, asked[one], input)),
+      // They start together and wait for each other: sequential starts would cost most of a second each.
+      containers: containers.map((one) => container(one, taskLists[one], input)),
       volumes: [
         { name: "work", emptyDir: { sizeLimit: settings.limits.ephemeralStorage } },
         { name: "tmp", emptyDir: { sizeLimit: settings.limits.ephemeralStorage } },
@@ -76,7 +83,7 @@ export function buildPod(input: PodInput): DesiredObject {
 
 const hasFiles = ({ files }: PodInput, one: Container): boolean => Object.keys(files[one]).length > 0;
 
-function container(name: Container, asked: readonly Task[], input: PodInput) {
+function container(name: Container, taskList: readonly Task[], input: PodInput) {
   const { settings } = input;
   const isBuild = name === "build";
   return {
@@ -84,14 +91,14 @@ function container(name: Container, asked: readonly Task[], input: PodInput) {
     image: settings.image,
     imagePullPolicy: "IfNotPresent",
     command: [...RUNNER, name],
-    // In a container's variables `$$` stands for `$`, and `$(NAME)` for another one: commands of the client's have both.
-    env: [{ name: TASK_VARIABLE, value: JSON.stringify(asked).replaceAll("$", "$$$$") }],
+    // Kubernetes expands `$$` and `$(NAME)` in a container's variables; the client's commands may contain both.
+    env: [{ name: TASK_VARIABLE, value: JSON.stringify(taskList).replaceAll("$", "$$$$") }],
     resources: resourcesOf(name, settings),
     securityContext: isBuild ? builds(settings) : confined,
     terminationMessagePolicy: "File",
     volumeMounts: [
       { name: "work", mountPath: podPaths.work },
-      // What one of them leaves in a folder for everybody is no other one's to trip over.
+      // /tmp is not shared, so that containers cannot interfere through it.
       ...(isBuild
         ? [
             { name: "tmp", mountPath: "/tmp" },
@@ -106,8 +113,8 @@ function container(name: Container, asked: readonly Task[], input: PodInput) {
 }
 
 /**
- * A pod asks for the sum of its containers: a node is not to be full of builds that idle. Shares of the processor count between
- * them only while they begin: what all others wait for comes first.
+ * A pod requests the sum of its containers: builds that wait should not fill a node. CPU shares between the containers only
+ * matter at the start: the one that the others wait for comes first.
  */
 const requests: Record<Container, object> = {
   fetch: { cpu: "60m", memory: "32Mi" },
@@ -131,10 +138,10 @@ const confined = {
   seccompProfile: { type: "RuntimeDefault" },
 };
 
-/** Switches the profile off: the node's default, if it has one, is left. Pod Security `baseline` refuses to name this type. */
+/** Sets no profile: the node's default applies, if there is one. Pod Security `baseline` rejects this type. */
 const UNCONFINED = "Unconfined";
 
-/** What both engines need without root: `newuidmap` with its file capabilities, and user namespaces with mounts in them. */
+/** Both builder backends need, without root, `newuidmap` with its file capabilities, and user namespaces with mounts. */
 function builds({ seccompProfile }: BuildSettings) {
   return {
     capabilities: { drop: ["ALL"], add: ["SETUID", "SETGID"] },

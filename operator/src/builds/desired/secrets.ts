@@ -1,4 +1,4 @@
-/** What the containers of a build are given in secret: a Secret for each, which goes with the pod. Pure. */
+/** The Secrets of a build's containers, one for each, owned by the pod. Pure. */
 
 import type { BaseImages, Container } from "@slipway/builder/contract";
 import type { KubernetesObject, OwnerReference } from "@slipway/controller-runtime";
@@ -19,17 +19,17 @@ export interface SecretInput {
   gitCa: string;
   /** Variables of the project. */
   envs: Readonly<Record<string, string>>;
-  /** Variables that tools of the build have besides, such as mirrors of registries. */
+  /** Variables for tools of the build, such as mirrors of package registries. */
   tools: Readonly<Record<string, string>>;
   /** PEM private key that signs tokens of the registry. */
   registryKey: string;
   now: Date;
 }
 
-/** Beyond the deadline of the pod: it may wait for a node before it begins. */
+/** Beyond the deadline of the pod, which may wait for a node before it starts. */
 const TOKEN_SPARE_SECONDS = 600;
 
-/** Names that a key of a Secret can hold. */
+/** Names that are valid keys of a Secret. */
 const NAME = /^[-._a-zA-Z0-9]{1,200}$/;
 
 export function secretFiles(input: SecretInput): Record<Container, SecretFiles> {
@@ -60,7 +60,7 @@ export function secretFiles(input: SecretInput): Record<Container, SecretFiles> 
   };
 }
 
-/** The Secret of one container. @param pod which it belongs to and goes with */
+/** The Secret of one container. @param pod its owner */
 export function containerSecret(
   { build, settings }: Pick<SecretInput, "build" | "settings">,
   {
@@ -94,7 +94,7 @@ export function containerSecret(
   };
 }
 
-/** How the keys of a Secret become files in folders. */
+/** Maps the keys of a Secret to files in folders. */
 export function secretItems(files: SecretFiles): { key: string; path: string }[] {
   return Object.keys(files)
     .toSorted()
@@ -111,7 +111,7 @@ const inFolder = (folder: string, values: Readonly<Record<string, string>>): Sec
       .map(([name, value]) => [`${folder}/${name}`, value]),
   );
 
-/** Repositories of the builds' registry that base images are in. */
+/** Repositories of base images in the builds' registry. */
 export function baseRepositories(images: BaseImages, host: string): string[] {
   const references = Object.values(images).flatMap((versions) =>
     Object.values(versions).flatMap(({ build, run }) => [build, run]),
@@ -128,7 +128,7 @@ function dockerConfig({ build, settings, registryKey, now }: SecretInput, access
   return JSON.stringify({ auths: { [settings.registry.host]: { registrytoken: token } } });
 }
 
-/** The part of a Secret that is read. */
+/** The part of a Secret that is used. */
 export interface SecretValues extends KubernetesObject {
   data?: Record<string, string>;
 }

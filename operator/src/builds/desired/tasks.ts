@@ -1,16 +1,16 @@
-/** What the containers of a build pod are asked for. Pure. */
+/** The tasks of a build pod's containers. Pure. */
 
 import { type Container, podPaths, type Task } from "@slipway/builder/contract";
 import type { Build, Project } from "@slipway/crds";
 import { organizationOfBuild } from "../names.ts";
 import type { BuildSettings } from "../settings.ts";
 
-/** Where the commit is fetched from, found out right before. */
+/** Where the commit is fetched from, resolved right before. */
 export interface SourceAddress {
   /** Without a credential. */
   url: string;
   provider: string;
-  /** Address that the host was resolved to and judged by. */
+  /** The checked address that the host was resolved to. */
   address?: string;
 }
 
@@ -23,14 +23,14 @@ export interface TaskInput {
   hasGitCa: boolean;
 }
 
-/** Files with authorities, as the Secrets of the containers have them. */
+/** Files with authorities in the containers' Secrets. */
 export const caFiles = {
   git: `${podPaths.secrets}/ca/git.pem`,
   registry: `${podPaths.secrets}/ca/registry.pem`,
   steps: `${podPaths.secrets}/ca/steps.pem`,
 } as const;
 
-/** Port of applications that name none. */
+/** Port of applications without a configured one. */
 const DEFAULT_PORT = 8_080;
 
 /** Repository of a project's images, without tag and digest. */
@@ -38,7 +38,7 @@ export function imageRepository(build: Build, settings: BuildSettings): string {
   return `${settings.registry.host}/${repositoryPath(build)}`;
 }
 
-/** The same, as tokens name it. */
+/** The same in the registry's tokens. */
 export const repositoryPath = (build: Build): string =>
   `${organizationOfBuild(build)}/${build.spec.projectRef.name}`;
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startGitea, type TestGitea } from "../../../../test/kit/servers/gitea.ts";
 import type { GitEvent } from "../delivery/event.ts";
 import { readDelivery } from "../delivery/read.ts";
-import { GuardedFetch } from "../net/fetch.ts";
+import { SsrfSafeFetch } from "../net/fetch.ts";
 import { isSigned } from "../signature.ts";
 import { ForgejoClient } from "./client.ts";
 
@@ -18,7 +18,7 @@ interface Received {
 const SECRET = "hook-secret";
 const PATH = "slipway/sample-node";
 let gitea: TestGitea;
-let fetch: GuardedFetch;
+let fetch: SsrfSafeFetch;
 let id: string;
 const received: Received[] = [];
 const receiver = createServer((request, response) => {
@@ -33,7 +33,7 @@ let hook: string;
 
 beforeAll(async () => {
   gitea = await startGitea();
-  fetch = new GuardedFetch({ allowedHosts: [gitea.host], ca: gitea.ca });
+  fetch = new SsrfSafeFetch({ allowedHosts: [gitea.host], ca: gitea.ca });
   await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
   hook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
   id = (await client().resolve(PATH)).id;

@@ -3,7 +3,7 @@
 import type { z } from "zod";
 import { GitError } from "../errors.ts";
 import { JsonApi } from "../json-api.ts";
-import type { GuardedFetch } from "../net/fetch.ts";
+import type { SsrfSafeFetch } from "../net/fetch.ts";
 import { cursorOf, PAGE_SIZE, pageOf, readAll } from "../paging.ts";
 import {
   type Branch,
@@ -12,7 +12,7 @@ import {
   type Commit,
   type GitProvider,
   type Hook,
-  type HookWish,
+  type HookOptions,
   type Page,
   REPOSITORY_PATH,
   type Release,
@@ -22,7 +22,7 @@ import {
 import * as schemas from "./schemas.ts";
 
 export interface ForgejoOptions {
-  fetch: GuardedFetch;
+  fetch: SsrfSafeFetch;
   /** Canonical: see `canonicalInstanceUrl`. */
   instanceUrl: string;
   username: string;
@@ -58,7 +58,7 @@ export class ForgejoClient implements GitProvider {
     const { username } = this.#options;
     let isVisible = true;
     try {
-      const { login } = await this.#api.ask("/user", schemas.user);
+      const { login } = await this.#api.request("/user", schemas.user);
       if (login.toLowerCase() !== username.toLowerCase()) {
         throw new GitError("CredentialRefused", `the credential is another user's than ${username}`);
       }
@@ -88,7 +88,7 @@ export class ForgejoClient implements GitProvider {
     const page = pageOf(cursor);
     const query = { page, limit: PAGE_SIZE };
     const found = await this.#api
-      .ask("/user/repos", schemas.repositories, { query })
+      .request("/user/repos", schemas.repositories, { query })
       .catch((error: unknown) => {
         if (error instanceof GitError && error.code === "PermissionLacking") {
           throw new GitError("CapabilityUnavailable", "the credential may not list repositories");
@@ -125,14 +125,14 @@ export class ForgejoClient implements GitProvider {
   async commit(repositoryId: string, ref: string): Promise<Commit> {
     const path = await this.#path(repositoryId);
     const query = { sha: ref, limit: 1, stat: false, verification: false, files: false };
-    const [found] = await this.#api.ask(`${path}/commits`, schemas.commits, { query, missing: noRef });
+    const [found] = await this.#api.request(`${path}/commits`, schemas.commits, { query, missing: noRef });
     if (!found) {
       throw noRef();
     }
     return { sha: found.sha, title: found.commit.message };
   }
 
-  async ensureHook(repositoryId: string, { url, secret }: HookWish): Promise<Hook> {
+  async ensureHook(repositoryId: string, { url, secret }: HookOptions): Promise<Hook> {
     const path = await this.#path(repositoryId);
     const older = await this.#hooks(path, url);
     // Made anew each time: Gitea's PATCH leaves the secret as it was, and nobody can read which one that is.
@@ -172,7 +172,7 @@ export class ForgejoClient implements GitProvider {
   }
 
   #ask<T>(path: string, schema: z.ZodType<T>, body?: unknown): Promise<T> {
-    return this.#api.ask(path, schema, { body, missing: noRepository });
+    return this.#api.request(path, schema, { body, missing: noRepository });
   }
 
   async #mayList(): Promise<boolean> {
@@ -210,13 +210,13 @@ export class ForgejoClient implements GitProvider {
   async #list<Item>(repositoryId: string, what: string, schema: z.ZodType<Item[]>): Promise<Item[]> {
     const path = `${await this.#path(repositoryId)}/${what}`;
     return readAll((page, budget) =>
-      this.#api.ask(path, schema, { query: { page, limit: PAGE_SIZE }, missing: noRepository, budget }),
+      this.#api.request(path, schema, { query: { page, limit: PAGE_SIZE }, missing: noRepository, budget }),
     );
   }
 
   async #hooks(path: string, url: string): Promise<z.output<typeof schemas.hooks>> {
     const all = await readAll((page, budget) =>
-      this.#api.ask(`${path}/hooks`, schemas.hooks, {
+      this.#api.request(`${path}/hooks`, schemas.hooks, {
         query: { page, limit: PAGE_SIZE },
         missing: noRepository,
         budget,

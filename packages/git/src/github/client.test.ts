@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { decodeProtectedHeader, importSPKI, jwtVerify } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startHttpsServer, type TestServer } from "../../../../test/kit/git/https-server.ts";
-import { GuardedFetch } from "../net/fetch.ts";
+import { SsrfSafeFetch } from "../net/fetch.ts";
 import { GithubClient } from "./client.ts";
 
 /** The client against GitHub's contract, as its documentation tells it: no GitHub can be had here. */
@@ -65,7 +65,7 @@ const usual: Contract = {
 let contract: Contract;
 let asked: Asked[];
 let server: TestServer;
-let fetch: GuardedFetch;
+let fetch: SsrfSafeFetch;
 let now: Date;
 beforeAll(async () => {
   server = await startHttpsServer((request, response) => {
@@ -85,7 +85,7 @@ beforeAll(async () => {
       response.writeHead(status, headers).end(body === undefined ? "" : JSON.stringify(body));
     });
   });
-  fetch = new GuardedFetch({ ca: server.ca, allowedHosts: [server.host] });
+  fetch = new SsrfSafeFetch({ ca: server.ca, allowedHosts: [server.host] });
 });
 afterAll(async () => {
   await fetch.close();

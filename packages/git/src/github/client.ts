@@ -3,7 +3,7 @@
 import type { z } from "zod";
 import { GitError } from "../errors.ts";
 import { JsonApi } from "../json-api.ts";
-import type { GuardedFetch } from "../net/fetch.ts";
+import type { SsrfSafeFetch } from "../net/fetch.ts";
 import { cursorOf, PAGE_SIZE, pageOf, readAll } from "../paging.ts";
 import {
   type Branch,
@@ -12,7 +12,7 @@ import {
   type Commit,
   type GitProvider,
   type Hook,
-  type HookWish,
+  type HookOptions,
   type Page,
   REPOSITORY_PATH,
   type Release,
@@ -23,7 +23,7 @@ import * as schemas from "./schemas.ts";
 import { GITHUB_HEADERS, type GithubApp, InstallationTokens } from "./tokens.ts";
 
 export interface GithubOptions {
-  fetch: GuardedFetch;
+  fetch: SsrfSafeFetch;
   app: GithubApp;
   installationId: string;
   now?: () => Date;
@@ -51,7 +51,7 @@ export class GithubClient implements GitProvider {
       base: app.apiUrl,
       headers,
       // Suspended and taken up again, an installation's older tokens are none any more.
-      onRefused: () => this.#tokens.forget(),
+      onUnauthorized: () => this.#tokens.forget(),
     });
   }
 
@@ -101,14 +101,14 @@ export class GithubClient implements GitProvider {
 
   async commit(repositoryId: string, ref: string): Promise<Commit> {
     const path = `${await this.#path(repositoryId)}/commits/${encodeURIComponent(ref)}`;
-    const { sha, commit } = await this.#api.ask(path, schemas.commit, {
+    const { sha, commit } = await this.#api.request(path, schemas.commit, {
       missing: noRef,
       unprocessable: noRef,
     });
     return { sha, title: commit.message };
   }
 
-  async ensureHook(repositoryId: string, { url, secret }: HookWish): Promise<Hook> {
+  async ensureHook(repositoryId: string, { url, secret }: HookOptions): Promise<Hook> {
     const path = await this.#path(repositoryId);
     const older = await this.#hooks(path, url);
     const body = {
@@ -155,7 +155,7 @@ export class GithubClient implements GitProvider {
     return {
       url: `${this.#cloneUrl}/${path}.git`,
       username: "x-access-token",
-      password: await this.#tokens.ofRepository(repositoryId),
+      password: await this.#tokens.forRepository(repositoryId),
     };
   }
 
@@ -169,11 +169,11 @@ export class GithubClient implements GitProvider {
     schema: z.ZodType<T>,
     more: { body?: unknown; method?: "POST" | "PATCH" } = {},
   ): Promise<T> {
-    return this.#api.ask(path, schema, { ...more, missing: noRepository });
+    return this.#api.request(path, schema, { ...more, missing: noRepository });
   }
 
   #page(page: number, size: number): Promise<z.output<typeof schemas.repositories>> {
-    return this.#api.ask("/installation/repositories", schemas.repositories, {
+    return this.#api.request("/installation/repositories", schemas.repositories, {
       query: { page, per_page: size },
     });
   }
@@ -185,13 +185,17 @@ export class GithubClient implements GitProvider {
   async #list<Item>(repositoryId: string, what: string, schema: z.ZodType<Item[]>): Promise<Item[]> {
     const path = `${await this.#path(repositoryId)}/${what}`;
     return readAll((page, budget) =>
-      this.#api.ask(path, schema, { query: { page, per_page: PAGE_SIZE }, missing: noRepository, budget }),
+      this.#api.request(path, schema, {
+        query: { page, per_page: PAGE_SIZE },
+        missing: noRepository,
+        budget,
+      }),
     );
   }
 
   async #hooks(path: string, url: string): Promise<z.output<typeof schemas.hooks>> {
     const all = await readAll((page, budget) =>
-      this.#api.ask(`${path}/hooks`, schemas.hooks, {
+      this.#api.request(`${path}/hooks`, schemas.hooks, {
         query: { page, per_page: PAGE_SIZE },
         missing: noRepository,
         budget,

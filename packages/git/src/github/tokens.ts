@@ -4,7 +4,7 @@ import { createPrivateKey } from "node:crypto";
 import { importPKCS8, SignJWT } from "jose";
 import { GitError } from "../errors.ts";
 import { JsonApi } from "../json-api.ts";
-import type { GuardedFetch } from "../net/fetch.ts";
+import type { SsrfSafeFetch } from "../net/fetch.ts";
 import * as schemas from "./schemas.ts";
 
 export interface GithubApp {
@@ -42,10 +42,10 @@ export class InstallationTokens {
   readonly #api: JsonApi;
   readonly #now: () => Date;
   #current: { token: string; endsAt: number } | undefined;
-  #asking: Promise<string> | undefined;
+  #pending: Promise<string> | undefined;
 
   constructor(
-    fetch: GuardedFetch,
+    fetch: SsrfSafeFetch,
     app: GithubApp,
     installationId: string,
     now: () => Date = () => new Date(),
@@ -65,10 +65,10 @@ export class InstallationTokens {
     if (this.#current && this.#current.endsAt - MARGIN_MS > this.#now().getTime()) {
       return Promise.resolve(this.#current.token);
     }
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = undefined;
+    this.#pending ??= this.#ask().finally(() => {
+      this.#pending = undefined;
     });
-    return this.#asking;
+    return this.#pending;
   }
 
   /** The next call asks for another one. */
@@ -77,8 +77,8 @@ export class InstallationTokens {
   }
 
   /** A new token that reads the contents of one repository and nothing else, for an hour. @throws GitError */
-  async ofRepository(repositoryId: string): Promise<string> {
-    const { token } = await this.#mint({
+  async forRepository(repositoryId: string): Promise<string> {
+    const { token } = await this.#create({
       repository_ids: [Number(repositoryId)],
       permissions: { contents: "read" },
     });
@@ -87,7 +87,7 @@ export class InstallationTokens {
 
   /** The account that the App is installed in. @throws GitError CredentialRefused when it is not, or was suspended */
   async account(): Promise<{ login: string }> {
-    const { account, suspended_at } = await this.#api.ask(this.#path, schemas.installation, {
+    const { account, suspended_at } = await this.#api.request(this.#path, schemas.installation, {
       missing: () => this.#notInstalled(),
     });
     if (suspended_at) {
@@ -97,13 +97,13 @@ export class InstallationTokens {
   }
 
   async #ask(): Promise<string> {
-    const { token, expires_at } = await this.#mint();
+    const { token, expires_at } = await this.#create();
     this.#current = { token, endsAt: Date.parse(expires_at) };
     return token;
   }
 
-  #mint(body?: object): Promise<{ token: string; expires_at: string }> {
-    return this.#api.ask(`${this.#path}/access_tokens`, schemas.installationToken, {
+  #create(body?: object): Promise<{ token: string; expires_at: string }> {
+    return this.#api.request(`${this.#path}/access_tokens`, schemas.installationToken, {
       method: "POST",
       ...(body === undefined ? {} : { body }),
       missing: () => this.#notInstalled(),

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startHttpsServer, type TestServer } from "../../../../test/kit/git/https-server.ts";
-import { GuardedFetch, type GuardedFetchOptions } from "./fetch.ts";
+import { SsrfSafeFetch, type SsrfSafeFetchOptions } from "./fetch.ts";
 
 let server: TestServer;
 /** Another origin, certified by the same authority's like. */
@@ -32,14 +32,14 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const open: GuardedFetch[] = [];
+const open: SsrfSafeFetch[] = [];
 afterEach(async () => {
   asked = [];
   await Promise.all(open.splice(0).map((one) => one.close()));
 });
 
-function guarded(options: GuardedFetchOptions = {}): GuardedFetch {
-  const made = new GuardedFetch({ ca: server.ca, allowedHosts: [server.host], ...options });
+function guarded(options: SsrfSafeFetchOptions = {}): SsrfSafeFetch {
+  const made = new SsrfSafeFetch({ ca: server.ca, allowedHosts: [server.host], ...options });
   open.push(made);
   return made;
 }

@@ -11,7 +11,7 @@ import { hostAndPort } from "./instance-url.ts";
 /** All addresses of a host. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
-export interface GuardedFetchOptions {
+export interface SsrfSafeFetchOptions {
   /** `host:port` whose address may be private. */
   allowedHosts?: readonly string[];
   /** PEM certificates of authorities that are trusted beside the public ones. */
@@ -24,14 +24,14 @@ export interface GuardedFetchOptions {
   maxBytes?: number;
 }
 
-export interface GuardedRequest {
+export interface FetchRequest {
   method?: "GET" | "POST" | "PATCH" | "DELETE";
   headers?: Record<string, string>;
   body?: string;
   signal?: AbortSignal;
 }
 
-export interface GuardedResponse {
+export interface FetchResponse {
   status: number;
   headers: Readonly<Record<string, string | string[] | undefined>>;
   text: string;
@@ -46,14 +46,14 @@ const UNTRUSTED =
  * connection goes to one of those judged: an answer that changes in between changes nothing. Redirects are followed by
  * reads alone, and only to the same origin, for headers carry credentials.
  */
-export class GuardedFetch {
+export class SsrfSafeFetch {
   readonly #agent: Agent;
   readonly #allowedAgent: Agent;
   readonly #allowed: ReadonlySet<string>;
   readonly #timeoutMs: number;
   readonly #maxBytes: number;
 
-  constructor(options: GuardedFetchOptions = {}) {
+  constructor(options: SsrfSafeFetchOptions = {}) {
     const { allowedHosts = [], ca, resolve = systemResolve } = options;
     this.#allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
     this.#timeoutMs = options.timeoutMs ?? 15_000;
@@ -75,7 +75,7 @@ export class GuardedFetch {
    * Sends a request and reads the whole answer, whatever its status.
    * @throws GitError AddressRefused, CertificateUntrusted, ProviderUnavailable
    */
-  async send(address: string, options: GuardedRequest = {}): Promise<GuardedResponse> {
+  async send(address: string, options: FetchRequest = {}): Promise<FetchResponse> {
     const { signal } = options;
     const deadline = AbortSignal.timeout(this.#timeoutMs);
     const until = signal ? AbortSignal.any([signal, deadline]) : deadline;
@@ -97,7 +97,7 @@ export class GuardedFetch {
       }
     } catch (error) {
       signal?.throwIfAborted();
-      throw explained(error);
+      throw toGitError(error);
     }
   }
 
@@ -105,7 +105,7 @@ export class GuardedFetch {
     await Promise.all([this.#agent.destroy(), this.#allowedAgent.destroy()]);
   }
 
-  async #once(url: URL, options: GuardedRequest, signal: AbortSignal): Promise<GuardedResponse> {
+  async #once(url: URL, options: FetchRequest, signal: AbortSignal): Promise<FetchResponse> {
     const { method = "GET", headers, body } = options;
     if (url.protocol !== "https:") {
       throw refused("it is not HTTPS");
@@ -180,7 +180,7 @@ function ssrfSafeLookup(resolve: Resolve, isAllowed: boolean): LookupFunction {
   };
 }
 
-function redirectTarget({ status, headers }: GuardedResponse, from: URL): URL | undefined {
+function redirectTarget({ status, headers }: FetchResponse, from: URL): URL | undefined {
   if (![301, 302, 303, 307, 308].includes(status)) {
     return undefined;
   }
@@ -193,7 +193,7 @@ function redirectTarget({ status, headers }: GuardedResponse, from: URL): URL | 
 }
 
 /** The failure in words of ours. Those of sockets name addresses, which tell a tenant what is where. */
-function explained(error: unknown): GitError {
+function toGitError(error: unknown): GitError {
   for (let one = error; one instanceof Error; one = one.cause) {
     if (one instanceof GitError) {
       return one;
