@@ -1,4 +1,4 @@
-/** Taking and giving back hostnames. A DomainClaim is named after its hostname, so creating it is atomic. */
+/** Creates and deletes DomainClaims. A DomainClaim is named after its hostname, so creating it is atomic. */
 
 import { isAlreadyExists, isConflict, type KubeClient, type Store } from "@slipway/controller-runtime";
 import {
@@ -24,7 +24,7 @@ export const claimIndexers = {
   [BY_PROJECT_UID]: (claim: DomainClaim) => [claim.spec.projectRef.uid],
 };
 
-/** How long a claim that was made ahead of the spec is waited for, in milliseconds. */
+/** How long a claim that was created ahead of the spec is kept, in milliseconds. */
 const AHEAD_MS = 60_000;
 
 /**
@@ -44,8 +44,8 @@ export function claimsOf(project: Project, claims: Store<DomainClaim>): DomainCl
 }
 
 /**
- * Takes a hostname for a project. Asks the cluster only when it is not known who holds the hostname.
- * @returns false when another project holds it; whoever is told of the claim's end may try again
+ * Claims a hostname for a project. Calls the apiserver only when the store does not have the hostname's claim.
+ * @returns false when another project holds it; the caller may try again when the watch reports the claim's deletion
  */
 export async function claimHostname(
   project: Project,
@@ -75,8 +75,8 @@ export async function claimHostname(
 }
 
 /**
- * For how many more milliseconds a claim that the spec does not ask for is kept: the API claims ahead of the spec. 0 when
- * it may go. Pure.
+ * For how many more milliseconds a claim that the spec does not request is kept: the API claims ahead of the spec. 0 when
+ * it may be deleted. Pure.
  */
 export function keptAheadMs(claim: DomainClaim, project: Project, now: Date): number {
   const { reservedFor } = claim.spec;
@@ -87,8 +87,8 @@ export function keptAheadMs(claim: DomainClaim, project: Project, now: Date): nu
 }
 
 /**
- * Deletes the claim as it was looked at: one made anew under its name stays, and so does one that changed since.
- * @returns false when it has changed, and is to be looked at again
+ * Deletes the claim as it was read: a newer one of its name stays, and so does one that changed since.
+ * @returns false when it has changed, and has to be read again
  */
 export async function deleteClaim(
   { name, uid, resourceVersion }: DomainClaim["metadata"],

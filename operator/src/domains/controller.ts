@@ -1,4 +1,10 @@
-/** The controller of claims: proves ownership, says how each stands, and frees the hostnames of projects that are gone. */
+/**
+ * Domains: everything about the hostnames of projects, default and custom. This file watches DomainClaims and proves their
+ * ownership (`ownership*.ts`, `txt-lookup.ts`, `reservations.ts`, `status.ts`); `reaper.ts` deletes claims whose project is
+ * deleted. A reconcile of a project calls `project-domains.ts`: it claims hostnames (`project-claims.ts`, `claims.ts`), writes
+ * their Ingresses (`desired/`), asks the ingress whether they route (`routes.ts`, `route-check.ts`), gives hostnames back
+ * (`release.ts`) and reports all that in the project's status (`project-status.ts`).
+ */
 
 import {
   type Controller,
@@ -52,7 +58,7 @@ export interface DomainClaimDependencies {
   /** Zone of default domains, which the platform owns. */
   domainZone: string;
   ownership: OwnershipChecks;
-  /** Looks up again what is proved. */
+  /** Repeats the look-up of proved claims. */
   proofs: OwnershipChecks;
   reservations: Reservations;
 }
@@ -73,13 +79,13 @@ export function addDomainClaimController(manager: Manager, deps: DomainClaimDepe
   return manager.addController({
     name: "domainclaim",
     reconcile: async (ref, context) => {
-      const leaving = await reap(ref, { client, claims, projects }, context);
-      if (leaving) {
+      const isReleased = await reap(ref, { client, claims, projects }, context);
+      if (isReleased) {
         ownership.forget(ref.name);
         proofs.forget(ref.name);
         reservations.drop(ref.name);
       }
-      return leaving ? undefined : reportClaim(ref, context);
+      return isReleased ? undefined : reportClaim(ref, context);
     },
     sources: [
       watchObjects(claims),
@@ -119,9 +125,9 @@ async function reconcileClaim(
   return result;
 }
 
-const GIVEN_UP: ReadonlySet<string> = new Set<DomainClaimReason>(["Expired", "ProvedByAnother"]);
+const FINAL_REASONS: ReadonlySet<string> = new Set<DomainClaimReason>(["Expired", "ProvedByAnother"]);
 
-/** @returns when to come back: for the next look-up, or for the end of the time that there is for a proof */
+/** @returns when to reconcile again: for the next look-up, or when the time for a proof ends */
 async function proveOwnership(
   claim: DomainClaim,
   context: ClaimContext,
@@ -141,8 +147,8 @@ async function proveOwnership(
     setVerified(status.verifiedBy ?? "operator", timestamp(now), status, conditions);
     return status.verifiedBy === "txt" && !isVouched ? proveAgain(claim, context, deps) : undefined;
   }
-  // Given up for good: the project's controller deletes it.
-  if (GIVEN_UP.has(conditions.get("Verified")?.reason ?? "")) {
+  // The claim has failed for good: the project's controller deletes it.
+  if (FINAL_REASONS.has(conditions.get("Verified")?.reason ?? "")) {
     return undefined;
   }
   const expiresAt = new Date((await reservations.since(claim)).getTime() + UNPROVED_DOMAIN_MS);
@@ -154,8 +160,8 @@ async function proveOwnership(
     await reservations.end(claim);
     return { requeueAfterMs: 0 };
   }
-  // A claim that is made once the time is over already has one answer: its owner may have proved it meanwhile. A look-up that
-  // failed is none.
+  // A claim that is created after the time has ended still gets one look-up: its owner may have proved it meanwhile. A failed
+  // look-up does not count.
   const isAnswered = proof !== undefined && proof !== "failed";
   if (proof === "another" || (leftMs <= 0 && isAnswered)) {
     ownership.forget(hostname);
@@ -169,7 +175,7 @@ async function proveOwnership(
   return againInMs === undefined ? undefined : { requeueAfterMs: againInMs };
 }
 
-/** Looks a proof up again: one that is gone gives way to another organization's, and is reported when it stays away. */
+/** Repeats the look-up of a proof. Another organization's proof replaces it; a proof that stays missing is reported. */
 function proveAgain(
   claim: DomainClaim,
   { conditions, status, clock }: ClaimContext,

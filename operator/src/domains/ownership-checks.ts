@@ -11,7 +11,7 @@ export interface OwnershipChecksOptions {
   random: Random;
   /** Pauses between two look-ups of a hostname: 15 s growing to 5 min, unless given; up to a quarter is added by chance. */
   retry?: BackoffOptions;
-  /** Look-ups at once, and those of one organization, which chooses its name servers: 16 and 4 unless given. */
+  /** Concurrent look-ups, and those of one organization, which chooses its name servers: 16 and 4 unless given. */
   limits?: Pick<ConcurrencyLimits, "total" | "perKey">;
   /** Ids of the organizations that want a hostname, and may prove it in the claim's place; none unless given. */
   contenders?: (hostname: string) => readonly string[];
@@ -19,16 +19,16 @@ export interface OwnershipChecksOptions {
   repeats?: boolean;
 }
 
-/** How one claim stands. */
+/** The state of one claim's ownership. */
 export interface OwnershipCheck {
   /** What the last look-up proved; absent before the first answer. */
   proof?: Proof;
-  /** Milliseconds until the next look-up; absent while one is under way, whose end is told. */
+  /** Milliseconds until the next look-up; absent while one is running, whose end calls the listener. */
   againInMs?: number;
 }
 
 interface Entry {
-  /** Of the claim: a later one of the same hostname begins anew. */
+  /** Of the claim: a later one of the same hostname starts over. */
   uid: string;
   challenge: Challenge;
   proof?: Proof;
@@ -50,7 +50,7 @@ export class OwnershipChecks {
     this.#limiter = new ConcurrencyLimiter(options.limits ?? { total: 16, perKey: 4 });
   }
 
-  /** Registers who is told of every look-up that has ended. Returns the unsubscription. */
+  /** Calls the listener with the hostname of every look-up that has ended. Returns how to unsubscribe. */
   onEnd(listener: (hostname: string) => void): () => void {
     this.#onEnd = listener;
     return () => {
@@ -58,7 +58,7 @@ export class OwnershipChecks {
     };
   }
 
-  /** How a claim stands now; starts a look-up when one is due, and never waits for it. */
+  /** The state of a claim's ownership; starts a look-up when one is due, and never waits for it. */
   check(hostname: string, uid: string, challenge: Challenge): OwnershipCheck {
     const now = this.#options.clock.monotonic();
     let entry = this.#entries.get(hostname);
@@ -78,12 +78,12 @@ export class OwnershipChecks {
     return { proof };
   }
 
-  /** Forgets a hostname that is proved, given up or gone. */
+  /** Forgets a hostname that is proved, expired or released. */
   forget(hostname: string): void {
     this.#entries.delete(hostname);
   }
 
-  /** What is proved already is spread over the period, or a new leader would ask for all of it at once. */
+  /** What is proved already is spread over the period, or a new leader would look up all of it at the same time. */
   #firstPause(): number {
     const { repeats, retry, random } = this.#options;
     return repeats ? random() * (retry?.baseMs ?? 0) : 0;

@@ -2,13 +2,13 @@
 
 import { challengeName, challengeValue, type DomainClaim, organizationOfNamespace } from "@slipway/crds";
 
-/** What a TXT look-up came to; a failed one says nothing about the records. */
+/** The result of a TXT look-up; a failed one says nothing about the records. */
 export type TxtAnswer = { records: readonly string[] } | { failed: true };
 
 /** What an answer proves; `another`: that another organization of the platform owns the hostname. */
 export type Proof = "proved" | "missing" | "wrong" | "another" | "failed";
 
-/** Where to look, and what must stand there. */
+/** The name of the TXT record, and the value that it must have. */
 export interface Challenge {
   /** Whose it is. */
   organizationId: string;

@@ -1,4 +1,4 @@
-/** Which of the hostnames that a project asks for it has. */
+/** Claims the hostnames that a project requests. */
 
 import type { KubeClient } from "@slipway/controller-runtime";
 import { type DomainClaim, isReservedHostname, type Project } from "@slipway/crds";
@@ -16,19 +16,19 @@ export interface ClaimingDependencies {
   platform: Pick<HttpPlatform, "domainZone" | "reservedHostnames">;
 }
 
-/** What a project has of the hostnames that it asks for. */
+/** Which of the hostnames that it requests a project has. */
 export interface Claimed {
   organization: string;
-  /** The default domain that it asks for; absent of a private project. */
+  /** The default domain that it requests; absent of a private project. */
   wanted?: string;
-  /** The default domain that may lead to it: the one before, while the one asked for cannot be had. */
+  /** The default domain that may route to it: the former one, while the requested one is not available. */
   host?: string;
-  /** Why the default domain asked for cannot be had. */
+  /** Why the requested default domain is not available. */
   refused?: Finding;
   customs: readonly CustomHost[];
 }
 
-/** Claims every hostname that the project asks for and may have. */
+/** Claims every hostname that the project requests and may have. */
 export async function claimDomains(
   project: Project,
   organization: string,
@@ -53,7 +53,7 @@ export function routedHosts({ host, customs }: Claimed): RoutedHosts {
   return { host, customHosts: customs.filter(({ is }) => is === "verified").map(({ hostname }) => hostname) };
 }
 
-/** @returns why the hostname cannot be had */
+/** @returns why the hostname is not available */
 async function claimDefault(
   project: Project,
   hostname: string,

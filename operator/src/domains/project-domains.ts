@@ -1,4 +1,7 @@
-/** The hostnames of a project: claimed, routed, given back, in an order in which no name leads to two projects. */
+/**
+ * The hostnames of a project within its reconcile: claimed, routed, released and reported, in an order in which no hostname
+ * routes to two projects. What lives in this folder is listed in `controller.ts`.
+ */
 
 import {
   type ConditionSet,
@@ -28,7 +31,7 @@ export interface DomainDependencies {
   routeCheck: RouteCheck;
 }
 
-/** Whether the ingress can be told whom a project admits. */
+/** Whether the ingress can enforce the access list of a project. */
 export function isEnforced({ spec }: Project, { ingress }: Pick<HttpPlatform, "ingress">): boolean {
   return ingress.allowList !== "none" || admittedCidrs(spec.networkAccess) === undefined;
 }
@@ -47,8 +50,8 @@ export class ProjectDomains {
   }
 
   /**
-   * Takes away the routes of a project that has become private, or that admits some whom the ingress cannot tell from
-   * others: before all else, so that nothing that is wrong with it keeps it open.
+   * Deletes the routes of a project that has become private, or whose access list the ingress cannot enforce: before
+   * everything else, so that no other fault of the project keeps it open.
    */
   async close(project: Project, signal: AbortSignal): Promise<void> {
     const { client, platform, stores } = this.#deps;
@@ -64,12 +67,12 @@ export class ProjectDomains {
     }
   }
 
-  /** Claims every hostname that the project asks for and may have. */
+  /** Claims every hostname that the project requests and may have. */
   claim(project: Project, organization: string, signal: AbortSignal): Promise<Claimed> {
     return claimDomains(project, organization, this.#deps, signal);
   }
 
-  /** The routes as they are, to be held against those after the project's objects are applied. */
+  /** The routes as they are, to compare with those after the project's objects are applied. */
   versions(project: Project): RouteVersions {
     return routeVersions(this.#deps.stores, project);
   }
@@ -79,12 +82,12 @@ export class ProjectDomains {
     return checkRoutes(project, claimed, rollout, before, this.#deps);
   }
 
-  /** Gives back what the project does not ask for any more. */
+  /** Releases what the project no longer requests. */
   release(project: Project, claimed: Claimed, routes: Routes, signal: AbortSignal): Promise<Release> {
     return releaseDomains(project, claimed, routes, this.#deps, signal);
   }
 
-  /** Gives back everything, of a project that is being deleted and has no Ingress any more. */
+  /** Releases everything, of a project that is being deleted and whose Ingresses no longer exist. */
   async releaseAll(project: Project, signal: AbortSignal): Promise<Release> {
     const release = await releaseAllDomains(project, this.#deps, signal);
     if (release.left === 0) {
@@ -121,7 +124,7 @@ export class ProjectDomains {
     if (refused && host === undefined) {
       return "refused";
     }
-    // A route without an instance behind it is in place; it is not asked again by itself.
+    // A route without an instance behind it is in place; it is not checked again automatically.
     return missing?.retryAfterMs === undefined ? "done" : "moving";
   }
 }

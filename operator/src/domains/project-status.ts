@@ -1,4 +1,4 @@
-/** Where each custom domain of a project stands, as its status and the condition `CustomDomainsReady` say it. Pure. */
+/** The state of each custom domain of a project, in its status and its condition `CustomDomainsReady`. Pure. */
 
 import { type ConditionSet, findCondition, timestamp } from "@slipway/controller-runtime";
 import {
@@ -12,13 +12,13 @@ import {
 } from "@slipway/crds";
 import type { Finding } from "../projects/status.ts";
 
-/** One custom domain, before its route is looked at. */
+/** One custom domain, before its route is checked. */
 export type CustomHost = { hostname: string } & (
   | { is: "verified" }
   | { is: "unverified"; why: Finding }
-  /** Not to be had, now or at all. */
+  /** Not available, now or ever. */
   | { is: "refused"; why: Finding }
-  /** Given up for lack of proof. `kept`: the claim is still there, until the status tells of its end. */
+  /** Not proved in time. `kept`: the claim still exists, until the status reports that it has expired. */
   | { is: "expired"; at: string; kept: boolean }
 );
 
@@ -26,7 +26,7 @@ export type CustomHost = { hostname: string } & (
 export interface CustomRoute {
   /** What is still missing on its route. */
   missing?: Finding;
-  /** Its certificate is there. */
+  /** Its certificate exists. */
   certified: boolean;
 }
 
@@ -53,9 +53,9 @@ export function takenBy(hostname: string): Finding {
 }
 
 /**
- * Where a domain stands for which a claim of the project is there, or was given up.
+ * The state of a domain that the project has claimed, or whose claim has expired.
  * @param claim the project's own; absent when there is none
- * @returns undefined when there is no claim and none was given up: it is to be made
+ * @returns undefined when there is no claim and none has expired: it has to be created
  */
 export function claimedDomainState(
   hostname: string,
@@ -79,7 +79,7 @@ export function claimedDomainState(
     : notLookedUp(hostname);
 }
 
-/** A domain whose claim nobody has looked at yet. */
+/** A domain whose ownership has not been looked up yet. */
 export function notLookedUp(hostname: string): CustomHost {
   const message = "Ownership has not been looked up yet.";
   return { hostname, is: "unverified", why: { reason: "DomainUnverified", message } };
@@ -91,7 +91,7 @@ const EXPIRED: Finding = {
     "The domain expired: its ownership was not proved within seven days, or another organization has proved that it is its own. Prove it, then remove it and add it again.",
 };
 
-/** What stands in a domain's way; nothing when traffic arrives and is as encrypted as this platform does it. */
+/** Why a domain is not ready; undefined when traffic arrives, encrypted where this platform issues certificates. */
 function obstacleOf(host: CustomHost, route: CustomRoute | undefined, issues: boolean): Finding | undefined {
   switch (host.is) {
     case "refused":
@@ -132,7 +132,7 @@ function sslStatusOf(
   }
 }
 
-/** What customs need to be told of. */
+/** What the status of custom domains is derived from. */
 export interface CustomDomainsFound {
   hosts: readonly CustomHost[];
   /** Of the verified ones. */

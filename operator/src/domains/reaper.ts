@@ -1,4 +1,4 @@
-/** Frees hostnames whose project is gone: a namespaced Project cannot own a cluster-scoped claim. */
+/** Deletes the claims of deleted projects: a namespaced Project cannot own a cluster-scoped claim. */
 
 import type { KubeClient, ObjectRef, ReconcileContext, Store } from "@slipway/controller-runtime";
 import type { DomainClaim, Project } from "@slipway/crds";
@@ -12,9 +12,9 @@ export interface ReaperDependencies {
 }
 
 /**
- * Looks at one claim, and deletes it when its project is gone. A project that is being deleted still holds its
- * hostnames: it gives them back itself, once its route is gone.
- * @returns whether the claim is to go
+ * Deletes a claim whose project no longer exists. A project that is being deleted keeps its hostnames: its finalizer
+ * releases them once its route is deleted.
+ * @returns whether the claim is deleted
  */
 export async function reap(
   { name }: ObjectRef,
@@ -30,7 +30,7 @@ export async function reap(
   if (known && isHolder(known, claim)) {
     return false;
   }
-  // The claim may have come before its project in the watches: only the live state is proof.
+  // The watch may have delivered the claim before its project: only a live read is proof.
   const live = await client.getOrUndefined<Project>(projectResource, projectRef, { signal });
   if (live && isHolder(live, claim)) {
     return false;

@@ -1,6 +1,6 @@
 /**
- * The routes of a project whose spec cannot be carried out: what leads to it goes on to, but never for anybody whom the
- * spec does not admit, nor from a hostname that it has given up. A project without a route gets none.
+ * The routes of a project whose spec is rejected: existing routes stay, but never for clients whom the spec does not
+ * admit, nor from a hostname that it no longer requests. A project without a route gets none.
  */
 
 import {
@@ -36,7 +36,7 @@ export interface RejectedSpecRoutesDependencies {
 
 type Context = ObjectContext<Project, ProjectConditionCatalog>;
 
-/** Pause before routes are tried again that could not be kept. */
+/** Delay before routes that could not be reconciled are tried again. */
 const RETRY_MS = 5_000;
 
 const WAITS: Finding = { reason: "DomainPending", message: "The route waits until the project is as asked." };
@@ -49,9 +49,9 @@ export class RejectedSpecRoutes {
   }
 
   /**
-   * Brings the routes that stand to the spec, and takes those away that would admit more than it when that fails.
-   * @param rollout how the instances stand that are there
-   * @returns milliseconds until it is to be called again; undefined when all is as it stays
+   * Reconciles existing routes with the spec; when that fails, deletes those that would admit more than the spec does.
+   * @param rollout the state of the existing instances
+   * @returns milliseconds until it is to be called again; undefined when nothing is left to do
    */
   async reconcile(project: Project, rollout: Rollout, context: Context): Promise<number | undefined> {
     const organization = organizationOfNamespace(project.metadata.namespace ?? "");
@@ -62,7 +62,7 @@ export class RejectedSpecRoutes {
       return await this.#reconcile(project, organization, rollout, context);
     } catch (error) {
       const { visible, reason } = outcomeOfError(error);
-      context.log.warn({ err: error, reason }, "the routes of a project could not be kept");
+      context.log.warn({ err: error, reason }, "the routes of a project could not be reconciled");
       if (visible) {
         await this.#deleteOpen(project, organization, context);
       }

@@ -1,4 +1,4 @@
-/** Gives back the hostnames that a project does not ask for any more, and what belonged to them. */
+/** Releases the hostnames that a project no longer requests, and deletes their certificates. */
 
 import { findCondition, type KubeClient, resources } from "@slipway/controller-runtime";
 import { type DomainClaim, labels, type Project } from "@slipway/crds";
@@ -18,7 +18,7 @@ export interface ReleaseDependencies {
   routeCheck: RouteCheck;
 }
 
-/** What is left of claims that are to go. */
+/** What is left of claims that are to be deleted. */
 export interface Release {
   left: number;
   /** Hostnames from which routes led when they were last looked at live; absent when there was no need to. */
@@ -28,12 +28,12 @@ export interface Release {
 
 /** How long a former default domain stays claimed while the new one does not answer, in milliseconds. */
 const HANDOVER_MS = 5_000;
-/** Pause before a claim is looked at again that could not go. */
+/** Delay before the deletion of a claim is tried again. */
 const RETRY_MS = 300;
 
 /**
- * Releases what is not asked for any more, once no route leads from it. A former default domain stays until the new one
- * answers: who hears that it is free may rely on the new one.
+ * Releases what is no longer requested, once no route leads from it. A former default domain stays until the new one
+ * answers: a client that finds the old one released can use the new one.
  */
 export async function releaseDomains(
   project: Project,
@@ -61,17 +61,17 @@ export async function releaseDomains(
   const { free, retryAfterMs: removedInMs } = withoutRoute(project, due, routed, deps.routeCheck);
   const released = await deleteAll(free, deps.client, signal);
   await deleteCertificates(project, claimed, deps, signal);
-  // The claim of an expired domain goes once the status tells of its end.
-  const telling = claimed.customs.some((host) => host.is === "expired" && host.kept);
+  // The claim of an expired domain is deleted once the status reports that it has expired.
+  const isUnreported = claimed.customs.some((host) => host.is === "expired" && host.kept);
   const changed = released < free.length || due.some(({ metadata }) => routed?.has(metadata.name));
-  const again = telling || changed ? RETRY_MS : undefined;
+  const again = isUnreported || changed ? RETRY_MS : undefined;
   retryAfterMs = shortestDelay(retryAfterMs, removedInMs, again);
   return { left: unwanted.length - released, routed, retryAfterMs };
 }
 
 /**
- * Gives back every hostname of a project that is being deleted and has no Ingress any more, once the ingress has noticed:
- * whoever gets one next must not be led to what is left of this project.
+ * Releases every hostname of a project that is being deleted and whose Ingresses no longer exist, once the ingress has
+ * noticed: a hostname's next holder must not get what is left of this project.
  */
 export async function releaseAllDomains(
   project: Project,
@@ -131,17 +131,17 @@ async function routedHostsLive(
   return new Set(live.flatMap(hostsOf));
 }
 
-/** Returns how many went: one that changed meanwhile is to be looked at again. */
+/** Returns how many were deleted: one that changed meanwhile has to be read again. */
 async function deleteAll(
   claims: readonly DomainClaim[],
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<number> {
-  let gone = 0;
+  let deleted = 0;
   for (const { metadata } of claims) {
-    gone += (await deleteClaim(metadata, client, signal)) ? 1 : 0;
+    deleted += (await deleteClaim(metadata, client, signal)) ? 1 : 0;
   }
-  return gone;
+  return deleted;
 }
 
 /** Certificates of domains that the project does not have any more; cert-manager leaves them behind. */

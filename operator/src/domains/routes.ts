@@ -15,13 +15,13 @@ export interface RouteDependencies {
   routeCheck: RouteCheck;
 }
 
-/** What was found out about the routes that are written. */
+/** The state of the routes that are written. */
 export interface Routes {
   /** What is missing on the default domain's. */
   missing?: MissingRoute;
   /** Of the verified custom domains. */
   customs: ReadonlyMap<string, CustomRoute>;
-  /** When to look again by ourselves. */
+  /** When to check again, in milliseconds. */
   retryAfterMs?: number;
 }
 

@@ -1,4 +1,4 @@
-/** What a claim's status says. Pure but for its arguments. */
+/** Conditions and status of a DomainClaim. Changes nothing but its arguments. */
 
 import type { ConditionSet } from "@slipway/controller-runtime";
 import {
@@ -40,7 +40,7 @@ export function isPlatforms({ spec: { hostname, kind } }: DomainClaim, zone: str
   return kind !== "custom" && isInZone(hostname, zone);
 }
 
-/** Says that ownership is proved, and since when. What was proved once stays so. */
+/** Sets that ownership is proved, and since when. The time of the first proof stays. */
 export function setVerified(
   by: NonNullable<DomainClaimStatus["verifiedBy"]>,
   now: string,
@@ -66,16 +66,16 @@ export function setProofMissing(since: string, conditions: ConditionSet<DomainCl
   });
 }
 
-/** Says that ownership is not proved yet, or, once it has expired, that nobody asks any more. */
+/** Sets that ownership is not proved yet, or that the time for a proof has ended. */
 export function setUnverified(
   found: Exclude<Proof, "proved"> | "unknown" | "expired",
   conditions: ConditionSet<DomainClaimConditionCatalog>,
 ): void {
-  const said: Unproved =
+  const condition: Unproved =
     found === "expired"
       ? { reason: "Expired", message: "Ownership was not proved in time." }
       : UNPROVED[found];
-  conditions.set({ type: "Verified", status: "False", ...said });
+  conditions.set({ type: "Verified", status: "False", ...condition });
 }
 
 /** The records that the owner of a custom domain has to create; the domain leads to the project's default one. */
@@ -88,7 +88,7 @@ export function recordsOf({ spec }: DomainClaim, project: Project | undefined, z
   return customDomainRecords({ hostname: spec.hostname, organization, target });
 }
 
-/** Says whether traffic arrives and is encrypted, as the project's controller has found, and sums all up. */
+/** Sets `Routed` and `CertificateReady` from the project's status, and `Ready` from all conditions. */
 export function setRouteConditions(
   { spec: { hostname } }: DomainClaim,
   project: Project | undefined,
@@ -116,7 +116,7 @@ export function setRouteConditions(
   );
 }
 
-/** A platform that issues no certificates says nothing of them. */
+/** A platform that issues no certificates has no such condition. */
 function setCertificateReady(
   sslStatus: string | undefined,
   conditions: ConditionSet<DomainClaimConditionCatalog>,
