@@ -64,14 +64,14 @@ const check = (allowList: AllowList) => {
 
 test("a start that wants Middlewares is refused by a cluster that does not serve them", async () => {
   const why = expect.stringMatching(/middlewares\.traefik\.io\/v1alpha1.*ingress\.allowList/);
-  expect(await check("traefik")).toEqual({ is: "unfit", why });
-  expect(await check("none")).toEqual({ is: "fit" });
+  expect(await check("traefik")).toEqual({ is: "incompatible", why });
+  expect(await check("none")).toEqual({ is: "compatible" });
 });
 
 test("a start waits for the ingress class, which tells whether access lists are enforced", async () => {
   const why = expect.stringContaining("no ingress class traefik");
   expect(await check("nginx")).toEqual({ is: "unknown", why });
-  expect(await check("none")).toEqual({ is: "fit" });
+  expect(await check("none")).toEqual({ is: "compatible" });
 });
 
 test("a start that would tell an ingress of access lists in another one's words is refused", async () => {
@@ -79,12 +79,12 @@ test("a start that would tell an ingress of access lists in another one's words 
   const named = (controller: string) => ({ metadata: { name: "traefik" }, spec: { controller } });
   await cluster.client.create<KubernetesObject>(ingressClasses, named("k8s.io/ingress-nginx"));
   const why = expect.stringContaining("k8s.io/ingress-nginx, which would admit everybody");
-  expect(await check("traefik")).toEqual({ is: "unfit", why });
-  expect(await check("nginx")).toEqual({ is: "fit" });
-  expect(await check("none")).toEqual({ is: "fit" });
+  expect(await check("traefik")).toEqual({ is: "incompatible", why });
+  expect(await check("nginx")).toEqual({ is: "compatible" });
+  expect(await check("none")).toEqual({ is: "compatible" });
   await cluster.client.delete(ingressClasses, { name: "traefik" });
   await cluster.client.create<KubernetesObject>(ingressClasses, named("traefik.io/ingress-controller"));
-  expect(await check("nginx")).toMatchObject({ is: "unfit" });
+  expect(await check("nginx")).toMatchObject({ is: "incompatible" });
 });
 
 test("without Traefik, nginx is told by an annotation, and a deletion ends", async () => {
@@ -112,7 +112,7 @@ test("an ingress that enforces nothing gets no route to a project with an access
 
 test("Traefik finds the Middleware before an Ingress names it", async () => {
   await installMiddlewares(cluster.client);
-  expect(await check("traefik")).toEqual({ is: "fit" });
+  expect(await check("traefik")).toEqual({ is: "compatible" });
   await start("traefik");
   await create("guarded", listed);
   const middleware = await admits("guarded", ["192.0.2.0/24"]);
