@@ -6,6 +6,7 @@ import { databaseSpec } from "../../test/kit/api-server/databases.ts";
 import { exampleBody, ZONE } from "../../test/kit/api-server/harness.ts";
 import { type RealHarness, startRealHarness } from "../../test/kit/api-server/real-harness.ts";
 import { bindInOrganization } from "../../test/kit/api-server/roles.ts";
+import { statusAndCode } from "../../test/kit/api-server/status-and-code.ts";
 import { readClaim } from "./projects/claims.ts";
 import { RELEASE_LIMIT_MS } from "./projects/deletion.ts";
 import { type Supports, supports } from "./projects/supported-types.ts";
@@ -30,8 +31,6 @@ const post = (headers: Headers, payload: object, key?: string) =>
   });
 const on = (method: "GET" | "PATCH" | "DELETE", path: string, headers: Headers, payload?: object) =>
   harness.app.inject({ method, url: `/v1/project/${path}`, headers, ...(payload ? { payload } : {}) });
-type Response = Awaited<ReturnType<typeof post>>;
-const told = (response: Response) => [response.statusCode, response.json().code];
 const basic = (config: Record<string, unknown> = {}) => exampleBody({ plan: "basic" }, config);
 const made = async (headers: Headers, body: object = basic()): Promise<string> => {
   const created = await post(headers, body);
@@ -76,17 +75,20 @@ describe("a creation that is wrong in every way", () => {
     const databases = harness.key(organizationId, "database.create on organization:*");
     const body = exampleBody({ name: "x" }, { subdomain: "api", healthcheck: { enabled: true, path: "/" } });
 
-    expect(told(await post({}, body))).toEqual([401, "CREDENTIAL_MISSING"]);
-    expect(told(await post(databases, body))).toEqual([403, "PERMISSION_DENIED"]);
-    expect(told(await post(every, body))).toEqual([400, "VALIDATION_FAILED"]);
+    expect(statusAndCode(await post({}, body))).toEqual([401, "CREDENTIAL_MISSING"]);
+    expect(statusAndCode(await post(databases, body))).toEqual([403, "PERMISSION_DENIED"]);
+    expect(statusAndCode(await post(every, body))).toEqual([400, "VALIDATION_FAILED"]);
     body.name = "right-name";
-    expect(told(await post(every, body))).toEqual([403, "HEALTHCHECK_NOT_AVAILABLE_FOR_PLAN"]);
+    expect(statusAndCode(await post(every, body))).toEqual([403, "HEALTHCHECK_NOT_AVAILABLE_FOR_PLAN"]);
     body.plan = "basic";
-    expect(told(await post(every, body))).toEqual([402, "ORGANIZATION_BLOCKED"]);
+    expect(statusAndCode(await post(every, body))).toEqual([402, "ORGANIZATION_BLOCKED"]);
     await setOrganizationBlocked(harness.ledger, organizationId, false);
-    expect(told(await post(every, body))).toEqual([409, "DOMAIN_UNAVAILABLE"]);
+    expect(statusAndCode(await post(every, body))).toEqual([409, "DOMAIN_UNAVAILABLE"]);
     const config = { ...body.config, subdomain: "not-the-platforms" };
-    expect(told(await post(every, { ...body, config }))).toEqual([503, "ORGANIZATION_RUNTIME_UNAVAILABLE"]);
+    expect(statusAndCode(await post(every, { ...body, config }))).toEqual([
+      503,
+      "ORGANIZATION_RUNTIME_UNAVAILABLE",
+    ]);
     // And nothing of all that is left.
     expect(await readClaim(harness.admin, `not-the-platforms.${ZONE}`)).toBeUndefined();
   });
@@ -100,7 +102,7 @@ describe("an organization whose namespace has only just been made", () => {
     await harness.namespace(organizationId);
     const headers = harness.key(organizationId, "* on organization:*");
     const refused = await post(headers, basic());
-    expect([...told(refused), refused.headers["retry-after"]]).toEqual([
+    expect([...statusAndCode(refused), refused.headers["retry-after"]]).toEqual([
       503,
       "ORGANIZATION_RUNTIME_UNAVAILABLE",
       "5",
@@ -161,8 +163,8 @@ describe("what this platform cannot run yet", () => {
     const key = `key-of-a-${type}-0123456789`;
     const { config } = body as { config: object };
     const wrong = await post(headers, { ...body, config: { ...config, ...broken } }, key);
-    expect(told(wrong)).toEqual([400, "VALIDATION_FAILED"]);
-    expect(told(await post(headers, body, key))).toEqual([503, "PROJECT_TYPE_UNAVAILABLE"]);
+    expect(statusAndCode(wrong)).toEqual([400, "VALIDATION_FAILED"]);
+    expect(statusAndCode(await post(headers, body, key))).toEqual([503, "PROJECT_TYPE_UNAVAILABLE"]);
     expect((await post(headers, basic(), key)).statusCode).toBe(201);
   });
 
@@ -173,12 +175,12 @@ describe("what this platform cannot run yet", () => {
     const source = { connection_id: "c1", repository_id: "r1", branch: "main", auto_deploy: false };
     const { image: _, ...config } = basic().config;
     const from = (more: object) => ({ ...basic(), config: { ...config, source, ...more } });
-    expect(told(await post(headers, from({})))).toEqual([400, "VALIDATION_FAILED"]);
+    expect(statusAndCode(await post(headers, from({})))).toEqual([400, "VALIDATION_FAILED"]);
     const { builds } = harness.services;
     Object.assign(harness.services, { builds: { ...builds, isOffered: () => false } });
     const built = await post(headers, from({ build: { runtime: "node", version: "24" } }));
     Object.assign(harness.services, { builds });
-    expect(told(built)).toEqual([503, "PROJECT_FEATURE_UNAVAILABLE"]);
+    expect(statusAndCode(built)).toEqual([503, "PROJECT_FEATURE_UNAVAILABLE"]);
   });
 });
 
@@ -195,8 +197,11 @@ describe("an Idempotency-Key", () => {
     const again = await post(headers, turned, key);
     expect([again.statusCode, again.json()]).toEqual([201, first.json()]);
     // Without the key, or with another one, it would be a second project.
-    expect(told(await post(headers, body))).toEqual([409, "FREE_PLAN_INSTANCE_LIMIT_REACHED"]);
-    expect(told(await post(headers, body, `${key}-2`))).toEqual([409, "FREE_PLAN_INSTANCE_LIMIT_REACHED"]);
+    expect(statusAndCode(await post(headers, body))).toEqual([409, "FREE_PLAN_INSTANCE_LIMIT_REACHED"]);
+    expect(statusAndCode(await post(headers, body, `${key}-2`))).toEqual([
+      409,
+      "FREE_PLAN_INSTANCE_LIMIT_REACHED",
+    ]);
   });
 
   // Shows: docs/applications.md#create: `Idempotency-Key`: another body is 409; each organization has
@@ -215,7 +220,7 @@ describe("an Idempotency-Key", () => {
     const { headers } = await harness.organization();
     const { project_id: id } = (await post(headers, basic(), key)).json().data;
     expect((await on("DELETE", id, headers)).statusCode).toBe(200);
-    expect(told(await post(headers, basic(), key))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
+    expect(statusAndCode(await post(headers, basic(), key))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
   });
 });
 
@@ -235,10 +240,10 @@ describe("a deletion", () => {
     });
     const answer = await on("DELETE", id, headers);
     list.mockRestore();
-    expect(told(answer)).toEqual([503, "DOMAIN_RELEASE_PENDING"]);
+    expect(statusAndCode(answer)).toEqual([503, "DOMAIN_RELEASE_PENDING"]);
     expect(answer.headers["retry-after"]).toBe("5");
     expect((await on("GET", id, headers)).statusCode).toBe(404);
-    expect(told(await on("DELETE", id, headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
+    expect(statusAndCode(await on("DELETE", id, headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
     expect(await readClaim(harness.admin, hostname)).toBeUndefined();
     await made(headers, basic({ subdomain: "kept-for-now" }));
   });
@@ -264,8 +269,8 @@ describe("a deletion", () => {
       // Time flies: an answer's time is over at once.
       const waiting = vi.spyOn(projects, "waitUntilGone").mockImplementation((project) => real(project, 0));
       const late = await on("DELETE", "pslow", headers);
-      expect([...told(late), late.headers["retry-after"]]).toEqual([503, code, "5"]);
-      expect(told(await on("DELETE", "pslow", headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
+      expect([...statusAndCode(late), late.headers["retry-after"]]).toEqual([503, code, "5"]);
+      expect(statusAndCode(await on("DELETE", "pslow", headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
       waiting.mockReset().mockImplementation(real);
       const after = new Date(Date.now() + RELEASE_LIMIT_MS + 1_000);
       vi.spyOn(harness.services, "now").mockReturnValue(after);
@@ -293,11 +298,11 @@ describe("a deletion", () => {
     };
     for (const [operation, body] of Object.entries(bodies)) {
       const response = await on("PATCH", `${id}/${operation}`, headers, body);
-      expect([operation, ...told(response)]).toEqual([operation, 404, "PROJECT_NOT_FOUND"]);
+      expect([operation, ...statusAndCode(response)]).toEqual([operation, 404, "PROJECT_NOT_FOUND"]);
     }
     for (const operation of ["envs", "logs", "historic/deployments"]) {
       const response = await on("GET", `${id}/${operation}`, headers);
-      expect([operation, ...told(response)]).toEqual([operation, 404, "PROJECT_NOT_FOUND"]);
+      expect([operation, ...statusAndCode(response)]).toEqual([operation, 404, "PROJECT_NOT_FOUND"]);
     }
     const list = await harness.app.inject({ url: "/v1/project", headers });
     expect(list.json().data.pagination.total).toBe(0);

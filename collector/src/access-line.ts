@@ -16,7 +16,7 @@ export interface Target {
   /** Name of Traefik's router; empty when there was no route. */
   router: string;
   entryPoint: string;
-  /** The Service or the Ingress itself, where it is told: `namespace/name`. */
+  /** The Service or the Ingress itself, where it is fields: `namespace/name`. */
   object?: { kind: "service" | "router"; key: string };
 }
 
@@ -82,8 +82,8 @@ export function readAccessFields(fields: Fields, isTrusted: TrustedProxies): Acc
   };
 }
 
-/** A request in an ingress's own words. */
-export interface ToldRequest {
+/** The fields of a request as an ingress reports them. */
+export interface RequestFields {
   at: number;
   status: number;
   method: string;
@@ -98,21 +98,21 @@ export interface ToldRequest {
 }
 
 /** What is kept of a request: bounded, and without its query. */
-export function requestEvent(told: ToldRequest): AccessLine["event"] {
-  const path = withoutQuery(told.path) || "/";
+export function requestEvent(fields: RequestFields): AccessLine["event"] {
+  const path = withoutQuery(fields.path) || "/";
   const size = (bytes = 0) => Math.max(Math.round(bytes), 0);
   return {
-    at: told.at,
+    at: fields.at,
     // Ingresses pass on whatever three digits an application answers with.
-    status: Math.min(Math.max(told.status, 100), 599),
-    method: methodOf(told.method),
+    status: Math.min(Math.max(fields.status, 100), 599),
+    method: methodOf(fields.method),
     route: routeOf(path),
     path: printable(path, MAX_PATH_BYTES, "\ufffd"),
-    userAgent: printable(told.userAgent, MAX_USER_AGENT_BYTES, " ").trim(),
-    sourceIp: told.sourceIp,
-    bytesReceived: size(told.bytesReceived),
-    bytesSent: size(told.bytesSent),
-    latencyUs: size(told.latencyUs),
+    userAgent: printable(fields.userAgent, MAX_USER_AGENT_BYTES, " ").trim(),
+    sourceIp: fields.sourceIp,
+    bytesReceived: size(fields.bytesReceived),
+    bytesSent: size(fields.bytesSent),
+    latencyUs: size(fields.latencyUs),
   };
 }
 
@@ -125,7 +125,7 @@ export function text(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** A whole number that can be told exactly; undefined for everything else. */
+/** A whole number that can be fields exactly; undefined for everything else. */
 function whole(value: unknown): number | undefined {
   const number = typeof value === "string" && value !== "" ? Number(value) : value;
   return typeof number === "number" && Number.isSafeInteger(number) ? number : undefined;

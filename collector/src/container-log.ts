@@ -22,7 +22,7 @@ export interface ContainerLogOptions {
   /** Bytes of a whole line; longer ones are dropped. */
   maxLineBytes: number;
   clock: Clock;
-  /** Told how many files should have been read (on) and are gone or damaged: how much was in them, nobody knows. */
+  /** Called with how many files should have been read (on) and are gone or damaged: how much was in them, nobody knows. */
   onGap: (files: number) => void;
 }
 

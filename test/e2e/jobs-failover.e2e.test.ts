@@ -6,7 +6,7 @@ import { eventually } from "./support/eventually.ts";
 import { deleteJobs, EVERY_MINUTE, Job, MINUTE_MS, until } from "./support/jobs.ts";
 import { killOperator, leader, systemNamespace } from "./support/operator.ts";
 import { createOrganization } from "./support/organization.ts";
-import { type Sink, startSink, type Told } from "./support/sink.ts";
+import { type ReportedRun, type Sink, startSink } from "./support/sink.ts";
 import { namespaceOf } from "./support/stack.ts";
 import { type StackWitness, startWitness } from "./support/witness.ts";
 
@@ -15,7 +15,7 @@ const JOBS = long ? 20 : 3;
 const MINUTES = long ? 20 : 3;
 const KILLS = long ? 50 : 5;
 
-/** A runtime notes the start of a container once its process is at work: on a busy machine it may have told of itself before. */
+/** A runtime notes the start of a container once its process is at work: on a busy machine it may have reported its start before. */
 const NOTED_LATE_MS = 5_000;
 
 const jobs: Job[] = [];
@@ -91,19 +91,19 @@ test(
     const found = await witness.judge(ids);
     expect(found).toEqual([]);
     const records = await witness.records(ids);
-    const told = await sink.told();
-    // What the containers told themselves, what their pods' records say, and what the ledger holds: the same runs.
+    const reported = await sink.reports();
+    // What the containers reported themselves, what their pods' records say, and what the ledger holds: the same runs.
     const started = records.pods.filter(({ startedAt }) => startedAt !== undefined);
-    expect(told.map(({ pod }) => pod).toSorted()).toEqual(started.map(({ name }) => name).toSorted());
+    expect(reported.map(({ pod }) => pod).toSorted()).toEqual(started.map(({ name }) => name).toSorted());
     expect(records.runs.map(({ id }) => id).toSorted()).toEqual(started.map(({ run }) => run).toSorted());
-    for (const one of told) {
+    for (const one of reported) {
       const pod = started.find(({ name }) => name === one.pod);
       const run = records.runs.find(({ id }) => id === pod?.run);
       expect(run).toMatchObject({ status: "succeeded", project: pod?.project });
       expect(one.began * 1_000).toBeGreaterThanOrEqual(Number(run?.startedAt) - NOTED_LATE_MS);
       expect((one.ended ?? Number.NaN) * 1_000).toBeLessThanOrEqual(Number(run?.finishedAt) + 1_000);
     }
-    expect(overlapping(told)).toEqual([]);
+    expect(overlapping(reported)).toEqual([]);
     // And the API lists them.
     for (const job of jobs) {
       const listed = await job.runs();
@@ -123,8 +123,8 @@ test(
 const EXPECTED_REASONS = ["Overlap", "Late", "OperatorUnavailable"];
 
 /** Runs of one job that were at work at the same time. */
-function overlapping(told: readonly Told[]): string[] {
-  const byJob = Object.groupBy(told, ({ job }) => job);
+function overlapping(reported: readonly ReportedRun[]): string[] {
+  const byJob = Object.groupBy(reported, ({ job }) => job);
   return Object.values(byJob).flatMap((runs = []) => {
     const ordered = runs.toSorted((a, b) => a.began - b.began);
     return ordered.filter((run, index) => run.began < (ordered[index - 1]?.ended ?? 0)).map(({ pod }) => pod);

@@ -22,7 +22,7 @@ import { expectAsPods, type StackWitness, startWitness } from "./support/witness
 // Ten minutes with --long; three otherwise.
 const MINUTES = process.env.SLIPWAY_TEST_LONG === "1" ? 10 : 3;
 /** A container has started this soon after its minute, and what it wrote is known. */
-const SOON_MS = 20_000;
+const START_LIMIT_MS = 20_000;
 /** From the last minute that counts on: a run of 70 s ends and is charged. */
 const LIMIT_MS = (MINUTES + 5) * MINUTE_MS;
 const PRICES = { "job-basic": 200, "job-premium": 500 } as const;
@@ -87,13 +87,13 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
   // Shows: docs/jobs.md#job-run: (none) | an occurrence, and no run is active | `running` from the
   // Shows: docs/jobs.md#job-run: `running` | exit code 0 | `succeeded`, billed
   test("a minutely job: every run is listed, with the times and amounts that its pods tell", async () => {
-    await until(minute(MINUTES - 1) + SOON_MS);
+    await until(minute(MINUTES - 1) + START_LIMIT_MS);
     const { runs, pagination, ...cycle } = await minutely.list("?limit=50");
     expect(scheduledTimes(runs)).toEqual(minutes(0, MINUTES).toReversed());
     expect(pagination).toEqual({ page: 1, limit: 50, total: MINUTES, total_pages: 1 });
     for (const run of runs) {
       expect(run).toMatchObject({ status: "succeeded", trigger: "schedule", plan: "job-premium" });
-      expect(Date.parse(run.started_at) - Date.parse(run.scheduled_at)).toBeLessThan(SOON_MS);
+      expect(Date.parse(run.started_at) - Date.parse(run.scheduled_at)).toBeLessThan(START_LIMIT_MS);
     }
     expectAsPods(runs, await witness.records([minutely.id]), PRICES["job-premium"]);
     expect((await minutely.list("?limit=1&page=2")).runs).toEqual(runs.slice(1, 2));
@@ -122,7 +122,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
 
   // Shows: docs/jobs.md#billing: log and metrics outlive the pod
   test("what a run wrote, and what it used, outlive its pod", async () => {
-    await until(minute(1) + SOON_MS);
+    await until(minute(1) + START_LIMIT_MS);
     const run = await minutely.run((await minutely.runs()).at(-1)?.id ?? "");
     // Its pod goes with the Job, once the run is charged.
     await eventually(async () => {
@@ -155,12 +155,12 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
   test("a job of 70 s misses every second minute, never starts late, and is deleted once nothing is pending", async () => {
     // The minute in which a run has begun that is still at work.
     const last = MINUTES - 1 + (MINUTES % 2 === 0 ? 1 : 0);
-    await until(minute(last) + SOON_MS);
+    await until(minute(last) + START_LIMIT_MS);
     const runs = await long.runs();
     const even = minutes(0, last + 1).filter((_, index) => index % 2 === 0);
     expect(scheduledTimes(runs)).toEqual(even.toReversed());
     for (const run of runs) {
-      expect(Date.parse(run.started_at) - Date.parse(run.scheduled_at)).toBeLessThan(SOON_MS);
+      expect(Date.parse(run.started_at) - Date.parse(run.scheduled_at)).toBeLessThan(START_LIMIT_MS);
     }
     const [active, ...ended] = runs;
     expect(active).toMatchObject({ status: "running" });
@@ -178,7 +178,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
     expect((await call("GET", `/v1/project/${long.id}`)).status).toBe(200);
     expect(await long.start()).toMatchObject({ status: 409, body: { code: "JOB_SCHEDULE_CLOSED" } });
     // No other minute runs, and the active run ends by itself.
-    await until(minute(last + 1) + SOON_MS);
+    await until(minute(last + 1) + START_LIMIT_MS);
     expect(scheduledTimes(await long.runs())).toEqual(even.toReversed());
     expect(await witness.judge([long.id])).toEqual([]);
     await eventually(async () => expect((await long.delete()).status).toBe(200), { within: 10_000 });
@@ -188,7 +188,7 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
 
   // Shows: docs/jobs.md#job-run: `running` | another exit code | `failed`, billed; never tried again
   test("a job that exits with 3 has failed, is billed, and is not tried again", async () => {
-    await until(minute(1) + SOON_MS);
+    await until(minute(1) + START_LIMIT_MS);
     const runs = await failing.runs();
     expect(scheduledTimes(runs)).toEqual([at(1), at(0)]);
     for (const run of runs) {
@@ -206,24 +206,24 @@ describe.concurrent("on its schedule", { timeout: LIMIT_MS }, () => {
   test("a paused job runs nothing and misses nothing, and goes on when it is resumed", async () => {
     expect((await untilStatus(call, paused.id, "stopped")).status).toBe("stopped");
     expect(await paused.start()).toMatchObject({ status: 409, body: { code: "PROJECT_PAUSED" } });
-    await until(minute(0) + SOON_MS);
+    await until(minute(0) + START_LIMIT_MS);
     expect(await paused.runs()).toEqual([]);
     expect((await call("POST", `/v1/project/${paused.id}/resume`)).status).toBe(200);
-    await until(minute(1) + SOON_MS);
+    await until(minute(1) + START_LIMIT_MS);
     expect(scheduledTimes(await paused.runs())).toEqual([at(1)]);
     expect(await paused.missed()).toEqual({ total: 0, reasons: [] });
     expect((await readProject(call, paused.id)).status).toBe("running");
   });
 
   test("a new schedule counts from when it was set, and the one before no longer", async () => {
-    await until(minute(0) + SOON_MS);
+    await until(minute(0) + START_LIMIT_MS);
     const asked = await rescheduled.schedule(`  */1  *  * * *  `);
     expect(asked).toMatchObject({ status: 200, body: { data: { cron: "*/1 * * * *", timezone: "UTC" } } });
-    await until(minute(1) + SOON_MS);
+    await until(minute(1) + START_LIMIT_MS);
     expect(scheduledTimes(await rescheduled.runs())).toEqual([at(1)]);
     expect((await rescheduled.schedule(HARDLY_EVER)).status).toBe(200);
     expect((await rescheduled.schedule("* * * *")).status).toBe(400);
-    await until(minute(2) + SOON_MS);
+    await until(minute(2) + START_LIMIT_MS);
     expect(scheduledTimes(await rescheduled.runs())).toEqual([at(1)]);
     expect(await rescheduled.missed()).toEqual({ total: 0, reasons: [] });
   });

@@ -63,7 +63,7 @@ export class Apiserver {
     return String(this.#version);
   }
 
-  /** Told of every change as it is committed. */
+  /** Called for every change as it is committed. */
   onChange(listener: (change: Change) => void): void {
     this.#listeners.push(listener);
   }

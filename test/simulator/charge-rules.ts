@@ -17,8 +17,8 @@ export function faultsOfCharge(row: ChargedRun, truth: RunTruth, limits: ChargeL
   const finished = row.finished_at.getTime();
   const billed = row.billed_until.getTime();
   // A pod made in place of one taken by force may have started in the same second.
-  const those = truth.containers.filter(({ toldStartedAt }) => time(toldStartedAt) === started);
-  const record = those.find(({ toldFinishedAt }) => time(toldFinishedAt) === finished) ?? those[0];
+  const those = truth.containers.filter(({ reportedStartedAt }) => time(reportedStartedAt) === started);
+  const record = those.find(({ reportedFinishedAt }) => time(reportedFinishedAt) === finished) ?? those[0];
   if (!record) {
     return [`charged from ${row.started_at.toISOString()}, when no container started`];
   }
@@ -31,7 +31,7 @@ export function faultsOfCharge(row: ChargedRun, truth: RunTruth, limits: ChargeL
   if (row.scheduled_at.getTime() !== truth.scheduledAt) {
     faults.push("scheduled at another moment");
   }
-  faults.push(...faultsOfEnd(finished, started, record.toldFinishedAt, truth, limits));
+  faults.push(...faultsOfEnd(finished, started, record.reportedFinishedAt, truth, limits));
   faults.push(...faultsOfStatus(row, truth, record.exitCode, limits));
   if (row.billed_minutes !== minutesBetween(started, billed)) {
     faults.push(`${row.billed_minutes} minutes for ${(billed - started) / 1_000} s`);
@@ -56,7 +56,8 @@ function faultsOfEnd(
   truth: RunTruth,
   { skewMs }: ChargeLimits,
 ): string[] {
-  const known = told !== undefined && truth.toldEnds.has(told) ? Math.max(time(told), started) : undefined;
+  const known =
+    told !== undefined && truth.reportedEnds.has(told) ? Math.max(time(told), started) : undefined;
   if (known !== undefined && finished === known) {
     return [];
   }
@@ -126,7 +127,7 @@ function cancelOf({ ended, seenBeforeCancel }: RunTruth): number {
 
 /** Whether the pod may have been gone before anybody read its end. */
 function isUnsure(truth: RunTruth): boolean {
-  return truth.tampered || truth.toldEnds.size === 0;
+  return truth.tampered || truth.reportedEnds.size === 0;
 }
 
 /** Decimal places of `units`. */

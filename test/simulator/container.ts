@@ -33,8 +33,8 @@ export interface ContainerRecord {
   startedAt: number;
   endedAt: number | undefined;
   /** What its node says: whole seconds of the node's clock. */
-  readonly toldStartedAt: string;
-  toldFinishedAt: string | undefined;
+  readonly reportedStartedAt: string;
+  reportedFinishedAt: string | undefined;
   exitCode: number | undefined;
   reason: string | undefined;
   /** Its node never told of its end: it crashed, or the pod was taken away. */

@@ -129,7 +129,7 @@ export class InvariantChecker implements ContainerObserver {
 
   containerStarted(record: ContainerRecord): void {
     const { project, run } = record;
-    this.note(project, () => `container of ${run} starts (${record.node} says ${record.toldStartedAt})`);
+    this.note(project, () => `container of ${run} starts (${record.node} says ${record.reportedStartedAt})`);
     const truth = this.#run(run, project);
     const state = this.#projects.get(project);
     for (const other of state?.active ?? []) {
@@ -157,7 +157,7 @@ export class InvariantChecker implements ContainerObserver {
   }
 
   containerEnded(record: ContainerRecord): void {
-    const how = record.lost ? "is lost" : `ends with ${record.exitCode} (${record.toldFinishedAt})`;
+    const how = record.lost ? "is lost" : `ends with ${record.exitCode} (${record.reportedFinishedAt})`;
     this.note(record.project, () => `container of ${record.run} ${how}`);
     this.#projects.get(record.project)?.active.delete(record);
   }
@@ -396,8 +396,8 @@ export class InvariantChecker implements ContainerObserver {
     for (const { state } of object.status.containerStatuses ?? []) {
       this.#checkStart(truth, (state.running ?? state.terminated)?.startedAt);
       const finishedAt = state.terminated?.finishedAt;
-      if (finishedAt && !truth.toldEnds.has(finishedAt)) {
-        truth.toldEnds.add(finishedAt);
+      if (finishedAt && !truth.reportedEnds.has(finishedAt)) {
+        truth.reportedEnds.add(finishedAt);
         this.note(project, () => `Pod ${object.metadata.name} tells of its end at ${finishedAt}`);
       }
     }
@@ -412,11 +412,11 @@ export class InvariantChecker implements ContainerObserver {
   /** What a pod told of its start counts for as long as it tells it; taken back, only if somebody led who read it before. */
   #checkStart(truth: RunTruth, startedAt: string | null | undefined): void {
     const { now } = this.#timeline;
-    if (truth.containers.some(({ toldStartedAt }) => toldStartedAt === startedAt)) {
-      truth.toldStartAt ??= now;
-      truth.toldStart = true;
-    } else if (truth.toldStart && truth.toldStartAt !== undefined) {
-      truth.toldStart = this.#leadership.noticed(truth.toldStartAt, now);
+    if (truth.containers.some(({ reportedStartedAt }) => reportedStartedAt === startedAt)) {
+      truth.startReportedAt ??= now;
+      truth.isStartReported = true;
+    } else if (truth.isStartReported && truth.startReportedAt !== undefined) {
+      truth.isStartReported = this.#leadership.noticed(truth.startReportedAt, now);
     }
   }
 
@@ -464,11 +464,11 @@ export class InvariantChecker implements ContainerObserver {
  * node that was lost before it told anybody is known to nobody; nor is it when nobody led while it was told, for a node that
  * comes back tells of a container that it has lost without its times.
  */
-function isKnown({ containers, tampered, seen, toldStart }: RunTruth): boolean {
+function isKnown({ containers, tampered, seen, isStartReported }: RunTruth): boolean {
   if (seen) {
     return true;
   }
-  return !tampered && (toldStart ? containers.length > 0 : containers.some(({ lost }) => !lost));
+  return !tampered && (isStartReported ? containers.length > 0 : containers.some(({ lost }) => !lost));
 }
 
 const iso = (at: number) => new Date(at).toISOString();

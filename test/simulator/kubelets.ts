@@ -171,8 +171,8 @@ export class Kubelets {
       node: node.name,
       startedAt: this.#timeline.now,
       endedAt: undefined,
-      toldStartedAt: told,
-      toldFinishedAt: undefined,
+      reportedStartedAt: told,
+      reportedFinishedAt: undefined,
       exitCode: undefined,
       reason: undefined,
       lost: false,
@@ -194,7 +194,7 @@ export class Kubelets {
     local.next?.cancel();
     local.kill?.cancel();
     record.endedAt = this.#timeline.now;
-    record.toldFinishedAt = wholeSeconds(this.#nodes.clock(node));
+    record.reportedFinishedAt = wholeSeconds(this.#nodes.clock(node));
     record.exitCode = exitCode;
     record.reason = reason;
     this.#options.observer.containerEnded(record);
@@ -271,11 +271,11 @@ export class Kubelets {
         } else {
           this.#pull(local);
         }
-      } else if (rebooted && record?.lost && record.toldFinishedAt === undefined) {
+      } else if (rebooted && record?.lost && record.reportedFinishedAt === undefined) {
         // The runtime finds the container's leavings, or nothing at all.
         if (this.#chance.happens(0.6)) {
           record.lost = false;
-          record.toldFinishedAt = wholeSeconds(this.#nodes.clock(node));
+          record.reportedFinishedAt = wholeSeconds(this.#nodes.clock(node));
           record.exitCode = 255;
           record.reason = "Unknown";
         } else {
@@ -366,13 +366,13 @@ function podStatus({ record, over, verdict, reason, behaviour }: LocalPod): PodS
     return { phase: "Pending", containerStatuses: told({ waiting: { reason: waiting } }) };
   }
   if (!over && record) {
-    const running = { startedAt: record.toldStartedAt };
+    const running = { startedAt: record.reportedStartedAt };
     return { phase: "Running", containerStatuses: told({ running }, true) };
   }
   if (verdict === "none") {
     return { phase: "Failed", ...why };
   }
-  if (verdict !== undefined || !record || record.toldFinishedAt === undefined) {
+  if (verdict !== undefined || !record || record.reportedFinishedAt === undefined) {
     return {
       phase: "Failed",
       ...why,
@@ -382,8 +382,8 @@ function podStatus({ record, over, verdict, reason, behaviour }: LocalPod): PodS
   const terminated = {
     exitCode: record.exitCode ?? 255,
     reason: record.reason ?? "Error",
-    startedAt: record.toldStartedAt,
-    finishedAt: record.toldFinishedAt,
+    startedAt: record.reportedStartedAt,
+    finishedAt: record.reportedFinishedAt,
   };
   const phase = terminated.exitCode === 0 && reason === undefined ? "Succeeded" : "Failed";
   return { phase, ...why, containerStatuses: told({ terminated }) };

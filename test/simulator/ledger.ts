@@ -28,9 +28,9 @@ const BILLING_TIMES = ["scheduled_at", "started_at", "finished_at", "billed_unti
 
 export class ModelLedger {
   readonly rows = new Map<string, ChargedRun>();
-  /** Told of every row as it is first committed. */
+  /** Called for every row as it is first committed. */
   onRow: (row: ChargedRun) => void = () => {};
-  /** Told of a row that stood there otherwise. */
+  /** Called for a row that stood there otherwise. */
   onDifference: (row: ChargedRun, present: ChargedRun) => void = () => {};
   readonly #timeline: Timeline;
   readonly #chance: Chance;

@@ -170,7 +170,7 @@ describe("a node", () => {
     expect(records[0]?.endedAt).toBeDefined();
     await after(45);
     expect(pod()?.status.phase).toBe("Succeeded");
-    expect(state()?.terminated?.finishedAt).toBe(records[0]?.toldFinishedAt);
+    expect(state()?.terminated?.finishedAt).toBe(records[0]?.reportedFinishedAt);
   });
 
   test("that crashes ends its containers, and reports it after it is back", async () => {

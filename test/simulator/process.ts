@@ -50,7 +50,7 @@ export interface ProcessOptions {
   watchDelay: () => number;
   /** Milliseconds by which the wall clock is ahead. */
   clockOffset: number;
-  /** Told once when it is killed by a fault. */
+  /** Called once when it is killed by a fault. */
   onKilled: () => void;
   /** Changes how the cluster is asked: a faulty variant for a test. */
   wrap?: (cluster: RunCluster) => RunCluster;

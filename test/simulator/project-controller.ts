@@ -75,11 +75,11 @@ export class ProjectController {
     if (project.metadata.deletionTimestamp !== undefined) {
       this.#finish(project);
     } else {
-      this.#tellAccepted(project);
+      this.#markAccepted(project);
     }
   }
 
-  #tellAccepted(project: StoredProject): void {
+  #markAccepted(project: StoredProject): void {
     const accepted = !this.#unaccepted.has(refKey(project.metadata));
     const status = accepted ? "True" : "False";
     const present = project.status?.conditions?.find(({ type }) => type === "Accepted");

@@ -47,9 +47,9 @@ export class Replicas {
   /** Processes that were killed. */
   kills = 0;
   freezes = 0;
-  /** Told of what happens to them. */
+  /** Called for what happens to them. */
   onEvent: (text: string) => void = () => {};
-  /** Told when one begins to lead, and when the one that led stops or stands still. */
+  /** Called when one begins to lead, and when the one that led stops or stands still. */
   onLead: (somebody: boolean) => void = () => {};
 
   constructor(
@@ -115,7 +115,7 @@ export class Replicas {
     this.#replicas = this.#replicas.filter((candidate) => candidate.process !== process);
     this.onEvent("an operator is killed");
     if (replica?.leads) {
-      this.#tellLead();
+      this.#notifyLeadership();
       this.#planElection(this.#takeOverMs());
     }
     this.#timeline.after(this.#chance.between(2_000, 25_000), () => {
@@ -159,7 +159,7 @@ export class Replicas {
       next.lagMs = 0;
     });
     this.onEvent("an operator leads");
-    this.#tellLead();
+    this.#notifyLeadership();
     next.process.wake(() => next.operator.lead());
   }
 
@@ -172,7 +172,7 @@ export class Replicas {
     const ms = this.#chance.between(500, 60_000);
     this.freezes += 1;
     frozen.process.freeze();
-    this.#tellLead();
+    this.#notifyLeadership();
     // Whoever takes over fills its memory while the other is stopped.
     if (this.#replicas.length < 2) {
       this.#start();
@@ -191,7 +191,7 @@ export class Replicas {
       }
       frozen.process.thaw();
       if (!lost) {
-        this.#tellLead();
+        this.#notifyLeadership();
       }
       this.onEvent("the frozen operator goes on");
       // It ends when it notices that its Lease is lost; what was under way goes on until then.
@@ -201,7 +201,7 @@ export class Replicas {
     });
   }
 
-  #tellLead(): void {
+  #notifyLeadership(): void {
     this.onLead(this.#replicas.some(({ leads, process }) => leads && !process.frozen));
   }
 

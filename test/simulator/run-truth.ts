@@ -15,11 +15,11 @@ export interface RunTruth {
   /** Its containers, in the order in which they started. */
   containers: ContainerRecord[];
   /** Since when a pod of it tells the cluster that its container started. */
-  toldStartAt: number | undefined;
+  startReportedAt: number | undefined;
   /** A pod of it tells so, or told so while an operator had the time to see it. */
-  toldStart: boolean;
+  isStartReported: boolean;
   /** Finishing times that a pod of it told the cluster of. */
-  toldEnds: Set<string>;
+  reportedEnds: Set<string>;
   /** An administrator or a lost machine took Job or pod away: nobody can tell when its container ended. */
   tampered: boolean;
   /** Its JobRun tells that it runs, or ran. */
@@ -43,9 +43,9 @@ export function newRunTruth(name: string, project: string, scheduledAt: number):
     plan: undefined,
     price: undefined,
     containers: [],
-    toldStartAt: undefined,
-    toldStart: false,
-    toldEnds: new Set(),
+    startReportedAt: undefined,
+    isStartReported: false,
+    reportedEnds: new Set(),
     tampered: false,
     cancelled: false,
     seenBeforeCancel: undefined,

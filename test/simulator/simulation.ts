@@ -41,7 +41,7 @@ export interface SimulationOptions {
   latencyMs: InvariantOptions["latencyMs"];
   /** Violations after which it ends at once. */
   maxViolations: number;
-  /** Told now and then how far it is. */
+  /** Called from time to time with the progress. */
   onProgress?: (decided: number) => void;
 }
 

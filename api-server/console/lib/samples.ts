@@ -23,7 +23,7 @@ export function addSample(known: readonly Sample[], next: Sample): readonly Samp
   return [...known, next].slice(-MOST);
 }
 
-interface Told {
+interface ReportedSample {
   observed_at?: unknown;
   cpu?: unknown;
   memory?: unknown;
@@ -35,8 +35,8 @@ const number = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) ? value : null;
 
 /** CPU and memory of a snapshot of metrics, as any type of project has them. Undefined while nothing was measured. Pure. */
-export function sampleOf(told: object, now: number): Sample | undefined {
-  const { observed_at, cpu, memory, resource, availability } = told as Told;
+export function sampleOf(reported: object, now: number): Sample | undefined {
+  const { observed_at, cpu, memory, resource, availability } = reported as ReportedSample;
   // Valkey's legacy numbers are 0 where nothing is known.
   if (availability === "unavailable") {
     return undefined;

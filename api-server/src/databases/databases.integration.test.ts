@@ -16,6 +16,7 @@ import { findIdempotencyRecord, listSlots, recordMetricSamples } from "@slipway/
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { databaseBody, HOST, PORT, startDatabaseOperator } from "../../../test/kit/api-server/databases.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
+import { statusAndCode } from "../../../test/kit/api-server/status-and-code.ts";
 import { createProjectData } from "../projects/routes/create.ts";
 import { projectResource } from "../resources.ts";
 import { decodeCredentials, readCredentialsSecret } from "./credentials.ts";
@@ -45,8 +46,6 @@ const post = (headers: Headers, payload: object, key?: string) =>
   });
 const on = (method: "GET" | "PATCH" | "POST" | "DELETE", path: string, headers: Headers, payload?: object) =>
   harness.app.inject({ method, url: `/v1/project/${path}`, headers, ...(payload ? { payload } : {}) });
-type Response = Awaited<ReturnType<typeof post>>;
-const told = (response: Response) => [response.statusCode, response.json().code];
 
 const ref = (organizationId: string, name: string) => ({
   namespace: organizationNamespace(organizationId),
@@ -151,7 +150,7 @@ describe("a creation", () => {
     const status = { hard, used: hard };
     await harness.admin.patch(resources.resourceQuotas, ref, { status }, { subresource: "status" });
     const refused = await post(headers, databaseBody("postgresql"), newKey());
-    expect(told(refused)).toEqual([409, "ORGANIZATION_PROJECT_LIMIT_REACHED"]);
+    expect(statusAndCode(refused)).toEqual([409, "ORGANIZATION_PROJECT_LIMIT_REACHED"]);
     expect(await secretsIn(organizationId)).toEqual([]);
   });
 
@@ -198,7 +197,7 @@ describe("a creation", () => {
     });
     const off = await post(headers, databaseBody("postgresql"), newKey());
     Object.assign(harness.services, { catalog });
-    expect([told(unknown), told(off)]).toEqual([
+    expect([statusAndCode(unknown), statusAndCode(off)]).toEqual([
       [503, "PROJECT_TYPE_UNAVAILABLE"],
       [503, "PROJECT_TYPE_UNAVAILABLE"],
     ]);
@@ -253,7 +252,7 @@ describe("an Idempotency-Key", () => {
     expect(host).toBe(HOST);
     const record = await findIdempotencyRecord(harness.ledger, { organizationId, key });
     expect(JSON.stringify(record)).not.toContain(password);
-    expect(told(await post(headers, databaseBody(type, { name: "another" }), key))).toEqual([
+    expect(statusAndCode(await post(headers, databaseBody(type, { name: "another" }), key))).toEqual([
       409,
       "IDEMPOTENCY_KEY_CONFLICT",
     ]);
@@ -262,7 +261,10 @@ describe("an Idempotency-Key", () => {
   // Shows: docs/databases-api.md#passwords: `Idempotency-Key` is required for Valkey, and taken for the
   it("is required for Valkey, and for no other", async () => {
     const { headers } = await harness.organization();
-    expect(told(await post(headers, databaseBody("valkey")))).toEqual([400, "IDEMPOTENCY_KEY_REQUIRED"]);
+    expect(statusAndCode(await post(headers, databaseBody("valkey")))).toEqual([
+      400,
+      "IDEMPOTENCY_KEY_REQUIRED",
+    ]);
     expect((await post(headers, databaseBody("postgresql"))).statusCode).toBe(201);
   });
 
@@ -303,7 +305,10 @@ describe("free plans", () => {
     // A paused one is not active.
     expect((await on("POST", `${id}/pause`, headers)).statusCode).toBe(200);
     expect((await post(headers, free("postgresql"), newKey())).statusCode).toBe(201);
-    expect(told(await on("POST", `${id}/resume`, headers))).toEqual([409, "DB_FREE_PROJECT_LIMIT_REACHED"]);
+    expect(statusAndCode(await on("POST", `${id}/resume`, headers))).toEqual([
+      409,
+      "DB_FREE_PROJECT_LIMIT_REACHED",
+    ]);
   });
 
   // Shows: docs/databases-api.md#rules-of-a-creation: 409 `MANAGED_SERVICE_FREE_LIMIT_REACHED`, `limit`
@@ -315,7 +320,7 @@ describe("free plans", () => {
     const body = databaseBody("valkey", { plan: `${profile}-free` }, { profile, ...config });
     expect((await post(headers, body, newKey())).statusCode).toBe(201);
     const second = await post(headers, body, newKey());
-    expect(told(second)).toEqual([409, "MANAGED_SERVICE_FREE_LIMIT_REACHED"]);
+    expect(statusAndCode(second)).toEqual([409, "MANAGED_SERVICE_FREE_LIMIT_REACHED"]);
     expect(second.json().limit).toBe(1);
     const other = profile === "cache" ? "queue" : "cache";
     const storage =
@@ -366,7 +371,10 @@ describe("a plan change", () => {
       { plan: "analytics-basic", payment_mode: "hourly", plan_change: running },
     ]);
     expect(await read()).toMatchObject({ plan: "analytics-basic", plan_change: running });
-    expect(told(await change({ plan: "analytics-business" }))).toEqual([409, "PLAN_CHANGE_IN_PROGRESS"]);
+    expect(statusAndCode(await change({ plan: "analytics-business" }))).toEqual([
+      409,
+      "PLAN_CHANGE_IN_PROGRESS",
+    ]);
 
     const { planRequestedAt } = (await live(organizationId, id)).spec;
     const failedAt = "2026-11-21T12:00:00Z";
@@ -459,10 +467,13 @@ describe("a deletion", () => {
     const deleted = await on("DELETE", id, headers);
     expect(deleted.statusCode).toBe(202);
     expect(deleted.json().data).toEqual({ project_id: id, status: "deleting" });
-    expect(told(await on("DELETE", id, headers))).toEqual([409, "MANAGED_SERVICE_OPERATION_IN_PROGRESS"]);
+    expect(statusAndCode(await on("DELETE", id, headers))).toEqual([
+      409,
+      "MANAGED_SERVICE_OPERATION_IN_PROGRESS",
+    ]);
     await finalizers([]);
     await vi.waitFor(async () => expect((await on("GET", id, headers)).statusCode).toBe(404));
-    expect(told(await on("DELETE", id, headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
+    expect(statusAndCode(await on("DELETE", id, headers))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
   });
 
   // Shows: docs/databases-api.md#deletion-and-settings: a key stands for no service that is being
@@ -475,7 +486,7 @@ describe("a deletion", () => {
     await hold(["slipway.dev/project"]);
     expect((await on("DELETE", id, headers)).statusCode).toBe(202);
     await vi.waitFor(async () =>
-      expect(told(await post(headers, databaseBody("valkey"), key))).toEqual([
+      expect(statusAndCode(await post(headers, databaseBody("valkey"), key))).toEqual([
         409,
         "PROJECT_ALREADY_DELETED",
       ]),

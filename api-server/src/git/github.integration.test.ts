@@ -3,6 +3,7 @@ import { signBody } from "@slipway/git";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { exampleBody, exampleJobBody } from "../../../test/kit/api-server/harness.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
+import { statusAndCode } from "../../../test/kit/api-server/status-and-code.ts";
 import { type GithubServer, startGithub } from "../../../test/kit/git/github-server.ts";
 import { buildResource } from "../resources.ts";
 import { findConnection, readCredential } from "./cluster.ts";
@@ -49,7 +50,6 @@ const repository = {
 };
 const call = (method: "GET" | "POST" | "PATCH" | "DELETE", path: string, payload?: object) =>
   harness.app.inject({ method, url: `/v1${path}`, headers: owner, ...(payload ? { payload } : {}) });
-const told = (answer: Awaited<ReturnType<typeof call>>) => [answer.statusCode, answer.json().code];
 const createJob = (change: object = {}) =>
   call("POST", "/project", exampleJobBody({}, { image: undefined, github: { ...repository, ...change } }));
 const created = async (
@@ -82,9 +82,9 @@ describe("an account of GitHub", () => {
     expect(again.metadata.name).toBe(connectionId);
     const { providers } = (await call("GET", "/git/providers")).json().data;
     expect(providers.find(({ id }: { id: string }) => id === "github")).toMatchObject({ available: true });
-    expect(told(await call("PATCH", `/git/connections/${connectionId}/credentials`, { token: "x" }))).toEqual(
-      [409, "GIT_CAPABILITY_UNAVAILABLE"],
-    );
+    expect(
+      statusAndCode(await call("PATCH", `/git/connections/${connectionId}/credentials`, { token: "x" })),
+    ).toEqual([409, "GIT_CAPABILITY_UNAVAILABLE"]);
     const found = await call("POST", `/git/connections/${connectionId}/repositories/resolve`, {
       path: "octocat/Hello-World",
     });
@@ -128,8 +128,8 @@ describe("an account of GitHub", () => {
     const source = { connection_id: connectionId, repository_id, branch: "main", auto_deploy: false };
     const create = (config: object) =>
       call("POST", "/project", exampleBody({ plan: "basic" }, { image: undefined, build: {}, ...config }));
-    expect(told(await create({ source }))).toEqual([409, "GIT_SOURCE_CREATION_UNAVAILABLE"]);
-    expect(told(await create({ source, github: repository }))).toEqual([400, "VALIDATION_FAILED"]);
+    expect(statusAndCode(await create({ source }))).toEqual([409, "GIT_SOURCE_CREATION_UNAVAILABLE"]);
+    expect(statusAndCode(await create({ source, github: repository }))).toEqual([400, "VALIDATION_FAILED"]);
   });
 
   it("is asked for the commit, and the field that is wrong is told", async () => {
@@ -142,7 +142,7 @@ describe("an account of GitHub", () => {
     expect(await fieldOf({ runtime: "cobol" })).toEqual([400, "config.github.runtime"]);
     expect(await fieldOf({ context_path: "../up" })).toEqual([400, "config.github.context_path"]);
     github.state = "suspended";
-    expect(told(await createJob())).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
+    expect(statusAndCode(await createJob())).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
   });
 });
 
@@ -165,11 +165,11 @@ describe("commands and deploy settings", () => {
 
     github.state = "removed";
     const refused = [400, "GITHUB_REPOSITORY_NOT_CONNECTED"];
-    expect(told(await call("PATCH", `/project/${id}/github/commands`, { build_command: null }))).toEqual(
-      refused,
-    );
+    expect(
+      statusAndCode(await call("PATCH", `/project/${id}/github/commands`, { build_command: null })),
+    ).toEqual(refused);
     const settings = (body: object) => call("PATCH", `/project/${id}/github/deploy-settings`, body);
-    expect(told(await settings({ auto_deploy: true }))).toEqual(refused);
+    expect(statusAndCode(await settings({ auto_deploy: true }))).toEqual(refused);
     // What is published by hand needs nobody's consent.
     expect((await settings({ auto_deploy: false })).statusCode).toBe(200);
   });
@@ -234,7 +234,7 @@ describe("commands and deploy settings", () => {
       commitSha: TAGGED,
     });
     const named = await call("POST", `/project/${id}/github/deploy`, { branch: "main" });
-    expect(told(named)).toEqual([400, "GIT_VERSION_REF_OVERRIDE"]);
+    expect(statusAndCode(named)).toEqual([400, "GIT_VERSION_REF_OVERRIDE"]);
   });
 });
 
@@ -259,7 +259,7 @@ it("goes with its hooks when it is revoked, and its projects are built no more",
     connection: { status: "revoked" },
   });
   expect(github.repositories[0]?.hooks.size).toBe(0);
-  expect(told(await call("POST", `/project/${id}/github/deploy`))).toEqual([
+  expect(statusAndCode(await call("POST", `/project/${id}/github/deploy`))).toEqual([
     409,
     "GIT_CONNECTION_UNAVAILABLE",
   ]);

@@ -3,7 +3,7 @@ import type { Capabilities } from "@slipway/git";
 
 /** The status of connections. Pure. */
 
-type Told = Pick<GitConnectionStatus, "observedGeneration" | "phase" | "conditions" | "capabilities">;
+type StatusUpdate = Pick<GitConnectionStatus, "observedGeneration" | "phase" | "conditions" | "capabilities">;
 
 const condition = (
   type: "Ready" | "CleanedUp",
@@ -22,7 +22,11 @@ const condition = (
 });
 
 /** Of one whose credential was taken just now. */
-export const takenStatus = (connection: GitConnection, capabilities: Capabilities, now: Date): Told => ({
+export const takenStatus = (
+  connection: GitConnection,
+  capabilities: Capabilities,
+  now: Date,
+): StatusUpdate => ({
   observedGeneration: connection.metadata.generation ?? 1,
   phase: "active",
   capabilities,
@@ -32,7 +36,7 @@ export const takenStatus = (connection: GitConnection, capabilities: Capabilitie
 });
 
 /** Of one whose credential the server refused just now. */
-export const refusedStatus = (connection: GitConnection, now: Date): Told => ({
+export const refusedStatus = (connection: GitConnection, now: Date): StatusUpdate => ({
   observedGeneration: connection.metadata.generation ?? 1,
   phase: "unavailable",
   conditions: [
@@ -48,7 +52,7 @@ export const refusedStatus = (connection: GitConnection, now: Date): Told => ({
 });
 
 /** Of one that is revoked, while hooks are left at its server. */
-export const revokedStatus = (connection: GitConnection, now: Date): Told => ({
+export const revokedStatus = (connection: GitConnection, now: Date): StatusUpdate => ({
   observedGeneration: connection.metadata.generation ?? 1,
   phase: "revoked",
   conditions: [

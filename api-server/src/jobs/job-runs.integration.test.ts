@@ -9,7 +9,7 @@ import {
 } from "@slipway/ledger";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { condition, type OperatorActor, runResource, runRow } from "../../../test/kit/api-server/job-runs.ts";
-import { createJob, type Job, told } from "../../../test/kit/api-server/jobs.ts";
+import { createJob, type Job, refusalOf } from "../../../test/kit/api-server/jobs.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
 import type { ApiProject } from "../projects/api-project.ts";
 import { bodyHash } from "../projects/creation/idempotency.ts";
@@ -191,7 +191,7 @@ describe("the list of runs", () => {
   it("refuses a page, a limit and a status that are none", async () => {
     const job = await createJob(harness);
     for (const query of ["?page=0", "?limit=0", "?limit=51", "?limit=x", "?status=pending", "?from=2020"]) {
-      expect(await told(job.send("GET", `job-runs${query}`))).toEqual([400, "VALIDATION_FAILED"]);
+      expect(await refusalOf(job.send("GET", `job-runs${query}`))).toEqual([400, "VALIDATION_FAILED"]);
     }
     expect((await list(job, "?limit=50&page=9")).runs).toEqual([]);
     expect((await list(job, "?limit=50&page=2147483647")).runs).toEqual([]);
@@ -206,12 +206,12 @@ describe("the list of runs", () => {
     const id = await record(job, minute("2026-03-10T10:00:00Z"));
     expect(await ids(other)).toEqual([]);
     for (const operation of ["logs", "metrics"]) {
-      expect(await told(other.send("GET", `job-runs/${id}/${operation}`))).toEqual([
+      expect(await refusalOf(other.send("GET", `job-runs/${id}/${operation}`))).toEqual([
         404,
         "JOB_RUN_NOT_FOUND",
       ]);
     }
-    expect(await told(other.send("POST", `job-runs/${id}/cancel`))).toEqual([404, "JOB_RUN_NOT_FOUND"]);
+    expect(await refusalOf(other.send("POST", `job-runs/${id}/cancel`))).toEqual([404, "JOB_RUN_NOT_FOUND"]);
   });
 });
 
@@ -273,8 +273,8 @@ describe("a billing cycle", () => {
       cycle_started_at: "2026-04-01T00:00:00.000Z",
       next_reset_at: "2026-05-01T00:00:00.000Z",
     });
-    expect(await told(job.send("GET", `job-runs/${id}/logs`))).toEqual([404, "JOB_RUN_NOT_FOUND"]);
-    expect(await told(job.send("GET", `job-runs/${id}/metrics`))).toEqual([404, "JOB_RUN_NOT_FOUND"]);
+    expect(await refusalOf(job.send("GET", `job-runs/${id}/logs`))).toEqual([404, "JOB_RUN_NOT_FOUND"]);
+    expect(await refusalOf(job.send("GET", `job-runs/${id}/metrics`))).toEqual([404, "JOB_RUN_NOT_FOUND"]);
     expect(await total()).toBe(0);
     // It is still known: cancelling it changes nothing.
     expect((await job.send("POST", `job-runs/${id}/cancel`)).json().data.run.status).toBe("succeeded");
@@ -368,10 +368,10 @@ describe("logs and metrics of a run", () => {
     expect(podLog.mock.calls[0]).toMatchObject([{ name: status.podName }, { container: "app" }]);
     // A node that does not answer, and nothing stored yet.
     podLog.mockRejectedValue(new KubeError({ status: 500, reason: "InternalError", message: "no node" }));
-    expect(await told(logs())).toEqual([503, "LOGS_UNAVAILABLE"]);
+    expect(await refusalOf(logs())).toEqual([503, "LOGS_UNAVAILABLE"]);
     // One that has removed the container of a stopped run, with its log.
     podLog.mockResolvedValue(Buffer.from("unable to retrieve container logs for containerd://d689083f5f1c"));
-    expect(await told(logs())).toEqual([503, "LOGS_UNAVAILABLE"]);
+    expect(await refusalOf(logs())).toEqual([503, "LOGS_UNAVAILABLE"]);
     // Stored meanwhile, and the pod is gone.
     podLog.mockRestore();
     const name = { organization_id: job.organizationId, project_id: job.id, id: made.metadata.name };
@@ -411,7 +411,7 @@ describe("logs and metrics of a run", () => {
     const unknown = [`${job.id}-1`, "nothing", "x".repeat(150), "A", "a%20b", "-", "%00"];
     for (const id of [waiting.metadata.name, refused.metadata.name, ...unknown]) {
       for (const operation of ["logs", "metrics"]) {
-        const answer = await told(job.send("GET", `job-runs/${id}/${operation}`));
+        const answer = await refusalOf(job.send("GET", `job-runs/${id}/${operation}`));
         expect([id, ...answer]).toEqual([id, 404, "JOB_RUN_NOT_FOUND"]);
       }
     }
@@ -511,7 +511,10 @@ describe("cancelling", () => {
       ...running("2026-03-10T10:00:02Z"),
       conditions: [condition("CancelUnsafe", "True", "NodeUnreachable")],
     });
-    expect(await told(cancel(job, made.metadata.name))).toEqual([409, "JOB_RUN_CANCELLATION_UNAVAILABLE"]);
+    expect(await refusalOf(cancel(job, made.metadata.name))).toEqual([
+      409,
+      "JOB_RUN_CANCELLATION_UNAVAILABLE",
+    ]);
     const { spec } = (await job.actor.run(job.organizationId, made.metadata.name)) as JobRun;
     expect(spec.cancelRequestedAt).toBeUndefined();
   });
@@ -526,7 +529,10 @@ describe("cancelling", () => {
       }
       await actor.tell(run, { conditions: [condition("CancelUnsafe", "True", "NodeUnreachable")] });
     });
-    expect(await told(cancel(job, made.metadata.name))).toEqual([409, "JOB_RUN_CANCELLATION_UNAVAILABLE"]);
+    expect(await refusalOf(cancel(job, made.metadata.name))).toEqual([
+      409,
+      "JOB_RUN_CANCELLATION_UNAVAILABLE",
+    ]);
     await operator.stop();
   });
 
@@ -595,7 +601,7 @@ describe("cancelling", () => {
       conditions: [condition("Admitted", "False", "Overlap")],
     });
     for (const id of [refused.metadata.name, `${job.id}-29400000`, "x", "A"]) {
-      expect(await told(cancel(job, id))).toEqual([404, "JOB_RUN_NOT_FOUND"]);
+      expect(await refusalOf(cancel(job, id))).toEqual([404, "JOB_RUN_NOT_FOUND"]);
     }
   });
 });
@@ -648,7 +654,7 @@ describe("running a job now", () => {
   ] as const)("that the operator refuses with %s is %i %s", async (reason, status, code) => {
     const job = await acceptedJob();
     const operator = deciding(job, reason);
-    expect(await told(start(job))).toEqual([status, code]);
+    expect(await refusalOf(start(job))).toEqual([status, code]);
     await operator.stop();
   });
 
@@ -682,12 +688,12 @@ describe("running a job now", () => {
   // Shows: docs/jobs.md#failures: run now | 409 `JOB_RUN_ACTIVE`, `PROJECT_PAUSED`, `JOB_SCHEDULE_CLOSED`
   it("is refused at once while a run is active, the project is paused or its schedule closed", async () => {
     const job = await acceptedJob();
-    await job.actor.tellProject(job.organizationId, job.id, { activeRun: `${job.id}-1` });
-    expect(await told(start(job))).toEqual([409, "JOB_RUN_ACTIVE"]);
+    await job.actor.patchProjectStatus(job.organizationId, job.id, { activeRun: `${job.id}-1` });
+    expect(await refusalOf(start(job))).toEqual([409, "JOB_RUN_ACTIVE"]);
     await job.send("POST", "pause");
-    expect(await told(start(job))).toEqual([409, "PROJECT_PAUSED"]);
+    expect(await refusalOf(start(job))).toEqual([409, "PROJECT_PAUSED"]);
     await closeJob(await projectOf(job), harness.services, 0).catch(() => undefined);
-    expect(await told(start(job))).toEqual([409, "JOB_SCHEDULE_CLOSED"]);
+    expect(await refusalOf(start(job))).toEqual([409, "JOB_SCHEDULE_CLOSED"]);
     expect(await job.actor.listRuns(job.organizationId)).toEqual([]);
   });
 
@@ -696,7 +702,7 @@ describe("running a job now", () => {
     const job = await acceptedJob();
     const { current } = harness.services.catalog;
     Object.assign(harness.services, { catalog: { current: { ...current, jobsEnabled: false } } });
-    const disabled = await told(start(job));
+    const disabled = await refusalOf(start(job));
     Object.assign(harness.services, { catalog: { current } });
     expect(disabled).toEqual([503, "SCHEDULED_JOBS_UNAVAILABLE"]);
   });
@@ -726,7 +732,7 @@ describe("running a job now", () => {
     const job = await acceptedJob();
     const key = "run-now-0123456789";
     const refusing = deciding(job, "Overlap");
-    expect(await told(start(job, key))).toEqual([409, "JOB_RUN_ACTIVE"]);
+    expect(await refusalOf(start(job, key))).toEqual([409, "JOB_RUN_ACTIVE"]);
     await refusing.stop();
     const operator = deciding(job);
     const answers = await Promise.all(Array.from({ length: 5 }, () => start(job, key)));
@@ -740,7 +746,7 @@ describe("running a job now", () => {
     await job.actor.removeRun(made);
     const again = (await start(job, key)).json().data.run;
     expect(again.id).toBe(run.id);
-    expect(await told(start(job, "too-short"))).toEqual([400, "VALIDATION_FAILED"]);
+    expect(await refusalOf(start(job, "too-short"))).toEqual([400, "VALIDATION_FAILED"]);
     const other = await acceptedJob();
     const others = deciding(other);
     expect((await start(other, key)).statusCode).toBe(202);
@@ -775,7 +781,7 @@ describe("running a job now", () => {
     await leave("it-was-never-made", fresh);
     expect((await start(job, "it-was-never-made")).json().data.run.id).toBe(fresh);
     await leave("it-is-too-old-now", `${jobRunName(job.id, asked)}-old`);
-    expect(await told(start(job, "it-is-too-old-now"))).toEqual([503, "CREATION_IN_PROGRESS"]);
+    expect(await refusalOf(start(job, "it-is-too-old-now"))).toEqual([503, "CREATION_IN_PROGRESS"]);
     expect((await start(job, "it-is-too-old-now")).statusCode).toBe(202);
     await operator.stop();
     const made = (await job.actor.listRuns(job.organizationId)).map(({ metadata }) => metadata.name);
@@ -798,6 +804,6 @@ describe("running a job now", () => {
   it("is 402 in an organization that is blocked", async () => {
     const job = await acceptedJob();
     await setOrganizationBlocked(harness.ledger, job.organizationId, true);
-    expect(await told(start(job))).toEqual([402, "ORGANIZATION_BLOCKED"]);
+    expect(await refusalOf(start(job))).toEqual([402, "ORGANIZATION_BLOCKED"]);
   });
 });

@@ -4,7 +4,13 @@ import { listSlots, setOrganizationBlocked, setPlanCapacity, storeJobRunLog } fr
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleBody, exampleJobBody } from "../../../test/kit/api-server/harness.ts";
 import { condition, runResource } from "../../../test/kit/api-server/job-runs.ts";
-import { type Answer, createJob, type Job, postProject, told } from "../../../test/kit/api-server/jobs.ts";
+import {
+  type Answer,
+  createJob,
+  type Job,
+  postProject,
+  refusalOf,
+} from "../../../test/kit/api-server/jobs.ts";
 import { type RealHarness, startRealHarness } from "../../../test/kit/api-server/real-harness.ts";
 import { projectResource } from "../resources.ts";
 import { closeJob } from "./before-deletion.ts";
@@ -77,11 +83,11 @@ describe("the creation of a job", () => {
     });
     expect(first.statusCode).toBe(201);
     expect((await post(headers, exampleJobBody(), key)).json()).toEqual(first.json());
-    expect(await told(post(headers, exampleJobBody({ name: "another" }), key))).toEqual([
+    expect(await refusalOf(post(headers, exampleJobBody({ name: "another" }), key))).toEqual([
       409,
       "IDEMPOTENCY_KEY_CONFLICT",
     ]);
-    expect(await told(post(headers, exampleJobBody(), "fifteen-letters"))).toEqual([
+    expect(await refusalOf(post(headers, exampleJobBody(), "fifteen-letters"))).toEqual([
       400,
       "VALIDATION_FAILED",
     ]);
@@ -93,7 +99,7 @@ describe("the creation of a job", () => {
     async (mode) => {
       const { headers } = await harness.organization();
       const refused = post(headers, exampleJobBody({ payment_mode: mode }));
-      expect(await told(refused)).toEqual([400, "SCHEDULED_JOB_PAYMENT_MODE_INVALID"]);
+      expect(await refusalOf(refused)).toEqual([400, "SCHEDULED_JOB_PAYMENT_MODE_INVALID"]);
     },
   );
 
@@ -184,17 +190,17 @@ describe("the creation of a job", () => {
   it("is refused in an organization that is blocked, over a plan's capacity, and while there are no jobs", async () => {
     const { id, headers } = await harness.organization();
     await setOrganizationBlocked(harness.ledger, id, true);
-    expect(await told(post(headers, exampleJobBody()))).toEqual([402, "ORGANIZATION_BLOCKED"]);
+    expect(await refusalOf(post(headers, exampleJobBody()))).toEqual([402, "ORGANIZATION_BLOCKED"]);
     await setOrganizationBlocked(harness.ledger, id, false);
 
     await setPlanCapacity(harness.ledger, "job-business", 1);
     const body = exampleJobBody({ plan: "job-business" });
     expect((await post(headers, body)).statusCode).toBe(201);
-    expect(await told(post(headers, body))).toEqual([409, "INSUFFICIENT_PLAN_CAPACITY"]);
+    expect(await refusalOf(post(headers, body))).toEqual([409, "INSUFFICIENT_PLAN_CAPACITY"]);
 
     const { current } = harness.services.catalog;
     Object.assign(harness.services, { catalog: { current: { ...current, jobsEnabled: false } } });
-    const disabled = await told(post(headers, exampleJobBody()));
+    const disabled = await refusalOf(post(headers, exampleJobBody()));
     Object.assign(harness.services, { catalog: { current } });
     expect(disabled).toEqual([503, "SCHEDULED_JOBS_UNAVAILABLE"]);
   });
@@ -217,11 +223,11 @@ describe("the creation of a job", () => {
     };
     const from = (change: object) =>
       exampleJobBody({}, { image: undefined, github: { ...github, ...change } });
-    expect(await told(post(headers, from({ branch: undefined })))).toEqual([400, "VALIDATION_FAILED"]);
-    expect(await told(post(headers, from({ runtime: "cobol" })))).toEqual([400, "VALIDATION_FAILED"]);
-    expect(await told(post(headers, from({})))).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
+    expect(await refusalOf(post(headers, from({ branch: undefined })))).toEqual([400, "VALIDATION_FAILED"]);
+    expect(await refusalOf(post(headers, from({ runtime: "cobol" })))).toEqual([400, "VALIDATION_FAILED"]);
+    expect(await refusalOf(post(headers, from({})))).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
     const both = exampleJobBody({}, { github });
-    expect(await told(post(headers, both))).toEqual([400, "VALIDATION_FAILED"]);
+    expect(await refusalOf(post(headers, both))).toEqual([400, "VALIDATION_FAILED"]);
   });
 
   // Shows: docs/applications.md#authentication: create HTTP application or job | `project.create` on
@@ -229,7 +235,7 @@ describe("the creation of a job", () => {
   it("needs project.create, and nothing of databases", async () => {
     const { id } = await harness.organization();
     const databases = harness.key(id, "database.create on organization:*");
-    expect(await told(post(databases, exampleJobBody()))).toEqual([403, "PERMISSION_DENIED"]);
+    expect(await refusalOf(post(databases, exampleJobBody()))).toEqual([403, "PERMISSION_DENIED"]);
     const projects = harness.key(id, "project.create on organization:*");
     expect((await post(projects, exampleJobBody())).statusCode).toBe(201);
   });
@@ -262,11 +268,10 @@ describe("the settings of a job", () => {
       image: { url: "registry.example.com/report:2" },
       schedule: { cron: "30 4 * * 1-5", timezone: "UTC" },
     });
-    expect(await told(job.send("PATCH", "plan", { plan: "basic" }))).toEqual([400, "VALIDATION_FAILED"]);
-    expect(await told(job.send("PATCH", "plan", { plan: "job-basic", payment_mode: "hourly" }))).toEqual([
-      400,
-      "SCHEDULED_JOB_PAYMENT_MODE_INVALID",
-    ]);
+    expect(await refusalOf(job.send("PATCH", "plan", { plan: "basic" }))).toEqual([400, "VALIDATION_FAILED"]);
+    expect(await refusalOf(job.send("PATCH", "plan", { plan: "job-basic", payment_mode: "hourly" }))).toEqual(
+      [400, "SCHEDULED_JOB_PAYMENT_MODE_INVALID"],
+    );
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: name, description, envs, image, plan and schedule
@@ -287,7 +292,7 @@ describe("the settings of a job", () => {
     const job = await createJob(harness);
     expect((await job.send("GET", "historic/deployments")).json().data).toEqual([]);
     expect((await job.send("GET", "logs")).json()).toEqual({ status: "success", data: [], instances: [] });
-    expect(await told(job.send("POST", "rollback", { deployment_id: "d-1" }))).toEqual([
+    expect(await refusalOf(job.send("POST", "rollback", { deployment_id: "d-1" }))).toEqual([
       404,
       "DEPLOYMENT_NOT_FOUND",
     ]);
@@ -302,10 +307,10 @@ describe("the settings of a job", () => {
     await storeJobRunLog(harness.ledger, { ...log, scheduled_at: startedAt }, "one\n\nthree\n");
     const shown = async () => (await job.send("GET", "logs")).json().data;
     const lastRun = { name, phase: "succeeded", startedAt: startedAt.toISOString() };
-    await job.actor.tellProject(job.organizationId, job.id, { lastRun });
+    await job.actor.patchProjectStatus(job.organizationId, job.id, { lastRun });
     await expect.poll(shown).toEqual(["one", "", "three"]);
     const earlier = { ...lastRun, startedAt: "2020-01-01T00:00:00Z" };
-    await job.actor.tellProject(job.organizationId, job.id, { lastRun: earlier });
+    await job.actor.patchProjectStatus(job.organizationId, job.id, { lastRun: earlier });
     await expect.poll(shown).toEqual([]);
   });
 
@@ -316,13 +321,13 @@ describe("the settings of a job", () => {
     ["PATCH", "exposure", { exposure: "private" }],
   ] as const)("%s %s is not one of them: PROJECT_TYPE_MISMATCH", async (method, operation, body) => {
     const job = await createJob(harness);
-    expect(await told(job.send(method, operation, body))).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
+    expect(await refusalOf(job.send(method, operation, body))).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: the single project has `payment_mode`
   it("tell what was missed, and when the next run is due", async () => {
     const job = await createJob(harness);
-    await job.actor.tellProject(job.organizationId, job.id, {
+    await job.actor.patchProjectStatus(job.organizationId, job.id, {
       nextScheduledAt: "2026-02-01T00:05:00Z",
       missed: 3,
       missedReasons: [
@@ -360,7 +365,7 @@ describe("the routes of runs", () => {
     const created = await post(headers, exampleBody({ plan: "basic" }));
     const url = `/v1/project/${created.json().data.project_id}/${operation}`;
     const answer = harness.app.inject({ method, url, headers }) as Answer;
-    expect(await told(answer)).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
+    expect(await refusalOf(answer)).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
   });
 });
 
@@ -376,7 +381,7 @@ function acknowledge(job: Job): { stop: () => Promise<void> } {
       const closedAt = spec?.job?.closedAt;
       if (closedAt !== undefined && status?.job?.scheduleClosedAt === undefined) {
         await job.actor
-          .tellProject(job.organizationId, job.id, { scheduleClosedAt: closedAt })
+          .patchProjectStatus(job.organizationId, job.id, { scheduleClosedAt: closedAt })
           .catch(() => undefined);
       }
       await new Promise((resolve) => setTimeout(resolve, 30));
@@ -424,8 +429,8 @@ describe("the deletion of a job", () => {
     await operator.stop();
     expect(deleted.json()).toEqual({ status: "success", message: expect.any(String) });
     expect(deleted.statusCode).toBe(200);
-    expect(await told(job.send("GET"))).toEqual([404, "PROJECT_NOT_FOUND"]);
-    expect(await told(job.send("DELETE"))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
+    expect(await refusalOf(job.send("GET"))).toEqual([404, "PROJECT_NOT_FOUND"]);
+    expect(await refusalOf(job.send("DELETE"))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
   });
 
   // Shows: docs/jobs.md#the-job-its-settings-its-runs: deletion closes the schedule first; after
@@ -434,13 +439,13 @@ describe("the deletion of a job", () => {
     const job = await createJob(harness);
     const operator = acknowledge(job);
     const made = await run(job);
-    expect(await told(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
+    expect(await refusalOf(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
     const kept = await job.actor.project(job.organizationId, job.id);
     expect(kept.metadata.deletionTimestamp).toBeUndefined();
     expect(kept.spec.job?.closedAt).toBeDefined();
     expect((await job.send("GET")).statusCode).toBe(200);
     await job.actor.tell(made, { phase: "running", plan: "job-basic", startedAt: ended.startedAt });
-    expect(await told(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
+    expect(await refusalOf(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
     await job.actor.tell(made, ended);
     const uncharged = await job.send("DELETE");
     expect(uncharged.json()).toMatchObject({ code: "JOB_RUNS_PENDING", message: /charge/ });
@@ -481,9 +486,9 @@ describe("the deletion of a job", () => {
     const isLeaving = async () =>
       (await harness.projects.find(job.organizationId, job.id))?.resource.metadata.deletionTimestamp;
     await expect.poll(isLeaving).toBeDefined();
-    expect(await told(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
+    expect(await refusalOf(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
     await job.actor.tell(made, { ...ended, chargedAt: "2026-02-01T00:05:11Z" });
-    expect(await told(job.send("DELETE"))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
+    expect(await refusalOf(job.send("DELETE"))).toEqual([409, "PROJECT_ALREADY_DELETED"]);
     await hold([]);
   });
 
@@ -491,15 +496,15 @@ describe("the deletion of a job", () => {
   it("sees a run that the project alone knows of, and one without a label", async () => {
     const job = await createJob(harness);
     const operator = acknowledge(job);
-    await job.actor.tellProject(job.organizationId, job.id, { activeRun: `${job.id}-1` });
-    expect(await told(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
-    await job.actor.tellProject(job.organizationId, job.id, { activeRun: null });
+    await job.actor.patchProjectStatus(job.organizationId, job.id, { activeRun: `${job.id}-1` });
+    expect(await refusalOf(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
+    await job.actor.patchProjectStatus(job.organizationId, job.id, { activeRun: null });
     const bare = runResource(
       { organizationId: job.organizationId, projectId: job.id, id: `${job.id}-2-byhand` },
       scheduledAt,
     );
     const made = await job.actor.createRun({ ...bare, metadata: { ...bare.metadata, labels: {} } });
-    await expect.poll(() => told(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
+    await expect.poll(() => refusalOf(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
     await job.actor.removeRun(made);
     expect((await job.send("DELETE")).statusCode).toBe(200);
     await operator.stop();
@@ -510,7 +515,7 @@ describe("the deletion of a job", () => {
     const job = await createJob(harness);
     const operator = acknowledge(job);
     await run(job, { phase: "running", startedAt: ended.startedAt });
-    expect(await told(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
+    expect(await refusalOf(job.send("DELETE"))).toEqual([409, "JOB_RUNS_PENDING"]);
     await operator.stop();
     const reopened = await job.send("PATCH", "schedule", { cron: "*/5 * * * *" });
     expect(reopened.json().data).toEqual({ cron: "*/5 * * * *", timezone: "UTC" });
@@ -530,7 +535,9 @@ describe("the deletion of a job", () => {
       code: "OPERATOR_UNAVAILABLE",
     });
     // An acknowledgement of an earlier closing does not count.
-    await job.actor.tellProject(job.organizationId, job.id, { scheduleClosedAt: "2020-01-01T00:00:00Z" });
+    await job.actor.patchProjectStatus(job.organizationId, job.id, {
+      scheduleClosedAt: "2020-01-01T00:00:00Z",
+    });
     await expect(closeJob(project, harness.services, 300)).rejects.toMatchObject({ status: 503 });
     expect((await job.send("GET")).statusCode).toBe(200);
   });

@@ -1,7 +1,7 @@
 import { keyOf, type Store } from "@slipway/controller-runtime";
 import type { JobRun } from "@slipway/crds";
 
-/** Told of each change of one run; undefined when it is gone. */
+/** Called for each change of one run; undefined when it is gone. */
 type Listener = (run: JobRun | undefined) => void;
 
 /** Those who wait for something to become of a run: one subscription of the store for all of them. */

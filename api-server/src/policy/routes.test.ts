@@ -2,6 +2,7 @@ import { organizationNamespace, type Project } from "@slipway/crds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { putConnection } from "../../../test/kit/api-server/git.ts";
 import { type FakeHarness, startFakeHarness } from "../../../test/kit/api-server/harness.ts";
+import { statusAndCode } from "../../../test/kit/api-server/status-and-code.ts";
 import { eventually } from "../../../test/kit/processes/eventually.ts";
 import type { AnyRoute } from "../http/route.ts";
 import { routes } from "../routes.ts";
@@ -78,7 +79,6 @@ const json = (value: unknown): Request => ({
 });
 
 type Response = Awaited<ReturnType<typeof send>>;
-const told = (response: Response) => [response.statusCode, response.json().code];
 
 /** Every refusal is in the one envelope, and no refusal of the client's making is a 5xx. */
 function expectRefusal(response: Response, ...statuses: number[]): void {
@@ -109,7 +109,7 @@ describe.each(having("credential", "owner", "create", "everyProject", "project")
   it("answers 401 without a valid credential, before it looks at anything else", async () => {
     const unknownKey = `slw_${"0".repeat(16)}_${"0".repeat(64)}`;
     const bad = { query: "?unknown=1", ...json("{") };
-    expect(told(await send(one, {}, bad))).toEqual([401, "CREDENTIAL_MISSING"]);
+    expect(statusAndCode(await send(one, {}, bad))).toEqual([401, "CREDENTIAL_MISSING"]);
     for (const headers of [
       { "x-api-key": "nonsense" },
       { "x-api-key": unknownKey },
@@ -119,7 +119,7 @@ describe.each(having("credential", "owner", "create", "everyProject", "project")
     ]) {
       const response = await send(one, headers, bad);
       expectRefusal(response, 401);
-      expect(told(response)).toEqual([401, "CREDENTIAL_INVALID"]);
+      expect(statusAndCode(response)).toEqual([401, "CREDENTIAL_INVALID"]);
     }
   });
 
@@ -127,10 +127,10 @@ describe.each(having("credential", "owner", "create", "everyProject", "project")
   // Shows: docs/applications.md#errors-every-operation: 403 | `ORGANIZATION_REQUIRED`
   it("answers 403 to a user token without its organization, and to a credential of another", async () => {
     const { authorization } = (await harness.owner(ORGANIZATION)) as { authorization: string };
-    expect(told(await send(one, { authorization }))).toEqual([403, "ORGANIZATION_REQUIRED"]);
+    expect(statusAndCode(await send(one, { authorization }))).toEqual([403, "ORGANIZATION_REQUIRED"]);
     for (const credential of [{ authorization }, all()]) {
       const headers = { ...credential, "x-organization-id": "elsewhere" };
-      expect(told(await send(one, headers))).toEqual([403, "ORGANIZATION_FORBIDDEN"]);
+      expect(statusAndCode(await send(one, headers))).toEqual([403, "ORGANIZATION_FORBIDDEN"]);
     }
   });
 });
@@ -168,7 +168,7 @@ describe.each(having("create"))("$name", (one) => {
       const others = [...new Set(Object.values(byType))].filter((other) => other !== permission);
       const grants = others.map((other) => `${other} on organization:*`);
       const body = json({ config: { type_project: type } });
-      expect(told(await send(one, harness.key(ORGANIZATION, ...grants), body))).toEqual([
+      expect(statusAndCode(await send(one, harness.key(ORGANIZATION, ...grants), body))).toEqual([
         403,
         "PERMISSION_DENIED",
       ]);

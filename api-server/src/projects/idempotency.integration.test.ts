@@ -13,6 +13,7 @@ import {
 } from "@slipway/ledger";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleBody, type Harness, startHarness, ZONE } from "../../../test/kit/api-server/harness.ts";
+import { statusAndCode } from "../../../test/kit/api-server/status-and-code.ts";
 import { FakeApiserver } from "../../../test/kit/apiserver/fake-apiserver.ts";
 import { startPostgres, type TestPostgres } from "../../../test/kit/servers/postgresql.ts";
 import { domainClaimResource, projectResource } from "../resources.ts";
@@ -79,7 +80,6 @@ async function organization(ready = true) {
 const basic = (config: Record<string, unknown> = {}, change: object = {}) =>
   exampleBody({ plan: "basic", ...change }, { envs: [{ name: "A", value: "1" }], ...config });
 type Response = Awaited<ReturnType<Awaited<ReturnType<typeof organization>>["create"]>>;
-const told = (response: Response) => [response.statusCode, response.json().code];
 const idOf = (response: Response) => response.json().data.project_id as string;
 let faulty = false;
 /** Until `faulty` is false again. */
@@ -137,7 +137,7 @@ describe("a second try", () => {
     await kube.patch(projectResource, ref, { metadata: { finalizers: ["slipway.dev/project"] } });
     await kube.delete(projectResource, ref);
     const again = await org.create(basic());
-    expect(told(again)).toEqual([503, "CREATION_IN_PROGRESS"]);
+    expect(statusAndCode(again)).toEqual([503, "CREATION_IN_PROGRESS"]);
     expect(again.headers["retry-after"]).toBe("5");
     expect(await org.record()).toMatchObject({ project_id: id, completed_at: null });
     await kube.patch(projectResource, ref, { metadata: { finalizers: [] } });
@@ -149,7 +149,7 @@ describe("a second try", () => {
     fail(403, "Forbidden", "POST", /domainclaims/);
     const refused = await org.create(basic({ subdomain: "taken-back" }));
     faulty = false;
-    expect(told(refused)).toEqual([503, "PLAN_CAPACITY_TEMPORARILY_UNAVAILABLE"]);
+    expect(statusAndCode(refused)).toEqual([503, "PLAN_CAPACITY_TEMPORARILY_UNAVAILABLE"]);
     expect(await org.record()).toBeUndefined();
     expect([await org.projects(), await org.secrets(), await org.slots()]).toEqual([[], [], []]);
     expect((await org.create(basic({ subdomain: "taken-back" }))).statusCode).toBe(201);
@@ -181,7 +181,7 @@ describe("what a crash left unfinished", () => {
     const projectRef = { namespace: "elsewhere", name: "other", uid: "another" };
     const { resourceVersion: _, uid: __, ...metadata } = claim.metadata ?? {};
     await kube.create(domainClaimResource, { ...claim, metadata, spec: { ...claim.spec, projectRef } });
-    expect(told(await org.create(org.body))).toEqual([409, "DOMAIN_UNAVAILABLE"]);
+    expect(statusAndCode(await org.create(org.body))).toEqual([409, "DOMAIN_UNAVAILABLE"]);
     expect([await org.projects(), await org.secrets(), await org.slots()]).toEqual([[], [], []]);
     expect(await org.record()).toBeUndefined();
     expect(await kube.getOrUndefined(domainClaimResource, { name })).toBeDefined();
@@ -190,7 +190,7 @@ describe("what a crash left unfinished", () => {
   it("is taken back when the organization is blocked now", async () => {
     const org = await half("blocked-meanwhile");
     await setOrganizationBlocked(pools[0], org.id, true);
-    expect(told(await org.create(org.body))).toEqual([402, "ORGANIZATION_BLOCKED"]);
+    expect(statusAndCode(await org.create(org.body))).toEqual([402, "ORGANIZATION_BLOCKED"]);
     expect([await org.projects(), await org.secrets(), await org.slots()]).toEqual([[], [], []]);
     expect(await org.record()).toBeUndefined();
   });
@@ -199,7 +199,7 @@ describe("what a crash left unfinished", () => {
     const org = await half("cannot-be-deleted");
     await setOrganizationBlocked(pools[0], org.id, true);
     fail(500, "InternalError", "DELETE", new RegExp(`${org.namespace}/projects`));
-    expect(told(await org.create(org.body))).toEqual([402, "ORGANIZATION_BLOCKED"]);
+    expect(statusAndCode(await org.create(org.body))).toEqual([402, "ORGANIZATION_BLOCKED"]);
     faulty = false;
     expect((await org.record())?.project_id).toBe(org.projectId);
     expect(await org.slots()).toHaveLength(1);
@@ -287,7 +287,7 @@ describe("a repeat of what was created", () => {
     const org = await organization();
     await org.create(basic());
     await setOrganizationBlocked(pools[0], org.id, true);
-    expect(told(await org.create({ name: "x" }))).toEqual([409, "IDEMPOTENCY_KEY_CONFLICT"]);
+    expect(statusAndCode(await org.create({ name: "x" }))).toEqual([409, "IDEMPOTENCY_KEY_CONFLICT"]);
   });
 
   it("needs the permission of its type, also where the body no longer tells it", async () => {
@@ -302,6 +302,6 @@ describe("a repeat of what was created", () => {
         payload: template,
       }),
     );
-    expect(told(again)).toEqual([403, "PERMISSION_DENIED"]);
+    expect(statusAndCode(again)).toEqual([403, "PERMISSION_DENIED"]);
   });
 });

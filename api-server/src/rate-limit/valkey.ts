@@ -10,7 +10,7 @@ export interface ValkeyRateLimiterOptions {
   /** `redis://`, `rediss://`, `valkey://` or `valkeys://` of one endpoint; no cluster. */
   url: string;
   logger: Logger;
-  /** Told of each call that was counted in memory because Valkey was away. */
+  /** Called for each call that was counted in memory because Valkey was away. */
   onMemory?: () => void;
   /** Milliseconds after which Valkey counts as away. */
   timeoutMs?: number;

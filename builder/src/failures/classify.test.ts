@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { classify, type FailedStep, mostTellingLine } from "./classify.ts";
+import { classify, type FailedStep, mostRelevantLine } from "./classify.ts";
 import { type FailureCode, failure, failures, isPassing } from "./codes.ts";
 
 const real = (name: string): string =>
@@ -187,10 +187,10 @@ describe("every code", () => {
 });
 
 test("the words that are quoted tell the cause", () => {
-  expect(mostTellingLine(real("npm-no-version"))).toMatch(
+  expect(mostRelevantLine(real("npm-no-version"))).toMatch(
     /package version that doesn't exist|ETARGET|No matching version/,
   );
-  expect(mostTellingLine(real("pip-no-version"))).toContain("No matching distribution found");
-  expect(mostTellingLine("\n\n")).toBeUndefined();
-  expect(mostTellingLine(`error: ${"x".repeat(1000)}`)).toHaveLength(300);
+  expect(mostRelevantLine(real("pip-no-version"))).toContain("No matching distribution found");
+  expect(mostRelevantLine("\n\n")).toBeUndefined();
+  expect(mostRelevantLine(`error: ${"x".repeat(1000)}`)).toHaveLength(300);
 });

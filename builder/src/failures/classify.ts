@@ -36,7 +36,7 @@ export function classify(failed: FailedStep): Failure {
     case "push":
       return failed.timedOut
         ? failure("PROJECT_PUBLISH_TIMEOUT")
-        : failure("PROJECT_PUBLISH_FAILED", { said: mostTellingLine(failed.text) });
+        : failure("PROJECT_PUBLISH_FAILED", { said: mostRelevantLine(failed.text) });
   }
 }
 
@@ -64,7 +64,7 @@ function classifyFetch(failed: Extract<FailedStep, { step: "fetch" }>): Failure 
   }
   return failure(forProvider(code, provider), {
     ...(code === "GIT_COMMIT_UNAVAILABLE" ? { name: ref } : {}),
-    said: timedOut ? "no answer in time" : mostTellingLine(text),
+    said: timedOut ? "no answer in time" : mostRelevantLine(text),
   });
 }
 
@@ -75,7 +75,7 @@ const ownExits: Record<number, FailureCode> = { 80: "STATIC_OUTPUT_MISSING", 81:
 
 function classifyBuild(failed: Extract<FailedStep, { step: "build" }>): Failure {
   const { timedOut, phase, exitCode, text, command, own, limit } = failed;
-  const detail = { exitCode, said: mostTellingLine(text) };
+  const detail = { exitCode, said: mostRelevantLine(text) };
   if (timedOut) {
     return failure("BUILD_TIMEOUT", { name: limit });
   }
@@ -135,7 +135,7 @@ const UNINFORMATIVE =
   /^(npm (error|ERR!)\s*$|npm (error|ERR!) A complete log|info Visit|\s*at |To see a list|npm notice)/;
 
 /** The most telling line: the last one that names an error, otherwise the last. At most 300 characters. Pure. */
-export function mostTellingLine(text: string): string | undefined {
+export function mostRelevantLine(text: string): string | undefined {
   const lines = text.split("\n").filter((line) => line.trim() !== "" && !UNINFORMATIVE.test(line));
   const line =
     lines.findLast((each) =>

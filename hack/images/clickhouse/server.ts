@@ -11,9 +11,9 @@ import { readRequest } from "./request.ts";
 
 export interface Dependencies extends Omit<Execution, "changeUsers"> {
   access: Access;
-  /** Told of what is no client's fault. */
+  /** Called for what is no client's fault. */
   onError: (error: Error) => void;
-  /** Told when the engine has given up for good. */
+  /** Called when the engine has given up for good. */
   onBroken: (error: Error) => void;
 }
 
@@ -66,7 +66,7 @@ async function respond(
     if (response.headersSent) {
       throw error;
     }
-    tellFailure(error, request, response);
+    sendFailure(error, request, response);
   }
 }
 
@@ -218,7 +218,7 @@ function summaryText(summary: Summary): string {
   });
 }
 
-function tellFailure(error: unknown, request: IncomingMessage, response: ServerResponse): void {
+function sendFailure(error: unknown, request: IncomingMessage, response: ServerResponse): void {
   const failed = failureOf(error);
   // What the client still sends is taken, a little of it, so that it comes to read the answer.
   request.resume();

@@ -11,7 +11,7 @@ export interface JsonApiOptions {
   base: string;
   /** Headers of every request; asked each time, for tokens end. */
   headers: () => Promise<Record<string, string>> | Record<string, string>;
-  /** Told when the server does not take what they say: they may be out of date. */
+  /** Called when the server does not take what they say: they may be out of date. */
   onUnauthorized?: () => void;
 }
 

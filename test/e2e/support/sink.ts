@@ -3,8 +3,8 @@ import { cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { stack } from "./stack.ts";
 
-/** One run, as its own container told it. Times are whole seconds of the container's clock. */
-export interface Told {
+/** One run, as its own container reported it. Times are whole seconds of the container's clock. */
+export interface ReportedRun {
   readonly pod: string;
   readonly job: string;
   readonly began: number;
@@ -12,12 +12,12 @@ export interface Told {
   readonly ended?: number;
 }
 
-/** A server inside the cluster to which jobs tell when they begin and end: a log that no part of the platform writes. */
+/** A server inside the cluster to which jobs report their start and end: a log that no part of the platform writes. */
 export interface Sink {
-  /** A shell script that tells the sink of its begin and its end, with some seconds in between. */
+  /** A shell script that reports its start and its end to the sink, with some seconds in between. */
   script(job: string, seconds: number): string;
-  /** All that was told so far. @throws Error when a pod told the same twice */
-  told(): Promise<Told[]>;
+  /** All that was reported so far. @throws Error when a pod reported the same twice */
+  reports(): Promise<ReportedRun[]>;
 }
 
 const name = "sink";
@@ -46,13 +46,13 @@ export async function startSink(namespace: string): Promise<Sink & { stop: () =>
     expect(status?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("True");
     return status?.podIP ?? "";
   });
-  const tell = (what: string, job: string) => {
+  const report = (what: string, job: string) => {
     const request = `GET /told/${what}/${job}/$HOSTNAME/$(date +%s) HTTP/1.0\\r\\n\\r\\n`;
     return `printf "${request}" | nc -w 5 ${address} 8080 | grep -q "200 OK" || exit 9`;
   };
   return {
-    script: (job, seconds) => `${tell("began", job)}; sleep ${seconds}; ${tell("ended", job)}`,
-    told: async () => {
+    script: (job, seconds) => `${report("began", job)}; sleep ${seconds}; ${report("ended", job)}`,
+    reports: async () => {
       const log = await cluster.core.readNamespacedPodLog({ namespace, name });
       return parse(log);
     },
@@ -62,16 +62,16 @@ export async function startSink(namespace: string): Promise<Sink & { stop: () =>
   };
 }
 
-function parse(log: string): Told[] {
-  const told = new Map<string, Told>();
+function parse(log: string): ReportedRun[] {
+  const runs = new Map<string, ReportedRun>();
   for (const [, what, job = "", pod = "", at] of log.matchAll(
     /\/told\/(began|ended)\/([^/\s]+)\/([^/\s]+)\/(\d+)/g,
   )) {
-    const known = told.get(pod);
+    const known = runs.get(pod);
     if ((what === "began") === (known !== undefined) || known?.ended !== undefined) {
-      throw new Error(`${pod} told ${what} out of turn`);
+      throw new Error(`${pod} reported ${what} out of order`);
     }
-    told.set(pod, known === undefined ? { pod, job, began: Number(at) } : { ...known, ended: Number(at) });
+    runs.set(pod, known === undefined ? { pod, job, began: Number(at) } : { ...known, ended: Number(at) });
   }
-  return [...told.values()];
+  return [...runs.values()];
 }

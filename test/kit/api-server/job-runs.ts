@@ -110,8 +110,8 @@ export class OperatorActor {
   }
 
   /** Merges into `status.job` of a project. */
-  tellProject(organizationId: string, name: string, job: Record<string, unknown>): Promise<Project> {
-    return this.#tellProject(organizationId, name, { job });
+  patchProjectStatus(organizationId: string, name: string, job: Record<string, unknown>): Promise<Project> {
+    return this.#patchProjectStatus(organizationId, name, { job });
   }
 
   /** Judges a project as it is now. */
@@ -121,10 +121,12 @@ export class OperatorActor {
       ? condition("Accepted", "True", "Accepted")
       : condition("Accepted", "False", "PlanUnknown");
     const { generation: observedGeneration = 0 } = metadata;
-    return this.#tellProject(organizationId, name, { conditions: [{ ...judged, observedGeneration }] });
+    return this.#patchProjectStatus(organizationId, name, {
+      conditions: [{ ...judged, observedGeneration }],
+    });
   }
 
-  async #tellProject(
+  async #patchProjectStatus(
     organizationId: string,
     name: string,
     status: Record<string, unknown>,

@@ -27,7 +27,7 @@ export interface Job {
 }
 
 /** `[status, code]` of a refusal. */
-export const told = async (answer: Answer): Promise<[number, string]> => {
+export const refusalOf = async (answer: Answer): Promise<[number, string]> => {
   const response = await answer;
   return [response.statusCode, response.json().code];
 };

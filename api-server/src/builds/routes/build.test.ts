@@ -9,6 +9,7 @@ import {
   repositoryIds,
   startFakeHarness,
 } from "../../../../test/kit/api-server/harness.ts";
+import { statusAndCode } from "../../../../test/kit/api-server/status-and-code.ts";
 import { eventually } from "../../../../test/kit/processes/eventually.ts";
 import { githubOf } from "../../git/routes/github.ts";
 import { buildResource, gitConnectionResource, projectResource } from "../../resources.ts";
@@ -74,7 +75,6 @@ const project = (change: Partial<NonNullable<Project["spec"]["source"]>> = {}): 
   });
 const call = (method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", url: string, payload?: object) =>
   harness.app.inject({ method, url: `/v1/project${url}`, headers, ...(payload ? { payload } : {}) });
-const told = (answer: Awaited<ReturnType<typeof call>>) => [answer.statusCode, answer.json().code];
 const builtOf = (id: string) => harness.kube.get<Build>(buildResource, { namespace: NAMESPACE, name: id });
 
 describe("a deploy", () => {
@@ -113,10 +113,10 @@ describe("a deploy", () => {
     const upper = await deploy({ commit_sha: TAGGED.toUpperCase() });
     expect((await builtOf(upper.json().data.build_id)).spec.commitSha).toBe(TAGGED);
     expect(
-      told(await call("POST", `/${metadata.name}/github/deploy`, { commit_sha: "a".repeat(64) })),
+      statusAndCode(await call("POST", `/${metadata.name}/github/deploy`, { commit_sha: "a".repeat(64) })),
     ).toEqual([400, "VALIDATION_FAILED"]);
-    expect(told(await deploy({ branch: "nope" }))).toEqual([404, "GIT_REF_NOT_FOUND"]);
-    expect(told(await deploy({ commit_sha: "abc" }))).toEqual([400, "VALIDATION_FAILED"]);
+    expect(statusAndCode(await deploy({ branch: "nope" }))).toEqual([404, "GIT_REF_NOT_FOUND"]);
+    expect(statusAndCode(await deploy({ commit_sha: "abc" }))).toEqual([400, "VALIDATION_FAILED"]);
   });
 
   // Shows: docs/git.md#source-and-builds-over-v1: `POST /v1/project/:id/deploy` | 202 and `build_id`.
@@ -130,19 +130,25 @@ describe("a deploy", () => {
     expect(spec.branch).toBeUndefined();
     for (const body of [{ branch: "main" }, { commit_sha: TAGGED }]) {
       const answer = await call("POST", `/${metadata.name}/deploy`, body);
-      expect(told(answer)).toEqual([400, "GIT_VERSION_REF_OVERRIDE"]);
+      expect(statusAndCode(answer)).toEqual([400, "GIT_VERSION_REF_OVERRIDE"]);
     }
     git.tags = [];
-    expect(told(await call("POST", `/${metadata.name}/deploy`))).toEqual([409, "GIT_VERSION_NOT_FOUND"]);
+    expect(statusAndCode(await call("POST", `/${metadata.name}/deploy`))).toEqual([
+      409,
+      "GIT_VERSION_NOT_FOUND",
+    ]);
   });
 
   // Shows: docs/git.md#source-and-builds-over-v1: 400 `GIT_SOURCE_REQUIRED` | the project has no source
   it("needs a source and a connection that can be used", async () => {
     await harness.project(ORGANIZATION, "pimage");
-    expect(told(await call("POST", "/pimage/deploy"))).toEqual([400, "GIT_SOURCE_REQUIRED"]);
-    expect(told(await call("POST", "/pimage/github/deploy"))).toEqual([400, "GIT_SOURCE_REQUIRED"]);
+    expect(statusAndCode(await call("POST", "/pimage/deploy"))).toEqual([400, "GIT_SOURCE_REQUIRED"]);
+    expect(statusAndCode(await call("POST", "/pimage/github/deploy"))).toEqual([400, "GIT_SOURCE_REQUIRED"]);
     const { metadata } = await project({ connectionId: "gother" });
-    expect(told(await call("POST", `/${metadata.name}/deploy`))).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
+    expect(statusAndCode(await call("POST", `/${metadata.name}/deploy`))).toEqual([
+      409,
+      "GIT_CONNECTION_UNAVAILABLE",
+    ]);
   });
 });
 
@@ -172,8 +178,8 @@ describe("a project of the legacy kind", () => {
       version_deploy: { ...version_deploy, include_prereleases: false },
     });
     await harness.kube.delete(gitConnectionResource, hub, {});
-    expect(told(await settings(name, {}))).toEqual([400, "VALIDATION_FAILED"]);
-    expect(told(await settings(name, { version_deploy: { tag_pattern: "[a]" } }))).toEqual([
+    expect(statusAndCode(await settings(name, {}))).toEqual([400, "VALIDATION_FAILED"]);
+    expect(statusAndCode(await settings(name, { version_deploy: { tag_pattern: "[a]" } }))).toEqual([
       400,
       "VALIDATION_FAILED",
     ]);
@@ -194,12 +200,15 @@ describe("a project of the legacy kind", () => {
   // Shows: docs/git.md#source-and-builds-over-v1: `POST /v1/project/:id/github/deploy` | as `deploy`
   it("is not built without a GitHub account", async () => {
     const { name } = (await put()).metadata;
-    expect(told(await call("POST", `/${name}/github/deploy`))).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
+    expect(statusAndCode(await call("POST", `/${name}/github/deploy`))).toEqual([
+      409,
+      "GIT_CONNECTION_UNAVAILABLE",
+    ]);
     const commands = await call("PATCH", `/${name}/github/commands`, { build_command: null });
-    expect(told(commands)).toEqual([400, "GITHUB_REPOSITORY_NOT_CONNECTED"]);
+    expect(statusAndCode(commands)).toEqual([400, "GITHUB_REPOSITORY_NOT_CONNECTED"]);
     await harness.project(ORGANIZATION, "pnogithub");
     const none = await call("PATCH", "/pnogithub/github/commands", { build_command: "make" });
-    expect(told(none)).toEqual([400, "GIT_SOURCE_REQUIRED"]);
+    expect(statusAndCode(none)).toEqual([400, "GIT_SOURCE_REQUIRED"]);
   });
 
   // Shows: docs/git.md#source-and-builds-over-v1: 409 `GIT_SOURCE_CREATION_UNAVAILABLE` | `source` names
@@ -210,7 +219,7 @@ describe("a project of the legacy kind", () => {
     const repositoryId = sealRepositoryId("ggithub", "17");
     const { metadata } = await project({ connectionId: "ggithub", repositoryId });
     const answer = await call("POST", `/${metadata.name}/deploy`);
-    expect(told(answer)).toEqual([409, "GIT_SOURCE_CREATION_UNAVAILABLE"]);
+    expect(statusAndCode(answer)).toEqual([409, "GIT_SOURCE_CREATION_UNAVAILABLE"]);
   });
 });
 
@@ -237,7 +246,10 @@ describe("the history", () => {
     });
     const other = await project();
     const [{ id }] = page.data;
-    expect(told(await call("GET", `/${other.metadata.name}/builds/${id}`))).toEqual([404, "BUILD_NOT_FOUND"]);
+    expect(statusAndCode(await call("GET", `/${other.metadata.name}/builds/${id}`))).toEqual([
+      404,
+      "BUILD_NOT_FOUND",
+    ]);
   });
 
   // Shows: docs/git.md#source-and-builds-over-v1: `GET /v1/project/:id/builds/:buildId/logs` | lines
@@ -259,7 +271,7 @@ describe("the history", () => {
     expect(first).toMatchObject({ next_cursor: 1, status: "pending", finished: false });
     const rest = (await call("GET", `${url}?cursor=1`)).json().data;
     expect(rest.logs.map(({ message }: { message: string }) => message)).toEqual(["line 7"]);
-    expect(told(await call("GET", `${url}?limit=501`))).toEqual([400, "VALIDATION_FAILED"]);
+    expect(statusAndCode(await call("GET", `${url}?limit=501`))).toEqual([400, "VALIDATION_FAILED"]);
 
     const key = `${metadata.uid}/${build_id}`;
     const events = harness.app.inject({
@@ -362,8 +374,11 @@ describe("a source", () => {
     });
     expect(again.json().data).toMatchObject({ source_revision: 2, build: { start_command: "node b.js" } });
     expect(store.builds.size).toBe(before);
-    expect(told(await call("PATCH", "/pattach/build-settings", {}))).toEqual([400, "VALIDATION_FAILED"]);
-    expect(told(await call("DELETE", "/pattach/source"))).toEqual([409, "PROJECT_NOT_PUBLISHED"]);
+    expect(statusAndCode(await call("PATCH", "/pattach/build-settings", {}))).toEqual([
+      400,
+      "VALIDATION_FAILED",
+    ]);
+    expect(statusAndCode(await call("DELETE", "/pattach/source"))).toEqual([409, "PROJECT_NOT_PUBLISHED"]);
   });
 
   it("is refused by the field that is wrong", async () => {
@@ -381,7 +396,7 @@ describe("a source", () => {
     expect(
       fieldsOf(await put({ version_deploy: { enabled: true, event: "tag", tag_pattern: "[a]" } })),
     ).toEqual(["source.version_deploy.tag_pattern"]);
-    expect(told(await put({ connection_id: "gnone" }))).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
+    expect(statusAndCode(await put({ connection_id: "gnone" }))).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
   });
 
   it("may be sent back with the id of its own spec, and with none that was not given out", async () => {
@@ -451,11 +466,14 @@ describe("a creation from a repository", () => {
       },
       build: {},
     });
-    expect(told(await create(from({ connection_id: "gnone" })))).toEqual([409, "GIT_CONNECTION_UNAVAILABLE"]);
-    expect(told(await create(from({ branch: "nope" })))).toEqual([400, "GIT_REF_NOT_FOUND"]);
+    expect(statusAndCode(await create(from({ connection_id: "gnone" })))).toEqual([
+      409,
+      "GIT_CONNECTION_UNAVAILABLE",
+    ]);
+    expect(statusAndCode(await create(from({ branch: "nope" })))).toEqual([400, "GIT_REF_NOT_FOUND"]);
     // As a spec keeps it, made without the key: it was not given out.
     const made = await create(from({ repository_id: source.repositoryId }));
-    expect(told(made)).toEqual([400, "GIT_REPOSITORY_NOT_FOUND"]);
+    expect(statusAndCode(made)).toEqual([400, "GIT_REPOSITORY_NOT_FOUND"]);
     expect((await create({ source: from({}).source })).statusCode).toBe(400);
     expect((await create({ ...from({}), build: { runtime: "cobol" } })).statusCode).toBe(400);
   });

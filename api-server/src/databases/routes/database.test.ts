@@ -15,6 +15,7 @@ import {
   startDatabaseOperator,
 } from "../../../../test/kit/api-server/databases.ts";
 import { type FakeHarness, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
+import { statusAndCode } from "../../../../test/kit/api-server/status-and-code.ts";
 import { eventually } from "../../../../test/kit/processes/eventually.ts";
 import { projectResource } from "../../resources.ts";
 import { encodeCredentials, newCredentials } from "../credentials.ts";
@@ -73,7 +74,6 @@ const send = (method: "GET" | "POST" | "PATCH", path: string, payload?: object) 
     headers,
     ...(payload === undefined ? {} : { payload }),
   });
-const told = (response: Awaited<ReturnType<typeof send>>) => [response.statusCode, response.json().code];
 const connection = (type: string) => ({
   host: HOST,
   port: PORT,
@@ -161,7 +161,7 @@ describe("what a database has not", () => {
     ["PATCH", "ppostgresql/schedule", { cron: "* * * * *" }],
     ["GET", "ppostgresql/job-runs", undefined],
   ] as const)("%s %s answers 400 PROJECT_TYPE_MISMATCH", async (method, path, body) => {
-    expect(told(await send(method, path, body))).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
+    expect(statusAndCode(await send(method, path, body))).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
   });
 });
 

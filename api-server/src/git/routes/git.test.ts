@@ -6,6 +6,7 @@ import {
   repositoryIds,
   startFakeHarness,
 } from "../../../../test/kit/api-server/harness.ts";
+import { statusAndCode } from "../../../../test/kit/api-server/status-and-code.ts";
 import { gitConnectionResource } from "../../resources.ts";
 
 /** What the operations make of a server's answers. The real server and the real cluster are in git.integration.test.ts. */
@@ -39,7 +40,6 @@ const call = (method: "GET" | "POST" | "PATCH" | "DELETE", path: string, payload
   harness.app.inject({ method, url: `/v1/git${path}`, headers: owner, ...(payload ? { payload } : {}) });
 const connect = (change: object = {}) => call("POST", "/connections", { ...body, ...change });
 type Answer = Awaited<ReturnType<typeof call>>;
-const told = (answer: Answer) => [answer.statusCode, answer.json().code];
 const fieldsOf = (answer: Answer) => answer.json().errors?.map(({ field }: { field: string }) => field);
 
 describe("a connection is refused", () => {
@@ -64,7 +64,7 @@ describe("a connection is refused", () => {
     ],
   ])("%s", async (_, change, field, code) => {
     const answer = await connect(change);
-    expect(told(answer)).toEqual([400, code]);
+    expect(statusAndCode(answer)).toEqual([400, code]);
     expect(fieldsOf(answer)).toEqual([field]);
   });
 
@@ -76,7 +76,7 @@ describe("a connection is refused", () => {
     ["ProviderUnavailable", 503, "GIT_PROVIDER_UNAVAILABLE"],
   ] as const)("when the server tells of %s: %i %s", async (failure, status, code) => {
     git.failure = new GitError(failure, "as the server says");
-    expect(told(await connect())).toEqual([status, code]);
+    expect(statusAndCode(await connect())).toEqual([status, code]);
   });
 
   it("where the organization's namespace is not ready", async () => {
@@ -87,7 +87,7 @@ describe("a connection is refused", () => {
       headers,
       payload: body,
     });
-    expect(told(answer)).toEqual([503, "ORGANIZATION_RUNTIME_UNAVAILABLE"]);
+    expect(statusAndCode(answer)).toEqual([503, "ORGANIZATION_RUNTIME_UNAVAILABLE"]);
   });
 
   // Shows: docs/git.md#over-v1: 409 `GIT_CONNECTION_LIMIT_REACHED` | the organization has 50
@@ -103,7 +103,7 @@ describe("a connection is refused", () => {
       headers,
       payload: body,
     });
-    expect(told(answer)).toEqual([409, "GIT_CONNECTION_LIMIT_REACHED"]);
+    expect(statusAndCode(answer)).toEqual([409, "GIT_CONNECTION_LIMIT_REACHED"]);
     expect(answer.json().limit).toBe(50);
   });
 
@@ -139,16 +139,19 @@ describe("a connection that there is", () => {
   it("does not know an id that another gave out, or that is made without the key", async () => {
     for (const id of [repositoryIds.seal("gforeign", "17"), sealRepositoryId("gread", "17")]) {
       const answer = await call("GET", `/connections/gread/repositories/${id}/branches`);
-      expect(told(answer)).toEqual([404, "GIT_REPOSITORY_NOT_FOUND"]);
+      expect(statusAndCode(answer)).toEqual([404, "GIT_REPOSITORY_NOT_FOUND"]);
     }
-    expect(told(await resolve("acme/none"))).toEqual([404, "GIT_REPOSITORY_NOT_FOUND"]);
+    expect(statusAndCode(await resolve("acme/none"))).toEqual([404, "GIT_REPOSITORY_NOT_FOUND"]);
   });
 
   // Shows: docs/git.md#over-v1: 404 `GIT_CONNECTION_NOT_FOUND` | none of this id, or another
   it("of another organization is not there", async () => {
     for (const id of ["gforeign", "gmissing", "G", "a%00b", "x".repeat(150)]) {
-      expect(told(await resolve("acme/shop", id))).toEqual([404, "GIT_CONNECTION_NOT_FOUND"]);
-      expect(told(await call("DELETE", `/connections/${id}`))).toEqual([404, "GIT_CONNECTION_NOT_FOUND"]);
+      expect(statusAndCode(await resolve("acme/shop", id))).toEqual([404, "GIT_CONNECTION_NOT_FOUND"]);
+      expect(statusAndCode(await call("DELETE", `/connections/${id}`))).toEqual([
+        404,
+        "GIT_CONNECTION_NOT_FOUND",
+      ]);
     }
   });
 
@@ -162,7 +165,7 @@ describe("a connection that there is", () => {
     ["ProviderUnavailable", 503, "GIT_PROVIDER_UNAVAILABLE"],
   ] as const)("whose server tells of %s answers %i %s", async (failure, status, code) => {
     git.failure = new GitError(failure, "as the server says");
-    expect(told(await call("GET", "/connections/gread/repositories"))).toEqual([status, code]);
+    expect(statusAndCode(await call("GET", "/connections/gread/repositories"))).toEqual([status, code]);
   });
 
   // Shows: docs/git.md#over-v1: 409 `GIT_CAPABILITY_UNAVAILABLE` | the connection cannot do this: its
@@ -182,7 +185,7 @@ describe("a connection that there is", () => {
       { subresource: "status" },
     );
     const before = git.opened.length;
-    expect(told(await call("GET", "/connections/gshy/repositories"))).toEqual([
+    expect(statusAndCode(await call("GET", "/connections/gshy/repositories"))).toEqual([
       409,
       "GIT_CAPABILITY_UNAVAILABLE",
     ]);

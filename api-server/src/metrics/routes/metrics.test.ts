@@ -10,6 +10,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databaseSpec } from "../../../../test/kit/api-server/databases.ts";
 import { type FakeHarness, jobSpec, startFakeHarness } from "../../../../test/kit/api-server/harness.ts";
+import { statusAndCode } from "../../../../test/kit/api-server/status-and-code.ts";
 import { projectMetrics } from "./snapshot.ts";
 
 /** Snapshots of databases, from samples in memory. */
@@ -45,7 +46,6 @@ beforeAll(async () => {
 afterAll(() => harness?.close());
 
 const get = (path: string) => harness.app.inject({ url: `/v1/project/${path}`, headers });
-const told = (response: Awaited<ReturnType<typeof get>>) => [response.statusCode, response.json().code];
 const schema = projectMetrics.responses[200]?.schema;
 
 const secondsAgo = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
@@ -209,21 +209,21 @@ describe("a snapshot", () => {
 describe("a snapshot is refused", () => {
   // Shows: docs/databases-api.md#metrics: 403 `METRICS_NOT_AVAILABLE_FOR_PLAN` where `access` is `none`
   it.each(["pfree", "pbasic"])("of %s, whose plan has none", async (id) => {
-    expect(told(await get(`${id}/metrics`))).toEqual([403, "METRICS_NOT_AVAILABLE_FOR_PLAN"]);
+    expect(statusAndCode(await get(`${id}/metrics`))).toEqual([403, "METRICS_NOT_AVAILABLE_FOR_PLAN"]);
   });
 
   // Shows: docs/databases-api.md#metrics: without `instance`: the one that takes writes; 404
   it.each(["ppg-2", "ppg", "pmaria-0", "ppg-01", "ppg--1"])("of an instance %s that is none", async (one) => {
-    expect(told(await get(`ppg/metrics?instance=${one}`))).toEqual([404, "INSTANCE_NOT_FOUND"]);
+    expect(statusAndCode(await get(`ppg/metrics?instance=${one}`))).toEqual([404, "INSTANCE_NOT_FOUND"]);
   });
 
   // Shows: docs/databases-api.md#metrics: 400 `PROJECT_TYPE_MISMATCH` for ClickHouse and jobs
   it("of a type that has none", async () => {
-    expect(told(await get("pclick/metrics"))).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
-    expect(told(await get("pcron/metrics"))).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
+    expect(statusAndCode(await get("pclick/metrics"))).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
+    expect(statusAndCode(await get("pcron/metrics"))).toEqual([400, "PROJECT_TYPE_MISMATCH"]);
   });
 
   it("for a name of no length", async () => {
-    expect(told(await get("ppg/metrics?instance="))).toEqual([400, "VALIDATION_FAILED"]);
+    expect(statusAndCode(await get("ppg/metrics?instance="))).toEqual([400, "VALIDATION_FAILED"]);
   });
 });

@@ -22,11 +22,11 @@ const IMAGE = "registry.example/team/app:1.0.0";
 const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
 
 /** Real time, moved on by as much as a test says, or standing still; timers stay real. */
-const clock: Clock & { aheadMs: number; standsAt: number | undefined } = {
+const clock: Clock & { aheadMs: number; frozenAt: number | undefined } = {
   ...systemClock,
   aheadMs: 0,
-  standsAt: undefined,
-  now: () => new Date(clock.standsAt ?? Date.now() + clock.aheadMs),
+  frozenAt: undefined,
+  now: () => new Date(clock.frozenAt ?? Date.now() + clock.aheadMs),
 };
 
 let cluster: TestCluster;
@@ -57,7 +57,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   clock.aheadMs = 0;
-  clock.standsAt = undefined;
+  clock.frozenAt = undefined;
   rows = [];
   ledgerIsDown = false;
 });
@@ -247,7 +247,7 @@ describe("a project with a volume", () => {
     )?.[1];
   const expire = async (count: number) => {
     const { startedAt } = await newest("kept", "in_progress", count);
-    clock.standsAt = Date.parse(startedAt) + 71_000;
+    clock.frozenAt = Date.parse(startedAt) + 71_000;
     await touch("kept");
     return newest("kept", "failed", count);
   };
@@ -284,7 +284,7 @@ describe("a project with a volume", () => {
 
   // Shows: docs/applications.md#project-settings: image: with a volume, the old version serves until the
   test("goes back by itself from a version that does not start, to the very image that ran", async () => {
-    clock.standsAt = undefined;
+    clock.frozenAt = undefined;
     await patch("kept", image("broken"));
     await newest("kept", "in_progress", 3);
     await pulled({ imageID: "app@sha256:1", state: { terminated: { reason: "StartError", exitCode: 128 } } });
@@ -302,7 +302,7 @@ describe("a project with a volume", () => {
     expect(states(back)).toEqual(["failed", "failed", "succeeded"]);
     await settled(cluster);
 
-    clock.standsAt = undefined;
+    clock.frozenAt = undefined;
     await makePod(cluster.client, ref("kept"), { ...serving("app", digest("a")), conditions: onNode });
     await patch("kept", image("fixed"));
     await pulled({ imageID: "app@sha256:1", state: { terminated: { reason: "StartError", exitCode: 128 } } });
@@ -396,10 +396,10 @@ describe("a rollout that misses its deadline", () => {
     const begun = Date.parse((await newest("late", "in_progress", 6)).startedAt);
     await applied("late", "flapping");
     await stuck("late", "ReplicaSetUpdated");
-    clock.standsAt = begun + 69_000;
+    clock.frozenAt = begun + 69_000;
     await touch("late");
     await until("late", (_, list) => list[0]?.status === "in_progress");
-    clock.standsAt = begun + 71_000;
+    clock.frozenAt = begun + 71_000;
     await touch("late");
     await newest("late", "failed", 6);
     await until("late", ({ status }) => status?.phase === "failing");

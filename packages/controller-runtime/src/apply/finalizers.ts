@@ -7,7 +7,7 @@ import { type KubernetesObject, type Resource, refOf } from "../client/types.ts"
 export interface FinalizerOptions<T extends KubernetesObject> {
   client: KubeClient;
   resource: Resource;
-  /** Told of the result, so that the next reconcile sees it. */
+  /** Called with the result, so that the next reconcile sees it. */
   store?: Store<T>;
   fieldManager?: string;
   signal?: AbortSignal;

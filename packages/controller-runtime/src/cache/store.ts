@@ -22,7 +22,7 @@ export interface StoreOptions<T extends KubernetesObject> {
    * they are known. Without it one list covers everything.
    */
   namespaces?: () => readonly string[] | undefined;
-  /** Told of a subscriber that threw; a subscriber never stops the store. */
+  /** Called with the error of a subscriber that threw; a subscriber never stops the store. */
   onHandlerError?: (error: unknown) => void;
 }
 
