@@ -1,8 +1,12 @@
-/** The few calls of an S3-compatible store that backups need, and URLs that let others make two of them. */
+/**
+ * The calls of an S3-compatible store that backups need, by Amazon's SDK, and presigned URLs with which a pod uploads one part or
+ * reads one object. The SDK is loaded by the first call: a platform without a bucket does not pay for its memory.
+ */
 
+import { Agent } from "node:https";
 import { getCACertificates } from "node:tls";
-import { AwsClient } from "aws4fetch";
-import { Agent, fetch, type Response } from "undici";
+import type { ListPartsCommandOutput, Part, S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
+import { NodeHttpHandler } from "@smithy/node-http-handler";
 import { RetryableError } from "../reconcile-errors.ts";
 import type { BackupSettings } from "./settings.ts";
 
@@ -14,231 +18,210 @@ export interface S3Credentials {
 export interface UploadedPart {
   number: number;
   etag: string;
+  /** Bytes. */
   size: number;
 }
 
-/** Where a bucket is, and whose certificate its store has. */
+/** Where a bucket is, and by whom the certificate of its store is signed. */
 export type S3Settings = Pick<
   NonNullable<BackupSettings["s3"]>,
   "endpoint" | "region" | "bucket" | "forcePathStyle" | "ca"
 >;
 
+type Sdk = typeof import("@aws-sdk/client-s3");
+
 const TIMEOUT_MS = 30_000;
-/** The longest that a signature may hold: seven days. */
-const LONGEST_SECONDS = 604_800;
+/** The longest validity of a presigned URL: seven days. */
+const MAX_EXPIRY_SECONDS = 604_800;
 
+/** One bucket, with one pair of keys. Every method @throws RetryableError when the store does not answer or refuses. */
 export class S3 {
-  readonly #settings: S3Settings;
-  readonly #client: AwsClient;
+  readonly #bucket: string;
+  readonly #config: S3ClientConfig;
+  #client: S3Client | undefined;
 
-  constructor(settings: S3Settings, credentials: S3Credentials) {
-    this.#settings = settings;
-    // Tries again by itself would be behind the back of whoever counts them.
-    this.#client = new AwsClient({
-      ...credentials,
-      service: "s3",
-      region: settings.region,
-      retries: 0,
-    });
+  constructor({ endpoint, region, bucket, forcePathStyle, ca }: S3Settings, credentials: S3Credentials) {
+    this.#bucket = bucket;
+    this.#config = {
+      endpoint,
+      region,
+      forcePathStyle,
+      credentials,
+      // The reconciler counts attempts and waits between them.
+      maxAttempts: 1,
+      // Stores other than Amazon's do not know the checksums that the SDK would add.
+      requestChecksumCalculation: "WHEN_REQUIRED",
+      responseChecksumValidation: "WHEN_REQUIRED",
+      requestHandler: requestHandler(ca),
+    };
   }
 
-  /** Begins an upload in parts; its id. */
+  /** Creates a multipart upload. @returns its id */
   async createUpload(key: string, signal: AbortSignal): Promise<string> {
-    const text = await this.#call("POST", this.#url(key, { uploads: "" }), signal);
-    const [id] = values(text, "UploadId");
-    if (!id) {
-      throw unreadable();
+    const { UploadId } = await this.#send(signal, (sdk, client, options) =>
+      client.send(new sdk.CreateMultipartUploadCommand(this.#object(key)), options),
+    );
+    if (!UploadId) {
+      throw refused("an answer without an upload's id");
     }
-    return id;
+    return UploadId;
   }
 
-  /** Uploads of exactly this key that are under way. */
+  /** Uploads of exactly this key that are neither completed nor aborted. */
   async listUploads(key: string, signal: AbortSignal): Promise<string[]> {
-    const text = await this.#call("GET", this.#url("", { uploads: "", prefix: key }), signal);
-    return elements(text, "Upload")
-      .filter((upload) => values(upload, "Key")[0] === key)
-      .flatMap((upload) => values(upload, "UploadId"));
+    const { Uploads = [] } = await this.#send(signal, (sdk, client, options) =>
+      client.send(new sdk.ListMultipartUploadsCommand({ Bucket: this.#bucket, Prefix: key }), options),
+    );
+    return Uploads.filter((upload) => upload.Key === key).flatMap(({ UploadId }) => UploadId ?? []);
   }
 
-  /** Every part that has arrived, by number. */
+  /** Every uploaded part, by number. */
   async listParts(key: string, uploadId: string, signal: AbortSignal): Promise<UploadedPart[]> {
-    const parts: UploadedPart[] = [];
-    let marker: string | undefined = "0";
-    while (marker !== undefined) {
-      const query: Record<string, string> = { uploadId, "part-number-marker": marker };
-      const text: string = await this.#call("GET", this.#url(key, query), signal);
-      for (const part of elements(text, "Part")) {
-        const [[number], [etag], [size]] = [
-          values(part, "PartNumber"),
-          values(part, "ETag"),
-          values(part, "Size"),
-        ];
-        parts.push({ number: Number(number), etag: etag ?? "", size: Number(size) });
-      }
-      marker =
-        values(text, "IsTruncated")[0] === "true" ? values(text, "NextPartNumberMarker")[0] : undefined;
-    }
-    return parts.toSorted((a, b) => a.number - b.number);
+    const parts: Part[] = [];
+    let marker: string | undefined;
+    // Not the SDK's paginator: stores other than Amazon's name a next marker on their last page, too.
+    do {
+      const input = { ...this.#object(key), UploadId: uploadId, PartNumberMarker: marker };
+      const page: ListPartsCommandOutput = await this.#send(signal, (sdk, client, options) =>
+        client.send(new sdk.ListPartsCommand(input), options),
+      );
+      parts.push(...(page.Parts ?? []));
+      marker = page.IsTruncated === true ? page.NextPartNumberMarker : undefined;
+    } while (marker !== undefined);
+    return parts
+      .map(({ PartNumber = 0, ETag = "", Size = 0 }) => ({ number: PartNumber, etag: ETag, size: Size }))
+      .toSorted((a, b) => a.number - b.number);
   }
 
-  /** Makes the parts one object. It fails with status 200, too: then the answer is an error. */
+  /** Makes the parts one object. */
   async completeUpload(
     key: string,
     uploadId: string,
     parts: readonly UploadedPart[],
     signal: AbortSignal,
   ): Promise<void> {
-    const list = parts
-      .map(
-        ({ number, etag }) => `<Part><PartNumber>${number}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`,
-      )
-      .join("");
-    const body = `<CompleteMultipartUpload>${list}</CompleteMultipartUpload>`;
-    const text = await this.#call("POST", this.#url(key, { uploadId }), signal, body);
-    if (/<Error>/.test(text)) {
-      throw refused(values(text, "Code")[0] ?? "an error");
-    }
+    const Parts = parts.map(({ number, etag }) => ({ PartNumber: number, ETag: etag }));
+    const input = { ...this.#object(key), UploadId: uploadId, MultipartUpload: { Parts } };
+    await this.#send(signal, (sdk, client, options) =>
+      client.send(new sdk.CompleteMultipartUploadCommand(input), options),
+    );
   }
 
+  /** Removes an upload with its parts; one that does not exist is no error. */
   async abortUpload(key: string, uploadId: string, signal: AbortSignal): Promise<void> {
-    await this.#call("DELETE", this.#url(key, { uploadId }), signal, undefined, [404]);
+    await this.#send(signal, (sdk, client, options) =>
+      client
+        .send(new sdk.AbortMultipartUploadCommand({ ...this.#object(key), UploadId: uploadId }), options)
+        .catch(unlessMissing),
+    );
   }
 
+  /** Deletes an object; one that does not exist is no error. */
   async deleteObject(key: string, signal: AbortSignal): Promise<void> {
-    await this.#call("DELETE", this.#url(key), signal, undefined, [404]);
+    await this.#send(signal, (sdk, client, options) =>
+      client.send(new sdk.DeleteObjectCommand(this.#object(key)), options).catch(unlessMissing),
+    );
   }
 
-  /** Bytes of an object; undefined when there is none. */
+  /** Bytes of an object; undefined when it does not exist. */
   async sizeOf(key: string, signal: AbortSignal): Promise<number | undefined> {
-    const response = await this.#send("HEAD", this.#url(key), signal);
-    if (response.status === 404) {
-      return undefined;
-    }
-    if (!response.ok) {
-      throw refused(`status ${response.status}`);
-    }
-    return Number(response.headers.get("content-length"));
+    const head = await this.#send(signal, (sdk, client, options) =>
+      client.send(new sdk.HeadObjectCommand(this.#object(key)), options).catch(unlessMissing),
+    );
+    return head?.ContentLength;
   }
 
-  /** A URL by which whoever has it can write this part of this upload, and nothing else. */
+  /** A URL with which this part of this upload can be written, and nothing else. */
   async partUrl(key: string, uploadId: string, number: number, seconds: number): Promise<string> {
-    return this.#signed("PUT", this.#url(key, { partNumber: String(number), uploadId }), seconds);
+    const { sdk, client, presign } = await this.#open();
+    const input = { ...this.#object(key), UploadId: uploadId, PartNumber: number };
+    return await presign(client, new sdk.UploadPartCommand(input), { expiresIn: expiryOf(seconds) });
   }
 
-  /** A URL by which whoever has it can read this object, and nothing else. */
+  /** A URL with which this object can be read, and nothing else. */
   async readUrl(key: string, seconds: number): Promise<string> {
-    return this.#signed("GET", this.#url(key), seconds);
+    const { sdk, client, presign } = await this.#open();
+    return await presign(client, new sdk.GetObjectCommand(this.#object(key)), {
+      expiresIn: expiryOf(seconds),
+    });
   }
 
-  async #signed(method: string, url: URL, seconds: number): Promise<string> {
-    url.searchParams.set("X-Amz-Expires", String(Math.min(Math.ceil(seconds), LONGEST_SECONDS)));
-    const request = await this.#client.sign(url.toString(), { method, aws: { signQuery: true } });
-    return request.url;
+  #object(key: string) {
+    return { Bucket: this.#bucket, Key: key };
   }
 
-  #url(key: string, query: Record<string, string> = {}): URL {
-    const { endpoint, bucket, forcePathStyle } = this.#settings;
-    const url = new URL(endpoint);
-    const path = key.split("/").map(encodeURIComponent).join("/");
-    const base = url.pathname.replace(/\/$/, "");
-    if (forcePathStyle) {
-      url.pathname = `${base}/${bucket}/${path}`;
-    } else {
-      url.hostname = `${bucket}.${url.hostname}`;
-      url.pathname = `${base}/${path}`;
-    }
-    for (const [name, value] of Object.entries(query)) {
-      url.searchParams.set(name, value);
-    }
-    return url;
+  async #open() {
+    const [sdk, { getSignedUrl }] = await Promise.all([
+      import("@aws-sdk/client-s3"),
+      import("@aws-sdk/s3-request-presigner"),
+    ]);
+    this.#client ??= new sdk.S3Client(this.#config);
+    return { sdk, client: this.#client, presign: getSignedUrl };
   }
 
-  /** @throws RetryableError when the store does not answer, or refuses */
-  async #call(
-    method: string,
-    url: URL,
+  async #send<T>(
     signal: AbortSignal,
-    body?: string,
-    fine: readonly number[] = [],
-  ): Promise<string> {
-    const response = await this.#send(method, url, signal, body);
-    const text = await response.text();
-    if (!response.ok && !fine.includes(response.status)) {
-      throw refused(values(text, "Code")[0] ?? `status ${response.status}`);
-    }
-    return text;
-  }
-
-  async #send(method: string, url: URL, signal: AbortSignal, body?: string): Promise<Response> {
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-    const signed = await this.#client.sign(url.toString(), { method, body });
-    const { ca } = this.#settings;
+    call: (sdk: Sdk, client: S3Client, options: { abortSignal: AbortSignal }) => Promise<T>,
+  ): Promise<T> {
+    const { sdk, client } = await this.#open();
+    const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
     try {
-      return await fetch(signed.url, {
-        method,
-        headers: [...signed.headers],
-        body,
-        signal: limited,
-        ...(ca ? { dispatcher: believing(ca) } : {}),
-      });
+      return await call(sdk, client, { abortSignal });
     } catch (error) {
       if (signal.aborted) {
         throw error;
       }
-      throw new RetryableError("StoreUnavailable", `the store of backups does not answer${because(error)}`, {
-        cause: error,
-      });
+      throw toRetryable(error);
     }
   }
 }
 
-/** Connections of the authorities that the settings name now. */
-let own: { ca: string; agent: Agent } | undefined;
-
-function believing(ca: string): Agent {
-  if (own?.ca !== ca) {
-    void own?.agent.close();
-    own = { ca, agent: new Agent({ connect: { ca: [...getCACertificates("default"), ca] } }) };
-  }
-  return own.agent;
-}
-
-/** Codes such as ECONNREFUSED and those of OpenSSL say what is wrong, and nothing of what was sent. */
-function because(error: unknown): string {
-  const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
-  return code ? `: ${code}` : "";
-}
-
-/** The settings name no bucket any more, or there are no keys to it. */
+/** The settings name no bucket, or there are no keys to it. */
 export class NoBucket extends RetryableError {
   constructor() {
     super("StoreUnavailable", "there is no bucket to keep backups in");
   }
 }
 
-const refused = (why: string) => new RetryableError("StoreRefused", `the store of backups refuses: ${why}`);
-const unreadable = () => refused("an answer that is none");
+/** Connections are shared by all clients of the same authorities, and closed when the settings name others. */
+let shared: { ca: string; handler: NodeHttpHandler } | undefined;
 
-/** The contents of every element of this name that holds others. The store's answers have no attributes but namespaces. */
-function elements(xml: string, name: string): string[] {
-  return [...xml.matchAll(new RegExp(`<${name}(?: [^>]*)?>([\\s\\S]*?)</${name}>`, "g"))].map(
-    ([, inner = ""]) => inner,
-  );
+function requestHandler(ca: string): NodeHttpHandler {
+  if (shared?.ca !== ca) {
+    shared?.handler.destroy();
+    const httpsAgent = new Agent({
+      keepAlive: true,
+      ...(ca ? { ca: [...getCACertificates("default"), ca] } : {}),
+    });
+    shared = { ca, handler: new NodeHttpHandler({ httpsAgent }) };
+  }
+  return shared.handler;
 }
 
-function values(xml: string, name: string): string[] {
-  return elements(xml, name).map((text) =>
-    text
-      .replaceAll("&quot;", '"')
-      .replaceAll("&#34;", '"')
-      .replaceAll("&apos;", "'")
-      .replaceAll("&#39;", "'")
-      .replaceAll("&lt;", "<")
-      .replaceAll("&gt;", ">")
-      .replaceAll("&amp;", "&"),
-  );
+const expiryOf = (seconds: number): number => Math.min(Math.ceil(seconds), MAX_EXPIRY_SECONDS);
+
+const statusOf = (error: unknown): number | undefined =>
+  (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
+
+function unlessMissing(error: unknown): undefined {
+  if (statusOf(error) !== 404) {
+    throw error;
+  }
 }
 
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+const refused = (why: string, cause?: unknown) =>
+  new RetryableError("StoreRefused", `the store of backups refuses: ${why}`, { cause });
+
+/** The code of S3's error, or of the connection's, such as ECONNREFUSED: neither contains what was sent. */
+function toRetryable(error: unknown): RetryableError {
+  const status = statusOf(error);
+  const { name, code } = error as NodeJS.ErrnoException;
+  if (status !== undefined) {
+    const isCode = /^[A-Za-z]+$/.test(name) && !["Error", "Unknown", "UnknownError"].includes(name);
+    return refused(isCode ? name : `status ${status}`, error);
+  }
+  const why = code ? `: ${code}` : "";
+  return new RetryableError("StoreUnavailable", `the store of backups does not answer${why}`, {
+    cause: error,
+  });
 }
