@@ -26,6 +26,10 @@ export function primaryMissing({ bootstrapped }: Pick<Database, "bootstrapped">)
     : ({ reason: "Bootstrapping", message: "The database is being set up." } as const);
 }
 
+export function replicasMissing(message: string): Finding {
+  return { reason: "ReplicasMissing", message };
+}
+
 /** Replaces an outdated pod that does not work: it may be the reason why no instance takes writes. */
 export async function replaceOutdatedPod(live: LiveDatabase, context: ClusterContext): Promise<void> {
   const step = nextRollStep(live, undefined, live.pods.length);

@@ -4,6 +4,7 @@ import { type ExecResult, hashJson } from "@slipway/controller-runtime";
 import { credentialKeys, type DatabaseCredentials, type DatabaseStatus } from "@slipway/crds";
 import type { Database } from "../database.ts";
 import type { ClusterContext, LiveDatabase, LivePod } from "../driver.ts";
+import type { Cluster } from "../reconciler.ts";
 import { isReady, processOf, startOf } from "./pods.ts";
 
 /** A kubelet updates a changed Secret in pods within this time, in milliseconds. */
@@ -14,6 +15,13 @@ export interface SetUp {
   key: string;
   version: string;
   identity: string;
+}
+
+/** What an engine remembers of it. */
+export interface SetUpMemory {
+  setUp?: SetUp;
+  /** Serial of the certificate that each process has read, by process. */
+  certificates: Map<string, string>;
 }
 
 /** How an engine sets accounts and database up. */
@@ -35,7 +43,7 @@ export interface SettingUp {
 export async function setUpOnce(
   database: Database,
   primary: LivePod,
-  memory: { setUp?: SetUp },
+  memory: Pick<SetUpMemory, "setUp">,
   { run, parse, errors, revision }: SettingUp,
   { log, status }: Pick<ClusterContext, "log" | "status">,
 ) {
@@ -98,6 +106,15 @@ export async function readCertificates(
     }
   }
   return read;
+}
+
+/** Reloads the servers whose certificate is another one by now. */
+export async function reloadCertificates(
+  { live, memory, context }: Pick<Cluster<SetUpMemory>, "live" | "memory" | "context">,
+  reload: (pod: LivePod) => Promise<boolean>,
+) {
+  memory.certificates = await readCertificates(live, memory.certificates, reload, context);
+  return { certificatesHash: certificatesHash(memory.certificates) };
 }
 
 /** Which processes have read which certificate, for `status.database.certificatesHash`. */

@@ -1,18 +1,100 @@
 /** PostgreSQL: Patroni keeps one of the members the primary, with its state in the cluster's own ConfigMaps. */
 
-import type { DatabaseDriver } from "../driver.ts";
-import { isCaughtUp, PostgresqlClusterReconciler } from "./cluster-reconciler.ts";
+import { hashJson } from "@slipway/controller-runtime";
+import { isReady, primaryOf } from "../common/pods.ts";
+import { replicasMissing } from "../common/rolling.ts";
+import { noCredentials, reloadCertificates, type SetUpMemory, setUpOnce } from "../common/setup.ts";
+import { execIn } from "../common/steps.ts";
+import type { ClusterContext, DatabaseDriver, LivePod } from "../driver.ts";
+import { type Cluster, type ClusterSteps, clusterReconciler } from "../reconciler.ts";
+import { sharedConfig } from "./config.ts";
 import { desired } from "./manifests.ts";
-import { POSTGRESQL_PORT } from "./names.ts";
+import { accounts, POSTGRESQL_PORT, paths } from "./names.ts";
+import { hasStatements } from "./parameters.ts";
+import { ensureSharedConfig, leaderOf, requestSwitchover, synchronousMembers } from "./patroni.ts";
+import { credentialsProblem, parseSetup, setupScript } from "./sql.ts";
+
+const PSQL = ["psql", "--no-psqlrc", "--no-password", "--quiet", "--tuples-only", "--no-align"];
+const AS_SUPERUSER = [...PSQL, `--host=${paths.socket}`, `--username=${accounts.superuser}`];
+
+interface Memory extends SetUpMemory {
+  /** Hash of the settings that the members share. */
+  shared?: string;
+}
 
 export function postgresqlDriver(): DatabaseDriver {
-  const reconciler = new PostgresqlClusterReconciler();
-  return {
-    name: "postgresql",
-    port: POSTGRESQL_PORT,
-    desired,
-    isCaughtUp,
-    reconcile: (database, live, context) => reconciler.reconcile(database, live, context, database.uid),
-    forget: (uid) => reconciler.forget(uid),
+  return { name: "postgresql", port: POSTGRESQL_PORT, desired, ...clusterReconciler(steps) };
+}
+
+const steps: ClusterSteps<Memory> = {
+  pollIntervalMs: 3_000,
+  execRetryMs: 15_000,
+  newMemory: () => ({ certificates: new Map() }),
+  credentialsProblem,
+
+  /** Patroni itself labels its leader's pod. */
+  findPrimary: async ({ live }) => ({ primary: primaryOf(live), memberStates: undefined }),
+
+  async shareSettings({ database, memory, context }) {
+    const wanted = hashJson(sharedConfig(database));
+    if (memory.shared !== wanted && (await ensureSharedConfig(database, context))) {
+      memory.shared = wanted;
+    }
+    return memory.shared === wanted;
+  },
+
+  async setUp(cluster, primary) {
+    const facts = await setUpAccounts(cluster, primary);
+    const reload = async (pod: LivePod) =>
+      (await query(pod, "SELECT pg_reload_conf()", cluster.context)) !== undefined;
+    return facts && { ...facts, ...(await reloadCertificates(cluster, reload)) };
+  },
+
+  /** Patroni switches over to nothing but a member that has everything. */
+  async handOver({ database, context }, from, candidates) {
+    const synchronous = await synchronousMembers(database, context);
+    const to = candidates.filter(isReady).find(({ metadata }) => synchronous.includes(metadata.name ?? ""));
+    if (to) {
+      await requestSwitchover(database, from, to, context);
+    }
+  },
+
+  checkMembers: ({ database, live }) =>
+    live.pods.filter(isReady).length >= database.instances
+      ? {}
+      : { missing: replicasMissing("Not every replica follows.") },
+
+  /** Patroni elects only a member that has every acknowledged transaction; the leader in its ConfigMap is queried to confirm it. */
+  async isCaughtUp({ database, context }, primary) {
+    if ((await leaderOf(database, context)) !== primary.metadata.name) {
+      return false;
+    }
+    return (await query(primary, "SELECT NOT pg_is_in_recovery()", context)) === "t";
+  },
+};
+
+/** @returns the reply; undefined when the statement failed */
+async function query(pod: LivePod, sql: string, context: ClusterContext): Promise<string | undefined> {
+  const { exitCode, stdout } = await execIn(pod, [...AS_SUPERUSER, `--command=${sql}`], context);
+  return exitCode === 0 ? stdout.trim() : undefined;
+}
+
+function setUpAccounts({ database, memory, context }: Cluster<Memory>, primary: LivePod) {
+  const { credentials, status } = context;
+  const statements = hasStatements(database.image);
+  const run = () => {
+    const setPassword = status.credentialsHash !== database.credentialsHash;
+    const script = setupScript({ credentials, setPassword, statements });
+    return execIn(primary, [...AS_SUPERUSER, "--dbname=postgres", "--file=-"], context, script);
   };
+  // Five characters each.
+  const errors = /(?:ERROR|FATAL|PANIC): {2}([0-9A-Z]{5})$/gm;
+  const same = {
+    credentials: noCredentials,
+    setPassword: true,
+    statements,
+    verifierOf: (text: string) => text,
+  };
+  const revision = hashJson(setupScript(same));
+  return setUpOnce(database, primary, memory, { run, parse: parseSetup, errors, revision }, context);
 }
