@@ -4,7 +4,7 @@ import { type ExecResult, resources } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
 import type { Database } from "../database.ts";
 import type { ClusterContext, LivePod } from "../driver.ts";
-import type { Role } from "./metadata.ts";
+import { type Role, roles } from "./metadata.ts";
 import { CONTAINER } from "./pod.ts";
 
 /** Timeout of a command in a container, in milliseconds. */
@@ -37,6 +37,40 @@ export async function deletePod(
 
 /** Field manager of the role labels. */
 const FIELD_MANAGER = "slipway-database";
+
+/** The label of a pod that is to change. */
+export interface Relabelling {
+  pod: LivePod;
+  role: Role;
+}
+
+/**
+ * Sets role labels, by which Services select pods, in this order.
+ * @param promote called before a pod becomes the primary
+ */
+export async function labelPods(
+  changes: readonly Relabelling[],
+  { client, signal }: Pick<ClusterContext, "client" | "signal">,
+  promote?: (pod: LivePod) => Promise<void>,
+): Promise<void> {
+  for (const { pod, role } of changes) {
+    if (role === roles.primary) {
+      await promote?.(pod);
+    }
+    const { namespace, name = "", uid } = pod.metadata;
+    const patch = { metadata: { uid, labels: { [labels.role]: role } } };
+    await client.patch(resources.pods, { namespace, name }, patch, { fieldManager: FIELD_MANAGER, signal });
+  }
+}
+
+/** Queries pods concurrently. @returns their states, without those that do not answer */
+export async function queryPods<State>(
+  pods: readonly LivePod[],
+  query: (pod: LivePod) => Promise<State | undefined>,
+): Promise<ReadonlyMap<LivePod, State>> {
+  const states = await Promise.all(pods.map(async (pod) => ({ pod, state: await query(pod) })));
+  return new Map(states.flatMap(({ pod, state }) => (state === undefined ? [] : [[pod, state] as const])));
+}
 
 /** Sets the role label of a pod, by which Services select it. */
 export async function labelRole(

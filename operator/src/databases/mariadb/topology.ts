@@ -2,6 +2,7 @@
 
 import { roles } from "../common/metadata.ts";
 import { hasRole, isReady, ordinalOf } from "../common/pods.ts";
+import type { Relabelling } from "../common/steps.ts";
 import type { LivePod } from "../driver.ts";
 import { isServing, isSynced, type MemberState } from "./member-state.ts";
 
@@ -43,10 +44,7 @@ function compare(a: readonly number[], b: readonly number[]): number {
 }
 
 /** Labels to change, in this order: a Service never has two primaries. */
-export function relabelled(
-  pods: readonly LivePod[],
-  primary: LivePod | undefined,
-): { pod: LivePod; role: "primary" | "replica" }[] {
+export function relabelled(pods: readonly LivePod[], primary: LivePod | undefined): Relabelling[] {
   if (!primary) {
     return [];
   }
