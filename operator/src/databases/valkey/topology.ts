@@ -2,6 +2,7 @@
 
 import { roles } from "../common/metadata.ts";
 import { hasRole, ordinalOf, primaryOf } from "../common/pods.ts";
+import type { Relabelling } from "../common/steps.ts";
 import type { Database } from "../database.ts";
 import type { LivePod } from "../driver.ts";
 import { nodeAddress, sizeOf } from "./names.ts";
@@ -107,7 +108,7 @@ export function relabelled(
   pods: readonly LivePod[],
   primary: LivePod | undefined,
   memberStates: MemberStates,
-): { pod: LivePod; role: "primary" | "replica" }[] {
+): Relabelling[] {
   if (!primary) {
     return [];
   }
