@@ -1,6 +1,5 @@
 /** Several ClickHouse servers that agree by Keepers which survive, in memory. */
 
-import { ClickHouseClusterReconciler } from "../../../operator/src/databases/clickhouse/cluster-reconciler.ts";
 import { clickhouseDriver } from "../../../operator/src/databases/clickhouse/driver.ts";
 import type { Cluster, Model, SimulatedPod } from "./cluster.ts";
 
@@ -14,15 +13,13 @@ export class ClickHouseModel implements Model {
   }
 
   driver = () =>
-    clickhouseDriver(
-      new ClickHouseClusterReconciler(async ({ name }, statements) => {
-        const pod = this.#cluster.pods.get(Number(/-([0-9]+)\./.exec(name)?.[1]));
-        if (!pod?.alive) {
-          throw new Error("no answer");
-        }
-        return statements.map((statement) => this.#answer(pod, statement));
-      }),
-    );
+    clickhouseDriver(async ({ name }, statements) => {
+      const pod = this.#cluster.pods.get(Number(/-([0-9]+)\./.exec(name)?.[1]));
+      if (!pod?.alive) {
+        throw new Error("no answer");
+      }
+      return statements.map((statement) => this.#answer(pod, statement));
+    });
 
   exec(): string {
     return "";

@@ -15,7 +15,6 @@ import type { Node } from "../../metrics/nodes.ts";
 import { MemberAccess } from "../common/member-access.ts";
 import type { Database } from "../database.ts";
 import type { ClusterContext, LiveDatabase } from "../driver.ts";
-import { ClickHouseClusterReconciler } from "./cluster-reconciler.ts";
 import { clickhouseDriver } from "./driver.ts";
 import { type Server, StatementError } from "./http-client.ts";
 
@@ -36,7 +35,7 @@ class World {
   readonly asked: Server[] = [];
   /** What servers answer; an error is thrown. */
   answers: Record<string, string | Error> = { "SELECT version": "26.8.6.5", "system.replicas": "0" };
-  readonly #reconciler = new ClickHouseClusterReconciler(async (server, statements) => {
+  readonly driver = clickhouseDriver(async (server, statements) => {
     this.asked.push(server);
     return statements.map((statement) => {
       this.done.push(`${server.name.split(".")[0]}: ${statement}`);
@@ -47,7 +46,6 @@ class World {
       return answer;
     });
   });
-  readonly driver = clickhouseDriver(this.#reconciler);
   database: Database;
   context: ClusterContext;
 

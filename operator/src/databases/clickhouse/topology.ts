@@ -3,8 +3,9 @@
  * immediately because they are routed to one. Pure.
  */
 
-import { type Role, roles } from "../common/metadata.ts";
+import { roles } from "../common/metadata.ts";
 import { hasRole, isReady, ordinalOf } from "../common/pods.ts";
+import type { Relabelling } from "../common/steps.ts";
 import type { LivePod } from "../driver.ts";
 
 /**
@@ -20,10 +21,7 @@ export function choosePrimary(pods: readonly LivePod[], instances: number): Live
 }
 
 /** Labels to change: pods that lose the role first. */
-export function relabelled(
-  pods: readonly LivePod[],
-  primary: LivePod | undefined,
-): { pod: LivePod; role: Role }[] {
+export function relabelled(pods: readonly LivePod[], primary: LivePod | undefined): Relabelling[] {
   return pods
     .filter(({ metadata }) => !metadata.deletionTimestamp)
     .map((pod) => ({ pod, role: pod === primary ? roles.primary : roles.replica }))

@@ -72,17 +72,6 @@ export async function queryPods<State>(
   return new Map(states.flatMap(({ pod, state }) => (state === undefined ? [] : [[pod, state] as const])));
 }
 
-/** Sets the role label of a pod, by which Services select it. */
-export async function labelRole(
-  { metadata }: LivePod,
-  role: Role,
-  { client, signal }: Pick<ClusterContext, "client" | "signal">,
-): Promise<void> {
-  const { namespace, name = "", uid } = metadata;
-  const patch = { metadata: { uid, labels: { [labels.role]: role } } };
-  await client.patch(resources.pods, { namespace, name }, patch, { fieldManager: FIELD_MANAGER, signal });
-}
-
 /** A database's ConfigMap as it is now, with the annotations that Patroni and others keep their state in. */
 export function configMapNow(
   { namespace }: Database,
