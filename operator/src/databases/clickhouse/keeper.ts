@@ -1,25 +1,21 @@
-/** The Keepers of several servers: what these agree by. Their own small resources are beside what is sold. Pure. */
+/** The Keepers of several servers: what these agree by. Pure. */
 
-import { hashJson } from "@slipway/controller-runtime";
 import { labels } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
-import { childLabels } from "../../workload/app.ts";
-import { stamped } from "../../workload/pod.ts";
 import { COMPONENT, metadataOf } from "../common/metadata.ts";
 import {
+  auxiliaryContainer,
   CONTAINER,
-  claimTemplates,
   configVolume,
-  containerFields,
   dataVolume,
   emptyDir,
-  mountsOf,
-  PARAMETERS_HASH,
-  podFields,
+  envVar,
+  fromPod,
   tlsVolume,
-  volumesOf,
 } from "../common/pod.ts";
 import { readScript, renderScript } from "../common/scripts.ts";
+import { headlessService } from "../common/services.ts";
+import { disruptionBudgetOf, statefulSetOf } from "../common/stateful-set.ts";
 import type { Database } from "../database.ts";
 import { keeperFile } from "./config.ts";
 import { KEEPER_PORT, KEEPERS, keeperName, paths, RAFT_PORT } from "./names.ts";
@@ -40,54 +36,51 @@ const PORTS = [
 /** In the order in which they are applied. */
 export function keepers(database: Database): DesiredObject[] {
   const name = keeperName(database);
-  const metadata = metadataOf(database, name);
   const selector = { [labels.project]: database.id, [COMPONENT]: "keeper" };
   return [
-    { apiVersion: "v1", kind: "ConfigMap", metadata, data: { "keeper_config.yaml": keeperFile(database) } },
     {
       apiVersion: "v1",
-      kind: "Service",
-      metadata,
-      spec: {
-        type: "ClusterIP",
-        clusterIP: "None",
-        // They find each other before any of them is ready.
-        publishNotReadyAddresses: true,
-        selector,
-        ports: PORTS.map(({ name, port }) => ({ name, port, targetPort: name, protocol: "TCP" })),
-      },
+      kind: "ConfigMap",
+      metadata: metadataOf(database, name),
+      data: { "keeper_config.yaml": keeperFile(database) },
     },
-    keeperSet(database, selector),
-    {
-      apiVersion: "policy/v1",
-      kind: "PodDisruptionBudget",
-      metadata,
-      spec: { maxUnavailable: 1, selector: { matchLabels: selector } },
-    },
+    headlessService(database, PORTS, { name, selector }),
+    keeperSet(database, name, selector),
+    disruptionBudgetOf(database, name, selector),
   ];
 }
 
-function keeperSet(database: Database, selector: Record<string, string>): DesiredObject {
-  const name = keeperName(database);
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: metadataOf(database, name),
-    spec: {
-      serviceName: name,
-      replicas: database.paused ? 0 : KEEPERS,
-      // Two of them are needed before any is ready.
-      podManagementPolicy: "Parallel",
-      revisionHistoryLimit: 3,
-      updateStrategy: { type: "RollingUpdate" },
-      // A replaced Keeper has to rejoin the others before the next one is stopped.
-      minReadySeconds: 15,
-      persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Retain" },
-      selector: { matchLabels: selector },
-      template: keeperTemplate(database, selector),
-      ...claimTemplates(database, VOLUME_SIZE),
-    },
-  };
+function keeperSet(database: Database, name: string, matchLabels: Record<string, string>): DesiredObject {
+  const volumes = [
+    emptyDir("tmp", "/tmp"),
+    tlsVolume(database, paths.tls),
+    configVolume(database, paths.keeperConfig, { configMap: name }),
+    dataVolume(database, paths.data),
+  ];
+  const container = auxiliaryContainer(database, CONTAINER, RESOURCES, {
+    command: ["/bin/sh", "-c", START],
+    workingDir: "/tmp",
+    env: [envVar("HOME", "/tmp"), fromPod("SLIPWAY_POD", "metadata.name")],
+    ports: PORTS,
+    startupProbe: { ...listens, periodSeconds: 2, failureThreshold: 300 },
+    livenessProbe: { ...listens, periodSeconds: 10, failureThreshold: 6 },
+    readinessProbe: { ...listens, periodSeconds: 3, failureThreshold: 2 },
+    volumes,
+  });
+  return statefulSetOf(database, {
+    name,
+    serviceName: name,
+    replicas: database.paused ? 0 : KEEPERS,
+    matchLabels,
+    updateStrategy: { type: "RollingUpdate" },
+    // A replaced Keeper has to rejoin the others before the next one is stopped.
+    minReadySeconds: 15,
+    readAtStart: keeperFile(database),
+    stopSeconds: 30,
+    containers: [container],
+    volumes,
+    volumeSize: VOLUME_SIZE,
+  });
 }
 
 const START = renderScript(readScript(new URL("scripts/start-keeper.sh", import.meta.url)), {
@@ -95,43 +88,3 @@ const START = renderScript(readScript(new URL("scripts/start-keeper.sh", import.
 }).trimEnd();
 
 const listens = { tcpSocket: { port: "keeper" } };
-
-function keeperTemplate(database: Database, selector: Record<string, string>) {
-  const { image, imagePullPolicy, securityContext } = containerFields(database);
-  const volumes = [
-    emptyDir("tmp", "/tmp"),
-    tlsVolume(database, paths.tls),
-    configVolume(database, paths.keeperConfig, { configMap: keeperName(database) }),
-    dataVolume(database, paths.data),
-  ];
-  return stamped({
-    metadata: {
-      labels: { ...childLabels(database), ...selector },
-      annotations: { [PARAMETERS_HASH]: hashJson(keeperFile(database)) },
-    },
-    spec: {
-      ...podFields(database, 30, selector),
-      containers: [
-        {
-          name: CONTAINER,
-          image,
-          imagePullPolicy,
-          securityContext,
-          resources: RESOURCES,
-          command: ["/bin/sh", "-c", START],
-          workingDir: "/tmp",
-          env: [
-            { name: "HOME", value: "/tmp" },
-            { name: "SLIPWAY_POD", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
-          ],
-          ports: PORTS.map(({ name, port }) => ({ name, containerPort: port, protocol: "TCP" })),
-          startupProbe: { ...listens, periodSeconds: 2, failureThreshold: 300 },
-          livenessProbe: { ...listens, periodSeconds: 10, failureThreshold: 6 },
-          readinessProbe: { ...listens, periodSeconds: 3, failureThreshold: 2 },
-          volumeMounts: mountsOf(volumes),
-        },
-      ],
-      volumes: volumesOf(volumes),
-    },
-  });
-}

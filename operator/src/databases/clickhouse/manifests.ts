@@ -3,8 +3,8 @@
 import type { DesiredObject } from "../../desired.ts";
 import { metadataOf, roles } from "../common/metadata.ts";
 import { networkPolicy } from "../common/network-policy.ts";
-import { podDisruptionBudget } from "../common/pdb.ts";
 import { headlessService, outsideService, roleService } from "../common/services.ts";
+import { podDisruptionBudget } from "../common/stateful-set.ts";
 import type { Database } from "../database.ts";
 import { serverFiles } from "./config.ts";
 import { keepers } from "./keeper.ts";

@@ -2,19 +2,16 @@ import { credentialKeys } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import {
   configVolume,
-  containerFields,
-  databaseStatefulSet,
   dataVolume,
   emptyDir,
+  envVar,
   fromCredentials,
   fromPod,
-  mountsOf,
-  podFields,
-  podMetadata,
+  SYSTEM_PATH,
   tlsVolume,
-  volumesOf,
 } from "../common/pod.ts";
 import { readScript, renderScript } from "../common/scripts.ts";
+import { databaseStatefulSet } from "../common/stateful-set.ts";
 import type { Database } from "../database.ts";
 import { serverFiles } from "./config.ts";
 import {
@@ -55,25 +52,15 @@ export function statefulSet(database: Database): DesiredObject {
     dataVolume(database, paths.data),
   ];
   return databaseStatefulSet(database, {
-    metadata: podMetadata(database, files),
-    spec: {
-      ...podFields(database, STOP_SECONDS),
-      containers: [
-        {
-          ...containerFields(database),
-          command: ["/bin/sh", "-c", START],
-          workingDir: "/tmp",
-          env: environment(database),
-          ports: serverPorts(database).map(({ name, port }) => ({
-            name,
-            containerPort: port,
-            protocol: "TCP",
-          })),
-          ...probes,
-          volumeMounts: mountsOf(volumes),
-        },
-      ],
-      volumes: volumesOf(volumes),
+    readAtStart: files,
+    stopSeconds: STOP_SECONDS,
+    container: {
+      command: ["/bin/sh", "-c", START],
+      workingDir: "/tmp",
+      env: environment(database),
+      ports: serverPorts(database),
+      ...probes,
+      volumes,
     },
   });
 }
@@ -82,24 +69,22 @@ const START = renderScript(readScript(new URL("scripts/start-server.sh", import.
   CONFIG: paths.config,
 }).trimEnd();
 
-const plain = (name: string, value: string) => ({ name, value });
-
 function environment(database: Database) {
   const { superuser, replication } = credentialKeys;
   const own = [
     fromPod("SLIPWAY_POD", "metadata.name"),
-    plain("SLIPWAY_ADDRESS", serverAddress(database, "$(SLIPWAY_POD)")),
+    envVar("SLIPWAY_ADDRESS", serverAddress(database, "$(SLIPWAY_POD)")),
     fromCredentials(database, "SLIPWAY_ADMIN_PASSWORD", superuser),
     fromCredentials(database, "SLIPWAY_REPLICATION_PASSWORD", replication),
-    plain("SLIPWAY_KEEPER_IDENTITY", `${accounts.keeper}:$(SLIPWAY_REPLICATION_PASSWORD)`),
-    ...Object.entries(planVariables(database)).map(([name, value]) => plain(name, value)),
+    envVar("SLIPWAY_KEEPER_IDENTITY", `${accounts.keeper}:$(SLIPWAY_REPLICATION_PASSWORD)`),
+    ...Object.entries(planVariables(database)).map(([name, value]) => envVar(name, value)),
   ];
   return [
-    plain("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-    plain("HOME", "/tmp"),
-    plain("LANG", "C.UTF-8"),
+    SYSTEM_PATH,
+    envVar("HOME", "/tmp"),
+    envVar("LANG", "C.UTF-8"),
     ...own,
-    plain("SLIPWAY_KEPT", [...own.map(({ name }) => name), "SLIPWAY_KEPT"].join(" ")),
+    envVar("SLIPWAY_KEPT", [...own.map(({ name }) => name), "SLIPWAY_KEPT"].join(" ")),
   ];
 }
 

@@ -1,20 +1,21 @@
-/** The parts of a database's StatefulSet and pods that are the same for every engine. Pure. */
+/** Containers of a database's pods, their environment and volumes: what is the same for every engine. Pure. */
 
-import { hashJson } from "@slipway/controller-runtime";
-import { annotations } from "@slipway/crds";
-import type { DesiredObject } from "../../desired.ts";
-import { placementFields } from "../../placement.ts";
-import { childLabels } from "../../workload/app.ts";
 import { environmentFields } from "../../workload/container.ts";
-import { type PodTemplate, stamped } from "../../workload/pod.ts";
 import type { Database } from "../database.ts";
-import { metadataOf, podLabels } from "./metadata.ts";
+import type { NamedPort } from "./services.ts";
 
 /** Name of the engine's container in every pod. */
 export const CONTAINER = "database";
 
 /** Name of the volume that is kept. */
 export const DATA = "data";
+
+/** `PATH` of containers whose launcher unsets what they are not given. */
+export const SYSTEM_PATH = envVar("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+
+export function envVar(name: string, value: string) {
+  return { name, value };
+}
 
 /** A key of the credentials Secret as an environment variable. */
 export function fromCredentials({ names }: Database, name: string, key: string) {
@@ -26,21 +27,43 @@ export function fromPod(name: string, fieldPath: string) {
   return { name, valueFrom: { fieldRef: { fieldPath } } };
 }
 
-/** The engine's container without what only the engine knows: command, environment, ports, probes, mounts. */
-export function containerFields(database: Database) {
-  const { image, resources } = database;
+/** What differs between containers. */
+export interface ContainerSpec {
+  command: readonly string[];
+  workingDir?: string;
+  env: readonly { name: string }[];
+  ports: readonly NamedPort[];
+  startupProbe?: object;
+  livenessProbe: object;
+  readinessProbe?: object;
+  volumes: readonly MountedVolume[];
+}
+
+/** The engine's container, with the project's environment and resources. */
+export function engineContainer(database: Database, spec: ContainerSpec) {
+  const { resources } = database;
+  return { ...containerFields(CONTAINER, database, spec), ...environmentFields(database), resources };
+}
+
+/** Another program of the engine's image. Its own small resources are beside what is sold. */
+export function auxiliaryContainer(database: Database, name: string, resources: object, spec: ContainerSpec) {
+  return { ...containerFields(name, database, spec), resources };
+}
+
+function containerFields(name: string, { image }: Database, { ports, volumes, ...spec }: ContainerSpec) {
   return {
-    name: CONTAINER,
+    name,
     image: image.image,
     // Also where a tag names it: a database comes back while its registry is away, or was never in one.
     imagePullPolicy: "IfNotPresent",
-    ...environmentFields(database),
-    resources,
     securityContext: {
       allowPrivilegeEscalation: false,
       capabilities: { drop: ["ALL"] },
       readOnlyRootFilesystem: true,
     },
+    ...spec,
+    ports: ports.map(({ name, port }) => ({ name, containerPort: port, protocol: "TCP" })),
+    volumeMounts: volumes.map(({ mount }) => mount),
   };
 }
 
@@ -88,105 +111,4 @@ export function dataVolume({ storage }: Database, mountPath: string): MountedVol
 export interface MountedVolume {
   volume?: object;
   mount: { name: string; mountPath: string; readOnly?: boolean };
-}
-
-export const mountsOf = (volumes: readonly MountedVolume[]) => volumes.map(({ mount }) => mount);
-export const volumesOf = (volumes: readonly MountedVolume[]) => volumes.flatMap(({ volume }) => volume ?? []);
-
-/**
- * What a pod may do, and where it runs.
- * @param graceSeconds that it has to stop
- * @param matchLabels of the pods that are spread over the nodes
- */
-export function podFields(database: Database, graceSeconds: number, matchLabels = podLabels(database)) {
-  const { uid, gid } = database.image;
-  const labelSelector = { matchLabels };
-  return {
-    automountServiceAccountToken: false,
-    enableServiceLinks: false,
-    terminationGracePeriodSeconds: graceSeconds,
-    securityContext: {
-      runAsNonRoot: true,
-      runAsUser: uid,
-      runAsGroup: gid,
-      fsGroup: gid,
-      fsGroupChangePolicy: "OnRootMismatch",
-      seccompProfile: { type: "RuntimeDefault" },
-    },
-    ...placementFields(database.placement),
-    topologySpreadConstraints: [
-      {
-        maxSkew: 1,
-        topologyKey: "kubernetes.io/hostname",
-        whenUnsatisfiable: "ScheduleAnyway",
-        labelSelector,
-      },
-    ],
-  };
-}
-
-/** Hash of the passwords of the platform's own accounts that a pod started with. */
-const ACCOUNTS_HASH = "slipway.dev/accounts-hash";
-
-/** Hash of the settings that an engine reads only at its start. */
-export const PARAMETERS_HASH = "slipway.dev/parameters-hash";
-
-/**
- * Labels of a pod, and annotations that make it outdated when it has to restart.
- * @param startedWith what the engine reads at its start alone
- */
-export function podMetadata(database: Database, startedWith: unknown): PodTemplate["metadata"] {
-  const { restartedAt, accountsHash } = database;
-  return {
-    labels: { ...childLabels(database), ...podLabels(database) },
-    annotations: {
-      ...(restartedAt === undefined ? {} : { [annotations.restartedAt]: restartedAt }),
-      [ACCOUNTS_HASH]: accountsHash,
-      [PARAMETERS_HASH]: hashJson(startedWith),
-    },
-  };
-}
-
-/**
- * The instances. The operator deletes outdated pods itself (`OnDelete`): which of them goes first, only the driver knows.
- */
-export function databaseStatefulSet(database: Database, template: PodTemplate): DesiredObject {
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: metadataOf(database, database.names.main),
-    spec: {
-      serviceName: database.names.nodes,
-      replicas: database.replicas,
-      podManagementPolicy: "Parallel",
-      revisionHistoryLimit: 3,
-      updateStrategy: { type: "OnDelete" },
-      persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Retain" },
-      selector: { matchLabels: podLabels(database) },
-      template: stamped(template),
-      ...claimTemplates(database),
-    },
-  };
-}
-
-/** @param wanted size of each volume, where it is not what the project requests */
-export function claimTemplates(database: Database, wanted?: string) {
-  if (!database.storage) {
-    return {};
-  }
-  const { size, storageClass } = database.storage.template;
-  return {
-    volumeClaimTemplates: [
-      {
-        apiVersion: "v1",
-        kind: "PersistentVolumeClaim",
-        metadata: { name: DATA, labels: childLabels(database) },
-        spec: {
-          accessModes: ["ReadWriteOnce"],
-          ...(storageClass ? { storageClassName: storageClass } : {}),
-          resources: { requests: { storage: wanted ?? size } },
-        },
-      },
-    ],
-  };
 }

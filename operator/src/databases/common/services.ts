@@ -11,17 +11,27 @@ export interface NamedPort {
   port: number;
 }
 
-/** Gives each pod a name of its own, from the moment it has an address: members find each other before they are ready. */
-export function headlessService(database: Database, ports: readonly NamedPort[]): DesiredObject {
+/**
+ * Gives each pod a name of its own, from the moment it has an address: members find each other before they are ready.
+ * @param name the Service's, where the pods are others than the instances
+ */
+export function headlessService(
+  database: Database,
+  ports: readonly NamedPort[],
+  { name, selector }: { name: string; selector: Record<string, string> } = {
+    name: database.names.nodes,
+    selector: podLabels(database),
+  },
+): DesiredObject {
   return {
     apiVersion: "v1",
     kind: "Service",
-    metadata: metadataOf(database, database.names.nodes),
+    metadata: metadataOf(database, name),
     spec: {
       type: "ClusterIP",
       clusterIP: "None",
       publishNotReadyAddresses: true,
-      selector: podLabels(database),
+      selector,
       ports: ports.map(servicePort),
     },
   };
@@ -66,6 +76,6 @@ export function outsideService(database: Database, ports: readonly NamedPort[]):
   };
 }
 
-function servicePort({ name, port }: NamedPort) {
+export function servicePort({ name, port }: NamedPort) {
   return { name, port, targetPort: name, protocol: "TCP" };
 }

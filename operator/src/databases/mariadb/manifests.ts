@@ -3,20 +3,12 @@
 import type { DesiredObject } from "../../desired.ts";
 import { metadataOf, roles } from "../common/metadata.ts";
 import { networkPolicy } from "../common/network-policy.ts";
-import { podDisruptionBudget } from "../common/pdb.ts";
 import { headlessService, outsideService, roleService } from "../common/services.ts";
+import { podDisruptionBudget } from "../common/stateful-set.ts";
 import type { Database } from "../database.ts";
 import { files } from "./config.ts";
-import { COPY_PORT, GROUP_PORT, INCREMENT_PORT, MARIADB_PORT } from "./names.ts";
+import { CLIENT_PORTS, MARIADB_PORT, MEMBER_PORTS } from "./names.ts";
 import { statefulSet } from "./stateful-set.ts";
-
-const CLIENTS = [{ name: "database", port: MARIADB_PORT }];
-const MEMBERS = [
-  ...CLIENTS,
-  { name: "group", port: GROUP_PORT },
-  { name: "increments", port: INCREMENT_PORT },
-  { name: "copies", port: COPY_PORT },
-];
 
 /** In the order in which they are applied: what others depend on first. */
 export function desired(database: Database): DesiredObject[] {
@@ -29,10 +21,10 @@ export function desired(database: Database): DesiredObject[] {
       metadata: metadataOf(database, names.config),
       data: files(database),
     },
-    headlessService(database, MEMBERS),
+    headlessService(database, MEMBER_PORTS),
     statefulSet(database),
     podDisruptionBudget(database),
-    roleService(database, names.main, roles.primary, CLIENTS),
-    outsideService(database, CLIENTS),
+    roleService(database, names.main, roles.primary, CLIENT_PORTS),
+    outsideService(database, CLIENT_PORTS),
   ].filter((object) => object !== undefined);
 }

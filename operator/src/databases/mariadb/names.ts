@@ -10,6 +10,14 @@ export const GROUP_PORT = 4567;
 export const INCREMENT_PORT = 4568;
 export const COPY_PORT = 4444;
 
+export const CLIENT_PORTS = [{ name: "database", port: MARIADB_PORT }];
+export const MEMBER_PORTS = [
+  ...CLIENT_PORTS,
+  { name: "group", port: GROUP_PORT },
+  { name: "increments", port: INCREMENT_PORT },
+  { name: "copies", port: COPY_PORT },
+];
+
 /** The same in every image; see docs/databases.md. */
 export const paths = {
   /** Where the volume is. */

@@ -2,21 +2,18 @@ import { credentialKeys } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import {
   configVolume,
-  containerFields,
-  databaseStatefulSet,
   dataVolume,
   emptyDir,
+  envVar,
   fromCredentials,
   fromPod,
-  mountsOf,
-  podFields,
-  podMetadata,
+  SYSTEM_PATH,
   tlsVolume,
-  volumesOf,
 } from "../common/pod.ts";
+import { databaseStatefulSet } from "../common/stateful-set.ts";
 import type { Database } from "../database.ts";
 import { files } from "./config.ts";
-import { COPY_PORT, GROUP_PORT, INCREMENT_PORT, MARIADB_PORT, memberAddresses, paths } from "./names.ts";
+import { MEMBER_PORTS, memberAddresses, paths } from "./names.ts";
 
 /** Seconds that a server has to write its last pages, and to leave the group. */
 const STOP_SECONDS = 120;
@@ -31,26 +28,15 @@ export function statefulSet(database: Database): DesiredObject {
     dataVolume(database, paths.volume),
   ];
   return databaseStatefulSet(database, {
-    metadata: podMetadata(database, files(database)),
-    spec: {
-      ...podFields(database, STOP_SECONDS),
-      containers: [
-        {
-          ...containerFields(database),
-          command: ["/bin/sh", `${paths.config}/start.sh`],
-          workingDir: "/tmp",
-          env: environment(database),
-          ports: [
-            { name: "database", containerPort: MARIADB_PORT, protocol: "TCP" },
-            { name: "group", containerPort: GROUP_PORT, protocol: "TCP" },
-            { name: "increments", containerPort: INCREMENT_PORT, protocol: "TCP" },
-            { name: "copies", containerPort: COPY_PORT, protocol: "TCP" },
-          ],
-          ...probes,
-          volumeMounts: mountsOf(volumes),
-        },
-      ],
-      volumes: volumesOf(volumes),
+    readAtStart: files(database),
+    stopSeconds: STOP_SECONDS,
+    container: {
+      command: ["/bin/sh", `${paths.config}/start.sh`],
+      workingDir: "/tmp",
+      env: environment(database),
+      ports: MEMBER_PORTS,
+      ...probes,
+      volumes,
     },
   });
 }
@@ -58,17 +44,16 @@ export function statefulSet(database: Database): DesiredObject {
 /** Kubernetes expands `$(SLIPWAY_MEMBER)`, which must come first. */
 function environment(database: Database) {
   const { names, namespace } = database;
-  const plain = (name: string, value: string) => ({ name, value });
   const own = [
-    plain("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-    plain("HOME", "/tmp"),
+    SYSTEM_PATH,
+    envVar("HOME", "/tmp"),
     fromPod("SLIPWAY_MEMBER", "metadata.name"),
     fromPod("SLIPWAY_ADDRESS", "status.podIP"),
-    plain("SLIPWAY_SELF", `$(SLIPWAY_MEMBER).${names.nodes}.${namespace}.svc`),
-    plain("SLIPWAY_PEERS", memberAddresses(database).join(" ")),
+    envVar("SLIPWAY_SELF", `$(SLIPWAY_MEMBER).${names.nodes}.${namespace}.svc`),
+    envVar("SLIPWAY_PEERS", memberAddresses(database).join(" ")),
     fromCredentials(database, "SLIPWAY_MONITOR_PASSWORD", credentialKeys.monitor),
   ];
-  return [...own, plain("SLIPWAY_KEPT", own.map(({ name }) => name).join(" "))];
+  return [...own, envVar("SLIPWAY_KEPT", own.map(({ name }) => name).join(" "))];
 }
 
 const script = (name: string) => ({ exec: { command: ["/bin/sh", `${paths.config}/${name}`] } });

@@ -3,15 +3,13 @@
 import type { DesiredObject } from "../../desired.ts";
 import { metadataOf, roles } from "../common/metadata.ts";
 import { networkPolicy } from "../common/network-policy.ts";
-import { podDisruptionBudget } from "../common/pdb.ts";
 import { headlessService, outsideService, roleService } from "../common/services.ts";
+import { podDisruptionBudget } from "../common/stateful-set.ts";
 import type { Database } from "../database.ts";
 import { patroniCorrection, patroniFile } from "./config.ts";
-import { configMaps, PATRONI_PORT, POSTGRESQL_PORT } from "./names.ts";
+import { CLIENT_PORTS, configMaps, MEMBER_PORTS, PATRONI_PORT, POSTGRESQL_PORT } from "./names.ts";
 import { patroniAccess } from "./rbac.ts";
 import { statefulSet } from "./stateful-set.ts";
-
-const CLIENTS = [{ name: "database", port: POSTGRESQL_PORT }];
 
 /** In the order in which they are applied: what others depend on first. */
 export function desired(database: Database): DesiredObject[] {
@@ -25,11 +23,11 @@ export function desired(database: Database): DesiredObject[] {
       metadata: metadataOf(database, configMaps(database).file),
       data: { "patroni.yml": patroniFile(database), "sitecustomize.py": patroniCorrection },
     },
-    headlessService(database, [...CLIENTS, { name: "patroni", port: PATRONI_PORT }]),
+    headlessService(database, MEMBER_PORTS),
     statefulSet(database),
     podDisruptionBudget(database),
-    roleService(database, names.main, roles.primary, CLIENTS),
-    roleService(database, names.replicas, roles.replica, CLIENTS),
-    outsideService(database, CLIENTS),
+    roleService(database, names.main, roles.primary, CLIENT_PORTS),
+    roleService(database, names.replicas, roles.replica, CLIENT_PORTS),
+    outsideService(database, CLIENT_PORTS),
   ].filter((object) => object !== undefined);
 }

@@ -6,6 +6,9 @@ export const POSTGRESQL_PORT = 5432;
 /** Patroni's HTTP interface. */
 export const PATRONI_PORT = 8008;
 
+export const CLIENT_PORTS = [{ name: "database", port: POSTGRESQL_PORT }];
+export const MEMBER_PORTS = [...CLIENT_PORTS, { name: "patroni", port: PATRONI_PORT }];
+
 /** The same in every image; see docs/databases.md. */
 export const paths = {
   /** Where the volume is. */

@@ -2,21 +2,17 @@ import { credentialKeys } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import {
   configVolume,
-  containerFields,
-  databaseStatefulSet,
   dataVolume,
   emptyDir,
+  envVar,
   fromCredentials,
   fromPod,
-  mountsOf,
-  podFields,
-  podMetadata,
   tlsVolume,
-  volumesOf,
 } from "../common/pod.ts";
 import { readScript, renderScript } from "../common/scripts.ts";
+import { databaseStatefulSet } from "../common/stateful-set.ts";
 import type { Database } from "../database.ts";
-import { accounts, configMaps, PATRONI_PORT, POSTGRESQL_PORT, paths } from "./names.ts";
+import { accounts, configMaps, MEMBER_PORTS, PATRONI_PORT, POSTGRESQL_PORT, paths } from "./names.ts";
 import { restartParameters } from "./parameters.ts";
 
 /** Seconds that a member has to hand over and to stop. */
@@ -33,25 +29,15 @@ export function statefulSet(database: Database): DesiredObject {
     dataVolume(database, paths.volume),
   ];
   return databaseStatefulSet(database, {
-    metadata: podMetadata(database, restartParameters(database)),
-    spec: {
-      ...podFields(database, STOP_SECONDS),
-      serviceAccountName: database.names.main,
-      automountServiceAccountToken: true,
-      containers: [
-        {
-          ...containerFields(database),
-          command: ["/bin/sh", "-c", START],
-          env: environment(database),
-          ports: [
-            { name: "database", containerPort: POSTGRESQL_PORT, protocol: "TCP" },
-            { name: "patroni", containerPort: PATRONI_PORT, protocol: "TCP" },
-          ],
-          ...probes,
-          volumeMounts: mountsOf(volumes),
-        },
-      ],
-      volumes: volumesOf(volumes),
+    readAtStart: restartParameters(database),
+    stopSeconds: STOP_SECONDS,
+    pod: { serviceAccountName: database.names.main, automountServiceAccountToken: true },
+    container: {
+      command: ["/bin/sh", "-c", START],
+      env: environment(database),
+      ports: MEMBER_PORTS,
+      ...probes,
+      volumes,
     },
   });
 }
@@ -62,34 +48,33 @@ const START = renderScript(readScript(new URL("scripts/start.sh", import.meta.ur
 
 function environment(database: Database) {
   const { replication, superuser } = credentialKeys;
-  const plain = (name: string, value: string) => ({ name, value });
   /** How members authenticate each other: any certificate of the platform's, since their addresses are no names. */
   const peer = (user: string) => [
-    plain(`PATRONI_${user}_SSLMODE`, "verify-ca"),
-    plain(`PATRONI_${user}_SSLROOTCERT`, `${paths.tls}/ca.crt`),
+    envVar(`PATRONI_${user}_SSLMODE`, "verify-ca"),
+    envVar(`PATRONI_${user}_SSLROOTCERT`, `${paths.tls}/ca.crt`),
   ];
   const own = [
     fromPod("PATRONI_NAME", "metadata.name"),
     fromPod("PATRONI_KUBERNETES_POD_IP", "status.podIP"),
-    plain("PATRONI_POSTGRESQL_CONNECT_ADDRESS", `$(PATRONI_KUBERNETES_POD_IP):${POSTGRESQL_PORT}`),
-    plain("PATRONI_RESTAPI_CONNECT_ADDRESS", `$(PATRONI_KUBERNETES_POD_IP):${PATRONI_PORT}`),
-    plain("PATRONI_RESTAPI_USERNAME", accounts.patroni),
+    envVar("PATRONI_POSTGRESQL_CONNECT_ADDRESS", `$(PATRONI_KUBERNETES_POD_IP):${POSTGRESQL_PORT}`),
+    envVar("PATRONI_RESTAPI_CONNECT_ADDRESS", `$(PATRONI_KUBERNETES_POD_IP):${PATRONI_PORT}`),
+    envVar("PATRONI_RESTAPI_USERNAME", accounts.patroni),
     fromCredentials(database, "PATRONI_RESTAPI_PASSWORD", superuser),
-    plain("PATRONI_SUPERUSER_USERNAME", accounts.superuser),
+    envVar("PATRONI_SUPERUSER_USERNAME", accounts.superuser),
     fromCredentials(database, "PATRONI_SUPERUSER_PASSWORD", superuser),
-    plain("PATRONI_REPLICATION_USERNAME", accounts.replication),
+    envVar("PATRONI_REPLICATION_USERNAME", accounts.replication),
     fromCredentials(database, "PATRONI_REPLICATION_PASSWORD", replication),
     ...peer("REPLICATION"),
-    plain("PATRONI_REWIND_USERNAME", accounts.rewind),
+    envVar("PATRONI_REWIND_USERNAME", accounts.rewind),
     fromCredentials(database, "PATRONI_REWIND_PASSWORD", replication),
     ...peer("REWIND"),
-    plain("PGDATA", paths.data),
-    plain("PGHOST", paths.socket),
-    plain("PYTHONUNBUFFERED", "1"),
+    envVar("PGDATA", paths.data),
+    envVar("PGHOST", paths.socket),
+    envVar("PYTHONUNBUFFERED", "1"),
     // Python finds `sitecustomize.py` there.
-    plain("PYTHONPATH", paths.patroni),
+    envVar("PYTHONPATH", paths.patroni),
   ];
-  return [...own, plain("HOME", "/tmp"), plain("SLIPWAY_KEPT", own.map(({ name }) => name).join(" "))];
+  return [...own, envVar("HOME", "/tmp"), envVar("SLIPWAY_KEPT", own.map(({ name }) => name).join(" "))];
 }
 
 const patroni = (path: string) => ({ httpGet: { path, port: "patroni" } });

@@ -3,15 +3,12 @@
 import type { DesiredObject } from "../../desired.ts";
 import { metadataOf, podLabels, roles } from "../common/metadata.ts";
 import { networkPolicy } from "../common/network-policy.ts";
-import { podDisruptionBudget } from "../common/pdb.ts";
-import { headlessService, outsideService, roleService } from "../common/services.ts";
+import { headlessService, outsideService, roleService, servicePort } from "../common/services.ts";
+import { podDisruptionBudget } from "../common/stateful-set.ts";
 import type { Database } from "../database.ts";
 import { files } from "./config.ts";
-import { nodeServices, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
+import { CLIENT_PORTS, MEMBER_PORTS, nodeServices, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
 import { statefulSet } from "./stateful-set.ts";
-
-const CLIENTS = [{ name: "database", port: VALKEY_PORT }];
-const MEMBERS = [...CLIENTS, { name: "sentinel", port: SENTINEL_PORT }];
 
 /** In the order in which they are applied: what others depend on first. */
 export function desired(database: Database): DesiredObject[] {
@@ -25,12 +22,12 @@ export function desired(database: Database): DesiredObject[] {
       metadata: metadataOf(database, names.config),
       data: files(database),
     },
-    headlessService(database, several ? MEMBERS : CLIENTS),
+    headlessService(database, several ? MEMBER_PORTS : CLIENT_PORTS),
     ...nodeServices(database).map((name, ordinal) => addressOf(database, name, ordinal)),
     statefulSet(database),
     podDisruptionBudget(database),
-    roleService(database, names.main, roles.primary, CLIENTS),
-    outsideService(database, CLIENTS),
+    roleService(database, names.main, roles.primary, CLIENT_PORTS),
+    outsideService(database, CLIENT_PORTS),
   ].filter((object) => object !== undefined);
 }
 
@@ -47,7 +44,7 @@ function addressOf(database: Database, name: string, ordinal: number): DesiredOb
         ...podLabels(database),
         "statefulset.kubernetes.io/pod-name": `${database.id}-${ordinal}`,
       },
-      ports: MEMBERS.map(({ name, port }) => ({ name, port, targetPort: name, protocol: "TCP" })),
+      ports: MEMBER_PORTS.map(servicePort),
     },
   };
 }

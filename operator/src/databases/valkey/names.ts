@@ -5,6 +5,9 @@ import type { Database } from "../database.ts";
 export const VALKEY_PORT = 6379;
 export const SENTINEL_PORT = 26_379;
 
+export const CLIENT_PORTS = [{ name: "database", port: VALKEY_PORT }];
+export const MEMBER_PORTS = [...CLIENT_PORTS, { name: "sentinel", port: SENTINEL_PORT }];
+
 /** The same in every image; see docs/databases.md. */
 export const paths = {
   /** Where the volume is. */

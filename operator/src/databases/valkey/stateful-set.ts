@@ -1,22 +1,21 @@
 import { credentialKeys } from "@slipway/crds";
 import type { DesiredObject } from "../../desired.ts";
 import {
+  auxiliaryContainer,
   configVolume,
-  containerFields,
-  databaseStatefulSet,
   dataVolume,
   emptyDir,
+  envVar,
   fromCredentials,
   fromPod,
-  mountsOf,
-  podFields,
-  podMetadata,
+  type MountedVolume,
+  SYSTEM_PATH,
   tlsVolume,
-  volumesOf,
 } from "../common/pod.ts";
+import { databaseStatefulSet } from "../common/stateful-set.ts";
 import type { Database } from "../database.ts";
 import { files } from "./config.ts";
-import { nodeAddress, nodeAddresses, paths, SENTINEL_PORT, sizeOf, VALKEY_PORT } from "./names.ts";
+import { CLIENT_PORTS, nodeAddress, nodeAddresses, paths, SENTINEL_PORT, sizeOf } from "./names.ts";
 
 /** Seconds that a server has to hand its last writes to its replicas, and to write its files. */
 const STOP_SECONDS = 60;
@@ -26,52 +25,39 @@ const SENTINEL = "sentinel";
 
 /** The instances, each with a Sentinel beside it where there are several. */
 export function statefulSet(database: Database): DesiredObject {
-  const volumes = [
-    emptyDir("run", paths.run, { memory: "4Mi" }),
+  const run = emptyDir("run", paths.run, { memory: "4Mi" });
+  const sentinelRun = emptyDir("sentinel", paths.run, { memory: "4Mi" });
+  const shared = [
     emptyDir("tmp", "/tmp"),
     tlsVolume(database, paths.tls),
     configVolume(database, paths.config),
     dataVolume(database, paths.volume),
   ];
-  const sentinelRun = emptyDir("sentinel", paths.run, { memory: "4Mi" });
   const several = sizeOf(database) > 1;
-  const mounts = mountsOf(volumes);
-  const sentinelMounts = mounts.map((mount) => (mount.name === "run" ? sentinelRun.mount : mount));
   return databaseStatefulSet(database, {
-    metadata: podMetadata(database, files(database)),
-    spec: {
-      ...podFields(database, STOP_SECONDS),
-      containers: [
-        {
-          ...containerFields(database),
-          command: ["/bin/sh", `${paths.config}/start.sh`],
-          workingDir: "/tmp",
-          env: environment(database),
-          ports: [{ name: "database", containerPort: VALKEY_PORT, protocol: "TCP" }],
-          ...probes,
-          volumeMounts: mounts,
-        },
-        ...(several ? [sentinel(database, sentinelMounts)] : []),
-      ],
-      volumes: [...volumesOf(volumes), ...(several ? [sentinelRun.volume] : [])],
+    readAtStart: files(database),
+    stopSeconds: STOP_SECONDS,
+    container: {
+      command: ["/bin/sh", `${paths.config}/start.sh`],
+      workingDir: "/tmp",
+      env: environment(database),
+      ports: CLIENT_PORTS,
+      ...probes,
+      volumes: [run, ...shared],
     },
+    sidecars: several ? [sentinel(database, [sentinelRun, ...shared])] : [],
+    sidecarVolumes: several ? [sentinelRun] : [],
   });
 }
 
-/** Its own small resources are beside what is sold. */
-function sentinel(database: Database, volumeMounts: readonly object[]) {
-  const { image, securityContext, imagePullPolicy } = containerFields(database);
+function sentinel(database: Database, volumes: readonly MountedVolume[]) {
   const { replication } = credentialKeys;
-  return {
-    name: SENTINEL,
-    image,
-    imagePullPolicy,
-    securityContext,
-    resources: {
-      // One that does not get its turn for 2 s does nothing at all for the next 30 (TILT).
-      requests: { cpu: "20m", memory: "16Mi" },
-      limits: { cpu: "250m", memory: "64Mi" },
-    },
+  const resources = {
+    // One that does not get its turn for 2 s does nothing at all for the next 30 (TILT).
+    requests: { cpu: "20m", memory: "16Mi" },
+    limits: { cpu: "250m", memory: "64Mi" },
+  };
+  return auxiliaryContainer(database, SENTINEL, resources, {
     command: ["/bin/sh", `${paths.config}/sentinel.sh`],
     workingDir: "/tmp",
     env: [
@@ -80,7 +66,7 @@ function sentinel(database: Database, volumeMounts: readonly object[]) {
       // For the command that the operator runs in it.
       fromCredentials(database, "VALKEYCLI_AUTH", replication),
     ],
-    ports: [{ name: "sentinel", containerPort: SENTINEL_PORT, protocol: "TCP" }],
+    ports: [{ name: "sentinel", port: SENTINEL_PORT }],
     livenessProbe: {
       tcpSocket: { port: "sentinel" },
       initialDelaySeconds: 10,
@@ -88,21 +74,19 @@ function sentinel(database: Database, volumeMounts: readonly object[]) {
       periodSeconds: 20,
       failureThreshold: 3,
     },
-    volumeMounts,
-  };
+    volumes,
+  });
 }
-
-const plain = (name: string, value: string) => ({ name, value });
 
 /** Kubernetes expands `$(POD_INDEX)`, which must come first. */
 function addressEnv(database: Database) {
   const several = sizeOf(database) > 1;
   return [
-    plain("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-    plain("HOME", "/tmp"),
+    SYSTEM_PATH,
+    envVar("HOME", "/tmp"),
     fromPod("POD_INDEX", "metadata.labels['apps.kubernetes.io/pod-index']"),
-    plain("SLIPWAY_ADDRESS", nodeAddress(database, "$(POD_INDEX)")),
-    plain("SLIPWAY_PEERS", several ? nodeAddresses(database).join(" ") : ""),
+    envVar("SLIPWAY_ADDRESS", nodeAddress(database, "$(POD_INDEX)")),
+    envVar("SLIPWAY_PEERS", several ? nodeAddresses(database).join(" ") : ""),
   ];
 }
 
