@@ -110,7 +110,7 @@ describe("a completion", () => {
     expect(await waitForCompletion(paths, "build", stop)).toBeUndefined();
   });
 
-  // Shows: docs/builds.md#what-hostile-repositories-come-to: puts links, pipes or folders in the place
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: creates links, pipes or folders in place of
   test.each([
     ["a link to a file of this container", (path: string) => symlink(join(paths.secrets, "word"), path)],
     ["a pipe", async (path: string) => void execFileSync("mkfifo", [path])],
@@ -124,7 +124,7 @@ describe("a completion", () => {
     expect(await waitForCompletion(paths, "build", AbortSignal.timeout(300))).toBeUndefined();
   });
 
-  // Shows: docs/builds.md#what-hostile-repositories-come-to: puts links, pipes or folders in the place
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: creates links, pipes or folders in place of
   test("replaces whatever is at its path, and follows no link", async () => {
     const other = join(paths.work, "other");
     await writeFile(other, "kept");

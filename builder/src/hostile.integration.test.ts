@@ -126,7 +126,7 @@ describe.each(backendNames)("with %s", (backend) => {
       return repository.git("hash-object", "-t", "tree", "-w", "--literally", file);
     }
 
-    // Shows: docs/builds.md#what-hostile-repositories-come-to: brings hooks, filters, a `.gitconfig` or an
+    // Shows: docs/builds.md#what-hostile-repositories-come-to: contains hooks, filters, a `.gitconfig`
     test("hooks, filters and updates of the repository's are not run", async () => {
       const run = `#!/bin/sh\ntouch ${mark}\n`;
       await repository.commit("Hooks", {

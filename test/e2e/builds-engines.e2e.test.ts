@@ -88,7 +88,7 @@ describe("with the engine buildah", { timeout: 400_000 }, () => {
     await restore?.();
   });
 
-  // Shows: docs/builds.md#seen-on-the-stack: applications in Node and of a Dockerfile, failures, and a
+  // Shows: docs/builds.md#tested-on-the-stack: applications in Node and of a Dockerfile, failures, and a
   test.each([
     ["Node with a dependency", "node", node, "node 172800000"],
     ["a Dockerfile of its own", "docker", { runtime: "dockerfile" }, "docker"],
@@ -101,7 +101,7 @@ describe("with the engine buildah", { timeout: 400_000 }, () => {
     });
   });
 
-  // Shows: docs/builds.md#seen-on-the-stack: applications in Node and of a Dockerfile, failures, and a
+  // Shows: docs/builds.md#tested-on-the-stack: applications in Node and of a Dockerfile, failures, and a
   test.each([
     [
       "a command that fails",
@@ -126,7 +126,7 @@ describe("with the engine buildah", { timeout: 400_000 }, () => {
   });
 
   // Shows: docs/builds.md#what-hostile-repositories-come-to: asks buildah's registry on loopback for
-  // Shows: docs/builds.md#seen-on-the-stack: applications in Node and of a Dockerfile, failures, and a
+  // Shows: docs/builds.md#tested-on-the-stack: applications in Node and of a Dockerfile, failures, and a
   test("nothing gets out of a build that attacks", async () => {
     const lines = await attackBuild(call, (each) => {
       if (typeof each === "string") {
@@ -149,7 +149,7 @@ describe("by the engine auto", { timeout: 400_000 }, () => {
     await rm(file, { force: true });
   });
 
-  // Shows: docs/builds.md#seen-on-the-stack: BuildKit starts and cannot run a step: buildah builds
+  // Shows: docs/builds.md#tested-on-the-stack: BuildKit starts and cannot run a step: buildah builds
   test("an application is built by buildah where BuildKit starts, but cannot run a step", async () => {
     // runc needs this call, buildah's chroot does not.
     await writeFile(file, JSON.stringify(builderSeccomp(["pivot_root"])));
@@ -164,7 +164,7 @@ describe("by the engine auto", { timeout: 400_000 }, () => {
     });
   });
 
-  // Shows: docs/builds.md#seen-on-the-stack: BuildKit starts and cannot run a step: buildah builds
+  // Shows: docs/builds.md#tested-on-the-stack: BuildKit starts and cannot run a step: buildah builds
   test("a build fails where neither has the rights that it needs, and says what is missing", async () => {
     // The container runtime's own profile refuses user namespaces.
     restore = await useEngine("auto", { seccompProfile: "Unconfined", tries: 1 });

@@ -128,7 +128,7 @@ describe("a repository with", () => {
     source = await connectRepository(repository);
   });
 
-  // Shows: docs/builds.md#seen-on-the-stack: ten failing repositories, each with its code and a message
+  // Shows: docs/builds.md#tested-on-the-stack: ten failing repositories, each with its code and a message
   test.concurrent.each(cases)("$what ends as $code", { timeout: 600_000 }, async (one) => {
     const build = { context_path: one.folder ?? folderOf(one), ...one.build };
     const change = { source: { auto_deploy: false }, build };
@@ -143,7 +143,7 @@ describe("a repository with", () => {
   });
 });
 
-// Shows: docs/builds.md#seen-on-the-stack: a version that does not start: the one before it answers
+// Shows: docs/builds.md#tested-on-the-stack: a version that does not start: the previous version answers
 test("a version that does not start is told as PROJECT_PUBLISH_FAILED, and the version before it goes on", {
   timeout: 600_000,
 }, async () => {

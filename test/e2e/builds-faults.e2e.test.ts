@@ -115,7 +115,7 @@ const deployments = async (): Promise<number> =>
 describe("a build is published once", () => {
   // CI kills it where most can go wrong.
   const steps = long ? ["fetch", "plan", "build", "push", "publish"] : ["build", "publish"];
-  // Shows: docs/builds.md#seen-on-the-stack: the operator killed with SIGKILL in each step (in two of
+  // Shows: docs/builds.md#tested-on-the-stack: the operator killed with SIGKILL in each step (in two of
   test.each(steps)("though the leading operator is killed in step %s", { timeout: 400_000 }, async (step) => {
     const before = await deployments();
     const build = await deploy();
@@ -124,7 +124,7 @@ describe("a build is published once", () => {
     await expectPublishedOnce(build, before);
   });
 
-  // Shows: docs/builds.md#seen-on-the-stack: the apiserver standing still, the Git server away for a
+  // Shows: docs/builds.md#tested-on-the-stack: the apiserver stopped, the Git server unavailable for a
   test("though the apiserver stands still for 5 s in the middle", { timeout: 400_000 }, async () => {
     const before = await deployments();
     const build = await deploy();
@@ -137,7 +137,7 @@ describe("a build is published once", () => {
   });
 
   const away = long ? 60 : 20;
-  // Shows: docs/builds.md#seen-on-the-stack: the apiserver standing still, the Git server away for a
+  // Shows: docs/builds.md#tested-on-the-stack: the apiserver stopped, the Git server unavailable for a
   test(`though the Git server is away for ${away} s when it is fetched`, { timeout: 400_000 }, async () => {
     const before = await deployments();
     const build = await deploy();
@@ -148,7 +148,7 @@ describe("a build is published once", () => {
   });
 });
 
-// Shows: docs/builds.md#seen-on-the-stack: a registry without room
+// Shows: docs/builds.md#tested-on-the-stack: a registry whose disk is full
 test("a registry without room refuses the image in words, and the version before it goes on", {
   timeout: 400_000,
 }, async () => {

@@ -14,7 +14,7 @@ afterAll(async () => {
 
 // Shows: docs/builds.md#what-hostile-repositories-come-to: asks for the metadata address, the
 // Shows: docs/builds.md#what-hostile-repositories-come-to: never ends, takes all memory or all
-// Shows: docs/builds.md#seen-on-the-stack: a build that tries the apiserver, the kubelet, metadata
+// Shows: docs/builds.md#tested-on-the-stack: a build that tries the apiserver, the kubelet, metadata
 test("nothing gets out of it, and it fails cleanly", { timeout: 600_000 }, async () => {
   await attackBuild(call, (each) => {
     if (typeof each === "string") {

@@ -129,7 +129,7 @@ describe("an application of", () => {
   });
 
   const run = cases.filter(({ isLong }) => !isLong || process.env.SLIPWAY_TEST_LONG === "1");
-  // Shows: docs/builds.md#seen-on-the-stack: applications in Node, Python, Go (`--long`), static files
+  // Shows: docs/builds.md#tested-on-the-stack: applications in Node, Python, Go (`--long`), static files
   test.concurrent.each(run)(
     "$what is built and served",
     { timeout: 600_000 },

@@ -65,7 +65,7 @@ const untilBuilding = (id: string, sha: string): Promise<Build> =>
     { every: 100 },
   );
 
-// Shows: docs/builds.md#seen-on-the-stack: a push is built and served; the next one, told by the
+// Shows: docs/builds.md#tested-on-the-stack: a push is built and served; the next one, reported by the
 test("a push is built and served, the next one without a failed request", { timeout: 600_000 }, async () => {
   const {
     project_id: id,
@@ -96,7 +96,7 @@ test("a push is built and served, the next one without a failed request", { time
   expect(report.versions).toEqual(["v1", "v2"]);
 });
 
-// Shows: docs/builds.md#seen-on-the-stack: tags and releases in their modes: patterns, drafts and
+// Shows: docs/builds.md#tested-on-the-stack: tags and releases in their modes: patterns, drafts and
 test("a tag is built in the mode of tags, a release in that of releases, and nothing else is", {
   timeout: 600_000,
 }, async () => {

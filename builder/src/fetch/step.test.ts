@@ -159,7 +159,7 @@ describe("over HTTP", () => {
     expect((await failureOf({ url, branch: "main" })).code).toBe("GIT_REPOSITORY_AUTH_FAILED");
   });
 
-  // Shows: docs/builds.md#what-hostile-repositories-come-to: is redirected by its server | nobody else
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: is redirected by its server | no other
   test("nobody else is sent to, and no credential with it", async () => {
     const elsewhere = await serve();
     const server = await serve({ redirect: elsewhere.url });

@@ -201,7 +201,7 @@ describe("an image that a step of the build has laid hands on", () => {
     await expect(push()).rejects.toMatchObject(notPublished);
   });
 
-  // Shows: docs/builds.md#what-hostile-repositories-come-to: lets `push` go before its build has ended
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: releases `push` before its build has ended
   test("no more is read of a file than the size of an image allows, and no more than it had at first", async () => {
     const layer = randomBytes(1_000);
     await layOut([layer]);
@@ -225,7 +225,7 @@ describe("an image that a step of the build has laid hands on", () => {
     expect(sent).toBe(1_000);
   });
 
-  // Shows: docs/builds.md#what-hostile-repositories-come-to: lets `push` go before its build has ended
+  // Shows: docs/builds.md#what-hostile-repositories-come-to: releases `push` before its build has ended
   test("a file that became shorter is not waited for", async () => {
     const layer = randomBytes(1_000_000);
     await layOut([layer]);

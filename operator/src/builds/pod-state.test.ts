@@ -95,7 +95,7 @@ test("the container in which the client's own steps run can forge neither digest
   }
 });
 
-// Shows: docs/builds.md#what-hostile-repositories-come-to: lets `push` go before its build has ended
+// Shows: docs/builds.md#what-hostile-repositories-come-to: releases `push` before its build has ended
 test("a push that was released before the build has ended counts only when the build succeeds", () => {
   const early = ended(0, { step: "push", digest });
   expect(podState(pod({ fetch: fetched, build: running, push: early }))).toEqual({

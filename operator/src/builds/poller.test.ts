@@ -120,7 +120,7 @@ test("a push is built once, and what existed before is not", async () => {
   expect(await look()).toHaveLength(1);
 });
 
-// Shows: docs/builds.md#what-starts-builds-without-anybody-asking: eight polls at once, two of them of
+// Shows: docs/builds.md#triggers: At most eight polls run at once, two of them of one organization
 test("forty projects of one organization whose Git server does not answer delay nobody else's", async () => {
   const [example] = projects.list() as [Project];
   const inOrganization = (organization: string, index: number): Project => {
