@@ -15,7 +15,7 @@ afterAll(() => environment?.stop());
 const downMs = long ? 300_000 : 20_000;
 const timeout = downMs + 420_000;
 
-// Shows: docs/jobs.md#billing: a ledger that is away delays charges, and misses no occurrence
+// Shows: docs/jobs.md#billing: a ledger that is unavailable delays charges, and misses no occurrence
 test("an unavailable ledger loses no run and misses no occurrence", { timeout }, async () => {
   const { ledgerProxy, observer } = environment;
   // A schedule that takes effect right before a minute may get its CronJob after it, and misses that occurrence.

@@ -130,7 +130,7 @@ test("the documented job and a run of it by hand work by kubectl alone, and dele
 }, 240_000);
 
 describe("the cluster itself refuses", () => {
-  // Shows: docs/jobs.md#two-operators-and-kubectl: the cluster itself refuses what is no schedule of
+  // Shows: docs/jobs.md#two-operators-and-kubectl: the cluster itself rejects what is no schedule of
   test.each([
     ["four fields", "* * * *"],
     ["six fields", "0 * * * * *"],

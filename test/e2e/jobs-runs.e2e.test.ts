@@ -114,7 +114,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
   });
 
   // Shows: docs/jobs.md#job-run: `running` | cancelled | `cancelled`, billed up to the request: 30 s of
-  // Shows: docs/jobs.md#billing: the log of a run that is stopped, by whomever, is kept to its last word
+  // Shows: docs/jobs.md#billing: the log of a run that is stopped, by any client, is kept to its last
   test("that is cancelled twice at once ends within its grace, and both are told the same", async () => {
     const job = await create({ name: "obedient", script: OBEDIENT });
     const { id } = await job.running();
@@ -163,7 +163,7 @@ describe.concurrent("a run", { timeout: 240_000 }, () => {
     await expectLog(job, id, "up\n");
   });
 
-  // Shows: docs/jobs.md#billing: the log of a run that is stopped, by whomever, is kept to its last word
+  // Shows: docs/jobs.md#billing: the log of a run that is stopped, by any client, is kept to its last
   test("whose pod somebody deletes with kubectl ends as its container does, and its log is kept to the last word", async () => {
     const script = "trap 'echo bye; exit 3' TERM; echo up; sleep 600 & wait";
     const job = await create({ name: "deleted", script });

@@ -399,7 +399,7 @@ describe("logs and metrics of a run", () => {
     expect(await metrics()).toMatchObject({ status: "unavailable", run_id: made.metadata.name });
   });
 
-  // Shows: docs/jobs.md#the-job-its-settings-its-runs: a run that goes on has no end and no amount; one
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: an active run has no end and no amount; one that
   // Shows: docs/jobs.md#failures: logs, metrics | 404 `JOB_RUN_NOT_FOUND`: unknown, of an earlier cycle
   it("are 404 for a run that is unknown, was refused or has not started", async () => {
     const job = await createJob(harness);
@@ -476,8 +476,8 @@ describe("cancelling", () => {
     expect(spec.cancelRequestedAt).toBe("2026-03-10T10:00:20.500Z");
   });
 
-  // Shows: docs/jobs.md#job-run: `running` | it ends while it is being cancelled | what it came to by
-  // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: a run that ended by itself meanwhile
+  // Shows: docs/jobs.md#job-run: `running` | it ends while it is being cancelled | the state of its own
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: cancelling: a run that ended on its own meanwhile
   it("answers the state that the run came to by itself meanwhile", async () => {
     const job = await createJob(harness);
     const made = await resource(job, scheduledAt, running("2026-03-10T10:00:02Z"));
@@ -644,7 +644,7 @@ describe("running a job now", () => {
   });
 
   // Shows: docs/jobs.md#failures: run now | 409 `JOB_RUN_ACTIVE`, `PROJECT_PAUSED`, `JOB_SCHEDULE_CLOSED`
-  // Shows: docs/jobs.md#failures: run now | 409 `JOB_NOT_ACCEPTED`: its plan, a Secret or a limit stands
+  // Shows: docs/jobs.md#failures: run now | 409 `JOB_NOT_ACCEPTED`: its plan, a Secret or a limit
   it.each([
     ["Overlap", 409, "JOB_RUN_ACTIVE"],
     ["Paused", 409, "PROJECT_PAUSED"],
@@ -676,7 +676,7 @@ describe("running a job now", () => {
     await operator.stop();
   });
 
-  // Shows: docs/jobs.md#failures: run now | 503 `OPERATOR_UNAVAILABLE`: nobody decides, or has looked at
+  // Shows: docs/jobs.md#failures: run now | 503 `OPERATOR_UNAVAILABLE`: no operator decides, or has
   it("is 503 OPERATOR_UNAVAILABLE for a project that the operator has not looked at, and nothing is made", async () => {
     const job = await createJob(harness);
     const id = `${jobRunName(job.id, new Date())}-unseen`;
@@ -789,7 +789,7 @@ describe("running a job now", () => {
     expect(made).not.toContain(over);
   });
 
-  // Shows: docs/jobs.md#failures: run now | 503 `OPERATOR_UNAVAILABLE`: nobody decides, or has looked at
+  // Shows: docs/jobs.md#failures: run now | 503 `OPERATOR_UNAVAILABLE`: no operator decides, or has
   it("is 503 OPERATOR_UNAVAILABLE when nobody decides, and nothing is left of it", async () => {
     const job = await acceptedJob();
     const id = `${jobRunName(job.id, new Date())}-nobody`;

@@ -523,7 +523,7 @@ describe("the deletion of a job", () => {
     expect(spec.job).toEqual({ cron: "*/5 * * * *" });
   });
 
-  // Shows: docs/jobs.md#failures: delete | 503 `OPERATOR_UNAVAILABLE`: nobody acknowledges that the
+  // Shows: docs/jobs.md#failures: delete | 503 `OPERATOR_UNAVAILABLE`: no operator acknowledges that the
   it("is 503 OPERATOR_UNAVAILABLE while nobody acknowledges that the schedule is closed; the job stays", async () => {
     const job = await createJob(harness);
     const project = await harness.projects.find(job.organizationId, job.id);

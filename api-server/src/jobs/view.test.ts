@@ -46,7 +46,7 @@ describe("a run", () => {
     expect(resource && printed(runItem(resource))).toEqual(whole);
   });
 
-  // Shows: docs/jobs.md#the-job-its-settings-its-runs: a run that goes on has no end and no amount; one
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: an active run has no end and no amount; one that
   it("that goes on has neither an end nor an amount", () => {
     const status = { ...terminal, phase: "running" as const };
     const run = runOfResource(runResource(names, scheduledAt, status));
@@ -55,7 +55,7 @@ describe("a run", () => {
     expect(run && runSummary(run)).toEqual({ id: names.id, status: "running", currency: "brl" });
   });
 
-  // Shows: docs/jobs.md#the-job-its-settings-its-runs: a run that goes on has no end and no amount; one
+  // Shows: docs/jobs.md#the-job-its-settings-its-runs: an active run has no end and no amount; one that
   it("whose container has not started is none", () => {
     expect(runOfResource(runResource(names, scheduledAt))).toBeUndefined();
     expect(runOfResource(runResource(names, scheduledAt, { plan: "job-basic" }))).toBeUndefined();

@@ -82,7 +82,7 @@ describe("a job", () => {
     await eventually(async () => (await jobs.cronJob("first")).spec.schedule === "* * * * *");
   });
 
-  // Shows: docs/jobs.md#two-operators-and-kubectl: a settled job writes nothing
+  // Shows: docs/jobs.md#two-operators-and-kubectl: an unchanged job writes nothing
   test("writes nothing once it is settled", async () => {
     await jobs.phase("first", "running");
     await jobs.unchanged();

@@ -181,7 +181,7 @@ describe("batches", () => {
 });
 
 describe("a run ahead of the ledger's time", () => {
-  // Shows: docs/jobs.md#clocks: the ledger takes nothing that lies ahead of its own time
+  // Shows: docs/jobs.md#clocks: the ledger accepts nothing that is ahead of its own time
   // Shows: docs/ledger.md#runs-and-their-charges: that a leader whose clock is wrong charges nothing that
   it("is refused, and holds up no other; one that clocks which differ explain is taken", async () => {
     const now = Date.now();

@@ -88,7 +88,7 @@ describe("a run", () => {
       "00:01:30",
       2,
     ],
-    // Shows: docs/jobs.md#job-run: `running` | it ends while it is being cancelled | what it came to by
+    // Shows: docs/jobs.md#job-run: `running` | it ends while it is being cancelled | the state of its
     [
       "has ended before its cancellation",
       run("00:01:31"),

@@ -100,7 +100,7 @@ describe("whoever stops a run", () => {
     expect(other.goesOn).toBe(false);
   });
 
-  // Shows: docs/jobs.md#limits-and-known-behaviour: 50 logs are read so at once, 20 of one organization
+  // Shows: docs/jobs.md#limits-and-known-behaviour: 50 logs are read concurrently, 20 of one organization
   test("has its log read beside sixty of another organization", async () => {
     const { clock, streams, begin } = following();
     for (let index = 0; index < 60; index += 1) {

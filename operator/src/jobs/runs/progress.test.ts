@@ -37,7 +37,7 @@ describe("the log of a running container", () => {
     expect(followed).toEqual([]);
   });
 
-  // Shows: docs/jobs.md#billing: the log of a run that is stopped, by whomever, is kept to its last word
+  // Shows: docs/jobs.md#billing: the log of a run that is stopped, by any client, is kept to its last
   test("that is cancelled is open before its pod is deleted, and is followed once", async () => {
     const { bench, name, pod, followed, leaving, cancel } = await running();
     cancel();

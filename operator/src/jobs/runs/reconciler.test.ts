@@ -16,7 +16,7 @@ async function begun(options = {}): Promise<Bench> {
 
 describe("an occurrence", () => {
   // Shows: docs/jobs.md#job-run: (none) | an occurrence, and no run is active | `running` from the
-  // Shows: docs/jobs.md#billing: a run keeps the price at which it was let go
+  // Shows: docs/jobs.md#billing: a run keeps the price at which it was admitted
   test("with no run active is admitted, runs, and is billed from its container's start", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
@@ -106,7 +106,7 @@ describe("an occurrence", () => {
     expect(bench.missed()).toBe("Overlap 1");
   });
 
-  // Shows: docs/jobs.md#occurrences-that-were-missed: `Late` | its Job came, or could be let go, only
+  // Shows: docs/jobs.md#occurrences-that-were-missed: `Late` | its Job was created, or could be
   test("whose Job is created after its window is late, and never starts", async () => {
     const bench = await begun({ cron: "*/5 * * * *", start: "2026-03-01T12:00:30Z" });
     await bench.passTo("12:07:00");
@@ -117,7 +117,7 @@ describe("an occurrence", () => {
     expect(bench.run(name)).toBeUndefined();
   });
 
-  // Shows: docs/jobs.md#occurrences-that-were-missed: `NotCreated` | the cluster made no Job for it
+  // Shows: docs/jobs.md#occurrences-that-were-missed: `NotCreated` | the cluster created no Job for it
   test("without a Job is missed as NotCreated, and counted once", async () => {
     const bench = await begun();
     await bench.passTo("12:03:30");
@@ -185,7 +185,7 @@ describe("an occurrence", () => {
     }
   });
 
-  // Shows: docs/jobs.md#occurrences-that-were-missed: `Late` | its Job came, or could be let go, only
+  // Shows: docs/jobs.md#occurrences-that-were-missed: `Late` | its Job was created, or could be
   test("that took the slot and could not be admitted in its window is withdrawn, and missed once", async () => {
     const bench = await begun();
     const name = bench.makeJob("12:01:00");
@@ -502,8 +502,8 @@ describe("a run", () => {
     expect(bench.ledger.rows.size).toBe(0);
   });
 
-  // Shows: docs/jobs.md#billing: a ledger that is away delays charges, and misses no occurrence
-  // Shows: docs/jobs.md#billing: nothing is cleared away before its charge was read back
+  // Shows: docs/jobs.md#billing: a ledger that is unavailable delays charges, and misses no occurrence
+  // Shows: docs/jobs.md#billing: nothing is deleted before its charge was read back
   test("frees its slot while the ledger is down, and keeps everything until it is charged", async () => {
     const bench = await begun();
     const { name, pod } = await bench.start("12:01:00");
@@ -677,7 +677,7 @@ describe("closing", () => {
   });
 });
 
-// Shows: docs/jobs.md#two-operators-and-kubectl: a settled job writes nothing
+// Shows: docs/jobs.md#two-operators-and-kubectl: an unchanged job writes nothing
 test("an unchanged project writes nothing", async () => {
   const bench = await begun({ cron: "0 0 * * *" });
   await bench.reconcileUntilStable();

@@ -58,7 +58,7 @@ test.each([
   expect(guard.trusted).toBe(trusted);
 });
 
-// Shows: docs/jobs.md#clocks: a clock that is set while it leads is distrusted as soon as it is asked
+// Shows: docs/jobs.md#clocks: a clock that is set while it leads is distrusted with its next use
 test("a clock that is set is distrusted as soon as it is asked for, and trusted again when it is set back", async () => {
   await guard.measure(signal);
   const trusted = guard.clock;
