@@ -38,19 +38,19 @@ let cluster: TestCluster;
 let postgres: TestPostgres;
 let ledger: Ledger;
 let operator: TestOperator;
-/** What the operator has asked of the ledger, periodic reading aside. */
-let asked: string[] = [];
+/** The operator's queries to the ledger, except for the periodic read. */
+let queries: string[] = [];
 
-/** The ledger, and a record of what is asked. */
+/** The ledger, and a record of its queries. */
 function recorded(): QuotaLedger {
   const real = ledgerQuotas(ledger);
   return {
     take: (request) => {
-      asked.push(`take ${request.projectId}`);
+      queries.push(`take ${request.projectId}`);
       return real.take(request);
     },
     release: (identity, condition) => {
-      asked.push(`release ${identity.projectId}`);
+      queries.push(`release ${identity.projectId}`);
       return real.release(identity, condition);
     },
     list: real.list,
@@ -84,7 +84,7 @@ const create = (name: string, spec: Partial<Project["spec"]> = {}, namespace = A
 const patch = (name: string, spec: object) => cluster.client.patch(projectResource, ref(name), { spec });
 const remove = (name: string, namespace = ALPHA) =>
   cluster.client.delete(projectResource, ref(name, namespace));
-const gone = (name: string) =>
+const deleted = (name: string) =>
   eventually(async () => !(await cluster.client.getOrUndefined(projectResource, ref(name))));
 const condition = (name: string, expected: string, namespace = ALPHA) =>
   eventually(async () => (await conditionsOf(cluster.client, ref(name, namespace))).includes(expected));
@@ -93,7 +93,7 @@ const limit = async (name: string) =>
 const phase = async (name: string) =>
   (await cluster.client.get<Project>(projectResource, ref(name))).status?.phase;
 const deployed = (name: string) => exists(cluster.client, resources.deployments, ref(name));
-const held = async () =>
+const reserved = async () =>
   (await listSlots(ledger)).map((row) => `${row.project_id} ${row.plan} ${row.slots}`).sort();
 
 // Shows: docs/applications.md#conventions: `kubectl` meets the same rules
@@ -108,31 +108,31 @@ test("a third free instance is refused, and admitted as soon as another project 
   await condition("third", "Accepted=False/FreeLimitReached");
   expect(await phase("third")).toBe("failed");
   expect(await deployed("third")).toBe(false);
-  expect(await held()).toEqual(["first free 1", "second free 1"]);
+  expect(await reserved()).toEqual(["first free 1", "second free 1"]);
 
   await remove("first");
   await condition("third", "Accepted=True/Accepted");
   expect(await limit("third")).toBeUndefined();
-  expect(await held()).toEqual(["second free 1", "third free 1"]);
+  expect(await reserved()).toEqual(["second free 1", "third free 1"]);
 });
 
-test("a paused project gives its slot back, and finds none when others have taken it", async () => {
+test("a paused project releases its quota, and is refused when others have reserved it", async () => {
   await patch("second", { paused: true });
-  await eventually(async () => (await held()).join() === "third free 1");
+  await eventually(async () => (await reserved()).join() === "third free 1");
   await create("fourth");
   await condition("fourth", "Accepted=True/Accepted");
   await patch("second", { paused: false });
   await condition("second", "LimitExceeded=True/FreeLimitReached");
-  expect(await held()).toEqual(["fourth free 1", "third free 1"]);
+  expect(await reserved()).toEqual(["fourth free 1", "third free 1"]);
 
   await patch("third", { paused: true });
   await condition("second", "Accepted=True/Accepted");
-  expect(await held()).toEqual(["fourth free 1", "second free 1"]);
+  expect(await reserved()).toEqual(["fourth free 1", "second free 1"]);
   await remove("third");
-  await gone("third");
+  await deleted("third");
 });
 
-test("more instances and another plan are counted; what is refused changes nothing that runs", async () => {
+test("more instances and another plan are counted; a refused change leaves what runs unchanged", async () => {
   await patch("second", { instances: 2 });
   await condition("second", "LimitExceeded=True/FreeLimitReached");
   const deployment = await cluster.client.get<KubernetesObject & { spec: { replicas: number } }>(
@@ -140,11 +140,11 @@ test("more instances and another plan are counted; what is refused changes nothi
     ref("second"),
   );
   expect(deployment.spec.replicas).toBe(1);
-  expect(await held()).toEqual(["fourth free 1", "second free 1"]);
+  expect(await reserved()).toEqual(["fourth free 1", "second free 1"]);
 
   await patch("fourth", { plan: "basic" });
   await condition("second", "Accepted=True/Accepted");
-  expect(await held()).toEqual(["fourth basic 1", "second free 2"]);
+  expect(await reserved()).toEqual(["fourth basic 1", "second free 2"]);
 });
 
 // Shows: docs/applications.md#errors-project-creation: 409 | `INSUFFICIENT_PLAN_CAPACITY`
@@ -155,22 +155,22 @@ test("a plan's capacity counts over organizations, and frees in any of them", as
   await remove("fourth");
   await condition("elsewhere", "Accepted=True/Accepted", BETA);
   await setPlanCapacity(ledger, "basic", null);
-  expect(await held()).toEqual(["elsewhere basic 1", "second free 2"]);
+  expect(await reserved()).toEqual(["elsewhere basic 1", "second free 2"]);
 });
 
-test("a settled platform writes nothing and asks the ledger nothing, also after a restart", async () => {
-  const before = await settled(cluster, () => asked.length);
-  asked = [];
+test("an unchanged platform writes nothing and sends the ledger no query, also after a restart", async () => {
+  const before = await settled(cluster, () => queries.length);
+  queries = [];
   await operator.stop();
   operator = await start();
-  await settled(cluster, () => asked.length);
+  await settled(cluster, () => queries.length);
   operator.catalogChanged();
-  await settled(cluster, () => asked.length);
-  expect(asked).toEqual([]);
+  await settled(cluster, () => queries.length);
+  expect(queries).toEqual([]);
   expect((await cluster.operatorWrites()).slice(before)).toEqual([]);
 });
 
-test("while the ledger is away a new project waits, what was accepted goes on, and all recovers by itself", async () => {
+test("while the ledger is unavailable a new project waits, accepted ones continue, and all recovers automatically", async () => {
   await postgres.crash();
   await operator.stop();
   operator = await start();
@@ -178,23 +178,23 @@ test("while the ledger is away a new project waits, what was accepted goes on, a
   await condition("waiting", "Accepted=False/LedgerUnavailable");
   expect(await phase("waiting")).toBe("creating");
   expect(await deployed("waiting")).toBe(false);
-  // Its children are kept as ever, although nobody can be asked about its slot.
+  // Its children are kept as ever, although its quota cannot be queried.
   await cluster.client.delete(resources.deployments, ref("second"));
   await eventually(() => deployed("second"));
   expect(await conditionsOf(cluster.client, ref("second"))).toContain("Accepted=True/Accepted");
 
   await postgres.restart();
   await condition("waiting", "Accepted=True/Accepted");
-  expect(await held()).toEqual(["elsewhere basic 1", "second free 2", "waiting basic 1"]);
+  expect(await reserved()).toEqual(["elsewhere basic 1", "second free 2", "waiting basic 1"]);
 });
 
-test("a deletion does not wait for the ledger, and the slot is found by the reaper", async () => {
+test("a deletion does not wait for the ledger, and the reaper releases the quota", async () => {
   await postgres.crash();
   await remove("waiting");
-  await gone("waiting");
+  await deleted("waiting");
   await postgres.restart();
-  await eventually(async () => (await held()).includes("waiting basic 1"));
-  // A creation under way: a slot without a project, for the moment.
+  await eventually(async () => (await reserved()).includes("waiting basic 1"));
+  // A creation under way: a quota without a project, for the moment.
   const text = await readFile(
     new URL("../../../../charts/slipway/files/catalog.yaml", import.meta.url),
     "utf8",
@@ -212,6 +212,6 @@ test("a deletion does not wait for the ledger, and the slot is found by the reap
   const quotas = new QuotaReservations(ledgerQuotas(ledger), silentLogger, () => performance.now());
   const reaper = { quotas, client: cluster.client, projects: projects as never, log: silentLogger };
   await reapQuotas(reaper, new AbortController().signal);
-  expect(await held()).toEqual(["elsewhere basic 1", "second free 2", "young basic 1"]);
+  expect(await reserved()).toEqual(["elsewhere basic 1", "second free 2", "young basic 1"]);
   await releaseSlot(ledger, "young", "alpha");
 });

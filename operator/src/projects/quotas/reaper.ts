@@ -1,4 +1,4 @@
-/** Frees the slots of projects that are gone or paused: whoever took them ended before it could give them back. */
+/** Releases the quotas of deleted or paused projects: the process that reserved them ended before it could release them. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeClient, Store } from "@slipway/controller-runtime";
@@ -8,7 +8,7 @@ import { projectResource } from "../../resources.ts";
 import { LedgerUnavailableError, type ProjectIdentity, type QuotaReservations } from "./reservations.ts";
 
 const PERIOD_MS = 60_000;
-/** A creation takes its slot before it writes the project, and has that long for it. */
+/** A creation reserves its quota before it writes the project, and has this long for it. */
 const IDLE_SECONDS = 120;
 
 export interface QuotaReaperOptions {
@@ -20,20 +20,20 @@ export interface QuotaReaperOptions {
   idleSeconds?: number;
 }
 
-/** Looks through the slots every minute until the signal aborts. */
+/** Releases leftover quotas every minute until the signal aborts. */
 export async function runQuotaReaper(options: QuotaReaperOptions, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await reapQuotas(options, signal).catch((error: unknown) => {
-      // The quotas has told of the ledger already.
+      // The reservations have logged that the ledger is unavailable.
       if (!(error instanceof LedgerUnavailableError) && !signal.aborted) {
-        options.log.warn({ err: error }, "slots could not be looked through");
+        options.log.warn({ err: error }, "leftover quotas could not be released");
       }
     });
     await sleep(options.periodMs ?? PERIOD_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
-/** Looks through the slots once. @throws LedgerUnavailableError, KubeError */
+/** Releases leftover quotas once. @throws LedgerUnavailableError, KubeError */
 export async function reapQuotas(
   { quotas, client, projects, idleSeconds = IDLE_SECONDS }: QuotaReaperOptions,
   signal: AbortSignal,
@@ -58,10 +58,10 @@ export async function reapQuotas(
   }
 }
 
-/** A project that is being deleted gives its slot back itself, at the end. */
+/** A project that is being deleted releases its quota at the end of its deletion. */
 const needsSlot = (project: Project | undefined): boolean => project !== undefined && !project.spec.paused;
 
-/** Where the project of a slot is. */
+/** The project of a quota. */
 export function projectRefOf({ organizationId, projectId }: ProjectIdentity): {
   namespace: string;
   name: string;

@@ -87,7 +87,7 @@ beforeEach(() => {
 });
 
 describe("holding", () => {
-  test("asks the ledger once, and again only when what is needed has changed", async () => {
+  test("queries the ledger once, and again only when the request has changed", async () => {
     for (let times = 0; times < 3; times += 1) {
       await quotas.reserve(free("a"));
     }
@@ -103,14 +103,14 @@ describe("holding", () => {
     expect(ledger.asked).toEqual(["list"]);
   });
 
-  test("asks each time for who found no slot", async () => {
+  test("queries the ledger each time for a refused project", async () => {
     await quotas.reserve(free("a", 2));
     expect(await quotas.reserve(free("b"))).toMatchObject({ taken: false, reason: "limit" });
     await quotas.reserve(free("b"));
     expect(ledger.asked.filter((what) => what === "take b")).toHaveLength(2);
   });
 
-  test("is unknown while the ledger is away, which is not asked for every project then", async () => {
+  test("is unknown while the ledger is unavailable, which is not queried for every project then", async () => {
     ledger.away = true;
     await expect(quotas.reserve(free("a"))).rejects.toBeInstanceOf(LedgerUnavailableError);
     ledger.away = false;
@@ -148,7 +148,7 @@ describe("holding", () => {
   });
 });
 
-describe("whoever found no slot looks again", () => {
+describe("a refused project is woken", () => {
   beforeEach(async () => {
     await quotas.reserve(free("a"));
     await quotas.reserve(free("b"));
@@ -160,13 +160,13 @@ describe("whoever found no slot looks again", () => {
     ["another is paused", () => quotas.releaseOfPaused(id("a"))],
     ["another is deleted", () => quotas.release(id("a"))],
     ["another changes its plan", () => quotas.reserve(basic("a"))],
-    ["another is found to be gone", () => quotas.reap(id("a"), 120)],
+    ["another is found deleted", () => quotas.reap(id("a"), 120)],
   ])("when %s", async (_, free) => {
     await free();
     expect(woken).toEqual(["c"]);
   });
 
-  test("but not when a paused project is looked at again", async () => {
+  test("but not when a paused project is reconciled again", async () => {
     await quotas.releaseOfPaused(id("a"));
     woken = [];
     const asked = ledger.asked.length;
@@ -177,7 +177,7 @@ describe("whoever found no slot looks again", () => {
 });
 
 describe("refreshing", () => {
-  test("wakes the project whose slot is gone or another, and nobody else", async () => {
+  test("wakes the project whose quota is released or changed, and no other", async () => {
     for (const name of ["a", "b", "c"]) {
       await quotas.reserve(basic(name));
     }
@@ -186,7 +186,7 @@ describe("refreshing", () => {
     expect(woken.sort()).toEqual(["b", "c"]);
   });
 
-  test("leaves alone what was asked for a moment ago: a change that is not yet written", async () => {
+  test("ignores what was reserved a moment ago: a change that is not yet written", async () => {
     await quotas.reserve(basic("a"));
     ledger.rows = [row({ ...basic("a"), plan: "pro" }, 5)];
     await quotas.refresh();
@@ -195,7 +195,7 @@ describe("refreshing", () => {
     expect(ledger.rows[0]).toMatchObject({ plan: "pro" });
   });
 
-  test("wakes who went on without an answer, once", async () => {
+  test("wakes a project that continued without an answer, once", async () => {
     ledger.away = true;
     await expect(quotas.reserve(basic("a"))).rejects.toBeInstanceOf(LedgerUnavailableError);
     quotas.requeueWhenAvailable(id("a"));
@@ -206,7 +206,7 @@ describe("refreshing", () => {
     expect(woken).toEqual(["a"]);
   });
 
-  test("does not forget what was taken while the rows were read", async () => {
+  test("does not forget what was reserved while the rows were read", async () => {
     await quotas.reserve(basic("a"));
     const reading = quotas.refresh();
     await quotas.reserve(basic("b"));
@@ -216,7 +216,7 @@ describe("refreshing", () => {
 });
 
 describe("a paused project", () => {
-  test("does not give back what was taken since, and asks when it is resumed", async () => {
+  test("does not release what was reserved since, and queries the ledger when it is resumed", async () => {
     await quotas.reserve(free("a"));
     ledger.rows = [row(free("a"))];
     await quotas.releaseOfPaused(id("a"));
@@ -225,7 +225,7 @@ describe("a paused project", () => {
     expect(ledger.asked.filter((what) => what === "take a")).toHaveLength(2);
   });
 
-  test("does not learn from a look at the rows what it may not give back yet", async () => {
+  test("does not learn from the rows what it may not release yet", async () => {
     await quotas.reserve(free("a"));
     for (const known of [true, false]) {
       ledger.rows = [row(free("a"), 5)];

@@ -1,6 +1,6 @@
 /**
- * What this process knows of the ledger's slots: a settled project asks nothing. The memory is read from the ledger at
- * start and again every minute, so what others did there is found out, and a slot of a project that is gone is freed.
+ * The ledger's quotas of projects, cached by this process: an unchanged project sends no query. The cache is read from the
+ * ledger at start and again every minute, so that changes of other processes are observed.
  */
 
 import {
@@ -15,7 +15,7 @@ import {
 } from "@slipway/ledger";
 import { type Logger, withTimeout } from "@slipway/process";
 
-/** The ledger's slots. Each call may throw when the ledger is away. */
+/** Quotas in the ledger. Each call throws when the ledger is unavailable. */
 export interface QuotaLedger {
   take(request: SlotRequest): Promise<SlotAnswer>;
   /** Returns whether there was one that fits the condition. */
@@ -46,25 +46,25 @@ interface Reserved extends ProjectIdentity {
   scope: string | null;
   slots: number;
   version: string;
-  /** Taken by others, so lately that what they took it for may not be written yet: no view of this process is about it. */
+  /** Reserved by another process so recently that its project may not be written yet: this process must not release it. */
   ahead?: boolean;
 }
 
-/** A project that found no slot. */
+/** A project whose quota was refused. */
 interface Refused extends ProjectIdentity {
   plan: string;
 }
 
-/** For so long after a failure the ledger is not asked again, lest every project waits for it in turn. */
+/** After a failure the ledger is not queried for this long, lest every project waits for it in turn. */
 const BACKOFF_MS = 2_000;
 /**
- * A slot that was asked for so lately may belong to a change that the API has not written yet: it is no difference to
- * act upon.
+ * A quota that was reserved more recently may belong to a change that the API has not written yet: the difference is
+ * ignored.
  */
 const PENDING_SECONDS = 60;
 /**
- * How long the ledger may take for an answer; it is away then. Reconciles wait for it, and a network that drops
- * everything would hold up one after the other. What was asked may be done later: nothing relies on it.
+ * Timeout of a query; the ledger counts as unavailable then. Reconciles wait for it, and a network that drops packets
+ * would delay one after the other. A query may still take effect later: nothing relies on it.
  */
 const TIMEOUT_MS = 5_000;
 
@@ -75,7 +75,7 @@ export class QuotaReservations {
   readonly #timeoutMs: number;
   readonly #reserved = new Map<string, Reserved>();
   readonly #refused = new Map<string, Refused>();
-  /** Projects that could not ask and went on by what they had. */
+  /** Projects that continued without an answer from the ledger. */
   readonly #unchecked = new Map<string, ProjectIdentity>();
   #wake: (identity: ProjectIdentity) => void = () => {};
   #loading: Promise<unknown> | undefined;
@@ -90,7 +90,7 @@ export class QuotaReservations {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Calls the listener with each project that should look again, since a slot was freed or its own has changed. */
+  /** Calls the listener with each project to reconcile again, since a quota was released or its own has changed. */
   onWake(listener: (identity: ProjectIdentity) => void): () => void {
     this.#wake = listener;
     return () => {
@@ -99,7 +99,7 @@ export class QuotaReservations {
   }
 
   /**
-   * Holds what is asked for, in place of what the project reserved.
+   * Reserves what is requested, in place of what the project had reserved.
    * @throws LedgerUnavailableError
    */
   async reserve(request: SlotRequest): Promise<SlotAnswer> {
@@ -129,14 +129,14 @@ export class QuotaReservations {
     return answer;
   }
 
-  /** Has a project that went on without an answer look again once the ledger can be read. */
+  /** Reconciles a project that continued without an answer once the ledger can be read. */
   requeueWhenAvailable(identity: ProjectIdentity): void {
     this.#unchecked.set(keyOf(identity), identity);
   }
 
   /**
-   * Gives back what a paused project is known to hold, but not what was taken since: by a resume that this process does
-   * not see yet. What fails now is found by the reaper.
+   * Releases the known quota of a paused project, but not one that was reserved since, by a resume that this process does
+   * not see yet. The reaper repeats what fails.
    */
   async releaseOfPaused(identity: ProjectIdentity): Promise<void> {
     await this.#load();
@@ -148,13 +148,13 @@ export class QuotaReservations {
     }
   }
 
-  /** Gives back whatever a project that is going away may hold; what fails now is found by the reaper. */
+  /** Releases the quota of a project that is being deleted; the reaper repeats what fails. */
   async release(identity: ProjectIdentity): Promise<void> {
     this.#refused.delete(keyOf(identity));
     await this.#releaseFromLedger(identity);
   }
 
-  /** Whether there was one that fits or not: what is reserved is not known any more, so whoever needs it asks. */
+  /** Drops the cached quota whether the condition matched or not: the next caller queries the ledger. */
   async #releaseFromLedger(identity: ProjectIdentity, condition?: ReleaseCondition): Promise<void> {
     const key = keyOf(identity);
     const before = this.#reserved.get(key);
@@ -172,7 +172,7 @@ export class QuotaReservations {
   }
 
   /**
-   * Reads all slots, and wakes every project whose slot is no longer what this process thought.
+   * Reads all quotas, and wakes every project whose quota differs from the cached one.
    * @throws LedgerUnavailableError
    */
   async refresh(): Promise<HeldSlot[]> {
@@ -184,7 +184,7 @@ export class QuotaReservations {
       const key = keyOf(reserved);
       seen.add(key);
       const before = this.#reserved.get(key);
-      // What is known is kept with its version: only that may be given back.
+      // The cached one is kept with its version: only that may be released.
       if (before && reserved.ahead) {
         continue;
       }
@@ -194,7 +194,7 @@ export class QuotaReservations {
       }
     }
     for (const [key, reserved] of known) {
-      // What was taken while the rows were read is in none of them.
+      // A quota that was reserved while the rows were read is in none of them.
       if (seen.has(key) || this.#reserved.get(key) !== reserved) {
         continue;
       }
@@ -209,7 +209,7 @@ export class QuotaReservations {
     return rows;
   }
 
-  /** Frees the slot of a project that is gone, unless it was asked for again lately. */
+  /** Releases the quota of a deleted project, unless it was reserved again recently. */
   async reap(identity: ProjectIdentity, idleSeconds: number): Promise<void> {
     const freed = await this.#query(() => this.#ledger.release(identity, { idleSeconds }));
     if (!freed) {
@@ -217,19 +217,22 @@ export class QuotaReservations {
     }
     const before = this.#reserved.get(keyOf(identity));
     this.#reserved.delete(keyOf(identity));
-    this.#log.info({ organization: identity.organizationId, project: identity.projectId }, "freed a slot");
+    this.#log.info(
+      { organization: identity.organizationId, project: identity.projectId },
+      "released a quota",
+    );
     if (before) {
       this.#wakeRefused(before);
     }
   }
 
-  /** What the ledger has at the start; when it is away then, the reaper reads it later. */
+  /** Reads the ledger at the start; when it is unavailable, the reaper reads it later. */
   async #load(): Promise<void> {
     this.#loading ??= this.refresh().catch(() => undefined);
     await this.#loading;
   }
 
-  /** Whoever may fit now: the organization's other projects, and everybody's on the same plan. */
+  /** Wakes refused projects that may fit now: those of the organization, and those on the same plan. */
   #wakeRefused({ organizationId, plan }: Reserved): void {
     for (const refused of this.#refused.values()) {
       if (refused.organizationId === organizationId || refused.plan === plan) {
@@ -245,14 +248,14 @@ export class QuotaReservations {
     try {
       const answer = await withTimeout(query(), this.#timeoutMs);
       if (this.#isUnavailable) {
-        this.#log.info({}, "slots can be counted again");
+        this.#log.info({}, "quotas can be reserved again");
       }
       this.#isUnavailable = false;
       return answer;
     } catch (error) {
       this.#unavailableUntil = this.#now() + BACKOFF_MS;
       if (!this.#isUnavailable) {
-        this.#log.warn({ err: error }, "slots cannot be counted");
+        this.#log.warn({ err: error }, "quotas cannot be reserved");
       }
       this.#isUnavailable = true;
       throw new LedgerUnavailableError("the ledger does not answer", { cause: error });

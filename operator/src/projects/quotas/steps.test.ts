@@ -28,7 +28,7 @@ const away = () =>
   });
 const outcome = (quotas: QuotaReservations, of = project()) =>
   reserveQuota(of, plan, quotas).then(
-    () => "held",
+    () => "reserved",
     (error: unknown) => {
       expect(error).toBeInstanceOf(WaitingError);
       const { reason, condition, requeueAfterMs } = error as WaitingError;
@@ -37,7 +37,7 @@ const outcome = (quotas: QuotaReservations, of = project()) =>
   );
 
 describe("a project", () => {
-  test("without a slot waits, and tries again every 30 seconds", async () => {
+  test("without quota waits, and tries again every 30 seconds", async () => {
     expect(await outcome(answering({ taken: false, reason: "limit", used: 2, max: 2 }))).toBe(
       "Accepted FreeLimitReached 30000",
     );
@@ -46,7 +46,7 @@ describe("a project", () => {
     );
   });
 
-  test("is told the same as long as nothing changes for it", async () => {
+  test("has the same message as long as nothing changes for it", async () => {
     const messageFor = (used: number) =>
       reserveQuota(project(), plan, answering({ taken: false, reason: "limit", used, max: 2 })).catch(
         (error: Error) => error.message,
@@ -54,12 +54,12 @@ describe("a project", () => {
     expect(await messageFor(1)).toBe(await messageFor(2));
   });
 
-  test("that is new waits while the ledger is away", async () => {
+  test("that is new waits while the ledger is unavailable", async () => {
     expect(await outcome(away())).toBe("Accepted LedgerUnavailable 5000");
   });
 
   test.each([
-    ["goes on while the ledger is away when this very spec was accepted", 3, "held"],
+    ["continues while the ledger is unavailable when this generation was accepted", 3, "reserved"],
     ["waits when another spec was", 2, "Accepted LedgerUnavailable 5000"],
   ])("%s", async (_, observedGeneration, expected) => {
     const accepted = {
@@ -73,7 +73,7 @@ describe("a project", () => {
     expect(await outcome(away(), project({}, { conditions: [accepted] }))).toBe(expected);
   });
 
-  test("that is paused needs no slot, and gives back the one it has", async () => {
+  test("that is paused needs no quota, and releases the one it has", async () => {
     const ledger = unlimitedQuotas();
     const quotas = new QuotaReservations(ledger, silentLogger, () => 0);
     await reserveQuota(project(), plan, quotas);
@@ -85,15 +85,15 @@ describe("a project", () => {
 
 describe("LimitExceeded", () => {
   const conditions = () => new ConditionSet<ProjectConditionCatalog>([], { now: new Date(), generation: 1 });
-  test.each(["FreeLimitReached", "PlanCapacityReached"])("is there for %s", (reason) => {
+  test.each(["FreeLimitReached", "PlanCapacityReached"])("is set for %s", (reason) => {
     const set = conditions();
-    setLimitExceeded(set, { reason, message: "no slot" });
-    expect(set.get("LimitExceeded")).toMatchObject({ status: "True", reason, message: "no slot" });
+    setLimitExceeded(set, { reason, message: "no quota" });
+    expect(set.get("LimitExceeded")).toMatchObject({ status: "True", reason, message: "no quota" });
   });
 
-  test.each(["", "UnknownPlan", "LedgerUnavailable"])("is gone for %j", (reason) => {
+  test.each(["", "UnknownPlan", "LedgerUnavailable"])("is removed for %j", (reason) => {
     const set = conditions();
-    setLimitExceeded(set, { reason: "FreeLimitReached", message: "no slot" });
+    setLimitExceeded(set, { reason: "FreeLimitReached", message: "no quota" });
     setLimitExceeded(set, { reason, message: "" });
     expect(set.get("LimitExceeded")).toBeUndefined();
   });

@@ -1,4 +1,4 @@
-/** The step in which an active project takes its slot: what counts against the organization's limits and the plan's capacity. */
+/** The step in which an active project reserves its quota of the organization's limits and the plan's capacity. */
 
 import type { ConditionSet } from "@slipway/controller-runtime";
 import {
@@ -14,15 +14,15 @@ import { LedgerUnavailableError, type QuotaReservations } from "./reservations.t
 
 const RETRY_MS = 30_000;
 
-/** Reasons of `Accepted` that say that the project has no slot; `LimitExceeded` repeats them. */
+/** Reasons of `Accepted` for a project without quota; `LimitExceeded` repeats them. */
 const REFUSALS = ["FreeLimitReached", "PlanCapacityReached"] as const;
 
 /**
- * Holds the slot of an accepted project; a paused one gives it back. Asks the ledger only when what is held is not
+ * Reserves the quota of an accepted project; a paused one releases it. Queries the ledger only when the reservation is not
  * what the spec needs.
  *
- * @throws WaitingError about `Accepted` when there is no slot left, or when the ledger cannot be asked and the spec has
- * not been accepted before: what runs already goes on
+ * @throws WaitingError about `Accepted` when no quota is left, or when the ledger is unavailable and the spec has not been
+ * accepted before: what runs already continues
  */
 export async function reserveQuota(
   project: Project,
@@ -57,7 +57,7 @@ export async function reserveQuota(
   }
 }
 
-/** Whether this very spec had a slot, by what the status says. */
+/** Whether this generation had its quota, by its status. */
 export function wasAccepted({ metadata, status }: Project): boolean {
   return (status?.conditions ?? []).some(
     (condition) =>
@@ -67,7 +67,7 @@ export function wasAccepted({ metadata, status }: Project): boolean {
   );
 }
 
-/** `LimitExceeded` is there as long as the reconcile ended for want of a slot. */
+/** `LimitExceeded` is set as long as reconciles end for want of quota. */
 export function setLimitExceeded(
   conditions: ConditionSet<ProjectConditionCatalog>,
   { reason, message }: { reason: string; message: string },
@@ -89,7 +89,7 @@ export function identityOf({ metadata }: Project): { organizationId: string; pro
   };
 }
 
-/** Says nothing of how many are in use: that changes by itself. */
+/** The message leaves out how many are in use, which changes without a change of the project. */
 function refusal(
   answer: Exclude<SlotAnswer, { taken: true }>,
   { plan, limit }: ProjectPlan,

@@ -22,14 +22,14 @@ const secret = (name: string, idleSeconds = 600) => ({
 const there = ({ idleSeconds: _, ...usage }: OrganizationUsage & { idleSeconds: number }) => usage;
 const compare = (rows: ReturnType<typeof project | typeof domains | typeof secret>[], found: typeof rows) => {
   const secrets = new Set(["acme/p1-env-1"]);
-  const { missing, gone } = difference(rows, found.map(there), secrets, 120);
+  const { missing, deleted } = difference(rows, found.map(there), secrets, 120);
   const key = ({ kind, name }: OrganizationUsage) => `${kind} ${name}`;
-  return [missing.map(key), gone.map(key)];
+  return [missing.map(key), deleted.map(key)];
 };
 
-test("a settled account is left alone", () => {
-  const settled = [project("p1"), domains(2), secret("p1-env-1")];
-  expect(compare(settled, [project("p1"), domains(2)])).toEqual([[], []]);
+test("an account that matches is unchanged", () => {
+  const matching = [project("p1"), domains(2), secret("p1-env-1")];
+  expect(compare(matching, [project("p1"), domains(2)])).toEqual([[], []]);
 });
 
 test("what kubectl wrote is added, and corrected", () => {
@@ -37,7 +37,7 @@ test("what kubectl wrote is added, and corrected", () => {
   expect(compare([domains(1)], [domains(3)])).toEqual([["customDomains p1"], []]);
 });
 
-test("what is gone is removed", () => {
+test("what was deleted is removed", () => {
   expect(compare([project("p1"), secret("p1-env-2")], [])).toEqual([
     [],
     ["projects p1", "variableBytes p1-env-2"],

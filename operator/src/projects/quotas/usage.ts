@@ -1,6 +1,6 @@
 /**
- * Keeps the ledger's account of what organizations have true: what kubectl wrote or an earlier version made is added, and what
- * is gone is removed. The API reserves before it writes, so what was reserved lately is left alone.
+ * Reconciles the ledger's account of what organizations have: objects written by kubectl or by an earlier version are added,
+ * and deleted ones are removed. The API reserves before it writes, so recent reservations are kept.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +11,7 @@ import type { Logger } from "@slipway/process";
 import { isEnvSecret, recordBytes, recordedBytes } from "../env-bytes.ts";
 
 const PERIOD_MS = 60_000;
-/** Most Secrets that are read in one comparison, each by itself: an upgrade may find thousands. */
+/** Most Secrets that are read in one comparison, one request each: an upgrade may find thousands. */
 const READ_AT_ONCE = 100;
 /** A creation reserves before it writes the project, and has that long for it. */
 const IDLE_SECONDS = 120;
@@ -20,14 +20,14 @@ const IDLE_SECONDS = 120;
 export interface UsageLedger {
   list(): Promise<(OrganizationUsage & { idleSeconds: number })[]>;
   record(found: readonly OrganizationUsage[]): Promise<void>;
-  release(gone: readonly OrganizationUsage[], idleSeconds: number): Promise<void>;
+  release(deleted: readonly OrganizationUsage[], idleSeconds: number): Promise<void>;
 }
 
 /** The real one. */
 export const ledgerUsage = (ledger: Ledger): UsageLedger => ({
   list: () => listUsage(ledger),
   record: (found) => recordUsage(ledger, found),
-  release: (gone, idleSeconds) => releaseUsage(ledger, gone, idleSeconds),
+  release: (deleted, idleSeconds) => releaseUsage(ledger, deleted, idleSeconds),
 });
 
 export interface UsageOptions {
@@ -52,7 +52,7 @@ export async function runUsageReconciler(options: UsageOptions, signal: AbortSig
   }
 }
 
-/** Compares once. Nothing is written when the ledger has what is there. */
+/** Compares once. Nothing is written when the ledger has what exists. */
 export async function reconcileUsage(
   options: UsageOptions,
   signal: AbortSignal,
@@ -63,15 +63,15 @@ export async function reconcileUsage(
     return;
   }
   await recordMissingBytes(options, signal);
-  // What is noted just now is observed by the next comparison.
+  // Bytes that were recorded just now are observed by the next comparison.
   const rows = await ledger.list();
   const there = [...found(projects), ...foundVariables(secrets)];
-  const { missing, gone } = difference(rows, there, secretNames(secrets), idleSeconds);
+  const { missing, deleted } = difference(rows, there, secretNames(secrets), idleSeconds);
   if (missing.length > 0) {
     await ledger.record(missing);
   }
-  if (gone.length > 0) {
-    await ledger.release(gone, idleSeconds);
+  if (deleted.length > 0) {
+    await ledger.release(deleted, idleSeconds);
   }
 }
 
@@ -99,14 +99,14 @@ async function recordMissingBytes(
 
 /**
  * What the ledger lacks or has otherwise, and what it has that is not there. Of a Secret of variables whose bytes are not noted
- * only that it is gone is known. Pure.
+ * only that it is deleted is known. Pure.
  */
 export function difference(
   rows: readonly (OrganizationUsage & { idleSeconds: number })[],
   there: readonly OrganizationUsage[],
   secrets: ReadonlySet<string>,
   idleSeconds: number,
-): { missing: OrganizationUsage[]; gone: OrganizationUsage[] } {
+): { missing: OrganizationUsage[]; deleted: OrganizationUsage[] } {
   const known = new Map(rows.map((row) => [keyOf(row), row]));
   const present = new Set(there.map(keyOf));
   const missing = there.filter((one) => {
@@ -115,8 +115,8 @@ export function difference(
   });
   const isThere = (row: OrganizationUsage): boolean =>
     row.kind === "variableBytes" ? secrets.has(`${row.organizationId}/${row.name}`) : present.has(keyOf(row));
-  const gone = rows.filter((row) => row.idleSeconds >= idleSeconds && !isThere(row));
-  return { missing, gone };
+  const deleted = rows.filter((row) => row.idleSeconds >= idleSeconds && !isThere(row));
+  return { missing, deleted };
 }
 
 function found(projects: Store<Project>): OrganizationUsage[] {
