@@ -21,7 +21,7 @@ const namespace = "slipway-org-alpha";
 const IMAGE = "registry.example/team/app:1.0.0";
 const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
 
-/** Real time, moved on by as much as a test says, or standing still; timers stay real. */
+/** Real time, advanced by as much as a test sets, or stopped; timers stay real. */
 const clock: Clock & { aheadMs: number; frozenAt: number | undefined } = {
   ...systemClock,
   aheadMs: 0,
@@ -81,7 +81,7 @@ const until = (
     return check(project, project.status?.deployments ?? []) && project;
   }, timeoutMs);
 const states = (project: Project) => project.status?.deployments?.map(({ status }) => status);
-/** Waits until the newest deployment stands so and the ledger knows of it. */
+/** Waits until the newest deployment has this status and is recorded. */
 const newest = async (name: string, status: Deployment["status"], count: number) => {
   const recorded = status === "in_progress" ? "started" : "finished";
   const project = await until(
@@ -90,7 +90,7 @@ const newest = async (name: string, status: Deployment["status"], count: number)
   );
   return project.status?.deployments?.[0] as Deployment;
 };
-const told = (name: string) =>
+const recorded = (name: string) =>
   rows.filter(({ project_id }) => project_id === name).map(({ status }) => status);
 /** What the Deployment is to run, runs. */
 async function serve(name: string, tag = "1.0.0", letter = "a"): Promise<void> {
@@ -157,7 +157,7 @@ describe("a deployment", () => {
     });
     const [{ id, settingsHash } = {} as Deployment] = status?.deployments ?? [];
     expect(status?.lastDeployment).toMatchObject({ id, settingsHash, status: "succeeded" });
-    expect(told("first")).toEqual(["in_progress", "succeeded"]);
+    expect(recorded("first")).toEqual(["in_progress", "succeeded"]);
     expect(rows[1]).toMatchObject({
       id,
       organization_id: "alpha",
@@ -177,7 +177,7 @@ describe("a deployment", () => {
   });
 
   // Shows: docs/applications.md#states: `deploying` | a version or a pause is on its way
-  test("begins when it is asked for anew, and the pods tell why", async () => {
+  test("begins when it is requested again, and the pods report why", async () => {
     const restartedAt = "2026-01-02T03:04:05Z";
     await patch("first", { restartedAt });
     expect(await newest("first", "in_progress", 3)).toMatchObject({ updatedImage: false });
@@ -225,7 +225,7 @@ describe("a project with a volume", () => {
       namespace,
       labelSelector: "slipway.dev/image-pull=kept",
     });
-  const isGone = () => eventually(async () => (await pullPods()).length === 0);
+  const isDeleted = () => eventually(async () => (await pullPods()).length === 0);
   /** Writes the status of the one pod that pulls, as the kubelet would. */
   const pulled = async (container: object) => {
     const [pod] = await eventually(async () => {
@@ -271,7 +271,7 @@ describe("a project with a volume", () => {
     );
     expect(await liveImage()).toBe("1.0.0");
     expect(await expire(2)).toMatchObject({ message: "The image cannot be pulled." });
-    await isGone();
+    await isDeleted();
     expect(await liveImage()).toBe("1.0.0");
     await until("kept", ({ status }) =>
       (status?.conditions ?? []).some(
@@ -279,17 +279,17 @@ describe("a project with a volume", () => {
           type === "RolloutFailed" && message?.includes("The version before it runs again."),
       ),
     );
-    expect(told("kept")).toEqual(["in_progress", "succeeded", "in_progress", "failed"]);
+    expect(recorded("kept")).toEqual(["in_progress", "succeeded", "in_progress", "failed"]);
   });
 
   // Shows: docs/applications.md#project-settings: image: with a volume, the old version serves until the
-  test("goes back by itself from a version that does not start, to the very image that ran", async () => {
+  test("goes back automatically from a version that does not start, to the very image that ran", async () => {
     clock.frozenAt = undefined;
     await patch("kept", image("broken"));
     await newest("kept", "in_progress", 3);
     await pulled({ imageID: "app@sha256:1", state: { terminated: { reason: "StartError", exitCode: 128 } } });
     await applied("kept", "broken");
-    await isGone();
+    await isDeleted();
     await makePod(cluster.client, ref("kept"), {
       container: { state: { waiting: { reason: "CrashLoopBackOff" } } },
       conditions: onNode,
@@ -315,7 +315,7 @@ describe("a project with a volume", () => {
 
 describe("a rollout that misses its deadline", () => {
   // Shows: docs/applications.md#project-settings: deployments: recorded with digest and settings, and
-  test("has failed, says why, and heals with the next", async () => {
+  test("has failed with its reason, and recovers with the next", async () => {
     await running("late");
     await patch("late", image("bad"));
     await newest("late", "in_progress", 2);
@@ -343,7 +343,7 @@ describe("a rollout that misses its deadline", () => {
         expect.objectContaining({ type: "WorkloadAvailable", status: "True" }),
       ]),
     });
-    expect(told("late")).toEqual(["in_progress", "succeeded", "in_progress", "failed"]);
+    expect(recorded("late")).toEqual(["in_progress", "succeeded", "in_progress", "failed"]);
 
     // A flap of the new instance is progress to Kubernetes, and no success.
     await stuck("late", "ReplicaSetUpdated");
@@ -375,11 +375,11 @@ describe("a rollout that misses its deadline", () => {
     );
     await serve("late", "slow", "e");
     expect(await newest("late", "succeeded", 4)).toMatchObject({ image: { digest: digest("e") } });
-    expect(told("late")).toEqual(["in_progress", "failed", "succeeded"]);
+    expect(recorded("late")).toEqual(["in_progress", "failed", "succeeded"]);
     await until("late", ({ status }) => status?.phase === "running");
   });
 
-  test("has not failed by what Kubernetes says of the version before", async () => {
+  test("has not failed by what Kubernetes reports of the version before", async () => {
     await patch("late", image("next"));
     await newest("late", "in_progress", 5);
     await applied("late", "next");
@@ -446,7 +446,7 @@ describe("a paused project", () => {
 });
 
 describe("while the ledger is away", () => {
-  test("rollouts go on, and it is told of all of them afterwards", async () => {
+  test("rollouts continue, and all of them are recorded afterwards", async () => {
     await running("patient");
     ledgerIsDown = true;
     await patch("patient", image("2.0.0"));
@@ -460,10 +460,10 @@ describe("while the ledger is away", () => {
     rows = [];
     ledgerIsDown = false;
     await newest("patient", "succeeded", 2);
-    expect(told("patient")).toEqual(["succeeded"]);
+    expect(recorded("patient")).toEqual(["succeeded"]);
   });
 
-  test("an operator that starts anew tells what the one before could not, under the same id", async () => {
+  test("a restarted operator records what the one before could not, under the same id", async () => {
     ledgerIsDown = true;
     await patch("patient", image("3.0.0"));
     const { status } = await until("patient", (_, list) => list.length === 3);
@@ -473,7 +473,7 @@ describe("while the ledger is away", () => {
     operator = await start();
     const { id } = await newest("patient", "in_progress", 3);
     expect(id).toBe(status?.deployments?.[0]?.id);
-    expect(told("patient")).toEqual(["in_progress"]);
+    expect(recorded("patient")).toEqual(["in_progress"]);
   });
 
   test("ten are kept, and the next waits until the ledger has one of them", async () => {
@@ -524,7 +524,7 @@ test("Secrets of no listed deployment are deleted, those of a listed one and use
   expect((await present()).sort()).toEqual(["tidy-env-00000001", "tidy-env-00000002", "tidy-env-00000004"]);
 });
 
-test("a settled platform asks the ledger nothing and writes nothing, after a restart too", async () => {
+test("an unchanged platform sends the ledger no query and writes nothing, after a restart too", async () => {
   for (const name of ["first", "sleeper"]) {
     await until(name, ({ status }) => status?.phase === "running");
   }

@@ -105,7 +105,7 @@ describe("a new deployment begins", () => {
 });
 
 describe("the list", () => {
-  test("holds ten, and forgets the oldest", () => {
+  test("keeps ten, and forgets the oldest", () => {
     const list = begin(record(succeed(history(10))), wanted("new"), 99);
     expect(list).toHaveLength(10);
     expect(list.map(({ settingsHash }) => settingsHash)).toEqual([
@@ -128,7 +128,7 @@ describe("the list", () => {
     expect(list.at(-1)).toMatchObject({ settingsHash: "0", status: "succeeded" });
   });
 
-  test("forgets none that the ledger does not have, and takes no more when it has none", () => {
+  test("forgets none that the ledger does not have, and accepts no more when it has none", () => {
     const unrecorded = history(10).map((each, index) =>
       index === 3 ? each : { ...each, recorded: "started" as const },
     );
@@ -154,7 +154,7 @@ describe("a deployment ends", () => {
     ]);
   });
 
-  test("with failure, and says why", () => {
+  test("with failure and its reason", () => {
     expect(fail(underWay)[0]).toMatchObject({
       status: "failed",
       message: "Nothing answers.",
@@ -172,7 +172,7 @@ describe("a deployment ends", () => {
     expect(advanceDeployment(done, { complete: true, digest: digest("b") }, at(20))).toEqual(done);
   });
 
-  test("with success after all when it completes late, and the ledger is told again", () => {
+  test("with success after all when it completes late, which is recorded again", () => {
     const [late] = succeed(record(fail(underWay)));
     expect(late).toMatchObject({ status: "succeeded", recorded: "started" });
     expect(late).not.toHaveProperty("message");
@@ -191,7 +191,7 @@ describe("a deployment ends", () => {
   });
 });
 
-test("settings are what the pods are made from, and nothing of route or scale", () => {
+test("settings are what the pods are created from, and nothing of route or scale", () => {
   const spec = {
     type: "http",
     name: "project",

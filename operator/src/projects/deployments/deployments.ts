@@ -12,23 +12,23 @@ import {
 
 /** What should run. */
 export interface WantedDeployment {
-  /** Hash of all that the pods are made from; see `hashOfTemplate` of `workload/pod.ts`. */
+  /** Hash of all that the pods are created from; see `hashOfTemplate` of `workload/pod.ts`. */
   settingsHash: string;
   settings: DeploymentSettings;
 }
 
-/** What a rollback needs of a spec: all that the pods are made from, and what is paid for them. */
+/** What a rollback needs of a spec: all that the pods are created from, and how they are paid for. */
 export function settingsOf({ spec }: Project): DeploymentSettings {
   const { image, port, plan, paymentMode, envsFrom, healthcheck } = spec;
   return { image, port, plan, paymentMode, envsFrom, healthcheck };
 }
 
 /**
- * The deployments once the wanted one is the newest, or undefined when there is no room for it: no deployment is
+ * The deployments once the wanted one is the newest, or undefined when the list is full: no deployment is
  * forgotten before the ledger has its end, and the last that succeeded stays in any case, since its instances may
  * still serve.
  *
- * Settings that a newest deployment has been made from already are no new one, unless a pause cut it short. The id
+ * The settings of the newest deployment start no new one, unless a pause cut it short. The id
  * comes from the deployment before, so that the same settings get another one when they come back, and the same one
  * when a process ends before it has written it.
  */
@@ -40,7 +40,7 @@ export function beginDeployment(
   const [newest, ...older] = list;
   const { settingsHash, settings } = wanted;
   if (newest?.settingsHash === settingsHash && newest.status !== "superseded") {
-    // What the pods are not made from, the payment mode, may have changed.
+    // The payment mode, which the pods do not depend on, may have changed.
     return [{ ...newest, settings }, ...older];
   }
   const before = newest ? [supersede(newest, now), ...older] : [];
@@ -65,7 +65,7 @@ export function beginDeployment(
   return [deployment, ...kept];
 }
 
-/** How the newest deployment's rollout stands. */
+/** The state of the newest deployment's rollout. */
 export interface DeploymentProgress {
   /** Every instance runs it and serves. */
   complete: boolean;
@@ -76,8 +76,8 @@ export interface DeploymentProgress {
 }
 
 /**
- * The deployments after a look at the rollout. One that failed and completes after all has succeeded, for that is what
- * serves then.
+ * The deployments after the rollout was observed. One that failed and completes after all has succeeded, for it serves
+ * then.
  */
 export function advanceDeployment(
   list: readonly Deployment[],
@@ -130,7 +130,7 @@ function supersede(deployment: Deployment, now: Date): Deployment {
     : deployment;
 }
 
-/** Another end than the one that the ledger has is to be told again. */
+/** An end that differs from the recorded one is recorded again. */
 function startedOnly(recorded: Deployment["recorded"]): Pick<Deployment, "recorded"> {
   return recorded ? { recorded: "started" } : {};
 }

@@ -1,4 +1,4 @@
-/** Ends, in the ledger, the deployments of projects that went before they could tell of their end. */
+/** Ends, in the ledger, the open deployments of projects that were deleted before their end was recorded. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeClient, Store } from "@slipway/controller-runtime";
@@ -9,10 +9,10 @@ import { projectResource } from "../../resources.ts";
 import { projectRefOf } from "../quotas/reaper.ts";
 
 const PERIOD_MS = 60_000;
-/** A rollout that goes on for longer is looked at, and left alone as long as its project has it. */
+/** A deployment that is open for longer is checked, and left open as long as its project has it. */
 const IDLE_SECONDS = 120;
 
-/** The ledger's deployments without an end. Each call may throw when the ledger is away. */
+/** The ledger's deployments without an end. Each call throws when the ledger is unavailable. */
 export interface OpenDeployments {
   /** Those that began at least so long ago. */
   list(idleSeconds: number): Promise<DeploymentKey[]>;
@@ -35,7 +35,7 @@ export interface DeploymentReaperOptions {
   idleSeconds?: number;
 }
 
-/** Looks through the open deployments every minute until the signal aborts. */
+/** Ends abandoned deployments every minute until the signal aborts. */
 export async function runDeploymentReaper(
   options: DeploymentReaperOptions,
   signal: AbortSignal,
@@ -43,7 +43,7 @@ export async function runDeploymentReaper(
   while (!signal.aborted) {
     await reapDeployments(options, signal).catch((error: unknown) => {
       if (!signal.aborted) {
-        options.log.warn({ err: error }, "open deployments could not be looked through");
+        options.log.warn({ err: error }, "abandoned deployments could not be ended");
       }
     });
     await sleep(options.periodMs ?? PERIOD_MS, undefined, { signal }).catch(() => undefined);
@@ -51,8 +51,8 @@ export async function runDeploymentReaper(
 }
 
 /**
- * Looks through the open deployments once. The ledger is told of a deployment only after the project's status, which
- * keeps it until the ledger has its end: one that is in no status has nobody left who would end it.
+ * Ends abandoned deployments once. A deployment is recorded only after the project's status, which keeps it until its end
+ * is recorded: one that is in no status is abandoned.
  * @throws KubeError, and whatever the ledger throws
  */
 export async function reapDeployments(
@@ -72,10 +72,7 @@ export async function reapDeployments(
       continue;
     }
     if (await deployments.supersede(key)) {
-      log.info(
-        { project: key.project_id, deployment: key.id },
-        "ended the deployment of a project that is gone",
-      );
+      log.info({ project: key.project_id, deployment: key.id }, "ended the deployment of a deleted project");
     }
   }
 }

@@ -44,7 +44,7 @@ const recorded = (of: Project) =>
 const written = () => rows.map(({ id, status }) => `${id} ${status}`);
 
 describe("DeploymentRecords", () => {
-  test("tells the start and the end, each once", async () => {
+  test("records the start and the end, each once", async () => {
     expect(await records.record(project(begun))).toBe(true);
     expect(recorded(project(begun))).toEqual(["started"]);
     await records.record(project(begun));
@@ -67,13 +67,13 @@ describe("DeploymentRecords", () => {
     });
   });
 
-  test("says nothing of what the status says that the ledger has", async () => {
+  test("records nothing that the ledger has by the status", async () => {
     expect(await records.record(project({ ...begun, recorded: "started" }))).toBe(false);
     expect(await records.record(project({ ...ended, recorded: "finished" }))).toBe(false);
     expect(rows).toEqual([]);
   });
 
-  test("tells the oldest first, and goes on where the ledger went away", async () => {
+  test("records the oldest first, and continues where the ledger became unavailable", async () => {
     const newer = { ...begun, id: "d2" };
     down = true;
     await expect(records.record(project(newer, ended))).rejects.toThrow("connection refused");
@@ -83,7 +83,7 @@ describe("DeploymentRecords", () => {
     expect(written()).toEqual(["d1 failed", "d2 in_progress"]);
   });
 
-  test("does not take one end for another", async () => {
+  test("does not confuse one end with another", async () => {
     await records.record(project(ended));
     const late: Deployment = { ...ended, status: "succeeded", recorded: "started" };
     expect(recorded(project(late))).toEqual(["started"]);
@@ -91,7 +91,7 @@ describe("DeploymentRecords", () => {
     expect(written()).toEqual(["d1 failed", "d1 succeeded"]);
   });
 
-  test("says the last word of a project in time, whether the ledger hears it or not", async () => {
+  test("records the final state of a project in time, whether the ledger answers or not", async () => {
     await records.recordFinal(project({ ...ended, recorded: "started" }));
     expect(written()).toEqual(["d1 failed"]);
     down = true;
@@ -102,7 +102,7 @@ describe("DeploymentRecords", () => {
     expect(performance.now() - started).toBeLessThan(1_000);
   });
 
-  test("knows nothing of a namesake, or of a project that is gone", async () => {
+  test("knows nothing of a namesake, or of a deleted project", async () => {
     await records.record(project(begun));
     const namesake = project(begun);
     namesake.metadata.uid = "other";

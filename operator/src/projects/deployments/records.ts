@@ -1,6 +1,6 @@
 /**
- * Tells the ledger of deployments: at their start and at their end, from what the status says, which is written before.
- * A ledger that is away is tried again and again; nothing waits for it, and a settled platform does not call it.
+ * Records deployments in the ledger, at their start and at their end, from the status, which is written before.
+ * While the ledger is unavailable it is retried; nothing waits for it, and an unchanged platform does not call it.
  */
 
 import {
@@ -20,10 +20,10 @@ import { stageOf } from "./deployments.ts";
 /** Writes one row; writing it again changes nothing. */
 export type RecordDeployment = (row: DeploymentRow) => Promise<void>;
 
-/** How long a deletion waits for the ledger to take the ends of its deployments. */
+/** How long a deletion waits for the ends of its deployments to be recorded. */
 const FINAL_RECORD_TIMEOUT_MS = 3_000;
 
-/** What this process has told the ledger and no status says yet. */
+/** What this process has recorded in the ledger and no status contains yet. */
 export class DeploymentRecords {
   readonly #write: RecordDeployment;
   /** By project, then by deployment: the status that was recorded. */
@@ -44,7 +44,7 @@ export class DeploymentRecords {
   }
 
   /**
-   * Tells the ledger what it does not have yet of a project as it is stored.
+   * Records what the ledger does not have yet of a project as it is stored.
    * @returns whether there is something to write into the status
    * @throws whatever `record` throws
    */
@@ -69,14 +69,14 @@ export class DeploymentRecords {
   }
 
   /**
-   * Tells the ledger of a project that is about to be gone, once: whether it is heard or not, nothing waits for longer
-   * than `limitMs`. What it does not hear of, `deployment-reaper.ts` ends.
+   * Records the ends of a project that is about to be deleted, once: nothing waits for longer than `limitMs`. What is not
+   * recorded in that time, `reaper.ts` ends.
    */
   async recordFinal(project: Project, limitMs = FINAL_RECORD_TIMEOUT_MS): Promise<void> {
     await withTimeout(this.record(project), limitMs).catch(() => undefined);
   }
 
-  /** Forgets a project that is gone. */
+  /** Forgets a deleted project. */
   forget(ref: ObjectRef): void {
     for (const key of this.#recorded.keys()) {
       if (key.startsWith(`${refKey(ref)}/`)) {
@@ -108,7 +108,7 @@ function rowOf({ metadata }: Project, deployment: Deployment): DeploymentRow {
   };
 }
 
-/** Adds the controller that tells the ledger; `projects` is woken to write down what it has. */
+/** Adds the controller that records deployments; `projects` is woken to write into the status what was recorded. */
 export function addDeploymentRecords(
   manager: Manager,
   records: DeploymentRecords,

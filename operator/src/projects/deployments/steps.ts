@@ -23,8 +23,8 @@ export class DeploymentSteps {
   }
 
   /**
-   * What the ledger has by now, and how the newest deployment goes: first of all, whatever the spec is like.
-   * @param progressOf looks at the newest one
+   * Records what the ledger has by now and the progress of the newest deployment: first of all, for any spec.
+   * @param progressOf observes the newest one
    */
   follow(
     project: Project,
@@ -50,7 +50,7 @@ export class DeploymentSteps {
   /**
    * Makes the wanted version the newest deployment, unless it is already. A paused project's changes become one when it
    * resumes: before, nothing of them can fail or succeed.
-   * @param settingsHash hash of all that the wanted version's pods are made from
+   * @param settingsHash hash of all that the wanted version's pods are created from
    * @returns whether another version was deployed before
    * @throws WaitingError when no deployment before may be forgotten yet
    */
